@@ -207,7 +207,9 @@ def _check_stores(
 def _build_ledger_fault(message: str) -> AuditFault:
     """Build the fault for one difference that a recount of the ledger reported.
 
-    `message` is the sentence that describes it: an entry missing from the ledger, or a wrong count.
+    `message`: the sentence in which the recount describes the difference: an entry that is missing
+        from the ledger, or a wrong count. The check and the subject of the fault are taken from its
+        words.
     """
     words = message.split(" ")
     if message.startswith("entry ") and "is not in the ledger" in message:
@@ -260,8 +262,8 @@ def _check_stray_documents(stores: Stores, indexed: int) -> Iterator[AuditFault]
 
 
 def _find_archiving_pipelines(result: AuditResult) -> list[str] | None:
-    """Return the names of the pipelines that archive bodies, whose files must all be in a WARC by
-    now.
+    """Return the names of the pipelines whose files must all be in a WARC by now: those that
+    archive bodies.
 
     Returns None while any message is pending, because its file may not be archived yet.
     """

@@ -158,12 +158,16 @@ class DeepAudit:
         return faults
 
     def _check_bodies(self, row: FileMetaRow) -> Iterator[AuditFault]:
-        """Read the body of a file at every location recorded in `cdx`, and yield the faults.
+        """Read the body of a file from every WARC record that its `cdx` rows give, and yield the
+        faults.
 
-        Compares the bytes with the size and hashes of the file. Compares the HTTP headers with the
-        stored rights. In WARCs of Fonds, it also compares the record id with the cell `f:c`. The
-        SQL table `cdx` has one row per capture in a WARC. The table cell `f:c` describes the first
-        capture of a file.
+        `row`: row of the file in `file_meta`.
+
+        Compares the bytes with the size and hashes in this row, and the HTTP headers with the
+        stored rights. For WARCs written by Fonds, also compares the record id with the table cell
+        `f:c`. Skips revisit records, missing WARCs known only from a CDX index, and servers that do
+        not respond. The SQL table `cdx` has one row per capture in a WARC. The table cell `f:c`
+        describes the first capture of a file.
         """
         where = {"sha1hex": row.sha1hex}
         for cdx in self.stores.records.find(CdxRow, where):
@@ -218,8 +222,12 @@ class DeepAudit:
     def _find_wrong_record_id(
         self, row: FileMetaRow, cdx: CdxRow, place: Place, payload: Payload
     ) -> str | None:
-        """Return the WARC record id in the cell `f:c` if the record at `place` has a different id,
-        else None.
+        """Return the WARC record id in the cell `f:c` if the record of a capture has a different
+        id, else None.
+
+        `cdx`: row of the capture.
+        `place`: location of its WARC record.
+        `payload`: the record, as read from that location.
 
         Also returns None if `f:c` gives no id for this capture. The table cell `f:c` describes the
         first capture of a file.

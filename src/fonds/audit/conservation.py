@@ -32,10 +32,12 @@ _SINKS: Mapping[str, Sequence[DerivativeKind]] = {
 
 @dataclass(slots=True)
 class SinkCheck:
-    """Checks messages that are done at a storing step (sink): the row that the step wrote must
-    exist.
+    """Checks that every storing step (sink) wrote the row that the ledger says it wrote.
 
-    Rows are read in batches. Messages settled after `began`, the start of the audit, are skipped.
+    It is given the dispositions of messages one by one, and uses those that are done at a sink.
+    Call `check_rest` at the end, because the written rows are read in batches.
+
+    `began`: start of the audit. Messages that ended later are skipped.
     """
 
     records: Records
@@ -43,8 +45,10 @@ class SinkCheck:
     _pending: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, row: DispositionRow) -> Iterator[AuditFault]:
-        """Add the disposition of one message. If it completes a batch, yield the faults of that
+        """Add the disposition of one message to the batch of its step. Yield the faults of a full
         batch.
+
+        Messages that are not done at a storing step, or ended after the audit began, are ignored.
         """
         if row.verdict != Verdict.DONE or not row.about or row.step.partition("-")[0] not in _SINKS:
             return
@@ -56,7 +60,9 @@ class SinkCheck:
             yield from self._check_stage(row.step)
 
     def check_rest(self) -> Iterator[AuditFault]:
-        """Check the dispositions that no complete batch contained, and yield their faults."""
+        """Check the batches that are not full yet, and yield their faults. Call this after the last
+        disposition.
+        """
         for stage in sorted(self._pending):
             yield from self._check_stage(stage)
 
@@ -97,7 +103,9 @@ class StepReport(msgspec.Struct, frozen=True, rename={"received": "in"}):
 class StepAccount:
     """Message counts of one pipeline step. `received` is the sum of all other fields.
 
-    `pending`: messages without an outcome that are still accounted for.
+    `done`, `dropped`, `quarantined`: messages that ended, by outcome.
+    `pending`: messages without an outcome that are in the queue, or that the intake may be about to
+        send.
     `missing`: messages without an outcome that are in no queue; above 0 is a fault.
     """
 
@@ -156,7 +164,8 @@ def build_accounts(
 
     `pipelines`: subscriptions by pipeline name. Other steps with messages in these pipelines are
         counted too.
-    `started_at`: start of the audit.
+    `started_at`: start of the audit. Later messages are counted, but faults about them are not
+        reported.
     `report_fault`: called with each fault of a sink.
 
     Returns the counts by (pipeline, step), in pipeline order.
@@ -255,8 +264,10 @@ def _check_missing_input(
 ) -> None:
     """Report a fault for an input that has entries in the ledger but no row of its own.
 
+    `count`: number of its entries.
+
     Nothing is reported while an entry of the input is pending, because the intake may be about to
-    record the input. `count` is the number of its entries.
+    write the row.
     """
     where = {"pipeline": pipeline, "input_id": input_id}
     if records.count(EntryRow, (), {**where, "outcome": "pending"})[()]:

@@ -57,7 +57,9 @@ def check_derivatives(stores: Stores, started_at: datetime) -> Iterator[AuditFau
 
 
 def _check_blobs(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Yield a fault for each missing blob (text or thumbnail) that derivative rows refer to."""
+    """Yield a fault for each blob (text or thumbnail) that is missing although a derivative row
+    refers to it.
+    """
     keys = {key: row.sha1hex for row in rows for key in kind.list_blobs(row)}
     existing_keys = stores.blobs.filter_existing(sorted(keys)) if keys else set()
     for key in sorted(keys.keys() - existing_keys):
@@ -86,9 +88,11 @@ def _check_cells(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[A
 
 
 def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Check the rows of other tables that are built from derivative rows.
+    """Check the rows of other tables that are computed from derivative rows, such as rows of
+    rights.
 
-    Yields a fault for each row that is missing or differs from the row built again now.
+    Computes these rows again, and yields a fault for each one that is missing or different in its
+    table.
     """
     required: dict[type[Row], dict[tuple[object, ...], tuple[str, Row]]] = defaultdict(dict)
     for row in rows:
@@ -107,8 +111,10 @@ def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[
 
 
 def _check_series(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Check that each file has as many series rows (such as citations) as its
-    derivative row says.
+    """Check that each file has as many rows in a series as its derivative row says.
+
+    A series is a table with any number of rows per file, such as the citations of a paper. Yields a
+    fault for each file with a wrong number. Yields nothing if the derivative kind has no series.
     """
     series = kind.series
     if series is None:
@@ -173,8 +179,10 @@ def _check_row_fixity(row: DerivativeRow, fixity: FixityRow | None) -> Iterator[
 
 
 def load_fixity(records: Records, sha1hexes: Sequence[str]) -> dict[str, dict[str, FixityRow]]:
-    """Return the fixity rows (recorded size and SHA-256) of these files, by SHA-1 and name of the
-    part.
+    """Return the fixity (recorded size and SHA-256) of each derivative row and blob of some files.
+
+    The result is by SHA-1 of the file, then by name of the row's table or of the blob, such as
+    `text`.
     """
     parts: dict[str, dict[str, FixityRow]] = defaultdict(dict)
     for fixity in records.find(FixityRow, {"sha1hex": list(sha1hexes)}) if sha1hexes else ():
@@ -324,10 +332,12 @@ def _check_sink_written(
     row: DerivativeRow,
     dispositions: Sequence[DispositionRow],
 ) -> Iterator[AuditFault]:
-    """Check that the ledger shows a storing step (sink) that wrote the derivatives of one file.
+    """Check that the ledger has a storing step (sink) that finished each derivative of one file.
 
-    `kinds` are the derivative kinds that share the row's table, and `first` is the first of them.
-    `dispositions` are those of messages about the file.
+    `row`: derivative row of the file.
+    `kinds`: the derivative kinds that are stored in the table of this row.
+    `first`: the first of these kinds. The others are checked only if the row refers to their blobs.
+    `dispositions`: ledger rows of the messages about the file.
     """
     for kind in kinds:
         if kind is not first and not kind.list_blobs(row):
@@ -354,8 +364,10 @@ def _read(
     """Check that the status of each derivative row agrees with the ledger of the step that read the
     file.
 
-    A fault is also yielded if that step had no message about the file. `text` has the dispositions
-    of messages by SHA-1 of their file.
+    `reading`: names the step that reads files for this derivative kind.
+    `text`: ledger rows of the messages about each file, by SHA-1 of the file.
+
+    Also yields a fault if that step had no message about the file.
     """
     unread = []
     for row in rows:

@@ -21,9 +21,10 @@ from fonds.ports.scan import iter_chunks
 
 
 def find_open_entries(records: Records, entry_ids: Collection[str]) -> set[str]:
-    """Return the ids of those entries that still have an open message, or whose outcome is pending.
+    """Return those entry ids whose entry is still being processed.
 
-    The audit skips them: results that are missing may be about to be written.
+    This is so if a message of the entry has no outcome yet, or if the outcome of the entry is
+    pending. The audit skips such entries: results that are missing may be about to be written.
     """
     if not entry_ids:
         return set()
@@ -117,9 +118,12 @@ def _has_reason(row: DispositionRow) -> bool:
 
 
 def iter_without_children(rows: Sequence[DispositionRow]) -> Iterator[DispositionRow]:
-    """Iterate over done messages that, according to the ledger, caused no other message.
+    """Iterate over the done messages of one entry after which, by the ledger, no further message
+    was sent.
 
-    `rows` are the dispositions of one entry. Messages that record repair actions are left out.
+    `rows`: dispositions of all messages of the entry.
+
+    Messages that record repair actions are left out.
     """
     parents = {(row.parent_id, row.parent_step) for row in rows}
     for row in rows:
@@ -130,10 +134,10 @@ def iter_without_children(rows: Sequence[DispositionRow]) -> Iterator[Dispositio
 
 
 def _check_forwarded(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
-    """Report captures that were dropped or quarantined at their first step although later messages
-    exist.
+    """Yield a fault if the first message of an entry was dropped or quarantined, but further
+    messages followed it.
 
-    `rows` are the dispositions of one entry.
+    `rows`: dispositions of all messages of the entry.
     """
     parents = {(row.parent_id, row.parent_step) for row in rows}
     for row in rows:
@@ -243,10 +247,13 @@ def find_fetched_without_entry(records: Records, ids: Sequence[str]) -> set[str]
 def check_captures_without_entry(
     records: Records, owners: Mapping[str, str]
 ) -> Iterator[AuditFault]:
-    """Check that captures have an entry in the ledger that is done at some step.
+    """Check that captures that other data refers to have an entry in the ledger that is done at
+    some step.
 
-    `owners` maps the id of each capture to a description of what refers to it, for the messages of
-    faults. Captures fetched in addition to a link, such as robots.txt, need no entry.
+    `owners`: for each capture id, a description of what refers to it, for the messages of faults.
+
+    Yields the faults. Captures fetched in addition to a link, such as robots.txt, need no entry.
+    Entries that are still being processed are skipped.
     """
     ids = sorted(owners)
     rows = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": ids})} if ids else {}

@@ -50,7 +50,7 @@ class RepairAct(StrEnum):
 
 
 def build_act_prefix(entry_id: str, act: RepairAct) -> str:
-    """Return the beginning of the ids of messages that record one type of repair action for an
+    """Return the prefix of the ids of all messages that record one type of repair action for one
     entry.
     """
     return f"{entry_id}.{REPAIR}.{act}."

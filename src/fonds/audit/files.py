@@ -55,10 +55,11 @@ def check_files(
 
 
 def _check_file_rows(stores: Stores) -> Iterator[AuditFault]:
-    """Check that every file with a derivative has a row in `file_meta`.
+    """Yield a fault for each file that has a derivative row but no row in `file_meta`.
 
-    A task of another program may have found no PDF, so that there is no file; this is no fault. The
-    SQL table `file_meta` has one row per file.
+    A file with a row in the wide-column table is skipped, because `check_table_rows` reports it.
+    Skipped too are derivative rows that record a missing PDF: another program sent a task for a
+    PDF, but no PDF was found, so there is no file. The SQL table `file_meta` has one row per file.
     """
     for kind in iter_kinds_with_rows():
         for page in iter_chunks(stores.records.find(kind.row)):
@@ -140,11 +141,11 @@ def format_place_name(path: str, offset: int) -> str:
 def iter_later_captures(
     records: Records, sha1hexes: Sequence[str]
 ) -> Iterator[tuple[str, EntryRow]]:
-    """Iterate over the later captures of these files: entries that were dropped as their
-    duplicates.
+    """Iterate over the later captures of these files: entries that were dropped as duplicates of a
+    file.
 
-    Yields the SHA-1 and the entry. Only captures in a WARC whose messages have all ended are
-    included.
+    Yields the SHA-1 of the file and the entry. Includes only captures that are in a WARC and whose
+    messages have all ended.
     """
     where = {
         "about": list(sha1hexes),

@@ -151,11 +151,13 @@ def _check_table_places(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Audi
 
 
 def _is_in_note(row: CdxRow, owners: Mapping[str, str], crawlers: Collection[str]) -> bool:
-    """Whether the cell `f:c` should describe the capture of this row.
+    """Whether the cell `f:c` of a file should describe the capture of this `cdx` row.
 
-    It should if the capture is the primary one of its file and no crawler wrote `f:c`. `owners`
-    maps SHA-1s to primary captures, and `crawlers` has the SHA-1s of files whose `f:c` a crawler
-    wrote. The table cell `f:c` describes the first capture of a file.
+    `owners`: ids of the primary captures, by SHA-1 of the file.
+    `crawlers`: SHA-1s of files whose `f:c` a crawler wrote.
+
+    It should if the capture is the primary one of its file, and no crawler wrote `f:c`. The table
+    cell `f:c` describes the first capture of a file.
     """
     return owners[row.sha1hex] == row.capture_id and row.sha1hex not in crawlers
 
@@ -204,11 +206,16 @@ def _find_multiple_rows(records: Records, capture_ids: set[str]) -> dict[str, li
 def _is_other_record(
     row: CdxRow, cells: Mapping[str, bytes], rows_by_capture: Mapping[str, Sequence[CdxRow]]
 ) -> bool:
-    """Whether the cell `file:cdx` describes another WARC record of the same capture.
+    """Whether the cell `file:cdx` of a capture has the location of another `cdx` row of the same
+    capture.
 
-    `rows_by_capture` has all `cdx` rows of each capture. A capture that was written twice has two
-    rows and one cell. The SQL table `cdx` has one row per capture in a WARC. The table cell
-    `file:cdx` has the WARC location of a capture.
+    `row`: the `cdx` row that does not agree with the cell.
+    `cells`: cells of the capture in the wide-column table. If they cannot be parsed, the result is
+        False.
+    `rows_by_capture`: all `cdx` rows, by capture id.
+
+    A capture that was written to WARCs twice has two `cdx` rows and one cell. The SQL table `cdx`
+    has one row per capture in a WARC. The table cell `file:cdx` has the WARC location of a capture.
     """
     try:
         location = read_location(cells)
@@ -260,11 +267,11 @@ def _check_written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[A
 
 
 def are_duplicates(rows: Sequence[CdxRow]) -> bool:
-    """Whether `cdx` rows with one file, offset and time describe one capture under several WARC
-    names.
+    """Whether `cdx` rows with the same file, offset and time describe one capture under several
+    WARC names.
 
-    Only foreign WARCs can have several names; a WARC written by Fonds has one. The SQL table `cdx`
-    has one row per capture in a WARC.
+    They do if at most one of them names a WARC written by Fonds: only WARCs of others can have
+    several names. The SQL table `cdx` has one row per capture in a WARC.
     """
     foreign_rows = [
         row for row in rows if not is_own_warc(row.warc_path) or is_indexed(row.capture_id)
@@ -340,11 +347,14 @@ def _strip_folders(place: str | None) -> str:
 
 
 def _check_warc(stores: Stores, warc: _WarcRows) -> Iterator[AuditFault]:
-    """Check one WARC: it must exist and be long enough for its records.
+    """Check one WARC and yield its faults.
 
-    For a finished WARC of Fonds, the CDXJ index must list exactly the records that `cdx` lists.
-    Records of files that were taken down must not be listed. The SQL table `cdx` has one row per
-    capture in a WARC.
+    `warc`: summary of the `cdx` rows of the WARC.
+
+    The WARC must exist, and must not end before the last of its records in `cdx`. For a finished
+    WARC written by Fonds, the CDXJ index must list exactly the records that `cdx` lists. Records of
+    files that were taken down must not be listed. The SQL table `cdx` has one row per capture in a
+    WARC.
     """
     state = stores.archive.inspect(warc.path)
     if state is None:
@@ -384,13 +394,14 @@ def _check_warc(stores: Stores, warc: _WarcRows) -> Iterator[AuditFault]:
 def iter_unrecorded(
     records: Records, path: str, remaining: Sequence[IndexedRecord]
 ) -> Iterator[IndexedRecord]:
-    """Iterate over records of a WARC of Fonds that have no `cdx` row, and no row of another copy.
+    """Iterate over those records of a WARC written by Fonds that `cdx` does not list.
 
     `path`: name of the WARC.
     `remaining`: the records to check.
 
-    Records of files that were taken down are skipped. The SQL table `cdx` has one row per capture
-    in a WARC.
+    A record is not yielded if `cdx` lists another copy: the same file with the same URL and time,
+    in any WARC. Records of files that were taken down are skipped. The SQL table `cdx` has one row
+    per capture in a WARC.
     """
     for page in iter_chunks(iter(remaining)):
         known_offsets = {

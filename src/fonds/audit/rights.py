@@ -18,12 +18,15 @@ from fonds.rights.preferences import read_header_statements
 
 
 def find_changed_rights(records: Records, capture: CdxRow, payload: Payload) -> Rights | None:
-    """Return the rights of a capture as its HTTP response states them, or None if they equal the
-    stored ones.
+    """Return the rights of a capture, corrected by its HTTP response; None if the stored rights are
+    correct.
 
-    Also returns None if there is no response, and for a capture known only from an index, for which
-    no rights are stored. Statements from other sources than HTTP headers are taken from the stored
-    rights.
+    `capture`: `cdx` row of the capture.
+    `payload`: its WARC record.
+
+    The response replaces only statements from HTTP headers; all others are taken from the stored
+    rights. Also returns None if there is no response, and for a capture known only from an index,
+    for which no rights are stored. The SQL table `cdx` has one row per capture in a WARC.
     """
     if payload.http is None or is_indexed(capture.capture_id):
         return None
@@ -40,8 +43,10 @@ def find_changed_rights(records: Records, capture: CdxRow, payload: Payload) -> 
 
 
 def lacks_host_text(records: Records, mime: str, sha1hexes: Sequence[str]) -> bool:
-    """Whether the records lack the text of any of these robots.txt or tdmrep.json files.
+    """Whether the text of any of these robots.txt or tdmrep.json files is missing from the records.
 
-    `mime` is the media type of the files with the SHA-1s `sha1hexes`. False if it is another type.
+    `mime`: media type of the files. The result is False if robots.txt and tdmrep.json have other
+        types.
+    `sha1hexes`: SHA-1s of the files in hex.
     """
     return mime in TYPES and len(records.get(HostTextRow, sha1hexes)) < len(sha1hexes)

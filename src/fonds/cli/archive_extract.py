@@ -184,11 +184,13 @@ def _find_path(stores: Stores, row: CdxRow) -> str:
 
 
 def _find_row(stores: Stores, key: str, time: str | None) -> CdxRow:
-    """Return the row of a capture, given its WARC and offset, its id or its URL.
+    """Return the `cdx` row of a capture.
 
-    `time` chooses the capture of a URL that is nearest to it; None chooses the newest. Raises
-    ConfigurationError if there is no such capture, and click.UsageError if a time is given without
-    a URL.
+    `key`: WARC and offset, id, or URL of the capture.
+    `time`: chooses the capture of a URL that is nearest to this time; None chooses the newest.
+
+    Raises ConfigurationError if there is no such capture, and click.UsageError if a time is given
+    without a URL. The SQL table `cdx` has one row per capture in a WARC.
     """
     from fonds.archive.replay.captures import MAX_DATETIME14, find_last_before, find_nearest
 

@@ -97,8 +97,8 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
 
 
 def print_audit(screen: Console, found: auditing.AuditResult) -> None:
-    """Print the result of an audit: the steps as a table, the faults with their remedies, and the
-    verdict.
+    """Print the result of an audit: message counts per step as a table, the faults with their
+    remedies, and whether anything is wrong.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("step")

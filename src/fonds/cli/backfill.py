@@ -127,9 +127,12 @@ def backfill_extract(
 
 
 def _open_engine(app: App, to: str, url: str, workers: int) -> Engine:
-    """Return the engine that runs bulk work: on this machine or on Spark.
+    """Return the engine that runs bulk jobs: on this machine or on Spark.
 
-    Stores on this machine allow only one process, so it then reads in threads.
+    - `to`: where results go: to Parquet files or to the stores.
+    - `url`: `local`, or the URL of a Spark master.
+    - `workers`: number of processes; 0 for one per core. Results go to stores from one process
+      only, unless several processes can share the stores.
     """
     from fonds.wiring.jobs import open_engine
 

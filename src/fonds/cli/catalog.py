@@ -279,7 +279,8 @@ def _print_skipped(count: int) -> None:
 def _find_files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[str]]:
     """Return the catalogue files to load, and messages about files that cannot be read.
 
-    Files below folders are chosen by their extension. The number of other files is printed.
+    Files that the user named are loaded whatever their name. In folders, files are chosen by their
+    extension, and the number of other files is printed.
     """
     named_paths = {Path(os.path.abspath(path)) for path in paths}  # noqa: PTH100 (as they are walked)
     files, failed, other_count = [], [], 0

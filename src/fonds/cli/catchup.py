@@ -240,9 +240,11 @@ def _catch_up(
 def _run_catchup(
     app: App, settings: Settings, stores: Stores, lock: HomeLock, selection: CatchUpSelection
 ) -> int:
-    """Send the selected files to the pipeline in one thread and extract them in others.
+    """Read the selected stored files again: one thread sends them to the pipeline, others process
+    them.
 
-    Return the exit code. The printed summary covers all inputs that have a selected file.
+    Returns the exit code when all are processed. The printed summary covers all inputs that have a
+    selected file.
     """
     from fonds.wiring.pipelines import send_catchup
 
@@ -300,7 +302,9 @@ def _return_false() -> bool:
 
 
 def _ignore_progress(counts: CatchUpCount, captures: Sequence[EntryRow]) -> None:
-    """Do nothing. Progress callback for files that are only sent to the workers."""
+    """Ignore the progress. Callback for files that are only sent to the queue, for workers
+    elsewhere to read.
+    """
 
 
 for _kind in KINDS:

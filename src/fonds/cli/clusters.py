@@ -453,8 +453,9 @@ def _format_sides(change: ClusterChange) -> tuple[str, str]:
 
 
 def _format_identity(cluster: ClusterView) -> str:
-    """Return a cluster's id, with its generated label if a person renamed it and `pinned` if it is
-    pinned.
+    """Format a cluster's id for display.
+
+    The generated label follows if a person renamed the cluster, and `pinned` if it is pinned.
     """
     labelled = f" labelled {escape(cluster.label)}" if cluster.name else ""
     return f"{cluster.id}{labelled}{' pinned' if cluster.pinned else ''}"

@@ -58,10 +58,11 @@ def require_collection(tables: Tables, text: str) -> CollectionView:
 
 
 def find_built_configuration(tables: Tables, collection: CollectionView, conf: str) -> str:
-    """Return the configuration name `conf` if the collection has a clustering by this
-    configuration.
+    """Return the configuration name `conf`, after checking that a clustering of the collection uses
+    it.
 
-    Raises click.UsageError if it has none.
+    Raises click.UsageError if there is no such configuration, or no clustering that was built with
+    it.
     """
     confs = [clustering.conf for clustering in collection.served]
     if conf not in confs:

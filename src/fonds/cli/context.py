@@ -57,7 +57,11 @@ class App:
         return cls(find_home(home), _parse_pairs(set_), json, quiet, home is not None)
 
     def with_flags(self, home: str | None, set_: tuple[str, ...], json: bool, quiet: bool) -> App:
-        """Return a copy with the global options after the command, which override those before it.
+        """Return a copy of the context, changed by global options that the user gave after the
+        command name.
+
+        - `home`, `set_`: override the values given before the command name.
+        - `json`, `quiet`: can only switch the options on.
 
         Raises click.UsageError for a --set without `=`.
         """
@@ -80,10 +84,10 @@ class App:
         return f"{find_program_name()}{home} {words}"
 
     def load_settings(self, **continues_soon: str | int | bool | None) -> Settings:
-        """Return the settings in effect. Keyword arguments, from options of the command, override
-        all others.
+        """Load the settings of the library.
 
-        The value None means that the option was not given.
+        Keyword arguments are settings that come from options of the command. They override all
+        other sources. The value None means that the option was not given; it overrides nothing.
         """
         from fonds.config import load_settings
 
@@ -155,9 +159,10 @@ class App:
 
 
 def find_program_name() -> str:
-    """Return the name of this program for command lines to show to the user.
+    """Return the program name with which command lines that are shown to the user start.
 
-    It is `fonds` if the shell finds it under this name, otherwise its quoted path.
+    It is `fonds` if the shell finds this program under that name, or if the program file has
+    another name. Otherwise it is the quoted path of the program file.
     """
     program = Path(sys.argv[0])
     installed_path = shutil.which("fonds")

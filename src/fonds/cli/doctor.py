@@ -115,8 +115,10 @@ def _check_disk_space(home: Path) -> CheckResult:
 
 
 def _check_settings_file(path: Path) -> Iterator[CheckResult]:
-    """Yield whether only the owner can read the settings file. Yield nothing if it has no
-    passwords.
+    """Check that only the owner can read the settings file, and yield the result.
+
+    `path`: the settings file. Yields nothing if it does not exist, or has no user names or
+        passwords.
     """
     if not path.exists() or not has_secret(path.read_text("utf-8")):
         return

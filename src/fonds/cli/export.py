@@ -57,12 +57,14 @@ class ExportCounts:
     """State of an export while it is written: what was counted and collected so far.
 
     - `contents`: count and hash of the exported documents of a search.
-    - `rows`: number of exported rows of the library or a table.
+    - `rows`: number of exported rows; used if the whole library or a table is exported.
     - `search`: the exported search; None for an export of rows.
-    - `members`: collected document lines for the manifest; None if they are not needed.
+    - `members`: collects one line per exported document for the manifest; None if the manifest
+      lists no documents.
     - `columns`: types of the exported columns, by name.
-    - `missed`: documents that could not be exported.
-    - `generation`: id of the index state at the start; None if unknown.
+    - `missed`: documents of the search that could not be exported.
+    - `generation`: id that the full-text index had for its state when the export began; None if
+      unknown.
     """
 
     contents: ResultContents
@@ -162,9 +164,16 @@ def export(
 def _find_table(
     query: tuple[str, ...], form: str, limit: int | None, filters: Mapping[str, Any]
 ) -> str | None:
-    """Return the name of the table that `--kind` chooses; None if it chooses no table.
+    """Return the table that `--kind` names, such as `citations`; None if it names kinds of
+    documents.
 
-    Raises click.UsageError if other options are given that a table does not support.
+    - `query`: the search words.
+    - `form`: the export format.
+    - `limit`: maximum number of rows; None for all.
+    - `filters`: values of the filter options, by name.
+
+    Raises click.UsageError for a misspelled table name, and if the export of a table does not
+    support one of the other options.
     """
     kinds = filters["kind"]
     table = next((kind for kind in kinds if kind in TABLES), None)
@@ -198,7 +207,13 @@ def _say_missed(missed: MissingDocuments) -> None:
 def _write(
     out: str | None, form: str, counts: ExportCounts, pieces: Iterator[bytes], index: Index
 ) -> None:
-    """Write an export to standard output, or to the file `out` with its manifest."""
+    """Write an export to standard output, or to a file with a manifest next to it.
+
+    - `out`: path of the file; None for standard output.
+    - `form`: the export format.
+    - `counts`: counted while `pieces` is read, and used for the manifest.
+    - `pieces`: bytes of the export.
+    """
     if out is None:
         for chunk in pieces:
             sys.stdout.buffer.write(chunk)
@@ -296,9 +311,12 @@ def _build_manifest(path: Path, form: str, counts: ExportCounts, digest: str) ->
 def _format_command(
     app: App, options: Mapping[str, object], request: SearchRequest | None, *, no_text: bool
 ) -> str:
-    """Return the command line of an export with these options and filters, up to the search words.
+    """Return a command line for another export, without search words. It ends with `--`, so that
+    they can be added.
 
-    `options` maps option names to values; None omits the option. `no_text` adds `--no-text`.
+    - `options`: values of options by name; None omits the option.
+    - `request`: search request whose filters are repeated; None for no filters.
+    - `no_text`: whether to add `--no-text`.
     """
     named_options = [f"--{name}={value}" for name, value in options.items() if value is not None]
     filters = format_options(request) if request else []
@@ -311,8 +329,11 @@ def _explain_empty(
 ) -> Iterator[str]:
     """Yield sentences that explain why an export is empty.
 
-    `table` is the exported table, `found` the result of the exported search. If both are None, the
-    library is exported. `command` is the command line of the export, up to the search words.
+    - `table`: the exported table; None if documents are exported.
+    - `found`: result of the exported search; None if no search is exported.
+    - `command`: command line of the export without search words, for suggesting other searches.
+
+    If `table` and `found` are both None, the whole library is exported.
     """
     if table is not None:
         yield f"0 rows: {TABLES[table].empty}"

@@ -138,7 +138,7 @@ def _build_line(
 
 
 def _hash_body(archive: Archive, capture: Capture) -> str | None:
-    """Return the SHA-1 of a captured body that Fonds does not store as a file.
+    """Compute the SHA-1 of the body of a capture, for bodies that Fonds does not store as files.
 
     Returns None if the body is empty or cannot be read.
     """

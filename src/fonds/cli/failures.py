@@ -269,8 +269,9 @@ def _check_words(action: str | None, note: str | None, owner: str | None, *, yes
 
 
 def _validate_query(records: Records, query: FailureQuery) -> Records:
-    """Return `records` unchanged. Raises click.UsageError if the query's pipeline or step is
-    unknown.
+    """Check that the pipeline and step of a query exist. Return `records` unchanged.
+
+    Raises click.UsageError for an unknown one.
     """
     from fonds.wiring.pipelines import check_names
 
@@ -525,7 +526,7 @@ def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes
 def _build_command(action: str, query: FailureQuery) -> str:
     """Return the command line of `fonds failures` for the action log.
 
-    It contains the number of message keys if there are several.
+    If the user selected several failures by key, it has only the number of keys.
     """
     flags = {"failure_group": "group"}
     options = [f"--{flags.get(name, name)} {value}" for name, value in query.build_filter().items()]

@@ -62,9 +62,9 @@ def ingest_links(
     """Ingest the links of link lists, or preview them with `dry_run`. Return the exit code.
 
     - `names`: paths and URLs of the lists.
-    - `choice`: which of the links are ingested.
+    - `choice`: decides which links of the lists are ingested.
     - `shuffle`: whether the links are ingested in random order.
-    - `enter_only`: whether fetching is left to workers elsewhere.
+    - `enter_only`: whether links are only put on the queue, because workers elsewhere fetch them.
 
     Raises click.UsageError for a list that does not exist.
     """

@@ -37,13 +37,14 @@ JSON_TYPES: Mapping[str, tuple[type, ...]] = {
 class FieldDescription:
     """Description of a field in a command's JSON answer, for docs/json.md.
 
-    - `name`: name in JSON.
-    - `type`: a key of `JSON_TYPES`.
+    - `name`: name of the field in JSON.
+    - `type`: JSON type of the value, a key of `JSON_TYPES`.
     - `meaning`: description for users.
     - `is_nullable`: whether the value can be null.
-    - `is_always`: False for a field that is omitted when it has no value.
-    - `members`: names of the fields of the object in this field, or of each object in it.
-    - `table`: table of these objects if they are database rows.
+    - `is_always`: False if the field is omitted when it has no value.
+    - `members`: if the value is an object, or a list or mapping of objects: names of the object's
+      fields.
+    - `table`: name of the database table if these objects are its rows; None otherwise.
     """
 
     name: str
@@ -72,8 +73,8 @@ def define_answer(
     """Return a new struct type for a command's JSON answer that combines the fields of other types.
 
     - `name`: name of the new type.
-    - `parts`: structs or dataclasses with annotated fields.
-    - `omit`: names of their fields to leave out.
+    - `parts`: structs or dataclasses with annotated fields, which the new type gets.
+    - `omit`: names of fields of `parts` that the new type does not get.
     - `more`: annotated types of further fields, by name.
     """
     hints, names_in_json = dict[str, Any](), dict[str, str]()
@@ -92,9 +93,10 @@ def define_answer(
 
 
 def build_answer(kind: type[AnswerT], source: object, **values: Any) -> AnswerT:
-    """Return a JSON answer of type `kind` with values from the attributes of `source`.
+    """Build a JSON answer of type `kind`.
 
-    `values` are the fields that `source` does not have, or that replace its own.
+    The value of each field is taken from `values`, or else from the attribute of `source` with the
+    same name.
     """
     taken = {
         name: getattr(source, name)
@@ -193,8 +195,8 @@ def _describe_field(name: str, hint: Any) -> FieldDescription:
 
 
 def find_object_type(hint: Any) -> type | None:
-    """Return the struct or dataclass in a type hint: the type itself, or that of list items or
-    values.
+    """Return the struct or dataclass in a type hint: the hint itself, or the type of list items or
+    mapping values.
 
     Returns None if the hint has no such type, or is a union of several types.
     """

@@ -56,9 +56,12 @@ def add_source_options(function: Any) -> Any:
 def build_source_options(
     app: App, flags: dict[str, Any], kind: str = "feed", title: str = "", folder: str = ""
 ) -> SourceOptions:
-    """Return the options of new sources, such as collection and pipeline, from a command's options.
+    """Return the properties of a new source, such as collection and pipeline, from a command's
+    options.
 
-    The collection may come from the settings.
+    - `flags`: values of the options that all commands for sources share, by name.
+
+    If no collection is given, it comes from the settings.
     """
     settings = app.load_settings(collection=flags["collection"])
     return SourceOptions(kind, title, folder, settings.collection, flags["pipeline"], flags["tls"])

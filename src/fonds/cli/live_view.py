@@ -75,9 +75,12 @@ class VerdictCounts:
         self._begun_s = seconds()
 
     def observe(self, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
-        """Count a batch of messages that a step has processed. `rows` tell how each message ended.
+        """Count a batch of messages that a step has processed.
 
-        Messages that will be processed again do not count towards the rate. `seconds` is not used.
+        - `rows`: dispositions of the messages, which have the verdict and its reason.
+        - `seconds`: not used.
+
+        Messages that will be processed again do not count towards the rate.
         """
         ended = Counter(row.verdict for row in rows)
         reasons = Counter(
@@ -92,19 +95,23 @@ class VerdictCounts:
                 self._recent.popleft()
 
     def get_verdicts(self, step: str) -> Counter[str]:
-        """Return the number of messages with each verdict (done, dropped, …) at a step."""
+        """Return the number of messages with each verdict (done, dropped, …) that a step processed
+        in this process.
+        """
         with self._lock:
             return Counter(self._ended.get(step, ()))
 
     def get_reasons(self) -> Counter[str]:
-        """Return the reasons why messages were dropped or quarantined, with the number of
-        messages.
+        """Return the number of messages for each reason why messages were dropped or quarantined in
+        this process.
         """
         with self._lock:
             return Counter(self._reasons)
 
     def compute_rate(self, step: str) -> float:
-        """Return the number of messages per second that ended at a step in the last minute."""
+        """Return the number of messages per second that ended at a step in this process in the last
+        minute.
+        """
         with self._lock:
             now_s = self._seconds()
             since_s = max(self._begun_s, now_s - RATE_OVER_S)
@@ -209,7 +216,9 @@ class LiveView:
 
 
 def format_sources(records: Records, pipeline: str, now: datetime) -> Text:
-    """Return a line with the numbers of followed, polled and due sources, and the next poll."""
+    """Return a line with the numbers of sources that are followed, being polled and due, and the
+    time of the next poll.
+    """
     where = {"pipeline": pipeline}
     states = {str(state): n for (state,), n in records.count(SourceRow, ("state",), where).items()}
     active, other_states = (

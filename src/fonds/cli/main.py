@@ -91,9 +91,11 @@ def main() -> None:
 
 
 def run(command: Callable[[], object]) -> int:
-    """Call a function that runs a command, print errors, and return the exit code.
+    """Call the function that runs a command. Print the error that ends it, and return the exit
+    code.
 
-    0: success. 1: something failed or was quarantined. 2: usage error. 130: interrupted.
+    Exit codes are 0 for success, 1 if something failed or was quarantined, 2 for a usage error, and
+    130 if interrupted.
     """
     try:
         code = command()

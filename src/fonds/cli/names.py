@@ -36,9 +36,10 @@ DAY = Day()
 
 
 class SuggestingChoice(click.Choice[str]):
-    """Click parameter type for one of `choices`. The error for another value suggests the nearest.
+    """Click parameter type for one of `choices`. The error for another value suggests the nearest
+    choice.
 
-    `what` says what a value is, for the error message.
+    `what`: noun for the values in the error message, such as "kind".
     """
 
     def __init__(self, what: str, choices: Iterable[str]) -> None:
@@ -46,8 +47,8 @@ class SuggestingChoice(click.Choice[str]):
         self.noun = what
 
     def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:
-        """Return the text with which a choice is compared. For an enum member it is the value, not
-        the name.
+        """Return the text of a choice, with which the user's value is compared. For an enum member
+        it is the value, not the name.
         """
         return super().normalize_choice(str(choice), ctx)
 
@@ -88,11 +89,14 @@ class SuggestingCommand(click.Command):
 class CommandGroup(click.Group):
     """Click group of commands that suggests the nearest command for an unknown name.
 
-    - `modules`: module of each command. It is imported on use, so that commands start quickly. If
-      None, the group has the commands that were added.
-    - `default_command`: command that is used if the first word contains a slash, as names of
-      collections do, or resembles no command. Its parameter is called `otherwise`.
-    - `answers`: types of the objects that the group itself writes with `--json`. The keys say when.
+    - `modules`: name of the module that defines each command, by command name. It is imported on
+      use, so that commands start quickly. If None, the group has the commands that were added with
+      click.
+    - `default_command`: command that is used if the first argument is no command of the group. The
+      argument must contain a slash, as names of collections do, or resemble no command name. The
+      constructor calls this parameter `otherwise`.
+    - `answers`: types of the objects that the group itself writes with `--json`. The keys say when
+      it writes them.
     """
 
     answers: Mapping[str, type] = MappingProxyType({})

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def log_plainly() -> None:
-    """Log warnings as lines on standard error, and print uncaught exceptions.
+    """Set up logging for commands: warnings go to standard error as lines, and uncaught exceptions
+    are printed.
 
     Passwords in both are hidden.
     """

@@ -90,12 +90,13 @@ class RunResult:
     """Result of running a pipeline in this process.
 
     - `entered`: counts of the inputs that were read.
-    - `unfinished`: ids of the inputs that an earlier run did not complete.
+    - `unfinished`: ids of the inputs whose entries were still pending when the run began.
     - `pending`: number of messages that are still in the queue.
-    - `processes`: number of processes that worked.
+    - `processes`: number of processes that worked, including this one.
     - `is_interrupted`: whether a signal stopped the run.
     - `is_complete`: whether all workers finished; False if one is still reading a file in a thread.
-    - `read_later`: number of earlier failures that ended because an input could be read this time.
+    - `read_later`: number of failures of earlier runs that ended because an input that could not be
+      read then was read this time.
     """
 
     entered: IntakeCounts
@@ -115,12 +116,18 @@ def run_to_end(
     feed: Callable[[Intake, IntakeCounts], None],
     delayed_wait_s: float = DELAYED_WAIT_S,
 ) -> RunResult:
-    """Enter the inputs that `feed` reads and process everything, including leftovers of an earlier
-    run.
+    """Run the pipeline in this process until no message is left, or a signal stops it.
 
-    If only messages delayed for longer than `delayed_wait_s` seconds are left, they stay in the
-    queue. If many messages are waiting, more processes help under the home's `lock`. The stores
-    stay open. Raises the error that made the work end.
+    Messages that an earlier run left are processed too.
+
+    - `lock`: lock of the library folder. Helper processes hold it too; they are started if many
+      messages are waiting.
+    - `feed`: function that reads inputs and enters their contents through the intake. It updates
+      the given counts.
+    - `delayed_wait_s`: seconds. Messages that are delayed for longer stay in the queue if only such
+      messages are left.
+
+    The stores stay open. Raises the error that made the work end.
     """
     from fonds.audit.repair.cleanup import recover
     from fonds.wiring.pipelines import create_intake, create_threads
@@ -164,14 +171,15 @@ def run_and_report(
     retried: RetryResult | None = None,
     urls: Sequence[str] = (),
 ) -> int:
-    """Enter the inputs that `feed` reads, process them, print a summary and close the stores.
+    """Run the pipeline as `run_to_end` does, print a summary and close the stores.
 
     Return the exit code: 0 for success, 1 if something was quarantined or is unfinished, 130 if
     interrupted.
 
+    - `feed`: function that reads inputs and enters their contents through the intake.
     - `empty_message`: printed if there was nothing to do.
     - `retried`: failures that are retried; the summary then covers only these.
-    - `urls`: URLs that the user named. If given, only their next attempts are shown.
+    - `urls`: URLs that the user named. If given, only the next attempts of these URLs are shown.
     """
     from fonds.wiring.stores import close_stores
 
@@ -227,9 +235,11 @@ def report_read_later(count: int) -> None:
 
 
 def _find_retries(records: Records, pipeline: str, urls: Sequence[str]) -> list[Retry]:
-    """Return the delayed messages to show, at most `RETRIES_MAX`.
+    """Return messages that wait for their next attempt, to be shown to the user, at most
+    `RETRIES_MAX`.
 
-    These are the messages of the named URLs, or else those that are due first.
+    - `urls`: only messages about these URLs are returned. If empty, the messages that are due first
+      are returned.
     """
     if urls:
         return list_link_retries(records, pipeline, urls[:RETRIES_MAX])
@@ -237,7 +247,10 @@ def _find_retries(records: Records, pipeline: str, urls: Sequence[str]) -> list[
 
 
 def _collect(stores: Stores, settings: Settings) -> None:
-    """Add new documents to the collections whose rules they match, and print how many changed."""
+    """Add new documents to the collections whose rules (stored queries) they match.
+
+    Print how many documents were added to collections and removed from them.
+    """
     from fonds.wiring.collections import collect_rules
 
     changes = collect_rules(stores, settings)
@@ -263,9 +276,12 @@ def run_intake_only(
     lock: HomeLock,
     feed: Callable[[Intake, IntakeCounts], None],
 ) -> int:
-    """Enter the inputs that `feed` reads for workers elsewhere, and print how many entered.
+    """Read inputs and put their contents on the queue for workers elsewhere, without processing
+    them.
 
-    Return the exit code: 0, or 130 if interrupted. The stores are closed.
+    - `feed`: function that reads the inputs and enters their contents through the intake.
+
+    Prints how many entered. Returns the exit code: 0, or 130 if interrupted. The stores are closed.
     """
     from fonds.audit.repair.cleanup import raise_if_emptied
     from fonds.wiring.pipelines import create_intake
@@ -304,7 +320,11 @@ def _refresh_progress(
 def _stop_work(
     processes: WorkerProcesses, threads: WorkerThreads, readers: Readers, stores: Stores
 ) -> bool:
-    """Stop all worker processes and threads. Return whether all current messages were completed."""
+    """Stop all worker processes and threads.
+
+    Return False if a thread is still reading a file, else True. If True, the parsers and the
+    archive are closed too.
+    """
     processes.stop()
     is_complete = threads.stop()
     if is_complete:
@@ -314,9 +334,10 @@ def _stop_work(
 
 
 def _create_processes(app: App, settings: Settings, lock: HomeLock) -> WorkerProcesses:
-    """Return the helper processes for a run, without starting them.
+    """Return the object that starts helper processes for a run. It has started none yet.
 
-    They divide the cores among the processes that parse files for them.
+    The CPU cores are divided among the helper processes, for the child processes in which they
+    parse files.
     """
     from fonds.wiring.readers import count_cores
     from fonds.wiring.stores import list_concurrent_stages
@@ -330,7 +351,11 @@ def _create_processes(app: App, settings: Settings, lock: HomeLock) -> WorkerPro
 
 
 def _find_unfinished(stores: Stores, pipeline: str) -> IntakeCounts:
-    """Return counts that name the inputs which an earlier run of this pipeline did not complete."""
+    """Return intake counts with the ids of the inputs that an earlier run of this pipeline did not
+    complete.
+
+    These are the inputs that have pending entries.
+    """
     condition = {"outcome": "pending", "pipeline": pipeline}
     pending = stores.records.count(EntryRow, ("input_id",), condition)
     return IntakeCounts(input_ids={input_id for (input_id,) in pending})
@@ -339,10 +364,12 @@ def _find_unfinished(stores: Stores, pipeline: str) -> IntakeCounts:
 def _enter_in_thread(
     threads: WorkerThreads, enter: Callable[[], None], tick: Callable[[], None]
 ) -> None:
-    """Enter inputs in a separate thread, so that signals and progress are handled promptly.
+    """Call `enter`, which enters inputs into the pipeline, in a separate thread. Call `tick` ten
+    times a second until it ends.
 
-    An error in that thread ends the work of `threads`. Returns when the thread has ended, or about
-    `LEAVE_OFF_S` seconds after the work is stopped.
+    So signals and progress are handled promptly. An error in that thread ends the work of
+    `threads`. Returns when the thread has ended, or about `LEAVE_OFF_S` seconds after the work is
+    stopped.
     """
 
     def run() -> None:

@@ -41,7 +41,7 @@ WEIGHTS = (Weight.SET_ASIDE, Weight.REFUSED, Weight.FAILED)
 
 
 class _RateColumn(ProgressColumn):
-    """Column of the progress bar with the records settled per second."""
+    """Column of the progress bar: number of records per second that get an outcome."""
 
     def render(self, task: Task) -> Text:
         """Return the rate of a task in records per second; empty as long as it is unknown."""
@@ -49,9 +49,10 @@ class _RateColumn(ProgressColumn):
 
 
 class ProgressBar:
-    """Context manager that shows on standard error how many entered records are settled.
+    """Context manager that shows on standard error how many records of a run have an outcome
+    already.
 
-    Counting never takes more than a twentieth of the time.
+    Counting them never takes more than a twentieth of the time.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class ProgressBar:
         self._bar.stop()
 
     def tick(self) -> None:
-        """Count the settled records and refresh the progress line, if that is due."""
+        """Count the records that have an outcome, and refresh the progress line, if that is due."""
         started = self._seconds()
         if not self._is_visible or started < self._next_refresh_s:
             return
@@ -122,7 +123,10 @@ class ProgressBar:
 
 
 def format_tally(tally: OutcomeTally) -> str:
-    """Return the number of records per outcome as one line, in the words of the summary."""
+    """Return the number of records per outcome as one line.
+
+    The outcomes have the names that the summary uses, such as `kept` and `failed`.
+    """
     counts = [(str(weight), sum(tally.filter_reasons(weight).values())) for weight in WEIGHTS]
     return " · ".join(f"{count:,} {name}" for name, count in [("kept", tally.done), *counts])
 
@@ -189,7 +193,7 @@ def print_summary(
 
 
 def print_retries(screen: Console, retries: Sequence[Retry]) -> None:
-    """Print why messages wait for their next attempt, and until when."""
+    """Print for each message that waits for its next attempt why it waits, and until when."""
     for message in retries:
         why = f"{message.reason}: {' '.join(message.detail.split())[:DETAIL_CHARS]}"
         next_attempt = format_time(message.next_attempt_at)

@@ -155,7 +155,9 @@ def peek(app: App, address: str, count: int, **flags: Any) -> int:
 
 
 def _open_stories(place: str, stores: Stores, settings: Settings) -> dumping.FindStory:
-    """Return the object that converts messages at a queue address to stories."""
+    """Return the converter that turns the messages at a queue address into stories, for a WARC
+    dump.
+    """
     from fonds.ingest.queued_stories import QueuedStories
     from fonds.wiring.stores import get_configured_pipeline, list_readers
 
@@ -167,7 +169,11 @@ def _open_stories(place: str, stores: Stores, settings: Settings) -> dumping.Fin
 
 
 def _count_ready(queue: Queue, place: str, subscriptions: Iterable[Subscription]) -> int:
-    """Return the number of ready or quarantined messages at a subscription's queue address."""
+    """Return the number of messages at a queue address of a subscription.
+
+    These are the quarantined messages if `place` is the quarantine address, otherwise those that
+    are ready for delivery.
+    """
     reader = next(
         subscription
         for subscription in subscriptions
@@ -365,7 +371,11 @@ def _open(app: App, flags: dict[str, Any]) -> tuple[Queue, list[Subscription]]:
 
 
 def _report_count(app: App, batches: Iterable[int], action: str) -> int:
-    """Print how many messages were moved, in all batches together. Return the number."""
+    """Print how many messages a command moved, and return the number.
+
+    - `batches`: number of messages in each batch.
+    - `action`: words that end the printed sentence, such as "requeued".
+    """
     count = sum(batches)
     if app.is_json:
         echo_json(CountAnswer(count))

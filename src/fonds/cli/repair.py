@@ -174,13 +174,13 @@ def _print_plan(app: App, screen: Console, plan: RepairPlan, result: AuditResult
 
 @dataclass(slots=True)
 class _RepairRun:
-    """State of one repair of the library, which runs in several rounds.
+    """State of one `fonds repair`, which repairs the library in several rounds.
 
     - `stores`: the stores. They may be replaced during the run, because a rebuilt index is opened
       again.
-    - `pipeline`: pipeline that is repaired; None for all.
-    - `done`: number of repairs made.
-    - `lost`: what could not be restored.
+    - `pipeline`: the pipeline that is repaired; None for all.
+    - `done`: number of repair actions taken so far.
+    - `lost`: reason why something could not be restored, by its name or id.
     """
 
     app: App
@@ -192,9 +192,11 @@ class _RepairRun:
     lost: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> AuditResult | None:
-        """Run rounds of repairs until the audit finds no fault, or a round changes nothing.
+        """Run rounds of repair until the audit finds no fault and no message is pending, or a round
+        changes nothing.
 
-        Return the result of the last audit; None if the repair was interrupted.
+        There are at most `ROUNDS_MAX` rounds. Returns the result of the last audit; None if the
+        repair was interrupted.
         """
         last_state: object = None
         for _ in range(ROUNDS_MAX):
@@ -223,7 +225,13 @@ class _RepairRun:
         )
 
     def _run_round(self, plan: RepairPlan, pipelines: Sequence[str], has_pending: bool) -> bool:
-        """Make all planned repairs once. Return whether that was completed, not interrupted."""
+        """Run one round of repair, which repairs all faults of the plan. Return False if it was
+        interrupted.
+
+        - `pipelines`: names of the pipelines that process what is sent again.
+        - `has_pending`: whether messages are pending; the pipelines then run even if nothing is
+          sent again.
+        """
         from fonds.audit.repair.cleanup import recover
 
         context = self._open_context(plan)
@@ -263,9 +271,10 @@ class _RepairRun:
         return RepairContext(self.stores, plan, source_of, describe, get_utc_now, say, changes)
 
     def _run_pipeline(self, context: RepairContext, pipeline: str) -> bool:
-        """Enter and process what one pipeline must do again, until no message is left.
+        """Send the entries and files of the repair plan through one pipeline again, until no
+        message is left.
 
-        Return False if that was interrupted. The process ends if a thread is still reading a file.
+        Returns False if that was interrupted. The process ends if a thread is still reading a file.
         """
         from fonds.wiring.stores import list_readers
 

@@ -200,7 +200,11 @@ def search(app: App, query: tuple[str, ...], **options: Any) -> int:
 
 
 def _build_command(app: App, request: SearchRequest, text: str) -> str:
-    """Return the command line of a search for `text` with the filters of a request."""
+    """Return the command line of `fonds search` for other search words, with the filters of a
+    request.
+
+    - `text`: the search words.
+    """
     # A word that starts with a dash excludes; without `--`, click would parse it as an option.
     return app.format_command(shlex.join(["search", *format_options(request), "--", text]))
 

@@ -55,7 +55,7 @@ def log_as_json() -> None:
 def _observe_batch(
     observers: Sequence[Observer], step: str, rows: Sequence[DispositionRow], seconds: float
 ) -> None:
-    """Pass a processed batch of messages to all observers, and log each message.
+    """Report a processed batch of messages: call each observer with it, and log each message.
 
     Messages that are done are logged at DEBUG, all others at INFO.
     """
@@ -195,10 +195,13 @@ def _run_recurring(
     readers: Readers,
     stages: Collection[str] | None,
 ) -> Iterator[None]:
-    """Context manager that runs recurring jobs in the background.
+    """Context manager that runs the recurring jobs of this process in the background.
 
-    The timetable and the updates of collections run in processes that run a whole pipeline.
-    Processes with the step that receives links also poll the pipeline's sources.
+    - `stages`: names of the steps that this process runs; None for the whole pipeline.
+
+    A process that runs the whole pipeline also runs the timetable and the updates of collections. A
+    process with the first step of a pipeline that begins with links also polls the pipeline's
+    sources.
     """
     from fonds.pipelines.flavours.stages import LINKS
     from fonds.wiring.stores import get_configured_pipeline

@@ -82,8 +82,10 @@ ShownFile = define_answer(
 def list_cluster_placements(
     stores: Stores, settings: Settings, document_id: str
 ) -> list[CollectionPlacement]:
-    """Return the collections that contain a document, with its cluster in each of their
+    """Return the collections that contain a document, each with the document's cluster in its
     clusterings.
+
+    Only the first `NAMES_MAX` collections are searched.
     """
     tables = Tables(stores.table, settings.collections.prefix)
     if not tables.exist():
@@ -96,7 +98,11 @@ def list_cluster_placements(
 
 
 def format_placements(placements: Sequence[CollectionPlacement]) -> list[tuple[str, object]]:
-    """Return pairs of collection and cluster for display, one per clustering of a document."""
+    """Return pairs for display, each of a collection and a document's cluster in one of its
+    clusterings.
+
+    A collection without a clustering has one pair, which says so.
+    """
     lines: list[tuple[str, object]] = []
     for placement in placements:
         if not placement.places:
@@ -204,9 +210,10 @@ def _print_files(app: App, stores: Stores, descriptions: Sequence[FileDescriptio
 
 
 def _describe_takedown(stores: Stores, key: str) -> str | None:
-    """Return a sentence about the takedown of a file, as at its URL; None if it was not taken down.
+    """Return the sentence about the takedown of a file; None if the file was not taken down.
 
-    `key` is what the user gave; only a SHA-1 can name a removed file.
+    `key`: what the user gave. Only a SHA-1 is looked up, because nothing else can name a removed
+        file.
     """
     raw = parse_sha1(key)
     for row in find_takedowns(stores.records, [raw.hex()] if raw else []).values():
@@ -236,8 +243,9 @@ def _records(count: int) -> str:
 
 
 def _list_entries(entries: Sequence[EntryHistory]) -> None:
-    """Print a paragraph for each ledger entry of a file: outcome, URL, and the key that shows
-    more.
+    """Print a paragraph for each ledger entry of a file: its outcome and URL.
+
+    Each ends with the SHA-1 or entry id for which `fonds show` prints more.
     """
     screen = open_console()
     for row in (row for history in entries for row in history.entries):
@@ -249,9 +257,10 @@ def _list_entries(entries: Sequence[EntryHistory]) -> None:
 
 
 def _print_unkept(app: App, stores: Stores, key: str) -> bool:
-    """Print the refused links with the URL `key`, or the entries with the file name `key`.
+    """Print the refused links with the URL `key`. If there are none, print the entries with the
+    file name `key`.
 
-    Return whether there are any.
+    Return whether anything was printed.
     """
     links = list_refused_links(stores.records, key)
     for row in links:
@@ -296,8 +305,9 @@ def _print_entry(app: App, entry: EntryHistory) -> None:
 
 
 def _format_branches(branches: Sequence[MessageBranch]) -> list[tuple[str, object]]:
-    """Return the history of an entry's messages as lines of an indented tree, each below its
-    parent.
+    """Return the history of an entry's messages for display, as pairs of time and text.
+
+    The texts form an indented tree: each message is below the message that caused it.
     """
     return [
         (
@@ -472,7 +482,7 @@ def _format_citation(reference: CitedReference) -> str:
 
 
 def _build_relatives(description: FileDescription) -> list[tuple[str, list[tuple[str, object]]]]:
-    """Return display sections with the other versions of a story and with its near-duplicates."""
+    """Return two sections for display: the other versions of a story, and its near-duplicates."""
     relatives = description.relatives
     return [
         (

@@ -91,10 +91,10 @@ def check(app: App, names: tuple[str, ...], kind: str) -> int:
 
 @contextmanager
 def _open_checker(app: App) -> Iterator[Callable[[str, str], SourceCheck]]:
-    """Context manager that yields a function which checks one source.
+    """Context manager that yields a function which fetches one source and checks it.
 
-    The function has the URL or id of the source and the kind of a new source as arguments. It
-    parses the source in a process with limits, as in a poll.
+    The function has two arguments: the URL or id of the source, and the kind of source that an
+    unknown URL is. It parses the source in a process with limits, as a poll does.
     """
     from fonds.isolation.pool import ChildPool
     from fonds.wiring.following import check_source, open_temporary_records

@@ -197,7 +197,11 @@ def build_poll_answer(row: InputRow) -> PollAnswer:
 
 
 def _build_backfill_report(row: InputRow) -> BackfillPollReport | UnsetType:
-    """Return what a poll of a backfill read and skipped; UNSET for other polls."""
+    """Return the part of a JSON answer that says what a poll of a backfill (reading of older
+    entries) read and skipped.
+
+    Returns UNSET for other polls.
+    """
     poll = parse_poll_notes(row).backfill
     if poll is None:
         return UNSET

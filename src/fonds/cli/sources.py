@@ -215,8 +215,9 @@ def _build_condition(
     """Return the database filter for sources with this health, such as `dead`; None for all
     sources.
 
-    `since` restricts it to sources with this health since that day. Raises click.UsageError if the
-    beginning of the health is not known.
+    `since`: only sources that got this health on that day or later; None for all. With `since`,
+        click.UsageError is raised if no health is given, or if the library does not record when
+        this health began.
     """
     if since is None:
         return build_health_filter(SourceHealth(health), now) if health else None

@@ -116,7 +116,7 @@ def _print_waiting(screen: Console, depths: Mapping[str, Depth]) -> None:
 
 
 def _print_workers(screen: Console, workers: Sequence[WorkerRow]) -> None:
-    """Print each worker process once, with its pipeline steps and the time of its last
+    """Print one line per worker process, with its pipeline steps and the time of its last
     heartbeat.
     """
     by_process: dict[str, list[WorkerRow]] = {}

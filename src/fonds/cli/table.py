@@ -540,9 +540,9 @@ def _parse_bytes(value: str) -> bytes:
 
 
 def _build_crawler_keys(key: bytes) -> list[bytes]:
-    """Return the key `sha1:BASE32` under which crawlers record a file, as a list.
+    """Return a list with the table key `sha1:BASE32` of a file, which crawlers use.
 
-    `key` is the SHA-1 of the file in bytes. Returns an empty list for a key of another length.
+    `key`: the SHA-1 of the file in bytes. Returns an empty list for a key of another length.
     """
     return [build_old_key(key.hex())] if len(key) == SHA1_BYTES else []
 

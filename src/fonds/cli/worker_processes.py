@@ -39,13 +39,15 @@ STOP_WAIT_S = 20.0
 class WorkerProcesses:
     """Starts and stops helper processes for a pipeline run.
 
-    Each process has its own child processes that parse files. The helper processes hold the home's
-    lock while they live. They receive their orders on standard input, because other users cannot
-    read settings there. They exit at once if it is closed without a stop command.
+    Each helper process has its own child processes that parse files. It holds the lock of the
+    library folder (home) while it lives. It reads its settings and step names from standard input,
+    because other users cannot read them there. It exits at once if standard input is closed without
+    a stop command.
 
-    - `stages`: names of the steps that the processes run.
-    - `count_max`: maximum number of processes to start.
-    - `started`: number of processes started so far.
+    - `stages`: names of the steps that the helper processes run.
+    - `lock`: lock of the library folder.
+    - `count_max`: maximum number of helper processes to start.
+    - `started`: number of helper processes started so far.
     """
 
     home: Path
@@ -136,7 +138,7 @@ MEMORY_CHECK_S = 60.0
 
 
 def main() -> None:
-    """Run a helper process: read the order from standard input and execute it.
+    """Run a helper process: read from standard input which pipeline steps to run, and run them.
 
     The exit code is 0 after a stop command, and `EXIT_FAILED` after an error.
     """

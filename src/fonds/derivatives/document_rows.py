@@ -25,10 +25,11 @@ WORD_MAX_CHARS = 100
 class EarlierText:
     """Earlier version of a story, which was captured before the current version.
 
-    - `sha1hex`: SHA-1 of the version.
-    - `captured`: time of the capture, 14 digits.
-    - `title`: title; None if the version has none.
-    - `text`: SHA-256 of the text, or a substitute; None if a later version has the same text.
+    - `sha1hex`: SHA-1 of the version's file.
+    - `captured`: time of the capture in UTC, 14 digits (YYYYMMDDhhmmss).
+    - `title`: title of the version; None if it has none.
+    - `text`: SHA-256 of the version's text. If it is not recorded, a substitute that is different
+      for each file. None if a later version has the same text.
     - `updated`: time at which the row of the version was written.
     """
 
@@ -41,11 +42,12 @@ class EarlierText:
 
 @dataclass(frozen=True, slots=True)
 class CurrentRow:
-    """Row from which a document is built, with the earlier versions that the document includes.
+    """Derivative row from which an index document is built, with the earlier versions that it
+    includes.
 
-    - `row`: derivative row of the current version.
-    - `earlier`: earlier versions, newest first.
-    - `omitted_count`: number of further earlier versions.
+    - `row`: derivative row of the file; of the current version if the document is about a story.
+    - `earlier`: earlier versions of the story, newest first.
+    - `omitted_count`: number of earlier versions that the document does not include.
 
     Two equal values build the same document.
     """
@@ -69,14 +71,14 @@ def _list_only_versions(records: Records, ids: Sequence[str]) -> Mapping[str, Se
 class IndexedKind:
     """How index documents of a derivative kind are built.
 
-    - `row_filter`: query condition for the rows that may have a document.
+    - `row_filter`: query condition for the derivative rows that may have a document.
     - `get_id`: function that returns the document id of a row.
-    - `load_current`: function that loads the current rows for document ids. Ids without a document
-      are omitted.
+    - `load_current`: function that loads the rows from which the documents with some ids must be
+      built now. Ids without a document are omitted.
     - `has_text`: function that returns whether a text may be stored for a row.
     - `document`: function that builds a document from a row, its text and its origin.
     - `versions`: function that returns the SHA-1s of the files from which each document may be
-      built, the current file last, by document id.
+      built, by document id. The current file is last.
     """
 
     row_filter: Mapping[str, object]
@@ -104,10 +106,11 @@ def iter_index_documents(
     loaded: Mapping[str, tuple[bytes, DocumentOrigin]] = MappingProxyType({}),
     textless: list[str] | None = None,
 ) -> Iterator[IndexDocument]:
-    """Yield the documents of rows with their texts, one at a time.
+    """Yield the index documents of rows with their texts, one at a time.
 
-    The rights of the files are missing.
+    The documents do not have the rights of the files yet.
 
+    - `current`: derivative rows from which the documents are built.
     - `loaded`: text and origin of files that are in memory already, by SHA-1.
     - `textless`: list to which the SHA-1s of files without a stored text are appended.
     """
@@ -133,10 +136,14 @@ def iter_index_documents(
 def add_earlier_texts(
     document: IndexDocument, current: CurrentRow, text_of_file: Callable[[str], bytes | None]
 ) -> IndexDocument:
-    """Return a document with the texts of as many earlier versions as fit.
+    """Return an index document with the earlier versions of its story, and their texts as far as
+    they fit.
 
-    The first text that does not fit is cut between words, and later texts are omitted.
-    `text_of_file` returns the text of a file by SHA-1.
+    - `current`: row of the document, with the earlier versions.
+    - `text_of_file`: function that returns the text of a file by SHA-1.
+
+    The texts have `EARLIER_MAX_CHARS` characters in total. The first text that does not fit is cut
+    between words, and later texts are omitted.
     """
     chars_left, omitted_count = EARLIER_MAX_CHARS, current.omitted_count
     earlier = []
@@ -154,7 +161,7 @@ def add_earlier_texts(
 
 
 def _shorten(text: str, max_chars: int) -> str:
-    """Return the beginning of a text without a partial last word."""
+    """Return at most `max_chars` characters of a text, without a partial last word."""
     if len(text) <= max_chars:
         return text
     beginning = text[:max_chars]

@@ -1,4 +1,5 @@
-"""Index documents of all kinds: their origin, their text, and how they are put into the index.
+"""Index documents of all derivative kinds: their origin, their text, and how they are put into the
+index.
 
 All indexed data is written to the records first, so that the index can be rebuilt from the records.
 """
@@ -26,7 +27,9 @@ AUTHORS_MAX, AUTHOR_MAX_CHARS, DOI_MAX_CHARS = 100, 200, 300
 
 
 class FileRelated(Protocol):
-    """Row that belongs to one file, alone or with rows of earlier versions."""
+    """Protocol for a value about one file: a derivative row, alone or with rows of earlier
+    versions.
+    """
 
     @property
     def sha1hex(self) -> str:
@@ -39,7 +42,7 @@ _NOT_IN_RECORDS = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class DocumentOrigin:
-    """Values that a document takes from the primary capture of its file.
+    """Values that an index document takes from the primary capture of its file.
 
     - `url`: URL of the capture.
     - `domain`: domain of the URL; '' if it has none.
@@ -57,7 +60,11 @@ UNKNOWN = DocumentOrigin("", "", "default")
 
 
 def find_origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, DocumentOrigin]:
-    """Return the origin of each file, by SHA-1. Files without a primary capture are omitted."""
+    """Return the values that index documents take from the primary captures of files, by SHA-1 of
+    the file.
+
+    Files without a primary capture are omitted.
+    """
     return {
         key: DocumentOrigin(
             row.url, find_canonical_domain(row.url) or "", row.collection, parse_day14(row.seen)
@@ -67,7 +74,9 @@ def find_origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, Docume
 
 
 def find_owners(records: Records, sha1hexes: Sequence[str]) -> dict[str, EntryRow]:
-    """Return the entry of each file's primary capture, by SHA-1. Files without one are omitted."""
+    """Return the ledger entry of each file's primary capture, by SHA-1. Files without one are
+    omitted.
+    """
     ids = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
     if not ids:
         return {}
@@ -139,7 +148,8 @@ def index_until_stable(
     load: Callable[[], Mapping[str, R]],
     documents: Callable[[Sequence[R]], Sequence[IndexDocument]],
 ) -> None:
-    """Put the documents of current rows into the index, and repeat until the rows no longer change.
+    """Put the index documents of current rows into the index, and repeat this until the rows no
+    longer change.
 
     - `ids`: ids of the documents to update. Ids that `load` does not return are deleted from the
       index.
@@ -147,9 +157,9 @@ def index_until_stable(
     - `documents`: function that builds documents from rows. Rights of the files are added
       afterwards.
 
-    If several processes change one document, the last of them to put the document has loaded the
-    rows after the other processes wrote theirs. The index therefore agrees with the rows in the
-    end. Raises StoreUnavailableError if the rows still change after 10 rounds.
+    Several processes may update one document at a time. The one that puts it last has loaded the
+    rows of all others. The index therefore agrees with the rows in the end. Raises
+    StoreUnavailableError if the rows still change after 10 rounds.
     """
     previous: Mapping[str, tuple[R, Rights]] = {}
     absent: set[str] = set()

@@ -30,7 +30,10 @@ THUMBNAIL = "thumbnail "
 
 
 def name_thumbnail_part(form: str) -> str:
-    """Return the part name of a thumbnail in a format such as `180px-jpg`, with a prefix."""
+    """Return the name under which the fixity of a thumbnail is stored.
+
+    `form`: format of the thumbnail, such as `180px-jpg`. The name is the format with a prefix.
+    """
     return THUMBNAIL + form
 
 
@@ -46,22 +49,24 @@ def get_blob_key(fixity: FixityRow) -> str | None:
 
 
 def build_fixity(sha1hex: str, part: str, data: bytes) -> FixityRow:
-    """Compute the fixity of a file's derivative.
+    """Compute the fixity (size and SHA-256) of a derivative row or blob.
 
-    `part` names the derivative, `data` is its content.
+    - `sha1hex`: SHA-1 of the file.
+    - `part`: name of the row's table, or of the blob of the file, such as `text`.
+    - `data`: content of the row or blob.
     """
     return FixityRow(sha1hex, part, len(data), sha256(data).hexdigest())
 
 
 def has_fixity(kind: type[DerivativeRow]) -> bool:
-    """Return whether rows of a table have a fixity."""
+    """Return whether rows of this type have a fixity (recorded size and SHA-256)."""
     return hasattr(kind, "WITHOUT_FIXITY")
 
 
 def build_row_fixity(row: DerivativeRow) -> FixityRow:
-    """Compute the fixity of a row.
+    """Compute the fixity (size and SHA-256) of a derivative row.
 
-    It is the same before writing and after reading, in any database.
+    The fixity is the same before the row is written and after it is read, in any database.
     """
     excluded = set(getattr(row, "WITHOUT_FIXITY", ()))
     names = [column.name for column in fields(row) if column.name not in excluded]  # type: ignore[arg-type]
@@ -80,8 +85,11 @@ def _normalize_column(value: Any) -> Any:
 
 
 def _normalize_json(value: Any) -> Any:
-    """Return a value as a JSON column returns it: clean texts, no NaN, and integral floats as
-    integers.
+    """Return a value in a form that is the same before it is written to a JSON column and after it
+    is read.
+
+    Texts have no characters that a database cannot store. NaN and infinity become None. Other
+    numbers become text.
     """
     if isinstance(value, str):
         return clean_text(value)

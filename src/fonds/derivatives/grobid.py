@@ -28,13 +28,20 @@ NAMES_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class KnownGrobid:
-    """Lookup of stored GROBID results, by SHA-1 of the PDF and name of the client (`extractor`)."""
+    """Lookup of stored GROBID results, so that no PDF is sent to GROBID twice.
+
+    `extractor`: name of the current GROBID client. Results of other clients do not count.
+    """
 
     records: Records
     extractor: str
 
     def __call__(self, item: UngrobidedPdf) -> Disposition | None:
-        """Return DONE if this client has a final result for a PDF; None if it must be sent."""
+        """Return DONE if this client has stored a final result for a PDF; None if the PDF must be
+        sent to GROBID.
+
+        Results from before the time `after` of the item do not count.
+        """
         for row in self.records.get(GrobidRow, [item.file.sha1]):
             if row.status == GrobidStatus.EMPTY_BLOB and item.file.size:
                 # The file of an earlier task was empty; this one has bytes.
@@ -46,8 +53,8 @@ class KnownGrobid:
 
 
 def build_biblio_facts(metadata: PaperSummary | None) -> list[Fact]:
-    """Build facts about title, authors, journal, date, identifiers and number of references of a
-    paper.
+    """Return the facts about a paper for display: title, authors, journal, date, identifiers and
+    number of references.
     """
     head = metadata.head if metadata else PaperHead()
     facts = [

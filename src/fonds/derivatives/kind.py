@@ -1,7 +1,7 @@
 """Declaration of a derivative kind: what reports, pages, exports and the index need to know about
 it.
 
-The code for these iterates over all declarations and names no kind.
+Reports, pages, exports and the index iterate over all declarations, so their code names no kind.
 """
 
 from __future__ import annotations
@@ -107,11 +107,12 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class ExtractorNames:
-    """Names of the current extractors, each with the versions and limits that affect its results.
+    """Names of the current extractors. Each name contains the versions and limits that affect the
+    results.
 
-    - `pdf`: extractor of PDFs.
-    - `page`: extractor of news pages.
-    - `grobid`: GROBID client.
+    - `pdf`: name of the extractor of PDFs.
+    - `page`: name of the extractor of news pages.
+    - `grobid`: name of the GROBID client.
     """
 
     pdf: str
@@ -155,14 +156,16 @@ class RereadPlan:
 
 @dataclass(frozen=True, slots=True)
 class RowSeries:
-    """Series: rows of which a file can have any number, such as the citations of a paper.
+    """Declaration of a series: rows of which a file can have any number, such as the citations of a
+    paper.
 
-    A series is exported on its own and counted by the audit.
+    A series is exported on its own, and the audit counts its rows.
     - `name`: name of the export.
     - `row`: table of the rows; its key begins with `sha1hex`.
     - `columns`: types of the exported columns (`fonds.model.parquet`), by name.
-    - `count`: function that returns how many rows of the series must exist for a row of the kind.
-    - `empty`: explanation why there may be no rows, without a full stop.
+    - `count`: function that returns how many rows of the series a file must have, given its
+      derivative row.
+    - `empty`: explanation for users why an export may have no rows, without a full stop.
     """
 
     name: str
@@ -296,7 +299,13 @@ class DerivativeKind:
 def iter_flat_facts(
     values: Mapping[str, Any], *, is_claim: bool = False, prefix: str = "", depth: int = 0
 ) -> Iterator[Fact]:
-    """Yield nested metadata as facts, down to a depth of 4. Fields without a value are skipped."""
+    """Yield the fields of nested metadata as facts for display, down to a depth of 4.
+
+    - `is_claim`: whether the file or its server states the values.
+    - `prefix`: beginning of the display names.
+
+    Fields without a value are skipped.
+    """
     for name, value in values.items():
         if isinstance(value, Mapping) and depth < FLAT_DEPTH_MAX:
             inner_prefix = f"{prefix}{format_fact_name(name)}."

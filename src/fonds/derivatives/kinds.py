@@ -28,7 +28,9 @@ KINDS: Sequence[DerivativeKind] = (
 
 
 def iter_kinds_with_rows() -> Iterator[DerivativeKind]:
-    """Yield one derivative kind for each table of derivative rows."""
+    """Yield the derivative kinds, but only the first of those that share a table of derivative
+    rows.
+    """
     tables = set()
     for kind in KINDS:
         if kind.row.TABLE not in tables:

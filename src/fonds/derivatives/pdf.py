@@ -72,7 +72,8 @@ COLUMNS = {
 
 
 def is_placeholder(row: PdfMetaRow) -> bool:
-    """Return whether the text of a PDF may be a placeholder.
+    """Return whether the text of a PDF may be only a placeholder: a note that the reader cannot
+    show the form.
 
     XFA forms show such a text in readers that do not support XFA.
     """
@@ -134,9 +135,10 @@ def build_rights_rows(row: PdfMetaRow) -> list[Row]:
 def _choose_date(
     created: datetime | None, published: str | None
 ) -> tuple[date | None, DateKind | None]:
-    """Return the creation date of a PDF, or else the publication date of the paper, and its kind.
+    """Return the date of a PDF, and which date it is: created or published.
 
-    Both are None if neither date is known.
+    It is the creation date in the PDF, or else the publication date of the paper. Both values are
+    None if neither date is known.
     """
     if created:
         return created.astimezone(UTC).date(), DateKind.CREATED
@@ -257,7 +259,8 @@ STEP = "extract_pdf"
 class KnownPdfs:
     """Lookup of stored results of PDF extraction, before the bytes of a PDF are read.
 
-    `clock` returns the current time in UTC.
+    - `extractor`: name of the current PDF extractor.
+    - `clock`: returns the current time in UTC.
     """
 
     records: Records
@@ -269,9 +272,9 @@ class KnownPdfs:
         extracted.
 
         A PDF that this extractor has read or found unreadable is not extracted again. A PDF that
-        stopped the extractor is not retried before its retry is due. Only recorded dispositions
-        count: if a process was killed during its work, the work is done again, so that all of it is
-        recorded.
+        stopped the extractor is not retried before its retry is due. A stored result counts only if
+        the ledger also has an outcome of the extraction. It has none if a process was killed in
+        between; then the PDF is extracted again.
         """
         sha1hex = item.file.sha1
         rows = self.records.get(PdfMetaRow, [sha1hex])
@@ -299,17 +302,21 @@ class KnownPdfs:
         return None
 
     def _has_ended(self, sha1hex: str) -> bool:
-        """Return whether any message about a file has ended at the extraction step, in any
+        """Return whether the ledger has an outcome of the extraction step for a file, in any
         pipeline.
 
-        A message that was requeued counts, because it has ended before.
+        A message that waits for another attempt counts too, because its last attempt has an
+        outcome.
         """
         where = {"about": sha1hex, "step": STEP, "verdict": [str(verdict) for verdict in Verdict]}
         return next(self.records.find(DispositionRow, where, count_max=1), None) is not None
 
 
 def find_unavailable_pdfs(records: Records, sha1hexes: Sequence[str]) -> set[str]:
-    """Return those SHA-1s whose tasks may have found no PDF, so that no file exists."""
+    """Return those SHA-1s whose derivative rows say that a task of another program led to no PDF.
+
+    For these SHA-1s there may be no file.
+    """
     if not sha1hexes:
         return set()
     pdf_rows = records.get(PdfMetaRow, sha1hexes)
@@ -321,7 +328,7 @@ def find_unavailable_pdfs(records: Records, sha1hexes: Sequence[str]) -> set[str
 def find_no_ending(item: UnextractedPdf) -> Disposition | None:
     """Return None, so that every PDF is extracted.
 
-    Replaces `KnownPdfs` for callers without records.
+    Used instead of `KnownPdfs` (the lookup of stored results) by callers without records.
     """
     return None
 

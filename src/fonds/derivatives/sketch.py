@@ -4,10 +4,9 @@ Sketches find the versions and near-duplicates of a text. No links between texts
 relations are computed from the rows. The result therefore does not depend on the order of arrival,
 on the process that wrote a row, or on processes that were killed.
 
-Limits: if more than 1,000 texts share a band, only the 1,000 with the smallest SHA-1 are compared.
-At most 100 near-duplicates and 100 versions of a text are returned, with their total numbers.
-Source:
-`text/minhash.py` and `text/similarity.py`.
+Limits: if more than 1,000 texts share a band (part of the signature), only the 1,000 with the
+smallest SHA-1 are compared. At most 100 near-duplicates and 100 versions of a text are returned,
+with their total numbers. Source: `text/minhash.py` and `text/similarity.py`.
 """
 
 from __future__ import annotations
@@ -95,8 +94,10 @@ def _find_versions(
 
 
 class _NeighbourWindow:
-    """Collector of the 50 versions before and after each requested version, from a stream of
-    versions.
+    """Finds the neighbours of requested versions in a stream of a story's versions.
+
+    `hashes`: SHA-1s of the requested versions. For each of them, up to 50 versions before it and 50
+        after it are kept.
     """
 
     def __init__(self, hashes: set[str]) -> None:
@@ -107,7 +108,7 @@ class _NeighbourWindow:
         self.count = 0
 
     def add(self, row: TextSketchRow) -> None:
-        """Add the next version of the stream."""
+        """Add the next version of the stream, which is in order of capture."""
         self.count += 1
         for key in list(self._room):
             self._windows[key].append(row)
@@ -120,7 +121,11 @@ class _NeighbourWindow:
             self._room[row.sha1hex] = RELATIVES_MAX // 2
 
     def get_window(self, sha1hex: str) -> list[TextSketchRow]:
-        """Return the versions around a requested version, with the requested version itself."""
+        """Return up to 50 versions before and after a requested version, with the version itself,
+        in stream order.
+
+        Returns [] if the stream did not have it.
+        """
         return self._windows.get(sha1hex, [])
 
 
@@ -154,7 +159,10 @@ def _find_near_duplicates(
 
 
 def _find_sharing(records: Records, keys: Sequence[int]) -> dict[int, list[str]]:
-    """Return the SHA-1s of texts that have each band, at most 1,000 per band, by band."""
+    """Find the texts that have these MinHash bands (parts of the signature).
+
+    Returns the SHA-1s of their files by band, at most 1,000 per band.
+    """
     sharing: dict[int, list[str]] = defaultdict(list)
     row_count = 0
     for row in records.find(TextBandRow, {"band": list(keys)}, count_max=_ROW_BATCH):
@@ -248,7 +256,7 @@ def load_text_hashes(records: Records, sha1hexes: Sequence[str]) -> dict[str, st
 
 
 def build_bands(row: TextSketchRow) -> list[TextBandRow]:
-    """Build the band rows that must exist for a sketch."""
+    """Build the rows that list the MinHash bands (parts of the signature) of a sketch."""
     keys = compute_bands(bytes.fromhex(row.signature)) if row.signature else []
     return [TextBandRow(band, row.sha1hex) for band in sorted(set(keys))]
 
@@ -256,7 +264,9 @@ def build_bands(row: TextSketchRow) -> list[TextBandRow]:
 def write_sketches(
     records: Records, rows: Sequence[TextSketchRow], companion_rows: Sequence[Row]
 ) -> None:
-    """Write sketches with their bands and fixity, and `companion_rows`, in one transaction.
+    """Write sketches in one transaction with their MinHash bands and fixity.
+
+    `companion_rows`: further rows that are written in this transaction.
 
     Outdated bands of the same files are deleted first, so that a file never has bands of two texts.
     """
@@ -272,9 +282,9 @@ def write_sketches(
 
 
 def rebuild_sketches(records: Records, blobs: Blobs, sha1hexes: Sequence[str]) -> int:
-    """Rebuild missing or outdated sketches of files from stored texts.
+    """Rebuild the sketches of files from stored texts, if they are missing, incomplete or outdated.
 
-    Return the number rebuilt.
+    Return the number of sketches rebuilt.
     """
     stored_rows = {row.sha1hex: row for row in records.get(TextSketchRow, sha1hexes)}
     promised = [band for row in stored_rows.values() for band in build_bands(row)]
@@ -307,7 +317,7 @@ def _iter_file_sketches(
 ) -> Iterator[TextSketchRow]:
     """Compute and yield the sketches of PDFs and articles.
 
-    Files whose text is missing are skipped.
+    Files whose text or primary capture is missing are skipped.
     """
     owners = find_owners(records, sha1hexes)
     for kind in FILES:
@@ -319,9 +329,10 @@ def _iter_file_sketches(
 
 
 def _describe_change(row: TextSketchRow, relatives: FileRelations) -> str:
-    """Return how a version differs from the version captured before: `same-text` or `changed-text`.
+    """Return how a version of a story differs from the version captured before: `same-text` or
+    `changed-text`.
 
-    Returns `first` for the first version of a story.
+    `relatives`: has the other versions of the story. Returns `first` if none was captured before.
     """
     position = (row.captured, row.sha1hex)
     earlier = [

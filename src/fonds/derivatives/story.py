@@ -100,8 +100,9 @@ def _get_parsed_at(story: Story) -> datetime | None:
 
 
 def _build_values(row: StoryMetaRow, document: IndexDocument | None) -> dict[str, object]:
-    """Compute the export columns from the row alone, because the index has only one version of a
-    story.
+    """Compute the export columns of a news page from its row.
+
+    The index document is not used, because it describes only one version of a story.
     """
     return {
         "status": row.status,

@@ -138,7 +138,7 @@ def _load_titles(
 
 
 def _load_text_hashes(records: Records, sha1hexes: Iterable[str]) -> dict[str, str]:
-    """Return the SHA-256 of each page's text when it was written, by SHA-1 of the page.
+    """Return the recorded SHA-256 of each news page's text, by SHA-1 of the page.
 
     Pages without a recorded hash are omitted.
     """

@@ -15,10 +15,12 @@ def _list_blobs(row: PdfMetaRow) -> list[str]:
 
 
 def _is_written(row: PdfMetaRow | None, tag: str) -> bool:
-    """Return whether the row of a PDF refers to its thumbnail, or does not need to.
+    """Return whether a completed thumbnail is stored, as far as the row of its PDF must show it.
 
-    The row is None if the text has not been stored yet; the step that stores it later adds the
-    reference. A stage with a tag makes thumbnails of further formats, to which no row refers.
+    - `row`: row of the PDF. None if the text has not been stored yet; the step that stores it later
+      adds the reference to the thumbnail.
+    - `tag`: tag of the pipeline stage. A stage with a tag makes thumbnails of further formats, to
+      which no row refers.
     """
     return row is None or row.has_page0_thumbnail or bool(tag)
 

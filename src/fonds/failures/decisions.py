@@ -98,7 +98,8 @@ class DecisionPlan:
 def build_plan(stores: Stores, query: FailureQuery, pipeline: Pipeline | None) -> DecisionPlan:
     """Build a preview of a decision about the failures that match a query.
 
-    `pipeline` is the pipeline of the failures; None if it no longer exists.
+    `pipeline`: pipeline of the failures, for the stages that would run again; None if it no longer
+        exists.
     """
     rows, count = list_failed_entries(stores.records, query, count_max=1)
     sample = rows[0] if rows else None
@@ -125,11 +126,13 @@ def retry(
 ) -> RetryResult:
     """Put the quarantined messages of the matching failures back on the queues of their steps.
 
+    `query`: filter for the failures.
     `readers`: subscriptions whose quarantine is searched.
     `clock`: returns the current time, aware UTC.
 
-    Deletes the rows that stop the extraction of PDFs that crashed a reader. Skips failures of
-    unreadable input files (`list_unread_inputs`); they end when their paths are read again.
+    Also deletes the rows because of which PDFs that crashed the PDF reader would not be read again.
+    Skips failures of unreadable input files (`list_unread_inputs`); they end when their paths are
+    read again.
     """
     count, entries = 0, dict[tuple[str, str], None]()
     for reader, deliveries in _iter_chosen(stores, readers, query, leaves_inputs=True):

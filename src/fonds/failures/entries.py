@@ -47,7 +47,11 @@ class FailureQuery:
     group: str | None = None
 
     def build_filter(self) -> dict[str, object]:
-        """Return the filter as columns of the table `entries`, without the keys."""
+        """Return the filter as a condition on columns of the SQL table `entries`.
+
+        Fields that are None or empty are left out. So is `keys`, because entries are found by it in
+        other ways.
+        """
         columns = {
             "pipeline": self.pipeline,
             "step": self.step,
@@ -57,10 +61,11 @@ class FailureQuery:
         return {name: value for name, value in columns.items() if value}
 
     def build_quarantine_filter(self) -> dict[str, object]:
-        """Return the filter for quarantined entries, as columns of the table `entries`.
+        """Return the filter as a condition on columns of the SQL table `entries`, for quarantined
+        entries only.
 
-        A query for a failure group needs no filter on the outcome: only quarantined entries have a
-        group.
+        A query for a failure group needs no condition on the outcome: only quarantined entries have
+        a group.
         """
         return (
             self.build_filter() if self.group else {"outcome": "quarantined", **self.build_filter()}
@@ -76,10 +81,10 @@ class FailureList:
     `quarantined`: number of quarantined entries in all groups.
     `counted`: by reason, the number of failed records that sources counted without creating
         entries.
-    `inputs`: input files that could not be read to the end.
-    `inputs_total`: number of such input files, listed or not.
+    `inputs`: input files that could not be read to the end; may be only the first of them.
+    `inputs_total`: number of all such input files.
     `accepted`: number of failures accepted as final; not part of the other numbers.
-    `rows`: counts of the groups on the page; the next page begins after the last one.
+    `rows`: stored counts of the groups on the page. The next page begins after the last of them.
     `retries`: messages that wait for their next attempt; not part of the other numbers.
     """
 
@@ -198,7 +203,10 @@ def list_failed_entries(
 
 
 def _iter_entries(records: Records, query: FailureQuery) -> Iterator[EntryRow]:
-    """Iterate over the quarantined entries that match the keys of the query, each once."""
+    """Iterate over the quarantined entries that the keys of a query select, each once.
+
+    A key selects an entry by its id, by the id of a message, or by what the message was about.
+    """
     keys = list(dict.fromkeys(query.keys))
     ends = chain.from_iterable(
         records.find(DispositionRow, {column: keys}) for column in ("about", "message_id")

@@ -96,8 +96,10 @@ class _NewGroup:
 
 @dataclass(slots=True)
 class _GroupSearch:
-    """Search for new failure groups.
+    """Search for new failure groups: those whose failures are all from today or yesterday, in UTC.
 
+    `query`: filter for the failures.
+    `yesterday`: the first of the two days.
     `new`: the new groups found so far.
     `keys`: pipeline and id of all groups examined so far.
     """
@@ -112,9 +114,9 @@ class _GroupSearch:
         """Examine the failure groups with failures on a day. Return whether all of them were
         examined.
 
-        Call it for today before yesterday. The largest groups are examined first. If all failures
-        of a group are from one day, its count on that day is its size. So once ten groups that
-        began on `day` or later are found, no further group can come before the tenth.
+        Call it first for today, then for yesterday. The largest groups are examined first. If all
+        failures of a group are from one day, its count on that day is its size. So once ten groups
+        that began on `day` or later are found, no further group can come before the tenth.
         """
         where, after = _build_day_filter(day, self.query), None
         for size in GROUPS_EXAMINED:
@@ -132,8 +134,11 @@ class _GroupSearch:
         return False
 
     def _add_new_groups(self, day: date, rows: Sequence[TallyRow]) -> None:
-        """Add the new failure groups among `rows`, the counts on `day` of groups that were not
-        examined yet.
+        """Find the new groups among some failure groups, and add them to `new`.
+
+        `rows`: the groups' counts of failures on `day`. The groups were not examined yet.
+
+        A group is new if its failures of today and yesterday are all its failures.
         """
         recent_counts = {_group_key(row): row.count for row in rows}
         began = dict.fromkeys(recent_counts, day)

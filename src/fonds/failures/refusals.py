@@ -24,7 +24,7 @@ file.
 
 @dataclass(frozen=True, slots=True)
 class RefusedGroup:
-    """Number of rejected entries with one reason and one media type or HTTP status."""
+    """Number of rejected entries with the same reason and the same media type or HTTP status."""
 
     reason: Annotated[Reason, Meta(description="reason of the refusal; see docs/reasons.md")]
     type: Annotated[
@@ -36,9 +36,10 @@ class RefusedGroup:
 
 @dataclass(frozen=True, slots=True)
 class RefusedRecords:
-    """Numbers of rejected records.
+    """Numbers of rejected records: files that Fonds does not keep.
 
-    `groups`: counts by reason and type, largest first; only records with an entry.
+    `groups`: counts by reason and by media type or HTTP status, largest first; only records with an
+        entry.
     `counted`: by reason, the number of records that sources counted without creating entries.
     """
 
@@ -73,10 +74,11 @@ def count_refused(
     step: str | None = None,
     reason: str | None = None,
 ) -> RefusedRecords:
-    """Count the rejected records by reason and type, and those without entries by reason only.
+    """Count the rejected records by reason and by media type or HTTP status.
 
-    A parameter that is None does not restrict the result. With a `step`, records without entries
-    are not counted, because they have no step.
+    Records that sources counted without creating entries are counted by reason only. A parameter
+    that is None does not restrict the result. With a `step`, records without entries are not
+    counted, because they have no step.
     """
     counts: Counter[tuple[Reason, str]] = Counter()
     where = build_refused_filter(pipeline, step, reason)

@@ -1,4 +1,6 @@
-"""Temporary storage for the notes of a deep audit, for libraries on read-only disks."""
+"""Temporary storage for the notes of a deep audit (its progress and faults), for libraries on
+read-only disks.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AuditNoteRecords:
-    """Records (SQL rows) that store the notes of a deep audit in a separate database.
+    """Records (SQL rows) that keep the notes of a deep audit (its progress and faults) in a
+    separate database.
 
-    Implements the port `Records`. Row types in `NOTES` are read and written in `note_records`, all
-    others in `records`.
+    Implements the port `Records`.
+
+    `records`: the database for all row types except those in `NOTES`.
+    `note_records`: the database for the row types in `NOTES`.
     """
 
     records: UnfilteredRecords
@@ -42,7 +47,8 @@ class AuditNoteRecords:
         """Insert rows, or replace rows with the same key. Without `replace`, existing rows stay
         unchanged.
 
-        Audit notes and other rows go to different databases, each in one transaction.
+        Audit notes (progress and faults of a deep audit) go to one database, all other rows to
+        another. Each database has its own transaction.
         """
         for target in (self.records, self.note_records):
             own_rows = [row for row in rows if self._choose_records(type(row)) is target]
@@ -59,22 +65,25 @@ class AuditNoteRecords:
         """Set columns of the rows with these keys that match `where`. Return the number of changed
         rows.
 
-        `kind` is the row type, which decides between the two databases.
+        The row type `kind` decides which database is used: that of audit notes (progress and faults
+        of a deep audit) or that of all other rows.
         """
         return self._choose_records(kind).change(kind, keys, values, where)
 
     def change_each(self, kind: type[Row], changes: Sequence[RowChange]) -> list[bool]:
         """Apply each change to its row, if the row still has the values that the change expects.
 
-        Returns for each change whether it was applied. The row type `kind` decides between the two
-        databases.
+        Returns for each change whether it was applied. The row type `kind` decides which database
+        is used: that of audit notes (progress and faults of a deep audit) or that of all other
+        rows.
         """
         return self._choose_records(kind).change_each(kind, changes)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
         """Return the rows of a type that have these keys. Missing rows are left out.
 
-        The row type `kind` decides between the two databases.
+        The row type `kind` decides which database is used: that of audit notes (progress and faults
+        of a deep audit) or that of all other rows.
         """
         return self._choose_records(kind).get(kind, keys)
 
@@ -94,7 +103,8 @@ class AuditNoteRecords:
             row.
         `count_max`: maximum number of rows; None for all.
 
-        The row type `kind` decides between the two databases.
+        The row type `kind` decides which database is used: that of audit notes (progress and faults
+        of a deep audit) or that of all other rows.
         """
         return self._choose_records(kind).find(
             kind, where, order=order, after=after, count_max=count_max
@@ -106,7 +116,8 @@ class AuditNoteRecords:
         """Return for each filter the first matching row in the given order, or None if no row
         matches.
 
-        The row type `kind` decides between the two databases.
+        The row type `kind` decides which database is used: that of audit notes (progress and faults
+        of a deep audit) or that of all other rows.
         """
         return self._choose_records(kind).first_of_each(kind, filters, order)
 
@@ -120,14 +131,16 @@ class AuditNoteRecords:
     ) -> dict[tuple[Any, ...], int]:
         """Count the rows that match `where`, by the values of `columns`; `{(): n}` without columns.
 
-        Counting stops at `count_max` rows. The row type `kind` decides between the two databases.
+        Counting stops at `count_max` rows. The row type `kind` decides which database is used: that
+        of audit notes (progress and faults of a deep audit) or that of all other rows.
         """
         return self._choose_records(kind).count(kind, columns, where, count_max=count_max)
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
         """Delete the rows of a type that have these keys. Missing rows are no error.
 
-        The row type `kind` decides between the two databases.
+        The row type `kind` decides which database is used: that of audit notes (progress and faults
+        of a deep audit) or that of all other rows.
         """
         self._choose_records(kind).delete(kind, keys)
 
@@ -135,7 +148,7 @@ class AuditNoteRecords:
         """Return these records without rows that are hidden from readers, such as files under
         embargo.
 
-        Audit notes are not filtered.
+        Audit notes (progress and faults of a deep audit) are not filtered.
         """
         return AuditNoteRecords(self.records.for_readers(), self.note_records)
 
@@ -147,11 +160,12 @@ class AuditNoteRecords:
 def store_audit_notes_separately(
     stores: Stores, home: Path, settings: Settings
 ) -> Iterator[Stores]:
-    """Yield the stores. If the database of the records is read-only, audit notes go to a temporary
-    database.
+    """Yield the stores. If the database of the records is read-only, they have a temporary database
+    for audit notes.
 
-    Existing notes are copied to it first, so that a deep audit continues where the last one
-    stopped. The temporary database is deleted at the end. `home` is the library folder.
+    Audit notes are the progress and the faults of a deep audit. Existing notes are copied to the
+    temporary database first, so that a deep audit continues where the last one stopped. It is
+    deleted at the end. `home` is the library folder.
     """
     scheme, _, name = settings.records.partition(":")
     if scheme != "sqlite" or not is_read_only(home / name):

@@ -54,9 +54,9 @@ class CollectionService:
     """Access to the collections of a library (home), with caches. Thread-safe.
 
     `changes`: writer of the collections.
-    `runs`: worker thread that runs requested rebuilds of clusterings.
-    `times`: cache of document samples of clusterings, for timelines.
-    `similar_pairs`: cache of the pairs of similar clusters.
+    `runs`: worker thread that rebuilds clusterings when a rebuild is requested.
+    `times`: cache of samples of each clustering's documents, for timelines.
+    `similar_pairs`: cache of the pairs of similar clusters in each clustering.
     """
 
     changes: CollectionWriter
@@ -98,9 +98,10 @@ class CollectionService:
     def iter_collections(
         self, namespace: str | None = None, after: CollectionName | None = None
     ) -> Iterator[CollectionView]:
-        """Return an iterator over all collections, or over those of one namespace.
+        """Return an iterator over all collections, or over those of one namespace, in order of
+        their names.
 
-        `after`: name of a collection; only those after it in order are returned. None starts at the
+        `after`: name of a collection; only collections after it are returned. None starts at the
             first.
         """
         return iter_collections(self.tables, namespace, after) if self.has_tables() else iter(())
@@ -137,8 +138,8 @@ def create_service(
 ) -> CollectionService:
     """Create this process's service for the collections in `stores`.
 
-    `prefix`: beginning of the table names.
-    `threads`: number of threads for rebuilds; None for the default.
+    `prefix`: beginning of the names of the tables that store collections.
+    `threads`: number of threads for rebuilds of clusters; None for the default.
     """
     changes = create_collection_writer(stores, Tables(stores.table, prefix))
     return CollectionService(changes, Runs(changes, threads))
@@ -187,10 +188,10 @@ def create_collection_writer(stores: Stores, tables: Tables) -> CollectionWriter
 
 
 def create_warc_purge(stores: Stores, report: Callable[[str], None], tick: Tick) -> WarcPurge:
-    """Create the service that removes taken-down content from WARCs written by Fonds.
+    """Create the service that removes the content of taken-down files from WARCs written by Fonds.
 
     `report`: called with a sentence about each WARC.
-    `tick`: called with the progress on the current WARC.
+    `tick`: called with the name of the current WARC and the bytes processed.
     """
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     return WarcPurge(stores.archive, leases, report, tick)
@@ -199,10 +200,11 @@ def create_warc_purge(stores: Stores, report: Callable[[str], None], tick: Tick)
 def create_collector(
     stores: Stores, changes: CollectionWriter, stop_event: Event | None = None
 ) -> RuleCollector:
-    """Create the collector that adds documents to the collections whose rules (stored queries)
-    match.
+    """Create the collector, which adds documents to the collections whose rules (stored queries)
+    match them.
 
-    It stops when `stop_event` is set; None means it never stops early.
+    `changes`: writer of the collections.
+    `stop_event`: stops the collector early when it is set; None never does.
     """
     is_stopped = stop_event.is_set if stop_event is not None else lambda: False
     return RuleCollector(

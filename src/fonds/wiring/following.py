@@ -76,17 +76,17 @@ logger = logging.getLogger("fonds.ingest.sources")
 
 
 def build_bounds(settings: Settings) -> PollIntervals:
-    """Return the configured polling intervals in seconds: minimum, maximum, and the interval of
-    APIs.
+    """Return the configured polling intervals in seconds: minimum, maximum, and the interval for
+    sources that are APIs.
     """
     sources = settings.sources
     return PollIntervals(sources.poll_shortest_s, sources.poll_longest_s, sources.poll_api_s)
 
 
 def create_sender(fetcher: Fetcher, settings: Settings) -> SendRequest:
-    """Return a function that requests the listing of a source and returns the response.
+    """Return a function that requests a source over the web and returns the response.
 
-    The requests have the same rate limits and rules as those for links.
+    The requests have the same rate limits and rules as requests for links.
     """
     logins = collect_credentials(settings.sources.logins.split())
 
@@ -234,7 +234,8 @@ def poll_due(polling: Poller, threads: int, should_stop: Callable[[], bool]) -> 
     """Poll all sources that are due, until none is left. Return a summary sentence; "" without
     polls.
 
-    Sources of one host are polled one after the other, other sources in `threads` threads.
+    The sources of one host are polled one after the other. Up to `threads` hosts are polled at the
+    same time.
     """
     polls = new_links = failed = 0
     with ThreadPoolExecutor(threads, thread_name_prefix="poll") as pool:

@@ -186,9 +186,9 @@ def build_captures_job(
 
 @dataclass(frozen=True, slots=True)
 class WarcInputs:
-    """WARC and ARC files found for names that a user gave.
+    """WARC and ARC files found for the paths and URLs that a user gave.
 
-    `rows`: the WARC and ARC files.
+    `rows`: one input row for each WARC or ARC file.
     `other_paths`: files found that are neither WARC nor ARC.
     `source`: the source that reads the WARC and ARC files.
     `urls`: URL of each downloaded WARC, by its local path.
@@ -275,7 +275,7 @@ def build_stores_job(warcs: WarcInputs, home: Path, settings: Settings, workers:
 
 
 def open_reading(home: Path, settings: Settings) -> ReadingSteps:
-    """Open the steps that read bodies, in the worker process that runs them.
+    """Open the pipeline steps that extract bodies. Called in each worker process of a bulk job.
 
     Bodies are stored in `tmp` below the library folder while they are read.
     """
@@ -293,8 +293,10 @@ GROUPING_STORES = ("table",)
 def build_rebuild_passes(
     name: CollectionName, conf: str, url: str, home: Path, settings: Settings, *, workers: int = 0
 ) -> RebuildPasses:
-    """Return the functions that read and write the documents of a cluster rebuild on an engine.
+    """Return the functions with which a bulk engine reads and writes all documents when clusters
+    are rebuilt.
 
+    `name`: name of the collection.
     `conf`: name of the clustering configuration.
     `url`: `local`, or the URL of a Spark master.
     `workers`: number of local processes; 0 for one per core.

@@ -60,8 +60,8 @@ URLs.
 
 
 def takes_links(settings: Settings) -> bool:
-    """Return whether the configured pipeline begins with links that it fetches, and not
-    with files.
+    """Return whether the inputs of the configured pipeline are links, which it fetches, and not
+    files.
     """
     return get_configured_pipeline(settings).entry.payload is Link
 
@@ -93,7 +93,9 @@ def open_link_lists(
 ) -> LimitedSource:
     """Open lists of links that a user named, as a source for a pipeline that begins with links.
 
-    `records`: rows in which known links are looked up; None to look up nothing.
+    `names`: paths and URLs of the lists.
+    `records`: SQL rows in which links that are known already are looked up; None to look up
+        nothing.
     `choice`: decides which links are taken.
     `shuffle`: whether to read the links in random order.
     """
@@ -177,9 +179,9 @@ def create_fetch(stores: Stores, settings: Settings) -> ConcurrentStep:
 
 
 def _create_host_file_keeper(stores: Stores, settings: Settings, spool: Spool) -> HostFileKeeper:
-    """Create the keeper that stores robots.txt and tdmrep.json files of hosts as captures.
+    """Create the object that stores robots.txt and tdmrep.json files of hosts as captures.
 
-    It uses the same steps as other captures.
+    It uses the steps that identify, store and archive other captures.
     """
     return HostFileKeeper(
         spool,

@@ -65,7 +65,7 @@ from fonds.wiring.stores import (
 
 
 def build_pipeline_steps(stores: Stores, readers: Readers, settings: Settings) -> Steps:
-    """Build the steps of the configured pipeline, by stage name."""
+    """Build the step of each stage in the configured pipeline, by name of the stage."""
     return {
         stage.name: build_step(stage.step, stores, readers, settings)
         for stage in get_configured_pipeline(settings).stages
@@ -125,8 +125,10 @@ def _bind_stages(
 ) -> tuple[list[BoundStage], Handover]:
     """Bind the stages that run in this process to the queue.
 
-    `stages` are their names; None for all. Returns the bound stages, and the queue in memory that
-    carries messages between them. Raises ConfigurationError for an unknown stage.
+    `stages`: names of these stages; None for all.
+
+    Returns the bound stages, and the queue in memory that carries messages from one of them to
+    another. Raises ConfigurationError for an unknown stage.
     """
     pipeline = get_configured_pipeline(settings)
     stage_names = [stage.name for stage in pipeline.stages]
@@ -153,9 +155,10 @@ def _bind_stages(
 
 
 def create_intake(stores: Stores, settings: Settings, should_stop: Callable[[], bool]) -> Intake:
-    """Create the intake of the configured pipeline, which enters what sources read.
+    """Create the intake of the configured pipeline, which enters the entries of inputs into the
+    pipeline.
 
-    `should_stop` returns whether to stop entering.
+    `should_stop`: returns whether to stop entering.
     """
     marks = QueueMarks(settings.work.queue_high, settings.work.queue_low)
     pipeline = get_configured_pipeline(settings)
@@ -170,7 +173,9 @@ def create_intake(stores: Stores, settings: Settings, should_stop: Callable[[], 
 
 
 def create_path_source(paths: Sequence[Path], home: Path, settings: Settings) -> PathSource:
-    """Create the source that reads files at these paths. `home` is the library folder."""
+    """Create the source that reads the files and folders at these paths. `home` is the library
+    folder.
+    """
     base = strip_credentials(settings.warc.base)
     return PathSource(paths, home, settings.collection, base, settings.follow_links)
 
@@ -267,11 +272,12 @@ def send_catchup(
     tick: Callable[[CatchUpCount, Sequence[EntryRow]], None],
     should_stop: Callable[[], bool] | None = None,
 ) -> CatchUpCount:
-    """Send stored files that match `selection` to the step that reads them. Return the counts.
+    """Send the stored files that `selection` describes to the step that reads them. Return the
+    counts.
 
-    `tick`: called with the counts so far and the entries sent.
-    `should_stop`: returns whether to stop. With it, sending waits for room on the queue of the
-        step. None never waits.
+    `tick`: called with the counts so far and the entries that were sent.
+    `should_stop`: returns whether to stop. If given, sending waits while the queue of the step is
+        too full. With None, it never waits.
 
     Raises ConfigurationError if the pipeline has no step that reads these files.
     """
@@ -322,10 +328,11 @@ REPEAT_REASON = "extracted again in bulk"
 
 @dataclass(frozen=True, slots=True)
 class LocalPipelineRun:
-    """Pipeline that runs in this process, for bulk jobs that extract into the stores.
+    """The configured pipeline, running in this process for a bulk job that extracts into the
+    stores.
 
     Implements `RunningPipeline`. It processes one input after the other, and has its own stores,
-    readers and threads.
+    parsers and threads.
     """
 
     stores: Stores
@@ -340,11 +347,11 @@ class LocalPipelineRun:
         return self.stores.records
 
     def run_input(self, source: Source, row: InputRow) -> None:
-        """Process one input and wait until its entries have ended, or until nothing has ended for
-        `PATIENCE_S`.
+        """Process one input and wait until all its entries have an outcome.
 
-        A finished input is sent again from the beginning; an unfinished one is continued. Raises
-        the error that stopped a worker thread.
+        Waiting also ends if nothing gets an outcome for `PATIENCE_S` seconds. The entries of an
+        input that was read to its end earlier are sent again; reading of any other input is
+        continued. Raises the error that stopped a worker thread.
         """
         earlier_rows, counts = (
             self.records.get(InputRow, [(row.input_id, self.pipeline)]),

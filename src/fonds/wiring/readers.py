@@ -144,7 +144,8 @@ def _refuse_less(pool: ChildPool) -> None:
 
 
 def _limit_pool(pool: ChildPool, limits: ChildLimits, size_bytes: int) -> Isolate:
-    """Return the pool with a memory limit that depends on the size of the body.
+    """Return the isolated processes, with a memory limit that depends on the size of the body to
+    parse.
 
     A small file gets less memory than a large one may need.
     """

@@ -48,10 +48,10 @@ def extract_pdf(
     remember: Callable[[UnextractedPdf], Disposition | None],
     take_in: Callable[[Task | UnextractedPdf], Result],
 ) -> Step[Any]:
-    """Create the step `extract_pdf`, which reads PDFs.
+    """Create the step `extract_pdf`, which extracts text, metadata and thumbnails from PDFs.
 
     `remember`: returns the disposition of a PDF that needs no reading, else None.
-    `take_in`: converts a task of another program to the work object of the step.
+    `take_in`: converts a task of another program to the input that the step expects.
     """
     from fonds.ingest.steps.extract_pdf import ExtractPdfStep
 
@@ -65,11 +65,13 @@ def create_intake_step(
     work: Callable[[Capture, FileMeta], Work],
     remember: Callable[[Any], Disposition | None],
 ) -> Callable[[Task | Work], Result]:
-    """Return a function that records tasks of other programs like captures, and returns their work
-    objects.
+    """Return a function that converts tasks of other programs to inputs of a pipeline step.
 
-    `work`: builds the work object of a step from a capture and its file.
-    `remember`: returns the disposition of work that needs no reading, else None.
+    It first records each task as if it were a capture. An input that already has the form that the
+    step expects is returned unchanged, if its file is known.
+
+    `work`: builds the input of the step from a capture and its file.
+    `remember`: returns the disposition of an input that needs no reading, else None.
     """
     from fonds.ingest.sources.task_lists import TaskPlaces
     from fonds.ingest.steps.persist_file import PersistFileStep
@@ -115,7 +117,7 @@ def create_intake_step(
 
 
 def pass_known_work(item: Task | Work) -> Result:
-    """Return a work object unchanged, for steps that run without stores.
+    """Return the input of a step unchanged, for steps that run without stores.
 
     Raises ConfigurationError for a task of another program, which would have to be recorded.
     """
@@ -148,8 +150,8 @@ def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[
 
 
 def build_reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
-    """Create the steps that read bodies and store nothing, by name. The command `fonds extract`
-    uses them.
+    """Create those steps that read bodies and store nothing, by name. `fonds extract` and bulk jobs
+    use them.
     """
     from fonds.derivatives.pdf import find_no_ending
     from fonds.papers.jats_step import ArticleReader
@@ -344,9 +346,9 @@ def build_step(name: str, stores: Stores, readers: Readers, settings: Settings) 
 
 @dataclass(frozen=True, slots=True)
 class S3Downloads:
-    """Reader of dated objects in S3. Implements `DownloadStore`.
+    """Reads objects in S3, with the time at which they were written. Implements `DownloadStore`.
 
-    `objects` returns the S3 client. It is called when an object is needed.
+    `objects`: returns the S3 client. It is called when an object is needed.
     """
 
     objects: Callable[[], Any]
@@ -372,8 +374,8 @@ class S3Downloads:
 
 
 def create_fetch_download(stores: Stores, settings: Settings) -> Step[Any]:
-    """Create the step `fetch_download`, which copies downloads of an older system from S3 to the
-    spool.
+    """Create the step `fetch_download`, which copies pages that an older system downloaded from S3
+    to the spool.
     """
     downloads = S3Downloads(create_s3_opener(Path(), settings))
     return FetchDownloadStep(

@@ -166,7 +166,9 @@ def are_ports_shared(settings: Settings, ports: Iterable[str]) -> bool:
 def list_concurrent_stages(settings: Settings) -> list[str]:
     """List the pipeline stages that several processes of this machine may run at the same time.
 
-    The list is empty if only one process may use a configured store.
+    Stages that work on many messages at once are left out. Stages that write to the full-text index
+    are left out unless several processes may use the index. The list is empty if only one process
+    may use a configured store.
     """
     if any(_find_backend(port, getattr(settings, port)).is_exclusive for port in PORTS):
         return []
@@ -178,7 +180,7 @@ def list_concurrent_stages(settings: Settings) -> list[str]:
 
 
 def build_topic_prefix(settings: Settings) -> str:
-    """Return the prefix of all topic names: `{topic_group}-{env}`."""
+    """Return the prefix of all topic names in the queue: `{topic_group}-{env}` of the settings."""
     return f"{settings.topic_group or settings.group}-{settings.env}"
 
 
@@ -241,7 +243,10 @@ def _open_blobs(home: Path, settings: Settings) -> Blobs:
 
 
 def list_large_fields(pipeline: Pipeline, prefix: str) -> dict[str, LargeField]:
-    """Return the field of each public topic that may be stored as a blob, by topic name.
+    """Return, for each public topic, which field of its messages may be stored as a blob, by topic
+    name.
+
+    `prefix`: prefix of the topic names.
 
     Topics without such a field are left out.
     """
@@ -305,7 +310,9 @@ def open_stores(home: Path, settings: Settings) -> Stores:
 
 
 def create_warc_names(stores: Stores) -> WarcNames:
-    """Create the service that maps WARC paths to names, and remembers the paths of each name."""
+    """Create the service that finds the name of a WARC from its path, and stores which paths a name
+    has.
+    """
     return WarcNames(stores.records, stores.archive, get_utc_now)
 
 
@@ -345,8 +352,8 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
 
 
 def _build_visible_index(index: Index, records: Records, blobs: Blobs) -> Index:
-    """Wrap a full-text index so that it leaves out files under embargo and also searches earlier
-    versions.
+    """Wrap a full-text index so that it leaves out files under embargo, and also searches earlier
+    versions of stories.
     """
     hidden = partial(find_active_embargoes, records)
     return EmbargoFilterIndex(VersionedIndex(index, blobs, hidden), hidden)
@@ -470,8 +477,9 @@ def create_completer(
 ) -> QueryCompleter:
     """Create the completer, which suggests how to continue a search that a user is typing.
 
-    `themes`: returns the themes of collections to suggest.
-    `names`: returns the display name for a field and its value; the value itself if it has none.
+    `themes`: returns the themes of collections that can be suggested.
+    `names`: returns the display name of a value of a search field, given field and value. It is the
+        value itself if there is no other name.
     `max_chars`: maximum length of a search.
     """
     from fonds.search.index.field_values import ValueLibrary

@@ -150,8 +150,12 @@ def _rearchive(context: RepairContext, row: CdxRow, file: FileMetaRow, payload: 
 
 
 def _find_original(context: RepairContext, owner: CdxRow) -> OriginalCapture:
-    """Describe the primary capture of a file for a WARC revisit record. The record id is None if
-    unreadable.
+    """Describe the primary capture of a file, for a WARC revisit record that refers to it.
+
+    `owner`: `cdx` row of the primary capture.
+
+    The record id in the description is None if the WARC record cannot be read or has no valid id.
+    The SQL table `cdx` has one row per capture in a WARC.
     """
     return OriginalCapture(
         owner.url, parse_datetime14(owner.datetime), context.find_record_id(owner)

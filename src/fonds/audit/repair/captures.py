@@ -50,10 +50,12 @@ def _merge(context: RepairContext, sha1hex: str) -> None:
 def _merge_rows(context: RepairContext, rows: Sequence[CdxRow], owner: str) -> None:
     """Merge several `cdx` rows of one capture into one.
 
-    Keeps the row of the primary capture, with the id `owner`, or else the row that was read first.
-    The kept row gets the best name of the WARC. The table is written first, then the kept row, and
-    the other rows are deleted last. If the process is killed in between, the next repair does the
-    same merge again.
+    `rows`: the rows to merge.
+    `owner`: id of the file's primary capture. Its row is kept, or else the row that was read first.
+
+    The kept row gets the name of a WARC written by Fonds, if a row has one. The table is written
+    first, then the kept row, and the other rows are deleted last. If the process is killed in
+    between, the next repair does the same merge again.
 
     The SQL table `cdx` has one row per capture in a WARC.
     """
@@ -89,8 +91,12 @@ def _age_key(row: CdxRow) -> tuple[bool, str, str]:
 
 
 def _choose_name(context: RepairContext, rows: Sequence[CdxRow]) -> str:
-    """Choose the WARC name to keep: the name of a WARC of Fonds, or else the best of the other
-    names.
+    """Choose which WARC name the merged `cdx` row of a capture gets.
+
+    `rows`: the rows that are merged.
+
+    The name of a WARC written by Fonds is preferred. Otherwise it is the first in the order of
+    `rank_name`; a path becomes a name. The SQL table `cdx` has one row per capture in a WARC.
     """
     own_names = [
         row.warc_path

@@ -42,10 +42,12 @@ def sweep_stopped(records: Records, now: datetime) -> int:
 
 
 def sweep_spool(records: Records, blobs: Blobs, fetched_before: datetime) -> int:
-    """Delete the bytes of captures from the spool that were fetched before a time and are done or
-    dropped.
+    """Delete old bodies of fetched captures from the spool. Return the number of captures.
 
-    Pending and quarantined captures are kept. Returns the number of captures removed.
+    `fetched_before`: captures fetched at or after this time are kept.
+
+    Also kept are captures that are pending or in quarantine, because their bodies may still be
+    needed.
     """
     old_rows = (
         row

@@ -265,9 +265,15 @@ def build_place(row: CdxRow) -> Place:
 
 
 def parse_table_key(key: bytes, owners: dict[str, str]) -> tuple[str, str]:
-    """Split the key of a table row into the SHA-1 and the capture id that its cells describe.
+    """Return the SHA-1 of the file and the id of the capture to which a row of the wide-column
+    table belongs.
 
-    `owners` maps SHA-1s to primary captures, which a key does not contain. An unknown one is "".
+    `key`: key of the row. It contains the capture id only if the row belongs to a later capture of
+        the file.
+    `owners`: ids of the primary captures, by SHA-1 of the file. They are used for rows of files
+        themselves.
+
+    The capture id is "" for a file that is not in `owners`. Raises ValueError for an invalid key.
     """
     sha1hex, capture_id = split_key(key)
     return sha1hex, capture_id or owners.get(sha1hex, "")

@@ -54,10 +54,13 @@ def _rewrite_archived_endings(context: RepairContext, item: RepairItem) -> None:
 
 
 def _rewrite_sink_endings(context: RepairContext, item: RepairItem) -> None:
-    """Mark a storing step (sink) as done for a file if the stores have its result.
+    """Mark a storing step (sink) as done for one file whose result is in the stores.
 
-    If the derivative row shows a failure, or there is no message, the file is planned to be read
-    again.
+    `item`: names the file and the step.
+
+    Changes the last message about the file at this step. If the derivative row shows a failed
+    extraction, or the step had no message about the file, the repair plan gets an item to read the
+    file again instead.
     """
     records, sha1hex = context.stores.records, item.subject
     rows = list(records.find(DispositionRow, {"about": sha1hex, "step": item.step}))
@@ -104,11 +107,14 @@ def _mark_done(context: RepairContext, row: DispositionRow, text: str) -> None:
 def rebuild_derivatives(
     context: RepairContext, kinds: Sequence[DerivativeKind], reread: Reread
 ) -> None:
-    """Send the files in the repair plan to be read again, for those kinds that the pipeline can
-    read.
+    """Restore the derivatives of the files in the repair plan, for those kinds that the pipeline
+    can read.
 
-    Texts that are intact in the full-text index are restored from it first. Files whose bytes are
-    missing are reported. `reread` sends files to be read again.
+    `kinds`: these derivative kinds.
+    `reread`: sends files to be read again.
+
+    Texts that are intact in the full-text index are restored from it. All other files are read
+    again. Files whose bytes are missing are reported.
     """
     for items in context.plan.iter_items(RepairAct.READ):
         remaining = {item.subject for item in items} - set(
@@ -189,7 +195,8 @@ def _restore_texts_from_index(context: RepairContext, items: Sequence[RepairItem
 def reindex_documents(context: RepairContext) -> bool:
     """Index the missing or wrong documents of the repair plan again.
 
-    Returns whether the whole index must be rebuilt.
+    Returns whether the whole index must be rebuilt, because a fault of the plan names no single
+    document.
     """
     needs_rebuild = False
     for items in context.plan.iter_items(RepairAct.INDEX):
@@ -201,9 +208,10 @@ def reindex_documents(context: RepairContext) -> bool:
 
 
 def _index_keys(context: RepairContext, kind: DerivativeKind, keys: Sequence[str]) -> None:
-    """Index documents of one derivative kind again, and delete unexpected ones from the index.
+    """Index documents of one derivative kind again, and delete documents of this kind that should
+    not exist.
 
-    `keys` are ids of documents or SHA-1s of files.
+    `keys`: ids of documents or SHA-1s of files.
     """
     indexed_kind, stores = kind.indexed, context.stores
     if indexed_kind is None or not keys:

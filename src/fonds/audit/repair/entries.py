@@ -65,8 +65,9 @@ def _reenter_entry(context: RepairContext, item: RepairItem, source_entry: Entry
 
 
 def _list_pipelines(context: RepairContext, key: str) -> list[str]:
-    """List the pipelines in which an entry had messages, or else those into which its input was
-    read.
+    """List the pipelines in which an entry had messages, or else the pipelines that read its input.
+
+    `key`: id of the entry.
     """
     records = context.stores.records
     rows = records.find(DispositionRow, {"entry_id": key}, count_max=1000)
@@ -95,7 +96,9 @@ def _find_place_entry(context: RepairContext, key: str) -> Entry | None:
 
 
 def count_inputs(context: RepairContext) -> None:
-    """Restore missing inputs of the repair plan in the ledger, and correct their entry counts."""
+    """Restore the rows of missing inputs in the repair plan, and correct wrong entry counts of
+    inputs.
+    """
     for items in context.plan.iter_items(RepairAct.INPUT):
         for item in items:
             _count_input(context, item)
@@ -142,10 +145,14 @@ def _count_input(context: RepairContext, item: RepairItem) -> None:
 def _read_input(
     context: RepairContext, path: str, collection: str, item: RepairItem
 ) -> InputRow | None:
-    """Read an input file to its end and return its corrected row; None if the path has no such
-    input.
+    """Read an input to its end and return its row with the correct counts; None if `path` has no
+    such input.
 
-    Entries that the ledger lacks are added to the repair plan, to be sent again.
+    `path`: file or folder in which the input may be found.
+    `collection`: collection that its entries belong to.
+    `item`: the input in the repair plan.
+
+    Entries of the input that the ledger lacks are added to the repair plan, to be sent again.
     """
     source, records = context.open_source(Path(path), collection), context.stores.records
     for row in source.iter_inputs():
@@ -199,6 +206,9 @@ def resend_entries(
 
     `intake`: intake of the pipeline.
     `readers`: subscriptions of the pipeline, by step.
+
+    An item of the plan names an entry, or a step whose messages are missing. Items of other
+    pipelines are skipped.
     """
     pipeline = intake.gate.pipeline
     for items in context.plan.iter_items(RepairAct.SEND):
@@ -268,9 +278,9 @@ def _send(context: RepairContext, intake: Intake, ids: Sequence[str]) -> None:
 
 
 def _is_in_other_pipeline(context: RepairContext, key: str) -> bool:
-    """Whether the ledger has the entry in any pipeline.
+    """Whether the ledger has an entry in any pipeline.
 
-    The caller knows that it is not in its own pipeline, so it is in another one.
+    `key`: id of the entry. The caller has found that the ledger lacks it in one pipeline.
     """
     return (
         next(context.stores.records.find(EntryRow, {"entry_id": key}, count_max=1), None)
@@ -281,11 +291,15 @@ def _is_in_other_pipeline(context: RepairContext, key: str) -> bool:
 def _choose_entry(
     context: RepairContext, key: str, entry: Entry | None, row: EntryRow | None
 ) -> Entry | None:
-    """Choose what to send again: the entry read from the input, or the entry of its archived
-    capture.
+    """Choose what to send through the pipeline again for an entry; None to send nothing.
 
-    The first one whose bytes can be read is returned. If neither can be read, `entry` is returned
-    for entries that may fail, else None.
+    `key`: id of the entry.
+    `entry`: the entry as its input has it; None if the input is missing.
+    `row`: row of the entry in the ledger; None if there is none.
+
+    Returns `entry` if its bytes can be read, or else an entry for its archived capture if that can
+    be read. If neither can be read, returns `entry` only if the ledger lacks it, if it has failed
+    before, or if it has no result in the stores.
     """
     if entry is not None and _has_bytes(context, entry):
         return entry
@@ -299,7 +313,10 @@ def _choose_entry(
 def _has_output(context: RepairContext, key: str) -> bool:
     """Whether an entry has a result in the stores.
 
-    If its bytes are missing, sending such an entry again would only mark it as failed.
+    `key`: id of the entry.
+
+    An entry with a result but without bytes must not be sent again: it would only be marked as
+    failed.
     """
     records = context.stores.records
     rows = records.find(DispositionRow, {"entry_id": key}, count_max=1000)

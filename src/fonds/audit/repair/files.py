@@ -108,11 +108,10 @@ def _describe(context: RepairContext, sha1hex: str) -> None:
 
 
 def _restore_rights(context: RepairContext, sha1hex: str) -> None:
-    """Store the rights that the HTTP responses of a file's captures state. Unreadable records are
-    skipped.
+    """Correct the stored rights of a file by what the HTTP responses of its captures state.
 
-    Also updates the rights that robots.txt and tdmrep.json state, and indexes the file again if any
-    rights changed.
+    Captures whose WARC record cannot be read are skipped. Also updates the rights that robots.txt
+    and tdmrep.json state. If any rights changed, the file is indexed again.
     """
     records, is_changed = context.stores.records, False
     for cdx in records.find(CdxRow, {"sha1hex": sha1hex}):
@@ -208,9 +207,11 @@ def _write_cells(context: RepairContext, sha1hex: str) -> None:
 
 
 def _build_meta(context: RepairContext, file: FileMetaRow) -> FileMeta:
-    """Build the description of a file from its row, plus the type that libmagic detects.
+    """Build the description of a file from its row in `file_meta`, plus the file type that libmagic
+    detects.
 
-    The libmagic fields have default values if the bytes of the file cannot be read.
+    The libmagic fields have default values if the bytes of the file cannot be read. The SQL table
+    `file_meta` has one row per file.
     """
     payload = context.find_body(file.sha1hex)
     if payload is not None:

@@ -126,10 +126,11 @@ def _iter_table_rows(context: RepairContext, sha1hex: str) -> Iterator[CdxRow]:
 
 
 def _apply_index_line(context: RepairContext, row: CdxRow) -> CdxRow:
-    """Mark a `cdx` row as a revisit if the CDXJ of its WARC says so. Only WARCs of Fonds have a
-    CDXJ.
+    """Return a `cdx` row, changed to a revisit if the CDXJ index of its WARC lists the record as
+    one.
 
-    The SQL table `cdx` has one row per capture in a WARC.
+    Rows of WARCs not written by Fonds are returned unchanged, because these WARCs have no CDXJ
+    index. The SQL table `cdx` has one row per capture in a WARC.
     """
     if not is_own_warc(row.warc_path):
         return row

@@ -61,9 +61,11 @@ def reindex(
     """Write every expected document to the full-text index and delete unexpected ones. Return the
     counts.
 
-    `tick` receives the number of documents written so far. Idempotent: after an interruption the
-    index is usable and can be rebuilt again. A ConfigurationError of the index is returned in
-    `fault`. StorageFullError and the errors of other stores are raised.
+    `tick`: called with the number of documents written so far.
+
+    Idempotent: after an interruption the index is usable and can be rebuilt again. A
+    ConfigurationError of the index stops the rebuild and is returned in the field `fault`.
+    StorageFullError and the errors of other stores are raised.
     """
     result = ReindexResult()
     for batch in iter_batches(records, blobs, result.textless):
@@ -79,9 +81,12 @@ def reindex(
 def rebuild_derived_rows(
     records: Records, blobs: Blobs, kinds: Sequence[DerivativeKind] = KINDS
 ) -> int:
-    """Rebuild missing or wrong rows that these derivative kinds compute from others.
+    """Rebuild missing or outdated rows that are computed from stored rows and texts, without
+    reading bodies.
 
-    Returns the number of rows written.
+    `kinds`: derivative kinds whose rows are checked. Kinds without such rows are skipped.
+
+    Returns the number of files for which rows were rebuilt.
     """
     row_count = 0
     for kind in kinds:
@@ -93,9 +98,10 @@ def rebuild_derived_rows(
 
 
 def _try_index(act: Callable[[], None]) -> ConfigurationError | None:
-    """Call `act`, which uses only the full-text index. Return its ConfigurationError, or None.
+    """Call the function `act`, which uses only the full-text index, and return its error.
 
-    StorageFullError is raised.
+    Returns the ConfigurationError that it raised; None if it raised none. StorageFullError is not
+    returned but raised.
     """
     try:
         act()

@@ -181,8 +181,10 @@ def list_entered(
 def _list_groups(
     records: Records, days: DayRange, where: Mapping[str, object]
 ) -> list[dict[str, object]]:
-    """Return a filter for each pipeline and outcome with matching entries. An index sorts each of
-    them by time.
+    """Split the filter `where` by pipeline and outcome: return one filter for each pair with
+    matching entries.
+
+    With one of these filters, a database index sorts the entries by time.
     """
     pairs = {(row.pipeline, row.second) for row in _iter_counts(records, days, where) if row.count}
     return [

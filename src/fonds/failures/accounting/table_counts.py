@@ -34,8 +34,8 @@ MIME, STATUS_CODE, MISSING, PER_FILE = "mime", "status_code", "missing", "captur
 
 @dataclass(frozen=True, slots=True)
 class RowCounter:
-    """Counts the rows of one part of the wide-column table. A part is the first byte of the row
-    keys, 0 to 255.
+    """Counts the rows in one of the 256 parts of the wide-column table. The number of a part, 0 to
+    255, is the first byte of its row keys.
 
     `open_table`: opens the table store.
     `table`: table name.
@@ -92,10 +92,13 @@ def build_counting_job(
 
 
 def sum_counts(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-    """Sum the counts of all parts of the table.
+    """Sum the counts that were made for all parts of the wide-column table.
 
-    `number` is the number of the output range, which is not used. Yields one JSON array `[counter,
-    value, count]` for each counted value.
+    `number`: number of the output range of the bulk job, which is not used.
+    `records`: sorted records of the parts. Each is the JSON array `[counter, value]`, a blank and a
+        count.
+
+    Yields one JSON array `[counter, value, sum]` for each counted value.
     """
     for key, group in groupby(records, key=lambda record: record.rpartition(b" ")[0]):
         total = sum(int(record.rpartition(b" ")[2]) for record in group)

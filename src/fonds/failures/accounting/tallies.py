@@ -67,7 +67,9 @@ class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
         return self.received == ended + self.pending
 
     def filter_reasons(self, weight: Weight) -> dict[str, int]:
-        """Return the counts by reason, for the reasons of one weight (skipped, rejected or failed).
+        """Return the counts by reason, for the reasons of one category.
+
+        `weight`: the category: kept without text, set aside, refused or failed.
 
         The largest count is first.
         """
@@ -77,7 +79,7 @@ class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
 
 @dataclass(frozen=True, slots=True)
 class StepFailures:
-    """Quarantined entries with one pipeline, step and reason.
+    """Number of quarantined entries with the same pipeline, step and reason, and one of them.
 
     `count`: number of entries.
     `sample`: the entry that ended last; None if none was found.
@@ -319,8 +321,8 @@ def list_outcomes_of_any(
 
 
 def _list_groups(records: Records, where: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """Split the filter `where` into filters that each fix pipeline and outcome, so that an index
-    sorts the rows.
+    """Split the filter `where` into filters that each fix pipeline and outcome, so that a database
+    index sorts the rows.
 
     Only combinations with matching entries are returned. Reason and step are fixed too if `where`
     has one of them.
@@ -341,8 +343,10 @@ NEWEST_FIRST = ("-settled_at", "entry_id")
 
 
 def _newest_key(row: EntryRow) -> tuple[float, str, str]:
-    """Return the sort key of an entry for the order of `NEWEST_FIRST`. Entries that have not ended
-    come last.
+    """Return the sort key of an entry for the order of `NEWEST_FIRST`: the entry that ended last
+    comes first.
+
+    Entries that have not ended come last.
     """
     settled_at = row.settled_at
     return (-settled_at.timestamp() if settled_at else math.inf, row.entry_id, row.pipeline)
@@ -416,8 +420,9 @@ def count_failures(records: Records, where: Mapping[str, object]) -> int:
 
 
 def build_tally_conditions(where: Mapping[str, object]) -> dict[str, object]:
-    """Return the conditions on tally rows that select the stored counts of matching failure groups.
+    """Return the condition on tally rows (stored counts) that selects the counts of matching
+    failure groups.
 
-    The keys of `where` may be `failure_group`, `step`, `reason` and `pipeline`.
+    `where`: filter; its keys may be `failure_group`, `step`, `reason` and `pipeline`.
     """
     return {"counted": COUNTED_AS, **{_COLUMNS[name]: value for name, value in where.items()}}

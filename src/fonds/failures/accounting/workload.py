@@ -92,7 +92,8 @@ def list_backlogs(
 def _find_oldest(records: Records, pipeline: str, steps: Sequence[str]) -> dict[str, datetime]:
     """Return for each step the time at which its oldest open message was sent.
 
-    Steps without open messages are left out. An index is sorted by that time.
+    Open messages have no outcome yet. Steps without open messages are left out. A database index
+    sorts the messages by that time.
     """
     filters = [{"pipeline": pipeline, "step": step, "is_open": True} for step in steps]
     rows = records.first_of_each(DispositionRow, filters, ("promised_at",))
@@ -103,7 +104,7 @@ def count_ended_last_hour(records: Records, pipeline: str, now: datetime) -> End
     """Count the entries of a pipeline that ended within the hour before `now`, up to
     `ENDED_COUNTED_MAX`.
 
-    An index covers the query.
+    A database index covers the query, so no rows are read.
     """
     where = {
         "pipeline": pipeline,
