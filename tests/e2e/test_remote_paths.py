@@ -235,8 +235,8 @@ def test_every_command_that_reads_a_file_reads_it_behind_a_url(
 
     work = {"DOI": "10.5555/River.1", "title": ["On the slow meandering of lowland rivers"]}
     catalog = offer("works.json", json.dumps({"items": [work]}).encode())
-    assert ran("catalog", "load", "--json", catalog).last["taken"] == {"crossref": 1}
-    assert ran("catalog", "load", "--json", catalog).last["taken"] == {"crossref": 1}
+    assert ran("catalog", "load", "--json", catalog).last["loaded"] == {"crossref": 1}
+    assert ran("catalog", "load", "--json", catalog).last["loaded"] == {"crossref": 1}
     strings = offer("strings.txt", b"On the slow meandering of lowland rivers. doi:10.5555/River.1")
     assert ran("match", "strings", strings).last["reference"].startswith("On the slow")
     answer = {"id": "a1", "text": "The river rose and the bridge was closed.", "title": "Flood"}

@@ -135,8 +135,10 @@ def _iter_block(content: bytes, padding_bytes: int) -> Iterator[bytes]:
 def _iter_stored_member(
     head: str, content: bytes, padding_bytes: int, size_bytes: int
 ) -> Iterator[bytes]:
-    """Yield the pieces of a gzip member with an uncompressed tombstone record, padded with
-    blanks.
+    """Yield the bytes of a gzip member that overwrites the member of a purged record in place.
+
+    It contains a tombstone record in stored (uncompressed) DEFLATE blocks. Blanks pad it to the
+    size of the purged member.
     """
     content_bytes = _compute_content_bytes(size_bytes)
     block_bytes = len(content) + len(_PADDING) + padding_bytes + 2

@@ -191,9 +191,9 @@ class _Rebuild:
 
     @property
     def stored(self) -> StoredClustering:
-        """The new clustering of this rebuild, in the form in which stored clusterings are listed.
+        """The clustering that this rebuild creates, as the type of stored clusterings.
 
-        Its cells are left out.
+        Its dict of stored table cells is empty.
         """
         return StoredClustering(self.name, self.conf, self.timestamp, self._levels, {})
 

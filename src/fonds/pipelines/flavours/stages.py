@@ -100,8 +100,9 @@ def build_pdf_stages(
     """Return the stages that extract PDFs and store the results.
 
     - `more_thumbnails`: thumbnail formats besides the default.
-    - `writes`: topics for bodies that came with tasks of other programs.
-    - `omits`: outputs to leave out.
+    - `writes`: further topics to which the stage `extract_pdf` writes. A task of another program
+      can contain the bytes of a file, which must then be archived too.
+    - `omits`: outputs that `extract_pdf` does not produce.
 
     Raises ConfigurationError for an invalid thumbnail format.
     """
