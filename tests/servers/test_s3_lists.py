@@ -112,6 +112,6 @@ def test_warcs_and_catalogue_files_in_a_bucket_are_read_by_their_beginning(tmp_p
         told = (ran.last["warcs"], ran.last["ended"]["done"], ran.last["wrong"])
         assert told == (2, 2, []), ran.last
     loaded = fonds(home, "catalog", "load", "--json", f"{begun}/works/*", **server)
-    assert (loaded.code, loaded.last["taken"]) == (0, {"crossref": 1}), loaded.err
+    assert (loaded.code, loaded.last["loaded"]) == (0, {"crossref": 1}), loaded.err
     audit = fonds(home, "audit", "--deep", **server)
     assert audit.code == 0, audit.out
