@@ -235,7 +235,7 @@ def _print_documents(app: App, result: ExclusionResult, label: str) -> int:
 TERMS_MAX = 6
 
 
-@click.group("clusters", cls=CommandGroup, otherwise="show")
+@click.group("clusters", cls=CommandGroup, default_command="show")
 @click.pass_context
 def clusters(ctx: click.Context, /, **flags: Any) -> None:
     """Show and curate the themes of a collection.

@@ -93,10 +93,9 @@ class CommandGroup(click.Group):
       use, so that commands start quickly. If None, the group has the commands that were added with
       click.
     - `default_command`: command that is used if the first argument is no command of the group. The
-      argument must contain a slash, as names of collections do, or resemble no command name. The
-      constructor calls this parameter `otherwise`.
-    - `answers`: types of the objects that the group itself writes with `--json`. The keys say when
-      it writes them.
+      argument must contain a slash, as names of collections do, or resemble no command name.
+    - `answers`: types of the JSON objects that the group itself writes with `--json`, without one of
+      its commands. The key says when it writes them, such as "One for each theme".
     """
 
     answers: Mapping[str, type] = MappingProxyType({})
@@ -105,11 +104,11 @@ class CommandGroup(click.Group):
         self,
         *arguments: Any,
         modules: Mapping[str, str] | None = None,
-        otherwise: str | None = None,
+        default_command: str | None = None,
         **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
-        self.modules, self.default_command = modules, otherwise
+        self.modules, self.default_command = modules, default_command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments of the group, after inserting the default command if no command is

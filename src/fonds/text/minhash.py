@@ -67,7 +67,11 @@ def compute_signature(text: str) -> bytes | None:
 
 
 def compute_minima(hashes: NDArray[np.uint64]) -> bytes:
-    """Return the 128 minimum hashes of a non-empty set of 32-bit hashes, two bytes each."""
+    """Return the MinHash signature of a non-empty set of 32-bit hashes.
+
+    It is the minimum of the set under each of 128 hash functions. Bits 8 to 23 of each minimum are
+    stored, in two bytes, the high byte first.
+    """
     minima: NDArray[np.uint64] = np.full(VALUES, 2**64 - 1, dtype=np.uint64)
     for start in range(0, len(hashes), BATCH_SIZE):
         mixed = hashes[start : start + BATCH_SIZE, None] * FACTORS + ADDENDS

@@ -287,8 +287,8 @@ def _count_first_values(index: Index, text: str, name: str) -> tuple[list[KnownV
 
 
 def count_value(index: Index, field: str, value: KnownValue, query_value: str) -> KnownValue:
-    """Return a copy of a value with the number of all documents that have it.
+    """Return a copy of a field value with the number of documents in the whole index that have it.
 
-    `query_value` is the value in the syntax of a query.
+    `query_value` is the same value in the syntax of the query language.
     """
     return replace(value, count=_count_total(index, f"{field}:{query_value}"))

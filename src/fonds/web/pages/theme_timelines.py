@@ -503,8 +503,9 @@ def _build_choices(
 def timelines_json(
     collections: TheService, namespace: str, key: str, form: Annotated[TimelinesForm, Query()]
 ) -> TimelinesPage:
-    """List the twelve largest themes of a collection by period, those whose share changed most
-    first.
+    """Return the number of documents per period of the twelve largest themes of a collection.
+
+    The themes whose share of the documents changed most come first.
     """
     return build_timelines_page(
         collections, resolve_selection(collections, namespace, key, form), form
