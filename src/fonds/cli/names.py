@@ -95,7 +95,7 @@ class CommandGroup(click.Group):
     - `default_command`: command that is used if the first argument is no command of the group. The
       argument must contain a slash, as names of collections do, or resemble no command name.
     - `answers`: types of the JSON objects that the group itself writes with `--json`, without one of
-      its commands. The key says when it writes them, such as "One for each theme".
+      its commands. The key says when it writes them, such as "one for each kind, with --list".
     """
 
     answers: Mapping[str, type] = MappingProxyType({})
