@@ -18,3 +18,7 @@ def test_a_request_is_limited_in_bytes_not_in_characters() -> None:
 def test_a_line_above_the_limit_is_a_request_of_its_own() -> None:
     long_line = "a" * (REQUEST_MAX_BYTES + 1)
     assert list(iter_chunks(["b", long_line, "c"])) == [["b"], [long_line], ["c"]]
+
+
+def test_a_lone_surrogate_does_no_harm() -> None:
+    assert list(iter_chunks(["a\udcff"])) == [["a\udcff"]]

@@ -252,7 +252,7 @@ def iter_chunks(lines: Sequence[str]) -> Iterator[list[str]]:
     chunk: list[str] = []
     size_bytes = 0
     for line in lines:
-        line_bytes = len(line.encode())
+        line_bytes = len(line.encode(errors="surrogatepass"))
         if chunk and size_bytes + line_bytes > REQUEST_MAX_BYTES:
             yield chunk
             chunk, size_bytes = [], 0
