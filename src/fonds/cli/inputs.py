@@ -27,9 +27,9 @@ LIST_MAX_BYTES = 256 * 1024 * 1024
 
 
 def expand_names(names: Sequence[str], home: Path) -> list[str]:
-    """Return the paths, URLs and `s3://BUCKET/PREFIX*` that input arguments stand for, as text.
+    """Return the paths, URLs and `s3://BUCKET/PREFIX*` of input arguments, as text.
 
-    `@FILE` stands for the lines of a list file. `-` stands for standard input, which is saved in
+    `@FILE` is replaced by the lines of a list file. `-` is replaced by a copy of standard input in
     the home's inbox. Paths in a list may be missing: each then becomes a record with an error.
     Raises click.UsageError for a path that does not exist, a URL of an unsupported scheme, and a
     URL with a password.

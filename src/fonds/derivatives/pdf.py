@@ -72,8 +72,8 @@ COLUMNS = {
 
 
 def is_placeholder(row: PdfMetaRow) -> bool:
-    """Return whether the text of a PDF may be only a placeholder: a note that the reader cannot
-    show the form.
+    """Return whether the text of a PDF may be only a notice that the reader cannot show the
+    form.
 
     XFA forms show such a text in readers that do not support XFA.
     """

@@ -24,7 +24,7 @@ LEASE_S = 60.0
 ELSEWHERE_S = 20.0
 """Seconds after which a link is retried if another process has the lease of its domain."""
 REQUEST_LASTS_S = 10.0
-"""Seconds after which a poll is retried if another process was asked to release the domain."""
+"""Seconds until a poll is retried that another process must first release the domain for."""
 GIVING_S = 1.0
 """Seconds between checks whether a domain that was leased only for a moment is still in use."""
 HOSTS_MAX = 200
@@ -91,7 +91,7 @@ class DomainLeases:
         the next attempt.
 
         `urgent` are those domains for which a source is polled. If another process has the lease of
-        one, it is asked to hand the domain over.
+        one, this method requests the domain from it.
         """
         self._now_s = now_s
         for domain in domains:
@@ -192,8 +192,8 @@ class DomainLeases:
         return is_unused and not domain_state.lookup_count and not self._frontier.is_needed(domain)
 
     def _request(self, row: PaceRow) -> None:
-        """Ask the process with the lease of a domain to hand it over to this process, unless
-        another process asked recently.
+        """Request a domain from the process that has its lease, unless another process requested it
+        recently.
         """
         if self._is_requested(row):
             return

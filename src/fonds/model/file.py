@@ -55,7 +55,7 @@ class FileMeta:
 
     - `size`: size in bytes.
     - `mime`: normalized media type.
-    - `magic`: description of the bytes in words.
+    - `magic`: text that describes the type of the bytes.
     - `magic_mime`: media type found from the bytes alone.
     - `sha1`, `md5`, `sha256`: hashes in lower-case hex.
 

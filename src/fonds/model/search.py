@@ -166,7 +166,7 @@ class SearchResults:
     - `total`: number of all matches.
     - `hits`: the results on the requested page.
     - `facets`: (value, count) pairs by `kind`, `language`, `canonical_domain` and `collection`,
-      largest count first. The value '' stands for documents without one.
+      largest count first. The value '' counts documents without a value.
     - `beyond`: by facet, the number of matches whose value is not among the pairs. With the counts
       of the pairs, it adds up to `total`.
     - `dates`: (`YYYY-MM` or `YYYY-MM-DD`, count) pairs for the requested date, in order.

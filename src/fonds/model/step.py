@@ -48,7 +48,7 @@ class Output:
     """Type of the payloads that a step emits or that a topic carries, with a tag that tells topics
     apart.
 
-    The tag None stands for every tag.
+    The tag None matches every tag.
     """
 
     payload: type
@@ -129,7 +129,8 @@ class Pipeline:
     - `entry`: topic of the first messages.
     - `about`: sentence that describes the pipeline for people.
     - `warc_prefix`: start of the names of the WARC files to which the pipeline's bodies are
-      written; "" for the prefix in the settings. `{YYYY}` in it stands for the year of the capture.
+      written; "" for the prefix in the settings. `{YYYY}` in it is replaced by the year of the
+      capture.
     - `copies`: whether bodies in WARC files of other programs are also written to WARC files of
       Fonds, regardless of the settings.
     """

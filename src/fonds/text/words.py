@@ -131,7 +131,8 @@ def _to_word_part(character: str) -> str:
 
 
 def _neutralize_signs(text: str) -> str:
-    """Replace the signs of words such as `C++` and `C#` by placeholders.
+    """Replace the signs of words such as `C++` and `C#` by the noncharacters U+FDD0 and
+    U+FDD1.
 
     The positions of other characters stay the same.
     """

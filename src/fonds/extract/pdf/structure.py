@@ -126,8 +126,8 @@ def _was_seen(obj: Any, visited: set[tuple[int, int]]) -> bool:
 
 
 def _find_inherited(page: Any, key: str) -> Any:
-    """Return the value of a page's attribute `key`. If the page lacks it, the nearest ancestor in
-    the page tree is asked; None if none has it.
+    """Return the value of a page's attribute `key`, or the value that the page inherits from its
+    nearest ancestor in the page tree. Return None if no ancestor has the attribute.
     """
     node = page
     for _ in range(_PARENTS_MAX):

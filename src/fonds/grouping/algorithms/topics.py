@@ -203,8 +203,8 @@ def _finish_topics(prepared: PreparedDocuments, begin: Floats) -> tuple[Ints, Fl
     """Assign documents to topics by k-means from given centroids, then refine the topics by terms.
 
     Return the topic number of each document, and how strongly each term indicates each topic
-    (features x topics). The second item is None for a single topic, or for so many topics that it
-    would need too much memory.
+    (features x topics). The second item is None if there is a single topic, or if it would need too
+    much memory.
     `begin`: centroids to start from, topics x dimensions.
     """
     vectors = prepared.vectors
@@ -224,8 +224,8 @@ def _refine_topics(prepared: PreparedDocuments, members: Ints) -> tuple[Ints, Fl
     """Refine the topics of documents by the documents' terms. Topics are numbered by size.
 
     Return the topic number of each document, and how strongly each term indicates each topic
-    (features x topics). The second item is None for a single topic, or for so many topics that it
-    would need too much memory.
+    (features x topics). The second item is None if there is a single topic, or if it would need too
+    much memory.
     `members`: current topic of each document.
     """
     clusters = int(members.max()) + 1

@@ -2,7 +2,8 @@
 
 A page waits in the spool until its host has responded. Then it is sent to the next step. If the
 process is killed, the link of the page is delivered again: the page is not fetched again, but the
-tdmrep.json is requested then. A row that all processes share records when each host was last asked.
+tdmrep.json is requested then. A row that all processes share stores the time of the last request
+to each host.
 
 Source: TDM Reservation Protocol, "TDM file on the origin server".
 """
@@ -34,7 +35,7 @@ from fonds.urls.request_url import parse_request_url, parse_web_url
 ACCEPT = "application/json,*/*;q=0.1"
 REQUEST_EVERY = timedelta(hours=24)
 WAIT_MAX = timedelta(minutes=10)
-"""Maximum time that a page waits for a host that may not be asked yet because of its rate limit."""
+"""Maximum time that a page waits for a host whose rate limit does not allow a request yet."""
 CACHE_SIZE = 10_000
 ANSWER_MAX_CHARS = 100
 
@@ -90,7 +91,7 @@ class TdmrepRequests:
     def add(
         self, pages: Sequence[FetchedPage], on_outcome: Callable[[str, FetchOutcome], None]
     ) -> list[FinishedItem]:
-        """Add pages that may have to wait. Return the results of pages whose host need not be asked
+        """Add pages that may have to wait. Return the results of pages whose host needs no request
         now.
 
         The others wait until `collect_finished` returns them. `on_outcome` is called with key and

@@ -85,7 +85,7 @@ class WorkerThreads:
         return self.threads or bound.stage.threads or self.threads_default
 
     def is_stopping(self) -> bool:
-        """Return whether the threads were asked to stop, or one of them failed."""
+        """Return whether the threads should stop, or one of them failed."""
         return self._stop.is_set()
 
     def request_stop(self) -> None:

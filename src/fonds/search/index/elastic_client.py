@@ -146,7 +146,7 @@ def _encode_body(body: str | None) -> bytes | None:
 
 # Generation of the indices of an alias: their ids, and the last write to each of their shards.
 #
-# The server is asked at most once a second, so that searches do not get slower. So a search may
+# It is requested at most once a second, so that searches do not get slower. So a search may
 # find what another process wrote in the last second, but name the generation before it. Writes of
 # this process change the generation at once. A write counts before a refresh makes it searchable.
 
