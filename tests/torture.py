@@ -30,7 +30,7 @@ from e2e.states import state
 from fonds.audit.audit import run_audit
 from fonds.audit.bodies import DeepAudit
 from fonds.config import load_settings
-from fonds.wiring.pipelines import list_used_readers
+from fonds.wiring.pipeline_names import list_used_readers
 from fonds.wiring.stores import close_stores, open_stores
 
 RUN_MAX_S = 600.0

@@ -19,7 +19,7 @@ from fonds.audit.audit import run_audit
 from fonds.audit.bodies import DeepAudit
 from fonds.config import load_settings
 from fonds.model.errors import FondsError
-from fonds.wiring.pipelines import list_used_readers
+from fonds.wiring.pipeline_names import list_used_readers
 from sample import write_sample
 
 

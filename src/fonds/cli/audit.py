@@ -28,7 +28,7 @@ from fonds.model.encoding import pluralize
 from fonds.model.rows import DeepAuditRow
 from fonds.ports import Stores
 from fonds.wiring.collections import find_collection_writer
-from fonds.wiring.pipelines import list_used_readers
+from fonds.wiring.pipeline_names import list_used_readers
 
 REPORT_EVERY_S = 10.0
 EXIT_INTERRUPTED = 130

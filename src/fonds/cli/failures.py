@@ -273,7 +273,7 @@ def _validate_query(records: Records, query: FailureQuery) -> Records:
 
     Raises click.UsageError for an unknown one.
     """
-    from fonds.wiring.pipelines import check_names
+    from fonds.wiring.pipeline_names import check_names
 
     try:
         check_names(records, pipeline=query.pipeline, step=query.step)

@@ -41,7 +41,7 @@ from fonds.pipelines.runtime.intake import Intake, IntakeCounts
 from fonds.ports import Source, Stores
 from fonds.stores.home_lock import HomeLock
 from fonds.wiring.collections import find_collection_writer
-from fonds.wiring.pipelines import list_used_readers
+from fonds.wiring.pipeline_names import list_used_readers
 
 ACT_LABELS = {
     RepairAct.PLACE: "places recorded again",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import click
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, structs
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
@@ -188,7 +188,7 @@ def search(app: App, query: tuple[str, ...], **options: Any) -> int:
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     results, direct_hits, search_query = answer.results, answer.direct_hits, answer.query
-    exact = _build_command(app, request.model_copy(update={"match": "exact"}), request.q)
+    exact = _build_command(app, structs.replace(request, match="exact"), request.q)
     _print_results(app, direct_hits, results, search_query, exact)
     if answer.themes is not None:
         _print_themes(app, answer.themes)

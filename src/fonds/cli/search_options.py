@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, get_args, get_origin
+from typing import Any
 
 import click
 
@@ -11,7 +11,7 @@ from fonds.model.document import DateOf
 from fonds.model.file import SEARCHED_KINDS
 from fonds.model.parameter_errors import ParameterError
 from fonds.model.suggestions import format_alternatives
-from fonds.search.request import FILTERS, SearchRequest, parse_request
+from fonds.search.request import FILTERS, PARAMETERS, SearchRequest, parse_request
 
 CHOICES: Mapping[str, Sequence[str]] = {
     "kind": [str(kind) for kind in SEARCHED_KINDS],
@@ -26,7 +26,6 @@ METAVARS = {
     "to": "YYYY-MM-DD",
     "alike": "ID",
 }
-_FIELDS = {field.alias or name: field for name, field in SearchRequest.model_fields.items()}
 
 
 class RequestChoice(click.Choice[str]):
@@ -59,25 +58,23 @@ def search_options(
 def _build_option(
     name: str, further_choices: Sequence[str]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    field = _FIELDS[name]
-    if field.annotation is bool:
-        return click.option(f"--{name}", is_flag=True, help=f"{field.description}.")
-    is_list = get_origin(field.annotation) is list
-    values = [arg for arg in get_args(field.annotation) if isinstance(arg, str) and arg]
-    choices = [*CHOICES.get(name, values), *further_choices]
-    default = str(field.default) if isinstance(field.default, str) and field.default else None
+    parameter = PARAMETERS[name]
+    if parameter.is_flag:
+        return click.option(f"--{name}", is_flag=True, help=f"{parameter.description}.")
+    choices = [*CHOICES.get(name, parameter.choices), *further_choices]
+    default = str(parameter.default) if isinstance(parameter.default, str) else None
     description = (
         f"{format_alternatives(choices)}; repeat for alternatives" if name == "kind" else None
     )
     return click.option(
         f"--{name}",
         f"{name}_" if name == "from" else name,
-        multiple=is_list,
+        multiple=parameter.is_list,
         type=RequestChoice(choices) if choices else str,
-        default=default,
-        show_default=default is not None,
+        default=default or None,
+        show_default=bool(default),
         metavar=METAVARS.get(name),
-        help=f"{description or field.description}.",
+        help=f"{description or parameter.description}.",
     )
 
 

@@ -57,7 +57,7 @@ def status(app: App, **flags: Any) -> int:
     fonds status
     fonds status --json
     """
-    from fonds.wiring.pipelines import list_used_readers
+    from fonds.wiring.pipeline_names import list_used_readers
 
     settings = app.load_settings(**flags)
     stores = app.open_stores(settings)

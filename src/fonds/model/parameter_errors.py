@@ -6,7 +6,7 @@ URLs, command lines and stored searches use the same messages.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fonds.model.suggestions import find_nearest_name
@@ -60,12 +60,25 @@ def build_value_error(error: Mapping[str, Any]) -> ParameterError:
         choices = _CHOICES.findall(str(error.get("ctx", {}).get("expected", "")))
         nearest = find_nearest_name(str(error.get("input")), choices)
     reason = error["msg"].removeprefix("Value error, ")
+    return _build_invalid(name, str(error.get("input")), reason, nearest)
+
+
+def build_invalid_value(
+    name: str, value: str, reason: str, choices: Sequence[str] = ()
+) -> ParameterError:
+    """Return the error for an invalid value of a parameter.
+
+    `reason` says what is wrong with the value. `choices` are the allowed values if they are a
+    closed list.
+    """
+    return _build_invalid(name, value, reason, find_nearest_name(value, choices))
+
+
+def _build_invalid(name: str, value: str, reason: str, nearest: str | None) -> ParameterError:
     reason = f"{reason[:1].lower()}{reason[1:]}"
     suggestion = f" Did you mean “{nearest}”?" if nearest else ""
-    value = _excerpt(str(error.get("input")))
-    return ParameterError(
-        f"The parameter “{name}” is “{value}”: {reason}.{suggestion}", name, nearest
-    )
+    message = f"The parameter “{name}” is “{_excerpt(value)}”: {reason}.{suggestion}"
+    return ParameterError(message, name, nearest)
 
 
 def _excerpt(text: str) -> str:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice
 
+from msgspec import structs
+
 from fonds.grouping.names import DEFAULT, CollectionName, build_unclustered_conf, parse
 from fonds.grouping.tables import ASSIGNMENTS, Tables, build_assignment_row, decode_text
 from fonds.grouping.views.clusterings import find_served_timestamp, iter_collections
@@ -182,7 +184,7 @@ def count_facets(
     facets, beyond = dict(results.facets), dict(results.beyond)
     for field, parameter in FACET_FIELDS.items():
         if getattr(request, parameter):
-            relaxed = request.model_copy(update={parameter: [], "after": None, "page": 1})
+            relaxed = structs.replace(request, **{parameter: []}, after=None, page=1)
             other_results = index.search(replace(relaxed.build_query(ids), count_max=0))
             facets[field], beyond[field] = (
                 other_results.facets.get(field, ()),

@@ -11,27 +11,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationError,
-)
+import msgspec
+from msgspec import Meta, inspect
 
 from fonds.model.document import DateOf
+from fonds.model.encoding import prepare_type
 from fonds.model.file import Kind
 from fonds.model.parameter_errors import (
+    build_invalid_value,
     build_repeated_parameter,
     build_unknown_parameter,
-    build_value_error,
 )
 from fonds.model.partial_date import entered_day
 from fonds.model.search import RESULTS_MAX, MatchMode, SearchQuery
+from fonds.model.suggestions import format_alternatives
 from fonds.search.query.parser import QUERY_MAX_CHARS
 
 PAGE_SIZE, SIZE_MAX = 10, 1_000
@@ -84,19 +79,8 @@ def format_value_name(parameter: str, value: str) -> str:
     return LANGUAGE_NAMES.get(value, value) if parameter == "language" else value
 
 
-def _list_distinct(values: list[str]) -> list[str]:
-    return list(dict.fromkeys(values))
-
-
-def _drop_empty(values: list[str]) -> list[str]:
-    return _list_distinct([value for value in values if value])
-
-
-Value = Annotated[str, StringConstraints(max_length=255)]
-Values = Annotated[list[Value], Field(max_length=20), AfterValidator(_list_distinct)]
-Day = Annotated[date | None, BeforeValidator(entered_day)]
-Kinds = Annotated[list[Kind], Field(max_length=20), BeforeValidator(_drop_empty)]
-
+Value = Annotated[str, Meta(max_length=255)]
+Id = Annotated[str, Meta(max_length=200)]
 
 ChangeName = Literal[
     "", "unchanged", "other_version", "version_added", "added", "no_longer_found", "read_again",
@@ -106,66 +90,103 @@ ChangeName = Literal[
 """Kinds of change (`fonds.search.as_of.SORTS`) that a search as of a day can list; '' for none."""
 
 
-class SearchRequest(BaseModel):
+class SearchRequest(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"from_": "from"}
+):
     """Parameters of a search. Each field is a URL parameter. Empty filters do not restrict the
     result.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    q: str = Field(
-        "", max_length=QUERY_MAX_CHARS, description='Words, "phrases", -excluded, OR, field:value'
-    )
-    kind: Kinds = Field([], description="pdf, story or jats; repeat for alternatives")
-    language: Values = Field(
-        [], description="Two-letter code, none for documents without; repeat for alternatives"
-    )
-    domain: Values = Field(
-        [], description="Domain, none for documents without; repeat for alternatives"
-    )
-    collection: Values = Field([], description="Collection; repeat for alternatives")
-    from_: Day = Field(None, alias="from", description="First day, YYYY-MM-DD; empty for any")
-    to: Day = Field(None, description="Last day, YYYY-MM-DD; empty for any")
-    undated: bool = Field(False, description="Only documents without a date")
-    dates: DateOf = Field(
-        DateOf.PUBLISHED,
-        description="Dates meant by from, to, undated, newest, oldest and the counts by month",
-    )
-    alike: Annotated[str, StringConstraints(max_length=200)] = Field(
-        "", description="Id of a document: only this document and its near-duplicates in the result"
-    )
-    match: Literal["", "exact", "best"] = Field(
-        "",
-        description="exact: all of the words; best: any of them, ranked. Empty: exact; a search that finds"
-        " nothing then lists the best match, unless sort is id",
-    )
-    sort: Literal["score", "newest", "oldest", "added", "id"] = Field(
-        "score",
-        description="Order of the results, newest where there are no words; id reads a whole result",
-    )
-    after: Annotated[str | None, StringConstraints(max_length=200)] = Field(
-        None, description="With sort=id: begin behind this document, the last of the page before"
-    )
-    size: int = Field(PAGE_SIZE, ge=1, le=SIZE_MAX, description="Results per page")
-    page: int = Field(1, ge=1, le=RESULTS_MAX // PAGE_SIZE, description="Page of results, from 1")
-    facets: int = Field(
-        FACET_VALUES, ge=0, le=FACET_VALUES_MAX, description="Maximum values per facet"
-    )
-    find: str = Field(
-        "",
-        max_length=100,
-        description="List only facet values that contain this, or whose names do",
-    )
-    themes: Annotated[str, StringConstraints(max_length=600)] = Field(
-        "", description="NAMESPACE/KEY: count the results by the themes of this collection"
-    )
-    collapse: Literal["", "yes", "no"] = Field(
-        "", description="Whether near-duplicates are one result"
-    )
-    day: Day = Field(None, description="Search as of the end of this day, YYYY-MM-DD, in UTC")
-    change: ChangeName = Field(
-        "", description="List the documents with this change; empty for none"
-    )
+    q: Annotated[
+        str,
+        Meta(
+            max_length=QUERY_MAX_CHARS, description='Words, "phrases", -excluded, OR, field:value'
+        ),
+    ] = ""
+    kind: Annotated[
+        list[Kind],
+        Meta(max_length=20, description="pdf, story or jats; repeat for alternatives"),
+    ] = []
+    language: Annotated[
+        list[Value],
+        Meta(
+            max_length=20,
+            description="Two-letter code, none for documents without; repeat for alternatives",
+        ),
+    ] = []
+    domain: Annotated[
+        list[Value],
+        Meta(
+            max_length=20,
+            description="Domain, none for documents without; repeat for alternatives",
+        ),
+    ] = []
+    collection: Annotated[
+        list[Value], Meta(max_length=20, description="Collection; repeat for alternatives")
+    ] = []
+    from_: Annotated[date | None, Meta(description="First day, YYYY-MM-DD; empty for any")] = None
+    to: Annotated[date | None, Meta(description="Last day, YYYY-MM-DD; empty for any")] = None
+    undated: Annotated[bool, Meta(description="Only documents without a date")] = False
+    dates: Annotated[
+        DateOf,
+        Meta(
+            description="Dates meant by from, to, undated, newest, oldest and the counts by month"
+        ),
+    ] = DateOf.PUBLISHED
+    alike: Annotated[
+        Id,
+        Meta(
+            description="Id of a document: only this document and its near-duplicates in the result"
+        ),
+    ] = ""
+    match: Annotated[
+        Literal["", "exact", "best"],
+        Meta(
+            description="exact: all of the words; best: any of them, ranked. Empty: exact; a search"
+            " that finds nothing then lists the best match, unless sort is id"
+        ),
+    ] = ""
+    sort: Annotated[
+        Literal["score", "newest", "oldest", "added", "id"],
+        Meta(
+            description="Order of the results, newest where there are no words; id reads a whole"
+            " result"
+        ),
+    ] = "score"
+    after: Annotated[
+        Id | None,
+        Meta(description="With sort=id: last document of the page before; lists those after it"),
+    ] = None
+    size: Annotated[int, Meta(ge=1, le=SIZE_MAX, description="Results per page")] = PAGE_SIZE
+    page: Annotated[
+        int, Meta(ge=1, le=RESULTS_MAX // PAGE_SIZE, description="Page of results, from 1")
+    ] = 1
+    facets: Annotated[
+        int, Meta(ge=0, le=FACET_VALUES_MAX, description="Maximum values per facet")
+    ] = FACET_VALUES
+    find: Annotated[
+        str,
+        Meta(
+            max_length=100,
+            description="List only facet values that contain this, or whose names do",
+        ),
+    ] = ""
+    themes: Annotated[
+        str,
+        Meta(
+            max_length=600,
+            description="NAMESPACE/KEY: count the results by the themes of this collection",
+        ),
+    ] = ""
+    collapse: Annotated[
+        Literal["", "yes", "no"], Meta(description="Whether near-duplicates are one result")
+    ] = ""
+    day: Annotated[
+        date | None, Meta(description="Search as of the end of this day, YYYY-MM-DD, in UTC")
+    ] = None
+    change: Annotated[
+        ChangeName, Meta(description="List the documents with this change; empty for none")
+    ] = ""
 
     @property
     def order(self) -> str:
@@ -218,9 +239,12 @@ class SearchRequest(BaseModel):
         `page` and `after` are omitted. `changes` replaces values by parameter name. The value None
         removes a parameter from the URL.
         """
-        values = self.model_dump(
-            by_alias=True, exclude={"page", "after"}, exclude_defaults=True, mode="json"
-        )
+        values = {
+            name: msgspec.to_builtins(value)
+            for name, parameter in PARAMETERS.items()
+            if (value := getattr(self, parameter.attribute)) != parameter.default
+            and name not in ("page", "after")
+        }
         return {name: 1 if value is True else value for name, value in values.items()} | {**changes}
 
     def build_filters(self) -> dict[str, Any]:
@@ -249,38 +273,126 @@ class SearchRequest(BaseModel):
         return active
 
 
-PARAMETERS: Mapping[str, bool] = MappingProxyType(
-    {
-        field.alias or name: get_origin(field.annotation) is list
-        for name, field in SearchRequest.model_fields.items()
-    }
-)
-"""All parameters of a search by their names in a URL, with whether the parameter may be repeated.
-"""
+@dataclass(frozen=True, slots=True)
+class SearchParameter:
+    """Parameter of a search, as its field of `SearchRequest` declares it.
+
+    - `attribute`: name of the field; it differs from the parameter's name if that is a keyword.
+    - `value_type`: type of one value with its limits; `value_info` is msgspec's description of it.
+    - `values_max`: how often the parameter may be repeated; None for a parameter with one value.
+    """
+
+    attribute: str
+    value_type: Any
+    value_info: inspect.Type
+    values_max: int | None
+    default: Any
+    description: str
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the parameter may be repeated."""
+        return self.values_max is not None
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether the value is yes or no."""
+        return isinstance(self.value_info, inspect.BoolType)
+
+    @property
+    def is_day(self) -> bool:
+        """Whether the value is a day."""
+        return isinstance(self.value_info, inspect.UnionType) and any(
+            isinstance(member, inspect.DateType) for member in self.value_info.types
+        )
+
+    @property
+    def choices(self) -> list[str]:
+        """The allowed values if they are a closed list, without ''; otherwise an empty list."""
+        if isinstance(self.value_info, inspect.EnumType):
+            return [str(choice) for choice in self.value_info.cls]
+        if isinstance(self.value_info, inspect.LiteralType):
+            # In the order of the declaration; msgspec sorts them.
+            return [choice for choice in get_args(get_args(self.value_type)[0]) if choice]
+        return []
+
+    def explain_value(self) -> str:
+        """Return what a valid value is, for the error about an invalid one."""
+        match self.value_info:
+            case inspect.IntType(ge=least, le=most):
+                return f"expected a whole number from {least} to {most:,}"
+            case inspect.BoolType():
+                return "expected 1"
+            case inspect.StrType(max_length=chars_max):
+                return f"longer than {chars_max:,} characters"
+            case inspect.UnionType():
+                return "longer than 200 characters"
+            case _:
+                return f"expected {format_alternatives(self.choices)}"
 
 
-def parse_request(parameters: Mapping[str, str | Sequence[str]]) -> SearchRequest:
+def _describe_parameters() -> Mapping[str, SearchParameter]:
+    parameters = {}
+    for field in msgspec.structs.fields(SearchRequest):
+        value_type, values_max, info = field.type, None, inspect.type_info(field.type)
+        description = ""
+        if isinstance(info, inspect.Metadata):
+            description, info = (info.extra_json_schema or {})["description"], info.type
+        if isinstance(info, inspect.ListType):
+            value_type = get_args(get_args(field.type)[0])[0]
+            values_max, info = info.max_length, info.item_type
+        parameters[field.encode_name] = SearchParameter(
+            attribute=field.name,
+            value_type=value_type,
+            value_info=info,
+            values_max=values_max,
+            default=field.default if values_max is None else [],
+            description=description,
+        )
+    return MappingProxyType(parameters)
+
+
+PARAMETERS: Mapping[str, SearchParameter] = _describe_parameters()
+"""All parameters of a search by their names in a URL."""
+
+
+def parse_request(parameters: Mapping[str, Any]) -> SearchRequest:
     """Return the search request that URL parameters describe.
 
-    Raises ParameterError if a name is unknown, a value is invalid, or a parameter with one value is
-    repeated.
+    A value is a text or a sequence of texts. Raises ParameterError if a name is unknown, a value is
+    invalid, or a parameter is repeated too often.
     """
-    values: dict[str, str | Sequence[str]] = {}
+    values: dict[str, Any] = {}
     for name, value in parameters.items():
-        if name not in PARAMETERS:
+        if (parameter := PARAMETERS.get(name)) is None:
             raise build_unknown_parameter(name, PARAMETERS)
-        values_list = [value] if isinstance(value, str) else list(value)
-        if PARAMETERS[name]:
-            values[name] = values_list
-        elif len(values_list) > 1:
+        texts = list(value) if isinstance(value, list | tuple) else [value]
+        if parameter.values_max is not None:
+            if parameter.choices:
+                texts = [text for text in texts if text]
+            if len(texts) > parameter.values_max:
+                reason = f"repeated more than {parameter.values_max} times"
+                raise build_invalid_value(name, ", ".join(texts), reason)
+            values[parameter.attribute] = list(
+                dict.fromkeys(_parse_value(name, parameter, text) for text in texts)
+            )
+        elif len(texts) > 1:
             raise build_repeated_parameter(name)
-        elif values_list:
-            values[name] = values_list[0]
+        elif texts:
+            values[parameter.attribute] = _parse_value(name, parameter, texts[0])
+    return SearchRequest(**values)
+
+
+def _parse_value(name: str, parameter: SearchParameter, text: Any) -> Any:
+    """Return the value that a text gives a parameter. Raises ParameterError if it is invalid."""
     try:
-        return SearchRequest.model_validate(values)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        raise build_value_error({**fault, "loc": ("query", *fault["loc"])}) from error
+        value = entered_day(text) if parameter.is_day else text
+        return msgspec.convert(value, prepare_type(parameter.value_type), strict=False)
+    except msgspec.ValidationError as error:
+        reason = parameter.explain_value()
+        raise build_invalid_value(name, str(text), reason, parameter.choices) from error
+    except ValueError as error:
+        raise build_invalid_value(name, str(text), str(error)) from error
 
 
 def render_filters(request: SearchRequest) -> dict[str, str | list[str]]:

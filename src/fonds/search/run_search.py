@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
+from msgspec import structs
+
 from fonds.grouping.tables import Tables
 from fonds.model.search import MatchMode, SearchQuery, SearchResults
 from fonds.ports import Index, Records, Stores
@@ -113,7 +115,7 @@ def run_search(
     )
     match = page.results.match
     if match is MatchMode.BEST:
-        request, query = request.model_copy(update={"match": "best"}), replace(query, match=match)
+        request, query = structs.replace(request, match="best"), replace(query, match=match)
     themes = (
         count_themes(index, tables, request.themes, query) if request.themes and tables else None
     )

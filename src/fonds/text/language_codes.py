@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 
-import langcodes
-
 UNDETERMINED = "und"
 ISO_639_1 = frozenset(
     re.findall(
@@ -42,8 +40,12 @@ def find_two_letter_code(label: str) -> str | None:
     A withdrawn or longer code becomes the two-letter code that replaces it. Returns None if there
     is none.
     """
+    if (code := _COVERED.get(label, label)) in ISO_639_1:
+        return code
+    import langcodes  # 25 ms, which commands that only search save
+
     try:
-        code = _COVERED.get(label) or langcodes.standardize_tag(label)
+        code = langcodes.standardize_tag(label)
     except ValueError:
         return None
     return code if code in ISO_639_1 else None

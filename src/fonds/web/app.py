@@ -20,7 +20,7 @@ from fonds.config import Settings
 from fonds.failures.accounting.tallies import find_newest_input
 from fonds.model.access import Role
 from fonds.model.errors import FondsError, TransientError
-from fonds.model.parameter_errors import build_value_error
+from fonds.model.parameter_errors import ParameterError, build_value_error
 from fonds.model.secrets import redact_secrets
 from fonds.model.suggestions import UnknownNameError
 from fonds.ports import Stores
@@ -145,6 +145,7 @@ def create_app(
     app.add_middleware(SecurityMiddleware, host=host, takes=_accepts_programs)
     describe(app)
     app.add_exception_handler(RequestValidationError, handle_invalid)
+    app.add_exception_handler(ParameterError, handle_parameter)
     app.add_exception_handler(HTTPException, handle_refused)
     app.add_exception_handler(UnknownNameError, handle_unknown)
     app.add_exception_handler(FondsError, handle_trouble)
@@ -229,8 +230,15 @@ def _render_problem(
 
 
 async def handle_invalid(request: Request, error: Any) -> Response:
-    """Answer 400 for an invalid parameter, with its name, its value and what is wrong."""
-    fault = build_value_error(error.errors()[0])
+    """Answer 400 for a parameter that FastAPI finds invalid, with its name, value and reason."""
+    return await handle_parameter(request, build_value_error(error.errors()[0]))
+
+
+async def handle_parameter(request: Request, fault: Any) -> Response:
+    """Answer 400 for a ParameterError, with the name of the parameter and the nearest valid value.
+
+    On the search page the form stays, with all valid parameters.
+    """
     if request.url.path == "/search":
         return search.render_refusal(request, str(fault))
     members = {"parameter": fault.parameter} | ({"nearest": fault.nearest} if fault.nearest else {})

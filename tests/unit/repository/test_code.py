@@ -67,9 +67,6 @@ FORBIDDEN_CALLS = {
     "takes over the group",
 }
 # Value types, docs/decisions/0090-value-types.md.
-PYDANTIC_OUTSIDE_WEB = {
-    "search/request.py": "the parameters of a search, which pages, commands and manifests share",
-}
 NAMED_TUPLES = {
     "archive/cdx.py: CdxLine": "one per line of an index",
     "extract/pdf/characters.py: Box": "one per character of a page",
@@ -187,7 +184,7 @@ def test_pydantic_is_at_the_edge_of_http() -> None:
         for name in module.imports()
         if name.split(".")[0] == "pydantic" and not _within(module).startswith("web/")
     }
-    assert users == PYDANTIC_OUTSIDE_WEB.keys()
+    assert users == set()
 
 
 def test_values_in_memory_are_dataclasses_with_slots() -> None:

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from fonds.model.document import DateOf
 from fonds.ports import Stores
 from fonds.search.query.parser import QUERY_MAX_CHARS
-from fonds.search.request import SearchRequest
+from fonds.search.request import SearchRequest, parse_request
 from fonds.web.pages.search import DAYS, count_recent_additions
 from home_rows import NOW
 from page_reading import read
@@ -60,7 +60,7 @@ def test_within_few_days_the_chart_is_of_days_and_each_opens_its_documents(
 
 
 def test_what_came_lately_is_counted_and_listed(client: TestClient, stores: Stores) -> None:
-    form = SearchRequest.model_validate({"q": "flood OR river", "kind": ["story"]})
+    form = parse_request({"q": "flood OR river", "kind": ["story"]})
     found = count_recent_additions(stores, form, TODAY)
     assert found
     listed = client.get(found.href.replace("/search", "/api/search", 1)).json()

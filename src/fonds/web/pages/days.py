@@ -25,7 +25,7 @@ from fonds.web.html.charts import StackedBar, draw_stacks
 from fonds.web.html.rendering import build_url, capitalize, format_day
 from fonds.web.pages.outcomes import OUTCOME_KINDS, count_outcomes
 from fonds.web.serving.parameters import Day
-from fonds.wiring.pipelines import check_names
+from fonds.wiring.pipeline_names import check_names
 
 WINDOWS: Mapping[str, str] = MappingProxyType(
     {"7": "7 days", "30": "30 days", "90": "90 days", "365": "1 year"}

@@ -13,6 +13,7 @@ from typing import Annotated
 from xml.etree import ElementTree as Xml
 
 from fastapi import APIRouter, HTTPException, Path, Request
+from msgspec import structs
 from starlette.responses import Response, StreamingResponse
 
 from fonds import __version__
@@ -171,7 +172,7 @@ def feed(
     """Return the documents added last, regardless of the requested order and page."""
     newest = {"sort": "added", "size": ENTRIES, "facets": 0, "match": form.match or "exact"}
     try:
-        hits = run_search(form.model_copy(update=newest), stores.index, stores).results.hits
+        hits = run_search(structs.replace(form, **newest), stores.index, stores).results.hits
     except ValueError as error:
         raise HTTPException(400, str(error)) from error
     origin = str(request.base_url).rstrip("/")

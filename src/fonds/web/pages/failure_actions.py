@@ -34,7 +34,7 @@ from fonds.web.access.viewers import TheViewer
 from fonds.web.actions import Action, FormResult, FormRoute, JsonRoute, add_actions
 from fonds.web.html.rendering import CurrentSettings, OpenStores, build_url, capitalize, render_page
 from fonds.web.serving.problems import RefusedError
-from fonds.wiring.pipelines import has_flavour
+from fonds.wiring.pipeline_names import has_flavour
 from fonds.wiring.stores import get_pipeline, list_readers
 
 PIPELINE_MAX_CHARS, ENTRY_MAX_CHARS = 100, 1_000

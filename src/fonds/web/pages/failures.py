@@ -32,7 +32,7 @@ from fonds.web.html.paging import TEXT_MAX_CHARS, CursorList, get_first_number
 from fonds.web.html.rendering import OpenStores, build_url, build_window, capitalize, render_page
 from fonds.web.pages.records import Record, build_record
 from fonds.web.serving.csv_tables import add_csv_route
-from fonds.wiring.pipelines import check_names
+from fonds.wiring.pipeline_names import check_names
 
 # New failure groups, listed before all others.
 

@@ -31,7 +31,7 @@ from fonds.web.access.roles import READS
 from fonds.web.html.charts import draw_sparkline
 from fonds.web.html.rendering import CurrentSettings, OpenStores, build_url, render_page
 from fonds.web.serving.csv_tables import add_csv_route
-from fonds.wiring.pipelines import list_used_readers
+from fonds.wiring.pipeline_names import list_used_readers
 from fonds.wiring.stores import get_pipeline
 
 router = APIRouter(dependencies=[READS])

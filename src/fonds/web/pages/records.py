@@ -35,7 +35,7 @@ from fonds.web.html.rendering import (
 )
 from fonds.web.serving.csv_tables import add_csv_route
 from fonds.web.serving.parameters import Day
-from fonds.wiring.pipelines import check_names
+from fonds.wiring.pipeline_names import check_names
 
 PAGE_SIZE = 50
 ENTRIES = CursorList("settled_at", EntryRow.KEY)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Request
+from msgspec import structs
 from starlette.responses import HTMLResponse
 
 from fonds.model.document import DateOf
@@ -25,7 +26,15 @@ from fonds.search.facets import ThemeCounts, count_dates, count_facets
 from fonds.search.fields import LABELS
 from fonds.search.hits import EarlierVersionHits, SearchHit, build_search_hit
 from fonds.search.query.parser import QUERY_MAX_CHARS, has_all_versions
-from fonds.search.request import FILTERS, KIND_WORDS, VIEW_PARAMETERS, ActiveFilter, SearchRequest
+from fonds.search.request import (
+    FILTERS,
+    KIND_WORDS,
+    PARAMETERS,
+    VIEW_PARAMETERS,
+    ActiveFilter,
+    SearchRequest,
+    parse_request,
+)
 from fonds.search.results import find_near_duplicates
 from fonds.search.run_search import count_request, run_search
 from fonds.search.unread_files import describe_unread
@@ -74,7 +83,7 @@ def count_recent_additions(
     query = f"{group} added:>={since.isoformat()}".strip()
     if len(query) > QUERY_MAX_CHARS or form.dates is DateOf.ADDED or "added:" in words:
         return None
-    count = count_request(form.model_copy(update={"q": query}), stores).total
+    count = count_request(structs.replace(form, q=query), stores).total
     href = build_url("/search", **form.build_params({"q": query, "sort": "added"}))
     return RecentAdditions(count, since, href)
 
@@ -273,9 +282,7 @@ def _list_relaxed_filters(stores: Stores, form: SearchRequest) -> list[tuple[Act
         remaining = {
             k: v for k, v in {**form.build_filters(), **active.removal}.items() if v is not None
         }
-        counts.append(
-            (active, count_request(SearchRequest.model_validate(remaining), stores).total)
-        )
+        counts.append((active, count_request(parse_request(remaining), stores).total))
     return sorted(counts, key=lambda way: -way[1])
 
 
@@ -317,7 +324,7 @@ def search_html(
     exact_href = build_url("/search", **form.build_params({"match": "exact"}))
     best_href = build_url("/search", **form.build_params({"match": "best"}))
     if page.match is MatchMode.BEST:
-        form = form.model_copy(update={"match": str(MatchMode.BEST)})
+        form = structs.replace(form, match="best")
     bars = _build_bars(form, page)
     return render_page(
         request,
@@ -358,18 +365,14 @@ def _build_pager(form: SearchRequest, reachable: int) -> Pager:
 def render_refusal(request: Request, refusal: str) -> HTMLResponse:
     """Show a search with an invalid parameter: the error, and the form with all valid parameters."""
     valid: dict[str, Any] = {}
-    for name, field in SearchRequest.model_fields.items():
-        key = field.alias or name
-        if key not in (*FILTERS, *VIEW_PARAMETERS):
-            continue
-        values = request.query_params.getlist(key)
-        is_list = get_origin(field.annotation) is list
-        value = values[:FILTERS_MAX] if is_list else (values[:1] or [""])[0]
-        if values and _is_valid({key: value}):
-            valid[key] = value
+    for name in (*FILTERS, *VIEW_PARAMETERS):
+        values = request.query_params.getlist(name)
+        values = values[: PARAMETERS[name].values_max or 1]
+        if values and _is_valid({name: values}):
+            valid[name] = values
     return render_page(
         request, "search.html", 400, heading="This search cannot be answered", error=refusal,
-        bad=None, form=SearchRequest.model_validate(valid), page=None, feed=None, kind_words=KIND_WORDS,
+        bad=None, form=parse_request(valid), page=None, feed=None, kind_words=KIND_WORDS,
         values=None,
         dates={name: shorten(request.query_params.get(name, ""), 40) for name in ("from", "to")},
     )  # fmt: skip
@@ -377,7 +380,7 @@ def render_refusal(request: Request, refusal: str) -> HTMLResponse:
 
 def _is_valid(values: Mapping[str, Any]) -> bool:
     try:
-        SearchRequest.model_validate(values)
+        parse_request(values)
     except ValueError:
         return False
     return True

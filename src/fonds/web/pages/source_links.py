@@ -30,7 +30,7 @@ from fonds.web.html.rendering import OpenStores, build_url, build_window, capita
 from fonds.web.pages.records import Record, build_record
 from fonds.web.pages.source import SourceId, load_source
 from fonds.web.serving.csv_tables import add_csv_route
-from fonds.wiring.pipelines import check_names
+from fonds.wiring.pipeline_names import check_names
 
 PAGE_SIZE = 50
 LINKS = CursorList("settled_at", EntryRow.KEY)

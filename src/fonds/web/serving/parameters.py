@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Annotated, Any, get_origin
 
+import msgspec
 from fastapi import Depends, Query, Request
-from pydantic import BaseModel, BeforeValidator, create_model
+from msgspec.json import schema_components
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, create_model
 
 from fonds.grouping.names import CollectionName, validate_conf, validate_id, validate_name
 from fonds.model.parameter_errors import (
@@ -16,7 +18,7 @@ from fonds.model.parameter_errors import (
     build_unknown_parameter,
 )
 from fonds.model.partial_date import entered_day
-from fonds.search.request import SearchRequest
+from fonds.search.request import PARAMETERS, SearchParameter, SearchRequest, parse_request
 from fonds.web.serving.problems import RefusedError
 
 TITLE_MAX_CHARS = 300
@@ -34,25 +36,37 @@ def shorten(text: str, chars_max: int = TITLE_MAX_CHARS) -> str:
 def take_search(*names: str) -> Any:
     """Return a FastAPI dependency that reads the named parameters of a search from the URL.
 
-    A URL with any other parameter is refused.
+    The dependency raises ParameterError for an invalid value, as `parse_request` does. The model
+    that it declares only describes the parameters; FastAPI does not check their values.
     """
-    fields = {
-        name: field
-        for name, field in SearchRequest.model_fields.items()
-        if (field.alias or name) in names
-    }
+    selected = {name: parameter for name, parameter in PARAMETERS.items() if name in names}
     definitions: dict[str, Any] = {
-        name: (field.annotation, field) for name, field in fields.items()
+        parameter.attribute: (_describe_type(parameter), _describe_field(name, parameter))
+        for name, parameter in selected.items()
     }
-    model = create_model("SearchParameters", __config__=SearchRequest.model_config, **definitions)
+    model = create_model("SearchParameters", **definitions)
 
-    def build(parameters: BaseModel) -> SearchRequest:
-        values = {name: getattr(parameters, name) for name in fields}
-        by_alias = {fields[name].alias or name: value for name, value in values.items()}
-        return SearchRequest.model_validate(by_alias)
+    def build(request: Request, parameters: BaseModel) -> SearchRequest:
+        query = request.query_params
+        return parse_request({name: query.getlist(name) for name in selected if name in query})
 
     build.__annotations__["parameters"] = Annotated[model, Query()]
     return Depends(build)
+
+
+def _describe_type(parameter: SearchParameter) -> Any:
+    (schema,), components = schema_components([parameter.value_type])
+    if "$ref" in schema:
+        schema = components[schema["$ref"].rsplit("/", 1)[1]]
+    schema = {key: value for key, value in schema.items() if key not in ("description", "title")}
+    if parameter.is_list:
+        schema = {"type": "array", "items": schema, "maxItems": parameter.values_max}
+    return Annotated[list[str] if parameter.is_list else str | None, WithJsonSchema(schema)]
+
+
+def _describe_field(name: str, parameter: SearchParameter) -> Any:
+    default = msgspec.to_builtins(parameter.default)
+    return Field(default, alias=name, description=parameter.description)
 
 
 async def reject_unknown_parameters(request: Request) -> None:
