@@ -61,9 +61,52 @@ COMMANDS: dict[str, str] = {
     "match": "fonds.cli.match",
 }
 
+SUMMARIES: dict[str, str] = {
+    "ingest": "Add files to the library.",
+    "fetch": "Fetch pages and PDFs from the web into the library.",
+    "sources": "Manage followed feeds, sitemaps and pages of links.",
+    "run": "Run every step of a pipeline in this process until stopped.",
+    "work": "Run one or more steps in this process until stopped.",
+    "extract": "Extract files and print one JSON object per body.",
+    "search": "Find documents.",
+    "show": "Show everything known about a file or URL.",
+    "changes": "List stories that were edited after capture, newest first.",
+    "status": "Show what the library holds and what is waiting.",
+    "audit": "Check that all input is accounted for and still present.",
+    "repair": "Rebuild missing or altered data from the remaining data.",
+    "failures": "Show failures, grouped by step, reason, cause and host.",
+    "takedown": "Purge files from every store and refuse them in future.",
+    "keys": "Manage access keys for the web pages.",
+    "embargo": "Hide files from readers until a date.",
+    "timetable": "List recurring tasks with their last run, result and next run.",
+    "doctor": "Check the installation and list the settings in effect.",
+    "serve": "Serve the library in a browser.",
+    "export": "Export files, or the documents of a search.",
+    "verify": "Verify an exported FILE and its search.",
+    "reindex": "Rebuild the full-text index.",
+    "archive": "Manage the library's WARC files.",
+    "pipelines": "List the pipelines.",
+    "topics": "List the topics with their readers and schemas.",
+    "queue": "Inspect the queue, and move messages to a file and back.",
+    "catchup": "Reprocess files that are already in the library.",
+    "table": "Inspect and edit the wide-row table.",
+    "collection": "Manage collections of documents to be grouped.",
+    "configuration": "Manage configurations, which say how collections are grouped.",
+    "group": "Rebuild the clusters of a collection.",
+    "clusters": "Show and curate the themes of a collection.",
+    "backfill": "Work in bulk: import indexes, or extract many WARCs.",
+    "catalog": "Manage the catalogue of published works.",
+    "completion": "Print a completion script for SHELL (bash, zsh or fish).",
+    "match": "Match all papers and references with the catalogue.",
+}
+"""Beginning of each command's help, for the list of commands. Importing all commands takes 0.5 s."""
+
 
 @click.group(
-    cls=CommandGroup, modules=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=CommandGroup,
+    modules=COMMANDS,
+    summaries=SUMMARIES,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, "-V", "--version", message="fonds %(version)s")
 @click.pass_context
@@ -71,9 +114,9 @@ def cli(ctx: click.Context, /, **flags: Any) -> None:
     """Turn PDFs, news pages and web archives into a searchable library.
 
     \b
-    fonds ingest crawl.warc.gz papers/     take them in
-    fonds search "flood defence"           find something
-    fonds serve                            look at it in a browser
+    fonds ingest crawl.warc.gz papers/     add files
+    fonds search "flood defence"           search them
+    fonds serve                            open the library in a browser
     """
     ctx.obj = App.from_flags(**flags)
 

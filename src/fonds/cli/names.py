@@ -92,6 +92,8 @@ class CommandGroup(click.Group):
     - `modules`: name of the module that defines each command, by command name. It is imported on
       use, so that commands start quickly. If None, the group has the commands that were added with
       click.
+    - `summaries`: text for each command in the group's list of commands, by command name. Required
+      with `modules`, so that the list imports none of them.
     - `default_command`: command that is used if the first argument is no command of the group. The
       argument must contain a slash, as names of collections do, or resemble no command name.
     - `answers`: types of the JSON objects that the group itself writes with `--json`, without one of
@@ -104,11 +106,13 @@ class CommandGroup(click.Group):
         self,
         *arguments: Any,
         modules: Mapping[str, str] | None = None,
+        summaries: Mapping[str, str] = MappingProxyType({}),
         default_command: str | None = None,
         **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
-        self.modules, self.default_command = modules, default_command
+        self.modules, self.summaries = modules, summaries
+        self.default_command = default_command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments of the group, after inserting the default command if no command is
@@ -137,6 +141,14 @@ class CommandGroup(click.Group):
             return None
         command: click.Command = getattr(import_module(self.modules[cmd_name]), cmd_name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands. With `modules`, no module is imported."""
+        if self.modules is None:
+            super().format_commands(ctx, formatter)
+            return
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.summaries[name]) for name in self.modules])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

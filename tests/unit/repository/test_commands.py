@@ -7,7 +7,7 @@ import re
 import click
 import pytest
 
-from fonds.cli.main import COMMANDS, cli
+from fonds.cli.main import COMMANDS, SUMMARIES, cli
 from unit.repository.tree import ROOT
 
 each_command = pytest.mark.parametrize("name", list(COMMANDS))
@@ -55,3 +55,15 @@ def test_a_command_is_in_the_list_of_commands(name: str) -> None:
 def test_every_command_is_imported_only_when_asked_for() -> None:
     assert cli.list_commands(click.Context(cli)) == list(COMMANDS)
     assert all(module.startswith("fonds.cli.") for module in COMMANDS.values())
+
+
+@each_command
+def test_the_summary_of_a_command_is_the_beginning_of_its_help(name: str) -> None:
+    prose = " ".join((_command(name).help or "").split())
+    assert prose.startswith(SUMMARIES[name].removesuffix("."))
+
+
+def test_the_list_of_commands_has_one_line_for_each() -> None:
+    lines = cli.get_help(click.Context(cli, info_name="fonds", terminal_width=80)).splitlines()
+    listed = lines[lines.index("Commands:") + 1 :]
+    assert [line.split()[0] for line in listed] == list(COMMANDS)

@@ -31,7 +31,7 @@ ARITHMETIC = ("sklearn", "scipy", "onnxruntime")
 
 LOADS_NOT = {
     ("--version",): (*PARSERS, *SERVERS, *SQL, "pydantic", "rich", "msgspec", "tantivy"),
-    ("--help",): (*PARSERS, *SERVERS, *SQL, "tantivy"),
+    ("--help",): (*PARSERS, *SERVERS, *SQL, "pydantic", "rich", "msgspec", "tantivy"),
     ("search", "flood"): (*PARSERS, *SERVERS, *SQL),
     ("show", "ab" * 20): (*PARSERS, *SERVERS, *MIGRATOR, *UNUSED),
     ("status",): (*PARSERS, *SERVERS, *MIGRATOR, *UNUSED),
