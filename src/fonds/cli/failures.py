@@ -16,9 +16,9 @@ from rich.markup import escape
 from fonds.cli.acts import find_local_user, record_act
 from fonds.cli.context import App, command, echo_json, open_console, pipeline_option, print_note
 from fonds.cli.inputs import resolve_paths
-from fonds.cli.live_view import format_time
 from fonds.cli.names import SuggestingChoice
 from fonds.cli.pipeline_run import RetriedAnswer, run_and_report
+from fonds.cli.time_format import format_time
 from fonds.config import Settings
 from fonds.failures.decisions import (
     NOTE_MAX_CHARS,

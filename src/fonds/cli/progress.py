@@ -20,14 +20,13 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.progress import Progress as Bar
-from rich.table import Table
 from rich.text import Text
 
 from fonds.cli.context import App, open_console
-from fonds.cli.live_view import format_time
+from fonds.cli.outcome_table import build_summary_table, format_tally
+from fonds.cli.time_format import format_time
 from fonds.failures.accounting.tallies import OutcomeTally, count_entries
 from fonds.failures.retries import Retry
-from fonds.model.disposition import Reason, Weight
 from fonds.model.encoding import pluralize
 from fonds.pipelines.runtime.intake import IntakeCounts
 from fonds.ports import Records
@@ -37,7 +36,6 @@ PLAIN_EVERY_S = 30.0
 """Seconds between progress lines where they are kept, for example in a log."""
 
 SHARE_MAX = 0.05
-WEIGHTS = (Weight.SET_ASIDE, Weight.REFUSED, Weight.FAILED)
 
 
 class _RateColumn(ProgressColumn):
@@ -122,15 +120,6 @@ class ProgressBar:
         )
 
 
-def format_tally(tally: OutcomeTally) -> str:
-    """Return the number of records per outcome as one line.
-
-    The outcomes have the names that the summary uses, such as `kept` and `failed`.
-    """
-    counts = [(str(weight), sum(tally.filter_reasons(weight).values())) for weight in WEIGHTS]
-    return " · ".join(f"{count:,} {name}" for name, count in [("kept", tally.done), *counts])
-
-
 DETAIL_CHARS = 200
 INTERRUPTED = "Interrupted before anything was read. Run the same command again."
 
@@ -208,33 +197,6 @@ def _print_nothing_new(screen: Console, entered: IntakeCounts, empty_message: st
         )
     else:
         screen.print(empty_message)
-
-
-def build_summary_table(tally: OutcomeTally) -> Table:
-    """Return a table of the outcomes of records, with their reasons.
-
-    Received = kept (with or without text) + set aside + refused + failed + in flight.
-    """
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    table.add_column(justify="right")
-    table.add_column()
-    table.add_column(style="dim", overflow="fold")
-    table.add_row(
-        f"{tally.searchable_count:,}", "[green]kept[/green]", "searchable files and stories"
-    )
-    colours = {
-        Weight.KEPT: "green",
-        Weight.SET_ASIDE: "blue",
-        Weight.REFUSED: "yellow",
-        Weight.FAILED: "red",
-    }
-    for weight, colour in colours.items():
-        for name, count in tally.filter_reasons(weight).items():
-            label = f"[{colour}]{weight}[/{colour}] {name}"
-            table.add_row(f"{count:,}", label, Reason(name).explanation)
-    if tally.pending:
-        table.add_row(f"{tally.pending:,}", "in flight", "not finished yet")
-    return table
 
 
 def print_next(app: App, screen: Console, tally: OutcomeTally) -> None:

@@ -16,7 +16,7 @@ from rich.table import Table
 from fonds.cli.collection_arguments import NAMES_MAX
 from fonds.cli.context import App, command, echo_json, open_console, print_note
 from fonds.cli.json_answers import build_answer, define_answer
-from fonds.cli.live_view import format_time
+from fonds.cli.time_format import format_time
 from fonds.config import Settings
 from fonds.derivatives.kind import DerivativeKind, RelatedFile
 from fonds.derivatives.kinds import iter_kinds_with_rows

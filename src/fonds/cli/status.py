@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from fonds.cli.context import App, command, echo_json, open_console, pipeline_option
 from fonds.cli.json_answers import build_answer, define_answer
-from fonds.cli.progress import build_summary_table
+from fonds.cli.outcome_table import build_summary_table
 from fonds.failures.accounting.tallies import (
     OutcomeTally,
     count_entries,

@@ -10,7 +10,8 @@ from datetime import timedelta
 import pytest
 from rich.console import Console
 
-from fonds.cli.live_view import LiveView, VerdictCounts, format_duration, format_sources
+from fonds.cli.live_view import LiveView, VerdictCounts, format_sources
+from fonds.cli.time_format import format_duration
 from fonds.fetching.pace import HostLoad
 from fonds.following.source_edits import SourceOptions, build_source
 from fonds.model.disposition import Reason, drop
