@@ -155,7 +155,7 @@ def frequencies(app: App, name: str, conf: str, count: int, engine: str, workers
     fonds collection frequencies news/floods
     fonds collection frequencies news/floods --count 1000 --json --engine spark://master:7077
     """
-    from fonds.wiring.jobs import count_document_frequencies
+    from fonds.wiring.grouping_jobs import count_document_frequencies
 
     settings = app.load_settings()
     tables = open_tables(app.open_stores(), settings)

@@ -107,7 +107,7 @@ def _build_passes(
     """
     if engine is None:
         return None
-    from fonds.wiring.jobs import build_rebuild_passes
+    from fonds.wiring.grouping_jobs import build_rebuild_passes
 
     return build_rebuild_passes(name, conf, engine, app.home, settings, workers=workers)
 

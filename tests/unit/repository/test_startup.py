@@ -37,6 +37,7 @@ LOADS_NOT = {
     ("status",): (*PARSERS, *SERVERS, *MIGRATOR, *UNUSED),
     ("failures",): (*PARSERS, *SERVERS, *MIGRATOR),
     ("pipelines",): (*PARSERS, *SERVERS, *SQL, "tantivy"),
+    ("backfill", "cdx", "--help"): (*PARSERS, *SERVERS, *SQL),
     ("queue", "list"): (*PARSERS, *SERVERS, *SQL, "tantivy"),
 }
 
@@ -75,3 +76,15 @@ def test_a_command_loads_only_what_it_uses(home: Path, words: tuple[str, ...]) -
     loaded = set(json.loads(ran.stdout.splitlines()[-1]))
     assert "click" in loaded
     assert sorted(loaded & {*LOADS_NOT[words], *ARITHMETIC}) == []
+
+
+def test_an_import_of_an_index_loads_no_parsers_and_no_arithmetic(home: Path) -> None:
+    index = home.with_name("captures.cdx")
+    index.write_text(" CDX N b a m s k r M S V g\n")
+    script = f"{RUN}\nassert code in (0, 1), code"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "--home", str(home), "backfill", "cdx", str(index)],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    assert sorted(loaded & {*PARSERS, *ARITHMETIC, "fastapi"}) == []
