@@ -55,7 +55,12 @@ from fonds.stores.journal_table.cells import (
     read_first_seen,
     set_dupe_count,
 )
-from fonds.stores.journal_table.keys import build_alternate_key, build_old_key, build_row_key
+from fonds.stores.journal_table.keys import (
+    OLD_KEY_PREFIX,
+    build_alternate_key,
+    build_old_key,
+    build_row_key,
+)
 
 ROUNDS_MAX = 10
 """Maximum number of attempts to write a cell while other processes write the same cell."""
@@ -74,7 +79,8 @@ def record_crawler_counts(
     """
     unknown = _find_unknown(records, sorted(set(sha1hexes)))
     keys = {build_row_key(sha1hex): sha1hex for sha1hex in unknown}
-    old_keys = {build_old_key(sha1hex): sha1hex for sha1hex in unknown}
+    has_old_rows = bool(unknown and table.scan(journal, OLD_KEY_PREFIX, count_max=1, columns=[F_C]))
+    old_keys = {build_old_key(sha1hex): sha1hex for sha1hex in unknown if has_old_rows}
     cells_by_key = table.get(journal, [*keys, *old_keys], [F_C, FILE_META]) if unknown else {}
     described = {sha1hex for key, sha1hex in keys.items() if FILE_META in cells_by_key.get(key, {})}
     notes = {

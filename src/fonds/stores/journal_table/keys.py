@@ -14,7 +14,7 @@ from fonds.model.keys import encode_sha1_base32, parse_sha1
 SHA1_BYTES = 20
 REGIONS_MAX = 4096
 _NAME_PART = re.compile(r"[A-Za-z0-9_.]+")
-_OLDER = b"sha1:"
+OLD_KEY_PREFIX = b"sha1:"
 _HEX = re.compile(r"(?:[0-9a-f]{2})*")
 _RAW = "hex:"
 
@@ -48,7 +48,7 @@ def build_old_key(sha1hex: str) -> bytes:
     """Return the row key of a file in tables of the HBase era: `sha1:` and the SHA-1 in base32, in
     ASCII.
     """
-    return _OLDER + encode_sha1_base32(build_row_key(sha1hex)).encode()
+    return OLD_KEY_PREFIX + encode_sha1_base32(build_row_key(sha1hex)).encode()
 
 
 def build_alternate_key(sha1hex: str, capture_id: str) -> bytes:
@@ -75,7 +75,7 @@ def split_key(key: bytes) -> tuple[str, str | None]:
     # An older key is 37 ASCII characters, none of them zero.
     if len(key) > SHA1_BYTES + 1 and key[SHA1_BYTES] == 0:
         return key[:SHA1_BYTES].hex(), key[SHA1_BYTES + 1 :].decode()
-    raw = parse_sha1(key.decode("ascii")) if key.startswith(_OLDER) else None
+    raw = parse_sha1(key.decode("ascii")) if key.startswith(OLD_KEY_PREFIX) else None
     if raw is None:
         raise ValueError(f"not a key of a journal-extract table: {key!r}")
     return raw.hex(), None
