@@ -36,6 +36,10 @@ _SUB_OBJECTS: dict[str, type[Any]] = {
     "page_metadata": PageMetadata,
     "exchange": Exchange,
 }
+_FIELD_NAMES = {
+    name: frozenset(field.name for field in dataclasses.fields(kind))
+    for name, kind in _SUB_OBJECTS.items()
+}
 VERSION_MAX = 10**6
 
 
@@ -99,12 +103,10 @@ def build_story(values: Mapping[str, Any]) -> Story:
         if kind is None:
             unknown[name] = value
         elif isinstance(value, dict):
-            field_names = {field.name for field in dataclasses.fields(kind)}
-            sub_objects[name] = _build_sub_object(
-                kind, {k: v for k, v in value.items() if k in field_names}
-            )
-            if rest := {key: item for key, item in value.items() if key not in field_names}:
-                unknown[name] = rest
+            if rest := value.keys() - _FIELD_NAMES[name]:
+                unknown[name] = {key: value[key] for key in value if key in rest}
+                value = {key: item for key, item in value.items() if key not in rest}
+            sub_objects[name] = _build_sub_object(kind, value)
     return Story(**sub_objects, unknown=unknown, schema_version=version)
 
 
