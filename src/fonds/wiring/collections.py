@@ -273,7 +273,7 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
     with (
         _create_runner(stores, COLLECT, every_s, collect),
         _create_runner(stores, GROUP, every_s, group),
-        _create_runner(stores, LIFT, LIFT_EVERY_S, lift),
+        _create_runner(stores, LIFT, min(LIFT_EVERY_S, every_s), lift),
     ):
         try:
             yield

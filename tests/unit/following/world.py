@@ -100,7 +100,11 @@ def world(place: Workplace, tmp_path: Path) -> Iterator[World]:
         place.clock,
         lambda: stop[0],
     )
-    told = {"elsewhere.private_addresses": "true", "fetch.host_gap_s": "0"}
+    told = {
+        "elsewhere.private_addresses": "true",
+        "fetch.host_gap_s": "0",
+        "fetch.gap_longest_s": "0.05",  # After refusals; the tests only advance a clock of their own.
+    }
     settings = load_settings(tmp_path, told)
     asker = get_fetcher(place.records, settings).retain()
 
