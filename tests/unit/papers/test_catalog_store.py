@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -172,3 +174,31 @@ def test_every_pointer_leads_back_to_its_work(work: Work) -> None:
         for key in pointer_keys
     )
     assert build_work_key(work.id) not in pointer_keys
+
+
+class DyingTable:
+    """A table whose process dies before a write."""
+
+    def __init__(self, table: SqliteTable, writes_left: int) -> None:
+        self._table, self._writes_left = table, writes_left
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("put", "delete"):
+            if not self._writes_left:
+                raise KeyboardInterrupt
+            self._writes_left -= 1
+        return getattr(self._table, name)
+
+
+@pytest.mark.parametrize("writes", range(4))
+def test_after_a_kill_a_replaced_record_is_found_by_its_keys(catalog: Catalog, writes: int) -> None:
+    catalog.put([WORK])
+    replacement = msgspec.structs.replace(WORK, title="Another title altogether here", pmid="78")
+    dying = Catalog(DyingTable(catalog.table, writes), catalog.name)  # type: ignore[arg-type]
+    with suppress(KeyboardInterrupt):
+        dying.put([replacement])
+    stored = catalog.load_works([WORK.id])[WORK.id]
+    assert stored == (replacement if writes > 1 else WORK)
+    assert stored.title is not None
+    assert catalog.find_by_title(stored.title).ids == (WORK.id,)
+    assert WORK.id in catalog.find_by_identifier(f"pmid:{stored.pmid}").ids
