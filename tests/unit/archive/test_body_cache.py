@@ -1,4 +1,4 @@
-"""Bodies are read once for two steps, within bounds, and never other bytes than were asked for."""
+"""Bodies are read once for two steps, within limits, and never other bytes than requested."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SIZE = 1_000
 
 
 @dataclass
-class Counting:
-    """An archive that notes what is read."""
+class CountingArchive:
+    """Archive that records its reads."""
 
     below: WarcArchive
     reads: list[Place] = field(default_factory=list)
@@ -38,8 +38,8 @@ class Counting:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Counting:
-    return Counting(FolderArchive(tmp_path / "archive", ArchiveOptions()))
+def folder(tmp_path: Path) -> CountingArchive:
+    return CountingArchive(FolderArchive(tmp_path / "archive", ArchiveOptions()))
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ def sha1hex(body: bytes) -> str:
     return hashlib.sha1(body).hexdigest()
 
 
-def test_a_body_read_by_one_step_is_there_for_the_next_once(
-    folder: Counting, files: list[Place]
+def test_a_body_read_by_one_step_is_cached_once_for_the_next(
+    folder: CountingArchive, files: list[Place]
 ) -> None:
     cache = BodyCache(folder)
     first = cache.read(files[0])
@@ -64,8 +64,8 @@ def test_a_body_read_by_one_step_is_there_for_the_next_once(
     assert folder.reads == files[:1] * 2
 
 
-def test_what_has_no_room_is_read_again_and_the_oldest_stays(
-    folder: Counting, files: list[Place]
+def test_bodies_without_space_are_read_again_and_the_oldest_stays(
+    folder: CountingArchive, files: list[Place]
 ) -> None:
     cache = BodyCache(folder, max_bytes=2 * SIZE)
     bodies = [cache.read(place).body for place in files]
@@ -77,8 +77,8 @@ def test_what_has_no_room_is_read_again_and_the_oldest_stays(
     assert folder.reads == [*files[2:], files[4]]
 
 
-def test_what_nobody_asks_for_again_makes_room(
-    folder: Counting, files: list[Place], monkeypatch: pytest.MonkeyPatch
+def test_expired_bodies_make_space(
+    folder: CountingArchive, files: list[Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = BodyCache(folder, max_bytes=SIZE)
     body = cache.read(files[0]).body
@@ -91,8 +91,8 @@ def test_what_nobody_asks_for_again_makes_room(
     assert folder.reads == files[:1]
 
 
-def test_a_large_body_is_not_kept(
-    folder: Counting, files: list[Place], monkeypatch: pytest.MonkeyPatch
+def test_a_large_body_is_not_cached(
+    folder: CountingArchive, files: list[Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(body_sources, "BODY_MAX_BYTES", SIZE - 1)
     cache = BodyCache(folder)
@@ -101,38 +101,36 @@ def test_a_large_body_is_not_kept(
     assert folder.reads == files[:1] * 2
 
 
-def test_other_bytes_than_were_asked_for_are_never_given(
-    folder: Counting, files: list[Place]
-) -> None:
+def test_other_bytes_than_requested_raise(folder: CountingArchive, files: list[Place]) -> None:
     cache = BodyCache(folder)
     cache.read(files[0])
     with pytest.raises(DamagedInputError):
         cache.read(files[0], sha1hex(b"something else"))
 
 
-def test_what_was_archived_is_read_through_it(folder: Counting) -> None:
+def test_an_archived_body_is_read_through_the_cache(folder: CountingArchive) -> None:
     cache = LayeredArchive(folder.below, BodyCache(folder))
-    (one,) = cache.write([entry()])
-    assert cache.read(one.place).body == entry().body
+    (archived,) = cache.write([entry()])
+    assert cache.read(archived.place).body == entry().body
     cache.finish()
     assert cache.list_unsent() == {}
     cache.close()
-    assert cache.read(one.place, sha1hex(entry().body)).body == entry().body
-    assert folder.reads == [one.place]
+    assert cache.read(archived.place, sha1hex(entry().body)).body == entry().body
+    assert folder.reads == [archived.place]
 
 
-def test_many_threads_never_keep_more_than_there_is_room_for(
-    folder: Counting, files: list[Place]
+def test_parallel_threads_never_cache_more_than_the_limit(
+    folder: CountingArchive, files: list[Place]
 ) -> None:
     cache = BodyCache(folder, max_bytes=3 * SIZE)
 
-    def work() -> None:
+    def read_all() -> None:
         for _ in range(30):
             for place in files:
                 body = cache.read(place).body
                 assert cache.read(place, sha1hex(body)).body == body
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    threads = [threading.Thread(target=read_all) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -142,4 +140,6 @@ def test_many_threads_never_keep_more_than_there_is_room_for(
     folder.reads.clear()
     bodies = [cache.read(place).body for place in files]
     assert [cache.read(p, sha1hex(b)).body for p, b in zip(files, bodies, strict=True)] == bodies
-    assert len(folder.reads) == 5 + 2, "three are kept, as at first: nothing was counted wrong"
+    assert len(folder.reads) == 5 + 2, (
+        "three bodies are still cached, so the size was counted correctly"
+    )

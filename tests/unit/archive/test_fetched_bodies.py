@@ -1,4 +1,5 @@
-"""FetchedBodies: what was fetched is returned by place and SHA-1, and the oldest goes first."""
+"""FetchedBodies: fetched payloads are returned by place and SHA-1, and the oldest are dropped
+first."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def digest(body: bytes) -> str:
     return sha1(body).hexdigest()
 
 
-def test_a_payload_is_returned_whole_to_those_who_name_its_sha1() -> None:
+def test_a_payload_is_returned_only_for_its_place_and_sha1() -> None:
     bodies = BodyFileCache()
     payload = Payload(b"body", HttpHead(200, "200 OK"), warc_headers={"WARC-Date": "x"})
     bodies.store(place("a"), payload)
@@ -37,11 +38,11 @@ def test_the_oldest_bodies_are_dropped_beyond_the_limits() -> None:
         bodies.store(place(name), Payload(name.encode()))
     assert bodies.get(place("aaaa"), digest(b"aaaa")) is not None
     bodies.store(place("cc"), Payload(b"cc"))
-    kept = [
+    names = [
         name for name in ("aaaa", "bbbb", "cc") if bodies.get(place(name), digest(name.encode()))
     ]
-    assert kept == ["aaaa", "cc"], "at most two, the one used last stays"
+    assert names == ["aaaa", "cc"], "at most two; the last used stays"
     bodies.store(place("dddddddd"), Payload(b"dddddddd"))
-    kept = [name for name in ("aaaa", "cc") if bodies.get(place(name), digest(name.encode()))]
-    assert kept == ["cc"], "at most ten bytes"
+    names = [name for name in ("aaaa", "cc") if bodies.get(place(name), digest(name.encode()))]
+    assert names == ["cc"], "at most ten bytes"
     bodies.close()
