@@ -149,8 +149,8 @@ def test_a_decompression_bomb_is_rejected(desk: Desk) -> None:
         desk.fetch(8)
 
 
-@pytest.mark.parametrize("link", ["", "x", "9" * 19, "https://a.example/"])
-def test_a_link_without_a_download_id_is_rejected(link: str, desk: Desk) -> None:
+@pytest.mark.parametrize("entry_link", ["", "x", "9" * 19, "https://a.example/"])
+def test_a_link_without_a_download_id_is_rejected(entry_link: str, desk: Desk) -> None:
     with pytest.raises(PermanentError) as raised:
-        desk.fetch(5, rss_entry=RssEntry(link=link))
+        desk.fetch(5, rss_entry=RssEntry(link=entry_link))
     assert raised.value.reason is Reason.BAD_URL
