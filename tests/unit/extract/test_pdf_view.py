@@ -26,9 +26,8 @@ def open_picture(view: PageView) -> Image.Image:
 
 
 def get_darkest(view: PageView, word: PlacedWord) -> int:
-    return int(
-        open_picture(view).crop((word.left, word.top, word.right, word.bottom)).getextrema()[0]
-    )  # type: ignore[arg-type]
+    box = (word.left, word.top, word.right, word.bottom)
+    return int(open_picture(view).crop(box).getextrema()[0])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("rotate", [0, 90, 180, 270])
