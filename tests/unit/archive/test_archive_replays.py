@@ -131,9 +131,9 @@ def test_a_status_of_the_archive_itself_is_a_permanent_error(
     assert CAPTURE in str(raised.value)
 
 
-@pytest.mark.parametrize("given_", [Given(429), Given(503), Given(500), Given(body=b"x", cut=5)])
-def test_an_unavailable_archive_is_transient(given_, replay, server) -> None:
-    server.answers[AT] = given_
+@pytest.mark.parametrize("response", [Given(429), Given(503), Given(500), Given(body=b"x", cut=5)])
+def test_an_unavailable_archive_is_transient(response, replay, server) -> None:
+    server.answers[AT] = response
     with pytest.raises(TransientError, match="20200101000000"):
         replay()
 

@@ -29,7 +29,7 @@ from fonds.model.errors import (
 
 PDF = b"%PDF-1.4\n" + bytes(range(256)) * 300
 BODY_MAX_BYTES = 100_000
-SERVE = "http://petabox.example/serve/{item}/{path}"
+SERVE_TEMPLATE = "http://petabox.example/serve/{item}/{path}"
 
 
 @pytest.fixture
@@ -150,9 +150,9 @@ def test_a_refusing_server_is_a_permanent_error(status, reason, read, server) ->
     assert get_error(read, "/a").reason is reason
 
 
-@pytest.mark.parametrize("given_", [Given(429), Given(500), Given(503), Given(body=b"x", cut=9)])
-def test_a_server_error_is_transient(given_, read, server) -> None:
-    server.answers["/a"] = given_
+@pytest.mark.parametrize("response", [Given(429), Given(500), Given(503), Given(body=b"x", cut=9)])
+def test_a_server_error_is_transient(response, read, server) -> None:
+    server.answers["/a"] = response
     with pytest.raises(TransientError, match="/a"):
         read("/a")
 
@@ -199,7 +199,7 @@ def test_a_petabox_path_outside_its_item_is_not_requested(path, archive, server)
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_a_petabox_url_stays_in_its_item(item: str, path: str) -> None:
     try:
-        url = build_item_url(SERVE, f"{item}/{path}")
+        url = build_item_url(SERVE_TEMPLATE, f"{item}/{path}")
     except PermanentError:
         return
     prefix = "http://petabox.example/serve/"

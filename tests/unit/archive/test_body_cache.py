@@ -29,12 +29,12 @@ SIZE = 1_000
 class CountingArchive:
     """Archive that records its reads."""
 
-    below: WarcArchive
+    wrapped: WarcArchive
     reads: list[Place] = field(default_factory=list)
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
         self.reads.append(place)
-        return self.below.read(place, sha1hex)
+        return self.wrapped.read(place, sha1hex)
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_other_bytes_than_requested_raise(folder: CountingArchive, files: list[P
 
 
 def test_an_archived_body_is_read_through_the_cache(folder: CountingArchive) -> None:
-    cache = LayeredArchive(folder.below, BodyCache(folder))
+    cache = LayeredArchive(folder.wrapped, BodyCache(folder))
     (archived,) = cache.write([entry()])
     assert cache.read(archived.place).body == entry().body
     cache.finish()

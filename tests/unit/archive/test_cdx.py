@@ -198,9 +198,9 @@ def test_sorted_lines_are_in_byte_order() -> None:
         CdxLine("org,example)/a", "20200101000000", "u", "m", None, None, None, 5, "f"),
         CdxLine("org,example)/a", "20190101000000", "u", "m", None, None, None, 5, "f"),
     ]
-    written = sort_cdxj_lines(lines)
-    assert written == sorted(written)
-    assert written[0].startswith(b"org,example)/a 20190101000000 {")
+    sorted_lines = sort_cdxj_lines(lines)
+    assert sorted_lines == sorted(sorted_lines)
+    assert sorted_lines[0].startswith(b"org,example)/a 20190101000000 {")
 
 
 texts = st.text(

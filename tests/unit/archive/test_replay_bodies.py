@@ -19,7 +19,9 @@ from fonds.model.exchange import HttpHead
 from fonds.model.rows import CdxRow
 from fonds.stores.records.sql import SqlRecords
 
-CHANGED = HttpHead(200, "HTTP/1.1 200 OK", (("Content-Type", "text/html"), ("X-Second", "yes")))
+CHANGED_HEAD = HttpHead(
+    200, "HTTP/1.1 200 OK", (("Content-Type", "text/html"), ("X-Second", "yes"))
+)
 
 
 @pytest.fixture
@@ -47,7 +49,10 @@ def test_a_revisit_has_its_own_head_and_the_body_of_its_original(
 ) -> None:
     first = entry(1)
     revisit = entry(
-        2, body=first.body, http=CHANGED, original=OriginalCapture(first.url, first.captured_at)
+        2,
+        body=first.body,
+        http=CHANGED_HEAD,
+        original=OriginalCapture(first.url, first.captured_at),
     )
     rows = [
         store_row(records, archive_entry, archived)

@@ -24,7 +24,7 @@ def make_disposition(step: str, about: str, verdict: str = "done") -> Dispositio
     return DispositionRow("c", "library", step, "c", *parents, *facts)
 
 
-def messages(bench: Bench, *rows: DispositionRow) -> list[str]:
+def list_messages(bench: Bench, *rows: DispositionRow) -> list[str]:
     check = SinkCheck(bench.records, STARTED_AT)
     faults = [fault for row in rows for fault in check.add(row)] + list(check.check_rest())
     return [fault.message for fault in faults]
@@ -37,7 +37,7 @@ def pdf_row(has_thumbnail: bool) -> PdfMetaRow:
 
 def test_a_missing_row_of_a_sink_is_reported(bench: Bench) -> None:
     rows = [make_disposition("persist_pdf_text", PDF), make_disposition("import_story", PAGE)]
-    assert messages(bench, *rows) == [
+    assert list_messages(bench, *rows) == [
         f"import_story is done with {PAGE}, but story_meta does not show it",
         f"import_story is done with {PAGE}, but text_sketch does not show it",
         f"persist_pdf_text is done with {PDF}, but pdf_meta does not show it",
@@ -47,19 +47,19 @@ def test_a_missing_row_of_a_sink_is_reported(bench: Bench) -> None:
     row = StoryMetaRow(*story, None, None, None, 1, Story(), "x")
     pdf_sketch = build_file_sketch(pdf_row(False), "20240305060708", "http://e.org/", "")
     bench.records.put([pdf_row(False), row, build_page_sketch(row, "words"), pdf_sketch])
-    assert messages(bench, *rows) == []
+    assert list_messages(bench, *rows) == []
 
 
 def test_a_missing_thumbnail_flag_is_reported(bench: Bench) -> None:
     stored = make_disposition("persist_thumbnail", PDF)
-    assert messages(bench, stored) == []  # the text is not stored yet
+    assert list_messages(bench, stored) == []  # the text is not stored yet
     bench.records.put([pdf_row(False)])
-    assert messages(bench, stored) == [
+    assert list_messages(bench, stored) == [
         f"persist_thumbnail is done with {PDF}, but pdf_meta does not show it"
     ]
-    assert messages(bench, replace(stored, step="persist_thumbnail-360px-webp")) == []
+    assert list_messages(bench, replace(stored, step="persist_thumbnail-360px-webp")) == []
     bench.records.put([pdf_row(True)])
-    assert messages(bench, stored) == []
+    assert list_messages(bench, stored) == []
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_a_missing_thumbnail_flag_is_reported(bench: Bench) -> None:
 def test_dispositions_without_a_row_or_settled_later_are_ignored(
     bench: Bench, row: DispositionRow
 ) -> None:
-    assert messages(bench, row) == []
+    assert list_messages(bench, row) == []
 
 
 def test_rows_are_read_in_batches(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conservation, "CHUNK", 2)
     rows = [make_disposition("import_story", f"{n:040x}") for n in range(5)]
-    assert len({message.partition(", but ")[0] for message in messages(bench, *rows)}) == 5
+    assert len({message.partition(", but ")[0] for message in list_messages(bench, *rows)}) == 5

@@ -44,7 +44,7 @@ class DeliveryBuffer:
             capture, collection=f"buffer {self.count % 2}", url=f"http://e.org/{self.count}.pdf"
         )
         self.bench.enter(capture)
-        self._persisted(capture, body)
+        self._persist(capture, body)
         words = None if text is None else len(text.split())
         item = PdfText(
             sha1hex=pdf_file(body).sha1,
@@ -75,7 +75,7 @@ class DeliveryBuffer:
         (capture,) = self.bench.in_warc(body)
         capture = replace(capture, collection=f"buffer {self.count % 2}")
         self.bench.enter(capture)
-        self._persisted(capture, body)
+        self._persist(capture, body)
         values = {"text_content": "words", "parsed_date": "2024-03-05T06:07:08.9+00:00", **content}
         story = Story(
             rss_entry=RssEntry(pub_date="Mon, 01 Jan 2024 10:00:00 GMT"),
@@ -92,7 +92,7 @@ class DeliveryBuffer:
         self.count += 1
         return self.count
 
-    def _persisted(self, capture: object, body: bytes) -> None:
+    def _persist(self, capture: object, body: bytes) -> None:
         step = PersistFileStep(self.bench.table, self.bench.records, JOURNAL, False, lambda: LATER)
         step([identify_capture(capture, body)])  # type: ignore[arg-type]
 

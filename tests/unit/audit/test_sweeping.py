@@ -53,9 +53,9 @@ def make_poll(
     number: int, days: int, entries: int = 0, refused: int = 0, kind: str = "poll"
 ) -> InputRow:
     tally = {"non-news": refused} if refused else {}
-    when = NOW - timedelta(days=days)
+    polled_at = NOW - timedelta(days=days)
     name = f"ab.{number:06}"
-    return InputRow(name, "u", kind, "{}", 0, entries, tally, refused, True, None, when, "p")
+    return InputRow(name, "u", kind, "{}", 0, entries, tally, refused, True, None, polled_at, "p")
 
 
 def test_old_polls_without_entries_are_removed_and_others_stay(place: Workplace) -> None:

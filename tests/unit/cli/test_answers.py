@@ -28,7 +28,7 @@ AT = "http://daily.example/feed"
 FREQUENCIES = ("collection", "frequencies", "told/kept")
 SOURCE_ACTIONS = ("pause", "resume", "remove", "poll", "mute", "unmute")
 # Closed lists, by command and parameter: an unknown value exits with 2 and names the nearest.
-REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
+REFUSED_CALLS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("search", "themes_of"): (
         ("search", "--themes-of", "told/kep"),
         "Did you mean 'told/kept'",
@@ -181,9 +181,9 @@ for _command in ("search", "export"):
         ("to", "2024-02-30", "“2024-02-30”: this is not a day; write it as 2024-05-31"),
     ):
         _key = "from_" if _name == "from" else _name
-        REFUSED[_command, _key] = ((_command, f"--{_name}", _value), _message)
-REFUSED["search", "sort"] = (("search", "--sort", "newst"), "Did you mean “newest”?")
-REFUSED["clusters", "COMMAND"] = (("clusters", "renme"), "Did you mean 'rename'")
+        REFUSED_CALLS[_command, _key] = ((_command, f"--{_name}", _value), _message)
+REFUSED_CALLS["search", "sort"] = (("search", "--sort", "newst"), "Did you mean “newest”?")
+REFUSED_CALLS["clusters", "COMMAND"] = (("clusters", "renme"), "Did you mean 'rename'")
 for _action in ("rename", "pin", "unpin", "exclude", "include"):
     _extra = ("d1",) if _action in ("rename", "exclude", "include") else ()
     for _parameter, _arguments in {
@@ -191,13 +191,13 @@ for _action in ("rename", "pin", "unpin", "exclude", "include"):
         "theme": (("told/kept", "nonsense"), "no theme named 'nonsense'"),
         "conf": (("told/kept", "x", "--conf", "fw"), "Did you mean 'few'"),
     }.items():
-        REFUSED[f"clusters {_action}", _parameter] = (
+        REFUSED_CALLS[f"clusters {_action}", _parameter] = (
             ("clusters", _action, *_arguments[0], *_extra),
             _arguments[1],
         )
 for _action in ("exclude", "include"):
     _call = ("clusters", _action, "told/kept", "x", "nobody")
-    REFUSED[f"clusters {_action}", "documents"] = (_call, "no document 'nobody' in")
+    REFUSED_CALLS[f"clusters {_action}", "documents"] = (_call, "no document 'nobody' in")
 _name_parameters = (
     ("check", "names"),
     ("show", "name"),
@@ -205,14 +205,14 @@ _name_parameters = (
     *((a, "names") for a in SOURCE_ACTIONS),
 )
 for _action, _parameter in _name_parameters:
-    REFUSED[f"sources {_action}", _parameter] = (
+    REFUSED_CALLS[f"sources {_action}", _parameter] = (
         ("sources", _action, "nonsense"),
         "no source named 'nonsense'",
     )
 _call = ("sources", "backfill", "nonsense", "--stop")
-REFUSED["sources backfill", "name"] = (_call, "no source named 'nonsense'")
+REFUSED_CALLS["sources backfill", "name"] = (_call, "no source named 'nonsense'")
 for _subcommand in ("get", "scan"):
-    REFUSED[f"table {_subcommand}", "columns"] = (
+    REFUSED_CALLS[f"table {_subcommand}", "columns"] = (
         (
             "table",
             _subcommand,
@@ -230,26 +230,26 @@ for _subcommand, _extra in {
     "export": ["-"],
     "import": ["-"],
 }.items():
-    REFUSED[f"table {_subcommand}", "name"] = (
+    REFUSED_CALLS[f"table {_subcommand}", "name"] = (
         ("table", _subcommand, *_extra, "--table", "fonds-jornal-extract-0-local"),
         "Did you mean 'fonds-journal-extract-0-local'",
     )
 for _subcommand in ("table stats", "match", "match papers", "match references"):
-    REFUSED[_subcommand, "engine"] = (
+    REFUSED_CALLS[_subcommand, "engine"] = (
         (*_subcommand.split(), "--engine", "lokal"),
         "Did you mean 'local'",
     )
 for _subcommand in ("export", "import"):
     _extra = ("table", _subcommand, "-", "--format", "json")
-    REFUSED[f"table {_subcommand}", "form"] = (_extra, "Did you mean 'jsonl'")
+    REFUSED_CALLS[f"table {_subcommand}", "form"] = (_extra, "Did you mean 'jsonl'")
 for _kind in (kind.name for kind in KINDS if kind.reading):
     _command, _arguments = f"catchup {_kind}", ("catchup", _kind)
     _wrong, _right = ("strog", "strong") if _kind == "match" else ("sucess", "success")
     _status = (*_arguments, "--reextract", "--status", _wrong)
-    REFUSED[_command, "statuses"] = (_status, f"Did you mean '{_right}'")
-    REFUSED[_command, "pipeline"] = ((*_arguments, "--pipeline", "libary"), "'library'")
+    REFUSED_CALLS[_command, "statuses"] = (_status, f"Did you mean '{_right}'")
+    REFUSED_CALLS[_command, "pipeline"] = ((*_arguments, "--pipeline", "libary"), "'library'")
 # Open lists: the command succeeds and reports that nothing has this value.
-REPORTED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
+REPORTED_CALLS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("catalog show", "key"): (("catalog", "show", "10.1000/x"), "has no work '10.1000/x'"),
     ("show", "key"): (("show", "nonsense"), "No record of 'nonsense'"),
     ("changes", "site"): (
@@ -278,18 +278,18 @@ REPORTED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     if kind.reading
 }
 for _command in ("search", "export"):
-    REPORTED[_command, "domain"] = (
+    REPORTED_CALLS[_command, "domain"] = (
         (_command, "--domain", "dayly.example"),
         "has the domain “dayly.example”; did you mean “daily.example”?",
     )
-    REPORTED[_command, "collection"] = (
+    REPORTED_CALLS[_command, "collection"] = (
         (_command, "--collection", "report"),
         "has the collection “report”; did you mean “reports”?",
     )
 # The requested item does not exist: like `grep`, the command prints nothing and exits with 1.
-ABSENT = {("show", "key"), ("catalog show", "key")}
+MISSING_ITEMS = {("show", "key"), ("catalog show", "key")}
 # Values that name nothing in the library: paths, URLs, and names that the user chooses.
-FREE = {
+FREE_PARAMETERS = {
     ("ingest", "paths"), ("ingest", "warc_base"), ("ingest", "collection"),
     ("extract", "paths"), ("extract", "warc_base"), ("serve", "web_host"), ("export", "out"),
     ("backfill extract", "out"),
@@ -303,8 +303,8 @@ FREE = {
     ("clusters rename", "called"), ("table create", "name"), ("table export", "file"),
     ("search", "alike"), ("export", "alike"),
 }  # fmt: skip
-SHARED = {"home", "set_", "json", "quiet"}
-NUMBERS = (click.IntRange, click.FloatRange, click.DateTime, type(click.INT), type(click.BOOL))
+SHARED_OPTIONS = {"home", "set_", "json", "quiet"}
+NUMBER_TYPES = (click.IntRange, click.FloatRange, click.DateTime, type(click.INT), type(click.BOOL))
 
 
 def _list_word_parameters(
@@ -320,12 +320,15 @@ def _list_word_parameters(
             assert subcommand is not None
             yield from _list_word_parameters(subcommand, (*path, name))
     for param in command.params:
-        if path and param.name not in SHARED and not isinstance(param.type, NUMBERS):
+        if path and param.name not in SHARED_OPTIONS and not isinstance(param.type, NUMBER_TYPES):
             yield " ".join(path), param.name or ""
 
 
 def test_every_word_parameter_has_a_case_here() -> None:
-    assert set(_list_word_parameters(cli)) == REFUSED.keys() | REPORTED.keys() | FREE
+    assert (
+        set(_list_word_parameters(cli))
+        == REFUSED_CALLS.keys() | REPORTED_CALLS.keys() | FREE_PARAMETERS
+    )
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -344,20 +347,20 @@ def _group_collection(home: Path, filled: FilledHome) -> None:
         rebuild(changes, CollectionName("told", "kept"))
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=" ".join)
+@pytest.mark.parametrize("case", REFUSED_CALLS, ids=" ".join)
 def test_an_unknown_name_is_refused_with_the_nearest(call: Call, case: tuple[str, str]) -> None:
-    words, message = REFUSED[case]
+    words, message = REFUSED_CALLS[case]
     result = call(*words)
     assert result.code == 2
     assert message in result.err
     assert result.out == ""
 
 
-@pytest.mark.parametrize("case", REPORTED, ids=" ".join)
+@pytest.mark.parametrize("case", REPORTED_CALLS, ids=" ".join)
 def test_a_value_without_matches_is_reported(call: Call, case: tuple[str, str]) -> None:
-    words, message = REPORTED[case]
+    words, message = REPORTED_CALLS[case]
     result = call(*words)
-    assert result.code == (1 if case in ABSENT else 0)
+    assert result.code == (1 if case in MISSING_ITEMS else 0)
     assert message in result.out + result.err
 
 

@@ -117,8 +117,8 @@ def test_a_record_of_any_file_is_extracted_without_a_library(call: Call, tmp_pat
     assert call("archive", "extract", f"{path}:0", "--record", *home_option).out.endswith(
         "\r\n\r\nhi"
     )
-    beyond = call("archive", "extract", f"{path}:999", "-o", str(tmp_path / "out"), *home_option)
-    assert (beyond.code, "no record at this offset" in beyond.err) == (1, True)
+    result = call("archive", "extract", f"{path}:999", "-o", str(tmp_path / "out"), *home_option)
+    assert (result.code, "no record at this offset" in result.err) == (1, True)
     assert not (tmp_path / "out").exists()
 
 

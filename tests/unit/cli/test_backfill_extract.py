@@ -15,8 +15,8 @@ from made_warcs import OUTCOMES, WARCS, write_warcs
 def test_warcs_lists_and_folders_are_read_and_every_record_is_counted(
     call: Call, tmp_path: Path
 ) -> None:
-    first, *others = write_warcs(tmp_path / "crawl")
-    (tmp_path / "list.txt").write_text("".join(f"{path}\n" for path in others))
+    first, *other_paths = write_warcs(tmp_path / "crawl")
+    (tmp_path / "list.txt").write_text("".join(f"{path}\n" for path in other_paths))
     words = ("backfill", "extract", str(first), f"@{tmp_path / 'list.txt'}", "--workers", "1")
     result = call(*words, "--to", "parquet", "--out", str(tmp_path / "out"), "--json")
     assert result.code == 1, result.err

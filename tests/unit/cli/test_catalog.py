@@ -48,9 +48,9 @@ def test_folders_are_loaded_and_works_are_found(tmp_path: Path) -> None:
         {"not-a-record": 1},
     )
     assert read_answer(home, "catalog", "stats")["loaded"] == {"crossref": 1}
-    shown = read_answer(home, "catalog", "show", "https://doi.org/10.5555/RIVER.1")
-    assert shown["work"]["id"] == "doi:10.5555/river.1"
-    assert list(shown["records"]) == ["crossref"]
+    entry = read_answer(home, "catalog", "show", "https://doi.org/10.5555/RIVER.1")
+    assert entry["work"]["id"] == "doi:10.5555/river.1"
+    assert list(entry["records"]) == ["crossref"]
     results = read_answer(home, "catalog", "search", "on the slow meandering")
     assert [work["id"] for work in results["works"]] == ["doi:10.5555/river.1"]
     assert "sources: crossref" in run_fonds(home, "catalog", "show", "doi:10.5555/river.1")[1]

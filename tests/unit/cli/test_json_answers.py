@@ -43,9 +43,9 @@ def _list_commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterat
 
 
 def test_every_command_describes_its_json() -> None:
-    others = list_other_outputs(cli)
-    assert set(ANSWERS) | set(others) == {*_list_commands(cli), "catchup"}
-    assert not set(ANSWERS) & set(others)
+    other_outputs = list_other_outputs(cli)
+    assert set(ANSWERS) | set(other_outputs) == {*_list_commands(cli), "catchup"}
+    assert not set(ANSWERS) & set(other_outputs)
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,8 @@ def test_archive_commands(call: _CheckedCalls) -> None:
     call("archive", "verify")
     call("archive", "reindex", warc["warc_path"])
     (hit, *_) = call("search", "river")
-    (shown,) = call("show", hit["sha1hex"])
-    place = shown["captures"][0]
+    (description,) = call("show", hit["sha1hex"])
+    place = description["captures"][0]
     call("archive", "extract", place["capture_id"])
     path = next((call.home / "archive").rglob(place["warc_path"]))
     call("archive", "extract", f"{path}:{place['warc_offset']}")
@@ -103,11 +103,11 @@ def test_collection_commands(call: _CheckedCalls) -> None:
     call("group", "told/all")
     call("clusters", "told/all", "--changes")
     for cluster in clusters["clusters"][:1]:
-        (shown,) = call("clusters", "told/all", cluster["label"])
+        (details,) = call("clusters", "told/all", cluster["label"])
         call("clusters", "rename", "told/all", cluster["label"], "The harbour")
         call("clusters", "pin", "told/all", "The harbour")
         call("clusters", "unpin", "told/all", cluster["id"])
-        document = shown["members"][0]["id"]
+        document = details["members"][0]["id"]
         (excluded,) = call("clusters", "exclude", "told/all", cluster["id"], document)
         (included,) = call("clusters", "include", "told/all", cluster["id"], document)
         assert (excluded["documents"], included["documents"]) == (1, 1)

@@ -33,9 +33,9 @@ def test_a_backfill_is_requested_shown_and_stopped(home_call: Call, tmp_path: Pa
     assert "from 2025-01-01 to 2025-06-30 is running" in home_call(*REQUEST).err
     assert home_call(*REQUEST).code == 2
     assert "backfill going on" in home_call("sources", "list").out
-    shown = home_call("sources", "show", FEED).out
-    assert "2025-01-01 to 2025-06-30: going on" in shown
-    assert "0 listed: 0 entered, 0 known, 0 refused, 0 outside the dates, 0 undated" in shown
+    source_page = home_call("sources", "show", FEED).out
+    assert "2025-01-01 to 2025-06-30: going on" in source_page
+    assert "0 listed: 0 entered, 0 known, 0 refused, 0 outside the dates, 0 undated" in source_page
     facts = json.loads(home_call("--json", "sources", "show", FEED).out)["backfill"]
     assert (facts["state"], facts["next_page"]) == ("going on", FEED)
     assert facts["requested_by"].startswith("local:")

@@ -51,11 +51,11 @@ def test_a_removed_file_is_in_no_answer_and_is_listed(home: tuple[Path, str]) ->
         "privacy",
     )
     assert takedown["finished"]
-    shown = fonds(folder, "show", sha1hex)
-    assert shown.stdout == ""
-    assert f"{sha1hex} was taken down on" in shown.stderr
-    assert "(privacy)" in shown.stderr
-    assert "letter of 3 May" not in shown.stderr
+    show_result = fonds(folder, "show", sha1hex)
+    assert show_result.stdout == ""
+    assert f"{sha1hex} was taken down on" in show_result.stderr
+    assert "(privacy)" in show_result.stderr
+    assert "letter of 3 May" not in show_result.stderr
     assert sha1hex not in fonds(folder, "export", "--no-text").stdout
     assert sha1hex not in fonds(folder, "search", "flood", "--json", "--limit", "1000").stdout
     listed = fonds(folder, "takedown").stdout

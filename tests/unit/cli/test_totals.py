@@ -26,9 +26,9 @@ def test_a_search_reports_the_total(call: Call, json_option: tuple[str, ...]) ->
     assert f"10 of {len(lines)} shown; the next: --offset 10" in result.err
     full_result = call("search", "flood", "--limit", "1000", *json_option)
     assert "shown" not in full_result.err
-    beyond = call("search", "flood", "--offset", "900", *json_option)
-    assert f"{len(lines)} found, and none of them" in beyond.err
-    assert "Nothing found" not in beyond.out
+    past_end = call("search", "flood", "--offset", "900", *json_option)
+    assert f"{len(lines)} found, and none of them" in past_end.err
+    assert "Nothing found" not in past_end.out
 
 
 @pytest.mark.parametrize("json_option", [(), ("--json",)])

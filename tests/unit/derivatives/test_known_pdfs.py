@@ -41,7 +41,7 @@ STOP = CrashedPdfRow(
     FILE.sha1, EXTRACTOR, "error-timeout", "took 60 s", EARLIER, NOW + timedelta(days=1)
 )
 
-ENDED = DispositionRow(
+DISPOSITION = DispositionRow(
     *("c", "library", "extract_pdf", "c", None, None, "done", False, None, "", FILE.sha1, 0),
     *(EARLIER, EARLIER),
 )
@@ -53,16 +53,16 @@ def check_known(
     item: UnextractedPdf = ITEM,
     has_disposition: bool = True,
 ) -> Disposition | None:
-    bench.records.put([*rows, *([ENDED] if has_disposition else [])])
+    bench.records.put([*rows, *([DISPOSITION] if has_disposition else [])])
     return KnownPdfs(bench.records, EXTRACTOR, lambda: NOW)(item)
 
 
 def test_a_finished_pdf_in_a_retry_is_known(bench: Bench) -> None:
     """A catch-up leaves this state. A PDF that crashed this extractor is not retried before its
     time."""
-    retried = replace(ENDED, verdict="retried", is_open=True)
+    retried = replace(DISPOSITION, verdict="retried", is_open=True)
     assert check_known(bench, ROW, retried, has_disposition=False) is DONE
-    pending = replace(ENDED, verdict="pending", is_open=True, settled_at=None)
+    pending = replace(DISPOSITION, verdict="pending", is_open=True, settled_at=None)
     assert check_known(bench, ROW, pending, has_disposition=False) is None
 
 
@@ -124,9 +124,9 @@ def test_a_pdf_that_is_pending_in_the_ledger_is_read_again(bench: Bench) -> None
     missing from the ledger."""
     assert (
         check_known(
-            bench, ROW, replace(ENDED, verdict="pending", is_open=True), has_disposition=False
+            bench, ROW, replace(DISPOSITION, verdict="pending", is_open=True), has_disposition=False
         )
         is None
     )
-    retried = replace(ENDED, verdict="retried", is_open=True)
+    retried = replace(DISPOSITION, verdict="retried", is_open=True)
     assert check_known(bench, ROW, retried, has_disposition=False) is DONE

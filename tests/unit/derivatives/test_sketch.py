@@ -70,12 +70,12 @@ def list_near_duplicates(bench: Bench, parsed: ParsedPage) -> set[str]:
 
 def test_copies_are_linked_both_ways_and_others_are_not(bench: Bench) -> None:
     copies = [story(bench, number, text) for number, text in enumerate(COPIES)]
-    others = [story(bench, 10 + seed, words(seed)) for seed in range(2, 8)]
-    import_stories(bench, [*copies, *others])
+    other_pages = [story(bench, 10 + seed, words(seed)) for seed in range(2, 8)]
+    import_stories(bench, [*copies, *other_pages])
     keys = {copy.file.sha1 for copy in copies}
     for page in copies:
         assert list_near_duplicates(bench, page) == keys - {page.file.sha1}
-    assert all(list_near_duplicates(bench, page) == set() for page in others)
+    assert all(list_near_duplicates(bench, page) == set() for page in other_pages)
     relations = find_relations(bench, copies[0])
     assert [near_duplicate.resemblance for near_duplicate in relations.near_duplicates] == sorted(
         (near_duplicate.resemblance or 0 for near_duplicate in relations.near_duplicates),
@@ -169,7 +169,7 @@ def test_a_changed_text_leaves_no_old_bands(bench: Bench) -> None:
         for row in bench.records.find(TextSketchRow)
         for band in build_bands(row)
     }
-    stored = {(one.band, one.sha1hex) for one in bench.records.find(TextBandRow)}
+    stored = {(band.band, band.sha1hex) for band in bench.records.find(TextBandRow)}
     assert stored == expected
 
 
@@ -250,9 +250,9 @@ def test_a_file_is_shown_and_exported_with_its_near_duplicates(bench: Bench) -> 
     relatives = build_description(stores, keys[0]).relatives
     assert [near_duplicate.sha1hex for near_duplicate in relatives.near_duplicates] == [keys[1]]
     rows = {row["sha1hex"]: row for row in iter_library_rows(stores, with_text=False)}
-    told = rows[keys[0]]
-    assert (told["near_duplicates"], told["near_duplicate_count"]) == ([keys[1]], 1)
-    assert (told["version_change"], told["versions"]) == ("first", 1)
+    export_row = rows[keys[0]]
+    assert (export_row["near_duplicates"], export_row["near_duplicate_count"]) == ([keys[1]], 1)
+    assert (export_row["version_change"], export_row["versions"]) == ("first", 1)
 
 
 @pytest.mark.parametrize("dies_at", ["delete", "put"])
@@ -280,7 +280,7 @@ def test_a_killed_import_that_is_repeated_has_the_same_rows(
         for row in bench.records.find(TextSketchRow)
         for band in build_bands(row)
     }
-    assert {(one.band, one.sha1hex) for one in bench.records.find(TextBandRow)} == expected
+    assert {(band.band, band.sha1hex) for band in bench.records.find(TextBandRow)} == expected
 
 
 def test_copies_that_are_imported_in_parallel_are_linked(bench: Bench) -> None:

@@ -8,7 +8,9 @@ from fixtures.pdfs import drawn_pdf, plain_objects, raw_pdf, scanned_pdf, text_p
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 from fonds.model.pdf import PdfExtraction, PdfStatus
 
-VISIBLE = b"BT /F1 12 Tf 14 TL 72 700 Td " + b"(words that are seen by all) Tj T* " * 5 + b"ET "
+VISIBLE_CONTENT = (
+    b"BT /F1 12 Tf 14 TL 72 700 Td " + b"(words that are seen by all) Tj T* " * 5 + b"ET "
+)
 VISIBLE_TEXT = "\n".join(["words that are seen by all"] * 5)
 
 
@@ -29,7 +31,7 @@ def get_hidden(extraction: PdfExtraction) -> object:
     ],
 )
 def test_hidden_text_is_returned_separately(content: bytes, reason: str) -> None:
-    extraction = extract(drawn_pdf(VISIBLE + content))
+    extraction = extract(drawn_pdf(VISIBLE_CONTENT + content))
     assert extraction.text == VISIBLE_TEXT
     assert get_hidden(extraction) == [{"page": 0, "why": reason, "text": "beside the page"}]
 
@@ -41,7 +43,7 @@ def test_text_outside_the_crop_box_is_hidden() -> None:
 
 
 def test_a_page_with_only_invisible_text_keeps_it() -> None:
-    extraction = extract(drawn_pdf(b"3 Tr " + VISIBLE))
+    extraction = extract(drawn_pdf(b"3 Tr " + VISIBLE_CONTENT))
     assert (extraction.text, get_hidden(extraction)) == (VISIBLE_TEXT, None)
 
 
@@ -53,8 +55,8 @@ def test_the_recognized_text_of_a_scan_is_its_text() -> None:
 
 def test_hidden_text_is_limited() -> None:
     hidden = b"BT 3 Tr /F1 1 Tf 72 300 Td (%s) Tj ET" % (b"x" * 30_000)
-    shown = b"BT 0 Tr /F1 1 Tf 0.1 TL 72 700 Td %s ET" % (b"(" + b"word " * 10_000 + b") Tj")
-    (entry,) = (extract(drawn_pdf(shown + hidden)).pdf_extra or {})["unseen"]
+    visible = b"BT 0 Tr /F1 1 Tf 0.1 TL 72 700 Td %s ET" % (b"(" + b"word " * 10_000 + b") Tj")
+    (entry,) = (extract(drawn_pdf(visible + hidden)).pdf_extra or {})["unseen"]
     assert len(entry["text"]) == 20_000
 
 

@@ -21,7 +21,7 @@ def count_table(home: Path, *, large: bool = False) -> dict[tuple[str, str], int
     opens = partial(SqliteTable, home / "table.sqlite")
     job = build_counting_job(opens, JOURNAL, SCHEMA, large=large, fingerprint="test")
     results = LocalEngine(home / "bulk", 1, 1).run(job)
-    return {(what, value): count for what, value, count in map(msgspec.json.decode, results)}
+    return {(kind, value): count for kind, value, count in map(msgspec.json.decode, results)}
 
 
 def fill_table(home: Path) -> None:
@@ -53,7 +53,7 @@ def test_rows_files_and_values_of_a_table_are_counted(tmp_path: Path) -> None:
     assert counts["missing", "grobid0:status_code"] == 201
     assert counts["missing", "file:size"] == 301
     per_file = {
-        value: count for (what, value), count in counts.items() if what == table_counts.PER_FILE
+        value: count for (kind, value), count in counts.items() if kind == table_counts.PER_FILE
     }
     assert per_file == {"1": 76, "2": 75, "3 to 5": 150}
     assert ("missing", "grobid0:tei_xml") not in counts

@@ -35,8 +35,8 @@ def stores(tmp_path: Path) -> Iterator[Stores]:
 
 def row(worker: str, seen_ago_s: int, step: str = "identify", **changes: object) -> WorkerRow:
     values = {"ended": 3, "last_ended": None, "trouble": None, **changes}
-    seen = NOW - timedelta(seconds=seen_ago_s)
-    return WorkerRow(worker, step, "library", NOW - timedelta(days=1), seen, 15, **values)  # type: ignore[arg-type]
+    seen_at = NOW - timedelta(seconds=seen_ago_s)
+    return WorkerRow(worker, step, "library", NOW - timedelta(days=1), seen_at, 15, **values)  # type: ignore[arg-type]
 
 
 def test_a_worker_is_overdue_when_four_heartbeats_are_missing(stores: Stores) -> None:

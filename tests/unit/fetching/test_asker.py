@@ -26,7 +26,7 @@ from fonds.fetching.scheduler import FetchScheduler, FetchSchedulerRules
 from fonds.model.errors import PostponedError
 from fonds.urls.request_url import parse_request_url
 
-FREE = PaceRules(0.0, busy_factor=0.0)
+NO_PACE = PaceRules(0.0, busy_factor=0.0)
 WAIT_S = 20.0
 ACTIVE_MAX = 8
 
@@ -42,7 +42,7 @@ def fetcher(web: Web, tmp_path: Path) -> Iterator[Fetcher]:
     records = open_records(tmp_path / "records.sqlite")
 
     def make() -> FetchScheduler:
-        frontier = Frontier(FrontierRules(FREE, FREE, FREE))
+        frontier = Frontier(FrontierRules(NO_PACE, NO_PACE, NO_PACE))
         return FetchScheduler(
             FetchSchedulerRules("Fonds/0", "Fonds", ACTIVE_MAX),
             CrawlClient(RequestLimits(total_s=30.0), is_allowed),
@@ -76,12 +76,12 @@ def test_each_client_receives_only_its_own_outcomes(web: Web, fetcher: Fetcher) 
     threads = [threading.Thread(target=submit_five, args=(name,)) for name in ("a", "b")]
     for thread in threads:
         thread.start()
-    ends = dict(outcomes.get(timeout=WAIT_S) for _ in range(10))
+    outcome_by_key = dict(outcomes.get(timeout=WAIT_S) for _ in range(10))
     for thread in threads:
         thread.join()
         fetcher.close()
-    assert {key.partition("-")[0] for key in ends} == {"a", "b"}
-    for key, outcome in ends.items():
+    assert {key.partition("-")[0] for key in outcome_by_key} == {"a", "b"}
+    for key, outcome in outcome_by_key.items():
         assert isinstance(outcome, FetchResponse)
         assert outcome.hops[-1].url == web.url(f"{key}.example")
 

@@ -67,7 +67,7 @@ def test_a_lease_of_a_dead_process_is_taken_over(web: Web, tmp_path: Path) -> No
     dead = make_desk(web, tmp_path, "dead")
     url = web.url("a.example")
     get_capture(dead.run(url)[url])
-    alive = make_desk(web, tmp_path, "alive", is_process_gone=lambda who: who == "dead")
+    alive = make_desk(web, tmp_path, "alive", is_process_gone=lambda name: name == "dead")
     slow = make_desk(web, tmp_path, "slow", lease_s=0.5)
     try:
         get_capture(alive.run(url, poll="again")[url])
@@ -87,7 +87,7 @@ def test_a_domain_taken_over_from_a_dead_process_pauses_for_one_gap(
     url = web.url("a.example")
     get_capture(dead.run(url)[url])
     last_s = web.asked("a.example")[-1].at_s
-    alive = make_desk(web, tmp_path, "alive", is_process_gone=lambda who: who == "dead")
+    alive = make_desk(web, tmp_path, "alive", is_process_gone=lambda name: name == "dead")
     try:
         taken_s = time.monotonic()
         get_capture(alive.run(url, poll="again")[url])
@@ -109,7 +109,7 @@ def test_a_domain_pauses_only_after_a_process_that_died_holding_it(tmp_path: Pat
     """That process may have sent a request just before it died. A released domain records its
     last request."""
     records = open_records(tmp_path / "records.sqlite")
-    frontier, leases = make_leases(records, "alive", is_process_gone=lambda who: who == "dead")
+    frontier, leases = make_leases(records, "alive", is_process_gone=lambda name: name == "dead")
     _, dead = make_leases(records, "dead")
     _, careful = make_leases(records, "careful")
     assert dead.acquire(["a"], 0.0) == {"a": 0.0}
@@ -210,7 +210,7 @@ def test_requests_are_returned_when_another_process_took_over_the_domain(tmp_pat
     frontier, slow = make_leases(records, "slow")
     slow.acquire(["a.example"], 0.0)
     frontier.offer(QueuedRequest("x", "a.example", "a.example", "127.0.0.1"), 0.0)
-    _, other = make_leases(records, "other", is_process_gone=lambda who: True)
+    _, other = make_leases(records, "other", is_process_gone=lambda name: True)
     assert other.acquire(["a.example"], 0.0) == {"a.example": 0.0}
     slow.renew(LEASE_S / 3)
     assert not slow.is_held("a.example")

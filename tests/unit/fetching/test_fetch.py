@@ -170,13 +170,13 @@ def test_each_misbehaviour_ends_with_its_reason_and_delays_no_other_host(
     )
     urls = {web.url(f"{name}.example"): expected for name, expected in ENDINGS.items()}
     good = [web.url(f"good{number}.example") for number in range(20)]
-    others = {
+    other_urls = {
         "notaurl": (Verdict.DROPPED, Reason.BAD_URL),
         "http://nosuch.invalid/": (Verdict.RETRIED, Reason.NO_SUCH_HOST),
         f"http://127.0.0.2:{web.port}/": (Verdict.DROPPED, Reason.PRIVATE_ADDRESS),
     }
-    results = desk.run(*urls, *good, *others)
-    assert {url: get_outcome(results[url]) for url in (*urls, *others)} == urls | others
+    results = desk.run(*urls, *good, *other_urls)
+    assert {url: get_outcome(results[url]) for url in (*urls, *other_urls)} == urls | other_urls
     for url in good:
         get_capture(results[url])
     assert web.asked("private.example") == web.asked("bound-anew.example") == []

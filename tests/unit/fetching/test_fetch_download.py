@@ -22,7 +22,7 @@ from fonds.model.errors import LimitError, PermanentError, TransientError
 from fonds.model.step import Result
 from step_bench import Bench
 
-WRITTEN = datetime(2012, 3, 4, 5, 6, 7, tzinfo=UTC)
+WRITTEN_AT = datetime(2012, 3, 4, 5, 6, 7, tzinfo=UTC)
 IN_B = datetime(2021, 10, 1, 12, 0, 0, 250000, tzinfo=UTC)
 IN_D = datetime(2022, 1, 2, tzinfo=UTC)
 PAGE = b"<html><p>The harbour froze over.</p></html>"
@@ -79,7 +79,7 @@ def link(number: int, **changes: object) -> Link:
 
 @pytest.fixture
 def desk(bench: Bench) -> Desk:
-    bucket = Bucket({address(5): [("v", WRITTEN, gzip.compress(PAGE))]})
+    bucket = Bucket({address(5): [("v", WRITTEN_AT, gzip.compress(PAGE))]})
     archive = SpooledBodies(bench.archive, bench.blobs, lambda _: None, 100_000)
     step = FetchDownloadStep(bucket, Spool(bench.blobs, bench.records, bench.archive), 10_000)
     return Desk(bucket, step, archive)
@@ -99,11 +99,11 @@ def test_a_download_becomes_a_capture_with_the_url_and_time_of_the_table(desk: D
 
 def test_an_unknown_url_becomes_the_address_and_time_of_the_object(desk: Desk) -> None:
     capture = desk.capture(5, final_url=NEED_CANONICAL_URL)
-    assert (capture.url, capture.captured_at) == (address(5), WRITTEN)
+    assert (capture.url, capture.captured_at) == (address(5), WRITTEN_AT)
 
 
 def test_an_uncompressed_download_is_stored_unchanged(desk: Desk) -> None:
-    desk.bucket.objects[address(6)] = [("v", WRITTEN, PAGE)]
+    desk.bucket.objects[address(6)] = [("v", WRITTEN_AT, PAGE)]
     assert desk.archive.read(desk.capture(6).place).body == PAGE
 
 
@@ -115,8 +115,8 @@ def test_a_reused_id_selects_the_version_of_its_epoch(desk: Desk) -> None:
         assert desk.archive.read(desk.capture(number, **changes).place).body == body
     assert desk.bucket.requests == [(address(number), "b"), (address(number), "d")]
     blind = desk.fetch(number, id="x-blind").disposition
-    between = datetime(2021, 12, 1, tzinfo=UTC).timestamp()
-    other = desk.fetch(number, id="x-other", fetch_timestamp=between).disposition
+    between_epochs = datetime(2021, 12, 1, tzinfo=UTC).timestamp()
+    other = desk.fetch(number, id="x-other", fetch_timestamp=between_epochs).disposition
     assert (blind.reason, other.reason) == (Reason.NO_SUCH_VERSION, Reason.NO_SUCH_VERSION)
 
 
@@ -130,7 +130,7 @@ def test_a_repeated_link_is_fetched_once(desk: Desk) -> None:
 
 
 def test_a_placeholder_for_a_redundant_feed_is_skipped(desk: Desk) -> None:
-    desk.bucket.objects[address(7)] = [("v", WRITTEN, gzip.compress(b"(redundant feed)"))]
+    desk.bucket.objects[address(7)] = [("v", WRITTEN_AT, gzip.compress(b"(redundant feed)"))]
     assert desk.fetch(7).disposition.reason is Reason.REDUNDANT_FEED
 
 
@@ -144,7 +144,7 @@ def test_a_missing_object_is_permanent_and_an_unavailable_bucket_is_transient(de
 
 
 def test_a_decompression_bomb_is_rejected(desk: Desk) -> None:
-    desk.bucket.objects[address(8)] = [("v", WRITTEN, gzip.compress(bytes(5_000_000)))]
+    desk.bucket.objects[address(8)] = [("v", WRITTEN_AT, gzip.compress(bytes(5_000_000)))]
     with pytest.raises(LimitError):
         desk.fetch(8)
 

@@ -14,12 +14,12 @@ from fonds.fetching.frontier import Frontier, FrontierRules
 from fonds.fetching.pace import HostLoad, PaceRules, QueuedRequest, RequestOutcome
 from unit.fetching.crawling import VirtualWeb, gaps
 
-USUAL = FrontierRules(
+USUAL_RULES = FrontierRules(
     PaceRules(2.0),
     PaceRules(1.0, busy_factor=0.0, active_max=4),
     PaceRules(0.1, busy_factor=0.0, active_max=16),
 )
-QUICK = RequestOutcome(took_s=0.2)
+QUICK_RESPONSE = RequestOutcome(took_s=0.2)
 TOLERANCE_S = 1e-6
 
 
@@ -27,7 +27,9 @@ def make_request(key: int, host: str, domain: str = "", address: str = "") -> Qu
     return QueuedRequest(key, host, domain or host, address or f"address of {host}")
 
 
-def make_web(rules: FrontierRules = USUAL, answer: RequestOutcome = QUICK) -> VirtualWeb:
+def make_web(
+    rules: FrontierRules = USUAL_RULES, answer: RequestOutcome = QUICK_RESPONSE
+) -> VirtualWeb:
     return VirtualWeb(Frontier(rules), lambda request, nth: answer)
 
 
@@ -43,7 +45,7 @@ def test_a_host_is_requested_exactly_at_its_pace() -> None:
 
 def test_the_gap_counts_from_the_sent_request_not_from_the_connection() -> None:
     slow, quick = (RequestOutcome(took_s=took_s, since_sent_s=0.1) for took_s in (1.5, 0.1))
-    web = VirtualWeb(Frontier(USUAL), lambda request, nth: slow if nth == 1 else quick)
+    web = VirtualWeb(Frontier(USUAL_RULES), lambda request, nth: slow if nth == 1 else quick)
     for key in range(3):
         web.frontier.offer(make_request(key, "a"), 0.0)
     web.run(100.0)
@@ -54,7 +56,7 @@ def test_the_gap_counts_from_the_sent_request_not_from_the_connection() -> None:
 
 def test_the_pace_of_a_host_survives_idle_time() -> None:
     web = VirtualWeb(
-        Frontier(USUAL), lambda request, nth: RequestOutcome(took_s=0.1, is_refused=nth <= 5)
+        Frontier(USUAL_RULES), lambda request, nth: RequestOutcome(took_s=0.1, is_refused=nth <= 5)
     )
     for key in range(6):
         web.frontier.offer(make_request(key, "a"), web.now_s)
@@ -76,7 +78,9 @@ def test_slow_responses_slow_the_pace_to_one_request_at_a_time() -> None:
 
 def test_retry_after_is_respected_and_waiting_requests_are_returned() -> None:
     refusal = RequestOutcome(took_s=0.1, is_refused=True, retry_after_s=3600.0)
-    web = VirtualWeb(Frontier(USUAL), lambda request, nth: refusal if nth == 1 else QUICK)
+    web = VirtualWeb(
+        Frontier(USUAL_RULES), lambda request, nth: refusal if nth == 1 else QUICK_RESPONSE
+    )
     for key in range(4):
         web.frontier.offer(make_request(key, "a"), 0.0)
     web.run(10.0)
@@ -90,7 +94,8 @@ def test_retry_after_is_respected_and_waiting_requests_are_returned() -> None:
 def test_an_unreachable_host_pauses_without_its_domain() -> None:
     dead = RequestOutcome(took_s=30.0, is_unreachable=True)
     web = VirtualWeb(
-        Frontier(USUAL), lambda request, nth: dead if request.host == "dead.a" else QUICK
+        Frontier(USUAL_RULES),
+        lambda request, nth: dead if request.host == "dead.a" else QUICK_RESPONSE,
     )
     for key in range(6):
         web.frontier.offer(make_request(key, ("dead.a", "live.a")[key % 2], "a"), 0.0)
@@ -102,7 +107,7 @@ def test_an_unreachable_host_pauses_without_its_domain() -> None:
 
 def test_the_wait_without_a_response_doubles_until_the_host_responds() -> None:
     """60 seconds, then twice as long each time. A response in between starts it from 60 again."""
-    frontier, waits_s = Frontier(USUAL), []
+    frontier, waits_s = Frontier(USUAL_RULES), []
     outcomes = [RequestOutcome(is_unreachable=silent) for silent in (True, True, False, True)]
     for key, outcome in enumerate(outcomes):
         now_s = key * 10_000.0
@@ -125,7 +130,7 @@ def test_a_crawl_delay_is_a_minimum() -> None:
 def test_many_links_of_one_site_do_not_delay_another() -> None:
     web = make_web()
     delays_s = [web.frontier.offer(make_request(key, "large"), 0.0) for key in range(10_000)]
-    assert sum(after_s == 0.0 for after_s in delays_s) == USUAL.line_max
+    assert sum(after_s == 0.0 for after_s in delays_s) == USUAL_RULES.line_max
     returned_s = sorted(after_s for after_s in delays_s if after_s)
     assert returned_s[-1] == pytest.approx(2.0 * 10_000, rel=0.01), "the times are one gap apart"
     assert min(gaps(returned_s)) >= 2.0 - TOLERANCE_S
@@ -177,7 +182,7 @@ def test_one_active_request_at_a_time_finishes_all() -> None:
 
 def test_an_urgent_request_is_accepted_when_the_line_is_full() -> None:
     web = make_web()
-    for key in range(USUAL.line_max + 1):
+    for key in range(USUAL_RULES.line_max + 1):
         web.frontier.offer(make_request(key, "a"), 0.0)
     assert web.frontier.offer(make_request(-1, "a"), 0.0, urgent=True) == 0.0
     web.run(1.0)
@@ -185,13 +190,13 @@ def test_an_urgent_request_is_accepted_when_the_line_is_full() -> None:
 
 
 def test_loads_list_waiting_requests_by_host_with_their_delay() -> None:
-    frontier = Frontier(USUAL)
+    frontier = Frontier(USUAL_RULES)
     for key in range(4):
         frontier.offer(make_request(key, "slow.example"), 100.0)
     frontier.offer(make_request(9, "other.example"), 100.0)
     assert len(frontier.start(100.0, 9)) == 2
     (load,) = frontier.list_loads(100.5)
-    gap_s = USUAL.host.gap_s
+    gap_s = USUAL_RULES.host.gap_s
     assert load == HostLoad("slow.example", 3, gap_s, gap_s - 0.5)
     assert load.duration_s == 3 * gap_s - 0.5
 
@@ -219,7 +224,7 @@ def test_without_a_pace_everything_starts_at_once() -> None:
 
 outcomes = st.sampled_from(
     [
-        QUICK,
+        QUICK_RESPONSE,
         RequestOutcome(took_s=3.0),
         RequestOutcome(took_s=0.1, is_refused=True),
         RequestOutcome(took_s=0.1, is_refused=True, retry_after_s=20.0),
@@ -282,7 +287,10 @@ def test_many_hosts_with_a_hundred_links_each_keep_their_pace(hosts: int) -> Non
     wait."""
     links_per_host = 100
     rules = FrontierRules(
-        USUAL.host, USUAL.domain, PaceRules(0.0, active_max=64), names_max=hosts * 6 // 5
+        USUAL_RULES.host,
+        USUAL_RULES.domain,
+        PaceRules(0.0, active_max=64),
+        names_max=hosts * 6 // 5,
     )
     web = VirtualWeb(
         Frontier(rules), lambda request, nth: RequestOutcome(took_s=0.05), active_max=512

@@ -73,8 +73,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int]]
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    ends_s = time.monotonic() + READY_MAX_S
-    while time.monotonic() < ends_s:
+    deadline_s = time.monotonic() + READY_MAX_S
+    while time.monotonic() < deadline_s:
         assert process.poll() is None, process.stderr.read() if process.stderr else b""
         with socket.socket() as probe:
             if probe.connect_ex((LOOPBACK, port)) == 0:

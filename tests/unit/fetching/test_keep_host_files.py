@@ -29,7 +29,7 @@ HOST = "http://news.example"
 TEXT = b"User-agent: *\nAllow: /a\nDisallow: /\nContent-Usage: train-ai=n\n"
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """The process is killed at this point."""
 
 
@@ -42,7 +42,7 @@ def make_keeper(bench: Bench, *, killed: bool = False) -> HostFileKeeper:
     write = create_archive_body(*stores, JOURNAL, lambda: LATER)  # type: ignore[arg-type]
 
     def die(_: Sequence[object]) -> None:
-        raise Killed
+        raise KilledError
 
     archive_body = die if killed else write
     return HostFileKeeper(spool, bench.records, identify, persist, archive_body, lambda: LATER)
@@ -97,7 +97,7 @@ def _place(bench: Bench, capture_id: str | None) -> Place:
 
 
 def test_a_file_left_by_a_killed_process_is_stored_by_the_next(bench: Bench) -> None:
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         store_robots(make_keeper(bench, killed=True), make_robots())
     (row,) = bench.records.find(FetchedPageRow)
     assert row.in_spool

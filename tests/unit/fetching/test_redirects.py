@@ -67,7 +67,7 @@ def test_any_text_is_a_safe_url_or_rejected(text: str) -> None:
     assert parse_request_url(request_url.url).url == request_url.url
 
 
-FROM = parse_request_url("https://a.example/dir/page?x=1")
+BASE_URL = parse_request_url("https://a.example/dir/page?x=1")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ FROM = parse_request_url("https://a.example/dir/page?x=1")
     ],
 )
 def test_a_redirect_leads_to_its_location(location: str, target: str) -> None:
-    redirect = resolve_redirect(FROM, 302, location)
+    redirect = resolve_redirect(BASE_URL, 302, location)
     assert redirect is not None
     assert redirect.url == target
 
@@ -94,7 +94,7 @@ def test_a_redirect_leads_to_its_location(location: str, target: str) -> None:
     ("status", "location"), [(200, "/b"), (304, "/b"), (300, "/b"), (302, None)]
 )
 def test_other_responses_are_not_redirects(status: int, location: str | None) -> None:
-    assert resolve_redirect(FROM, status, location) is None
+    assert resolve_redirect(BASE_URL, status, location) is None
 
 
 @pytest.mark.parametrize(
@@ -102,5 +102,5 @@ def test_other_responses_are_not_redirects(status: int, location: str | None) ->
 )
 def test_a_redirect_to_an_unfetchable_url_is_rejected(location: str) -> None:
     with pytest.raises(PermanentError) as raised:
-        resolve_redirect(FROM, 301, location)
+        resolve_redirect(BASE_URL, 301, location)
     assert raised.value.reason is Reason.BAD_REDIRECT

@@ -148,12 +148,12 @@ CODERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip ": bytes,
     "utf-8": bytes,
 }
-FORBIDDING = b"User-agent: *\nDisallow: /private\n"
+DENYING_RULES = b"User-agent: *\nDisallow: /private\n"
 
 
 @pytest.mark.parametrize("coding", CODERS)
 def test_a_coded_robots_file_is_decoded(coding: str) -> None:
-    robots_file = make_robots(CODERS[coding](FORBIDDING), coding=coding)
+    robots_file = make_robots(CODERS[coding](DENYING_RULES), coding=coding)
     assert not robots_file.unreachable
     assert not allows_path(robots_file, "/private/x")
     assert allows_path(robots_file, "/open")
@@ -162,12 +162,12 @@ def test_a_coded_robots_file_is_decoded(coding: str) -> None:
 @pytest.mark.parametrize(
     ("body", "coding"),
     [
-        (gzip.compress(FORBIDDING, mtime=0)[:-20], "gzip"),
-        (gzip.compress(FORBIDDING, mtime=0)[:10] + b"\xff" * 20, "gzip"),
-        (gzip.compress(FORBIDDING, mtime=0), ""),
-        (gzip.compress(FORBIDDING, mtime=0), "br"),
+        (gzip.compress(DENYING_RULES, mtime=0)[:-20], "gzip"),
+        (gzip.compress(DENYING_RULES, mtime=0)[:10] + b"\xff" * 20, "gzip"),
+        (gzip.compress(DENYING_RULES, mtime=0), ""),
+        (gzip.compress(DENYING_RULES, mtime=0), "br"),
         (b"\x1f\x9d\x90\xaa\xe6\x94", "compress"),
-        (FORBIDDING, ", ".join(["gzip"] * 9)),
+        (DENYING_RULES, ", ".join(["gzip"] * 9)),
     ],
     ids=["ends early", "damaged", "not named", "misnamed", "unknown", "too many"],
 )

@@ -19,7 +19,7 @@ from fonds.fetching.service_client import (
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError, TransientError
 
-UNUSED = "127.0.0.77"
+UNUSED_ADDRESS = "127.0.0.77"
 CLIENT = ServiceClient(allow_any_address, read_s=0.5)
 
 
@@ -61,13 +61,13 @@ def dripping_url() -> Iterator[str]:
 
 def test_the_next_address_is_tried_after_a_refused_connection(server: Answering) -> None:
     server.answers["/"] = Given(body=b"here")
-    client = ServiceClient(allow_any_address, lambda host, port: [UNUSED, "127.0.0.1"])
+    client = ServiceClient(allow_any_address, lambda host, port: [UNUSED_ADDRESS, "127.0.0.1"])
     url = server.url.replace("127.0.0.1", "service.example") + "/"
     with client.open(url, {}, total_s=5.0) as response:
         assert response.read(10) == b"here"
 
 
-@pytest.mark.parametrize("addresses", [[UNUSED], [UNUSED, UNUSED], []])
+@pytest.mark.parametrize("addresses", [[UNUSED_ADDRESS], [UNUSED_ADDRESS, UNUSED_ADDRESS], []])
 def test_a_service_without_an_open_address_is_unreachable(addresses: list[str]) -> None:
     client = ServiceClient(allow_any_address, lambda host, port: addresses)
     with (

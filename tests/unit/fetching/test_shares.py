@@ -39,7 +39,7 @@ def test_a_new_process_knows_the_shares_at_once_and_others_after_renewal(
     records: SqlRecords,
 ) -> None:
     clock = Clock()
-    first, second = (AddressShares(records, who, clock) for who in ("first", "second"))
+    first, second = (AddressShares(records, name, clock) for name in ("first", "second"))
     assert first.join([ADDRESS], 0.0) == {ADDRESS: 1}
     assert first.renew(0.0) == {ADDRESS: 1}
     assert second.join([ADDRESS], 0.0) == {ADDRESS: 2}
@@ -51,12 +51,12 @@ def test_a_new_process_knows_the_shares_at_once_and_others_after_renewal(
 def test_a_process_that_left_is_silent_or_died_has_no_share(records: SqlRecords) -> None:
     clock = Clock()
     names = ("leaves", "silent", "dead")
-    others = [AddressShares(records, who, clock) for who in names]
-    for shares in others:
+    other_shares = [AddressShares(records, name, clock) for name in names]
+    for shares in other_shares:
         shares.join([ADDRESS], 0.0)
-    live_shares = AddressShares(records, "ours", clock, lambda who: who == "dead")
+    live_shares = AddressShares(records, "ours", clock, lambda name: name == "dead")
     assert live_shares.join([ADDRESS], 0.0) == {ADDRESS: 3}
-    others[0].leave_all()
+    other_shares[0].leave_all()
     assert live_shares.renew(0.0) == {ADDRESS: 2}
     clock.pass_s(LEASE_S + 1)
     assert live_shares.renew(LEASE_S / 2) == {ADDRESS: 1}

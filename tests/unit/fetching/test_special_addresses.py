@@ -25,12 +25,12 @@ from fonds.fetching.service_client import ServiceClient
 from fonds.model.errors import PermanentError, TransientError
 
 # Special blocks outside the global unicast addresses, including withdrawn ones.
-OUTSIDE = (
+OUTSIDE_BLOCKS = (
     "::/128", "::1/128", "::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64",
     "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 )  # fmt: skip
-BLOCKS = (*IPV4, *IPV6, *PLATFORMS, *OUTSIDE)
-SPECIAL = [ipaddress.ip_network(block) for block in BLOCKS]
+BLOCKS = (*IPV4, *IPV6, *PLATFORMS, *OUTSIDE_BLOCKS)
+SPECIAL_NETWORKS = [ipaddress.ip_network(block) for block in BLOCKS]
 SPELLINGS = (
     "192.0.0.192", "::7f00:1", "::ffff:0:7f00:1", "64:ff9b:1::7f00:1", "fec0::1", "3fff::1", "5f00::1",
     "192.88.99.1", "168.63.129.16", "192.0.0.9", "192.0.0.10", "192.0.0.170", "255.255.255.255",
@@ -38,7 +38,7 @@ SPELLINGS = (
     "64:ff9b::169.254.169.254", "2002:7f00:1::", "2001:0:0:0:0:0:f5ff:fffe", "2001:20::1", "2001:db8::1",
     "fe80::1%eth0", "::1%lo",
 )  # fmt: skip
-PUBLIC = (
+PUBLIC_ADDRESSES = (
     "8.8.8.8", "1.1.1.1", "93.184.216.34", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0",
     "192.0.1.0", "198.17.255.255", "198.20.0.0", "223.255.255.255", "2606:2800:220:1::1", "2001:200::1",
     "2001:4860:4860::8888", "3ffe:ffff::1", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8",
@@ -68,14 +68,14 @@ def test_no_spelling_makes_a_special_address_public(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", PUBLIC)
+@pytest.mark.parametrize("address", PUBLIC_ADDRESSES)
 def test_addresses_next_to_special_blocks_are_public(address: str) -> None:
     assert is_public(address)
 
 
 @given(st.ip_addresses(v=4))
 def test_an_ipv4_address_is_public_outside_all_blocks(ip: ipaddress.IPv4Address) -> None:
-    is_special = any(ip in network for network in SPECIAL if network.version == 4)
+    is_special = any(ip in network for network in SPECIAL_NETWORKS if network.version == 4)
     assert is_public(str(ip)) is not is_special
 
 
@@ -83,7 +83,7 @@ def test_an_ipv4_address_is_public_outside_all_blocks(ip: ipaddress.IPv4Address)
 def test_an_ipv6_address_is_public_if_allocated_and_outside_all_blocks(
     ip: ipaddress.IPv6Address,
 ) -> None:
-    is_special = any(ip in network for network in SPECIAL if network.version == 6)
+    is_special = any(ip in network for network in SPECIAL_NETWORKS if network.version == 6)
     has_ipv4 = ip in ipaddress.ip_network("64:ff9b::/96") or ip.ipv4_mapped
     if not has_ipv4:
         is_allocated = ip in ipaddress.ip_network(GLOBAL_UNICAST)

@@ -50,8 +50,8 @@ from unit.fetching.desk import PACES, Desk, get_capture, get_outcome, make_desk
 
 HOST, PATH = "a.example", "/.well-known/tdmrep.json"
 JSON = {"Content-Type": "application/json"}
-RESERVED = b'[{"location": "/", "tdm-reservation": 1, "tdm-policy": "/policy"}]'
-STATED = ("tdm-reservation=1", "tdm-policy")
+RESERVATION = b'[{"location": "/", "tdm-reservation": 1, "tdm-policy": "/policy"}]'
+STATEMENTS = ("tdm-reservation=1", "tdm-policy")
 STEPS = count()
 BOMB = gzip.compress(bytes(60_000_000))
 
@@ -70,8 +70,8 @@ class Library:
 
     def start_process(self, records: Any = None, **options: Any) -> Desk:
         """Start another process on the same stores."""
-        who = f"process {len(self.desks)}"
-        desk = make_desk(self.web, self.bench.home, who, self._hosts(records), **options)
+        process_name = f"process {len(self.desks)}"
+        desk = make_desk(self.web, self.bench.home, process_name, self._hosts(records), **options)
         self.desks.append(desk)
         return desk
 
@@ -141,7 +141,7 @@ class _SpoolAndArchive:
 @pytest.fixture
 def library(bench: Bench, web: Web) -> Iterator[Library]:
     new_library = Library(bench, web)
-    set_responses(web, lambda: answer(RESERVED, headers=JSON))
+    set_responses(web, lambda: answer(RESERVATION, headers=JSON))
     yield new_library
     for desk in new_library.desks:
         desk.fetch.close()
@@ -172,12 +172,12 @@ def test_a_tdmrep_is_requested_once_a_day_and_applies_to_all_pages(
     urls = [library.web.url(HOST, f"/{number}") for number in range(4)]
     first = library.start_process()
     results = first.run(*urls[:3])
-    assert [library.store(results[url]).prefers for url in urls[:3]] == [STATED] * 3
+    assert [library.store(results[url]).prefers for url in urls[:3]] == [STATEMENTS] * 3
     assert library.list_requests()[:2] == ["/robots.txt", "/0"]
     assert library.list_requests().count(PATH) == 1
     first.fetch.close()
     (result,) = library.start_process().run(urls[3]).values()
-    assert library.store(result).prefers == STATED
+    assert library.store(result).prefers == STATEMENTS
     assert library.list_requests().count(PATH) == 1
     assert library.get_answer() == "200"
     (row,) = library.list_rows()
@@ -186,9 +186,9 @@ def test_a_tdmrep_is_requested_once_a_day_and_applies_to_all_pages(
 
 
 def test_after_a_day_it_is_requested_again_and_stored_only_if_changed(library: Library) -> None:
-    changed = RESERVED.replace(b"1", b"0")
+    changed = RESERVATION.replace(b"1", b"0")
     ids = []
-    for day, body in enumerate((RESERVED, RESERVED, changed, RESERVED)):
+    for day, body in enumerate((RESERVATION, RESERVATION, changed, RESERVATION)):
         set_responses(library.web, lambda body=body: answer(body, headers=JSON))  # type: ignore[misc]
         desk, url = library.start_process(), library.web.url(HOST, f"/{day}")
         library.store(desk.run(url)[url])
@@ -320,9 +320,9 @@ def test_a_page_in_the_spool_of_a_dead_process_is_not_requested_again(
     while not is_requested.is_set():
         assert first.fetch.collect_finished(0.2) == []
     first.fetch.close()
-    set_responses(library.web, lambda: answer(RESERVED, headers=JSON))
+    set_responses(library.web, lambda: answer(RESERVATION, headers=JSON))
     (result,) = library.start_process().run(url).values()
-    assert library.store(result).prefers == STATED
+    assert library.store(result).prefers == STATEMENTS
     assert library.list_requests().count("/story") == 1
 
 
@@ -334,7 +334,7 @@ async def _pause() -> None:
 
 def test_a_page_waits_for_the_tdmrep_of_a_slow_host(library: Library) -> None:
     set_responses(
-        library.web, lambda: answer(RESERVED, headers=JSON), "User-agent: *\nCrawl-delay: 3\n"
+        library.web, lambda: answer(RESERVATION, headers=JSON), "User-agent: *\nCrawl-delay: 3\n"
     )
     paces = replace(PACES, host=PaceRules(0.1, busy_factor=0.0), patience_s=1.0)
     desk = library.start_process(paces=paces)
@@ -345,13 +345,13 @@ def test_a_page_waits_for_the_tdmrep_of_a_slow_host(library: Library) -> None:
         verdicts.append(result.disposition.verdict)
         threading.Event().wait(min(result.disposition.after_s, 4.0))
     assert Verdict.DEFERRED in verdicts
-    assert library.store(result).prefers == STATED
+    assert library.store(result).prefers == STATEMENTS
     assert library.list_requests() == ["/robots.txt", "/story", PATH]
 
 
 def test_a_page_does_not_wait_long_for_a_distant_request(library: Library) -> None:
     set_responses(
-        library.web, lambda: answer(RESERVED, headers=JSON), "User-agent: *\nCrawl-delay: 3\n"
+        library.web, lambda: answer(RESERVATION, headers=JSON), "User-agent: *\nCrawl-delay: 3\n"
     )
     paces = replace(PACES, host=PaceRules(0.1, busy_factor=0.0), patience_s=1.0)
     url, results = library.web.url(HOST), list[Result | Exception]()
@@ -382,7 +382,7 @@ def test_files_whose_captures_gain_statements_are_indexed_again(library: Library
     assert isinstance(result, Result)
     reindexed = [item.sha1hex for item in result.items if isinstance(item, UnindexedFile)]
     (row,) = library.bench.records.find(HostFileRow)
-    assert library.load_rights(get_capture(first_result)).prefers == STATED
+    assert library.load_rights(get_capture(first_result)).prefers == STATEMENTS
     assert reindexed == [_sha1hex(library, get_capture(first_result))]
     assert row.sha1hex not in reindexed
 
@@ -443,6 +443,6 @@ def test_an_answer_that_cannot_be_stored_is_stored_the_next_time(library: Librar
         except StoreUnavailableError:
             n_failures += 1
     assert n_failures == 1
-    assert library.store(results[0][1]).prefers == STATED
+    assert library.store(results[0][1]).prefers == STATEMENTS
     assert library.list_requests().count(PATH) == 1
     assert len(library.list_rows()) == 1

@@ -28,8 +28,8 @@ from fonds.model.disposition import Reason
 from fonds.model.entry import TlsCheck
 from fonds.urls.request_url import parse_request_url
 
-PATIENT = RequestLimits(head_max_bytes=8000)
-QUICK = RequestLimits(connect_s=2.0, total_s=3.0, slow_bytes=1000, slow_s=1)
+PATIENT_LIMITS = RequestLimits(head_max_bytes=8000)
+QUICK_LIMITS = RequestLimits(connect_s=2.0, total_s=3.0, slow_bytes=1000, slow_s=1)
 """Only for tests of time limits: on a busy machine any response may exceed them."""
 
 AGENT = "Fonds/0 (+https://fonds.example)"
@@ -43,14 +43,14 @@ def web() -> Iterator[Web]:
 
 @pytest.fixture
 def client() -> Iterator[CrawlClient]:
-    client = CrawlClient(PATIENT, is_allowed)
+    client = CrawlClient(PATIENT_LIMITS, is_allowed)
     yield client
     client.close()
 
 
 @pytest.fixture
 def quick_client() -> Iterator[CrawlClient]:
-    client = CrawlClient(QUICK, is_allowed)
+    client = CrawlClient(QUICK_LIMITS, is_allowed)
     yield client
     client.close()
 
@@ -224,7 +224,7 @@ def test_private_addresses_are_never_connected(web: Web, client: CrawlClient, ur
 
 
 def test_an_address_in_the_url_is_checked_like_any_other(web: Web, client: CrawlClient) -> None:
-    strict = CrawlClient(PATIENT, lambda address: address == DEAD)
+    strict = CrawlClient(PATIENT_LIMITS, lambda address: address == DEAD)
     try:
         request = make_request(f"http://127.0.0.1:{web.port}/", addresses=(HERE,))
         assert get_failure_reason(fetch(strict, request)) is Reason.PRIVATE_ADDRESS
@@ -242,7 +242,7 @@ def test_only_checked_addresses_of_a_name_are_connected(web: Web, client: CrawlC
 
 def test_a_reused_connection_is_checked_again(web: Web) -> None:
     allowed = {HERE}
-    client = CrawlClient(PATIENT, lambda address: address in allowed)
+    client = CrawlClient(PATIENT_LIMITS, lambda address: address in allowed)
     try:
         get_response(fetch(client, make_request(web.url("a.example"))))
         allowed.clear()
@@ -271,7 +271,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fetch_over_tls(
     authority: Path, context: ssl.SSLContext, host: str, tls: TlsCheck
 ) -> CrawlResponse | RequestFailure:
-    client = CrawlClient(PATIENT, is_allowed, str(authority))
+    client = CrawlClient(PATIENT_LIMITS, is_allowed, str(authority))
     try:
         with web_of_hosts(context) as web:
             return fetch(client, make_request(web.tls_url(host), tls=tls))
@@ -316,7 +316,7 @@ def test_a_hundred_requests_run_concurrently(web: Web, client: CrawlClient) -> N
 
 
 def test_closing_the_client_drops_active_requests(web: Web) -> None:
-    client = CrawlClient(QUICK, is_allowed)
+    client = CrawlClient(QUICK_LIMITS, is_allowed)
 
     def silent(request: Asked, nth: int) -> Pieces:
         return send_nothing()
@@ -331,6 +331,6 @@ def test_closing_the_client_drops_active_requests(web: Web) -> None:
 
 def test_waking_a_closed_client_does_nothing() -> None:
     """Another thread may close the client at any moment."""
-    client = CrawlClient(QUICK, is_allowed)
+    client = CrawlClient(QUICK_LIMITS, is_allowed)
     client.close()
     client.wake()

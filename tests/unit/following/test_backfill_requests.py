@@ -31,15 +31,15 @@ NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
 
 def make_disturbed_poller(world: World, path: str, act: Callable[[], object]) -> Poller:
-    """Return a poller during whose request of `path` a person acts."""
+    """Return a poller that calls `act` during its request of `path`."""
     get = world.poller.get
 
-    def asking(url: str, headers: object, tls: object) -> object:
+    def act_and_get(url: str, headers: object, tls: object) -> object:
         if url.endswith(path):
             act()
         return get(url, headers, tls)  # type: ignore[arg-type]
 
-    return replace(world.poller, get=asking)  # type: ignore[arg-type]
+    return replace(world.poller, get=act_and_get)  # type: ignore[arg-type]
 
 
 def test_days_must_be_past_and_in_order() -> None:

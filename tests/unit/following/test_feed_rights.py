@@ -54,6 +54,6 @@ def test_an_entry_states_its_own_rights_before_those_of_its_feed(read) -> None: 
 
 
 def test_many_statements_of_an_entry_are_cut() -> None:
-    many = "".join(f"<copyright>© Holder {number}</copyright>" for number in range(1_000))
-    feed = RSS.replace("<dc:rights>© Ada Stroom</dc:rights>", many)
+    statements = "".join(f"<copyright>© Holder {number}</copyright>" for number in range(1_000))
+    feed = RSS.replace("<dc:rights>© Ada Stroom</dc:rights>", statements)
     assert len(read_strictly(feed.encode(), URL).entries[1].rights) == STATED_MAX + 1

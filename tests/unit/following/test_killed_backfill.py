@@ -28,7 +28,7 @@ EXPECTED_URLS = {story(month, number) for month in (5, 3, 2) for number in (1, 2
 
 
 def start_backfill(world: World, monkeypatch: pytest.MonkeyPatch) -> SourceRow:
-    """Start a backfill of three polls; both pages of the second poll are in the days."""
+    """Start a backfill of three polls; both pages of the second poll are within the requested days."""
     monkeypatch.setattr(backfill_poll, "PAGES_A_POLL", 2)
     serve_archives(world)
     row = add_polled_feed(world)

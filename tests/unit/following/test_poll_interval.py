@@ -68,13 +68,13 @@ def simulate(
 ) -> tuple[list[float], int, list[float]]:
     """Poll a feed with its last `window` links. Return the times of the polls (s), the number of
     missed links and the delays (s)."""
-    now_s, seen_to, missed, delays, polls = 0.0, 0, 0, [], []
+    now_s, n_seen, missed, delays, polls = 0.0, 0, 0, [], []
     row = replace(row, rate_day=None, listed=0, last_well=None)
     while now_s < days * DAY_S:
         n_arrived = sum(arrival <= now_s for arrival in arrivals)
-        new = n_arrived - seen_to
+        new = n_arrived - n_seen
         missed += max(0, new - window)
-        delays += [now_s - arrival for arrival in arrivals[seen_to:n_arrived]]
+        delays += [now_s - arrival for arrival in arrivals[n_seen:n_arrived]]
         elapsed_s = now_s - polls[-1] if polls else 0.0
         rate = row.rate_day
         recent_day, listed = 0.0, min(n_arrived, window)
@@ -85,7 +85,7 @@ def simulate(
             row, rate_day=rate, listed=min(n_arrived, window), polls=row.polls + 1, last_well=NOW
         )
         polls.append(now_s)
-        seen_to = n_arrived
+        n_seen = n_arrived
         now_s += compute_interval_s(row, BOUNDS, NOW, 0.0, recent_day)
     return polls, missed, delays
 

@@ -121,7 +121,7 @@ def test_a_poll_of_a_dead_process_is_repeated_at_once(world: World) -> None:
     assert world.poller.list_due(10) == []
     cells = LeaseColumns(world.place.records, SourceRow)
     clock = world.place.clock
-    leases = Leases(cells, "alive", lambda: clock.now_s, LEASE_S, lambda who: who == "dead")
+    leases = Leases(cells, "alive", lambda: clock.now_s, LEASE_S, lambda name: name == "dead")
     alive = replace(world.poller, leases=leases)
     (due,) = alive.list_due(10)
     result = alive.poll(due)

@@ -211,7 +211,7 @@ def test_a_gone_source_is_not_polled_again(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("response", "message"),
     [
         (Given(404), "404"),
         (Given(500), "500"),
@@ -222,9 +222,11 @@ def test_a_gone_source_is_not_polled_again(world: World) -> None:
         (Given(301, b"", {"Location": "gopher://x/"}), "redirects"),
     ],
 )
-def test_a_failed_poll_is_recorded_and_repeated(world: World, given: Given, message: str) -> None:
+def test_a_failed_poll_is_recorded_and_repeated(
+    world: World, response: Given, message: str
+) -> None:
     row = world.add("/feed")
-    world.server.answers["/feed"] = given
+    world.server.answers["/feed"] = response
     result = world.poll(row)
     assert result.error is not None
     assert message in result.error

@@ -28,10 +28,13 @@ def test_a_sitemap_lists_its_urls() -> None:
 
 
 def test_a_news_sitemap_gives_title_and_date_but_lastmod_is_no_date() -> None:
-    with_news, without = sitemap(LINKS, NEWS), sitemap(LINKS, "<lastmod>2020-01-01</lastmod>")
-    first = read_listing(with_news, URL).entries[0]
+    news_sitemap, plain_sitemap = (
+        sitemap(LINKS, NEWS),
+        sitemap(LINKS, "<lastmod>2020-01-01</lastmod>"),
+    )
+    first = read_listing(news_sitemap, URL).entries[0]
     assert (first.title, first.pub_date) == ("Flood & fire", "Sun, 22 Nov 2026 00:02:03 +0000")
-    assert read_listing(without, URL).entries[0].pub_date is None
+    assert read_listing(plain_sitemap, URL).entries[0].pub_date is None
 
 
 def test_urls_of_images_and_videos_are_ignored() -> None:

@@ -174,12 +174,12 @@ def test_the_day_of_a_file_is_found_in_its_name() -> None:
     assert find_day_in_name("stories-2023-13-04.csv") is None
 
 
-HISTORICAL = "collect_date,stories_id,media_id,downloads_id,feeds_id,language,url"
+HISTORICAL_FIELDS = "collect_date,stories_id,media_id,downloads_id,feeds_id,language,url"
 
 
 def test_a_historical_row_is_parsed() -> None:
     row = parse_historical_row(
-        detect_header(split_fields(HISTORICAL)),
+        detect_header(split_fields(HISTORICAL_FIELDS)),
         split_fields("2023-11-04 01:02:03.5,1,2,3,4,pt-br,https://a.example/x"),
         "s3://b/2023-11-04.csv",
         "2023-11-04",

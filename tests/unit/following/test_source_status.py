@@ -170,5 +170,5 @@ def test_the_change_of_a_listing_form_is_recorded(world: World) -> None:
     assert changed.form_changed == changed.last_polled
     world.serve("/feed", feed("", 8))
     advance(world, hours=3)
-    same = world.poll(row).row
-    assert (same.form_before, same.form_changed) == (first.form, changed.form_changed)
+    unchanged = world.poll(row).row
+    assert (unchanged.form_before, unchanged.form_changed) == (first.form, changed.form_changed)
