@@ -26,7 +26,7 @@ from fonds.model.errors import (
 AT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 
 
-def entry(number: int, size_bytes: int = 1000) -> ArchiveEntry:
+def make_entry(number: int, size_bytes: int = 1000) -> ArchiveEntry:
     # Random bytes do not compress, so the written size equals the given size.
     return ArchiveEntry(
         str(number), f"http://example.org/{number}", AT, "text/html", os.urandom(size_bytes)
@@ -72,15 +72,15 @@ def list_files(home: Path) -> list[str]:
 def test_a_full_disk_leaves_the_warc_unchanged(
     archive: FolderArchive, disk: Disk, tmp_path: Path
 ) -> None:
-    (first,) = archive.write([entry(1)])
+    (first,) = archive.write([make_entry(1)])
     path = tmp_path / "archive" / first.place.path
     before = path.read_bytes()
     disk.room_bytes = 1500
     with pytest.raises(StorageFullError, match="is full"):
-        archive.write([entry(2), entry(3)])
+        archive.write([make_entry(2), make_entry(3)])
     assert path.read_bytes() == before
     disk.room_bytes = 10**9
-    (fourth,) = archive.write([entry(4)])
+    (fourth,) = archive.write([make_entry(4)])
     assert fourth.place.offset == len(before)
     assert len(archive.read(fourth.place).body) == 1000
 
@@ -91,21 +91,21 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_file(
 ) -> None:
     disk.room_bytes = room_bytes
     with pytest.raises(StorageFullError):
-        archive.write([entry(1), entry(2, 600_000)])
+        archive.write([make_entry(1), make_entry(2, 600_000)])
     assert list_files(tmp_path) == []
     disk.room_bytes = 10**9
-    assert len(archive.write([entry(1)])) == 1
+    assert len(archive.write([make_entry(1)])) == 1
 
 
 def test_a_batch_over_several_files_fails_completely(
     archive: FolderArchive, disk: Disk, tmp_path: Path
 ) -> None:
-    (first,) = archive.write([entry(1)])
+    (first,) = archive.write([make_entry(1)])
     path = tmp_path / "archive" / first.place.path
     before = path.read_bytes()
     disk.room_bytes = 8000
     with pytest.raises(StorageFullError):
-        archive.write([entry(n) for n in range(2, 14)])
+        archive.write([make_entry(n) for n in range(2, 14)])
     assert path.read_bytes() == before
     assert list_files(tmp_path) == [path.name, path.name + ".open"]
 
@@ -118,11 +118,11 @@ def test_an_index_without_space_loses_no_bodies(
 
     with monkeypatch.context() as patched:
         patched.setattr(volume, "write_index", raise_full)
-        archived = archive.write([entry(n) for n in range(6)])
+        archived = archive.write([make_entry(n) for n in range(6)])
         with pytest.raises(StorageFullError):
-            archive.write([entry(7)])
+            archive.write([make_entry(7)])
     assert len(archived) == 6
-    archive.write([entry(8)])
+    archive.write([make_entry(8)])
     assert sum(name.endswith(".cdxj") for name in list_files(tmp_path)) == 1
 
 
@@ -140,13 +140,13 @@ def test_file_system_errors_have_their_own_classes(
 ) -> None:
     disk.room_bytes, disk.error = 0, number
     with pytest.raises(kind):
-        archive.write([entry(1)])
+        archive.write([make_entry(1)])
 
 
 def test_a_file_in_place_of_the_folder_raises_a_configuration_error(tmp_path: Path) -> None:
     (tmp_path / "archive").write_bytes(b"")
     with pytest.raises(ConfigurationError):
-        FolderArchive(tmp_path / "archive").write([entry(1)])
+        FolderArchive(tmp_path / "archive").write([make_entry(1)])
 
 
 def test_warc_names_contain_prefix_time_serial_host_and_a_random_part(
@@ -158,7 +158,7 @@ def test_warc_names_contain_prefix_time_serial_host_and_a_random_part(
     for serial in range(2):
         monkeypatch.setattr(volume, "_serials", count(serial))
         archive = FolderArchive(tmp_path / "archive", ArchiveOptions(prefix="mc", clock=lambda: AT))
-        (archived,) = archive.write([entry(1)])
+        (archived,) = archive.write([make_entry(1)])
         archive.finish()
         name = rf"mc-20240305060708-{serial:05d}-my-host--([0-9a-f]{{8}})\.warc\.gz"
         matched = re.fullmatch(name, archived.place.path)
@@ -171,7 +171,7 @@ def test_warc_names_contain_prefix_time_serial_host_and_a_random_part(
 
 def test_a_moved_folder_keeps_its_places(tmp_path: Path) -> None:
     archive = FolderArchive(tmp_path / "old")
-    source_entry = entry(1)
+    source_entry = make_entry(1)
     (archived,) = archive.write([source_entry])
     archive.finish()
     (tmp_path / "old").rename(tmp_path / "new")
@@ -181,7 +181,9 @@ def test_a_moved_folder_keeps_its_places(tmp_path: Path) -> None:
 def test_a_failed_batch_is_undone_for_every_prefix(
     archive: FolderArchive, disk: Disk, tmp_path: Path
 ) -> None:
-    first, second = (replace(entry(n), prefix=prefix) for n, prefix in ((1, "mc"), (2, "mccsv")))
+    first, second = (
+        replace(make_entry(n), prefix=prefix) for n, prefix in ((1, "mc"), (2, "mccsv"))
+    )
     archive.write([first])
     (path,) = (tmp_path / "archive").glob("mc-*.warc.gz")
     before = path.read_bytes()

@@ -39,21 +39,21 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         if path in ("/404", "/403", "/500", "/429"):
-            self._answer(int(path[1:]))
+            self._send(int(path[1:]))
         elif path == "/moved":
-            self._answer(302, Location=f"/a.warc.gz?{self.headers['Host']}")
+            self._send(302, Location=f"/a.warc.gz?{self.headers['Host']}")
         elif path == "/round":
-            self._answer(302, Location="/round")
+            self._send(302, Location="/round")
         elif path == "/to-ftp":
-            self._answer(302, Location="ftp://127.0.0.1:21/a.warc.gz")
+            self._send(302, Location="ftp://127.0.0.1:21/a.warc.gz")
         elif path == "/to-private":
-            self._answer(302, Location="http://10.0.0.1/a.warc.gz")
+            self._send(302, Location="http://10.0.0.1/a.warc.gz")
         elif path == "/whole":
-            self._answer(200, self.files["/a.warc.gz"])
+            self._send(200, self.files["/a.warc.gz"])
         elif path == "/elsewhere":
-            self._answer(206, b"abc", **{"Content-Range": "bytes 0-2/100"})
+            self._send(206, b"abc", **{"Content-Range": "bytes 0-2/100"})
         elif path == "/nonsense":
-            self._answer(206, b"abc", **{"Content-Range": "lines 1 to 3"})
+            self._send(206, b"abc", **{"Content-Range": "lines 1 to 3"})
         elif path == "/cut":
             self.send_response(206)
             self.send_header("Content-Range", f"bytes {OFFSETS[1]}-9999/10000")
@@ -61,20 +61,20 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"abc")
         else:
-            self._range(self.files[path])
+            self._send_range(self.files[path])
 
-    def _range(self, data: bytes) -> None:
+    def _send_range(self, data: bytes) -> None:
         match = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"])
         assert match
         start, stop = int(match[1]), min(int(match[2]) + 1, len(data))
         self.requested_ranges.append((start, stop))
         if start >= len(data):
-            self._answer(416)
+            self._send(416)
         else:
             content_range = f"bytes {start}-{stop - 1}/{len(data)}"
-            self._answer(206, data[start:stop], **{"Content-Range": content_range})
+            self._send(206, data[start:stop], **{"Content-Range": content_range})
 
-    def _answer(self, status: int, body: bytes = b"", **headers: str) -> None:
+    def _send(self, status: int, body: bytes = b"", **headers: str) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)

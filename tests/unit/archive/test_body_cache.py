@@ -49,7 +49,7 @@ def files(tmp_path: Path) -> list[Place]:
     return [Place(PlaceKind.FILE, str(tmp_path / f"{n}.pdf")) for n in range(5)]
 
 
-def sha1hex(body: bytes) -> str:
+def compute_sha1hex(body: bytes) -> str:
     return hashlib.sha1(body).hexdigest()
 
 
@@ -58,9 +58,9 @@ def test_a_body_read_by_one_step_is_cached_once_for_the_next(
 ) -> None:
     cache = BodyCache(folder)
     first = cache.read(files[0])
-    assert cache.read(files[0], sha1hex(first.body)) is first
+    assert cache.read(files[0], compute_sha1hex(first.body)) is first
     assert folder.reads == files[:1]
-    assert cache.read(files[0], sha1hex(first.body)) == first
+    assert cache.read(files[0], compute_sha1hex(first.body)) == first
     assert folder.reads == files[:1] * 2
 
 
@@ -70,10 +70,12 @@ def test_bodies_without_space_are_read_again_and_the_oldest_stays(
     cache = BodyCache(folder, max_bytes=2 * SIZE)
     bodies = [cache.read(place).body for place in files]
     folder.reads.clear()
-    assert [cache.read(p, sha1hex(b)).body for p, b in zip(files, bodies, strict=True)] == bodies
+    assert [
+        cache.read(p, compute_sha1hex(b)).body for p, b in zip(files, bodies, strict=True)
+    ] == bodies
     assert folder.reads == files[2:]
     cache.read(files[4])
-    cache.read(files[4], sha1hex(bodies[4]))
+    cache.read(files[4], compute_sha1hex(bodies[4]))
     assert folder.reads == [*files[2:], files[4]]
 
 
@@ -85,9 +87,9 @@ def test_expired_bodies_make_space(
     monkeypatch.setattr(body_sources, "CACHE_S", 0.0)
     other = cache.read(files[1]).body
     folder.reads.clear()
-    assert cache.read(files[1], sha1hex(other)).body == other
+    assert cache.read(files[1], compute_sha1hex(other)).body == other
     assert folder.reads == []
-    assert cache.read(files[0], sha1hex(body)).body == body
+    assert cache.read(files[0], compute_sha1hex(body)).body == body
     assert folder.reads == files[:1]
 
 
@@ -97,7 +99,7 @@ def test_a_large_body_is_not_cached(
     monkeypatch.setattr(body_sources, "BODY_MAX_BYTES", SIZE - 1)
     cache = BodyCache(folder)
     body = cache.read(files[0]).body
-    cache.read(files[0], sha1hex(body))
+    cache.read(files[0], compute_sha1hex(body))
     assert folder.reads == files[:1] * 2
 
 
@@ -105,7 +107,7 @@ def test_other_bytes_than_requested_raise(folder: CountingArchive, files: list[P
     cache = BodyCache(folder)
     cache.read(files[0])
     with pytest.raises(DamagedInputError):
-        cache.read(files[0], sha1hex(b"something else"))
+        cache.read(files[0], compute_sha1hex(b"something else"))
 
 
 def test_an_archived_body_is_read_through_the_cache(folder: CountingArchive) -> None:
@@ -115,7 +117,7 @@ def test_an_archived_body_is_read_through_the_cache(folder: CountingArchive) -> 
     cache.finish()
     assert cache.list_unsent() == {}
     cache.close()
-    assert cache.read(archived.place, sha1hex(entry().body)).body == entry().body
+    assert cache.read(archived.place, compute_sha1hex(entry().body)).body == entry().body
     assert folder.reads == [archived.place]
 
 
@@ -128,7 +130,7 @@ def test_parallel_threads_never_cache_more_than_the_limit(
         for _ in range(30):
             for place in files:
                 body = cache.read(place).body
-                assert cache.read(place, sha1hex(body)).body == body
+                assert cache.read(place, compute_sha1hex(body)).body == body
 
     threads = [threading.Thread(target=read_all) for _ in range(4)]
     for thread in threads:
@@ -136,10 +138,12 @@ def test_parallel_threads_never_cache_more_than_the_limit(
     for thread in threads:
         thread.join()
     for place in files:
-        cache.read(place, sha1hex(cache.read(place).body))
+        cache.read(place, compute_sha1hex(cache.read(place).body))
     folder.reads.clear()
     bodies = [cache.read(place).body for place in files]
-    assert [cache.read(p, sha1hex(b)).body for p, b in zip(files, bodies, strict=True)] == bodies
+    assert [
+        cache.read(p, compute_sha1hex(b)).body for p, b in zip(files, bodies, strict=True)
+    ] == bodies
     assert len(folder.reads) == 5 + 2, (
         "three bodies are still cached, so the size was counted correctly"
     )

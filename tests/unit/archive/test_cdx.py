@@ -41,7 +41,7 @@ PARSED_LINE = CdxLine(
 )
 
 
-def line(**changes: str) -> str:
+def make_line(**changes: str) -> str:
     return " ".join({**FIELDS, **changes}.values())
 
 
@@ -56,9 +56,9 @@ def get_rejection(text: str) -> str:
 
 
 def test_a_line_of_eleven_fields_is_read() -> None:
-    assert parse(line()) == PARSED_LINE
-    assert parse(line() + "\n") == PARSED_LINE
-    assert parse(line().replace(" ", "\t")) == PARSED_LINE
+    assert parse(make_line()) == PARSED_LINE
+    assert parse(make_line() + "\n") == PARSED_LINE
+    assert parse(make_line().replace(" ", "\t")) == PARSED_LINE
 
 
 def test_lines_of_nine_and_ten_fields_are_read() -> None:
@@ -78,12 +78,12 @@ def test_the_header_line_decides_the_order() -> None:
 
 
 def test_fields_after_the_eleventh_are_ignored() -> None:
-    assert parse(line() + " more and more") == PARSED_LINE
+    assert parse(make_line() + " more and more") == PARSED_LINE
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "  ", "\n", "# a comment", "#" + line(), "!meta {}", "filedesc:a.arc 20170706005950"],
+    ["", "  ", "\n", "# a comment", "#" + make_line(), "!meta {}", "filedesc:a.arc 20170706005950"],
 )
 def test_blank_lines_comments_and_arc_headers_are_ignored(text: str) -> None:
     assert parse(text) is None
@@ -91,13 +91,13 @@ def test_blank_lines_comments_and_arc_headers_are_ignored(text: str) -> None:
 
 @pytest.mark.parametrize("mime", ["warc/revisit", "unk", "application/octet-stream"])
 def test_revisits_and_ftp_rows_without_status_are_kept(mime: str) -> None:
-    parsed = parse(line(mime=mime, status="-", size="-"))
+    parsed = parse(make_line(mime=mime, status="-", size="-"))
     assert isinstance(parsed, CdxLine)
     assert (parsed.status, parsed.size_bytes, parsed.mime) == (None, None, mime)
 
 
 def test_a_missing_key_is_built_from_the_url() -> None:
-    parsed = parse(line(surt="-"))
+    parsed = parse(make_line(surt="-"))
     assert isinstance(parsed, CdxLine)
     assert parsed.surt == "org,example)/a.pdf"
 
@@ -114,7 +114,7 @@ def test_a_missing_key_is_built_from_the_url() -> None:
     ],
 )
 def test_digests_are_returned_in_base32_or_not_at_all(digest: str, expected: str | None) -> None:
-    parsed = parse(line(digest=digest))
+    parsed = parse(make_line(digest=digest))
     assert isinstance(parsed, CdxLine)
     assert parsed.digest == expected
 
@@ -141,7 +141,7 @@ def test_digests_are_returned_in_base32_or_not_at_all(digest: str, expected: str
     ],
 )
 def test_an_invalid_line_is_rejected_with_a_message(changes: dict[str, str], word: str) -> None:
-    assert word in get_rejection(line(**changes))
+    assert word in get_rejection(make_line(**changes))
 
 
 ODD_VALUES = st.sampled_from(
@@ -158,7 +158,7 @@ ODD_VALUES = st.sampled_from(
 def test_the_fast_and_the_slow_parser_agree(changes: dict[str, str], end: str) -> None:
     slow = IndexReader()
     slow._has_usual_fields = False
-    assert parse(line(**changes) + end) == slow.parse(line(**changes) + end)
+    assert parse(make_line(**changes) + end) == slow.parse(make_line(**changes) + end)
 
 
 def test_a_line_with_too_few_fields_is_rejected() -> None:

@@ -33,7 +33,7 @@ TYPES = ("text/html", "application/pdf", "warc/revisit")
 PATHS = ("a", "a/b", "b", "b/c/d")
 
 
-def _rows() -> list[CdxRow]:
+def _make_rows() -> list[CdxRow]:
     """Return two hundred captures of four pages of three hosts with rotating status, type, file
     and time."""
     return [
@@ -50,9 +50,9 @@ def _rows() -> list[CdxRow]:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> SqlRecords:
+def filled_records(tmp_path_factory: pytest.TempPathFactory) -> SqlRecords:
     records = open_records(tmp_path_factory.mktemp("cdx") / "records.sqlite")
-    records.put(_rows())
+    records.put(_make_rows())
     return records
 
 
@@ -79,7 +79,9 @@ def filter_all_rows(query: CdxQuery) -> list[tuple[str, ...]]:
         UrlMatch.HOST: lambda row: row.surt.startswith("org,example)"),
         UrlMatch.DOMAIN: lambda row: row.surt.startswith(("org,example)", "org,example,")),
     }
-    rows = sorted(_rows(), key=lambda row: (row.surt, row.datetime, row.warc_path, row.warc_offset))
+    rows = sorted(
+        _make_rows(), key=lambda row: (row.surt, row.datetime, row.warc_path, row.warc_offset)
+    )
     rows = [row for row in rows if hosts[query.match](row)]
     rows = [row for row in rows if query.since <= row.datetime <= (query.until or "9")]
     row_values = [cdx_query._build_values(row) for row in rows]
@@ -119,7 +121,7 @@ COLLAPSES = st.lists(st.sampled_from(["timestamp:4", "urlkey", "digest", "mimety
     scanned_max=st.sampled_from([1, 13, 50_000]),
 )
 def test_a_query_in_pages_of_any_size_equals_a_full_scan(
-    filled: SqlRecords,
+    filled_records: SqlRecords,
     match: UrlMatch,
     bounds: tuple[str, str],
     filters: list[str],
@@ -139,7 +141,7 @@ def test_a_query_in_pages_of_any_size_equals_a_full_scan(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cdx_query, "SCANNED_MAX", scanned_max)
         patch.setattr(cdx_query, "_ROWS_A_BATCH", 5)
-        assert query_all(filled, query) == filter_all_rows(query)
+        assert query_all(filled_records, query) == filter_all_rows(query)
 
 
 def test_a_query_scans_at_most_the_limit_and_returns_where_it_stopped(
@@ -237,17 +239,17 @@ def test_an_invalid_resume_key_is_rejected(text: str) -> None:
         CdxResumeKey.decode(text)
 
 
-def test_a_pattern_that_would_backtrack_takes_no_longer(filled: SqlRecords) -> None:
+def test_a_pattern_that_would_backtrack_takes_no_longer(filled_records: SqlRecords) -> None:
     """With backtracking it would not finish."""
     rows = [
         build_cdx_row(f"http://long.example/{'a' * 5000}{n}", "20240101000000", 10_000 + n)
         for n in range(20)
     ]
-    filled.put(rows)
+    filled_records.put(rows)
     query = CdxQuery(
         "http://long.example/",
         UrlMatch.HOST,
         filters=[CdxFilter.parse("original:.*/(a*)*(a*)*(a|a)*b")],
     )
-    result: CdxResult = run_query(filled, query)
+    result: CdxResult = run_query(filled_records, query)
     assert (result.rows, result.scanned) == ([], 20)

@@ -58,28 +58,30 @@ MATCHES = {
 
 
 @pytest.fixture
-def filled(records: SqlRecords) -> SqlRecords:
+def filled_records(records: SqlRecords) -> SqlRecords:
     records.put([build_cdx_row(url, "20240506120000", n) for n, url in enumerate(URLS)])
     return records
 
 
 @pytest.mark.parametrize("query", MATCHES, ids=lambda query: f"{query[1]} {query[0][:40]}")
 def test_each_url_match_finds_exactly_its_captures(
-    filled: SqlRecords, query: tuple[str, UrlMatch]
+    filled_records: SqlRecords, query: tuple[str, UrlMatch]
 ) -> None:
-    rows = list(iter_captures(filled, build_key_ranges(*query)))
+    rows = list(iter_captures(filled_records, build_key_ranges(*query)))
     assert {row.warc_offset for row in rows} == MATCHES[query]
     assert len(rows) == len(MATCHES[query])
     assert [row.surt_key for row in rows] == sorted(row.surt_key for row in rows)
 
 
 @pytest.mark.parametrize("query", MATCHES, ids=lambda query: f"{query[1]} {query[0][:40]}")
-def test_a_walk_continues_after_any_row(filled: SqlRecords, query: tuple[str, UrlMatch]) -> None:
+def test_a_walk_continues_after_any_row(
+    filled_records: SqlRecords, query: tuple[str, UrlMatch]
+) -> None:
     key_ranges = build_key_ranges(*query)
-    all_rows = list(iter_captures(filled, key_ranges))
+    all_rows = list(iter_captures(filled_records, key_ranges))
     for number, row in enumerate(all_rows):
         assert (
-            list(iter_captures(filled, key_ranges, after=Cursor.after_row(row)))
+            list(iter_captures(filled_records, key_ranges, after=Cursor.after_row(row)))
             == all_rows[number + 1 :]
         )
 

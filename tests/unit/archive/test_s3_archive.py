@@ -121,11 +121,11 @@ def test_the_uploader_retries_until_the_bucket_is_available(
     archive = open_archive(tmp_path, bucket)
     archive.write([entry(number) for number in range(6)])
 
-    def note(act: str, key: str) -> None:
+    def note_upload(act: str, key: str) -> None:
         if key.endswith(".warc.gz"):
             is_moved.set()
 
-    bucket.after = note
+    bucket.after = note_upload
     mover = WarcUploader(tmp_path / "archive", bucket)
     archive.finish()
     mover.wake()

@@ -108,7 +108,7 @@ def _write_and_kill(
     forked = multiprocessing.get_context("fork")
     receiver, sender = forked.Pipe(duplex=False)
 
-    def work() -> None:
+    def write_and_move() -> None:
         calls = 0
 
         def make_dying(function: Callable[..., object]) -> Callable[..., object]:
@@ -135,7 +135,7 @@ def _write_and_kill(
         archive.finish()
         os._exit(0)
 
-    process = forked.Process(target=work)
+    process = forked.Process(target=write_and_move)
     process.start()
     archived: list[ArchivedRecord] = receiver.recv()
     process.join()

@@ -22,7 +22,7 @@ from fonds.model.errors import DamagedInputError
 BODY_MAX_BYTES = 1_000_000
 
 
-def record(block: bytes, *lines: str, kind: str = "response") -> bytes:
+def make_record(block: bytes, *lines: str, kind: str = "response") -> bytes:
     content_type = "application/http; msgtype=response" if kind == "response" else "text/plain"
     head = [
         "WARC/1.1",
@@ -40,7 +40,7 @@ def check(data: bytes) -> list[CheckedRecord | Damage]:
     return list(check_records(io.BytesIO(data), body_max_bytes=BODY_MAX_BYTES))
 
 
-def digest(data: bytes, algorithm: str = "sha1", *, form: str = "base32") -> str:
+def compute_digest(data: bytes, algorithm: str = "sha1", *, form: str = "base32") -> str:
     raw = hashlib.new(algorithm, data).digest()
     return f"{algorithm}:{b32encode(raw).decode() if form == 'base32' else raw.hex()}"
 
@@ -54,21 +54,25 @@ CHUNKS = b"%x\r\n%s\r\n0\r\n\r\n" % (len(PACKED_BODY), PACKED_BODY)
 @pytest.mark.parametrize(
     ("block", "lines", "n_matching"),
     [
-        (HEAD + b"body", (f"WARC-Payload-Digest: {digest(b'body')}",), 1),
-        (HEAD + b"body", (f"WARC-Block-Digest: {digest(HEAD + b'body')}",), 1),
-        (HEAD + b"body", (f"WARC-Payload-Digest: {digest(b'body', 'sha256', form='hex')}",), 1),
-        (HEAD + b"body", (f"WARC-Payload-Digest: {digest(b'body', 'md5').lower()}",), 1),
+        (HEAD + b"body", (f"WARC-Payload-Digest: {compute_digest(b'body')}",), 1),
+        (HEAD + b"body", (f"WARC-Block-Digest: {compute_digest(HEAD + b'body')}",), 1),
+        (
+            HEAD + b"body",
+            (f"WARC-Payload-Digest: {compute_digest(b'body', 'sha256', form='hex')}",),
+            1,
+        ),
+        (HEAD + b"body", (f"WARC-Payload-Digest: {compute_digest(b'body', 'md5').lower()}",), 1),
         (HEAD + b"body", ("WARC-Payload-Digest: blake9:AAAA",), 0),
-        (CHUNKED_HEAD + CHUNKS, (f"WARC-Payload-Digest: {digest(CHUNKS)}",), 1),
-        (CHUNKED_HEAD + CHUNKS, (f"WARC-Payload-Digest: {digest(PACKED_BODY)}",), 1),
-        (CHUNKED_HEAD + CHUNKS, (f"WARC-Payload-Digest: {digest(b'<html>')}",), 1),
+        (CHUNKED_HEAD + CHUNKS, (f"WARC-Payload-Digest: {compute_digest(CHUNKS)}",), 1),
+        (CHUNKED_HEAD + CHUNKS, (f"WARC-Payload-Digest: {compute_digest(PACKED_BODY)}",), 1),
+        (CHUNKED_HEAD + CHUNKS, (f"WARC-Payload-Digest: {compute_digest(b'<html>')}",), 1),
     ],
 )
 def test_a_digest_matches_in_every_spelling_and_for_every_coding(
     block: bytes, lines: Sequence[str], n_matching: int
 ) -> None:
     for pack in (gzip.compress, bytes):
-        (first, second) = check(pack(record(block, *lines)) * 2)
+        (first, second) = check(pack(make_record(block, *lines)) * 2)
         assert isinstance(first, CheckedRecord)
         assert isinstance(second, CheckedRecord)
         assert (first.matching_digests, first.wrong_digests, len(first.unknown)) == (
@@ -83,10 +87,10 @@ def test_a_digest_matches_in_every_spelling_and_for_every_coding(
 def test_any_changed_byte_of_a_body_is_reported(position: int, change: int) -> None:
     body = bytes(range(256)) * 40
     lines = (
-        f"WARC-Block-Digest: {digest(HEAD + body)}",
-        f"WARC-Payload-Digest: {digest(body)}",
+        f"WARC-Block-Digest: {compute_digest(HEAD + body)}",
+        f"WARC-Payload-Digest: {compute_digest(body)}",
     )
-    data = bytearray(record(HEAD + body, *lines))
+    data = bytearray(make_record(HEAD + body, *lines))
     data[data.index(HEAD) + len(HEAD) + position] ^= change
     (checked_record,) = check(bytes(data))
     assert isinstance(checked_record, CheckedRecord)
@@ -98,14 +102,16 @@ def test_any_changed_byte_of_a_body_is_reported(position: int, change: int) -> N
 
 
 def test_the_digest_of_a_revisit_is_not_checked() -> None:
-    lines = (f"WARC-Payload-Digest: {digest(b'elsewhere')}",)
-    (checked_record,) = check(record(HEAD, *lines, kind="revisit"))
+    lines = (f"WARC-Payload-Digest: {compute_digest(b'elsewhere')}",)
+    (checked_record,) = check(make_record(HEAD, *lines, kind="revisit"))
     assert isinstance(checked_record, CheckedRecord)
     assert (checked_record.matching_digests, checked_record.wrong_digests) == (0, ())
 
 
 def test_a_truncated_record_is_damage_and_earlier_records_are_read() -> None:
-    warc = gzip.compress(record(HEAD + b"one")) + gzip.compress(record(HEAD + b"two" * 100))
+    warc = gzip.compress(make_record(HEAD + b"one")) + gzip.compress(
+        make_record(HEAD + b"two" * 100)
+    )
     for data in (warc[:-20], gzip.decompress(warc)[:-20]):
         first, second = check(data)
         assert isinstance(first, CheckedRecord)
@@ -131,7 +137,7 @@ def test_every_record_we_write_is_valid() -> None:
 
 @pytest.mark.parametrize("packed", [gzip.compress, bytes])
 def test_the_bytes_of_a_record_are_its_header_and_block(packed: object) -> None:
-    texts = [record(HEAD + b"body %d" % n) for n in range(3)]
+    texts = [make_record(HEAD + b"body %d" % n) for n in range(3)]
     pack = gzip.compress if packed is gzip.compress else bytes
     data = io.BytesIO(b"".join(pack(text) for text in texts))
     offsets = [checked_record.offset for checked_record in check(data.getvalue())]
@@ -143,7 +149,7 @@ def test_the_bytes_of_a_record_are_its_header_and_block(packed: object) -> None:
 
 
 def test_the_bytes_of_a_truncated_record_raise_at_the_end() -> None:
-    data = io.BytesIO(record(HEAD + b"body" * 10)[:-20])
+    data = io.BytesIO(make_record(HEAD + b"body" * 10)[:-20])
     pieces = iter_record_bytes(data, 0)
     assert next(pieces).startswith(b"WARC/1.1")
     with pytest.raises(DamagedInputError, match="16 bytes before its declared length"):

@@ -31,7 +31,7 @@ from fonds.model.story_json import decode_story, encode_story
 LATIN1 = "<p>größer</p>".encode("latin-1")
 
 
-def story(number: int, code: int | None = 200, encoding: str | None = "iso-8859-1") -> Story:
+def make_story(number: int, code: int | None = 200, encoding: str | None = "iso-8859-1") -> Story:
     return Story(
         rss_entry=RssEntry(link=f"http://example.org/{number}", source_feed_id=7, via="x@server"),
         http_metadata=HttpMetadata(code, AT.timestamp(), f"http://example.org/{number}", encoding),
@@ -50,18 +50,20 @@ def encode_metadata(source_story: Story) -> bytes:
     return msgspec.json.encode(encode_story(source_story))
 
 
-def entries() -> list[ArchiveEntry]:
+def make_entries() -> list[ArchiveEntry]:
     http = HttpHead(
         200,
         "HTTP/1.1 200 OK",
         (("Content-Type", "text/html; charset=iso-8859-1"), ("Set-Cookie", "a=b")),
     )
     archive_entries = [
-        entry(0, body=LATIN1, http=http, metadata_json=encode_metadata(story(0))),
+        entry(0, body=LATIN1, http=http, metadata_json=encode_metadata(make_story(0))),
         entry(1, mime="application/pdf", body=b"%PDF-1.4"),
-        entry(2, body=LATIN1, http=http, metadata_json=encode_metadata(story(2, None, None))),
-        entry(3, body=b"<p>loose", http=None, metadata_json=encode_metadata(story(3, None, None))),
-        entry(4, body=b"<p>gone", metadata_json=encode_metadata(story(4, 404))),
+        entry(2, body=LATIN1, http=http, metadata_json=encode_metadata(make_story(2, None, None))),
+        entry(
+            3, body=b"<p>loose", http=None, metadata_json=encode_metadata(make_story(3, None, None))
+        ),
+        entry(4, body=b"<p>gone", metadata_json=encode_metadata(make_story(4, 404))),
     ]
     archive_entries.append(
         entry(5, body=LATIN1, http=http, original=OriginalCapture(archive_entries[0].url, AT))
@@ -73,7 +75,7 @@ def write_warc(make_writer: Any = MediaCloudWriter) -> bytes:
     out = io.BytesIO()
     writer = make_writer(out)
     writer.write_warcinfo("mc-20240305060708-00000-here.warc.gz", AT, "here")
-    for archive_entry in entries():
+    for archive_entry in make_entries():
         writer.write_entry(archive_entry)
     return out.getvalue()
 
@@ -93,7 +95,7 @@ def test_media_cloud_readers_read_every_story() -> None:
 
 def test_media_cloud_readers_skip_tombstones(tmp_path: Path) -> None:
     archive = FolderArchive(tmp_path, ArchiveOptions(is_for_media_cloud=True))
-    archive.write(entries())
+    archive.write(make_entries())
     archive.finish()
     (warc,) = tmp_path.glob("*.warc.gz")
     for body in (b"<p>loose", b"%PDF-1.4"):
@@ -144,14 +146,14 @@ def test_our_reader_reads_charset_and_metadata() -> None:
     assert (response.body, response.http and response.http.charset) == (LATIN1, "iso-8859-1")
     metadata = read_record(stream, heads[2].offset, body_max_bytes=10_000)
     decoded = decode_story(metadata.body)
-    assert decoded.rss_entry == story(0).rss_entry
+    assert decoded.rss_entry == make_story(0).rss_entry
     assert decoded.unknown == {}
     assert set(json.loads(metadata.body)) == set(FIELDS)
 
 
 def test_an_archive_writes_them_on_request(tmp_path: Path) -> None:
     archive = FolderArchive(tmp_path, ArchiveOptions(prefix="mc", is_for_media_cloud=True))
-    archived = archive.write(entries())
+    archived = archive.write(make_entries())
     archive.finish()
     (path,) = tmp_path.glob("mc-*.warc.gz")
     with path.open("rb") as stream:
@@ -160,13 +162,13 @@ def test_an_archive_writes_them_on_request(tmp_path: Path) -> None:
     ids = [archive.read(record.place).warc_headers["WARC-Record-ID"] for record in archived]
     assert ids == [f"<{record.record_id}>" for record in archived]
     assert [archive.read(record.place).body for record in archived][:5] == [
-        record.body for record in entries()
+        record.body for record in make_entries()
     ][:5]
 
 
 def read_one_story(**content: Any) -> list[Any]:
     """Write one entry with this content metadata and return the stories that their readers find."""
-    story_json = encode_story(story(0)) | {"content_metadata": content}
+    story_json = encode_story(make_story(0)) | {"content_metadata": content}
     http = HttpHead(200, "HTTP/1.1 200 OK", (("Content-Type", "text/html"),))
     archive_entry = entry(0, body=b"<p>x", http=http, metadata_json=msgspec.json.encode(story_json))
     out = io.BytesIO()

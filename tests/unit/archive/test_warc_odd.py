@@ -31,7 +31,7 @@ def body_at(data: bytes, offset: int) -> bytes:
     return read_record(io.BytesIO(data), offset, body_max_bytes=10_000_000).body
 
 
-def arc(line: str) -> bytes:
+def make_arc_record(line: str) -> bytes:
     return f"{line} {len(HTTP)}\n".encode() + HTTP + b"\n"
 
 
@@ -49,7 +49,7 @@ def arc(line: str) -> bytes:
     ],
 )
 def test_an_odd_arc_line_is_read(line: str, captured_at: datetime, mime: str) -> None:
-    data = warcs.arc_header() + arc(line) + warcs.arc_record(url="http://b.example/")
+    data = warcs.arc_header() + make_arc_record(line) + warcs.arc_record(url="http://b.example/")
     header, head, last = scan(data)
     assert isinstance(head, RecordHead)
     assert (head.url, head.captured_at, head.mime) == ("http://a.example/", captured_at, mime)

@@ -41,7 +41,7 @@ HTTP = HttpHead(
 )
 
 
-def entry(**changes: object) -> ArchiveEntry:
+def make_entry(**changes: object) -> ArchiveEntry:
     values: dict[str, object] = {
         "capture_id": "1",
         "url": "http://example.org/a",
@@ -64,14 +64,14 @@ def write(*entries: ArchiveEntry, version: str = "WARC/1.1") -> tuple[bytes, lis
     return out.getvalue(), sizes
 
 
-def heads(data: bytes) -> list[RecordHead]:
+def list_heads(data: bytes) -> list[RecordHead]:
     things = list(read_heads(io.BytesIO(data)))
     assert all(isinstance(thing, RecordHead) for thing in things)
     return [thing for thing in things if isinstance(thing, RecordHead)]
 
 
 def read(data: bytes, number: int) -> Payload:
-    return read_record(io.BytesIO(data), heads(data)[number].offset, body_max_bytes=10_000_000)
+    return read_record(io.BytesIO(data), list_heads(data)[number].offset, body_max_bytes=10_000_000)
 
 
 def check_with_warcio(data: bytes, folder: Path) -> str:
@@ -88,12 +88,12 @@ def check_with_warcio(data: bytes, folder: Path) -> str:
 @pytest.mark.parametrize("version", ["WARC/1.0", "WARC/1.1"])
 def test_warcio_verifies_every_digest(version: str, tmp_path: Path) -> None:
     data, _ = write(
-        entry(metadata_json=b"{}"),
-        entry(http=None, mime="application/pdf", url="file:///a%20b.pdf"),
-        entry(original=FIRST),
-        entry(original=FIRST, http=None, metadata_json=b"{}"),
-        entry(body=b""),
-        entry(http=None, body=b""),
+        make_entry(metadata_json=b"{}"),
+        make_entry(http=None, mime="application/pdf", url="file:///a%20b.pdf"),
+        make_entry(original=FIRST),
+        make_entry(original=FIRST, http=None, metadata_json=b"{}"),
+        make_entry(body=b""),
+        make_entry(http=None, body=b""),
         version=version,
     )
     messages = check_with_warcio(data, tmp_path)
@@ -102,8 +102,8 @@ def test_warcio_verifies_every_digest(version: str, tmp_path: Path) -> None:
 
 
 def test_each_record_is_one_gzip_member_of_the_returned_length() -> None:
-    data, sizes = write(entry(), entry(body=bytes(200_000)), entry(http=None))
-    record_heads = heads(data)
+    data, sizes = write(make_entry(), make_entry(body=bytes(200_000)), make_entry(http=None))
+    record_heads = list_heads(data)
     assert [head.size_bytes for head in record_heads[1:]] == sizes
     assert sum(head.size_bytes or 0 for head in record_heads) == len(data)
 
@@ -118,7 +118,7 @@ def test_a_file_begins_with_its_writer() -> None:
 
 
 def test_a_response_keeps_its_status_line_and_headers() -> None:
-    data, _ = write(entry(http=HttpHead(203, "HTTP/1.0 203 Nearly", HTTP.headers)))
+    data, _ = write(make_entry(http=HttpHead(203, "HTTP/1.0 203 Nearly", HTTP.headers)))
     payload = read(data, 1)
     assert payload.body == BODY
     assert payload.http is not None
@@ -145,21 +145,21 @@ def test_a_response_keeps_its_status_line_and_headers() -> None:
 def test_a_status_line_is_built_only_if_missing_or_invalid(
     status: int, status_line: str, written_line: str
 ) -> None:
-    data, _ = write(entry(http=HttpHead(status, status_line)))
+    data, _ = write(make_entry(http=HttpHead(status, status_line)))
     http = read(data, 1).http
     assert http is not None
     assert (http.status, http.status_line) == (status, written_line)
 
 
 def test_a_body_without_http_head_is_a_resource() -> None:
-    data, _ = write(entry(http=None, mime="application/pdf", url="file:///a.pdf"))
-    head = heads(data)[1]
+    data, _ = write(make_entry(http=None, mime="application/pdf", url="file:///a.pdf"))
+    head = list_heads(data)[1]
     assert (head.type, head.mime, head.url) == ("resource", "application/pdf", "file:///a.pdf")
     assert read(data, 1).body == BODY
 
 
 def test_metadata_follows_its_record_and_refers_to_it() -> None:
-    data, _ = write(entry(metadata_json=b'{"a": 1}'))
+    data, _ = write(make_entry(metadata_json=b'{"a": 1}'))
     response, metadata = read(data, 1), read(data, 2)
     assert metadata.body == b'{"a": 1}'
     assert metadata.warc_headers["Content-Type"] == METADATA_TYPE
@@ -182,7 +182,7 @@ def test_metadata_follows_its_record_and_refers_to_it() -> None:
 def test_a_head_is_written_as_http_1_with_the_protocol_in_a_field(
     line: str, written_line: str, protocol: str | None
 ) -> None:
-    payload = read(write(entry(http=HttpHead(200, line)))[0], 1)
+    payload = read(write(make_entry(http=HttpHead(200, line)))[0], 1)
     assert payload.http is not None
     assert payload.http.status_line == written_line
     assert payload.warc_headers.get("WARC-Protocol") == protocol
@@ -191,7 +191,7 @@ def test_a_head_is_written_as_http_1_with_the_protocol_in_a_field(
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_a_repeated_body_is_a_revisit_of_the_first(version: str) -> None:
     first_at = datetime(2023, 1, 2, 3, 4, 5, 678, UTC)
-    repeat = entry(original=replace(FIRST, captured_at=first_at))
+    repeat = make_entry(original=replace(FIRST, captured_at=first_at))
     data, _ = write(repeat, version=f"WARC/{version}")
     payload = read(data, 1)
     assert payload.body == b""
@@ -211,9 +211,9 @@ def test_a_repeated_body_is_a_revisit_of_the_first(version: str) -> None:
 def test_a_revisit_refers_to_a_known_record_id(template: str) -> None:
     out = io.BytesIO()
     writer = RecordWriter(out)
-    first = writer.write_entry(entry())
+    first = writer.write_entry(make_entry())
     original = replace(FIRST, record_id=template.format(first.record_id))
-    second = writer.write_entry(entry(original=original, metadata_json=b"{}"))
+    second = writer.write_entry(make_entry(original=original, metadata_json=b"{}"))
     response, revisit, metadata = (read(out.getvalue(), n).warc_headers for n in range(3))
     assert response["WARC-Record-ID"] == f"<{first.record_id}>" == revisit["WARC-Refers-To"]
     assert revisit["WARC-Record-ID"] == f"<{second.record_id}>" == metadata["WARC-Refers-To"]
@@ -236,16 +236,16 @@ def test_a_revisit_refers_to_a_known_record_id(template: str) -> None:
     )
 )
 def test_an_invalid_record_id_is_not_written(record_id: str) -> None:
-    data, _ = write(entry(original=replace(FIRST, record_id=record_id)))
+    data, _ = write(make_entry(original=replace(FIRST, record_id=record_id)))
     assert "WARC-Refers-To" not in read(data, 1).warc_headers
     assert b"\nWARC-Refers-To:" not in gzip.decompress(data)
-    assert [head.type for head in heads(data)] == ["warcinfo", "revisit"]
+    assert [head.type for head in list_heads(data)] == ["warcinfo", "revisit"]
 
 
 def test_dates_are_in_utc_with_microseconds_in_version_1_1() -> None:
-    local = entry(captured_at=AT.astimezone(timezone(timedelta(hours=5))))
-    assert heads(write(local)[0])[1].captured_at == AT
-    old_head = heads(write(local, version="WARC/1.0")[0])[1]
+    local = make_entry(captured_at=AT.astimezone(timezone(timedelta(hours=5))))
+    assert list_heads(write(local)[0])[1].captured_at == AT
+    old_head = list_heads(write(local, version="WARC/1.0")[0])[1]
     assert old_head.captured_at == AT.replace(microsecond=0)
 
 
@@ -257,20 +257,20 @@ def test_an_unknown_version_raises() -> None:
 def test_header_injection_is_prevented() -> None:
     injection = "x\r\nWARC-Type: response\r\n\r\nbody"
     data, _ = write(
-        entry(
+        make_entry(
             url="http://example.org/" + injection,
             mime=injection,
             http=HttpHead(
                 200, "HTTP/1.1 200 " + injection, (("A" + injection, injection), ("B", "\ud800"))
             ),
         ),
-        entry(
+        make_entry(
             mime=injection,
             http=None,
             original=OriginalCapture("http://x/" + injection, AT, injection),
         ),
     )
-    assert [head.type for head in heads(data)] == ["warcinfo", "response", "revisit"]
+    assert [head.type for head in list_heads(data)] == ["warcinfo", "response", "revisit"]
     payload = read(data, 1)
     assert payload.body == BODY
     assert payload.http is not None
@@ -297,9 +297,11 @@ def test_a_written_record_is_read_back_equal(
     body: bytes, headers: list[tuple[str, str]], reason: str, status: int, captured_at: datetime
 ) -> None:
     line = f"HTTP/1.1 {status} {reason}".strip()
-    archive_entry = entry(body=body, http=HttpHead(status, line, headers), captured_at=captured_at)
+    archive_entry = make_entry(
+        body=body, http=HttpHead(status, line, headers), captured_at=captured_at
+    )
     data, _ = write(archive_entry)
-    head, payload = heads(data)[1], read(data, 1)
+    head, payload = list_heads(data)[1], read(data, 1)
     assert payload.http is not None
     assert (payload.body, payload.http.status) == (body, status)
     assert payload.http.status_line.split() == line.split()
@@ -309,7 +311,7 @@ def test_a_written_record_is_read_back_equal(
 
 
 def test_warcio_reads_every_record() -> None:
-    data, _ = write(entry(metadata_json=b"{}"), entry(http=None))
+    data, _ = write(make_entry(metadata_json=b"{}"), make_entry(http=None))
     types = [record.rec_type for record in ArchiveIterator(io.BytesIO(data))]
     assert types == ["warcinfo", "response", "metadata", "resource"]
 

@@ -85,7 +85,7 @@ ARCHIVE_BODY = Subscription(f"{SUMS.name}.archive_body", "t.sums.unarchived")
 
 
 @pytest.fixture
-def unarchived(place: Workplace, library: Stores) -> Stores:
+def unarchived_library(place: Workplace, library: Stores) -> Stores:
     """The library in a pipeline that archives, without any file in a WARC."""
     place.subscriptions.append(ARCHIVE_BODY)
     place.queue.declare([ARCHIVE_BODY])
@@ -98,44 +98,46 @@ def unarchived(place: Workplace, library: Stores) -> Stores:
     return library
 
 
-def test_a_file_in_no_warc_is_reported(place: Workplace, unarchived: Stores) -> None:
-    audit = run_sums_audit(place, unarchived)
+def test_a_file_in_no_warc_is_reported(place: Workplace, unarchived_library: Stores) -> None:
+    audit = run_sums_audit(place, unarchived_library)
     assert sorted(audit.fault_texts) == [f"file {sha1hex} is in no WARC" for sha1hex in (PDF, PAGE)]
 
 
 def test_a_file_whose_archiving_is_quarantined_is_no_fault(
-    place: Workplace, unarchived: Stores
+    place: Workplace, unarchived_library: Stores
 ) -> None:
     for sha1hex in (PDF, PAGE):
         entry = EntryRow(sha1hex[:3], SUMS.name, "capture", "", "u", None, "p", "c", MOMENT)
-        unarchived.ledger.enter([], [entry], ())
-        unarchived.ledger.write(
+        unarchived_library.ledger.enter([], [entry], ())
+        unarchived_library.ledger.write(
             [build_disposition(sha1hex[:3], "archive_body", "quarantined", "timeout", sha1hex)]
         )
-    audit = run_sums_audit(place, unarchived)
+    audit = run_sums_audit(place, unarchived_library)
     assert [fault for fault in audit.fault_texts if "WARC" in fault] == []
 
 
 def test_files_of_a_pipeline_without_archiving_need_no_warc(
-    place: Workplace, unarchived: Stores
+    place: Workplace, unarchived_library: Stores
 ) -> None:
     place.subscriptions.remove(ARCHIVE_BODY)
-    assert run_sums_audit(place, unarchived).fault_texts == []
+    assert run_sums_audit(place, unarchived_library).fault_texts == []
 
 
 def test_files_of_another_pipeline_need_no_warc(
-    place: Workplace, library: Stores, unarchived: Stores
+    place: Workplace, library: Stores, unarchived_library: Stores
 ) -> None:
     entry = EntryRow(entry_of(PDF), "metadata-only", "capture", "i", "u", None, "p", "c", MOMENT)
-    unbook(unarchived, PDF, SUMS.name)
-    unarchived.ledger.enter([], [entry], ())
+    unbook(unarchived_library, PDF, SUMS.name)
+    unarchived_library.ledger.enter([], [entry], ())
     dispositions = [
         build_disposition(entry_of(PDF), step, "done", about=PDF) for step in STEPS[PDF]
     ]
-    unarchived.ledger.write([replace(row, pipeline="metadata-only") for row in dispositions])
-    assert run_sums_audit(place, unarchived).fault_texts == [f"file {PAGE} is in no WARC"]
+    unarchived_library.ledger.write(
+        [replace(row, pipeline="metadata-only") for row in dispositions]
+    )
+    assert run_sums_audit(place, unarchived_library).fault_texts == [f"file {PAGE} is in no WARC"]
     own_entry = replace(entry, pipeline=SUMS.name, input_id="")
-    unarchived.ledger.enter([], [own_entry], ())
-    unarchived.ledger.write(dispositions)
-    audit = run_sums_audit(place, unarchived)
+    unarchived_library.ledger.enter([], [own_entry], ())
+    unarchived_library.ledger.write(dispositions)
+    audit = run_sums_audit(place, unarchived_library)
     assert sorted(audit.fault_texts) == [f"file {one} is in no WARC" for one in (PDF, PAGE)]

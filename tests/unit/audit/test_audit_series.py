@@ -65,25 +65,27 @@ def test_missing_and_surplus_citations_are_reported(place: Workplace, library: S
     ]
 
 
-def fonds(home: Path, *words: str) -> Result:
+def run_fonds(home: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, ["--home", str(home), *words])
 
 
 def test_citations_are_exported_in_every_row_format(tmp_path: Path) -> None:
     with open_home(tmp_path) as stores:
         stores.records.put([make_citation(number) for number in range(3)])
-    rows = [json.loads(line) for line in fonds(tmp_path, *EXPORT).stdout.splitlines()]
+    rows = [json.loads(line) for line in run_fonds(tmp_path, *EXPORT).stdout.splitlines()]
     assert [(row["sha1hex"], row["number"], row["doi"]) for row in rows] == [
         (PAGE, number, "10.1/x") for number in range(3)
     ]
-    assert fonds(tmp_path, *EXPORT, "--format", "csv").stdout.startswith("sha1hex,number,reference")
+    assert run_fonds(tmp_path, *EXPORT, "--format", "csv").stdout.startswith(
+        "sha1hex,number,reference"
+    )
     out = tmp_path / "citations.parquet"
-    assert fonds(tmp_path, *EXPORT, "--format", "parquet", "--out", str(out)).exit_code == 0
+    assert run_fonds(tmp_path, *EXPORT, "--format", "parquet", "--out", str(out)).exit_code == 0
     assert parquet.read_table(out).to_pylist() == rows
     assert rows[0]["score"] == 0.9
     manifest = json.loads(Path(f"{out}.manifest.json").read_text())
     assert (manifest["rows"], manifest["fields"]) == (3, list(CITATIONS.columns))
-    assert fonds(tmp_path, "verify", str(out)).exit_code == 0
+    assert run_fonds(tmp_path, "verify", str(out)).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_citations_are_exported_in_every_row_format(tmp_path: Path) -> None:
 def test_a_series_cannot_be_filtered(tmp_path: Path, words: tuple[str, ...]) -> None:
     with open_home(tmp_path):
         pass
-    result = fonds(tmp_path, *EXPORT, *words)
+    result = run_fonds(tmp_path, *EXPORT, *words)
     assert result.exit_code != 0
     assert "rows of their own" in result.output + str(result.exception)
 

@@ -30,7 +30,7 @@ def list_messages(bench: Bench, *rows: DispositionRow) -> list[str]:
     return [fault.message for fault in faults]
 
 
-def pdf_row(has_thumbnail: bool) -> PdfMetaRow:
+def make_pdf_row(has_thumbnail: bool) -> PdfMetaRow:
     facts = (*(None,) * 8, "reader 1", None)
     return PdfMetaRow(PDF, STARTED_AT, "success", has_thumbnail, *facts)  # type: ignore[arg-type]
 
@@ -45,20 +45,20 @@ def test_a_missing_row_of_a_sink_is_reported(bench: Bench) -> None:
     ]
     story = (PAGE, "3" * 64, "20240305060708", STARTED_AT, "success", "http://e.org/", "")
     row = StoryMetaRow(*story, None, None, None, 1, Story(), "x")
-    pdf_sketch = build_file_sketch(pdf_row(False), "20240305060708", "http://e.org/", "")
-    bench.records.put([pdf_row(False), row, build_page_sketch(row, "words"), pdf_sketch])
+    pdf_sketch = build_file_sketch(make_pdf_row(False), "20240305060708", "http://e.org/", "")
+    bench.records.put([make_pdf_row(False), row, build_page_sketch(row, "words"), pdf_sketch])
     assert list_messages(bench, *rows) == []
 
 
 def test_a_missing_thumbnail_flag_is_reported(bench: Bench) -> None:
     stored = make_disposition("persist_thumbnail", PDF)
     assert list_messages(bench, stored) == []  # the text is not stored yet
-    bench.records.put([pdf_row(False)])
+    bench.records.put([make_pdf_row(False)])
     assert list_messages(bench, stored) == [
         f"persist_thumbnail is done with {PDF}, but pdf_meta does not show it"
     ]
     assert list_messages(bench, replace(stored, step="persist_thumbnail-360px-webp")) == []
-    bench.records.put([pdf_row(True)])
+    bench.records.put([make_pdf_row(True)])
     assert list_messages(bench, stored) == []
 
 

@@ -12,7 +12,7 @@ from fonds.audit.fault import REPAIR, AuditCheck
 from fonds.model.rows import DispositionRow
 
 
-def row(step: str, verdict: str = "done", parent: str | None = None) -> DispositionRow:
+def make_disposition(step: str, verdict: str = "done", parent: str | None = None) -> DispositionRow:
     is_open = verdict in ("pending", "retried", "deferred")
     reason = "timeout" if verdict in ("dropped", "quarantined") else None
     parents = ("e", parent) if parent else (None, None)
@@ -29,17 +29,20 @@ def row(step: str, verdict: str = "done", parent: str | None = None) -> Disposit
     return DispositionRow("e", "library", step, "e", *parents, *values)
 
 
-DISPOSITIONS = [row("identify"), row("persist_file", parent="identify")]
+DISPOSITIONS = [make_disposition("identify"), make_disposition("persist_file", parent="identify")]
 
 
 @pytest.mark.parametrize(
     "rows",
     [
         DISPOSITIONS,
-        [*DISPOSITIONS, row("extract_pdf", "quarantined", "persist_file")],
-        [*DISPOSITIONS, row("extract_pdf", "pending", "persist_file")],
-        [*DISPOSITIONS, row("extract_pdf", "retried", "persist_file")],
-        [*DISPOSITIONS, replace(row("extract_pdf", "retried"), reason="store-unavailable")],
+        [*DISPOSITIONS, make_disposition("extract_pdf", "quarantined", "persist_file")],
+        [*DISPOSITIONS, make_disposition("extract_pdf", "pending", "persist_file")],
+        [*DISPOSITIONS, make_disposition("extract_pdf", "retried", "persist_file")],
+        [
+            *DISPOSITIONS,
+            replace(make_disposition("extract_pdf", "retried"), reason="store-unavailable"),
+        ],
     ],
 )
 def test_consistent_dispositions_have_no_fault(rows: list[DispositionRow]) -> None:
@@ -68,7 +71,7 @@ def test_inconsistent_dispositions_are_reported_with_a_remedy(
 
 
 def test_only_a_done_step_that_sent_nothing_has_no_children() -> None:
-    last = row("extract_pdf", "quarantined", "persist_file")
+    last = make_disposition("extract_pdf", "quarantined", "persist_file")
     assert list(iter_without_children([*DISPOSITIONS, last])) == []
     assert list(iter_without_children(DISPOSITIONS)) == [DISPOSITIONS[1]]
     assert (

@@ -38,7 +38,7 @@ class DeliveryBuffer:
     def pdf(
         self, status: PdfStatus = PdfStatus.SUCCESS, text: str | None = "a text", **info: str
     ) -> str:
-        body = PDF + b"%%%d" % self._next()
+        body = PDF + b"%%%d" % self._increment()
         (capture,) = self.bench.in_warc(body, mime="application/pdf")
         capture = replace(
             capture, collection=f"buffer {self.count % 2}", url=f"http://e.org/{self.count}.pdf"
@@ -71,7 +71,7 @@ class DeliveryBuffer:
         return item.sha1hex
 
     def story(self, **content: str | None) -> str:
-        body = PAGE + b"<!-- %d -->" % self._next()
+        body = PAGE + b"<!-- %d -->" % self._increment()
         (capture,) = self.bench.in_warc(body)
         capture = replace(capture, collection=f"buffer {self.count % 2}")
         self.bench.enter(capture)
@@ -88,7 +88,7 @@ class DeliveryBuffer:
         )
         return file.sha1
 
-    def _next(self) -> int:
+    def _increment(self) -> int:
         self.count += 1
         return self.count
 
@@ -102,7 +102,7 @@ def buffer(bench: Bench) -> DeliveryBuffer:
     return DeliveryBuffer(bench)
 
 
-def documents(bench: Bench, index: TantivyIndex | None = None) -> dict[str, IndexDocument]:
+def load_documents(bench: Bench, index: TantivyIndex | None = None) -> dict[str, IndexDocument]:
     ids = {row.sha1hex: row.sha1hex for row in bench.records.find(FileMetaRow)}
     ids |= {row.sha1hex: row.story_id for row in bench.records.find(StoryMetaRow)}
     index_documents = (index or bench.index).get(list(ids.values()))
@@ -134,7 +134,7 @@ def test_a_rebuilt_index_has_the_documents_of_the_steps(
     buffer.story(
         text_content=HOSTILE, article_title=HOSTILE, url="http://x.org/\x00", canonical_domain="x"
     )
-    before = documents(bench)
+    before = load_documents(bench)
     assert len(before) == 9
     assert {indexed.collection for indexed in before.values()} == {"buffer 0", "buffer 1"}
     assert {indexed.language for indexed in before.values()} >= {"de", "fr", "en"}
@@ -143,7 +143,7 @@ def test_a_rebuilt_index_has_the_documents_of_the_steps(
     result = rebuild(bench, empty)
     assert result == ReindexResult(indexed=9)
     assert count_expected(bench.records) == 9
-    assert documents(bench, empty) == before
+    assert load_documents(bench, empty) == before
     assert empty.count() == 9
     empty.close()
 
@@ -152,11 +152,11 @@ def test_correct_documents_stay_and_wrong_ones_are_fixed(
     bench: Bench, buffer: DeliveryBuffer
 ) -> None:
     keys = [buffer.pdf(), buffer.story(), buffer.story()]
-    before = documents(bench)
+    before = load_documents(bench)
     bench.index.put([replace(before[keys[0]], article_title="wrong", text_content="wrong")])
     bench.index.delete([before[keys[1]].id])
     assert rebuild(bench) == ReindexResult(indexed=3)
-    assert documents(bench) == before
+    assert load_documents(bench) == before
     assert rebuild(bench) == ReindexResult(indexed=3)
 
 
@@ -169,7 +169,7 @@ def test_documents_of_failed_or_unread_files_are_removed(
     bench.records.delete(StoryMetaRow, [unread])
     # No store knows the story of the page, so its document is a stray.
     assert rebuild(bench) == ReindexResult(indexed=1, removed=1, strays=1)
-    assert documents(bench).keys() == {good}
+    assert load_documents(bench).keys() == {good}
     assert bench.index.count() == 2
 
 
@@ -177,7 +177,7 @@ def test_documents_unknown_to_other_stores_are_counted(
     bench: Bench, buffer: DeliveryBuffer
 ) -> None:
     key = buffer.pdf()
-    indexed = documents(bench)[key]
+    indexed = load_documents(bench)[key]
     bench.index.put([replace(indexed, id=f"{n:040x}") for n in range(3)])
     result = rebuild(bench)
     assert (result.removed, result.strays) == (0, 3)
@@ -190,7 +190,7 @@ def test_a_missing_text_is_reported_and_its_document_is_kept(
     bench.blobs.delete([build_text_blob_key(key), build_text_blob_key(pdf_key)])
     result = rebuild(bench)
     assert (result.indexed, sorted(result.textless)) == (2, sorted([key, pdf_key]))
-    assert (documents(bench)[key].article_title, documents(bench)[key].text_content) == (
+    assert (load_documents(bench)[key].article_title, load_documents(bench)[key].text_content) == (
         "A page",
         "",
     )
@@ -203,8 +203,11 @@ def test_a_file_without_a_ledger_entry_is_indexed_without_its_url(
     entry_keys = [(row.entry_id, row.pipeline) for row in bench.records.find(EntryRow)]
     bench.records.delete(EntryRow, entry_keys)
     assert rebuild(bench).indexed == 2
-    assert (documents(bench)[key].url, documents(bench)[key].text_content) == ("", "a text")
-    assert documents(bench)[page].url == "http://x.org/own"
+    assert (load_documents(bench)[key].url, load_documents(bench)[key].text_content) == (
+        "",
+        "a text",
+    )
+    assert load_documents(bench)[page].url == "http://x.org/own"
 
 
 def test_large_texts_are_indexed_in_small_batches(
@@ -227,10 +230,10 @@ def test_all_chunks_of_rows_are_indexed(
     for _ in range(5):
         buffer.pdf()
         buffer.story()
-    before = documents(bench)
+    before = load_documents(bench)
     bench.index.delete([indexed.id for indexed in before.values()])
     assert rebuild(bench).indexed == 10
-    assert documents(bench) == before
+    assert load_documents(bench) == before
 
 
 @dataclass
@@ -282,6 +285,6 @@ def test_an_error_of_another_store_is_raised(
 def test_the_time_of_indexing_stays_that_of_the_steps(bench: Bench, buffer: DeliveryBuffer) -> None:
     pdf, page = buffer.pdf(), buffer.story(parsed_date="2024-03-05T06:07:08+00:00")
     rebuild(bench)
-    indexed = documents(bench)
+    indexed = load_documents(bench)
     assert indexed[pdf].indexed_date == LATER
     assert indexed[page].indexed_date == datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)

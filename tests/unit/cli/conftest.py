@@ -20,12 +20,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def filled(home: Path) -> FilledHome:
+def filled_home(home: Path) -> FilledHome:
     return fill_home(home)
 
 
 @pytest.fixture
-def call(home: Path, filled: FilledHome, monkeypatch: pytest.MonkeyPatch) -> Call:
+def call(home: Path, filled_home: FilledHome, monkeypatch: pytest.MonkeyPatch) -> Call:
     """`call("search", "flood")` is `fonds --home HOME search flood`."""
 
     def run_command(*words: str) -> CallResult:

@@ -332,7 +332,7 @@ def test_every_word_parameter_has_a_case_here() -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _group_collection(home: Path, filled: FilledHome) -> None:
+def _group_collection(home: Path, filled_home: FilledHome) -> None:
     """Add a catalogue, a collection that was grouped once, and a second configuration."""
     with open_home(home) as stores:
         Catalog(stores.table, name_catalog_table("fonds", "local")).declare()

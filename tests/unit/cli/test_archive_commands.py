@@ -23,29 +23,29 @@ NEWS = "http://daily.example/front"
 @pytest.fixture
 def name(call: Call) -> str:
     """The first WARC of the home."""
-    return str(_lines(call("archive", "list", "--json").out)[0]["warc_path"])
+    return str(_parse_lines(call("archive", "list", "--json").out)[0]["warc_path"])
 
 
-def _lines(text: str) -> list[dict[str, object]]:
+def _parse_lines(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
 def test_files_are_listed_with_their_captures(call: Call, name: str) -> None:
     result = call("archive", "list")
-    rows = _lines(call("archive", "list", "--json").out)
+    rows = _parse_lines(call("archive", "list", "--json").out)
     assert (result.code, name in result.out) == (0, True)
     total = sum(row["captures"] for row in rows)  # type: ignore[misc]
     assert f"{len(rows)} WARC file" in result.out
     assert f"{total} captures." in result.out
     assert {row["state"] for row in rows} == {"finished"}
-    assert _lines(call("archive", "list", name, "--json").out) == rows[:1]
+    assert _parse_lines(call("archive", "list", name, "--json").out) == rows[:1]
 
 
 def test_all_files_of_a_home_are_valid(call: Call) -> None:
     result = call("archive", "verify")
     assert result.code == 0
     assert "No faults found." in result.out
-    assert all(row["faults"] == [] for row in _lines(call("archive", "verify", "--json").out))
+    assert all(row["faults"] == [] for row in _parse_lines(call("archive", "verify", "--json").out))
 
 
 def test_a_damaged_foreign_file_is_reported_without_a_library(call: Call, tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_a_damaged_index_is_rebuilt(call: Call, name: str, home: Path) -> None:
     assert "Indexes: 0 changed" in call("archive", "reindex", name).out
 
 
-def test_a_capture_is_extracted_by_url_id_or_place(call: Call, filled: FilledHome) -> None:
-    by_url = call("archive", "extract", filled.twice_url)
-    words = ("archive", "extract", filled.twice_url, "--json")
+def test_a_capture_is_extracted_by_url_id_or_place(call: Call, filled_home: FilledHome) -> None:
+    by_url = call("archive", "extract", filled_home.twice_url)
+    words = ("archive", "extract", filled_home.twice_url, "--json")
     (row,) = check_answers(words, call(*words).out)
     (head,) = check_answers(words, call(*words, "--record").out)
     assert row == {**head, "body_bytes": row["body_bytes"], "source": row["source"]}
@@ -91,21 +91,23 @@ def test_a_capture_is_extracted_by_url_id_or_place(call: Call, filled: FilledHom
 
 
 def test_the_capture_nearest_to_a_time_is_extracted_and_reported(
-    call: Call, filled: FilledHome
+    call: Call, filled_home: FilledHome
 ) -> None:
-    (newest,) = _lines(call("archive", "extract", filled.twice_url, "--json").out)
-    result = call("archive", "extract", filled.twice_url, "--json", "--at", "1999-01-01")
-    (oldest,) = _lines(result.out)
+    (newest,) = _parse_lines(call("archive", "extract", filled_home.twice_url, "--json").out)
+    result = call("archive", "extract", filled_home.twice_url, "--json", "--at", "1999-01-01")
+    (oldest,) = _parse_lines(result.out)
     assert str(oldest["datetime"]) < str(newest["datetime"])
     assert f"nearest to 1999-01-01 was made at {oldest['datetime']}" in result.err
 
 
-def test_a_record_is_extracted_unchanged(call: Call, filled: FilledHome, tmp_path: Path) -> None:
+def test_a_record_is_extracted_unchanged(
+    call: Call, filled_home: FilledHome, tmp_path: Path
+) -> None:
     out = tmp_path / "record"
-    result = call("archive", "extract", filled.twice_url, "--record", "-o", str(out))
+    result = call("archive", "extract", filled_home.twice_url, "--record", "-o", str(out))
     assert (result.code, result.out) == (0, "")
     assert out.read_bytes().startswith(b"WARC/1.1\r\n")
-    second = call("archive", "extract", filled.twice_url, "-o", str(out))
+    second = call("archive", "extract", filled_home.twice_url, "-o", str(out))
     assert (second.code, "already exists" in second.err) == (2, True)
 
 
@@ -156,13 +158,13 @@ def test_finished_files_are_uploaded_and_others_stay(
         True,
         True,
     )
-    (row,) = _lines(call("archive", "list", "--json", *words).out)
+    (row,) = _parse_lines(call("archive", "list", "--json", *words).out)
     assert row["state"] == "waiting"
     bucket.away = False
-    (uploaded,) = _lines(call("archive", "upload", "--json", *words).out)
+    (uploaded,) = _parse_lines(call("archive", "upload", "--json", *words).out)
     assert list(uploaded["sent"]) == [row["warc_path"]]  # type: ignore[call-overload]
     assert uploaded["not_uploaded"] == {}
-    (row,) = _lines(call("archive", "list", "--json", *words).out)
+    (row,) = _parse_lines(call("archive", "list", "--json", *words).out)
     assert row["state"] == "finished"
     assert not list((tmp_path / "home" / "archive").glob("*.warc.gz"))
     archive.close()

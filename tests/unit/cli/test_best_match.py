@@ -12,15 +12,15 @@ from calls import Call
 QUESTION = "What did the farmers say about the flood and the volcano?"
 
 
-def rows(output: str) -> list[dict[str, object]]:
+def parse_rows(output: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in output.splitlines()]
 
 
 def test_a_question_is_ranked_by_any_word_and_each_result_is_marked(call: Call) -> None:
-    hits = rows(call("search", QUESTION, "--json").out)
+    hits = parse_rows(call("search", QUESTION, "--json").out)
     assert hits
     assert {row["match"] for row in hits} == {"best"}
-    exact = rows(call("search", "flood", "--json").out)
+    exact = parse_rows(call("search", "flood", "--json").out)
     assert {row["match"] for row in exact} == {"exact"}
 
 
@@ -48,19 +48,19 @@ def test_an_exact_search_requires_all_words(call: Call) -> None:
 def test_best_match_finds_more_than_exact_match(call: Call) -> None:
     exact = call("search", "flood drought", "--match", "exact", "--limit", "1000", "--json")
     best = call("search", "flood drought", "--match", "best", "--limit", "1000", "--json")
-    assert 0 < len(rows(exact.out)) < len(rows(best.out))
+    assert 0 < len(parse_rows(exact.out)) < len(parse_rows(best.out))
 
 
 def test_a_sha1_is_not_searched_as_a_question(call: Call) -> None:
-    (first, *_) = rows(call("search", "flood", "--json").out)
-    hits = rows(call("search", str(first["sha1hex"]), "--json").out)
+    (first, *_) = parse_rows(call("search", "flood", "--json").out)
+    hits = parse_rows(call("search", str(first["sha1hex"]), "--json").out)
     assert all("direct" in row for row in hits)
 
 
 def test_an_export_is_exact_unless_best_match_is_requested(call: Call) -> None:
     assert call("export", QUESTION, "--no-text").out == ""
-    best = rows(call("export", QUESTION, "--no-text", "--match", "best").out)
-    searched = rows(call("search", QUESTION, "--limit", "1000", "--json").out)
+    best = parse_rows(call("export", QUESTION, "--no-text", "--match", "best").out)
+    searched = parse_rows(call("search", QUESTION, "--limit", "1000", "--json").out)
     assert {row["sha1hex"] for row in best} == {row["sha1hex"] for row in searched}
 
 

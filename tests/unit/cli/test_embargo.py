@@ -20,51 +20,51 @@ def home(tmp_path: Path) -> tuple[Path, str]:
     return tmp_path, fill_home(tmp_path).pdfs[1]
 
 
-def fonds(home: Path, *words: str) -> Result:
+def run_fonds(home: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, ["--home", str(home), *words])
 
 
-def _files(exported: Result) -> list[str]:
+def _list_files(exported: Result) -> list[str]:
     return [json.loads(line)["sha1hex"] for line in exported.stdout.splitlines()]
 
 
 def test_a_hidden_file_is_in_no_search_or_export_until_it_is_lifted(home: tuple[Path, str]) -> None:
     folder, sha1hex = home
-    all_files = _files(fonds(folder, "export", "--no-text"))
-    dry_run = fonds(folder, "embargo", sha1hex, "--dry-run", "--json")
+    all_files = _list_files(run_fonds(folder, "export", "--no-text"))
+    dry_run = run_fonds(folder, "embargo", sha1hex, "--dry-run", "--json")
     assert json.loads(dry_run.stdout)["documents"] == [sha1hex]
-    assert "Nothing is under embargo" in fonds(folder, "embargo").stdout
-    result = fonds(folder, "embargo", sha1hex, *OPTIONS, "--json")
+    assert "Nothing is under embargo" in run_fonds(folder, "embargo").stdout
+    result = run_fonds(folder, "embargo", sha1hex, *OPTIONS, "--json")
     embargo = json.loads(result.stdout)
     assert (result.exit_code, embargo["until"], embargo["ended"]) == (
         0,
         "2999-05-01T00:00:00Z",
         None,
     )
-    assert _files(fonds(folder, "export", "--no-text")) == [
+    assert _list_files(run_fonds(folder, "export", "--no-text")) == [
         other for other in all_files if other != sha1hex
     ]
-    assert sha1hex not in fonds(folder, "search", "measurement", "--json").stdout
-    assert "Under embargo until 2999-05-01" in fonds(folder, "show", sha1hex).stdout
-    assert "letter of 3 May" in fonds(folder, "embargo").stdout
-    lifted = fonds(folder, "embargo", "--lift", sha1hex)
+    assert sha1hex not in run_fonds(folder, "search", "measurement", "--json").stdout
+    assert "Under embargo until 2999-05-01" in run_fonds(folder, "show", sha1hex).stdout
+    assert "letter of 3 May" in run_fonds(folder, "embargo").stdout
+    lifted = run_fonds(folder, "embargo", "--lift", sha1hex)
     assert (lifted.exit_code, "is shown again" in lifted.stdout) == (0, True)
-    assert _files(fonds(folder, "export", "--no-text")) == all_files
-    assert sha1hex in fonds(folder, "search", "measurement", "--json").stdout
-    assert "is under no embargo" in fonds(folder, "embargo", "--lift", sha1hex).stderr
+    assert _list_files(run_fonds(folder, "export", "--no-text")) == all_files
+    assert sha1hex in run_fonds(folder, "search", "measurement", "--json").stdout
+    assert "is under no embargo" in run_fonds(folder, "embargo", "--lift", sha1hex).stderr
 
 
 def test_all_results_of_a_query_are_hidden(home: tuple[Path, str]) -> None:
     folder, sha1hex = home
-    dry_run = fonds(folder, "embargo", "--query", "kind:pdf", "--dry-run")
+    dry_run = run_fonds(folder, "embargo", "--query", "kind:pdf", "--dry-run")
     assert "4 would be hidden" in dry_run.stdout
-    assert fonds(folder, "embargo", "--query", "kind:pdf", *OPTIONS).exit_code == 0
+    assert run_fonds(folder, "embargo", "--query", "kind:pdf", *OPTIONS).exit_code == 0
     embargoes = [
-        json.loads(line) for line in fonds(folder, "embargo", "--json").stdout.splitlines()
+        json.loads(line) for line in run_fonds(folder, "embargo", "--json").stdout.splitlines()
     ]
     assert len(embargoes) == 4
     assert sha1hex in {line["sha1hex"] for line in embargoes}
-    assert fonds(folder, "search", "kind:pdf", "--json").stdout.count("sha1hex") == 0
+    assert run_fonds(folder, "search", "kind:pdf", "--json").stdout.count("sha1hex") == 0
 
 
 @pytest.mark.parametrize(
@@ -78,16 +78,16 @@ def test_all_results_of_a_query_are_hidden(home: tuple[Path, str]) -> None:
     ],
 )
 def test_bad_input_is_refused(home: tuple[Path, str], words: tuple[str, ...], message: str) -> None:
-    result = fonds(home[0], "embargo", *words)
+    result = run_fonds(home[0], "embargo", *words)
     assert (result.exit_code, message in result.stderr) == (2, True)
 
 
 def test_a_file_that_was_taken_down_is_not_hidden(home: tuple[Path, str]) -> None:
     folder, sha1hex = home
-    assert fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--yes").exit_code == 0
-    result = fonds(folder, "embargo", sha1hex, *OPTIONS)
+    assert run_fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--yes").exit_code == 0
+    result = run_fonds(folder, "embargo", sha1hex, *OPTIONS)
     assert "was taken down" in result.stderr
-    assert "Nothing is under embargo" in fonds(folder, "embargo").stdout
+    assert "Nothing is under embargo" in run_fonds(folder, "embargo").stdout
 
 
 def test_commands_that_change_something_are_logged(home: tuple[Path, str]) -> None:
@@ -108,8 +108,8 @@ def test_commands_that_change_something_are_logged(home: tuple[Path, str]) -> No
         ("takedown", sha1hex, "--reason", "copyright", "--yes"),
     ]
     for words in [*commands, ("embargo",), ("sources", "list"), ("takedown", sha1hex, "--dry-run")]:
-        fonds(folder, *words)
-    acts = fonds(folder, "keys", "acts", "--json").stdout.splitlines()
+        run_fonds(folder, *words)
+    acts = run_fonds(folder, "keys", "acts", "--json").stdout.splitlines()
     actions = [json.loads(act) for act in reversed(acts)]
     outcomes = [(" ".join(action["what"].split()[:3]), action["outcome"]) for action in actions]
     assert outcomes == [

@@ -23,47 +23,49 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def fonds(home: Path, *words: str) -> Result:
+def run_fonds(home: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, ["--home", str(home), *words])
 
 
 def test_the_number_of_documents_is_printed_before_the_rows(home: Path) -> None:
-    result = fonds(home, "export", "flood", "kind:story", "--no-text")
+    result = run_fonds(home, "export", "flood", "kind:story", "--no-text")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert result.stderr == f"{len(rows)} documents found; all of them are written\n"
     assert {row["kind"] for row in rows} == {"story"}
-    cut = fonds(home, "export", "flood", "kind:story", "--limit", "2")
+    cut = run_fonds(home, "export", "flood", "kind:story", "--limit", "2")
     assert len(cut.stdout.splitlines()) == 2
     assert cut.stderr.startswith(f"{len(rows)} documents found; the first 2 of them")
 
 
 def test_an_exported_result_is_verified(home: Path, tmp_path: Path) -> None:
     out = tmp_path / "floods.csv"
-    fonds(home, "export", "flood", "--format", "csv", "--out", str(out))
-    verification = fonds(home, "verify", str(out))
+    run_fonds(home, "export", "flood", "--format", "csv", "--out", str(out))
+    verification = run_fonds(home, "verify", str(out))
     assert "is unchanged" in verification.stdout
     assert "finds the same" in verification.stdout
     assert "The index is unchanged" in verification.stdout
-    status = json.loads(fonds(home, "status", "--json").stdout)["generation"]
-    hits = fonds(home, "search", "flood", "--json").stdout.splitlines()
+    status = json.loads(run_fonds(home, "status", "--json").stdout)["generation"]
+    hits = run_fonds(home, "search", "flood", "--json").stdout.splitlines()
     assert {json.loads(line)["generation"] for line in hits} == {status}
     assert json.loads(Path(f"{out}.manifest.json").read_text())["generation"] == status
-    assert json.loads(fonds(home, "verify", str(out), "--json").stdout)["result_is_same"] is True
+    assert (
+        json.loads(run_fonds(home, "verify", str(out), "--json").stdout)["result_is_same"] is True
+    )
     manifest = Path(f"{out}.manifest.json")
     manifest.write_text(manifest.read_text().replace('"q": "flood"', '"q": "harvest"'))
-    assert "Its search has changed" in fonds(home, "verify", str(manifest)).stdout
+    assert "Its search has changed" in run_fonds(home, "verify", str(manifest)).stdout
 
 
 def test_an_exported_library_is_verified_without_a_search(home: Path, tmp_path: Path) -> None:
     out = tmp_path / "library.jsonl"
-    fonds(home, "export", "--out", str(out), "--no-text")
-    verification = json.loads(fonds(home, "verify", str(out), "--json").stdout)
+    run_fonds(home, "export", "--out", str(out), "--no-text")
+    verification = json.loads(run_fonds(home, "verify", str(out), "--json").stdout)
     assert (verification["file_is_whole"], verification["result_is_same"]) == (True, None)
     assert verification["then"] == len(out.read_text().splitlines())
 
 
 def test_bibtex_exports_only_documents(home: Path) -> None:
-    assert fonds(home, "export", "--format", "bibtex").stdout.startswith("@")
+    assert run_fonds(home, "export", "--format", "bibtex").stdout.startswith("@")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_bibtex_exports_only_documents(home: Path) -> None:
     ],
 )
 def test_bad_input_is_refused(home: Path, words: tuple[str, ...], message: str) -> None:
-    result = fonds(home, *words)
+    result = run_fonds(home, *words)
     assert message in str(result.exception) + result.output
     assert result.exit_code != 0
 
@@ -84,24 +86,26 @@ def test_bad_input_is_refused(home: Path, words: tuple[str, ...], message: str) 
 def test_an_invalid_manifest_is_refused(home: Path, tmp_path: Path) -> None:
     for text in ("", "[]", '{"file": 1}', "x" * 1_000_001, "[" * 100_000):
         (tmp_path / "x.manifest.json").write_text(text)
-        done = fonds(home, "verify", str(tmp_path / "x"))
+        done = run_fonds(home, "verify", str(tmp_path / "x"))
         assert "is no manifest of an export" in str(done.exception) + done.output
 
 
 def test_captures_are_exported_as_archived_and_missing_ones_are_reported(tmp_path: Path) -> None:
-    filled = fill_home(tmp_path)
-    lines = fonds(tmp_path, "export", "flood", "--format", "csv", "--no-text").stdout.splitlines()
+    filled_home = fill_home(tmp_path)
+    lines = run_fonds(
+        tmp_path, "export", "flood", "--format", "csv", "--no-text"
+    ).stdout.splitlines()
     documents = len(lines) - 1
     words = ["--home", str(tmp_path), "export", "flood", "--format", "warc"]
     result = CliRunner().invoke(cli, words, standalone_mode=False)
     assert (len(_list_captured_urls(result)), result.return_value) == (documents, 0)
     assert "not in it: " not in result.stderr
     with open_home(tmp_path) as stores:
-        (row,) = stores.records.find(CdxRow, {"sha1hex": filled.long})
+        (row,) = stores.records.find(CdxRow, {"sha1hex": filled_home.long})
     (tmp_path / "archive" / row.warc_path).unlink()
     result = CliRunner().invoke(cli, words, standalone_mode=False)
     assert (len(_list_captured_urls(result)), result.return_value) == (
-        documents - len(filled.pdfs),
+        documents - len(filled_home.pdfs),
         1,
     )
     assert "not in it: " in result.stderr
@@ -129,12 +133,12 @@ def _list_captured_urls(result: Result) -> list[str]:
     ],
 )
 def test_an_empty_export_explains_why(home: Path, words: tuple[str, ...], message: str) -> None:
-    result = fonds(home, "export", *words)
+    result = run_fonds(home, "export", *words)
     assert result.stderr.startswith(message)
     assert result.stdout in ("", "[]\n")
 
 
 @pytest.mark.parametrize("command", ["search", "export"])
 def test_the_help_names_every_kind(home: Path, command: str) -> None:
-    help_text = " ".join(fonds(home, command, "--help").stdout.split())
+    help_text = " ".join(run_fonds(home, command, "--help").stdout.split())
     assert all(str(kind) in help_text for kind in SEARCHED_KINDS)

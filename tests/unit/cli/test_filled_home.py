@@ -12,11 +12,11 @@ from fonds.model.rows import FileMetaRow
 
 
 def test_the_audit_of_the_filled_home_finds_no_fault(tmp_path: Path) -> None:
-    filled = fill_home(tmp_path)
+    filled_home = fill_home(tmp_path)
     with open_home(tmp_path) as stores:
         files = stores.records.count(FileMetaRow)[()]
     result = CliRunner().invoke(cli, ["--home", str(tmp_path), "audit", "--deep"])
     # The one lost file is no fault, because its loss is recorded in the ledger.
     assert f"{files} files were read and hashed, 0 faults." in result.output
     assert "Everything adds up." in result.output
-    assert filled.crawl.is_dir()
+    assert filled_home.crawl.is_dir()

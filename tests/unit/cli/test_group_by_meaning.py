@@ -26,7 +26,7 @@ NAME = CollectionName("meant", "texts")
 
 
 @pytest.fixture(autouse=True)
-def _put_texts(home: Path, filled: FilledHome) -> Iterator[None]:
+def _put_texts(home: Path, filled_home: FilledHome) -> Iterator[None]:
     """Put forty texts into a collection, and load no model yet."""
     with open_home(home) as stores:
         tables = Tables(stores.table)

@@ -14,7 +14,7 @@ from fonds.cli.context import App, find_program_name
 
 
 @pytest.fixture
-def installed(tmp_path: Path) -> Path:
+def program(tmp_path: Path) -> Path:
     """A program called `fonds` in some folder."""
     path = tmp_path / "bin" / "fonds"
     path.parent.mkdir()
@@ -24,13 +24,13 @@ def installed(tmp_path: Path) -> Path:
 
 
 def test_only_the_name_is_printed_if_the_shell_finds_it(
-    installed: Path, monkeypatch: pytest.MonkeyPatch
+    program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "argv", [str(installed)])
-    monkeypatch.setenv("PATH", str(installed.parent))
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    monkeypatch.setenv("PATH", str(program.parent))
     assert find_program_name() == "fonds"
     monkeypatch.setenv("PATH", "/nowhere")
-    assert find_program_name() == str(installed)
+    assert find_program_name() == str(program)
     monkeypatch.setattr(sys, "argv", ["/usr/lib/python3/site-packages/fonds/__main__.py"])
     assert find_program_name() == "fonds"
 

@@ -78,7 +78,7 @@ def test_the_json_of_a_command_has_the_described_fields(call: Call, words: tuple
         assert check_answers(words, result.out)
 
 
-def test_the_json_of_a_file_has_the_described_fields(call: Call, filled: FilledHome) -> None:
+def test_the_json_of_a_file_has_the_described_fields(call: Call, filled_home: FilledHome) -> None:
     (hit, *_) = check_answers(("search",), call("search", "flood", "--json").out)
     assert check_answers(("show",), call("show", hit["sha1hex"], "--json").out)
 

@@ -12,12 +12,12 @@ from fonds.cli.main import cli, run
 from fonds.model.secrets import redact_secrets
 
 
-def fonds(home: Path, *words: str) -> Result:
+def run_fonds(home: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, ["--home", str(home), *words])
 
 
 def run_json(home: Path, *words: str) -> list[dict[str, object]]:
-    result = fonds(home, *words, "--json")
+    result = run_fonds(home, *words, "--json")
     assert result.exit_code == 0, result.output
     check_answers(words, result.stdout)
     return [json.loads(line) for line in result.stdout.splitlines()]
@@ -31,9 +31,9 @@ def test_a_key_is_created_in_a_new_home_and_its_secret_printed_once(tmp_path: Pa
     secret = str(created.pop("secret"))
     assert run_json(home, "keys", "list") == [created]
     assert (created["role"], created["until"]) == ("curator", "2999-01-01T00:00:00Z")
-    plain = fonds(home, "keys", "create", "ben", "--role", "reader").stdout
+    plain = run_fonds(home, "keys", "create", "ben", "--role", "reader").stdout
     assert plain.splitlines()[-1].startswith("fonds_")
-    listed = fonds(home, "keys", "list").stdout
+    listed = run_fonds(home, "keys", "list").stdout
     assert (secret in listed, plain.splitlines()[-1] in listed) == (False, False)
     assert f"fonds_{created['prefix']}_…" in listed
     home_bytes = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
@@ -53,7 +53,7 @@ def test_actions_with_keys_are_listed_with_person_and_outcome(tmp_path: Path) ->
         ("fonds keys create anne --role admin", 200),
     ]
     assert all(str(act["who"]).startswith("local:") for act in acts)
-    assert "REVOKED" in fonds(tmp_path, "keys", "list").stdout
+    assert "REVOKED" in run_fonds(tmp_path, "keys", "list").stdout
 
 
 def test_secrets_are_redacted_from_texts() -> None:

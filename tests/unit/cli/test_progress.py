@@ -41,7 +41,9 @@ def read_lines(stores: Stores, *, terminal: bool, is_visible: bool = True) -> li
     return output.getvalue().splitlines()
 
 
-def test_without_a_terminal_a_line_is_written_at_intervals(home: Path, filled: FilledHome) -> None:
+def test_without_a_terminal_a_line_is_written_at_intervals(
+    home: Path, filled_home: FilledHome
+) -> None:
     with open_home(home) as stores:
         lines = read_lines(stores, terminal=False)
         counted = count_entries(
@@ -58,7 +60,7 @@ def test_without_a_terminal_a_line_is_written_at_intervals(home: Path, filled: F
 
 @pytest.mark.parametrize(("terminal", "is_visible"), [(False, False), (True, True)])
 def test_quiet_prints_nothing_and_a_terminal_keeps_no_line(
-    home: Path, filled: FilledHome, terminal: bool, is_visible: bool
+    home: Path, filled_home: FilledHome, terminal: bool, is_visible: bool
 ) -> None:
     with open_home(home) as stores:
         assert not any(

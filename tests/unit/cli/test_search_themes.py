@@ -25,7 +25,7 @@ NAME = CollectionName("by", "theme")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _group_documents(home: Path, filled: FilledHome) -> None:
+def _group_documents(home: Path, filled_home: FilledHome) -> None:
     """Group documents of the index with texts of two themes."""
     with open_home(home) as stores:
         tables = Tables(stores.table)

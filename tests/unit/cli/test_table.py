@@ -17,7 +17,7 @@ DUMP = (
 )
 
 
-def rows(text: str) -> list[dict[str, object]]:
+def parse_rows(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -46,9 +46,9 @@ def test_a_stored_row_is_shown_by_key_in_either_spelling(call: Call, table_name:
         "table", "put", KEY, "grobid0:status_code=200", "grobid0:quality=good", *table_option
     )
     assert result.code == 0
-    (row,) = rows(call("table", "get", BASE32, *table_option, "--json").out)
+    (row,) = parse_rows(call("table", "get", BASE32, *table_option, "--json").out)
     assert row == {"key": KEY, "cells": {"grobid0:status_code": 200, "grobid0:quality": "good"}}
-    (row,) = rows(
+    (row,) = parse_rows(
         call(
             "table", "get", KEY, *table_option, "--base32", "--column", "grobid0:quality", "--json"
         ).out
@@ -79,22 +79,22 @@ def test_a_table_is_exported_and_imported_completely(
     assert call("table", "export", str(second_export), "--table", f"{table_name}-b").code == 0
     plain = call("table", "export", "-", "-q", "--table", table_name).out
     assert plain == second_export.read_text()
-    assert [row["key"] for row in rows(plain)] == row_keys
+    assert [row["key"] for row in parse_rows(plain)] == row_keys
 
 
 def test_a_scan_continues_after_the_last_key(
     call: Call, table_name: str, row_keys: list[str]
 ) -> None:
     scan = ("table", "scan", "--json", "--table", table_name)
-    keys = [row["key"] for row in rows(call(*scan, "--limit", "1000").out)]
+    keys = [row["key"] for row in parse_rows(call(*scan, "--limit", "1000").out)]
     assert keys == row_keys
     first = call(*scan, "--limit", "5")
     assert f"--after {keys[4]}" in first.err
     rest = call(*scan, "--limit", "1000", "--after", str(keys[4]))
-    assert [row["key"] for row in rows(first.out + rest.out)] == keys
+    assert [row["key"] for row in parse_rows(first.out + rest.out)] == keys
     matching = [key for key in keys if str(key).startswith(str(keys[3])[:4])]
     result = call(*scan, "--from", str(keys[3])[:4])
-    assert [row["key"] for row in rows(result.out)] == matching
+    assert [row["key"] for row in parse_rows(result.out)] == matching
 
 
 def test_a_declared_family_can_be_written(call: Call, table_name: str) -> None:

@@ -45,12 +45,12 @@ def test_a_search_of_an_empty_library_reports_that_it_is_empty(
 def test_a_list_of_failures_reports_the_total(call: Call) -> None:
     result = call("failures", "--list", "--limit", "2")
     total = sum(
-        group["count"] for group in _lines(call("failures", "--json").out) if "step" in group
+        group["count"] for group in _parse_lines(call("failures", "--json").out) if "step" in group
     )
     assert total >= BROKEN_PDFS + TIMEOUTS
     assert len(result.out.splitlines()) == 2
     assert f"2 of {total} failures; --limit {total} shows all" in result.err
-    assert len(_lines(call("failures", "--list", "--json").out)) == total
+    assert len(_parse_lines(call("failures", "--list", "--json").out)) == total
     limited = call("failures", "--list", "--json", "--limit", "2")
     assert f"2 of {total} failures" in limited.err
 
@@ -63,21 +63,21 @@ def test_failures_include_counts_of_sources_and_truncated_inputs(call: Call) -> 
 
 
 def test_failures_can_be_listed_by_key(call: Call) -> None:
-    rows = _lines(call("failures", "--list", "--json", "--reason", "timeout").out)
+    rows = _parse_lines(call("failures", "--list", "--json", "--reason", "timeout").out)
     key = rows[0]["entry_id"]
     assert [
         failure["entry_id"]
-        for failure in _lines(call("failures", "--list", "--json", "--key", key).out)
+        for failure in _parse_lines(call("failures", "--list", "--json", "--key", key).out)
     ] == [key]
     assert "[" not in call("failures", "--key", key).out.splitlines()[0]
     assert call("failures", "--key", key).out.startswith("1 timeout at ")
 
 
-def test_other_files_of_a_url_are_named(call: Call, filled: FilledHome) -> None:
-    result = call("show", filled.twice_url, "--body")
+def test_other_files_of_a_url_are_named(call: Call, filled_home: FilledHome) -> None:
+    result = call("show", filled_home.twice_url, "--body")
     assert result.code == 0
     assert "2 files match this key" in result.err
-    assert sum(sha1hex in result.err for sha1hex in filled.stories) == 2
+    assert sum(sha1hex in result.err for sha1hex in filled_home.stories) == 2
 
 
 def test_the_status_of_a_pipeline_counts_only_that_pipeline(call: Call) -> None:
@@ -94,5 +94,5 @@ def test_an_empty_export_is_reported(call: Call) -> None:
     assert "0 documents" in call("export", "--kind", "pdf", "--collection", "nonsense").err
 
 
-def _lines(text: str) -> list[dict[str, object]]:
+def _parse_lines(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]

@@ -39,7 +39,7 @@ TEXTS = {
 }
 
 
-def document(name: str, text: str) -> IndexDocument:
+def make_document(name: str, text: str) -> IndexDocument:
     return IndexDocument(
         id=name,
         sha1hex=sha1(name.encode()).hexdigest(),
@@ -55,7 +55,7 @@ def document(name: str, text: str) -> IndexDocument:
     )
 
 
-def row(document: IndexDocument) -> StoryMetaRow:
+def make_row(document: IndexDocument) -> StoryMetaRow:
     return StoryMetaRow(
         sha1hex=document.sha1hex,
         story_id=document.id,
@@ -73,7 +73,7 @@ def row(document: IndexDocument) -> StoryMetaRow:
     )
 
 
-DOCUMENTS = [document(name, text) for name, text in TEXTS.items()]
+DOCUMENTS = [make_document(name, text) for name, text in TEXTS.items()]
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     folder: Path = tmp_path_factory.mktemp("alike")
     with open_home(folder) as new_stores:
         new_stores.records.put(
-            [build_page_sketch(row(document), document.text_content) for document in DOCUMENTS]
+            [build_page_sketch(make_row(document), document.text_content) for document in DOCUMENTS]
         )
         new_stores.index.put(DOCUMENTS)
         yield new_stores
@@ -99,7 +99,7 @@ def test_the_first_in_the_given_order_is_listed(stores: Stores) -> None:
 
 
 def test_documents_without_sketches_have_no_near_duplicates(stores: Stores) -> None:
-    unknown = [document("x", REPORT), document("y", REPORT)]
+    unknown = [make_document("x", REPORT), make_document("y", REPORT)]
     assert find_near_duplicates(stores.records, unknown) == {}
 
 
@@ -109,12 +109,12 @@ def client(stores: Stores) -> Iterator[TestClient]:
         yield test_client
 
 
-def results(client: TestClient, parameters: str) -> Any:
+def search(client: TestClient, parameters: str) -> Any:
     return client.get(f"/api/search?q=flood{parameters}").json()
 
 
 def test_the_api_lists_every_document_with_its_near_duplicate(client: TestClient) -> None:
-    answer = results(client, "")
+    answer = search(client, "")
     first_by_id = {hit["id"]: hit["near_duplicate_of"] for hit in answer["results"]}
     assert answer["total"] == answer["listed"] == len(first_by_id) == len(TEXTS)
     assert len([name for name, first in first_by_id.items() if first is None]) == len(TEXTS) - 3
@@ -122,7 +122,7 @@ def test_the_api_lists_every_document_with_its_near_duplicate(client: TestClient
 
 
 def test_collapsed_results_have_one_document_per_group_on_every_page(client: TestClient) -> None:
-    collapsed = results(client, "&collapse=yes")
+    collapsed = search(client, "&collapse=yes")
     assert (collapsed["total"], collapsed["listed"], collapsed["compared"]) == (
         len(TEXTS),
         4,
@@ -130,7 +130,7 @@ def test_collapsed_results_have_one_document_per_group_on_every_page(client: Tes
     )
     assert sorted(hit["alike"] for hit in collapsed["results"]) == [0, 0, 1, 2]
     assert collapsed["pages"] == 1
-    pages = [results(client, f"&collapse=yes&size=1&page={n}") for n in range(1, 6)]
+    pages = [search(client, f"&collapse=yes&size=1&page={n}") for n in range(1, 6)]
     assert [hit["id"] for page in pages for hit in page["results"]] == [
         hit["id"] for hit in collapsed["results"]
     ]
@@ -150,7 +150,7 @@ def test_the_page_shows_one_document_with_a_link_to_its_group(client: TestClient
     assert page.count('class="hit unpictured"') == 4
     assert "3 near-duplicates hidden" in page
     (first,) = (
-        hit["id"] for hit in results(client, "&collapse=yes")["results"] if hit["alike"] == 2
+        hit["id"] for hit in search(client, "&collapse=yes")["results"] if hit["alike"] == 2
     )
     assert f'<a href="/search?q=flood&amp;alike={first}">2 near-duplicates</a>' in page
     group = client.get(f"/search?q=flood&alike={first}").text
@@ -178,14 +178,14 @@ def test_numbers_continue_on_the_next_page(client: TestClient) -> None:
 
 def test_facets_of_a_group_count_only_its_documents(client: TestClient) -> None:
     (first,) = (
-        hit["id"] for hit in results(client, "&collapse=yes")["results"] if hit["alike"] == 2
+        hit["id"] for hit in search(client, "&collapse=yes")["results"] if hit["alike"] == 2
     )
-    answer = results(client, f"&alike={first}")
+    answer = search(client, f"&alike={first}")
     assert (answer["total"], dict(answer["facets"]["kind"])) == (3, {"story": 3})
     assert {name for name, _ in answer["facets"]["canonical_domain"]} == {
         f"{name}.example" for name in ("wire", "paper", "copy")
     }
-    narrowed = results(client, f"&alike={first}&domain=paper.example")
+    narrowed = search(client, f"&alike={first}&domain=paper.example")
     assert [hit["id"] for hit in narrowed["results"]] == ["paper"]
     assert {name for name, _ in narrowed["facets"]["canonical_domain"]} >= {"paper.example"}
 
@@ -202,12 +202,12 @@ def test_feeds_and_exports_have_every_document_and_refuse_collapse(client: TestC
 def test_removing_the_first_of_a_group_keeps_the_others(stores: Stores, client: TestClient) -> None:
     """A hidden file has no document, so the next of its group is listed."""
     (first,) = (
-        hit["id"] for hit in results(client, "&collapse=yes")["results"] if hit["alike"] == 2
+        hit["id"] for hit in search(client, "&collapse=yes")["results"] if hit["alike"] == 2
     )
     (hidden,) = stores.index.get([first]).values()
     stores.index.delete([first])
     try:
-        answer = results(client, "&collapse=yes")
+        answer = search(client, "&collapse=yes")
         assert (answer["total"], answer["listed"]) == (len(TEXTS) - 1, 4)
         assert first not in {hit["id"] for hit in answer["results"]}
         assert sorted(hit["alike"] for hit in answer["results"]) == [0, 0, 1, 1]

@@ -27,15 +27,15 @@ from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench, page_file
 WORDS = [f"{first}{second}" for first in "bcdfghklmnprst" for second in ("ald", "emo", "irk", "un")]
 
 
-def words(seed: int, count: int = 200) -> str:
+def make_words(seed: int, count: int = 200) -> str:
     return " ".join(random.Random(seed).choices(WORDS, k=count))
 
 
-WIRE = words(1)
+WIRE = make_words(1)
 COPIES = [WIRE, f"By our own staff. {WIRE}", f"{WIRE} Copyright by the agency. All rights."]
 
 
-def story(
+def make_page(
     bench: Bench, number: int, text: str, *, story_id: str = "", seconds: int = 0
 ) -> ParsedPage:
     """Return a page with its own bytes and this text."""
@@ -69,8 +69,8 @@ def list_near_duplicates(bench: Bench, parsed: ParsedPage) -> set[str]:
 
 
 def test_copies_are_linked_both_ways_and_others_are_not(bench: Bench) -> None:
-    copies = [story(bench, number, text) for number, text in enumerate(COPIES)]
-    other_pages = [story(bench, 10 + seed, words(seed)) for seed in range(2, 8)]
+    copies = [make_page(bench, number, text) for number, text in enumerate(COPIES)]
+    other_pages = [make_page(bench, 10 + seed, make_words(seed)) for seed in range(2, 8)]
     import_stories(bench, [*copies, *other_pages])
     keys = {copy.file.sha1 for copy in copies}
     for page in copies:
@@ -86,7 +86,9 @@ def test_copies_are_linked_both_ways_and_others_are_not(bench: Bench) -> None:
 
 
 def test_links_do_not_depend_on_order_or_repetition(bench: Bench) -> None:
-    stories = [story(bench, number, text) for number, text in enumerate([*COPIES, words(2)])]
+    stories = [
+        make_page(bench, number, text) for number, text in enumerate([*COPIES, make_words(2)])
+    ]
     import_stories(bench, stories)
     first = [find_relations(bench, page) for page in stories]
     rows = sorted(bench.records.find(TextBandRow), key=str)
@@ -96,7 +98,7 @@ def test_links_do_not_depend_on_order_or_repetition(bench: Bench) -> None:
 
 
 def test_an_equal_text_of_another_story_is_marked(bench: Bench) -> None:
-    first, second = story(bench, 1, WIRE), story(bench, 2, WIRE)
+    first, second = make_page(bench, 1, WIRE), make_page(bench, 2, WIRE)
     import_stories(bench, [first, second])
     (near_duplicate,) = find_relations(bench, first).near_duplicates
     assert (near_duplicate.same_text, near_duplicate.resemblance, near_duplicate.url) == (
@@ -109,9 +111,9 @@ def test_an_equal_text_of_another_story_is_marked(bench: Bench) -> None:
 def test_versions_of_a_story_are_no_near_duplicates(bench: Bench) -> None:
     id_ = "a" * 64
     pages = [
-        story(bench, 3, words(5), story_id=id_, seconds=90),
-        story(bench, 1, WIRE, story_id=id_, seconds=0),
-        story(bench, 2, WIRE, story_id=id_, seconds=60),
+        make_page(bench, 3, make_words(5), story_id=id_, seconds=90),
+        make_page(bench, 1, WIRE, story_id=id_, seconds=0),
+        make_page(bench, 2, WIRE, story_id=id_, seconds=60),
     ]
     import_stories(bench, pages)
     last, first, second = (find_relations(bench, page) for page in pages)
@@ -142,15 +144,15 @@ def _list_exported(bench: Bench) -> list[dict[str, object]]:
 
 
 def test_the_export_columns_are_the_filled_ones(bench: Bench) -> None:
-    import_stories(bench, [story(bench, 1, WIRE)])
+    import_stories(bench, [make_page(bench, 1, WIRE)])
     (row,) = _list_exported(bench)
     assert set(row) == {"sha1hex", *KIND.columns} <= FIELDS.keys()
 
 
 def test_short_texts_have_no_near_duplicates(bench: Bench) -> None:
     first, second = (
-        story(bench, 1, "Subscribe to read on."),
-        story(bench, 2, "Subscribe to read on."),
+        make_page(bench, 1, "Subscribe to read on."),
+        make_page(bench, 2, "Subscribe to read on."),
     )
     import_stories(bench, [first, second])
     assert list_near_duplicates(bench, first) == set()
@@ -160,9 +162,9 @@ def test_short_texts_have_no_near_duplicates(bench: Bench) -> None:
 
 
 def test_a_changed_text_leaves_no_old_bands(bench: Bench) -> None:
-    copy = story(bench, 2, WIRE)
-    import_stories(bench, [story(bench, 1, WIRE), copy])
-    import_stories(bench, [story(bench, 1, words(9))])
+    copy = make_page(bench, 2, WIRE)
+    import_stories(bench, [make_page(bench, 1, WIRE), copy])
+    import_stories(bench, [make_page(bench, 1, make_words(9))])
     assert list_near_duplicates(bench, copy) == set()
     expected = {
         (band.band, band.sha1hex)
@@ -174,9 +176,9 @@ def test_a_changed_text_leaves_no_old_bands(bench: Bench) -> None:
 
 
 def test_missing_sketches_are_rebuilt_from_the_texts(bench: Bench) -> None:
-    stories = [story(bench, number, text) for number, text in enumerate(COPIES)]
+    stories = [make_page(bench, number, text) for number, text in enumerate(COPIES)]
     import_stories(bench, stories)
-    before = (sorted(bench.records.find(TextBandRow), key=str), list(_sketches(bench)))
+    before = (sorted(bench.records.find(TextBandRow), key=str), list(_list_sketches(bench)))
     keys = [page.file.sha1 for page in stories]
     assert rebuild_sketches(bench.records, bench.blobs, keys) == 0
     bench.records.delete(TextSketchRow, keys[:1])
@@ -186,17 +188,17 @@ def test_missing_sketches_are_rebuilt_from_the_texts(bench: Bench) -> None:
     (third,) = bench.records.get(TextSketchRow, [keys[2]])
     bench.records.put([replace(third, extractor="minhash/0", signature="00" * 256)])
     assert rebuild_sketches(bench.records, bench.blobs, keys) == 3
-    assert (sorted(bench.records.find(TextBandRow), key=str), list(_sketches(bench))) == before
+    assert (sorted(bench.records.find(TextBandRow), key=str), list(_list_sketches(bench))) == before
 
 
-def _sketches(bench: Bench) -> list[TextSketchRow]:
+def _list_sketches(bench: Bench) -> list[TextSketchRow]:
     return list(bench.records.find(TextSketchRow))
 
 
 def test_bands_that_many_files_share_are_read_within_limits(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stories = [story(bench, number, WIRE) for number in range(12)]
+    stories = [make_page(bench, number, WIRE) for number in range(12)]
     import_stories(bench, stories)
     monkeypatch.setattr(sketch, "BAND_MAX", 4)
     monkeypatch.setattr(sketch, "RELATIVES_MAX", 3)
@@ -216,7 +218,7 @@ def test_only_the_nearest_of_many_versions_are_returned(
 ) -> None:
     monkeypatch.setattr(sketch, "RELATIVES_MAX", 4)
     pages = [
-        story(bench, number, f"text {number}", story_id="b" * 64, seconds=number)
+        make_page(bench, number, f"text {number}", story_id="b" * 64, seconds=number)
         for number in range(12)
     ]
     import_stories(bench, pages)
@@ -242,7 +244,7 @@ def test_a_file_is_shown_and_exported_with_its_near_duplicates(bench: Bench) -> 
         archive=bench.archive,
         journal=JOURNAL,
     )
-    first, second = story(bench, 1, WIRE), story(bench, 2, f"{WIRE} and more")
+    first, second = make_page(bench, 1, WIRE), make_page(bench, 2, f"{WIRE} and more")
     persist = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
     persist([IdentifiedCapture(page.capture, page.file) for page in (first, second)])
     import_stories(bench, [first, second])
@@ -265,9 +267,9 @@ def test_a_killed_import_that_is_repeated_has_the_same_rows(
     def die(*_: object, **__: object) -> None:
         raise KilledError
 
-    other = story(bench, 2, WIRE)
-    import_stories(bench, [story(bench, 1, words(9)), other])
-    changed = story(bench, 1, WIRE)
+    other = make_page(bench, 2, WIRE)
+    import_stories(bench, [make_page(bench, 1, make_words(9)), other])
+    changed = make_page(bench, 1, WIRE)
     with monkeypatch.context() as patched:
         patched.setattr(bench.records, dies_at, die)
         with pytest.raises(KilledError):
@@ -284,7 +286,7 @@ def test_a_killed_import_that_is_repeated_has_the_same_rows(
 
 
 def test_copies_that_are_imported_in_parallel_are_linked(bench: Bench) -> None:
-    stories = [story(bench, number, f"{WIRE} edition {number}") for number in range(8)]
+    stories = [make_page(bench, number, f"{WIRE} edition {number}") for number in range(8)]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda page: import_stories(bench, [page]), stories))
     keys = {page.file.sha1 for page in stories}

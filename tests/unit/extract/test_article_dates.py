@@ -26,20 +26,20 @@ def find(head: str = "", before: str = "", url: str | None = None, lang: str = "
     return extract_article(markup, url, NEWEST).dates
 
 
-def json_ld(**fields: str) -> str:
+def make_json_ld(**fields: str) -> str:
     pairs = "".join(f', "{name}": "{value}"' for name, value in fields.items())
     return f'<script type="application/ld+json">{{"@type": "NewsArticle"{pairs}}}</script>'
 
 
-def meta(name: str, value: str) -> str:
+def make_meta(name: str, value: str) -> str:
     return f'<meta property="{name}" content="{value}">'
 
 
 @pytest.mark.parametrize(
     ("head", "before", "url", "source"),
     [
-        (json_ld(datePublished="2024-05-31"), "", None, "json-ld"),
-        (meta("article:published_time", "2024-05-31T10:00:00+02:00"), "", None, "meta"),
+        (make_json_ld(datePublished="2024-05-31"), "", None, "json-ld"),
+        (make_meta("article:published_time", "2024-05-31T10:00:00+02:00"), "", None, "meta"),
         (
             "",
             '<span itemprop="datePublished" content="2024-05-31">yesterday</span>',
@@ -63,7 +63,7 @@ def test_the_publication_date_is_found_with_its_source(
 
 
 def test_published_and_modified_dates_are_distinguished() -> None:
-    head = meta("article:modified_time", "2024-06-02") + json_ld(
+    head = make_meta("article:modified_time", "2024-06-02") + make_json_ld(
         datePublished="2024-05-31", dateModified="2024-06-02"
     )
     dates = find(head, "<p class='date'>Updated 2 June 2024</p>")
@@ -73,7 +73,7 @@ def test_published_and_modified_dates_are_distinguished() -> None:
 
 
 def test_a_modified_date_alone_is_a_less_certain_publication_date() -> None:
-    dates = find(meta("og:updated_time", "2024-06-02"))
+    dates = find(make_meta("og:updated_time", "2024-06-02"))
     assert dates.published is not None
     assert dates.modified is not None
     assert dates.published.day == date(2024, 6, 2)
@@ -82,18 +82,18 @@ def test_a_modified_date_alone_is_a_less_certain_publication_date() -> None:
 
 def test_an_earlier_date_in_the_text_is_not_the_publication_date() -> None:
     before = "<p>The bridge was opened on 3 March 1999 by the king, who had come with his whole court.</p>"
-    published = find(json_ld(datePublished="2024-05-31"), before).published
+    published = find(make_json_ld(datePublished="2024-05-31"), before).published
     assert published is not None
     assert published.day == DAY
 
 
 def test_the_date_follows_the_calendar_of_the_page() -> None:
-    with_offset = find(json_ld(datePublished="2024-05-31T23:30:00-07:00")).published
+    with_offset = find(make_json_ld(datePublished="2024-05-31T23:30:00-07:00")).published
     in_utc = find(
-        json_ld(datePublished="2024-06-01T06:30:00Z"), "<p class='date'>May 31, 2024</p>"
+        make_json_ld(datePublished="2024-06-01T06:30:00Z"), "<p class='date'>May 31, 2024</p>"
     ).published
     at_noon = find(
-        json_ld(datePublished="2024-06-01T12:30:00Z"), "<p class='date'>May 31, 2024</p>"
+        make_json_ld(datePublished="2024-06-01T12:30:00Z"), "<p class='date'>May 31, 2024</p>"
     ).published
     assert with_offset is not None
     assert in_utc is not None
@@ -102,7 +102,7 @@ def test_the_date_follows_the_calendar_of_the_page() -> None:
 
 
 def test_a_modified_date_does_not_change_the_calendar_of_the_page() -> None:
-    head = meta("article:published_time", "2024-05-31T22:30:00Z") + meta(
+    head = make_meta("article:published_time", "2024-05-31T22:30:00Z") + make_meta(
         "article:modified_time", "2024-06-01T09:00:00+02:00"
     )
     published = find(head, "<p class='date'>1 June 2024</p>").published
@@ -129,8 +129,8 @@ def test_dates_next_to_the_article_are_ignored() -> None:
 
 
 def test_dates_after_the_newest_or_before_the_web_are_ignored() -> None:
-    assert find(json_ld(datePublished="2031-01-01")) == PageDates()
-    assert find(json_ld(datePublished="1969-01-01")) == PageDates()
+    assert find(make_json_ld(datePublished="2031-01-01")) == PageDates()
+    assert find(make_json_ld(datePublished="1969-01-01")) == PageDates()
 
 
 def test_numeric_dates_follow_the_language_of_the_page() -> None:
@@ -142,7 +142,7 @@ def test_numeric_dates_follow_the_language_of_the_page() -> None:
 
 
 def test_an_ambiguous_date_is_resolved_by_a_second_date() -> None:
-    head, template = meta("date", "05/02/2024 12:43:42"), "<p>Erstellt am: {}</p>"
+    head, template = make_meta("date", "05/02/2024 12:43:42"), "<p>Erstellt am: {}</p>"
     for day, date_text in ((date(2024, 5, 2), "02.05.2024"), (date(2024, 2, 5), "05.02.2024")):
         published = find(head, template.format(date_text), lang="de").published
         assert published is not None

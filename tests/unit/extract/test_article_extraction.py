@@ -32,13 +32,13 @@ NAVIGATION = "<nav><ul>" + "<li><a href='/x'>Section</a></li>" * 20 + "</ul></na
 FOOTER = "<footer><a href='/imprint'>Imprint</a> <a href='/privacy'>Privacy</a></footer>"
 
 
-def page(head: str = "", *, body: str | None = None) -> str:
+def make_page(head: str = "", *, body: str | None = None) -> str:
     story = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
     main = f"<main><article><h1>Bridge closes in spring</h1>{story}</article></main>"
     return f"<!doctype html><html><head>{head}</head><body>{NAVIGATION}{body or main}{FOOTER}</body></html>"
 
 
-def head_of(**values: str) -> PageHead:
+def make_head(**values: str) -> PageHead:
     meta = {
         name.replace("__", ":"): value
         for name, value in values.items()
@@ -54,7 +54,7 @@ def find_published(markup: str, url: str | None, newest: date) -> date | None:
 
 
 def test_the_text_is_the_article_with_one_line_per_paragraph() -> None:
-    article = extract_article(page(), None, NEWEST)
+    article = extract_article(make_page(), None, NEWEST)
     assert [line for line in article.text.split("\n") if line in SENTENCES] == list(SENTENCES)
     assert "Section" not in article.text
     assert "Imprint" not in article.text
@@ -62,7 +62,7 @@ def test_the_text_is_the_article_with_one_line_per_paragraph() -> None:
 
 
 def test_a_page_without_a_date_keeps_its_text() -> None:
-    article = extract_article(page(), None, NEWEST)
+    article = extract_article(make_page(), None, NEWEST)
     assert article.dates == PageDates()
     assert SENTENCES[0] in article.text
 
@@ -76,22 +76,22 @@ def test_a_page_without_a_date_keeps_its_text() -> None:
     ],
 )
 def test_the_stated_date_is_returned(head: str) -> None:
-    assert find_published(page(head), None, NEWEST) == date(2024, 5, 31)
+    assert find_published(make_page(head), None, NEWEST) == date(2024, 5, 31)
 
 
 def test_the_date_is_read_from_the_url() -> None:
     url = "https://example.com/2024/05/31/bridge"
-    assert find_published(page(), url, NEWEST) == date(2024, 5, 31)
+    assert find_published(make_page(), url, NEWEST) == date(2024, 5, 31)
 
 
 def test_a_date_after_the_newest_is_ignored() -> None:
     head = '<meta property="article:published_time" content="2031-01-01">'
-    assert find_published(page(head), None, NEWEST) is None
+    assert find_published(make_page(head), None, NEWEST) is None
 
 
 def test_an_unknown_time_zone_raises_no_warning() -> None:
     head = '<meta property="article:published_time" content="Fri May 31 16:00:00 XYZT 2024">'
-    assert extract_article(page(head), None, NEWEST).text
+    assert extract_article(make_page(head), None, NEWEST).text
 
 
 def test_a_short_article_is_kept_completely() -> None:
@@ -118,7 +118,9 @@ def test_a_fragment_and_an_unclosed_page_are_read() -> None:
 
 @pytest.mark.parametrize("character", ["\x00", "\x0b", "\x1b", "\uffff", "\ud800"])
 def test_characters_that_a_tree_cannot_hold_are_removed(character: str) -> None:
-    article = extract_article(page().replace("council", f"coun{character}cil", 1), None, NEWEST)
+    article = extract_article(
+        make_page().replace("council", f"coun{character}cil", 1), None, NEWEST
+    )
     assert SENTENCES[1] in article.text
     assert character not in article.text
 
@@ -126,7 +128,7 @@ def test_characters_that_a_tree_cannot_hold_are_removed(character: str) -> None:
 def test_hundreds_of_thousands_of_links_are_read_in_seconds() -> None:
     links = "".join(f"<a href='/{number}'>item {number}</a>" for number in range(20 * LINKS_MAX))
     started_s = time.process_time()
-    article = extract_article(page(body=f"{links}<p>{SENTENCES[0]}</p>"), None, NEWEST)
+    article = extract_article(make_page(body=f"{links}<p>{SENTENCES[0]}</p>"), None, NEWEST)
     assert time.process_time() - started_s < 10
     assert article.method == "paragraphs"
     assert SENTENCES[0] in article.text
@@ -135,13 +137,13 @@ def test_hundreds_of_thousands_of_links_are_read_in_seconds() -> None:
 def test_cells_with_wide_spans_are_read_in_seconds() -> None:
     cells = "<td colspan=99 rowspan=99>some text</td>" * 2000
     started_s = time.process_time()
-    assert extract_article(page(body=f"<table><tr>{cells}</table>"), None, NEWEST).text
+    assert extract_article(make_page(body=f"<table><tr>{cells}</table>"), None, NEWEST).text
     assert time.process_time() - started_s < 10
 
 
 def test_text_after_very_deep_markup_is_kept() -> None:
     nested = "<div>" * 5000 + f"<p>{SENTENCES[0]}</p>" + "</div>" * 5000
-    article = extract_article(page(body=f"{nested}<p>{SENTENCES[1]}</p>"), None, NEWEST)
+    article = extract_article(make_page(body=f"{nested}<p>{SENTENCES[1]}</p>"), None, NEWEST)
     assert SENTENCES[0] in article.text
     assert SENTENCES[1] in article.text
 
@@ -149,7 +151,7 @@ def test_text_after_very_deep_markup_is_kept() -> None:
 def test_a_page_with_very_many_paragraphs_keeps_them_and_its_date() -> None:
     head = '<meta property="article:published_time" content="2024-05-31">'
     paragraphs = "".join(f"<p>{SENTENCES[0]} ({number})</p>" for number in range(ELEMENTS_MAX + 1))
-    article = extract_article(page(head, body=paragraphs), None, NEWEST)
+    article = extract_article(make_page(head, body=paragraphs), None, NEWEST)
     assert article.method == "paragraphs"
     assert article.text.count("\n") >= ELEMENTS_MAX
     assert article.dates.published is not None
@@ -164,7 +166,7 @@ def test_extraction_opens_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     head = '<link rel=canonical href="http://example.com/x"><base href="http://example.com/">'
     body = "<img src='http://example.com/x.png'><p>http://example.com/2024/05/31/x</p>"
-    extract_article(page(head, body=body), "http://example.com/x", NEWEST)
+    extract_article(make_page(head, body=body), "http://example.com/x", NEWEST)
     extract_article("http://example.com/2024/05/31/x", "http://example.com/x", NEWEST)
 
 
@@ -172,30 +174,32 @@ def test_extraction_opens_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     ("head", "title"),
     [
         (
-            head_of(title="Bridge closes - The Daily Planet", og__site_name="The Daily Planet"),
+            make_head(title="Bridge closes - The Daily Planet", og__site_name="The Daily Planet"),
             "Bridge closes",
         ),
         (
-            head_of(title="The Daily Planet | Bridge closes", og__site_name="The Daily Planet"),
+            make_head(title="The Daily Planet | Bridge closes", og__site_name="The Daily Planet"),
             "Bridge closes",
         ),
         (
-            head_of(title="Old bridge closes in spring - Planet", h1="Old bridge closes in spring"),
+            make_head(
+                title="Old bridge closes in spring - Planet", h1="Old bridge closes in spring"
+            ),
             "Old bridge closes in spring",
         ),
         (
-            head_of(title="Site", og__title="Old bridge closes | Site", og__site_name="Site"),
+            make_head(title="Site", og__title="Old bridge closes | Site", og__site_name="Site"),
             "Old bridge closes",
         ),
         (
-            head_of(title="An old bridge between two towns closes in spring | Daily Planet"),
+            make_head(title="An old bridge between two towns closes in spring | Daily Planet"),
             "An old bridge between two towns closes in spring",
         ),
-        (head_of(title="Covid-19 - what we know"), "Covid-19 - what we know"),
-        (head_of(title="Mayor: bridge will close"), "Mayor: bridge will close"),
-        (head_of(title="[종합] 다리 폐쇄"), "[종합] 다리 폐쇄"),
-        (head_of(h1="Only a heading"), "Only a heading"),
-        (head_of(), None),
+        (make_head(title="Covid-19 - what we know"), "Covid-19 - what we know"),
+        (make_head(title="Mayor: bridge will close"), "Mayor: bridge will close"),
+        (make_head(title="[종합] 다리 폐쇄"), "[종합] 다리 폐쇄"),
+        (make_head(h1="Only a heading"), "Only a heading"),
+        (make_head(), None),
     ],
 )
 def test_the_title_is_the_headline_without_the_site_name(head: PageHead, title: str | None) -> None:
@@ -214,7 +218,9 @@ def test_the_head_of_a_page_is_read_in_any_spelling() -> None:
         "<title>\n Tom &amp;amp; Jerry \n</title><META PROPERTY='og:title' CONTENT='A'>"
         "<meta name=viewport content=x><link rel='shortlink canonical' href='/story'>"
     )
-    article = extract_article(page(head).replace("<html>", "<html lang='pt-BR'>"), None, NEWEST)
+    article = extract_article(
+        make_page(head).replace("<html>", "<html lang='pt-BR'>"), None, NEWEST
+    )
     assert article.head.title == "Tom & Jerry"
     assert article.head.meta["og:title"] == "A"
     assert article.head.language == "pt-BR"
@@ -311,15 +317,19 @@ def test_any_markup_is_read_without_an_error(markup: str) -> None:
 @pytest.mark.parametrize(
     ("head", "headline", "url"),
     [
-        (head_of(og__title="Daily", og__site_name="Daily", title="Bridge closes | Daily"), "", ""),
-        (head_of(og__title="example.com", title="Bridge closes"), "", "https://example.com/x"),
         (
-            head_of(og__title="Politics", title="Bridge closes", h1="Bridge closes"),
+            make_head(og__title="Daily", og__site_name="Daily", title="Bridge closes | Daily"),
+            "",
+            "",
+        ),
+        (make_head(og__title="example.com", title="Bridge closes"), "", "https://example.com/x"),
+        (
+            make_head(og__title="Politics", title="Bridge closes", h1="Bridge closes"),
             "Bridge closes",
             "",
         ),
-        (head_of(og__title="Bridge closes | Example"), "", "https://www.example.com/x"),
-        (head_of(), "Bridge closes", ""),
+        (make_head(og__title="Bridge closes | Example"), "", "https://www.example.com/x"),
+        (make_head(), "Bridge closes", ""),
     ],
 )
 def test_the_headline_is_preferred_to_the_name_of_site_or_section(

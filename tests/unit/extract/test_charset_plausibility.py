@@ -39,7 +39,7 @@ CASES = [
 ]
 
 
-def page(language: str) -> str:
+def make_page(language: str) -> str:
     paragraph = f"<p>{TEXTS[language]}</p>"
     return f"<html><body>{paragraph * 3}</body></html>"
 
@@ -49,16 +49,16 @@ def page(language: str) -> str:
 def test_a_wrong_default_or_missing_charset_is_corrected(
     language: str, codec: str, http: str | None
 ) -> None:
-    assert decode(page(language).encode(codec), http).text == page(language)
+    assert decode(make_page(language).encode(codec), http).text == make_page(language)
 
 
 def test_a_declaration_that_gives_text_is_used() -> None:
-    decoded = decode(page("cs").encode("iso8859_2"), "iso-8859-2")
-    assert (decoded.text, decoded.charset) == (page("cs"), "iso-8859-2")
+    decoded = decode(make_page("cs").encode("iso8859_2"), "iso-8859-2")
+    assert (decoded.text, decoded.charset) == (make_page("cs"), "iso-8859-2")
 
 
 def test_the_evidence_for_the_charset_is_returned() -> None:
-    decoded = decode(page("ru").encode("cp1251"), "iso-8859-1")
+    decoded = decode(make_page("ru").encode("cp1251"), "iso-8859-1")
     assert "http: windows-1252, page: nothing" in decoded.evidence
     assert "as windows-1251 ru 1.00" in decoded.evidence
     assert decode(b"\xef\xbb\xbfx", None).evidence == "byte order mark"

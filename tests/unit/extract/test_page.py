@@ -38,7 +38,7 @@ KOREAN = (
 ) * 3
 
 
-def html(text: str, head: str = "", lang: str = "en-GB") -> str:
+def make_html(text: str, head: str = "", lang: str = "en-GB") -> str:
     story = f"<article><h1>Bridge closes in spring</h1><p>{text}</p></article>"
     title = "<title>Bridge closes in spring - Daily Planet</title>"
     return f"<html lang={lang}><head>{title}{head}</head><body>{story}</body></html>"
@@ -61,7 +61,7 @@ def test_all_fields_are_filled_except_the_one_of_the_caller() -> None:
         '<meta property="article:published_time" content="2024-05-31">'
         '<link rel=canonical href="/2024/bridge">'
     )
-    page = read(html(ENGLISH, head))
+    page = read(make_html(ENGLISH, head))
     content = page.content
     assert (page.status, page.charset, page.error_msg) == (PageStatus.SUCCESS, "utf-8", None)
     assert content.original_url == content.url == URL
@@ -93,14 +93,14 @@ def test_all_fields_are_filled_except_the_one_of_the_caller() -> None:
 def test_pages_in_many_charsets_return_the_original_text(
     text: str, codec: str, charset: str, language: str
 ) -> None:
-    page = read(html(text).encode(codec), charset=charset)
+    page = read(make_html(text).encode(codec), charset=charset)
     assert page.charset == charset
     assert text[:40] in (page.content.text_content or "")
     assert page.content.language == language
 
 
 def test_utf8_served_with_a_default_charset_is_decoded() -> None:
-    page = read(html(ENGLISH + " Café olé.", "<meta charset=utf-8>"), charset="ISO-8859-1")
+    page = read(make_html(ENGLISH + " Café olé.", "<meta charset=utf-8>"), charset="ISO-8859-1")
     assert "Café olé." in (page.content.text_content or "")
 
 
@@ -134,14 +134,14 @@ def test_a_page_over_the_limit_is_too_large() -> None:
 
 
 def test_a_front_page_is_marked_and_kept() -> None:
-    page = read(html(ENGLISH), "https://example.com/")
+    page = read(make_html(ENGLISH), "https://example.com/")
     assert page.status is PageStatus.SUCCESS
     assert page.content.is_homepage is True
 
 
 def test_a_loose_file_takes_its_canonical_url() -> None:
     head = '<link rel=canonical href="https://example.org/Story">'
-    content = read(html(ENGLISH, head), "file:///tmp/story.html", fetched=False).content
+    content = read(make_html(ENGLISH, head), "file:///tmp/story.html", fetched=False).content
     assert content.original_url == "file:///tmp/story.html"
     assert content.url == content.canonical_url == "https://example.org/Story"
     assert content.normalized_url == "http://example.org/Story"
@@ -149,7 +149,7 @@ def test_a_loose_file_takes_its_canonical_url() -> None:
 
 
 def test_a_loose_file_without_canonical_url_keeps_its_own() -> None:
-    content = read(html(ENGLISH), "file:///tmp/story.html", fetched=False).content
+    content = read(make_html(ENGLISH), "file:///tmp/story.html", fetched=False).content
     assert content.url == "file:///tmp/story.html"
     assert (content.canonical_domain, content.canonical_url) == (None, None)
 
@@ -157,7 +157,7 @@ def test_a_loose_file_without_canonical_url_keeps_its_own() -> None:
 def test_a_date_is_at_most_one_day_after_the_capture() -> None:
     def get_date(day: str) -> str | None:
         head = f'<meta property="article:published_time" content="{day}">'
-        return read(html(ENGLISH, head), "https://example.com/x").content.publication_date
+        return read(make_html(ENGLISH, head), "https://example.com/x").content.publication_date
 
     assert get_date("2024-06-02") == "2024-06-02"
     assert get_date("2024-07-15") is None
@@ -166,14 +166,14 @@ def test_a_date_is_at_most_one_day_after_the_capture() -> None:
 def test_a_file_without_a_capture_time_keeps_its_dates() -> None:
     head = '<meta property="article:published_time" content="2019-11-12">'
     epoch = datetime(1980, 1, 1, tzinfo=UTC)
-    page = read(html(ENGLISH, head), "file:///x.html", captured_at=epoch, fetched=False)
+    page = read(make_html(ENGLISH, head), "file:///x.html", captured_at=epoch, fetched=False)
     assert page.content.publication_date == "2019-11-12"
-    page = read(html(ENGLISH, head), "https://example.com/x", captured_at=epoch, fetched=True)
+    page = read(make_html(ENGLISH, head), "https://example.com/x", captured_at=epoch, fetched=True)
     assert page.content.publication_date is None
 
 
 def test_the_result_can_be_pickled() -> None:
-    page = read(html(ENGLISH))
+    page = read(make_html(ENGLISH))
     assert pickle.loads(pickle.dumps(page)) == page
 
 
@@ -183,7 +183,7 @@ def test_the_extractor_names_its_version_and_libraries() -> None:
 
 
 def test_the_last_day_of_the_calendar_is_accepted() -> None:
-    page = read(html(ENGLISH), captured_at=datetime(9999, 12, 31, 23, tzinfo=UTC))
+    page = read(make_html(ENGLISH), captured_at=datetime(9999, 12, 31, 23, tzinfo=UTC))
     assert page.status is PageStatus.SUCCESS
 
 

@@ -22,7 +22,7 @@ from fixtures.pdfs import (
 from fonds.extract.pdf.trailer import scan_trailer, strip_leading_junk
 
 
-def literal(raw: bytes) -> bytes:
+def make_literal(raw: bytes) -> bytes:
     for character in (b"\\", b"(", b")"):
         raw = raw.replace(character, b"\\" + character)
     return b"(" + raw.replace(b"\r", b"\\r") + b")"
@@ -38,7 +38,7 @@ def test_version_and_ids_are_read() -> None:
 @given(st.binary(max_size=40), st.binary(max_size=40))
 def test_ids_in_literal_strings_equal_ids_in_hex(first: bytes, second: bytes) -> None:
     as_hex = scan_trailer(id_trailer(first, second))
-    as_literal = scan_trailer(b"/ID[" + literal(first) + b" " + literal(second) + b"]")
+    as_literal = scan_trailer(b"/ID[" + make_literal(first) + b" " + make_literal(second) + b"]")
     ids = attrgetter("permanent_id", "update_id")
     assert ids(as_hex) == ids(as_literal)
     assert as_hex.permanent_id == (first.hex() or None)

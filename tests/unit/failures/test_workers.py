@@ -33,7 +33,7 @@ def stores(tmp_path: Path) -> Iterator[Stores]:
         yield new_stores
 
 
-def row(worker: str, seen_ago_s: int, step: str = "identify", **changes: object) -> WorkerRow:
+def make_row(worker: str, seen_ago_s: int, step: str = "identify", **changes: object) -> WorkerRow:
     values = {"ended": 3, "last_ended": None, "trouble": None, **changes}
     seen_at = NOW - timedelta(seconds=seen_ago_s)
     return WorkerRow(worker, step, "library", NOW - timedelta(days=1), seen_at, 15, **values)  # type: ignore[arg-type]
@@ -43,9 +43,9 @@ def test_a_worker_is_overdue_when_four_heartbeats_are_missing(stores: Stores) ->
     ended = NOW - timedelta(minutes=3)
     stores.records.put(
         [
-            row(ELSEWHERE.format(1), 60, trouble="the index is away"),
-            row(ELSEWHERE.format(2), 61, last_ended=ended),
-            row(ELSEWHERE.format(3), 5, "extract_pdf"),
+            make_row(ELSEWHERE.format(1), 60, trouble="the index is away"),
+            make_row(ELSEWHERE.format(2), 61, last_ended=ended),
+            make_row(ELSEWHERE.format(3), 5, "extract_pdf"),
         ]
     )
     workers = summarize_workers(stores.records, "library", NOW)
@@ -59,7 +59,7 @@ def test_a_worker_is_overdue_when_four_heartbeats_are_missing(stores: Stores) ->
 def test_a_killed_worker_of_this_machine_is_not_listed(stores: Stores) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         name = f"{identify(process.pid)}/0"
-        stores.records.put([row(name, 0)])
+        stores.records.put([make_row(name, 0)])
         assert [worker.worker for worker in iter_workers(stores.records)] == [name]
         process.kill()
         process.wait()

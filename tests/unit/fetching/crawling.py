@@ -61,7 +61,7 @@ class VirtualWeb:
         ]
         self.names_max_seen = max(self.names_max_seen, self.frontier.remembered_count)
 
-    def moments(self, name: Callable[[QueuedRequest], str]) -> dict[str, list[float]]:
+    def list_times(self, name: Callable[[QueuedRequest], str]) -> dict[str, list[float]]:
         """Return the times of the requests by name, in order."""
         times = defaultdict(list)
         for at_s, request in self.log:
@@ -69,6 +69,6 @@ class VirtualWeb:
         return dict(times)
 
 
-def gaps(moments: list[float]) -> list[float]:
-    """Return the seconds between consecutive moments."""
-    return [after - before for before, after in pairwise(moments)]
+def compute_gaps(times: list[float]) -> list[float]:
+    """Return the seconds between consecutive times."""
+    return [after - before for before, after in pairwise(times)]

@@ -41,7 +41,7 @@ def web() -> Iterator[Web]:
 def fetcher(web: Web, tmp_path: Path) -> Iterator[Fetcher]:
     records = open_records(tmp_path / "records.sqlite")
 
-    def make() -> FetchScheduler:
+    def make_scheduler() -> FetchScheduler:
         frontier = Frontier(FrontierRules(NO_PACE, NO_PACE, NO_PACE))
         return FetchScheduler(
             FetchSchedulerRules("Fonds/0", "Fonds", ACTIVE_MAX),
@@ -53,7 +53,7 @@ def fetcher(web: Web, tmp_path: Path) -> Iterator[Fetcher]:
             time.monotonic,
         )
 
-    yield Fetcher(make)
+    yield Fetcher(make_scheduler)
     records.close()
 
 
@@ -115,10 +115,10 @@ def test_closing_the_last_client_postpones_waiting_requests(web: Web, fetcher: F
         yield b""
         await asyncio.sleep(60)
 
-    def silent(request: Asked, nth: int) -> Pieces:
+    def respond_never(request: Asked, nth: int) -> Pieces:
         return send_nothing()
 
-    web.hosts["silent.example"] = silent
+    web.hosts["silent.example"] = respond_never
     outcomes: SimpleQueue[FetchOutcome] = SimpleQueue()
     first, second = fetcher.retain(), fetcher.retain()
     first.submit(make_request(web, "silent.example"), outcomes.put)

@@ -100,14 +100,14 @@ def test_the_target_of_a_redirect_obeys_its_own_robots_file(desk: Desk) -> None:
     assert [request.target for request in desk.web.asked("b.example")] == ["/robots.txt"]
 
 
-async def dribble() -> Pieces:
+async def send_slowly() -> Pieces:
     yield b"HTTP/1.1 200 OK\r\n\r\n"
     while True:
         yield b"x"
         await asyncio.sleep(0.2)
 
 
-async def endless() -> Pieces:
+async def send_endless() -> Pieces:
     yield b"HTTP/1.1 200 OK\r\n\r\n"
     while True:
         yield b"x" * 10_000
@@ -126,8 +126,8 @@ PAGES: dict[str, Any] = {
     "to-private": lambda: redirect("http://private.example/"),
     "to-metadata": lambda: redirect("http://169.254.169.254/latest/"),
     "short": lambda: b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\nConnection: close\r\n\r\nabc",
-    "slow": dribble,
-    "endless": endless,
+    "slow": send_slowly,
+    "endless": send_endless,
 }
 ENDINGS = {
     "missing": (Verdict.DROPPED, Reason.HTTP_STATUS),

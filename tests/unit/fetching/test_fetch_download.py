@@ -58,9 +58,9 @@ class Desk:
     archive: SpooledBodies
 
     def fetch(self, number: int, **changes: object) -> Result:
-        return self.step(link(number, **changes))
+        return self.step(make_link(number, **changes))
 
-    def capture(self, number: int, **changes: object) -> Capture:
+    def fetch_capture(self, number: int, **changes: object) -> Capture:
         result = self.fetch(number, **changes)
         assert result.disposition is DONE
         (capture,) = result.items
@@ -68,18 +68,20 @@ class Desk:
         return capture
 
 
-def address(number: int) -> str:
+def make_address(number: int) -> str:
     return f"s3://old/downloads/{number}"
 
 
-def link(number: int, **changes: object) -> Link:
-    new_link = build_link(address(number), "poll", RssEntry(link=str(number), via="s3://csv/a.csv"))
+def make_link(number: int, **changes: object) -> Link:
+    new_link = build_link(
+        make_address(number), "poll", RssEntry(link=str(number), via="s3://csv/a.csv")
+    )
     return replace(new_link, **changes)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def desk(bench: Bench) -> Desk:
-    bucket = Bucket({address(5): [("v", WRITTEN_AT, gzip.compress(PAGE))]})
+    bucket = Bucket({make_address(5): [("v", WRITTEN_AT, gzip.compress(PAGE))]})
     archive = SpooledBodies(bench.archive, bench.blobs, lambda _: None, 100_000)
     step = FetchDownloadStep(bucket, Spool(bench.blobs, bench.records, bench.archive), 10_000)
     return Desk(bucket, step, archive)
@@ -87,7 +89,7 @@ def desk(bench: Bench) -> Desk:
 
 def test_a_download_becomes_a_capture_with_the_url_and_time_of_the_table(desk: Desk) -> None:
     changes = {"final_url": "http://a.example/story", "fetch_timestamp": IN_B.timestamp()}
-    capture = desk.capture(5, **changes)
+    capture = desk.fetch_capture(5, **changes)
     assert (capture.url, capture.captured_at) == ("http://a.example/story", IN_B)
     assert (capture.status, capture.place.kind) == (200, PlaceKind.SPOOL)
     assert capture.rss_entry == RssEntry(link="5", via="s3://csv/a.csv")
@@ -98,22 +100,22 @@ def test_a_download_becomes_a_capture_with_the_url_and_time_of_the_table(desk: D
 
 
 def test_an_unknown_url_becomes_the_address_and_time_of_the_object(desk: Desk) -> None:
-    capture = desk.capture(5, final_url=NEED_CANONICAL_URL)
-    assert (capture.url, capture.captured_at) == (address(5), WRITTEN_AT)
+    capture = desk.fetch_capture(5, final_url=NEED_CANONICAL_URL)
+    assert (capture.url, capture.captured_at) == (make_address(5), WRITTEN_AT)
 
 
 def test_an_uncompressed_download_is_stored_unchanged(desk: Desk) -> None:
-    desk.bucket.objects[address(6)] = [("v", WRITTEN_AT, PAGE)]
-    assert desk.archive.read(desk.capture(6).place).body == PAGE
+    desk.bucket.objects[make_address(6)] = [("v", WRITTEN_AT, PAGE)]
+    assert desk.archive.read(desk.fetch_capture(6).place).body == PAGE
 
 
 def test_a_reused_id_selects_the_version_of_its_epoch(desk: Desk) -> None:
     number = FIRST_ID
-    desk.bucket.objects[address(number)] = [("b", IN_B, b"<p>B"), ("d", IN_D, b"<p>D")]
+    desk.bucket.objects[make_address(number)] = [("b", IN_B, b"<p>B"), ("d", IN_D, b"<p>D")]
     for moment, body in ((IN_B, b"<p>B"), (IN_D, b"<p>D")):
         changes = {"id": f"x-{body!r}", "fetch_timestamp": moment.timestamp()}
-        assert desk.archive.read(desk.capture(number, **changes).place).body == body
-    assert desk.bucket.requests == [(address(number), "b"), (address(number), "d")]
+        assert desk.archive.read(desk.fetch_capture(number, **changes).place).body == body
+    assert desk.bucket.requests == [(make_address(number), "b"), (make_address(number), "d")]
     blind = desk.fetch(number, id="x-blind").disposition
     between_epochs = datetime(2021, 12, 1, tzinfo=UTC).timestamp()
     other = desk.fetch(number, id="x-other", fetch_timestamp=between_epochs).disposition
@@ -121,16 +123,16 @@ def test_a_reused_id_selects_the_version_of_its_epoch(desk: Desk) -> None:
 
 
 def test_the_epoch_is_not_part_of_the_object_name(desk: Desk) -> None:
-    assert desk.capture(5, url=f"{address(5)}#epoch-B").url == address(5)
+    assert desk.fetch_capture(5, url=f"{make_address(5)}#epoch-B").url == make_address(5)
 
 
 def test_a_repeated_link_is_fetched_once(desk: Desk) -> None:
-    assert desk.capture(5) == desk.capture(5)
+    assert desk.fetch_capture(5) == desk.fetch_capture(5)
     assert len(desk.bucket.requests) == 1
 
 
 def test_a_placeholder_for_a_redundant_feed_is_skipped(desk: Desk) -> None:
-    desk.bucket.objects[address(7)] = [("v", WRITTEN_AT, gzip.compress(b"(redundant feed)"))]
+    desk.bucket.objects[make_address(7)] = [("v", WRITTEN_AT, gzip.compress(b"(redundant feed)"))]
     assert desk.fetch(7).disposition.reason is Reason.REDUNDANT_FEED
 
 
@@ -144,7 +146,7 @@ def test_a_missing_object_is_permanent_and_an_unavailable_bucket_is_transient(de
 
 
 def test_a_decompression_bomb_is_rejected(desk: Desk) -> None:
-    desk.bucket.objects[address(8)] = [("v", WRITTEN_AT, gzip.compress(bytes(5_000_000)))]
+    desk.bucket.objects[make_address(8)] = [("v", WRITTEN_AT, gzip.compress(bytes(5_000_000)))]
     with pytest.raises(LimitError):
         desk.fetch(8)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from depth import examples
 from fonds.fetching.frontier import Frontier, FrontierRules
 from fonds.fetching.pace import HostLoad, PaceRules, QueuedRequest, RequestOutcome
-from unit.fetching.crawling import VirtualWeb, gaps
+from unit.fetching.crawling import VirtualWeb, compute_gaps
 
 USUAL_RULES = FrontierRules(
     PaceRules(2.0),
@@ -38,7 +38,7 @@ def test_a_host_is_requested_exactly_at_its_pace() -> None:
     for key in range(5):
         assert web.frontier.offer(make_request(key, "a"), 0.0) == 0.0
     web.run(100.0)
-    assert web.moments(lambda request: request.host)["a"] == pytest.approx(
+    assert web.list_times(lambda request: request.host)["a"] == pytest.approx(
         [0.0, 2.0, 4.0, 6.0, 8.0]
     )
 
@@ -49,9 +49,9 @@ def test_the_gap_counts_from_the_sent_request_not_from_the_connection() -> None:
     for key in range(3):
         web.frontier.offer(make_request(key, "a"), 0.0)
     web.run(100.0)
-    starts_s = web.moments(lambda request: request.host)["a"]
+    starts_s = web.list_times(lambda request: request.host)["a"]
     sends_s = [starts_s[0] + 1.4, *starts_s[1:]]
-    assert gaps(sends_s) == pytest.approx([2.0, 2.0])
+    assert compute_gaps(sends_s) == pytest.approx([2.0, 2.0])
 
 
 def test_the_pace_of_a_host_survives_idle_time() -> None:
@@ -64,7 +64,7 @@ def test_the_pace_of_a_host_survives_idle_time() -> None:
     web.frontier.offer(make_request(8, "a"), web.now_s)
     web.frontier.offer(make_request(9, "a"), web.now_s)
     web.run(web.now_s + 2_000.0)
-    *_, before, last = web.moments(lambda request: request.host)["a"]
+    *_, before, last = web.list_times(lambda request: request.host)["a"]
     assert last - before > 10 * 2.0
 
 
@@ -73,7 +73,7 @@ def test_slow_responses_slow_the_pace_to_one_request_at_a_time() -> None:
     for key in range(8):
         web.frontier.offer(make_request(key, "a"), 0.0)
     web.run(59.0)
-    assert min(gaps(web.moments(lambda request: request.host)["a"])) >= 10.0
+    assert min(compute_gaps(web.list_times(lambda request: request.host)["a"])) >= 10.0
 
 
 def test_retry_after_is_respected_and_waiting_requests_are_returned() -> None:
@@ -100,9 +100,9 @@ def test_an_unreachable_host_pauses_without_its_domain() -> None:
     for key in range(6):
         web.frontier.offer(make_request(key, ("dead.a", "live.a")[key % 2], "a"), 0.0)
     web.run(300.0)
-    moments = web.moments(lambda request: request.host)
+    moments = web.list_times(lambda request: request.host)
     assert len(moments["live.a"]) == 3
-    assert min(gaps(moments["dead.a"])) >= 60.0
+    assert min(compute_gaps(moments["dead.a"])) >= 60.0
 
 
 def test_the_wait_without_a_response_doubles_until_the_host_responds() -> None:
@@ -124,7 +124,7 @@ def test_a_crawl_delay_is_a_minimum() -> None:
     for key in range(3):
         web.frontier.offer(make_request(key, "a"), 0.0)
     web.run(59.0)
-    assert min(gaps(web.moments(lambda request: request.host)["a"])) >= 7.0
+    assert min(compute_gaps(web.list_times(lambda request: request.host)["a"])) >= 7.0
 
 
 def test_many_links_of_one_site_do_not_delay_another() -> None:
@@ -133,7 +133,7 @@ def test_many_links_of_one_site_do_not_delay_another() -> None:
     assert sum(after_s == 0.0 for after_s in delays_s) == USUAL_RULES.line_max
     returned_s = sorted(after_s for after_s in delays_s if after_s)
     assert returned_s[-1] == pytest.approx(2.0 * 10_000, rel=0.01), "the times are one gap apart"
-    assert min(gaps(returned_s)) >= 2.0 - TOLERANCE_S
+    assert min(compute_gaps(returned_s)) >= 2.0 - TOLERANCE_S
     assert web.frontier.offer(make_request(-1, "small"), 0.0) == 0.0
     web.run(1.0)
     assert {request.host for _, request in web.log} == {"large", "small"}
@@ -144,7 +144,7 @@ def test_hosts_of_one_domain_share_its_pace_in_turn() -> None:
     for key in range(40):
         web.frontier.offer(make_request(key, f"{key % 4}.a", "a"), 0.0)
     web.run(39.5)
-    assert min(gaps(web.moments(lambda request: request.domain)["a"])) >= 1.0
+    assert min(compute_gaps(web.list_times(lambda request: request.domain)["a"])) >= 1.0
     assert Counter(request.host for _, request in web.log) == dict.fromkeys(
         ("0.a", "1.a", "2.a", "3.a"), 10
     )
@@ -156,7 +156,10 @@ def test_domains_on_one_address_share_its_pace_in_order() -> None:
         web.frontier.offer(make_request(key, f"h{key}", address="shared"), 0.0)
     web.run(40.0)
     assert len(web.log) == 300
-    assert min(gaps(web.moments(lambda request: request.address)["shared"])) >= 0.1 - TOLERANCE_S
+    assert (
+        min(compute_gaps(web.list_times(lambda request: request.address)["shared"]))
+        >= 0.1 - TOLERANCE_S
+    )
     assert [request.key for _, request in web.log] == list(range(300))
 
 
@@ -270,15 +273,15 @@ def test_random_requests_keep_the_pace_and_finish_once(
     assert sorted(ended) == sorted(accepted)
     assert (web.frontier.waiting_count, web.frontier.active_count) == (0, 0)
     if names_max == 1000:
-        for moments in web.moments(lambda request: request.host).values():
-            assert all(gap >= 2.0 - TOLERANCE_S for gap in gaps(moments))
+        for moments in web.list_times(lambda request: request.host).values():
+            assert all(gap >= 2.0 - TOLERANCE_S for gap in compute_gaps(moments))
     for least_s, name in (
         (1.0, lambda request: request.domain),
         (0.5, lambda request: request.address),
     ):
         if names_max == 1000:
-            for moments in web.moments(name).values():
-                assert all(gap >= least_s - TOLERANCE_S for gap in gaps(moments))
+            for moments in web.list_times(name).values():
+                assert all(gap >= least_s - TOLERANCE_S for gap in compute_gaps(moments))
 
 
 @pytest.mark.parametrize("hosts", [1000, pytest.param(10_000, marks=pytest.mark.nightly)])
@@ -318,9 +321,9 @@ def test_many_hosts_with_a_hundred_links_each_keep_their_pace(hosts: int) -> Non
         web.returned.clear()
     assert len(web.log) == hosts * links_per_host
     assert waiting_max <= hosts * rules.line_max
-    for moments in web.moments(lambda request: request.host).values():
+    for moments in web.list_times(lambda request: request.host).values():
         assert len(moments) == links_per_host
-        assert min(gaps(moments)) >= 2.0 - TOLERANCE_S
+        assert min(compute_gaps(moments)) >= 2.0 - TOLERANCE_S
     assert web.names_max_seen <= 3 * rules.names_max
 
 

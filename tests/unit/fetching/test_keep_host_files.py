@@ -88,10 +88,10 @@ def test_equal_bytes_are_stored_once_and_changed_bytes_again(bench: Bench) -> No
     rows = {row.capture_id: row.url for row in bench.records.find(CdxRow)}
     assert rows == dict.fromkeys([first, second, third], f"{HOST}/robots.txt")
     assert not any(row.in_spool for row in bench.records.find(FetchedPageRow))
-    assert bench.archive.read(_place(bench, first)).body == TEXT
+    assert bench.archive.read(_get_place(bench, first)).body == TEXT
 
 
-def _place(bench: Bench, capture_id: str | None) -> Place:
+def _get_place(bench: Bench, capture_id: str | None) -> Place:
     (row,) = bench.records.find(CdxRow, {"capture_id": capture_id})
     return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 

@@ -41,11 +41,15 @@ def test_another_url_or_input_has_another_id() -> None:
 
 
 def test_links_of_one_domain_share_an_order_key_and_blogs_on_a_shared_host_do_not() -> None:
-    def key(url: str) -> str:
+    def get_order_key(url: str) -> str:
         return build_link(url, "poll").order_key
 
-    assert key("https://www.news.co.uk/a") == key("http://sport.news.co.uk:8080/b") == "news.co.uk"
-    assert key("https://a.blogspot.com/") != key("https://b.blogspot.com/")
+    assert (
+        get_order_key("https://www.news.co.uk/a")
+        == get_order_key("http://sport.news.co.uk:8080/b")
+        == "news.co.uk"
+    )
+    assert get_order_key("https://a.blogspot.com/") != get_order_key("https://b.blogspot.com/")
 
 
 def test_a_link_without_a_feed_entry_gets_one_with_its_url() -> None:

@@ -45,7 +45,7 @@ PUBLIC_ADDRESSES = (
 )  # fmt: skip
 
 
-def _addresses(block: str) -> list[str]:
+def _sample_addresses(block: str) -> list[str]:
     """Return the first, second, middle, last but one and last address of a block."""
     network = ipaddress.ip_network(block)
     size = network.num_addresses
@@ -55,7 +55,9 @@ def _addresses(block: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("address", [address for block in BLOCKS for address in _addresses(block)])
+@pytest.mark.parametrize(
+    "address", [address for block in BLOCKS for address in _sample_addresses(block)]
+)
 def test_no_address_of_a_special_block_is_public(address: str) -> None:
     assert not is_public(address)
     if "." in address:
@@ -119,19 +121,21 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return addresses
 
 
-def _get(addresses: Sequence[str]) -> None:
+def _request_with(addresses: Sequence[str]) -> None:
     client = ServiceClient(resolve=lambda host, port: addresses)
     with client.open("http://name.example/x", {}, total_s=1.0):
         pass
 
 
-@pytest.mark.parametrize("address", [*SPELLINGS, *(_addresses(block)[0] for block in BLOCKS)])
+@pytest.mark.parametrize(
+    "address", [*SPELLINGS, *(_sample_addresses(block)[0] for block in BLOCKS)]
+)
 def test_a_name_with_a_special_address_is_rejected_before_any_connection(
     address: str, connections: list[str]
 ) -> None:
     for addresses in ([address], ["8.8.8.8", address], [address, "8.8.8.8"]):
         with pytest.raises(PermanentError, match="is a private address"):
-            _get(addresses)
+            _request_with(addresses)
     assert connections == []
 
 
@@ -139,5 +143,5 @@ def test_a_public_name_is_connected_by_its_checked_addresses(
     connections: list[str],
 ) -> None:
     with pytest.raises(TransientError):
-        _get(["8.8.8.8", "1.1.1.1"])
+        _request_with(["8.8.8.8", "1.1.1.1"])
     assert connections == ["8.8.8.8", "1.1.1.1"]

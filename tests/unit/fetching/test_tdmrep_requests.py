@@ -71,11 +71,13 @@ class Library:
     def start_process(self, records: Any = None, **options: Any) -> Desk:
         """Start another process on the same stores."""
         process_name = f"process {len(self.desks)}"
-        desk = make_desk(self.web, self.bench.home, process_name, self._hosts(records), **options)
+        desk = make_desk(
+            self.web, self.bench.home, process_name, self._make_host_steps(records), **options
+        )
         self.desks.append(desk)
         return desk
 
-    def _hosts(
+    def _make_host_steps(
         self, records: Any
     ) -> Callable[[Fetcher, Spool], tuple[HostFileKeeper, TdmrepRequests]]:
         def build_host_steps(
@@ -201,7 +203,7 @@ def test_after_a_day_it_is_requested_again_and_stored_only_if_changed(library: L
     assert ids[0] == ids[1]
 
 
-async def endless() -> Pieces:
+async def send_endless() -> Pieces:
     yield b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n["
     while True:
         yield b'{"location": "/", "tdm-reservation": 1},' * 1000
@@ -219,7 +221,7 @@ ANSWERS: dict[str, tuple[Callable[[], bytes | Pieces], str]] = {
         lambda: answer(b"[]", headers={**JSON, "Content-Length": "100000000"}),
         "too-large",
     ),
-    "without end": (endless, "too-large"),
+    "without end": (send_endless, "too-large"),
     "redirects without end": (lambda: redirect(f"{PATH}?{next(STEPS)}"), "bad-redirect"),
     "a circle": (lambda: redirect(PATH), "bad-redirect"),
     "to a file": (lambda: redirect("file:///etc/passwd"), "bad-redirect"),
@@ -289,12 +291,12 @@ def test_the_longest_of_the_first_ten_thousand_locations_applies(
 
 def test_a_host_without_a_page_or_with_a_denial_is_not_requested(library: Library) -> None:
     url = library.web.url(HOST)
-    set_responses(library.web, endless, page=lambda *_: answer("", "404 Not Found"))
+    set_responses(library.web, send_endless, page=lambda *_: answer("", "404 Not Found"))
     desk = library.start_process()
     assert get_outcome(desk.run(url)[url]) == (Verdict.DROPPED, Reason.HTTP_STATUS)
     assert library.list_requests() == ["/robots.txt", "/story"]
     desk.fetch.close()
-    set_responses(library.web, endless, "User-agent: *\nDisallow: /.well-known\n")
+    set_responses(library.web, send_endless, "User-agent: *\nDisallow: /.well-known\n")
     second_url = library.web.url(HOST, "/2")
     get_capture(library.start_process().run(second_url)[second_url])
     assert library.list_requests()[2:] == ["/robots.txt", "/2"]
@@ -383,11 +385,11 @@ def test_files_whose_captures_gain_statements_are_indexed_again(library: Library
     reindexed = [item.sha1hex for item in result.items if isinstance(item, UnindexedFile)]
     (row,) = library.bench.records.find(HostFileRow)
     assert library.load_rights(get_capture(first_result)).prefers == STATEMENTS
-    assert reindexed == [_sha1hex(library, get_capture(first_result))]
+    assert reindexed == [_get_sha1hex(library, get_capture(first_result))]
     assert row.sha1hex not in reindexed
 
 
-def _sha1hex(library: Library, page: Capture) -> str:
+def _get_sha1hex(library: Library, page: Capture) -> str:
     (identified,) = library.identify(page).items
     assert isinstance(identified, IdentifiedCapture)
     assert identified.sha1hex is not None
@@ -402,7 +404,7 @@ def test_a_tdmrep_that_was_taken_down_is_neither_stored_nor_applied(library: Lib
     takedown = TakedownRow(row.sha1hex, "other", "", "me", library.now())
     library.bench.records.put([takedown])
     library.bench.records.delete(
-        HostFileRow, [_key(row) for row in library.bench.records.find(HostFileRow)]
+        HostFileRow, [_get_key(row) for row in library.bench.records.find(HostFileRow)]
     )
     library.pass_a_day()
     desk.fetch.close()
@@ -412,7 +414,7 @@ def test_a_tdmrep_that_was_taken_down_is_neither_stored_nor_applied(library: Lib
     assert list(library.bench.records.find(HostFileRow)) == []
 
 
-def _key(row: HostFileRow) -> tuple[str, str, datetime, str]:
+def _get_key(row: HostFileRow) -> tuple[str, str, datetime, str]:
     return row.origin, row.name, row.captured_at, row.capture_id
 
 

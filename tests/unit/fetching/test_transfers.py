@@ -136,14 +136,14 @@ def test_an_early_hints_response_is_ignored(web: Web, client: CrawlClient) -> No
     assert response.hop.get("link") is None
 
 
-async def endless(pause_s: float, piece: bytes = b"x" * 1000) -> Pieces:
+async def send_endless(pause_s: float, piece: bytes = b"x" * 1000) -> Pieces:
     yield b"HTTP/1.1 200 OK\r\n\r\n"
     while True:
         yield piece
         await asyncio.sleep(pause_s)
 
 
-async def endless_head() -> Pieces:
+async def send_endless_head() -> Pieces:
     yield b"HTTP/1.1 200 OK\r\n"
     while True:
         yield b"X-More: " + b"x" * 500 + b"\r\n"
@@ -157,9 +157,9 @@ async def send_nothing() -> Pieces:
 @pytest.mark.parametrize(
     "pieces",
     [
-        lambda: endless(0.5, b"x"),
+        lambda: send_endless(0.5, b"x"),
         send_nothing,
-        lambda: endless(0.05, b"x" * 100),
+        lambda: send_endless(0.05, b"x" * 100),
     ],
     ids=["too slow", "silent", "longer than the time"],
 )
@@ -174,7 +174,7 @@ def test_a_slow_response_ends_by_its_time_limits(
 
 
 @pytest.mark.parametrize(
-    "pieces", [lambda: endless(0.0), endless_head], ids=["endless", "endless head"]
+    "pieces", [lambda: send_endless(0.0), send_endless_head], ids=["endless", "endless head"]
 )
 def test_an_endless_response_ends_by_its_size_limits(
     web: Web, client: CrawlClient, pieces: Callable[[], Pieces]
@@ -318,10 +318,10 @@ def test_a_hundred_requests_run_concurrently(web: Web, client: CrawlClient) -> N
 def test_closing_the_client_drops_active_requests(web: Web) -> None:
     client = CrawlClient(QUICK_LIMITS, is_allowed)
 
-    def silent(request: Asked, nth: int) -> Pieces:
+    def respond_never(request: Asked, nth: int) -> Pieces:
         return send_nothing()
 
-    web.hosts["a.example"] = silent
+    web.hosts["a.example"] = respond_never
     client.begin("key", make_request(web.url("a.example")))
     client.collect_finished(0.2)
     assert client.count == 1

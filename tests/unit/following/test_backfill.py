@@ -332,11 +332,11 @@ def test_one_poll_is_limited_in_time_and_entries(
     request_days(world, row)
     get = world.poller.get
 
-    def slow(url: str, headers: object, tls: object) -> object:
+    def get_slowly(url: str, headers: object, tls: object) -> object:
         world.place.clock.pass_s(200.0)
         return get(url, headers, tls)  # type: ignore[arg-type]
 
-    poller = replace(world.poller, get=slow)  # type: ignore[arg-type]
+    poller = replace(world.poller, get=get_slowly)  # type: ignore[arg-type]
     assert poller.poll(world.get_row(row.source_id)) is not None
     assert get_backfill(world, row).pages == 2
     monkeypatch.setattr(backfill_poll, "ENTRIES_A_POLL", 3)
@@ -353,12 +353,12 @@ def test_a_page_of_a_busy_host_is_postponed_by_its_delay(world: World) -> None:
     request_days(world, row)
     get = world.poller.get
 
-    def busy(url: str, headers: object, tls: object) -> object:
+    def get_or_postpone(url: str, headers: object, tls: object) -> object:
         if not url.endswith("/feed"):
             raise PostponedError("its host is asked again in 40 s", 40.0)
         return get(url, headers, tls)  # type: ignore[arg-type]
 
-    poller = replace(world.poller, get=busy)  # type: ignore[arg-type]
+    poller = replace(world.poller, get=get_or_postpone)  # type: ignore[arg-type]
     assert poller.poll(world.get_row(row.source_id)) is not None
     assert poller.list_due(10) == []
     advance(world, seconds=40)

@@ -58,7 +58,7 @@ def test_a_poll_whose_lease_was_taken_over_enters_nothing(world: World) -> None:
     other = replace(world.poller, leases=create_poll_leases(world.place, "other"))
     get = world.poller.get
 
-    def slow(url: str, headers: object, tls: object) -> object:
+    def get_slowly(url: str, headers: object, tls: object) -> object:
         assert other.list_due(10) == []
         world.place.clock.pass_s(LEASE_S)
         (due,) = other.list_due(10)
@@ -68,7 +68,7 @@ def test_a_poll_whose_lease_was_taken_over_enters_nothing(world: World) -> None:
         world.serve("/feed", rss_of(["https://news.example.org/late"]))
         return get(url, headers, tls)  # type: ignore[arg-type]
 
-    assert replace(world.poller, get=slow).poll(row) is None  # type: ignore[arg-type]
+    assert replace(world.poller, get=get_slowly).poll(row) is None  # type: ignore[arg-type]
     assert sorted(entry.url for entry in world.list_entries()) == sorted(LINKS)
     source = world.get_row(row.source_id)
     assert (source.polls, source.polling, source.lease_holder) == (1, False, None)

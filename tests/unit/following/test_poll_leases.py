@@ -60,11 +60,11 @@ def test_a_slow_index_is_continued_by_the_next_poll(world: World) -> None:
     row = world.add("/index.xml")
     get = world.poller.get
 
-    def slow(url: str, headers: object, tls: object) -> object:
+    def get_slowly(url: str, headers: object, tls: object) -> object:
         world.place.clock.pass_s(200.0)
         return get(url, headers, tls)  # type: ignore[arg-type]
 
-    poller = replace(world.poller, get=slow)  # type: ignore[arg-type]
+    poller = replace(world.poller, get=get_slowly)  # type: ignore[arg-type]
     result = poller.poll(world.get_row(row.source_id))
     assert result is not None
     assert (result.new, result.row.mark) == (2, 2)
@@ -84,10 +84,10 @@ def test_a_postponed_poll_does_not_count(world: World) -> None:
     row = world.add("/feed")
     world.serve("/feed", rss_of(LINKS))
 
-    def busy(url: str, headers: object, tls: object) -> object:
+    def postpone(url: str, headers: object, tls: object) -> object:
         raise PostponedError("its host is asked again in 40 s", 40.0)
 
-    poller = replace(world.poller, get=busy)  # type: ignore[arg-type]
+    poller = replace(world.poller, get=postpone)  # type: ignore[arg-type]
     assert poller.poll(row) is None
     postponed = world.get_row(row.source_id)
     assert (postponed.polls, postponed.polling, postponed.failures) == (0, False, 0)

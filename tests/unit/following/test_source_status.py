@@ -150,25 +150,25 @@ def test_an_invalid_mute_raises_with_the_reason(world: World) -> None:
 def test_the_change_of_a_listing_form_is_recorded(world: World) -> None:
     item = "<item><title>t</title>{}<link>https://news.example.org/{}</link></item>"
 
-    def feed(dates: str, first: int) -> bytes:
+    def make_feed(dates: str, first: int) -> bytes:
         items = "".join(item.format(dates, number) for number in range(first, first + 4))
         return f"<rss version='2.0'><channel><title>t</title>{items}</channel></rss>".encode()
 
     row = world.add("/feed")
     dated = "<pubDate>Tue, 24 Nov 2026 10:00:00 GMT</pubDate>"
-    world.serve("/feed", feed(dated, 0))
+    world.serve("/feed", make_feed(dated, 0))
     first = world.poll(row).row
     assert (first.form, first.form_before, first.form_changed) == (
         "rss with titles, dates",
         None,
         None,
     )
-    world.serve("/feed", feed("", 4))
+    world.serve("/feed", make_feed("", 4))
     advance(world, hours=3)
     changed = world.poll(row).row
     assert (changed.form, changed.form_before) == ("rss with titles", first.form)
     assert changed.form_changed == changed.last_polled
-    world.serve("/feed", feed("", 8))
+    world.serve("/feed", make_feed("", 8))
     advance(world, hours=3)
     unchanged = world.poll(row).row
     assert (unchanged.form_before, unchanged.form_changed) == (first.form, changed.form_changed)

@@ -20,13 +20,13 @@ def _run_fonds(home: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, env=environment, capture_output=True, check=False)
 
 
-def test_a_character_the_terminal_lacks_is_escaped(home: Path, filled: FilledHome) -> None:
+def test_a_character_the_terminal_lacks_is_escaped(home: Path, filled_home: FilledHome) -> None:
     process = _run_fonds(home, "search", "rouvre")
     assert (process.returncode, process.stderr) == (0, b"")
     assert rb"La biblioth\xe8que rouvre" in process.stdout
 
 
-def test_json_is_utf_8_on_every_terminal(home: Path, filled: FilledHome) -> None:
+def test_json_is_utf_8_on_every_terminal(home: Path, filled_home: FilledHome) -> None:
     process = _run_fonds(home, "search", "rouvre", "--json")
     line = process.stdout.decode().splitlines()[0]
     assert json.loads(line)["title"] == "La bibliothèque rouvre ses portes"
@@ -34,7 +34,7 @@ def test_json_is_utf_8_on_every_terminal(home: Path, filled: FilledHome) -> None
 
 
 def test_a_sha1_prefix_that_is_too_short_raises_with_the_minimum(
-    call: Call, filled: FilledHome
+    call: Call, filled_home: FilledHome
 ) -> None:
     result = call("show", "2ee628")
     assert result.code == 1
