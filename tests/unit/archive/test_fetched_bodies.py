@@ -1,4 +1,4 @@
-"""FetchedBodies: fetched payloads are returned by place and SHA-1, and the oldest are dropped
+"""Cache of fetched bodies: payloads are returned by place and SHA-1, and the oldest are dropped
 first."""
 
 from __future__ import annotations

@@ -173,5 +173,5 @@ def test_sources_are_counted_with_the_next_due_time(pipeline_view: PipelineView)
         (10**9, "11574 d 1 h"),
     ],
 )
-def test_durations_are_short(seconds: float, expected: str) -> None:
+def test_durations_are_formatted_briefly(seconds: float, expected: str) -> None:
     assert format_duration(seconds) == expected

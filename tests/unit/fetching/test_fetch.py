@@ -286,7 +286,7 @@ def test_an_endless_robots_file_is_read_up_to_its_limit(desk: Desk) -> None:
     assert get_outcome(results[no]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
 
 
-def test_links_of_a_throttling_host_are_deferred_without_a_retry(desk: Desk) -> None:
+def test_links_of_a_throttling_host_are_deferred_after_one_retry(desk: Desk) -> None:
     desk.web.hosts["a.example"] = lambda request, nth: (
         usual(request, nth)
         if request.target == "/robots.txt"

@@ -191,7 +191,7 @@ def test_permanent_redirects_change_the_url_and_temporary_ones_do_not(world: Wor
     assert world.poll(row).row.source_id == row.source_id
 
 
-def test_a_permanent_redirect_to_a_page_is_not_followed(world: World) -> None:
+def test_a_permanent_redirect_to_a_page_keeps_the_url(world: World) -> None:
     row = world.add("/feed")
     world.serve("/feed", b"", 301, Location="/parked")
     world.serve("/parked", b"<html><body><a href='/buy'>Buy this domain</a></body></html>")
