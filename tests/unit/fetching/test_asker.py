@@ -86,9 +86,7 @@ def test_each_client_receives_only_its_own_outcomes(web: Web, fetcher: Fetcher) 
         assert outcome.hops[-1].url == web.url(f"{key}.example")
 
 
-def test_the_fetcher_requests_at_most_twice_active_max_pages_while_outcomes_are_unstored(
-    web: Web, fetcher: Fetcher
-) -> None:
+def test_unstored_outcomes_limit_the_number_of_requests(web: Web, fetcher: Fetcher) -> None:
     outcomes: SimpleQueue[FetchOutcome] = SimpleQueue()
     received_count = stored_count = 0
 

@@ -250,7 +250,7 @@ ANSWERS: dict[str, tuple[Callable[[], bytes | Pieces], str]] = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_a_page_is_stored_without_statements_whatever_tdmrep_the_host_returns(
+def test_a_page_is_stored_without_statements_of_a_faulty_tdmrep(
     library: Library, name: str
 ) -> None:
     library.web.addresses["private.example"] = ["10.0.0.7"]
