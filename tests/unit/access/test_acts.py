@@ -1,4 +1,4 @@
-"""Acts: noted before, ended behind, the newest kept."""
+"""The action log: recorded before, completed afterwards, and limited."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from fonds.access.action_log import DESCRIPTION_MAX_CHARS, ActionLog
 from fonds.ports import Records
 
 
-def test_an_act_is_noted_before_it_is_done_and_its_outcome_behind(
+def test_an_action_is_recorded_before_it_runs_and_completed_after_it(
     records: Records, clock: DayClock
 ) -> None:
-    acts = ActionLog(records, clock)
-    act = acts.begin("anne", "PUT /documents/a/b")
-    assert [(row.who, row.outcome) for row in acts.list_newest(9)] == [("anne", None)]
-    acts.end(act, 201)
-    assert [(row.what, row.outcome) for row in acts.list_newest(9)] == [("PUT /documents/a/b", 201)]
+    action_log = ActionLog(records, clock)
+    act = action_log.begin("anne", "PUT /documents/a/b")
+    assert [(row.who, row.outcome) for row in action_log.list_newest(9)] == [("anne", None)]
+    action_log.end(act, 201)
+    assert [(row.what, row.outcome) for row in action_log.list_newest(9)] == [
+        ("PUT /documents/a/b", 201)
+    ]
 
 
-def test_the_newest_acts_stay_and_long_ones_are_cut(records: Records, clock: DayClock) -> None:
-    acts = ActionLog(records, clock)
-    for at in range(12):
-        acts.begin("anne", f"{at} " + "x" * 1_000)
+def test_the_newest_actions_stay_and_long_ones_are_cut(records: Records, clock: DayClock) -> None:
+    action_log = ActionLog(records, clock)
+    for number in range(12):
+        action_log.begin("anne", f"{number} " + "x" * 1_000)
         clock.go(seconds=1)
-    assert acts.trim(5) == 7
-    assert [row.what.split()[0] for row in acts.list_newest(9)] == ["11", "10", "9", "8", "7"]
-    assert {len(row.what) for row in acts.list_newest(9)} == {DESCRIPTION_MAX_CHARS}
-    assert acts.trim(5) == 0
+    assert action_log.trim(5) == 7
+    assert [row.what.split()[0] for row in action_log.list_newest(9)] == ["11", "10", "9", "8", "7"]
+    assert {len(row.what) for row in action_log.list_newest(9)} == {DESCRIPTION_MAX_CHARS}
+    assert action_log.trim(5) == 0

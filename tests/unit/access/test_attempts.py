@@ -1,4 +1,4 @@
-"""Wrong keys are counted and slowed; memory is bounded, and nobody waits for what others did."""
+"""Failed sign-ins are counted and delayed; memory is limited, and no address waits for others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def seconds() -> Seconds:
     return Seconds()
 
 
-def test_after_ten_wrong_keys_an_address_waits_and_another_does_not(seconds: Seconds) -> None:
+def test_after_ten_wrong_keys_only_that_address_waits(seconds: Seconds) -> None:
     attempts = FailedAttempts(seconds)
     for _ in range(PER_ADDRESS_MAX):
         assert attempts.get_wait_s("192.0.2.1") == 0
@@ -39,20 +39,20 @@ def test_after_ten_wrong_keys_an_address_waits_and_another_does_not(seconds: Sec
     assert attempts.get_wait_s("192.0.2.1") == 0
 
 
-def test_an_attack_from_everywhere_holds_up_those_who_take_part_alone(seconds: Seconds) -> None:
+def test_a_distributed_attack_delays_only_its_addresses(seconds: Seconds) -> None:
     attempts = FailedAttempts(seconds)
-    for at in range(TOTAL_MAX):
-        attempts.record_failure(f"10.0.{at // 200}.{at % 200}")
+    for number in range(TOTAL_MAX):
+        attempts.record_failure(f"10.0.{number // 200}.{number % 200}")
     assert attempts.get_wait_s("10.0.0.7") > 0
     assert attempts.get_wait_s("192.0.2.1") == 0
     seconds.now += WINDOW_S
     assert attempts.get_wait_s("10.0.0.7") == 0
 
 
-def test_an_address_waits_only_for_the_wrong_keys_of_the_last_five_minutes(
+def test_an_address_waits_only_for_failures_of_the_last_five_minutes(
     seconds: Seconds,
 ) -> None:
-    """The limit in total counts no wrong key of others that is older."""
+    """The total limit counts no older failures of other addresses."""
     attempts = FailedAttempts(seconds)
     for number in range(TOTAL_MAX - 1):
         attempts.record_failure(f"10.0.{number // 200}.{number % 200}")
@@ -63,15 +63,15 @@ def test_an_address_waits_only_for_the_wrong_keys_of_the_last_five_minutes(
     assert attempts.get_wait_s("192.0.2.1") == 0
 
 
-def test_so_many_addresses_are_remembered_and_no_more(seconds: Seconds) -> None:
+def test_the_number_of_remembered_addresses_is_limited(seconds: Seconds) -> None:
     attempts = FailedAttempts(seconds, addresses_max=50, total_max=20)
-    for at in range(5_000):
-        attempts.record_failure(f"10.{at // 65536}.{at // 256 % 256}.{at % 256}")
+    for number in range(5_000):
+        attempts.record_failure(f"10.{number // 65536}.{number // 256 % 256}.{number % 256}")
     assert (len(attempts._failures), len(attempts._all_failures)) == (50, 20)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("first", "second", "is_same"),
     [
         ("2001:db8::1", "2001:db8::ffff:2", True),
         ("2001:db8::1", "2001:db8:0:1::1", False),
@@ -81,12 +81,14 @@ def test_so_many_addresses_are_remembered_and_no_more(seconds: Seconds) -> None:
         ("", "testclient", True),
     ],
 )
-def test_what_somebody_has_as_one_is_counted_as_one(one: str, other: str, same: bool) -> None:
-    assert (group_address(one) == group_address(other)) is same
+def test_addresses_of_one_owner_are_counted_together(
+    first: str, second: str, is_same: bool
+) -> None:
+    assert (group_address(first) == group_address(second)) is is_same
 
 
-def test_the_addresses_of_the_last_attempts_are_remembered(seconds: Seconds) -> None:
-    """An attacker is counted also when more addresses than fit showed a wrong key before."""
+def test_the_addresses_of_the_last_failures_are_remembered(seconds: Seconds) -> None:
+    """An attacker is counted even if more addresses than fit had failures before."""
     attempts = FailedAttempts(seconds, addresses_max=3, total_max=1_000)
     for number in range(5):
         attempts.record_failure(f"192.0.2.{number}")

@@ -1,4 +1,4 @@
-"""Whole files behind URLs and in petabox items: answers of a real server on this machine."""
+"""Complete files behind URLs and in petabox items, from a real server on this machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fonds.model.errors import (
 
 PDF = b"%PDF-1.4\n" + bytes(range(256)) * 300
 BODY_MAX_BYTES = 100_000
-SERVE = "http://petabox.example/serve/{item}/{path}"
+SERVE_TEMPLATE = "http://petabox.example/serve/{item}/{path}"
 
 
 @pytest.fixture
@@ -55,14 +55,14 @@ def read(archive: FolderArchive, server: Answering) -> Callable[[str], bytes]:
     return lambda path: archive.read(Place(PlaceKind.FILE, server.url + path)).body
 
 
-def refused(read: Callable[[str], bytes], path: str) -> PermanentError:
+def get_error(read: Callable[[str], bytes], path: str) -> PermanentError:
     with pytest.raises(PermanentError) as raised:
         read(path)
     assert path in str(raised.value)
     return raised.value
 
 
-def test_a_file_is_read_whole_with_one_request_and_asked_for_uncoded(read, server) -> None:
+def test_a_file_is_read_with_one_uncoded_request(read, server) -> None:
     server.answers["/a.pdf?x=1"] = Given(body=PDF)
     assert read("/a.pdf?x=1") == PDF
     ((_, headers),) = server.asked
@@ -71,36 +71,38 @@ def test_a_file_is_read_whole_with_one_request_and_asked_for_uncoded(read, serve
 
 
 @pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("br", brotli.compress)])
-def test_codings_that_a_server_sends_unasked_are_undone(coding, pack, read, server) -> None:
+def test_unrequested_content_codings_are_decoded(coding, pack, read, server) -> None:
     server.answers["/a"] = Given(body=pack(PDF), headers={"Content-Encoding": coding})
     assert read("/a") == PDF
 
 
-def test_a_loose_gzip_file_is_unpacked_as_one_of_this_machine_is(read, server) -> None:
+def test_a_loose_gzip_file_is_unpacked(read, server) -> None:
     server.answers["/a.pdf.gz"] = Given(body=gzip.compress(PDF))
     assert read("/a.pdf.gz") == PDF
 
 
-def test_redirects_are_followed_and_each_is_judged(read, server) -> None:
+def test_redirects_are_followed_and_each_target_is_checked(read, server) -> None:
     server.answers["/to"] = Given(302, headers={"Location": "/a.pdf"})
     server.answers["/a.pdf"] = Given(body=PDF)
     assert read("/to") == PDF
     for number, target in enumerate(["ftp://127.0.0.1/a", "file:///etc/passwd", "/round4"]):
         server.answers[f"/round{number + 2}"] = Given(302, headers={"Location": target})
-        assert refused(read, f"/round{number + 2}").reason is Reason.UNREADABLE_SOURCE
+        assert get_error(read, f"/round{number + 2}").reason is Reason.UNREADABLE_SOURCE
 
 
 def test_a_redirect_to_a_private_address_is_not_followed(server, tmp_path) -> None:
     server.answers["/to"] = Given(302, headers={"Location": "http://10.0.0.1/a.pdf"})
-    away = create_remote_bodies(ServiceClient(lambda address: address == "127.0.0.1"), {}, "", "")
-    reader = PlaceReader(tmp_path, away, body_max_bytes=BODY_MAX_BYTES)
+    remote_bodies = create_remote_bodies(
+        ServiceClient(lambda address: address == "127.0.0.1"), {}, "", ""
+    )
+    reader = PlaceReader(tmp_path, remote_bodies, body_max_bytes=BODY_MAX_BYTES)
     with pytest.raises(PermanentError, match="private address"):
         reader.read(Place(PlaceKind.FILE, server.url + "/to"))
 
 
-def test_private_addresses_are_not_asked_at_all_unless_allowed(server, tmp_path) -> None:
+def test_private_addresses_are_not_requested_unless_allowed(server, tmp_path) -> None:
     server.answers["/a.pdf"] = Given(body=PDF)
-    closed = FolderArchive(
+    strict_archive = FolderArchive(
         tmp_path / "archive", ArchiveOptions(petabox_url=server.url + "/{item}/{path}")
     )
     places = [
@@ -109,26 +111,26 @@ def test_private_addresses_are_not_asked_at_all_unless_allowed(server, tmp_path)
     ]
     for place in places:
         with pytest.raises(PermanentError, match="private address") as raised:
-            closed.read(place)
+            strict_archive.read(place)
         assert raised.value.reason is Reason.UNREADABLE_SOURCE
     assert server.asked == []
 
 
-def test_a_file_at_the_limit_is_read_and_one_above_is_not(read, server) -> None:
+def test_only_a_file_within_the_limit_is_read(read, server) -> None:
     server.answers["/at"] = Given(body=bytes(BODY_MAX_BYTES))
     server.answers["/over"] = Given(body=bytes(BODY_MAX_BYTES + 1))
     server.answers["/says"] = Given(body=b"", headers={"Content-Length": "999999999"})
     assert len(read("/at")) == BODY_MAX_BYTES
     for path in ("/over", "/says"):
-        error = refused(read, path)
+        error = get_error(read, path)
         assert isinstance(error, LimitError)
         assert error.reason is Reason.TOO_LARGE
 
 
-def test_a_bomb_is_not_unpacked(read, server) -> None:
+def test_a_decompression_bomb_is_refused(read, server) -> None:
     bomb = gzip.compress(bytes(30_000_000))
     server.answers["/a"] = Given(body=bomb, headers={"Content-Encoding": "gzip"})
-    assert refused(read, "/a").reason in (Reason.BOMB, Reason.TOO_LARGE)
+    assert get_error(read, "/a").reason in (Reason.BOMB, Reason.TOO_LARGE)
 
 
 @pytest.mark.parametrize(
@@ -143,19 +145,19 @@ def test_a_bomb_is_not_unpacked(read, server) -> None:
         (302, Reason.UNREADABLE_SOURCE),
     ],
 )
-def test_a_server_that_will_not_is_a_permanent_fault(status, reason, read, server) -> None:
+def test_a_refusing_server_is_a_permanent_error(status, reason, read, server) -> None:
     server.answers["/a"] = Given(status)
-    assert refused(read, "/a").reason is reason
+    assert get_error(read, "/a").reason is reason
 
 
-@pytest.mark.parametrize("given_", [Given(429), Given(500), Given(503), Given(body=b"x", cut=9)])
-def test_a_server_that_cannot_just_now_is_a_passing_fault(given_, read, server) -> None:
-    server.answers["/a"] = given_
+@pytest.mark.parametrize("response", [Given(429), Given(500), Given(503), Given(body=b"x", cut=9)])
+def test_a_server_error_is_transient(response, read, server) -> None:
+    server.answers["/a"] = response
     with pytest.raises(TransientError, match="/a"):
         read("/a")
 
 
-def test_the_user_of_a_url_is_in_no_message(archive, server) -> None:
+def test_the_password_of_a_url_is_in_no_message(archive, server) -> None:
     url = server.url.replace("//", "//me:secret@") + "/none"
     with pytest.raises(PermanentError) as raised:
         archive.read(Place(PlaceKind.FILE, url))
@@ -163,7 +165,7 @@ def test_the_user_of_a_url_is_in_no_message(archive, server) -> None:
     assert "secret" not in str(raised.value)
 
 
-def test_a_petabox_item_is_read_with_its_path_escaped(archive, server) -> None:
+def test_the_path_of_a_petabox_item_is_escaped(archive, server) -> None:
     server.answers["/go"] = Given(body=PDF)
     server.answers["/serve/an%20item/dir/a%23b%3Fc%25%C3%A4.pdf"] = Given(
         302, headers={"Location": "/go"}
@@ -187,7 +189,7 @@ def test_a_petabox_item_is_read_with_its_path_escaped(archive, server) -> None:
         "a/\udc00",
     ],
 )
-def test_a_petabox_path_that_leads_elsewhere_is_not_asked_for(path, archive, server) -> None:
+def test_a_petabox_path_outside_its_item_is_not_requested(path, archive, server) -> None:
     with pytest.raises(PermanentError) as raised:
         archive.read(Place(PlaceKind.PETABOX, path))
     assert raised.value.reason is Reason.UNREADABLE_SOURCE
@@ -195,9 +197,9 @@ def test_a_petabox_path_that_leads_elsewhere_is_not_asked_for(path, archive, ser
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
-def test_a_petabox_url_never_leaves_its_item(item: str, path: str) -> None:
+def test_a_petabox_url_stays_in_its_item(item: str, path: str) -> None:
     try:
-        url = build_item_url(SERVE, f"{item}/{path}")
+        url = build_item_url(SERVE_TEMPLATE, f"{item}/{path}")
     except PermanentError:
         return
     prefix = "http://petabox.example/serve/"
@@ -207,15 +209,15 @@ def test_a_petabox_url_never_leaves_its_item(item: str, path: str) -> None:
     assert not {"..", ".", ""} & set(url[len(prefix) :].split("/"))
 
 
-class Scarce:
-    """A remote whose library is not installed."""
+class MissingLibrary:
+    """Remote reader whose library is not installed."""
 
     def __call__(self) -> RemoteReader:
         raise ConfigurationError("pip install 'fonds[s3]'")
 
 
-def test_a_library_that_is_not_there_fails_the_place_and_stops_nothing(tmp_path) -> None:
-    archive = FolderArchive(tmp_path / "archive", ArchiveOptions(remotes={"s3": Scarce()}))
+def test_a_missing_library_fails_only_its_place(tmp_path) -> None:
+    archive = FolderArchive(tmp_path / "archive", ArchiveOptions(remotes={"s3": MissingLibrary()}))
     with pytest.raises(PermanentError, match="pip install") as raised:
         archive.read(Place(PlaceKind.FILE, "s3://bucket/key"))
     assert raised.value.reason is Reason.UNREADABLE_SOURCE

@@ -1,4 +1,5 @@
-"""Archives with odd headers and packings: what can be read is read, the rest is damage told in words."""
+"""Archives with odd headers and packings: readable records are read, and the rest is reported as
+damage."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def body_at(data: bytes, offset: int) -> bytes:
     return read_record(io.BytesIO(data), offset, body_max_bytes=10_000_000).body
 
 
-def arc(line: str) -> bytes:
+def make_arc_record(line: str) -> bytes:
     return f"{line} {len(HTTP)}\n".encode() + HTTP + b"\n"
 
 
@@ -47,8 +48,8 @@ def arc(line: str) -> bytes:
         ("http://a.example/ - 20080430204825 no-type", AT, "text/html"),
     ],
 )
-def test_an_arc_line_may_be_odd(line: str, captured_at: datetime, mime: str) -> None:
-    data = warcs.arc_header() + arc(line) + warcs.arc_record(url="http://b.example/")
+def test_an_odd_arc_line_is_read(line: str, captured_at: datetime, mime: str) -> None:
+    data = warcs.arc_header() + make_arc_record(line) + warcs.arc_record(url="http://b.example/")
     header, head, last = scan(data)
     assert isinstance(head, RecordHead)
     assert (head.url, head.captured_at, head.mime) == ("http://a.example/", captured_at, mime)
@@ -59,7 +60,7 @@ def test_an_arc_line_may_be_odd(line: str, captured_at: datetime, mime: str) -> 
 
 
 @pytest.mark.parametrize("line", ["filedesc:// - - -", "filedesc:", "filedesc://a.arc 0.0.0.0"])
-def test_an_arc_file_may_say_little_of_itself(line: str) -> None:
+def test_an_arc_file_header_may_be_incomplete(line: str) -> None:
     first = f"{line} {len(ARC_HEAD)}\n".encode() + ARC_HEAD
     header, head = scan(first + warcs.arc_record())
     assert isinstance(header, RecordHead)
@@ -69,7 +70,7 @@ def test_an_arc_file_may_say_little_of_itself(line: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["warc/1.0", "WARC/0.17", "WARC/2", "WARC/1.1.1", "Warc/1.0b"])
-def test_a_warc_may_have_any_version(version: str) -> None:
+def test_any_warc_version_is_read(version: str) -> None:
     data = warcs.http_response() + warcs.http_response(version=version, url="http://b.example/")
     assert [thing.url for thing in scan(data) if isinstance(thing, RecordHead)] == [
         warcs.URL,
@@ -78,7 +79,7 @@ def test_a_warc_may_have_any_version(version: str) -> None:
     assert body_at(data, scan(data)[1].offset) == warcs.PAGE
 
 
-def test_lines_of_a_header_may_end_twice_over() -> None:
+def test_header_lines_may_have_double_line_ends() -> None:
     data = warcs.warc_record(b"body", newline=b"\r\r\n") + warcs.http_response()
     first, second = scan(data)
     assert isinstance(first, RecordHead)
@@ -88,7 +89,7 @@ def test_lines_of_a_header_may_end_twice_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("beginning", "told"),
+    ("junk", "message"),
     [
         (b"filedesc: what follows is no header\n\n", "invalid length in the ARC line"),
         (b"WARC/one\r\nContent-Length: 0\r\n\r\n\r\n", "not a WARC or ARC record"),
@@ -97,25 +98,25 @@ def test_lines_of_a_header_may_end_twice_over() -> None:
         (b"Rar!\x1a\x07", "RAR archive"),
     ],
 )
-def test_what_cannot_be_read_is_damage_and_the_rest_is_read(beginning: bytes, told: str) -> None:
-    first, *rest = scan(beginning + b"\r\n\r\n" + warcs.http_response())
+def test_an_unreadable_start_is_damage_and_the_rest_is_read(junk: bytes, message: str) -> None:
+    first, *rest = scan(junk + b"\r\n\r\n" + warcs.http_response())
     assert isinstance(first, Damage)
     assert first.reason is Reason.DAMAGED_RECORD
-    assert told in first.detail
+    assert message in first.detail
     assert [thing.url for thing in rest if isinstance(thing, RecordHead)] == [warcs.URL]
 
 
 @pytest.mark.parametrize("packing", warcs.PACKERS)
-def test_a_damaged_member_costs_only_itself(packing: str) -> None:
+def test_a_damaged_member_affects_only_itself(packing: str) -> None:
     members = [
         warcs.packed([warcs.http_response(url=f"http://{n}.example/")], packing) for n in "abc"
     ]
     middle = warcs.flipped(members[1], len(members[1]) // 2)
-    found = scan(members[0] + middle + members[2])
-    whole = [thing.url for thing in found if isinstance(thing, RecordHead)]
-    assert whole[0] == "http://a.example/"
-    assert whole[-1] == "http://c.example/"
-    assert any(isinstance(thing, Damage) for thing in found)
+    things = scan(members[0] + middle + members[2])
+    urls = [thing.url for thing in things if isinstance(thing, RecordHead)]
+    assert urls[0] == "http://a.example/"
+    assert urls[-1] == "http://c.example/"
+    assert any(isinstance(thing, Damage) for thing in things)
 
 
 @pytest.mark.parametrize("packing", warcs.PACKERS)
@@ -128,7 +129,7 @@ def test_a_damaged_member_costs_only_itself(packing: str) -> None:
     ],
     ids=["packs very well", "does not pack", "packs well"],
 )
-def test_a_large_body_is_whole_in_every_packing(packing: str, body: bytes) -> None:
+def test_a_large_body_is_complete_in_every_packing(packing: str, body: bytes) -> None:
     data = warcs.packed([warcs.warc_record(body), warcs.http_response()], packing)
     first, second = scan(data)
     assert body_at(data, first.offset) == body
@@ -136,20 +137,24 @@ def test_a_large_body_is_whole_in_every_packing(packing: str, body: bytes) -> No
 
 
 @pytest.mark.parametrize("packing", warcs.PACKERS)
-def test_a_cut_member_is_told_as_cut(packing: str) -> None:
+def test_a_cut_member_is_reported_as_truncated(packing: str) -> None:
     data = warcs.packed([warcs.http_response(), warcs.http_response()], packing)
     *_, last = scan(data[: -len(data) // 4])
     assert last.reason is Reason.TRUNCATED_RECORD if isinstance(last, Damage) else last.is_truncated
 
 
 @pytest.mark.parametrize("packing", warcs.PACKERS)
-def test_a_bomb_is_told_as_one_in_every_packing(packing: str) -> None:
+def test_a_decompression_bomb_is_reported_in_every_packing(packing: str) -> None:
     zeros = warcs.warc_record(bytes(40_000_000))
-    found = scan(warcs.packed([zeros], packing))
-    assert [thing.reason for thing in found if isinstance(thing, Damage)] == [Reason.BOMB]
+    things = scan(warcs.packed([zeros], packing))
+    assert [thing.reason for thing in things if isinstance(thing, Damage)] == [Reason.BOMB]
 
 
 @given(st.binary(max_size=300))
 def test_any_line_is_an_arc_line_or_none(line: bytes) -> None:
-    found = split_arc_line(line)
-    assert found is None or found.url + found.length in line.replace(b" ", b"") or found.middle
+    arc_line = split_arc_line(line)
+    assert (
+        arc_line is None
+        or arc_line.url + arc_line.length in line.replace(b" ", b"")
+        or arc_line.middle
+    )

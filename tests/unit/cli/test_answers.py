@@ -1,4 +1,4 @@
-"""No command says less than is known without saying so; a name there is not is told, with the nearest."""
+"""Commands report what they leave out, and unknown names with the nearest known name."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from fonds.papers.catalog.store import Catalog, name_catalog_table
 from kept_collections import Clock, themed_documents
 
 AT = "http://daily.example/feed"
-COUNTED = ("collection", "frequencies", "told/kept")
-ACTS = ("pause", "resume", "remove", "poll", "mute", "unmute")
-# Closed lists: the call is refused with exit code 2, naming the nearest. By command and parameter.
-REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
+FREQUENCIES = ("collection", "frequencies", "told/kept")
+SOURCE_ACTIONS = ("pause", "resume", "remove", "poll", "mute", "unmute")
+# Closed lists, by command and parameter: an unknown value exits with 2 and names the nearest.
+REFUSED_CALLS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("search", "themes_of"): (
         ("search", "--themes-of", "told/kep"),
         "Did you mean 'told/kept'",
@@ -152,9 +152,9 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ),
     ("collection remove", "name"): (("collection", "remove", "told/kep", "a"), "'told/kept'"),
     ("collection delete", "name"): (("collection", "delete", "told/kep"), "'told/kept'"),
-    ("collection frequencies", "name"): ((*COUNTED[:2], "told/kep"), "mean 'told/kept'"),
-    ("collection frequencies", "conf"): ((*COUNTED, "--conf", "DEFALT"), "mean 'DEFAULT'"),
-    ("collection frequencies", "engine"): ((*COUNTED, "--engine", "lokal"), "mean 'local'"),
+    ("collection frequencies", "name"): ((*FREQUENCIES[:2], "told/kep"), "mean 'told/kept'"),
+    ("collection frequencies", "conf"): ((*FREQUENCIES, "--conf", "DEFALT"), "mean 'DEFAULT'"),
+    ("collection frequencies", "engine"): ((*FREQUENCIES, "--engine", "lokal"), "mean 'local'"),
     ("configuration", "COMMAND"): (("configuration", "lst"), "Did you mean 'list'"),
     ("configuration show", "name"): (("configuration", "show", "told/DEFALT"), "mean 'DEFAULT'"),
     ("configuration set", "name"): (("configuration", "set", "told", "seed=1"), "NAMESPACE/KEY"),
@@ -172,7 +172,7 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("clusters show", "after"): (("clusters", "told/kept", "outlier", "--after", "x"), "--after x"),
 }
 for _command in ("search", "export"):
-    for _name, _value, _near in (
+    for _name, _value, _message in (
         ("kind", "stroy", "Did you mean “story”?"),
         ("match", "exat", "Did you mean “exact”?"),
         ("dates", "capturd", "Did you mean “captured”?"),
@@ -181,34 +181,48 @@ for _command in ("search", "export"):
         ("to", "2024-02-30", "“2024-02-30”: this is not a day; write it as 2024-05-31"),
     ):
         _key = "from_" if _name == "from" else _name
-        REFUSED[_command, _key] = ((_command, f"--{_name}", _value), _near)
-REFUSED["search", "sort"] = (("search", "--sort", "newst"), "Did you mean “newest”?")
-REFUSED["clusters", "COMMAND"] = (("clusters", "renme"), "Did you mean 'rename'")
-for _act in ("rename", "pin", "unpin", "exclude", "include"):
-    _more = ("d1",) if _act in ("rename", "exclude", "include") else ()
-    for _word, _words in {
+        REFUSED_CALLS[_command, _key] = ((_command, f"--{_name}", _value), _message)
+REFUSED_CALLS["search", "sort"] = (("search", "--sort", "newst"), "Did you mean “newest”?")
+REFUSED_CALLS["clusters", "COMMAND"] = (("clusters", "renme"), "Did you mean 'rename'")
+for _action in ("rename", "pin", "unpin", "exclude", "include"):
+    _extra = ("d1",) if _action in ("rename", "exclude", "include") else ()
+    for _parameter, _arguments in {
         "name": (("told/kep", "x"), "Did you mean 'told/kept'"),
         "theme": (("told/kept", "nonsense"), "no theme named 'nonsense'"),
         "conf": (("told/kept", "x", "--conf", "fw"), "Did you mean 'few'"),
     }.items():
-        REFUSED[f"clusters {_act}", _word] = (("clusters", _act, *_words[0], *_more), _words[1])
-for _act in ("exclude", "include"):
-    _asked = ("clusters", _act, "told/kept", "x", "nobody")
-    REFUSED[f"clusters {_act}", "documents"] = (_asked, "no document 'nobody' in")
-_named_so = (("check", "names"), ("show", "name"), ("edit", "name"), *((a, "names") for a in ACTS))
-for _act, _word in _named_so:
-    REFUSED[f"sources {_act}", _word] = (
-        ("sources", _act, "nonsense"),
+        REFUSED_CALLS[f"clusters {_action}", _parameter] = (
+            ("clusters", _action, *_arguments[0], *_extra),
+            _arguments[1],
+        )
+for _action in ("exclude", "include"):
+    _call = ("clusters", _action, "told/kept", "x", "nobody")
+    REFUSED_CALLS[f"clusters {_action}", "documents"] = (_call, "no document 'nobody' in")
+_name_parameters = (
+    ("check", "names"),
+    ("show", "name"),
+    ("edit", "name"),
+    *((a, "names") for a in SOURCE_ACTIONS),
+)
+for _action, _parameter in _name_parameters:
+    REFUSED_CALLS[f"sources {_action}", _parameter] = (
+        ("sources", _action, "nonsense"),
         "no source named 'nonsense'",
     )
-_asked = ("sources", "backfill", "nonsense", "--stop")
-REFUSED["sources backfill", "name"] = (_asked, "no source named 'nonsense'")
-for _word in ("get", "scan"):
-    REFUSED[f"table {_word}", "columns"] = (
-        ("table", _word, *(["ab" * 20] if _word == "get" else []), "--column", "file:mim"),
+_call = ("sources", "backfill", "nonsense", "--stop")
+REFUSED_CALLS["sources backfill", "name"] = (_call, "no source named 'nonsense'")
+for _subcommand in ("get", "scan"):
+    REFUSED_CALLS[f"table {_subcommand}", "columns"] = (
+        (
+            "table",
+            _subcommand,
+            *(["ab" * 20] if _subcommand == "get" else []),
+            "--column",
+            "file:mim",
+        ),
         "Did you mean 'file:mime'",
     )
-for _word, _more in {
+for _subcommand, _extra in {
     "get": ["ab" * 20],
     "put": ["ab" * 20, "f:c={}"],
     "scan": [],
@@ -216,23 +230,26 @@ for _word, _more in {
     "export": ["-"],
     "import": ["-"],
 }.items():
-    REFUSED[f"table {_word}", "name"] = (
-        ("table", _word, *_more, "--table", "fonds-jornal-extract-0-local"),
+    REFUSED_CALLS[f"table {_subcommand}", "name"] = (
+        ("table", _subcommand, *_extra, "--table", "fonds-jornal-extract-0-local"),
         "Did you mean 'fonds-journal-extract-0-local'",
     )
-for _word in ("table stats", "match", "match papers", "match references"):
-    REFUSED[_word, "engine"] = ((*_word.split(), "--engine", "lokal"), "Did you mean 'local'")
-for _word in ("export", "import"):
-    _more = ("table", _word, "-", "--format", "json")
-    REFUSED[f"table {_word}", "form"] = (_more, "Did you mean 'jsonl'")
+for _subcommand in ("table stats", "match", "match papers", "match references"):
+    REFUSED_CALLS[_subcommand, "engine"] = (
+        (*_subcommand.split(), "--engine", "lokal"),
+        "Did you mean 'local'",
+    )
+for _subcommand in ("export", "import"):
+    _extra = ("table", _subcommand, "-", "--format", "json")
+    REFUSED_CALLS[f"table {_subcommand}", "form"] = (_extra, "Did you mean 'jsonl'")
 for _kind in (kind.name for kind in KINDS if kind.reading):
-    _command, _words = f"catchup {_kind}", ("catchup", _kind)
-    _near, _meant = ("strog", "strong") if _kind == "match" else ("sucess", "success")
-    _status = (*_words, "--reextract", "--status", _near)
-    REFUSED[_command, "statuses"] = (_status, f"Did you mean '{_meant}'")
-    REFUSED[_command, "pipeline"] = ((*_words, "--pipeline", "libary"), "'library'")
-# Open lists: the answer is what it is, and beside it stands that nothing has this value.
-SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
+    _command, _arguments = f"catchup {_kind}", ("catchup", _kind)
+    _wrong, _right = ("strog", "strong") if _kind == "match" else ("sucess", "success")
+    _status = (*_arguments, "--reextract", "--status", _wrong)
+    REFUSED_CALLS[_command, "statuses"] = (_status, f"Did you mean '{_right}'")
+    REFUSED_CALLS[_command, "pipeline"] = ((*_arguments, "--pipeline", "libary"), "'library'")
+# Open lists: the command succeeds and reports that nothing has this value.
+REPORTED_CALLS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("catalog show", "key"): (("catalog", "show", "10.1000/x"), "has no work '10.1000/x'"),
     ("show", "key"): (("show", "nonsense"), "No record of 'nonsense'"),
     ("changes", "site"): (
@@ -261,18 +278,18 @@ SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     if kind.reading
 }
 for _command in ("search", "export"):
-    SAID[_command, "domain"] = (
+    REPORTED_CALLS[_command, "domain"] = (
         (_command, "--domain", "dayly.example"),
         "has the domain “dayly.example”; did you mean “daily.example”?",
     )
-    SAID[_command, "collection"] = (
+    REPORTED_CALLS[_command, "collection"] = (
         (_command, "--collection", "report"),
         "has the collection “report”; did you mean “reports”?",
     )
-# The one thing asked for is not there: as `grep` does, the answer is nothing and the exit code 1.
-ABSENT = {("show", "key"), ("catalog show", "key")}
-# Not names of anything that is here: paths, addresses, and names that are given by whoever calls.
-FREE = {
+# The requested item does not exist: like `grep`, the command prints nothing and exits with 1.
+MISSING_ITEMS = {("show", "key"), ("catalog show", "key")}
+# Values that name nothing in the library: paths, URLs, and names that the user chooses.
+FREE_PARAMETERS = {
     ("ingest", "paths"), ("ingest", "warc_base"), ("ingest", "collection"),
     ("extract", "paths"), ("extract", "warc_base"), ("serve", "web_host"), ("export", "out"),
     ("backfill extract", "out"),
@@ -286,32 +303,37 @@ FREE = {
     ("clusters rename", "called"), ("table create", "name"), ("table export", "file"),
     ("search", "alike"), ("export", "alike"),
 }  # fmt: skip
-SHARED = {"home", "set_", "json", "quiet"}
-NUMBERS = (click.IntRange, click.FloatRange, click.DateTime, type(click.INT), type(click.BOOL))
+SHARED_OPTIONS = {"home", "set_", "json", "quiet"}
+NUMBER_TYPES = (click.IntRange, click.FloatRange, click.DateTime, type(click.INT), type(click.BOOL))
 
 
-def _named(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Every command and parameter that takes a word."""
+def _list_word_parameters(
+    command: click.Command, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, str]]:
+    """Return every command and parameter that takes a word."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         if path:
             yield " ".join(path), "COMMAND"
         for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None
-            yield from _named(found, (*path, name))
+            subcommand = command.get_command(context, name)
+            assert subcommand is not None
+            yield from _list_word_parameters(subcommand, (*path, name))
     for param in command.params:
-        if path and param.name not in SHARED and not isinstance(param.type, NUMBERS):
+        if path and param.name not in SHARED_OPTIONS and not isinstance(param.type, NUMBER_TYPES):
             yield " ".join(path), param.name or ""
 
 
-def test_every_word_a_command_takes_is_tried_here() -> None:
-    assert set(_named(cli)) == REFUSED.keys() | SAID.keys() | FREE
+def test_every_word_parameter_has_a_case_here() -> None:
+    assert (
+        set(_list_word_parameters(cli))
+        == REFUSED_CALLS.keys() | REPORTED_CALLS.keys() | FREE_PARAMETERS
+    )
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _grouped(home: Path, filled: FilledHome) -> None:
-    """A catalogue, a collection that was grouped once, and a configuration beside the usual one."""
+def _group_collection(home: Path, filled_home: FilledHome) -> None:
+    """Add a catalogue, a collection that was grouped once, and a second configuration."""
     with open_home(home) as stores:
         Catalog(stores.table, name_catalog_table("fonds", "local")).declare()
         tables = Tables(stores.table)
@@ -325,21 +347,21 @@ def _grouped(home: Path, filled: FilledHome) -> None:
         rebuild(changes, CollectionName("told", "kept"))
 
 
-@pytest.mark.parametrize("one", REFUSED, ids=" ".join)
-def test_a_name_there_is_not_is_refused_with_the_nearest(call: Call, one: tuple[str, str]) -> None:
-    words, meant = REFUSED[one]
-    told = call(*words)
-    assert told.code == 2
-    assert meant in told.err
-    assert told.out == ""
+@pytest.mark.parametrize("case", REFUSED_CALLS, ids=" ".join)
+def test_an_unknown_name_is_refused_with_the_nearest(call: Call, case: tuple[str, str]) -> None:
+    words, message = REFUSED_CALLS[case]
+    result = call(*words)
+    assert result.code == 2
+    assert message in result.err
+    assert result.out == ""
 
 
-@pytest.mark.parametrize("one", SAID, ids=" ".join)
-def test_a_value_nothing_has_is_told_beside_the_answer(call: Call, one: tuple[str, str]) -> None:
-    words, said = SAID[one]
-    told = call(*words)
-    assert told.code == (1 if one in ABSENT else 0)
-    assert said in told.out + told.err
+@pytest.mark.parametrize("case", REPORTED_CALLS, ids=" ".join)
+def test_a_value_without_matches_is_reported(call: Call, case: tuple[str, str]) -> None:
+    words, message = REPORTED_CALLS[case]
+    result = call(*words)
+    assert result.code == (1 if case in MISSING_ITEMS else 0)
+    assert message in result.out + result.err
 
 
 def test_unknown_commands_and_settings_name_the_nearest(call: Call) -> None:
@@ -348,7 +370,7 @@ def test_unknown_commands_and_settings_name_the_nearest(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "wrong"),
+    ("words", "message"),
     [
         (("search", "--from", "2024-02-01", "--to", "2024-01-01"), "exclude each other"),
         (("search", "--undated", "--from", "2024-02-01"), "lie within no dates"),
@@ -361,16 +383,16 @@ def test_unknown_commands_and_settings_name_the_nearest(call: Call) -> None:
         (("search", "flood", "-river"), "start with a minus after --"),
     ],
 )
-def test_what_could_only_find_nothing_is_refused(
-    call: Call, words: tuple[str, ...], wrong: str
+def test_a_search_that_cannot_match_is_refused(
+    call: Call, words: tuple[str, ...], message: str
 ) -> None:
-    told = call(*words)
-    assert (told.code, told.out) == (2, "")
-    assert wrong in told.err
+    result = call(*words)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
 
 
 @pytest.mark.parametrize("dates", ["published", "captured", "added"])
-def test_the_kinds_of_dates_that_are_named_are_taken(call: Call, dates: str) -> None:
+def test_every_kind_of_date_is_accepted(call: Call, dates: str) -> None:
     assert call("search", "flood", "--dates", dates, "--json").code == 0
 
 

@@ -1,4 +1,5 @@
-"""What acts on a library answers as docs/json.md says: one small library, taken through its life."""
+"""The JSON of commands that change a library has the fields of docs/json.md: one small library
+through its life."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from fonds.cli.main import cli, run
 Objects = Sequence[Mapping[str, Any]]
 
 
-class _Calls:
-    """Calls over one home; what each wrote is checked and given back."""
+class _CheckedCalls:
+    """Calls commands on one home, and checks and returns their output."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -26,16 +27,16 @@ class _Calls:
     def __call__(self, *words: str) -> Objects:
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
         with redirect_stdout(out), redirect_stderr(err):
-            call = ["--home", str(self.home), *words, "--json"]
-            code = run(lambda: cli.main(call, standalone_mode=False))
+            arguments = ["--home", str(self.home), *words, "--json"]
+            code = run(lambda: cli.main(arguments, standalone_mode=False))
         assert code == 0, (words, err.buffer.getvalue().decode())
         objects = check_answers(words, out.buffer.getvalue().decode())
-        assert objects, f"{words} answers nothing"
+        assert objects, f"{words} prints nothing"
         return objects
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> _Calls:
+def call(tmp_path_factory: pytest.TempPathFactory) -> _CheckedCalls:
     folder = tmp_path_factory.mktemp("acts")
     pages = folder / "pages"
     pages.mkdir()
@@ -45,93 +46,93 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> _Calls:
         page = f"<html>{head}<body><article><p>{prose}</p></article></body></html>"
         (pages / f"{number}.html").write_text(page)
     (pages / "empty.html").write_text("")
-    called = _Calls(folder / "home")
-    (done,) = called("ingest", str(pages))
-    assert done["done"] == 2
-    return called
+    new_call = _CheckedCalls(folder / "home")
+    (ingested,) = new_call("ingest", str(pages))
+    assert ingested["done"] == 2
+    return new_call
 
 
-def test_looking_after_the_stores(told: _Calls) -> None:
-    told("status")
-    told("audit")
-    told("repair")
-    told("repair", "--yes")
-    told("reindex")
-    told("catchup", "story", "--reextract", "--dry-run")
-    told("catchup", "story", "--reextract")
-    assert told("catchup", "sketch") == [{"remade": 0}]
+def test_maintenance_commands(call: _CheckedCalls) -> None:
+    call("status")
+    call("audit")
+    call("repair")
+    call("repair", "--yes")
+    call("reindex")
+    call("catchup", "story", "--reextract", "--dry-run")
+    call("catchup", "story", "--reextract")
+    assert call("catchup", "sketch") == [{"remade": 0}]
 
 
-def test_the_archive(told: _Calls) -> None:
-    (warc, *_) = told("archive", "list")
-    told("archive", "verify")
-    told("archive", "reindex", warc["warc_path"])
-    (hit, *_) = told("search", "river")
-    (shown,) = told("show", hit["sha1hex"])
-    place = shown["captures"][0]
-    told("archive", "extract", place["capture_id"])
-    path = next((told.home / "archive").rglob(place["warc_path"]))
-    told("archive", "extract", f"{path}:{place['warc_offset']}")
+def test_archive_commands(call: _CheckedCalls) -> None:
+    (warc, *_) = call("archive", "list")
+    call("archive", "verify")
+    call("archive", "reindex", warc["warc_path"])
+    (hit, *_) = call("search", "river")
+    (description,) = call("show", hit["sha1hex"])
+    place = description["captures"][0]
+    call("archive", "extract", place["capture_id"])
+    path = next((call.home / "archive").rglob(place["warc_path"]))
+    call("archive", "extract", f"{path}:{place['warc_offset']}")
 
 
-def test_the_table(told: _Calls) -> None:
-    (row, *_) = told("table", "scan")
-    told("table", "get", row["key"])
-    told("table", "put", row["key"], "grobid0:quality=good")
-    dump = told.home.parent / "dump.jsonl"
-    told("table", "export", str(dump))
-    told("table", "import", str(dump))
-    told("table", "create", "--table", "aside")
+def test_table_commands(call: _CheckedCalls) -> None:
+    (row, *_) = call("table", "scan")
+    call("table", "get", row["key"])
+    call("table", "put", row["key"], "grobid0:quality=good")
+    dump = call.home.parent / "dump.jsonl"
+    call("table", "export", str(dump))
+    call("table", "import", str(dump))
+    call("table", "create", "--table", "aside")
 
 
-def test_collections(told: _Calls) -> None:
-    told("collection", "create", "told/all", "--query", "page")
-    told("collection", "list")
-    told("collection", "show", "told/all")
-    own = told.home.parent / "own.jsonl"
+def test_collection_commands(call: _CheckedCalls) -> None:
+    call("collection", "create", "told/all", "--query", "page")
+    call("collection", "list")
+    call("collection", "show", "told/all")
+    own = call.home.parent / "own.jsonl"
     texts = ["the harbour was closed in the storm", "the harbour opened after the storm"]
     lines = [json.dumps({"id": f"own{n}", "text": text}) for n, text in enumerate(texts)]
     own.write_text("\n".join(lines))
-    told("collection", "add", "told/all", str(own))
-    told("collection", "frequencies", "told/all")
-    told("configuration", "set", "told/fine", "clusters=2")
-    told("configuration", "show", "told/fine")
-    told("configuration", "list", "told")
-    told("group", "told/all")
-    (found,) = told("clusters", "told/all")
-    told("group", "told/all")
-    told("clusters", "told/all", "--changes")
-    for one in found["clusters"][:1]:
-        (shown,) = told("clusters", "told/all", one["label"])
-        told("clusters", "rename", "told/all", one["label"], "The harbour")
-        told("clusters", "pin", "told/all", "The harbour")
-        told("clusters", "unpin", "told/all", one["id"])
-        document = shown["members"][0]["id"]
-        (out,) = told("clusters", "exclude", "told/all", one["id"], document)
-        (back,) = told("clusters", "include", "told/all", one["id"], document)
-        assert (out["documents"], back["documents"]) == (1, 1)
-    told("collection", "remove", "told/all", "own0")
-    told("collection", "delete", "told/all")
-    told("configuration", "remove", "told/fine")
+    call("collection", "add", "told/all", str(own))
+    call("collection", "frequencies", "told/all")
+    call("configuration", "set", "told/fine", "clusters=2")
+    call("configuration", "show", "told/fine")
+    call("configuration", "list", "told")
+    call("group", "told/all")
+    (clusters,) = call("clusters", "told/all")
+    call("group", "told/all")
+    call("clusters", "told/all", "--changes")
+    for cluster in clusters["clusters"][:1]:
+        (details,) = call("clusters", "told/all", cluster["label"])
+        call("clusters", "rename", "told/all", cluster["label"], "The harbour")
+        call("clusters", "pin", "told/all", "The harbour")
+        call("clusters", "unpin", "told/all", cluster["id"])
+        document = details["members"][0]["id"]
+        (excluded,) = call("clusters", "exclude", "told/all", cluster["id"], document)
+        (included,) = call("clusters", "include", "told/all", cluster["id"], document)
+        assert (excluded["documents"], included["documents"]) == (1, 1)
+    call("collection", "remove", "told/all", "own0")
+    call("collection", "delete", "told/all")
+    call("configuration", "remove", "told/fine")
 
 
-def test_sources(told: _Calls) -> None:
-    at = "https://example.org/feed.xml"
-    told("sources", "add", at)
-    told("sources", "list")
-    told("sources", "show", at)
-    told("sources", "mute", at, "--until", "2999-01-31", "--note", "they move")
-    told("sources", "unmute", at)
-    told("sources", "backfill", at, "--from", "2025-01-01", "--undated")
-    told("sources", "show", at)
-    told("sources", "backfill", at, "--stop")
-    told("sources", "pause", at)
-    told("sources", "resume", at)
-    told("sources", "remove", at)
+def test_source_commands(call: _CheckedCalls) -> None:
+    url = "https://example.org/feed.xml"
+    call("sources", "add", url)
+    call("sources", "list")
+    call("sources", "show", url)
+    call("sources", "mute", url, "--until", "2999-01-31", "--note", "they move")
+    call("sources", "unmute", url)
+    call("sources", "backfill", url, "--from", "2025-01-01", "--undated")
+    call("sources", "show", url)
+    call("sources", "backfill", url, "--stop")
+    call("sources", "pause", url)
+    call("sources", "resume", url)
+    call("sources", "remove", url)
 
 
-def test_an_export_is_verified(told: _Calls) -> None:
-    file = told.home.parent / "river.jsonl"
-    words = ["--home", str(told.home), "export", "river", "--out", str(file)]
+def test_an_export_is_verified(call: _CheckedCalls) -> None:
+    file = call.home.parent / "river.jsonl"
+    words = ["--home", str(call.home), "export", "river", "--out", str(file)]
     assert run(lambda: cli.main(words, standalone_mode=False)) == 0
-    told("verify", str(file))
+    call("verify", str(file))

@@ -1,4 +1,4 @@
-"""What is changed by commands stands among the acts, with how it ended."""
+"""Changes by commands are recorded in the action log with their outcome."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fonds.model.errors import PermanentError
 from fonds.wiring.stores import get_utc_now
 
 
-def test_an_act_is_noted_before_and_its_end_behind_it(tmp_path: Path) -> None:
+def test_an_action_is_recorded_before_it_runs_and_completed_after_it(tmp_path: Path) -> None:
     records = open_records(tmp_path / "records.sqlite")
-    acts = ActionLog(records, get_utc_now)
+    action_log = ActionLog(records, get_utc_now)
     with record_act(records, "fonds embargo x"):
-        assert [(one.what, one.outcome) for one in acts.list_newest(9)] == [
+        assert [(action.what, action.outcome) for action in action_log.list_newest(9)] == [
             ("fonds embargo x", None)
         ]
     with pytest.raises(ValueError, match="none"), record_act(records, "refused"):
@@ -27,13 +27,18 @@ def test_an_act_is_noted_before_and_its_end_behind_it(tmp_path: Path) -> None:
         raise PermanentError(Reason.INTERNAL_ERROR, "x")
     with pytest.raises(KeyboardInterrupt), record_act(records, "broken off"):
         raise KeyboardInterrupt
-    ended = {one.what: one.outcome for one in acts.list_newest(9)}
-    assert ended == {"fonds embargo x": 200, "refused": 400, "permanent": 400, "broken off": None}
-    assert all(one.who.startswith("local:") for one in acts.list_newest(9))
+    outcomes = {action.what: action.outcome for action in action_log.list_newest(9)}
+    assert outcomes == {
+        "fonds embargo x": 200,
+        "refused": 400,
+        "permanent": 400,
+        "broken off": None,
+    }
+    assert all(action.who.startswith("local:") for action in action_log.list_newest(9))
     records.close()
 
 
-def test_no_password_of_an_address_is_noted(tmp_path: Path) -> None:
+def test_the_password_of_a_url_is_not_recorded(tmp_path: Path) -> None:
     records = open_records(tmp_path / "records.sqlite")
     with record_act(records, "fonds sources add https://anne:hunter2@example.org/feed"):
         pass

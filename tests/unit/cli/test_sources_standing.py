@@ -1,4 +1,5 @@
-"""`fonds sources list --standing`, `mute` and `unmute`: the words of the pages, and what is noted of them."""
+"""`fonds sources list --standing`, `mute` and `unmute`: the words of the pages, and the action
+log."""
 
 from __future__ import annotations
 
@@ -16,66 +17,68 @@ FEED, OTHER = "https://news.example.org/feed.xml", "https://other.example.org/fe
 
 
 @pytest.fixture
-def own(call: Call, tmp_path: Path) -> Call:
-    """A call with a home of the test's own, in which the second of two sources fails."""
+def home_call(call: Call, tmp_path: Path) -> Call:
+    """A call with a new home in which the second of two sources fails."""
 
-    def called(*words: str) -> CallResult:
+    def run_command(*words: str) -> CallResult:
         return call("--home", str(tmp_path), *words)
 
-    assert called("sources", "add", FEED, OTHER).code == 0
+    assert run_command("sources", "add", FEED, OTHER).code == 0
     records = open_records(tmp_path / "records.sqlite")
     (row,) = records.find(SourceRow, {"url": OTHER})
     values = {"failures": 2, "standing": "failing", "failing_since": NOW, "error": "it answers 503"}
     records.change(SourceRow, [row.source_id], values)
     records.close()
-    return called
+    return run_command
 
 
-def urls(call: Call, *words: str) -> list[str]:
-    told = call("--json", "sources", "list", *words)
-    assert told.code == 0, told.err
-    return [json.loads(line)["url"] for line in told.out.splitlines()]
+def list_urls(call: Call, *words: str) -> list[str]:
+    result = call("--json", "sources", "list", *words)
+    assert result.code == 0, result.err
+    return [json.loads(line)["url"] for line in result.out.splitlines()]
 
 
-def test_those_that_stand_so_are_listed_and_the_rest_counted(own: Call) -> None:
-    assert urls(own, "--standing", "failing") == [OTHER]
-    assert urls(own, "--standing", "waiting") == [FEED]
-    assert urls(own, "--standing", "muted") == []
+def test_sources_are_listed_by_health_and_the_rest_is_counted(home_call: Call) -> None:
+    assert list_urls(home_call, "--standing", "failing") == [OTHER]
+    assert list_urls(home_call, "--standing", "waiting") == [FEED]
+    assert list_urls(home_call, "--standing", "muted") == []
     day = f"{NOW:%Y-%m-%d}"
-    assert urls(own, "--standing", "failing", "--since", day) == [OTHER]
-    assert urls(own, "--standing", "failing", "--since", "2099-01-01") == []
-    said = own("sources", "list", "--standing", "failing")
-    assert (OTHER in said.out, FEED in said.out, "1 of 2 sources" in said.err) == (
+    assert list_urls(home_call, "--standing", "failing", "--since", day) == [OTHER]
+    assert list_urls(home_call, "--standing", "failing", "--since", "2099-01-01") == []
+    listing = home_call("sources", "list", "--standing", "failing")
+    assert (OTHER in listing.out, FEED in listing.out, "1 of 2 sources" in listing.err) == (
         True,
         False,
         True,
     )
-    for words, meant in (
+    for words, message in (
         (("--since", day), "needs --standing"),
         (("--since", day, "--standing", "quiet"), "use one of dead, failing, silent"),
         (("--standing", "failng"), "Did you mean 'failing'"),
     ):
-        refused = own("sources", "list", *words)
-        assert (refused.code, meant in refused.err) == (2, True), refused.err
+        result = home_call("sources", "list", *words)
+        assert (result.code, message in result.err) == (2, True), result.err
 
 
-def test_what_ails_a_source_is_muted_and_everything_says_so(own: Call, tmp_path: Path) -> None:
-    told = json.loads(own("--json", "sources", "mute", OTHER, "--note", "they  move").out)
-    assert told == {"muted": [OTHER], "until": None}
-    assert urls(own, "--standing", "muted") == [OTHER]
-    assert urls(own, "--standing", "failing") == []
-    facts = json.loads(own("--json", "sources", "show", OTHER).out)
+def test_a_failing_source_is_muted_and_shown_as_muted(home_call: Call, tmp_path: Path) -> None:
+    muted = json.loads(home_call("--json", "sources", "mute", OTHER, "--note", "they  move").out)
+    assert muted == {"muted": [OTHER], "until": None}
+    assert list_urls(home_call, "--standing", "muted") == [OTHER]
+    assert list_urls(home_call, "--standing", "failing") == []
+    facts = json.loads(home_call("--json", "sources", "show", OTHER).out)
     assert (facts["standing"], facts["muted"]["until"], facts["muted"]["note"]) == (
         "muted",
         None,
         "they move",
     )
-    assert "until it works again: they move" in own("sources", "show", OTHER).out
-    refused = own("sources", "mute", FEED)
-    assert (refused.code, "Give an end time" in refused.err) == (2, True)
-    assert "muted until 2999-01-31" in own("sources", "mute", FEED, "--until", "2999-01-31").out
-    assert json.loads(own("--json", "sources", "unmute", OTHER).out) == {"unmuted": [OTHER]}
-    assert urls(own, "--standing", "failing") == [OTHER]
+    assert "until it works again: they move" in home_call("sources", "show", OTHER).out
+    result = home_call("sources", "mute", FEED)
+    assert (result.code, "Give an end time" in result.err) == (2, True)
+    assert (
+        "muted until 2999-01-31" in home_call("sources", "mute", FEED, "--until", "2999-01-31").out
+    )
+    assert json.loads(home_call("--json", "sources", "unmute", OTHER).out) == {"unmuted": [OTHER]}
+    assert list_urls(home_call, "--standing", "failing") == [OTHER]
     records = open_records(tmp_path / "records.sqlite")
     acts = [row.what for row in records.find(ActRow)]
     records.close()

@@ -27,8 +27,10 @@ KOREAN = (
 ) * 3
 
 
-def shifted(text: str, by: int) -> str:
-    return "".join(chr(ord(one) + by) if one.isalpha() else one for one in text)
+def shift_letters(text: str, offset: int) -> str:
+    return "".join(
+        chr(ord(character) + offset) if character.isalpha() else character for character in text
+    )
 
 
 @pytest.mark.parametrize("text", [ENGLISH, RUSSIAN, KOREAN, "short", "", "1 2 3\n" * 200])
@@ -39,26 +41,26 @@ def test_text_in_a_language_is_not_garbled(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        shifted(ENGLISH, 3),
-        shifted(ENGLISH, -29),
-        shifted(RUSSIAN, 0xAC00 - 0x400),
+        shift_letters(ENGLISH, 3),
+        shift_letters(ENGLISH, -29),
+        shift_letters(RUSSIAN, 0xAC00 - 0x400),
         RUSSIAN.encode().decode("latin-1"),
-        shifted(ENGLISH, 0xE000),
-        shifted(KOREAN, 40),
+        shift_letters(ENGLISH, 0xE000),
+        shift_letters(KOREAN, 40),
     ],
 )
-def test_letters_taken_for_others_are_noticed(text: str) -> None:
+def test_wrongly_mapped_letters_are_garbled(text: str) -> None:
     assert is_garbled(text)
 
 
-def test_the_pages_are_told_by_number() -> None:
-    data = text_pdf((ENGLISH, shifted(ENGLISH, 3), ENGLISH))
-    pdf_bytes = extract_pdf_bytes(data, PdfLimits(thumbnails=()))
-    assert (pdf_bytes.pdf_extra or {})["pages_garbled"] == [1]
-    sound = extract_pdf_bytes(mapped_pdf("漢字"), PdfLimits(thumbnails=()))
-    assert (sound.pdf_extra or {})["pages_garbled"] is None
+def test_garbled_pages_are_listed_by_number() -> None:
+    data = text_pdf((ENGLISH, shift_letters(ENGLISH, 3), ENGLISH))
+    extraction = extract_pdf_bytes(data, PdfLimits(thumbnails=()))
+    assert (extraction.pdf_extra or {})["pages_garbled"] == [1]
+    readable = extract_pdf_bytes(mapped_pdf("漢字"), PdfLimits(thumbnails=()))
+    assert (readable.pdf_extra or {})["pages_garbled"] is None
 
 
 @given(st.text(alphabet=st.characters(), max_size=400))
-def test_no_text_is_an_error(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     assert is_garbled(text) in (True, False)

@@ -1,4 +1,4 @@
-"""The step `fetch` on real stores and real sockets, and how what it fetched ended."""
+"""The step `fetch` on real stores and real sockets, with helpers for its results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fonds.text.exchange import decode_exchange
 
 GAP_S = 0.15
 RULES = FetchRules(body_max_bytes=50_000, redirects_max=4)
-WHO = FetchSchedulerRules("Fonds/0 (+https://fonds.example)", "Fonds")
+SCHEDULER_RULES = FetchSchedulerRules("Fonds/0 (+https://fonds.example)", "Fonds")
 LIMITS = RequestLimits(connect_s=20.0, total_s=25.0, slow_bytes=100, slow_s=5)
 PACES = FrontierRules(
     PaceRules(GAP_S, busy_factor=0.0),
@@ -50,21 +50,21 @@ def clock() -> datetime:
 
 
 @dataclass
-class Kept:
-    """An archive of what is in the spool alone."""
+class SpoolArchive:
+    """Archive of the bodies in the spool only."""
 
     blobs: FolderBlobs
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
         blob = self.blobs.get(place.path)
         if blob is None:
-            raise PermanentError(Reason.MISSING_SOURCE, "it is in the spool no more")
+            raise PermanentError(Reason.MISSING_SOURCE, "it is no longer in the spool")
         return Payload(decode_exchange(blob)[1])
 
 
 @dataclass
 class Desk:
-    """A Fetch with real stores and real sockets, and the web it fetches from."""
+    """A `FetchStep` with real stores and real sockets, and the web it fetches from."""
 
     web: Web
     blobs: FolderBlobs
@@ -72,62 +72,66 @@ class Desk:
     fetch: FetchStep
 
     def run(self, *urls: str, poll: str = "poll") -> dict[str, Result | Exception]:
-        """How each link ended, by its address."""
+        """Fetch the links and return the result of each URL."""
         links = [build_link(url, poll, RssEntry(title="told by the feed")) for url in urls]
         self.fetch.begin(list(enumerate(links)))
-        found: dict[str, Result | Exception] = {}
-        ends_s = time.monotonic() + 60
-        while len(found) < len(urls):
-            assert time.monotonic() < ends_s, f"still waiting: {set(urls) - found.keys()}"
-            for number, end in self.fetch.collect_finished(0.5):
-                assert urls[number] not in found
-                found[urls[number]] = end
-        return found
+        results: dict[str, Result | Exception] = {}
+        deadline_s = time.monotonic() + 60
+        while len(results) < len(urls):
+            assert time.monotonic() < deadline_s, f"still waiting: {set(urls) - results.keys()}"
+            for number, result in self.fetch.collect_finished(0.5):
+                assert urls[number] not in results
+                results[urls[number]] = result
+        return results
 
 
-Hosts = Callable[[Fetcher, Spool], tuple[HostFileKeeper, TdmrepRequests]]
-"""What keeps files of hosts, and what asks for their tdmrep.json."""
+BuildHostSteps = Callable[[Fetcher, Spool], tuple[HostFileKeeper, TdmrepRequests]]
+"""Builds the keeper of host files and the requests for tdmrep.json."""
 
 
 def make_desk(
-    web: Web, folder: Path, who: str = "here", hosts: Hosts | None = None, **more: Any
+    web: Web,
+    folder: Path,
+    process_name: str = "here",
+    build_host_steps: BuildHostSteps | None = None,
+    **options: Any,
 ) -> Desk:
     blobs = FolderBlobs(folder / "blobs")
     records = open_records(folder / "records.sqlite")
-    paces = more.pop("paces", PACES)
-    ca_file = more.pop("ca_file", None)
+    paces = options.pop("paces", PACES)
+    ca_file = options.pop("ca_file", None)
 
-    def chains() -> FetchScheduler:
+    def make_scheduler() -> FetchScheduler:
         frontier = Frontier(paces)
         return FetchScheduler(
-            WHO,
+            SCHEDULER_RULES,
             CrawlClient(LIMITS, is_allowed, ca_file),
             Resolver(web.resolve, is_allowed),
             frontier,
-            DomainLeases(records, frontier, who, clock, **more),
-            AddressShares(records, who, clock),
+            DomainLeases(records, frontier, process_name, clock, **options),
+            AddressShares(records, process_name, clock),
             time.monotonic,
         )
 
-    asker, spool = Fetcher(chains), Spool(blobs, records, Kept(blobs))
-    if hosts is None:
-        return Desk(web, blobs, records, FetchStep(RULES, asker, spool))
-    keep, tdmrep = hosts(asker, spool)
-    fetch = FetchStep(RULES, asker, spool, keep_robots=keep, tdmrep=tdmrep)
+    fetcher, spool = Fetcher(make_scheduler), Spool(blobs, records, SpoolArchive(blobs))
+    if build_host_steps is None:
+        return Desk(web, blobs, records, FetchStep(RULES, fetcher, spool))
+    keep, tdmrep = build_host_steps(fetcher, spool)
+    fetch = FetchStep(RULES, fetcher, spool, keep_robots=keep, tdmrep=tdmrep)
     return Desk(web, blobs, records, fetch)
 
 
-def capture(end: Result | Exception) -> Capture:
-    assert isinstance(end, Result), end
-    assert end.disposition.verdict is Verdict.DONE, end.disposition
-    (item,) = end.items
+def get_capture(result: Result | Exception) -> Capture:
+    assert isinstance(result, Result), result
+    assert result.disposition.verdict is Verdict.DONE, result.disposition
+    (item,) = result.items
     assert isinstance(item, Capture)
     return item
 
 
-def ended(end: Result | Exception) -> tuple[Verdict, Reason | None]:
-    if isinstance(end, PermanentError):
-        return Verdict.DROPPED, end.reason
-    assert isinstance(end, Result), end
-    assert end.items == ()
-    return end.disposition.verdict, end.disposition.reason
+def get_outcome(result: Result | Exception) -> tuple[Verdict, Reason | None]:
+    if isinstance(result, PermanentError):
+        return Verdict.DROPPED, result.reason
+    assert isinstance(result, Result), result
+    assert result.items == ()
+    return result.disposition.verdict, result.disposition.reason

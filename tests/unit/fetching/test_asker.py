@@ -1,4 +1,4 @@
-"""What asks the web for a process: told from any thread, shared by whoever holds it, ended with the last."""
+"""The fetcher of a process: called from any thread, shared by its users, closed with the last."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from fonds.fetching.scheduler import FetchScheduler, FetchSchedulerRules
 from fonds.model.errors import PostponedError
 from fonds.urls.request_url import parse_request_url
 
-FREE = PaceRules(0.0, busy_factor=0.0)
+NO_PACE = PaceRules(0.0, busy_factor=0.0)
 WAIT_S = 20.0
-AT_ONCE = 8
+ACTIVE_MAX = 8
 
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    with web_of_hosts() as ours:
-        yield ours
+    with web_of_hosts() as hosts:
+        yield hosts
 
 
 @pytest.fixture
-def asker(web: Web, tmp_path: Path) -> Iterator[Fetcher]:
+def fetcher(web: Web, tmp_path: Path) -> Iterator[Fetcher]:
     records = open_records(tmp_path / "records.sqlite")
 
-    def make() -> FetchScheduler:
-        frontier = Frontier(FrontierRules(FREE, FREE, FREE))
+    def make_scheduler() -> FetchScheduler:
+        frontier = Frontier(FrontierRules(NO_PACE, NO_PACE, NO_PACE))
         return FetchScheduler(
-            FetchSchedulerRules("Fonds/0", "Fonds", AT_ONCE),
+            FetchSchedulerRules("Fonds/0", "Fonds", ACTIVE_MAX),
             CrawlClient(RequestLimits(total_s=30.0), is_allowed),
             Resolver(web.resolve, is_allowed),
             frontier,
@@ -53,114 +53,120 @@ def asker(web: Web, tmp_path: Path) -> Iterator[Fetcher]:
             time.monotonic,
         )
 
-    yield Fetcher(make)
+    yield Fetcher(make_scheduler)
     records.close()
 
 
-def wanted(web: Web, host: str, key: str = "key") -> FetchRequest:
+def make_request(web: Web, host: str, key: str = "key") -> FetchRequest:
     return FetchRequest(key, parse_request_url(web.url(host)), 100_000, 3)
 
 
-def test_several_who_hold_it_are_told_each_their_own(web: Web, asker: Fetcher) -> None:
-    found: SimpleQueue[tuple[str, FetchOutcome]] = SimpleQueue()
+def test_each_client_receives_only_its_own_outcomes(web: Web, fetcher: Fetcher) -> None:
+    outcomes: SimpleQueue[tuple[str, FetchOutcome]] = SimpleQueue()
 
-    def one_of(name: str) -> None:
-        mine = asker.retain()
+    def submit_five(name: str) -> None:
+        client = fetcher.retain()
         for number in range(5):
             key = f"{name}-{number}"
-            mine.submit(
-                wanted(web, f"{key}.example", key), lambda end, key=key: found.put((key, end))
+            client.submit(
+                make_request(web, f"{key}.example", key),
+                lambda outcome, key=key: outcomes.put((key, outcome)),
             )  # type: ignore[misc]
 
-    holders = [threading.Thread(target=one_of, args=(name,)) for name in ("a", "b")]
-    for holder in holders:
-        holder.start()
-    ends = dict(found.get(timeout=WAIT_S) for _ in range(10))
-    for holder in holders:
-        holder.join()
-        asker.close()
-    assert {key.partition("-")[0] for key in ends} == {"a", "b"}
-    for key, end in ends.items():
-        assert isinstance(end, FetchResponse)
-        assert end.hops[-1].url == web.url(f"{key}.example")
+    threads = [threading.Thread(target=submit_five, args=(name,)) for name in ("a", "b")]
+    for thread in threads:
+        thread.start()
+    outcome_by_key = dict(outcomes.get(timeout=WAIT_S) for _ in range(10))
+    for thread in threads:
+        thread.join()
+        fetcher.close()
+    assert {key.partition("-")[0] for key in outcome_by_key} == {"a", "b"}
+    for key, outcome in outcome_by_key.items():
+        assert isinstance(outcome, FetchResponse)
+        assert outcome.hops[-1].url == web.url(f"{key}.example")
 
 
-def test_while_answers_wait_to_be_kept_no_more_are_asked_for_than_twice_as_many_as_at_once(
-    web: Web, asker: Fetcher
-) -> None:
-    ends: SimpleQueue[FetchOutcome] = SimpleQueue()
-    told = kept = 0
+def test_unstored_outcomes_limit_the_number_of_requests(web: Web, fetcher: Fetcher) -> None:
+    outcomes: SimpleQueue[FetchOutcome] = SimpleQueue()
+    received_count = stored_count = 0
 
-    def unkept() -> int:
-        return told + ends.qsize() - kept
+    def count_unstored() -> int:
+        return received_count + outcomes.qsize() - stored_count
 
-    mine = asker.retain(unkept)
-    keys = [f"host{number}" for number in range(5 * AT_ONCE)]
-    mine.submit_all((wanted(web, f"{key}.example", key), ends.put) for key in keys)
-    while told < len(keys):
-        for _ in range(min(2 * AT_ONCE, len(keys) - told)):
-            assert isinstance(ends.get(timeout=WAIT_S), FetchResponse)
-            told += 1
-        time.sleep(0.1)  # in which it could ask for more
-        pages = [one for one in web.log if one.target != "/robots.txt"]
-        assert len(pages) <= kept + 2 * AT_ONCE
-        kept = told
-        mine.wake()
-    mine.close(unkept)
+    client = fetcher.retain(count_unstored)
+    keys = [f"host{number}" for number in range(5 * ACTIVE_MAX)]
+    client.submit_all((make_request(web, f"{key}.example", key), outcomes.put) for key in keys)
+    while received_count < len(keys):
+        for _ in range(min(2 * ACTIVE_MAX, len(keys) - received_count)):
+            assert isinstance(outcomes.get(timeout=WAIT_S), FetchResponse)
+            received_count += 1
+        time.sleep(0.1)  # time in which it could request more
+        pages = [request for request in web.log if request.target != "/robots.txt"]
+        assert len(pages) <= stored_count + 2 * ACTIVE_MAX
+        stored_count = received_count
+        client.wake()
+    client.close(count_unstored)
 
 
-def test_whoever_waits_is_told_when_it_is_closed(web: Web, asker: Fetcher) -> None:
-    async def nothing() -> Pieces:
+def test_closing_the_last_client_postpones_waiting_requests(web: Web, fetcher: Fetcher) -> None:
+    async def send_nothing() -> Pieces:
         yield b""
         await asyncio.sleep(60)
 
-    def silent(asked: Asked, nth: int) -> Pieces:
-        return nothing()
+    def respond_never(request: Asked, nth: int) -> Pieces:
+        return send_nothing()
 
-    web.hosts["silent.example"] = silent
-    ends: SimpleQueue[FetchOutcome] = SimpleQueue()
-    first, second = asker.retain(), asker.retain()
-    first.submit(wanted(web, "silent.example"), ends.put)
+    web.hosts["silent.example"] = respond_never
+    outcomes: SimpleQueue[FetchOutcome] = SimpleQueue()
+    first, second = fetcher.retain(), fetcher.retain()
+    first.submit(make_request(web, "silent.example"), outcomes.put)
     first.close()
-    assert ends.empty()
+    assert outcomes.empty()
     second.close()
-    assert isinstance(ends.get(timeout=WAIT_S), PostponedError)
+    assert isinstance(outcomes.get(timeout=WAIT_S), PostponedError)
 
 
-def test_what_was_closed_begins_anew(web: Web, asker: Fetcher) -> None:
+def test_a_closed_fetcher_can_be_retained_again(web: Web, fetcher: Fetcher) -> None:
     for number in range(2):
-        ends: SimpleQueue[FetchOutcome] = SimpleQueue()
-        held = asker.retain()
-        held.submit(wanted(web, f"h{number}.example"), ends.put)
-        assert isinstance(ends.get(timeout=WAIT_S), FetchResponse)
-        held.close()
+        outcomes: SimpleQueue[FetchOutcome] = SimpleQueue()
+        client = fetcher.retain()
+        client.submit(make_request(web, f"h{number}.example"), outcomes.put)
+        assert isinstance(outcomes.get(timeout=WAIT_S), FetchResponse)
+        client.close()
 
 
 @pytest.fixture
 def broken_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: FetchScheduler, wait_s: float, unkept: int) -> list[tuple[str, FetchOutcome]]:
+    def broken_collect(
+        self: FetchScheduler, wait_s: float, unkept: int
+    ) -> list[tuple[str, FetchOutcome]]:
         monkeypatch.undo()
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(FetchScheduler, "collect_finished", broken)
+    monkeypatch.setattr(FetchScheduler, "collect_finished", broken_collect)
 
 
 @pytest.mark.usefixtures("broken_once")
-def test_a_fault_of_ours_is_told_to_all_and_the_next_are_asked(web: Web, asker: Fetcher) -> None:
-    ends: SimpleQueue[FetchOutcome] = SimpleQueue()
-    held = asker.retain()
-    held.submit(wanted(web, "a.example"), ends.put)
-    assert isinstance(ends.get(timeout=WAIT_S), RuntimeError)
-    held.submit(wanted(web, "a.example"), ends.put)
-    assert isinstance(ends.get(timeout=WAIT_S), FetchResponse)
-    held.close()
+def test_a_bug_raises_for_all_clients_and_later_requests_succeed(
+    web: Web, fetcher: Fetcher
+) -> None:
+    outcomes: SimpleQueue[FetchOutcome] = SimpleQueue()
+    client = fetcher.retain()
+    client.submit(make_request(web, "a.example"), outcomes.put)
+    assert isinstance(outcomes.get(timeout=WAIT_S), RuntimeError)
+    client.submit(make_request(web, "a.example"), outcomes.put)
+    assert isinstance(outcomes.get(timeout=WAIT_S), FetchResponse)
+    client.close()
 
 
 @pytest.mark.usefixtures("broken_once")
-def test_what_is_asked_for_by_who_is_told_of_a_fault_is_asked(web: Web, asker: Fetcher) -> None:
-    """The thread that tells it is about to end, and no other call starts the next."""
-    ends: SimpleQueue[FetchOutcome] = SimpleQueue()
-    held = asker.retain()
-    held.submit(wanted(web, "a.example"), lambda _: held.submit(wanted(web, "a.example"), ends.put))
-    assert isinstance(ends.get(timeout=WAIT_S), FetchResponse)
-    held.close()
+def test_a_request_submitted_from_an_error_callback_succeeds(web: Web, fetcher: Fetcher) -> None:
+    """The callback's thread is about to end, and no other call starts the next thread."""
+    outcomes: SimpleQueue[FetchOutcome] = SimpleQueue()
+    client = fetcher.retain()
+    client.submit(
+        make_request(web, "a.example"),
+        lambda _: client.submit(make_request(web, "a.example"), outcomes.put),
+    )
+    assert isinstance(outcomes.get(timeout=WAIT_S), FetchResponse)
+    client.close()

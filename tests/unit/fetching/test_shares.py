@@ -1,4 +1,4 @@
-"""Several processes that ask one IP address keep its pace together."""
+"""Processes that request the same IP address share its pace."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ class Clock:
 
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[SqlRecords]:
-    ours = open_records(tmp_path / "records.sqlite")
-    yield ours
-    ours.close()
+    new_records = open_records(tmp_path / "records.sqlite")
+    yield new_records
+    new_records.close()
 
 
-def test_who_comes_later_knows_at_once_and_who_was_there_soon(records: SqlRecords) -> None:
+def test_a_new_process_knows_the_shares_at_once_and_others_after_renewal(
+    records: SqlRecords,
+) -> None:
     clock = Clock()
-    first, second = (AddressShares(records, who, clock) for who in ("first", "second"))
+    first, second = (AddressShares(records, name, clock) for name in ("first", "second"))
     assert first.join([ADDRESS], 0.0) == {ADDRESS: 1}
     assert first.renew(0.0) == {ADDRESS: 1}
     assert second.join([ADDRESS], 0.0) == {ADDRESS: 2}
@@ -46,32 +48,33 @@ def test_who_comes_later_knows_at_once_and_who_was_there_soon(records: SqlRecord
     assert first.renew(LEASE_S / 3) == {ADDRESS: 2}
 
 
-def test_who_left_or_was_not_heard_of_or_has_died_has_no_share(records: SqlRecords) -> None:
+def test_a_process_that_left_is_silent_or_died_has_no_share(records: SqlRecords) -> None:
     clock = Clock()
     names = ("leaves", "silent", "dead")
-    others = [AddressShares(records, who, clock) for who in names]
-    for one in others:
-        one.join([ADDRESS], 0.0)
-    ours = AddressShares(records, "ours", clock, lambda who: who == "dead")
-    assert ours.join([ADDRESS], 0.0) == {ADDRESS: 3}
-    others[0].leave_all()
-    assert ours.renew(0.0) == {ADDRESS: 2}
+    other_shares = [AddressShares(records, name, clock) for name in names]
+    for shares in other_shares:
+        shares.join([ADDRESS], 0.0)
+    live_shares = AddressShares(records, "ours", clock, lambda name: name == "dead")
+    assert live_shares.join([ADDRESS], 0.0) == {ADDRESS: 3}
+    other_shares[0].leave_all()
+    assert live_shares.renew(0.0) == {ADDRESS: 2}
     clock.pass_s(LEASE_S + 1)
-    assert ours.renew(LEASE_S / 2) == {ADDRESS: 1}
+    assert live_shares.renew(LEASE_S / 2) == {ADDRESS: 1}
 
 
-def test_what_was_not_asked_for_a_while_is_let_go_of(records: SqlRecords) -> None:
+def test_a_share_of_an_address_without_requests_expires(records: SqlRecords) -> None:
     clock = Clock()
-    ours = AddressShares(records, "ours", clock)
-    ours.join([ADDRESS], 0.0)
+    shares = AddressShares(records, "ours", clock)
+    shares.join([ADDRESS], 0.0)
     clock.pass_s(LEASE_S + 1)
-    assert ours.renew(LEASE_S + 1) == {}
+    assert shares.renew(LEASE_S + 1) == {}
     other = AddressShares(records, "other", clock)
     assert other.join([ADDRESS], 0.0) == {ADDRESS: 1}
 
 
-def test_two_processes_together_keep_the_pace_of_an_address() -> None:
-    """On one clock: each starts what may start; all of it is a gap apart on average."""
+def test_two_processes_share_the_pace_of_an_address() -> None:
+    """On one clock, both start what they may; together they start one request per gap on
+    average."""
     free = PaceRules(0.0, busy_factor=0.0, active_max=100)
     rules = FrontierRules(free, free, PaceRules(1.0, busy_factor=0.0, active_max=16))
     frontiers = [Frontier(rules) for _ in range(2)]
@@ -79,12 +82,12 @@ def test_two_processes_together_keep_the_pace_of_an_address() -> None:
         frontier.set_share(ADDRESS, 2, 0.0)
         for number in range(20):
             frontier.offer(QueuedRequest(number, f"h{number}", f"d{number}", ADDRESS), 0.0)
-    begun = 0
+    started = 0
     for tenth in range(201):
         now_s = tenth / 10
         for frontier in frontiers:
-            for turn in frontier.start(now_s, 100):
-                frontier.finish(turn.key, RequestOutcome(0.0), now_s)
-                begun += 1
-        assert begun <= 2 + now_s
-    assert begun >= 20
+            for request in frontier.start(now_s, 100):
+                frontier.finish(request.key, RequestOutcome(0.0), now_s)
+                started += 1
+        assert started <= 2 + now_s
+    assert started >= 20
