@@ -10,12 +10,14 @@ from filled_home import FilledHome
 FRONT = "http://daily.example/front"
 
 
-def test_lines_and_json_say_the_same(client: TestClient, filled: FilledHome) -> None:
-    lines = client.get("/cdx", params={"url": filled.twice_url})
+def test_lines_and_json_say_the_same(client: TestClient, filled_home: FilledHome) -> None:
+    lines = client.get("/cdx", params={"url": filled_home.twice_url})
     assert lines.headers["content-type"].startswith("text/plain")
     rows = [line.split(" ") for line in lines.text.splitlines()]
     assert len(rows) == 2
-    names, *same = client.get("/cdx", params={"url": filled.twice_url, "output": "json"}).json()
+    names, *same = client.get(
+        "/cdx", params={"url": filled_home.twice_url, "output": "json"}
+    ).json()
     assert names == [
         "urlkey",
         "timestamp",

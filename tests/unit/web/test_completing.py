@@ -111,19 +111,19 @@ def test_the_form_of_a_name_is_told_until_three_letters_of_it_are_typed(client: 
     assert (told["completions"], told["form"]) == ([], "a name or a part of it")
 
 
-def test_every_theme_that_is_offered_can_be_searched(themed: TestClient) -> None:
-    told = asked(themed, "theme:")
+def test_every_theme_that_is_offered_can_be_searched(themed_client: TestClient) -> None:
+    told = asked(themed_client, "theme:")
     assert len(told["completions"]) > 5
     for one in told["completions"]:
-        assert themed.get("/api/search", params={"q": one["text"]}).status_code == 200, one
-        begun = asked(themed, f'theme:"{one["value"]}')
+        assert themed_client.get("/api/search", params={"q": one["text"]}).status_code == 200, one
+        begun = asked(themed_client, f'theme:"{one["value"]}')
         assert one["value"] in offered(begun)
 
 
-def test_a_hostile_name_stays_text(themed: TestClient) -> None:
-    told = asked(themed, 'theme:"od')
+def test_a_hostile_name_stays_text(themed_client: TestClient) -> None:
+    told = asked(themed_client, 'theme:"od')
     assert [str(HOSTILE) in one["name"] for one in told["completions"]].count(True) > 0
-    page = read(themed, "/search?q=theme:od", 400)
+    page = read(themed_client, "/search?q=theme:od", 400)
     assert str(HOSTILE) in page.words("//section[@aria-labelledby='offered-values']")
     assert not page.tree.xpath("//main//script")
 
@@ -144,10 +144,10 @@ def test_a_completion_is_never_longer_than_a_search_may_be(client: TestClient) -
     assert asked(client, q)["completions"] == []
 
 
-def test_an_empty_library_has_no_values_to_tell(empty: TestClient) -> None:
+def test_an_empty_library_has_no_values_to_tell(empty_client: TestClient) -> None:
     for q in (*COUNTED, "theme:", "author:abc"):
-        assert {one["count"] for one in asked(empty, q)["completions"]} <= {0}
-    page = read(empty, "/search?q=site:", 400)
+        assert {one["count"] for one in asked(empty_client, q)["completions"]} <= {0}
+    page = read(empty_client, "/search?q=site:", 400)
     assert not page.tree.xpath("//section[@aria-labelledby='offered-values']")
 
 

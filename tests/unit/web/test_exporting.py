@@ -111,7 +111,7 @@ def test_the_page_says_how_many_before_it_is_asked(client: TestClient) -> None:
     assert page.words("//details[@class='exports']/summary") == f"Export all {total}"
 
 
-def test_what_cannot_be_exported_is_told(client: TestClient, filled: FilledHome) -> None:
+def test_what_cannot_be_exported_is_told(client: TestClient, filled_home: FilledHome) -> None:
     told = client.get("/api/search/export/xls?q=flood")
     assert told.status_code == 404
     assert "jsonl, csv, parquet, bibtex, csl" in told.json()["error"]

@@ -55,8 +55,8 @@ def test_pages_that_read_no_index_tell_none(home: tuple[Stores, TestClient]) -> 
     assert "generation" not in read(client, "/records").words(FOOT)
 
 
-def test_an_index_never_written_to_is_of_generation_0(empty: TestClient) -> None:
-    assert empty.get("/api/search").json()["generation"] == "0"
+def test_an_index_never_written_to_is_of_generation_0(empty_client: TestClient) -> None:
+    assert empty_client.get("/api/search").json()["generation"] == "0"
 
 
 def test_verifying_says_whether_it_is_still_that_one(home: tuple[Stores, TestClient]) -> None:

@@ -31,9 +31,9 @@ def test_head_is_get_without_its_body(client: TestClient, path: str) -> None:
         assert ("content-length" in head.headers) == ("content-length" in whole.headers)
 
 
-def test_downloads_can_be_asked_for_by_head(client: TestClient, filled: FilledHome) -> None:
+def test_downloads_can_be_asked_for_by_head(client: TestClient, filled_home: FilledHome) -> None:
     for what in ("body", "text", "thumbnail"):
-        path = f"/file/{filled.pdfs[0]}/{what}"
+        path = f"/file/{filled_home.pdfs[0]}/{what}"
         head, whole = client.head(path, headers=PLAIN), client.get(path, headers=PLAIN)
         assert head.headers["content-length"] == str(len(whole.content))
         assert head.headers["accept-ranges"] == "bytes"
@@ -62,8 +62,8 @@ def test_crawlers_are_told_to_leave(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("what", ["body", "text", "thumbnail"])
-def test_parts_make_up_the_whole(client: TestClient, filled: FilledHome, what: str) -> None:
-    path = f"/file/{filled.long}/{what}"
+def test_parts_make_up_the_whole(client: TestClient, filled_home: FilledHome, what: str) -> None:
+    path = f"/file/{filled_home.long}/{what}"
     whole = client.get(path, headers=PLAIN).content
     step, parts = max(1, len(whole) // 3), []
     for start in range(0, len(whole), step):
@@ -80,10 +80,10 @@ def test_parts_make_up_the_whole(client: TestClient, filled: FilledHome, what: s
     assert behind.headers["content-security-policy"].startswith("default-src 'none'; sandbox")
 
 
-def test_what_a_browser_has_is_not_sent_again(client: TestClient, filled: FilledHome) -> None:
-    path = f"/file/{filled.pdfs[0]}/body"
+def test_what_a_browser_has_is_not_sent_again(client: TestClient, filled_home: FilledHome) -> None:
+    path = f"/file/{filled_home.pdfs[0]}/body"
     etag = client.get(path).headers["etag"]
-    assert etag == f'"{filled.pdfs[0]}"'
+    assert etag == f'"{filled_home.pdfs[0]}"'
     for known in (etag, f"W/{etag}", f'"x", {etag}', "*"):
         told = client.get(path, headers={"If-None-Match": known})
         assert (told.status_code, told.content) == (304, b"")
@@ -138,9 +138,9 @@ def test_packed_is_the_same_as_plain(client: TestClient, path: str) -> None:
     assert packed.headers.get("etag") == (etag and f"W/{etag}")
 
 
-def test_bytes_of_archives_are_never_packed(client: TestClient, filled: FilledHome) -> None:
+def test_bytes_of_archives_are_never_packed(client: TestClient, filled_home: FilledHome) -> None:
     for what in ("body", "thumbnail"):
-        told = client.get(f"/file/{filled.pdfs[0]}/{what}", headers=PACKED)
+        told = client.get(f"/file/{filled_home.pdfs[0]}/{what}", headers=PACKED)
         assert "content-encoding" not in told.headers
 
 

@@ -35,21 +35,23 @@ from page_reading import read
 
 
 def test_records_that_were_only_counted_say_so_and_where(
-    client: TestClient, filled: FilledHome
+    client: TestClient, filled_home: FilledHome
 ) -> None:
     page = read(client, "/records?reason=not-a-capture")
     assert page.heading == f"{NOT_CAPTURES} records skipped as not-a-capture"
     words = page.words("//section[@aria-labelledby='counted']")
     assert f"{NOT_CAPTURES} records without details" in words
-    assert f"{REQUESTS + 1} {filled.crawl}/daily-2026.warc.gz" in words
-    assert f"1 {filled.crawl}/damaged-<2025>.warc.gz" in words
+    assert f"{REQUESTS + 1} {filled_home.crawl}/daily-2026.warc.gz" in words
+    assert f"1 {filled_home.crawl}/damaged-<2025>.warc.gz" in words
 
 
-def test_a_record_leads_to_its_file_when_it_has_one(client: TestClient, filled: FilledHome) -> None:
+def test_a_record_leads_to_its_file_when_it_has_one(
+    client: TestClient, filled_home: FilledHome
+) -> None:
     links = read(client, "/records?reason=duplicate").links("//ol")
     assert links == {
-        f"/file/{filled.stories[0]}": f"http://mirror.example/{MIRRORS - 1}",
-        f"/file/{filled.hostile}": SCRIPT_URL,
+        f"/file/{filled_home.stories[0]}": f"http://mirror.example/{MIRRORS - 1}",
+        f"/file/{filled_home.hostile}": SCRIPT_URL,
     }
     assert read(client, "/records?reason=http-status").links("//ol") == {}
 
@@ -224,17 +226,21 @@ def test_a_misspelt_parameter_is_not_passed_over(client: TestClient) -> None:
     assert "There is no parameter “reson” here." in read(client, "/records?reson=bomb", 400).words()
 
 
-def test_files_of_a_type_are_listed_with_their_url(client: TestClient, filled: FilledHome) -> None:
+def test_files_of_a_type_are_listed_with_their_url(
+    client: TestClient, filled_home: FilledHome
+) -> None:
     page = read(client, "/files?type=application/pdf")
     assert (
         page.heading
-        == f"{len(filled.pdfs) + BROKEN_PDFS + LOST + PENDING} files of type application/pdf"
+        == f"{len(filled_home.pdfs) + BROKEN_PDFS + LOST + PENDING} files of type application/pdf"
     )
-    assert page.links()[f"/file/{filled.long}"] == "A field guide to sediment"
+    assert page.links()[f"/file/{filled_home.long}"] == "A field guide to sediment"
     assert "http://library.example/reports/3.pdf · application/pdf" in page.words()
 
 
-def test_failures_are_grouped_and_say_what_to_type(client: TestClient, filled: FilledHome) -> None:
+def test_failures_are_grouped_and_say_what_to_type(
+    client: TestClient, filled_home: FilledHome
+) -> None:
     page = read(client, "/failures")
     assert page.heading == (f"{FAILED} failed records in 7 groups, 1 input could not be read")
     first = page.words("//section[@class='failure'][1]")
@@ -266,16 +272,16 @@ def test_failures_only_a_source_knows_of_offer_no_retry(client: TestClient) -> N
 
 
 def test_inputs_that_end_early_are_named_with_their_error(
-    client: TestClient, filled: FilledHome
+    client: TestClient, filled_home: FilledHome
 ) -> None:
     words = read(client, "/failures").words("//section[@aria-labelledby='inputs']")
-    assert f"{filled.crawl}/missing-<2025>.warc.gz" in words
+    assert f"{filled_home.crawl}/missing-<2025>.warc.gz" in words
     assert "no such file" in words
 
 
-def test_nothing_failed_is_said_plainly(empty: TestClient) -> None:
-    assert read(empty, "/failures").heading == "No failures"
-    assert empty.get("/failures.json").json()["total"] == 0
+def test_nothing_failed_is_said_plainly(empty_client: TestClient) -> None:
+    assert read(empty_client, "/failures").heading == "No failures"
+    assert empty_client.get("/failures.json").json()["total"] == 0
 
 
 def test_the_records_stand_before_the_tallies(client: TestClient) -> None:
@@ -289,8 +295,8 @@ def test_the_records_stand_before_the_tallies(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["/records", "/files"])
-def test_an_empty_library_leads_to_how_to_begin(empty: TestClient, path: str) -> None:
-    assert "Your library is empty. Add files" in read(empty, path).words()
+def test_an_empty_library_leads_to_how_to_begin(empty_client: TestClient, path: str) -> None:
+    assert "Your library is empty. Add files" in read(empty_client, path).words()
 
 
 def test_files_have_pictures_and_can_be_had_from_either_end(client: TestClient) -> None:

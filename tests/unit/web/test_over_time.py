@@ -83,8 +83,8 @@ def test_names_stay_text_in_pictures() -> None:
     assert drawn.count('class="nothing"') == drawn.count('class="bar"') == 1
 
 
-def test_each_count_of_a_course_opens_the_documents_counted(themed: TestClient) -> None:
-    found = _told(themed)
+def test_each_count_of_a_course_opens_the_documents_counted(themed_client: TestClient) -> None:
+    found = _told(themed_client)
     assert (
         sum(one["documents"] for one in found["periods"]) == found["looked_at"] - found["undated"]
     )
@@ -95,15 +95,15 @@ def test_each_count_of_a_course_opens_the_documents_counted(themed: TestClient) 
     theme = found["themes"][0]
     asked = [(point["documents"], point["href"]) for point in theme["points"]]
     for count, href in [*asked, (theme["undated"], theme["undated_href"])]:
-        listed = themed.get(f"/api{href}").json()
+        listed = themed_client.get(f"/api{href}").json()
         assert listed["total"] == count
         assert len(listed["documents"]) == min(count, 20)
     changes = [abs(one["change"]) for one in found["themes"]]
     assert changes == sorted(changes, reverse=True)
 
 
-def test_the_page_shows_what_the_api_tells(themed: TestClient) -> None:
-    page, found = read(themed, COLLECTION), _told(themed)
+def test_the_page_shows_what_the_api_tells(themed_client: TestClient) -> None:
+    page, found = read(themed_client, COLLECTION), _told(themed_client)
     assert page.heading == f"{found['answer']}"
     assert len(page.tree.xpath("//svg[contains(@class, 'multiple')]")) == len(found["themes"])
     titles = page.links("//ol[@class='multiples']//h2")
@@ -112,53 +112,53 @@ def test_the_page_shows_what_the_api_tells(themed: TestClient) -> None:
     bars = page.tree.xpath("//svg[contains(@class, 'multiple')]//a/@href")
     assert bars == [point["href"] for point in points]
     assert not page.tree.xpath("//ol[@class='multiples']//table")
-    counts = read(themed, f"{COLLECTION}?measure=documents&scale=own")
+    counts = read(themed_client, f"{COLLECTION}?measure=documents&scale=own")
     assert "counts" in counts.words("//p[@class='choices']")
 
 
-def test_a_window_of_days_narrows_the_periods(themed: TestClient) -> None:
-    spans = _told(themed)["periods"]
-    found = _told(themed, f"?from={spans[1]['first']}&to={spans[2]['last']}")
+def test_a_window_of_days_narrows_the_periods(themed_client: TestClient) -> None:
+    spans = _told(themed_client)["periods"]
+    found = _told(themed_client, f"?from={spans[1]['first']}&to={spans[2]['last']}")
     assert [one["documents"] for one in found["periods"] if one["documents"]] == [
         span["documents"] for span in spans[1:3]
     ]
-    none = read(themed, f"{COLLECTION}?from=1990-01-01&to=1990-02-01")
+    none = read(themed_client, f"{COLLECTION}?from=1990-01-01&to=1990-02-01")
     assert "No documents in this period" in none.words()
 
 
-def test_every_document_listed_is_reached_once(themed: TestClient) -> None:
-    theme, seen = _told(themed)["themes"][0], []
+def test_every_document_listed_is_reached_once(themed_client: TestClient) -> None:
+    theme, seen = _told(themed_client)["themes"][0], []
     for number in itertools.count(1):
-        told = themed.get(f"/api{theme['href']}/documents?page={number}").json()
+        told = themed_client.get(f"/api{theme['href']}/documents?page={number}").json()
         seen += [one["id"] for one in told["documents"]]
         if number >= told["pages"]:
             break
     assert len(seen) == len(set(seen)) == theme["size"]
 
 
-def test_a_collection_that_was_not_grouped_says_so(themed: TestClient) -> None:
-    assert "has not been grouped" in read(themed, "/themes/made/waiting/over-time").heading
+def test_a_collection_that_was_not_grouped_says_so(themed_client: TestClient) -> None:
+    assert "has not been grouped" in read(themed_client, "/themes/made/waiting/over-time").heading
 
 
 def test_an_older_clustering_is_told_as_such_and_unknown_names_are_refused(
-    themed: TestClient,
+    themed_client: TestClient,
 ) -> None:
-    told = themed.get(f"/api{FIVE}").json()["clusterings"]
+    told = themed_client.get(f"/api{FIVE}").json()["clusterings"]
     older = next(one["href"] for one in told if not one["is_served"])
-    page = read(themed, older.replace(FIVE, COLLECTION))
+    page = read(themed_client, older.replace(FIVE, COLLECTION))
     assert "This is an older clustering" in page.words()
-    assert read(themed, f"{FIVE}/nothing/documents", 404)
-    assert themed.get(f"{COLLECTION}?from=yesterday").status_code == 400
-    assert themed.get(f"{COLLECTION}?scale=huge").status_code == 400
-    assert themed.get(f"{COLLECTION}?at=5").status_code == 400
+    assert read(themed_client, f"{FIVE}/nothing/documents", 404)
+    assert themed_client.get(f"{COLLECTION}?from=yesterday").status_code == 400
+    assert themed_client.get(f"{COLLECTION}?scale=huge").status_code == 400
+    assert themed_client.get(f"{COLLECTION}?at=5").status_code == 400
 
 
-def test_hostile_labels_stay_words(themed: TestClient) -> None:
-    links = read(themed, "/themes").links("//ol[@class='collections']//h2")
+def test_hostile_labels_stay_words(themed_client: TestClient) -> None:
+    links = read(themed_client, "/themes").links("//ol[@class='collections']//h2")
     (href,) = [one for one, name in links.items() if name == str(HOSTILE)]
-    page = read(themed, f"{href}/over-time")
+    page = read(themed_client, f"{href}/over-time")
     assert page.tree.xpath("//body//script") == []
-    theme = themed.get(f"/api{href}/over-time").json()["themes"][0]
-    listed = read(themed, f"{theme['href']}/documents")
+    theme = themed_client.get(f"/api{href}/over-time").json()["themes"][0]
+    listed = read(themed_client, f"{theme['href']}/documents")
     assert listed.tree.xpath("//body//script") == []
     assert [one for one in listed.links("//*") if one.startswith("javascript")] == []

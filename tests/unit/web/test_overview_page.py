@@ -34,12 +34,12 @@ def test_the_heading_is_the_size_of_the_library(client: TestClient) -> None:
 
 
 def test_received_is_kept_and_set_aside_and_refused_and_failed_and_in_flight(
-    client: TestClient, filled: FilledHome
+    client: TestClient, filled_home: FilledHome
 ) -> None:
     told = client.get("/.json").json()
     counts = {one["name"]: one["count"] for one in told["outcomes"]}
     assert counts == {
-        "kept": filled.stored_count,
+        "kept": filled_home.stored_count,
         "set-aside": ASIDE,
         "refused": REFUSED,
         "failed": FAILED,
@@ -93,8 +93,8 @@ def test_what_needs_someone_is_named_with_its_step(client: TestClient) -> None:
     assert "timeout at parse_story" in words
 
 
-def test_an_empty_home_says_how_to_begin(empty: TestClient) -> None:
-    page = read(empty, "/")
+def test_an_empty_home_says_how_to_begin(empty_client: TestClient) -> None:
+    page = read(empty_client, "/")
     assert page.heading == "Your library is empty"
     commands = [one.text_content() for one in page.tree.xpath("//ol[@class='begin']//code")]
     assert [command.split()[:2] for command in commands] == [
@@ -102,7 +102,7 @@ def test_an_empty_home_says_how_to_begin(empty: TestClient) -> None:
         ["fonds", "status"],
         ["fonds", "search"],
     ]
-    assert empty.get("/.json").json()["newest_input_at"] is None
+    assert empty_client.get("/.json").json()["newest_input_at"] is None
 
 
 def test_what_does_not_add_up_is_said_in_red(tmp_path: Path) -> None:

@@ -70,8 +70,8 @@ def test_what_waits_is_told_with_since_when(stores: Stores) -> None:
 
 
 def test_where_nothing_waits_there_is_no_oldest(stores: Stores) -> None:
-    (empty,) = list_backlogs(stores.records, stores.queue, "library", [reader()])
-    assert (empty.open_count, empty.oldest_at) == (0, None)
+    (backlog,) = list_backlogs(stores.records, stores.queue, "library", [reader()])
+    assert (backlog.open_count, backlog.oldest_at) == (0, None)
     send(stores, 3, 1, 2)
     (one,) = list_backlogs(stores.records, stores.queue, "library", [reader()])
     assert (one.open_count, one.oldest_at) == (3, NOW + timedelta(seconds=1))
@@ -163,22 +163,22 @@ def test_when_a_step_is_done_is_said_in_words(
     assert line.outlook == said
 
 
-def test_the_page_is_made_anew_only_when_asked(empty: TestClient) -> None:
-    plain = read(empty, "/pipeline")
+def test_the_page_is_made_anew_only_when_asked(empty_client: TestClient) -> None:
+    plain = read(empty_client, "/pipeline")
     assert plain.tree.xpath("//meta[@http-equiv='refresh']") == []
     assert "/pipeline?refresh=30" in plain.links("//p[@class='jump']")
-    anew = read(empty, "/pipeline?refresh=30")
+    anew = read(empty_client, "/pipeline?refresh=30")
     assert anew.tree.xpath("//meta[@http-equiv='refresh']/@content") == ["30"]
     assert anew.links("//p[@class='jump']") == {"/pipeline": "Stop refreshing"}
     for href in ("/pipeline.json", "/csv/pipeline"):
         assert href in anew.links("//footer")
-        assert empty.get(href).status_code == 200
+        assert empty_client.get(href).status_code == 200
     for wrong in ("4", "601", "x"):
-        assert empty.get(f"/pipeline?refresh={wrong}").status_code == 400
+        assert empty_client.get(f"/pipeline?refresh={wrong}").status_code == 400
 
 
-def test_a_home_nothing_came_into_says_that_nothing_waits(empty: TestClient) -> None:
-    assert read(empty, "/pipeline").heading == "All work is done"
+def test_a_home_nothing_came_into_says_that_nothing_waits(empty_client: TestClient) -> None:
+    assert read(empty_client, "/pipeline").heading == "All work is done"
 
 
 def source(url: str) -> SourceRow:

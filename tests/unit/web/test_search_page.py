@@ -54,8 +54,10 @@ def test_a_result_without_a_picture_leaves_no_room_for_one(client: TestClient) -
 
 
 @pytest.mark.parametrize("query", ["", "?q=flood", "?q=flood&language=en"])
-def test_an_empty_library_says_that_nothing_is_here_yet(empty: TestClient, query: str) -> None:
-    page = read(empty, f"/search{query}")
+def test_an_empty_library_says_that_nothing_is_here_yet(
+    empty_client: TestClient, query: str
+) -> None:
+    page = read(empty_client, f"/search{query}")
     assert page.heading == "Nothing can be searched yet"
     assert "Add files" in page.words()
     assert "fewer words" not in page.words()
@@ -84,12 +86,12 @@ def test_the_undated_are_counted_and_can_be_opened(client: TestClient) -> None:
 
 
 def test_found_words_are_marked_and_hostile_text_stays_text(
-    client: TestClient, filled: FilledHome
+    client: TestClient, filled_home: FilledHome
 ) -> None:
     page = read(client, "/search?q==waters")
     hit = page.tree.xpath("//li[starts-with(@class, 'hit')]")[0]
     assert hit.xpath(".//h3/a")[0].text == HOSTILE_TITLE
-    assert hit.xpath(".//h3/a")[0].get("href") == f"/file/{filled.hostile}?find=%3Dwaters"
+    assert hit.xpath(".//h3/a")[0].get("href") == f"/file/{filled_home.hostile}?find=%3Dwaters"
     assert "waters" in {one.text for one in hit.xpath(".//mark")}
     assert not hit.xpath(".//script | .//b")
     assert "<script>alert('text')</script>" in hit.xpath(".//p[@class='snippet']")[0].text_content()
@@ -140,8 +142,8 @@ def test_finding_nothing_without_filters_says_what_may_help(client: TestClient) 
     assert "fewer words" in page.words("//section[@class='empty']")
 
 
-def test_an_empty_index_says_that_nothing_can_be_searched_yet(empty: TestClient) -> None:
-    assert "Nothing can be searched yet" in read(empty, "/search").words()
+def test_an_empty_index_says_that_nothing_can_be_searched_yet(empty_client: TestClient) -> None:
+    assert "Nothing can be searched yet" in read(empty_client, "/search").words()
 
 
 def test_a_query_that_cannot_be_understood_is_told_and_kept_in_the_box(client: TestClient) -> None:
@@ -181,10 +183,12 @@ def test_pages_follow_each_other_without_repeating(client: TestClient) -> None:
     )
 
 
-def test_only_what_has_a_thumbnail_asks_for_one(client: TestClient, filled: FilledHome) -> None:
+def test_only_what_has_a_thumbnail_asks_for_one(
+    client: TestClient, filled_home: FilledHome
+) -> None:
     images = read(client, "/search?q=flood").tree.xpath("//li[starts-with(@class, 'hit')]//img")
     assert {image.get("src") for image in images} == {
-        f"/file/{sha1hex}/thumbnail" for sha1hex in filled.pdfs
+        f"/file/{sha1hex}/thumbnail" for sha1hex in filled_home.pdfs
     }
     assert {(image.get("alt"), image.get("loading"), image.get("width")) for image in images} == {
         ("", "lazy", "90")
@@ -199,13 +203,13 @@ def test_the_bad_token_of_a_query_is_marked(client: TestClient) -> None:
     assert (told["parameter"], told["start"], told["end"]) == ("q", 6, 15)
 
 
-def test_what_the_words_name_is_shown_first(client: TestClient, filled: FilledHome) -> None:
-    page = read(client, f"/search?q={filled.pdfs[0][:8]}")
-    assert list(page.links("//section[@class='direct']")) == [f"/file/{filled.pdfs[0]}"]
+def test_what_the_words_name_is_shown_first(client: TestClient, filled_home: FilledHome) -> None:
+    page = read(client, f"/search?q={filled_home.pdfs[0][:8]}")
+    assert list(page.links("//section[@class='direct']")) == [f"/file/{filled_home.pdfs[0]}"]
     assert page.words("//h1") == "1 file known by this name, and nothing else found"
     assert not page.tree.xpath("//section[@class='empty']"), "nothing is amiss"
-    told = client.get(f"/api/search?q={filled.pdfs[0][:8]}").json()
-    assert [one["sha1hex"] for one in told["direct"]] == [filled.pdfs[0]]
+    told = client.get(f"/api/search?q={filled_home.pdfs[0][:8]}").json()
+    assert [one["sha1hex"] for one in told["direct"]] == [filled_home.pdfs[0]]
     assert client.get("/api/search?q=flood").json()["direct"] == []
 
 

@@ -1,4 +1,4 @@
-"""What the list of sources costs does not grow with their links, and hardly with their number."""
+"""The cost of the list of sources does not grow with their links, and hardly with their number."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ STATEMENTS_MAX = 10
 
 
 def fill(stores: Stores, sources: int, links: int) -> None:
-    """Sources of which every third fails, each with so many links, of which every second was kept."""
+    """Store sources with links. Two of three sources fail, and every second link was stored."""
     for number in range(sources):
-        name = f"{number:012x}"
+        source_id = f"{number:012x}"
         row = replace(
             GOOD,
-            source_id=name,
+            source_id=source_id,
             url=f"https://{number}.example/",
             failures=number % 3,
             last_well=NOW,
@@ -37,15 +37,15 @@ def fill(stores: Stores, sources: int, links: int) -> None:
         entries = [
             EntryRow(
                 *(
-                    f"{name}-{one}",
+                    f"{source_id}-{link_number}",
                     "queue-fetcher",
                     "link",
-                    f"{name}.000001",
-                    f"https://{one}.example/",
+                    f"{source_id}.000001",
+                    f"https://{link_number}.example/",
                 ),
                 *(None, None, "default", NOW),
             )
-            for one in range(links)
+            for link_number in range(links)
         ]
         stores.ledger.enter([], entries, ["fetch"])
         stores.ledger.write(
@@ -61,8 +61,8 @@ def fill(stores: Stores, sources: int, links: int) -> None:
 
 @pytest.fixture(scope="module")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[TestClient]]:
-    """The same sources with few links and with ten times as many, and the last with few sources."""
-    folders: list[Path] = [tmp_path_factory.mktemp(one) for one in ("few", "many", "small")]
+    """Clients of homes with few links, with ten times as many, and with few sources."""
+    folders: list[Path] = [tmp_path_factory.mktemp(name) for name in ("few", "many", "small")]
     with (
         open_home(folders[0]) as few,
         open_home(folders[1]) as many,
@@ -79,7 +79,9 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[TestClient]
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_ten_times_as_many_links_cost_the_same(homes: list[TestClient], address: str) -> None:
+def test_the_page_costs_the_same_with_ten_times_as_many_links(
+    homes: list[TestClient], address: str
+) -> None:
     costs = []
     for client in homes[:2]:
         assert client.get(address).status_code == 200
@@ -91,7 +93,7 @@ def test_ten_times_as_many_links_cost_the_same(homes: list[TestClient], address:
     assert 0 < many.ticks <= 2 * few.ticks + 20
 
 
-def test_fifty_sources_are_asked_for_in_as_many_statements_as_three(
+def test_fifty_sources_take_as_many_statements_as_three(
     homes: list[TestClient],
 ) -> None:
     counted = []

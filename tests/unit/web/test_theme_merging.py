@@ -107,7 +107,7 @@ def test_a_pair_with_one_name_is_no_longer_suggested(pages: TestClient) -> None:
     assert "Harbours" in read(pages, PAGE).words()
 
 
-def test_themes_that_are_not_similar_have_no_section(themed: TestClient) -> None:
-    found = _answer(themed, "/themes/made/five")
+def test_themes_that_are_not_similar_have_no_section(themed_client: TestClient) -> None:
+    found = _answer(themed_client, "/themes/made/five")
     assert (found["merges"], found["merges_total"]) == ([], 0)
-    assert not read(themed, "/themes/made/five").tree.xpath(SECTION)
+    assert not read(themed_client, "/themes/made/five").tree.xpath(SECTION)

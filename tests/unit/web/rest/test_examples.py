@@ -1,4 +1,4 @@
-"""The examples of docs/rest.md, run as they are written, in their order, with curl against a real server."""
+"""The examples of docs/rest.md run unchanged and in order, with curl against a real server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMMANDS = [
 
 @pytest.fixture
 def curl_home(tmp_path: Path) -> Iterator[Path]:
-    """A folder whose settings of curl lead port 8765 to a service, and print each status."""
+    """A folder with curl settings that map port 8765 to a service and print each status."""
     with open_home(tmp_path / "home") as stores:
         service = create_service(stores, threads=1)
         listening = serving.listen("127.0.0.1", 0)
@@ -44,15 +44,15 @@ def curl_home(tmp_path: Path) -> Iterator[Path]:
         thread.join()
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_every_example_does_what_the_page_says(curl_home: Path) -> None:
     assert len(COMMANDS) > 25
     environment = {**os.environ, "CURL_HOME": str(curl_home)}
     for command in COMMANDS:
-        ran = subprocess.run(
+        result = subprocess.run(
             ["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=120
         )
-        assert ran.returncode == 0, (command, ran.stderr)
+        assert result.returncode == 0, (command, result.stderr)
         if "# " in command:
             status = command.rpartition("# ")[2]
-            assert ran.stdout.rsplit("\n", 1)[1] == status, (command, ran.stdout)
+            assert result.stdout.rsplit("\n", 1)[1] == status, (command, result.stdout)
