@@ -71,8 +71,10 @@ def _serve(
 ) -> Iterator[tuple[Callable[[], socket.socket], Gate]]:
     gate = Gate()
     listening = listen("127.0.0.1", 0)
-    test_server = create_server(wrap(_create_app(gate)), count_max=count_max, deadlines=deadlines)  # type: ignore[arg-type]
-    thread = threading.Thread(target=test_server.run, kwargs={"sockets": [listening]})
+    running_server = create_server(
+        wrap(_create_app(gate)), count_max=count_max, deadlines=deadlines
+    )  # type: ignore[arg-type]
+    thread = threading.Thread(target=running_server.run, kwargs={"sockets": [listening]})
     thread.start()
     connections: list[socket.socket] = []
 
@@ -86,7 +88,7 @@ def _serve(
         gate.released.set()
         for connection in connections:
             connection.close()
-        test_server.should_exit = True
+        running_server.should_exit = True
         thread.join(PATIENCE_S)
         listening.close()
 
@@ -212,13 +214,13 @@ def test_requests_over_the_concurrency_limit_wait_or_return_503() -> None:
         gate,
     ):
         clients = [connect() for _ in range(5)]
-        for one in clients:
-            one.sendall(FULL_REQUEST.replace(b"GET / ", b"GET /hold "))
+        for client in clients:
+            client.sendall(FULL_REQUEST.replace(b"GET / ", b"GET /hold "))
         for _ in range(2):
             assert gate.request_started.acquire(timeout=PATIENCE_S)
         refused = b""
         while not refused.startswith(b"HTTP/1.1 503 "):
-            # The fifth may not have arrived yet. Then this request is queued instead, and the next one is refused.
+            # The fifth may not have arrived yet. Then this request is queued, and the next one is refused.
             clients.append(connect())
             clients[-1].settimeout(0.5)
             clients[-1].sendall(FULL_REQUEST)

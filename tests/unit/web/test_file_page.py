@@ -1,4 +1,4 @@
-"""One file: what its page shows, what it hands out, and what is said of a file nobody knows."""
+"""The page of a file, its downloads, and lookups of unknown files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from page_reading import PageRead, read
 UNKNOWN = "0" * 40
 
 
-def test_hostile_titles_urls_and_texts_are_shown_as_text(
+def test_hostile_titles_urls_and_texts_are_escaped(
     client: TestClient, filled_home: FilledHome
 ) -> None:
     page = read(client, f"/file/{filled_home.hostile}")
@@ -33,87 +33,85 @@ def test_hostile_titles_urls_and_texts_are_shown_as_text(
     assert page.links()[HOSTILE_URL] == HOSTILE_URL
 
 
-def test_a_capture_with_a_script_url_never_becomes_a_link(
-    client: TestClient, filled_home: FilledHome
-) -> None:
+def test_a_script_url_never_becomes_a_link(client: TestClient, filled_home: FilledHome) -> None:
     page = read(client, f"/file/{filled_home.hostile}")
     assert SCRIPT_URL in page.words("//section[@id='captures']")
     assert all(not href.startswith("javascript") for href in page.links())
 
 
-def test_provenance_leads_from_the_url_to_the_index(
+def test_provenance_lists_url_place_hashes_and_extractor(
     client: TestClient, filled_home: FilledHome
 ) -> None:
-    told = client.get(f"/file/{filled_home.long}.json").json()
+    data = client.get(f"/file/{filled_home.long}.json").json()
     words = read(client, f"/file/{filled_home.long}").words("//ol[@class='provenance']")
-    first = told["captures"][0]
+    first = data["captures"][0]
     for part in (
-        first["url"], f"{first['warc_path']}:{first['warc_offset']}", filled_home.long, told["file"]["sha256hex"],
-        name_pdf_extractor(Settings()), "searchable",
+        first["url"], f"{first['warc_path']}:{first['warc_offset']}", filled_home.long,
+        data["file"]["sha256hex"], name_pdf_extractor(Settings()), "searchable",
     ):  # fmt: skip
         assert part in words
 
 
-def test_an_older_version_of_a_story_leads_to_the_one_that_is_searched(
+def test_an_older_version_links_to_the_searched_one(
     client: TestClient, filled_home: FilledHome
 ) -> None:
     newer, older = filled_home.stories[-2:]
-    told = client.get(f"/file/{older}.json").json()
-    assert (told["indexed"], told["searched"]) == (False, newer)
+    data = client.get(f"/file/{older}.json").json()
+    assert (data["indexed"], data["searched"]) == (False, newer)
     page = read(client, f"/file/{older}")
     assert f"/file/{newer}" in page.links()
     assert "replaced by a later version of this story" in page.words("//ol[@class='provenance']")
-    told = client.get(f"/file/{newer}.json").json()
-    assert (told["indexed"], told["searched"]) == (True, newer)
+    data = client.get(f"/file/{newer}.json").json()
+    assert (data["indexed"], data["searched"]) == (True, newer)
 
 
-def test_one_address_met_twice_with_other_bytes_is_one_hit(
+def test_two_captures_of_a_url_are_one_search_result(
     client: TestClient, filled_home: FilledHome
 ) -> None:
-    found = client.get("/api/search", params={"q": "title:front"}).json()
-    assert [hit["sha1hex"] for hit in found["results"]] == [filled_home.stories[-2]]
-    (hit,) = found["results"]
+    data = client.get("/api/search", params={"q": "title:front"}).json()
+    assert [hit["sha1hex"] for hit in data["results"]] == [filled_home.stories[-2]]
+    (hit,) = data["results"]
     files = client.get("/api/show", params={"key": hit["id"]}).json()["files"]
     assert [file["sha1hex"] for file in files] == list(filled_home.stories[-2:])
     assert files[0]["title"] == "Front page 31"
     assert files[0]["captured"] > files[1]["captured"]
 
 
-def test_long_texts_are_cut_with_a_link_to_the_whole(
+def test_long_texts_are_cut_with_a_link_to_the_full_text(
     client: TestClient, filled_home: FilledHome
 ) -> None:
     page = read(client, f"/file/{filled_home.long}")
-    whole = client.get(f"/file/{filled_home.long}/text")
-    assert len(whole.text) > 200_000
-    assert f"{len(whole.text):,} characters on 212 pages, first 200,000 shown" in page.words()
+    full_text = client.get(f"/file/{filled_home.long}/text")
+    assert len(full_text.text) > 200_000
+    assert f"{len(full_text.text):,} characters on 212 pages, first 200,000 shown" in page.words()
     assert page.links()[f"/file/{filled_home.long}/text"]
     assert page.words("//p[@class='page-label'][1]").startswith("Page 1")
-    assert whole.headers["content-type"] == "text/plain; charset=utf-8"
-    assert "sandbox" in whole.headers["content-security-policy"]
+    assert full_text.headers["content-type"] == "text/plain; charset=utf-8"
+    assert "sandbox" in full_text.headers["content-security-policy"]
 
 
-def test_claimed_and_measured_are_kept_apart(client: TestClient, filled_home: FilledHome) -> None:
-    told = client.get(f"/file/{filled_home.long}.json").json()
-    claimed = {one["name"]: one["value"] for one in told["claimed"]}
-    measured = {one["name"]: one["value"] for one in told["measured"]}
+def test_claimed_and_measured_facts_are_separate(
+    client: TestClient, filled_home: FilledHome
+) -> None:
+    data = client.get(f"/file/{filled_home.long}.json").json()
+    claimed = {fact["name"]: fact["value"] for fact in data["claimed"]}
+    measured = {fact["name"]: fact["value"] for fact in data["measured"]}
     assert claimed["author"] == "The River Authority"
     assert measured["pages"] == "212"
     assert "form" not in claimed
     assert measured["form"] == "none"
 
 
-def test_the_history_is_in_order_and_names_every_step(
-    client: TestClient, filled_home: FilledHome
-) -> None:
+def test_the_history_lists_every_step_in_order(client: TestClient, filled_home: FilledHome) -> None:
     page = read(client, f"/file/{filled_home.long}")
-    steps = [one.text for one in page.tree.xpath("//ol[@class='timeline']/li/strong")]
+    steps = [element.text for element in page.tree.xpath("//ol[@class='timeline']/li/strong")]
     assert steps == [
         "identify", "persist_file", "archive_body", "extract_pdf",
         "persist_bibliography", "persist_pdf_text", "persist_thumbnail",
     ]  # fmt: skip
 
 
-def test_the_history_says_which_step_sent_what_still_waits(
+def test_the_history_names_the_step_that_created_pending_work(
     client: TestClient, filled_home: FilledHome
 ) -> None:
     steps = read(client, f"/file/{filled_home.pending}").tree.xpath("//ol[@class='timeline']/li")
@@ -121,12 +119,12 @@ def test_the_history_says_which_step_sent_what_still_waits(
     assert words[1].endswith("persist_file done created by identify")
     assert words[2].endswith("archive_body pending created by persist_file")
     assert words[3].endswith("extract_pdf pending created by persist_file")
-    told = client.get(f"/file/{filled_home.pending}.json").json()["history"]
-    assert [one["settled_at"] is None for one in told] == [False, False, True, True]
-    assert {one["pipeline"] for one in told} == {"library"}
+    history = client.get(f"/file/{filled_home.pending}.json").json()["history"]
+    assert [row["settled_at"] is None for row in history] == [False, False, True, True]
+    assert {row["pipeline"] for row in history} == {"library"}
 
 
-def test_a_failed_file_says_why_there_is_no_text(
+def test_a_failed_file_shows_why_it_has_no_text(
     client: TestClient, filled_home: FilledHome
 ) -> None:
     page = read(client, f"/file/{filled_home.broken}")
@@ -138,7 +136,7 @@ def test_a_failed_file_says_why_there_is_no_text(
     assert "not in a WARC" in page.words("//ol[@class='provenance']")
 
 
-def test_what_may_still_come_is_not_yet_and_not_unknown(
+def test_missing_results_of_a_pending_file_are_shown_as_not_yet(
     client: TestClient, filled_home: FilledHome
 ) -> None:
     page = read(client, f"/file/{filled_home.pending}")
@@ -149,7 +147,7 @@ def test_what_may_still_come_is_not_yet_and_not_unknown(
     assert "unknown" not in words
 
 
-def test_while_one_of_two_pipelines_has_it_in_hand_more_may_come(tmp_path: Path) -> None:
+def test_a_file_is_pending_until_all_pipelines_are_done(tmp_path: Path) -> None:
     body = Body(1, "http://a.example/1.pdf", NOW, "application/pdf", b"%PDF")
     with open_home(tmp_path) as stores:
         for pipeline in ("archive-only", "library"):
@@ -159,20 +157,23 @@ def test_while_one_of_two_pipelines_has_it_in_hand_more_may_come(tmp_path: Path)
         )
         stores.records.put([file_row(body)])
         with TestClient(create_app(stores), base_url="http://localhost") as client:
-            told = client.get(f"/file/{body.sha1hex}.json").json()
-            assert told["outcome"] == "pending"
-            assert [one["pipeline"] for one in told["entries"]] == ["archive-only", "library"]
+            data = client.get(f"/file/{body.sha1hex}.json").json()
+            assert data["outcome"] == "pending"
+            assert [entry_row["pipeline"] for entry_row in data["entries"]] == [
+                "archive-only",
+                "library",
+            ]
             stores.ledger.write(
                 [replace(build_disposition(body, "identify", 0), pipeline="library")]
             )
-            told = client.get(f"/file/{body.sha1hex}.json").json()
+            data = client.get(f"/file/{body.sha1hex}.json").json()
             words = read(client, f"/file/{body.sha1hex}").words("//section[@id='captures']")
-    assert told["outcome"] == "done"
+    assert data["outcome"] == "done"
     assert "received by archive-only 14 Mar 2026" in words
     assert "received by library 14 Mar 2026" in words
 
 
-def test_pages_are_downloads_of_plain_bytes_and_never_html(
+def test_the_body_of_a_page_is_a_binary_download(
     client: TestClient, filled_home: FilledHome
 ) -> None:
     answer = client.get(f"/file/{filled_home.hostile}/body")
@@ -185,14 +186,14 @@ def test_pages_are_downloads_of_plain_bytes_and_never_html(
     assert "sandbox" in answer.headers["content-security-policy"]
 
 
-def test_pdfs_are_downloads_of_their_own_type(client: TestClient, filled_home: FilledHome) -> None:
+def test_the_body_of_a_pdf_is_a_pdf_download(client: TestClient, filled_home: FilledHome) -> None:
     answer = client.get(f"/file/{filled_home.long}/body")
     assert answer.content.startswith(b"%PDF")
     assert answer.headers["content-type"] == "application/pdf"
     assert answer.headers["content-disposition"].startswith("attachment;")
 
 
-def test_a_body_that_lies_nowhere_is_a_404_that_says_so(
+def test_a_body_without_a_capture_returns_404_with_the_reason(
     client: TestClient, filled_home: FilledHome
 ) -> None:
     page = read(client, f"/file/{filled_home.lost}/body", 404)
@@ -200,7 +201,7 @@ def test_a_body_that_lies_nowhere_is_a_404_that_says_so(
     assert f"/file/{filled_home.lost}/body" not in read(client, f"/file/{filled_home.lost}").links()
 
 
-def test_thumbnails_may_be_kept_for_a_year(client: TestClient, filled_home: FilledHome) -> None:
+def test_thumbnails_are_cached_for_a_year(client: TestClient, filled_home: FilledHome) -> None:
     answer = client.get(f"/file/{filled_home.long}/thumbnail")
     assert answer.content[:2] == b"\xff\xd8"
     assert answer.headers["content-type"] == "image/jpeg"
@@ -212,28 +213,28 @@ def test_thumbnails_may_be_kept_for_a_year(client: TestClient, filled_home: Fill
     "path", ["/file/{}", "/file/{}/body", "/file/{}/text", "/file/{}/thumbnail"]
 )
 @pytest.mark.parametrize("key", [UNKNOWN, "nonsense", "x" * 300, "%3Cscript%3E"])
-def test_unknown_files_are_404(client: TestClient, path: str, key: str) -> None:
+def test_unknown_files_return_404(client: TestClient, path: str, key: str) -> None:
     page = read(client, path.format(key), 404)
     assert not page.tree.xpath("//body//script")
 
 
-def test_an_unknown_file_is_named_in_the_answer(client: TestClient) -> None:
-    said = read(client, f"/file/{UNKNOWN}", 404).words()
-    assert f"There is no file “{UNKNOWN}” in this library." in said
-    assert client.get(f"/api/files/{UNKNOWN}").json()["error"] in said
+def test_the_error_names_the_unknown_file(client: TestClient) -> None:
+    text = read(client, f"/file/{UNKNOWN}", 404).words()
+    assert f"There is no file “{UNKNOWN}” in this library." in text
+    assert client.get(f"/api/files/{UNKNOWN}").json()["error"] in text
 
 
-def test_other_spellings_of_a_hash_lead_to_the_one_address(
+def test_other_spellings_of_a_hash_redirect_to_one_url(
     client: TestClient, filled_home: FilledHome
 ) -> None:
     base32 = b32encode(bytes.fromhex(filled_home.long)).decode()
-    for spelt in (filled_home.long.upper(), base32, f"sha1:{base32.lower()}"):
-        answer = client.get(f"/file/{spelt}", follow_redirects=False)
+    for spelling in (filled_home.long.upper(), base32, f"sha1:{base32.lower()}"):
+        answer = client.get(f"/file/{spelling}", follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (
             303,
             f"/file/{filled_home.long}",
         )
-        assert client.get(f"/file/{spelt}.json").json()["sha1hex"] == filled_home.long
+        assert client.get(f"/file/{spelling}.json").json()["sha1hex"] == filled_home.long
 
 
 def test_show_finds_a_file_by_hash_url_and_story_id(
@@ -251,22 +252,20 @@ def test_show_finds_a_file_by_hash_url_and_story_id(
         )
 
 
-def test_show_lists_a_url_that_was_captured_with_different_bytes(
-    client: TestClient, filled_home: FilledHome
-) -> None:
+def test_show_lists_all_files_of_a_url(client: TestClient, filled_home: FilledHome) -> None:
     page = PageRead(client.get("/show", params={"key": filled_home.twice_url}).text)
     assert set(page.links("//section[@aria-labelledby='files']")) == {
         f"/file/{story}" for story in filled_home.stories[-2:]
     }
 
 
-def test_show_says_what_became_of_a_url_that_was_not_kept(
+def test_show_reports_the_reason_for_a_rejected_url(
     client: TestClient, filled_home: FilledHome
 ) -> None:
     page = PageRead(client.get("/show", params={"key": filled_home.refused_url}).text)
     assert "http-status" in page.words("//section[@aria-labelledby='records']")
-    told = client.get("/show.json", params={"key": filled_home.refused_url}).json()
-    assert [one["reason"] for one in told["records"]] == ["http-status"]
+    data = client.get("/show.json", params={"key": filled_home.refused_url}).json()
+    assert [record["reason"] for record in data["records"]] == ["http-status"]
 
 
 @pytest.mark.parametrize(
@@ -280,24 +279,24 @@ def test_show_says_what_became_of_a_url_that_was_not_kept(
         UNKNOWN[:39],
     ],
 )
-def test_show_says_where_an_unknown_key_was_looked_for(client: TestClient, key: str) -> None:
+def test_show_returns_404_and_advice_for_an_unknown_key(client: TestClient, key: str) -> None:
     answer = client.get("/show", params={"key": key})
     assert answer.status_code == 404
     assert "You can look up:" in PageRead(answer.text).words()
     assert client.get("/show.json", params={"key": key}).status_code == 404
 
 
-def test_show_without_a_key_asks_for_one(client: TestClient) -> None:
+def test_show_without_a_key_shows_the_form(client: TestClient) -> None:
     assert read(client, "/show").heading == "Look up a file"
     assert read(client, "/show?key=" + "x" * 4097, 400).heading == "This cannot be answered"
 
 
-def test_a_capture_leads_to_where_it_is_replayed(stores: Stores, filled_home: FilledHome) -> None:
+def test_a_capture_links_to_its_replay(stores: Stores, filled_home: FilledHome) -> None:
     pages = create_app(stores, replay=ReplayOrigin(port=8766))
-    with TestClient(pages, base_url="http://localhost:8765") as asked:
-        shown = read(asked, f"/file/{filled_home.pdfs[0]}")
-        (link, *_) = [href for href in shown.links("//main") if href.startswith("/web/")]
-        told = asked.get(link, follow_redirects=False)
-        assert told.headers["location"] == f"http://localhost:8766{link}"
-    with TestClient(create_app(stores), base_url="http://localhost:8765") as asked:
-        assert "/web/" not in asked.get(f"/file/{filled_home.pdfs[0]}").text
+    with TestClient(pages, base_url="http://localhost:8765") as client:
+        page = read(client, f"/file/{filled_home.pdfs[0]}")
+        (link, *_) = [href for href in page.links("//main") if href.startswith("/web/")]
+        response = client.get(link, follow_redirects=False)
+        assert response.headers["location"] == f"http://localhost:8766{link}"
+    with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
+        assert "/web/" not in client.get(f"/file/{filled_home.pdfs[0]}").text

@@ -25,9 +25,9 @@ def test_each_kind_of_date_has_a_link_and_its_own_chart(client: TestClient) -> N
     links = page.tree.xpath("//section[@class='when']//p[@class='sorts']/a")
     assert [link.text for link in links] == [str(kind) for kind in DateOf]
     assert [link.get("aria-current") for link in links] == ["true", None, None]
-    for kind, one in zip(DateOf, links, strict=True):
-        assert "2001" not in one.get("href")
-        chosen = read(client, one.get("href"))
+    for kind, link in zip(DateOf, links, strict=True):
+        assert "2001" not in link.get("href")
+        chosen = read(client, link.get("href"))
         (current,) = chosen.tree.xpath("//section[@class='when']//a[@aria-current='true']")
         assert current.text == str(kind)
     added = client.get("/api/search?q=flood&dates=added").json()

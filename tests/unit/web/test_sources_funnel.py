@@ -109,10 +109,10 @@ def test_the_links_beyond_a_step_are_those_that_passed_it(
     stores.ledger.write(
         [
             DispositionRow(
-                *(one.entry_id, "queue-fetcher", step, one.entry_id, one.entry_id, "fetch"),
+                *(entry.entry_id, "queue-fetcher", step, entry.entry_id, entry.entry_id, "fetch"),
                 *("dropped" if reason else "done", False, reason, "", None, 0, NOW, NOW),
             )
-            for one, (step, reason) in zip(entries, endings, strict=True)
+            for entry, (step, reason) in zip(entries, endings, strict=True)
         ]
     )
     links = f"/api/sources/{SILENT.source_id}/links"
