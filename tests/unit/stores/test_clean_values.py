@@ -1,4 +1,4 @@
-"""Texts and JSON as every records store takes them: no NUL, no lone surrogate."""
+"""Texts and JSON that every records store accepts: no NUL, no lone surrogate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fonds.stores.records.column_types import clean_json, clean_text
 
 
 @given(st.text())
-def test_clean_text_is_what_every_store_takes_and_nothing_else_is_lost(text: str) -> None:
+def test_clean_text_loses_only_nul_and_lone_surrogates(text: str) -> None:
     clean = clean_text(text)
     assert clean.encode().decode() == clean
     assert "\x00" not in clean
@@ -26,7 +26,7 @@ JSON_VALUES = st.recursive(
 
 
 @given(JSON_VALUES)
-def test_clean_json_can_be_written_and_is_clean_throughout(value: object) -> None:
+def test_clean_json_can_be_encoded_and_is_clean_at_all_levels(value: object) -> None:
     clean = clean_json(value)
     text = engine._to_json(clean)
     assert text.encode()

@@ -1,4 +1,4 @@
-"""Servers that answer byte by byte: whoever asks them gets away in time."""
+"""Requests to servers that respond byte by byte end in time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEADS = {
 
 @pytest.fixture(params=list(HEADS))
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A server that sends its head at once, then a byte (or a chunk of one) at a time."""
+    """URL of a server that sends its head at once, then one byte or chunk of a byte at a time."""
     head, ended = HEADS[request.param], threading.Event()
     piece = b"1\r\nx\r\n" if request.param == "in-chunks" else b"x"
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -45,13 +45,13 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
         serving.join()
 
 
-def test_a_body_that_trickles_ends_when_its_time_is_over(url: str) -> None:
-    web = ServiceClient(is_allowed=lambda _: True)
-    begun = time.monotonic()
+def test_reading_a_trickling_body_ends_at_the_time_limit(url: str) -> None:
+    client = ServiceClient(is_allowed=lambda _: True)
+    started = time.monotonic()
     with (
-        web.open(url, {}, total_s=TOTAL_S) as answer,
+        client.open(url, {}, total_s=TOTAL_S) as answer,
         pytest.raises(TransientError, match="slowly"),
     ):
         answer.read(1_000_000)
     # A body of 64 KiB at this rate would take an hour.
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - started < 60

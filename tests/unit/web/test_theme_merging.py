@@ -55,20 +55,20 @@ def stores(tmp_path: Path) -> Iterator[Stores]:
 
 
 @pytest.fixture
-def pages(stores: Stores) -> Iterator[TestClient]:
+def client(stores: Stores) -> Iterator[TestClient]:
     with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
         yield client
 
 
-def _get_json(pages: TestClient, path: str = PAGE) -> dict[str, Any]:
-    data: dict[str, Any] = pages.get(f"/api{path}").json()
+def _get_json(client: TestClient, path: str = PAGE) -> dict[str, Any]:
+    data: dict[str, Any] = client.get(f"/api{path}").json()
     return data
 
 
-def test_the_page_lists_the_mergers_of_its_json(pages: TestClient) -> None:
-    data = _get_json(pages)
+def test_the_page_lists_the_mergers_of_its_json(client: TestClient) -> None:
+    data = _get_json(client)
     assert len(data["merges"]) == 5 < data["merges_total"]
-    page = read(pages, PAGE)
+    page = read(client, PAGE)
     words = page.words(SECTION)
     assert f"The 5 most similar of {data['merges_total']} pairs." in words
     expected = [side["href"] for pair in data["merges"] for side in (pair["first"], pair["second"])]
@@ -77,34 +77,34 @@ def test_the_page_lists_the_mergers_of_its_json(pages: TestClient) -> None:
         assert f"{pair['cosine']:.2f}" in words
         assert f"Shared terms: {', '.join(pair['shared'])}" in words
         for side in (pair["first"], pair["second"]):
-            theme = _get_json(pages, side["href"])
+            theme = _get_json(client, side["href"])
             assert (theme["label"], theme["size"]) == (side["label"], side["size"])
             assert set(pair["shared"]) <= {term for term, _ in theme["terms"]}
 
 
-def test_the_cosine_of_a_merger_matches_the_theme_page(pages: TestClient) -> None:
-    pair = _get_json(pages)["merges"][0]
-    nearest = _get_json(pages, pair["first"]["href"])["nearest"]
+def test_the_cosine_of_a_merger_matches_the_theme_page(client: TestClient) -> None:
+    pair = _get_json(client)["merges"][0]
+    nearest = _get_json(client, pair["first"]["href"])["nearest"]
     cosines = {theme["label"]: theme["cosine"] for theme in nearest}
     assert cosines[pair["second"]["label"]] == pytest.approx(pair["cosine"], abs=0.005)
 
 
-def test_themes_with_the_same_name_are_not_suggested(pages: TestClient) -> None:
-    before = _get_json(pages)
+def test_themes_with_the_same_name_are_not_suggested(client: TestClient) -> None:
+    before = _get_json(client)
     pair = before["merges"][0]
     for side in (pair["first"], pair["second"]):
-        answer = pages.post(
+        answer = client.post(
             f"{PAGE}/rename",
             data={"conf": "DEFAULT", "theme": side["href"].rpartition("/")[2], "name": "Harbours"},
             headers={"Sec-Fetch-Site": "same-origin"},
             follow_redirects=False,
         )
         assert answer.status_code == 303, answer.text
-    after = _get_json(pages)
+    after = _get_json(client)
     assert after["merges_total"] == before["merges_total"] - 1
     pairs = [{merger["first"]["href"], merger["second"]["href"]} for merger in after["merges"]]
     assert {pair["first"]["href"], pair["second"]["href"]} not in pairs
-    assert "Harbours" in read(pages, PAGE).words()
+    assert "Harbours" in read(client, PAGE).words()
 
 
 def test_themes_without_similar_ones_show_no_mergers(themed_client: TestClient) -> None:
