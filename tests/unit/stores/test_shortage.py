@@ -63,7 +63,7 @@ def test_shortages_are_found_with_their_kind(
         ValueError(),
     ],
 )
-def test_other_errors_are_no_shortage(error: Exception) -> None:
+def test_other_errors_are_not_shortages(error: Exception) -> None:
     assert find_shortage(error) is None
 
 

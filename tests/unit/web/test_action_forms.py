@@ -50,8 +50,8 @@ class Paint(msgspec.Struct, forbid_unknown_fields=True):
 FORM = {"color": "red", "from": "2027-01-31"}
 
 
-def parse_fields(*more: tuple[str, str], **changes: str) -> Paint:
-    return parse_form(urlencode([*(FORM | changes).items(), *more]).encode(), Paint)
+def parse_fields(*more_fields: tuple[str, str], **changes: str) -> Paint:
+    return parse_form(urlencode([*(FORM | changes).items(), *more_fields]).encode(), Paint)
 
 
 def test_a_form_parses_like_the_same_json() -> None:

@@ -99,7 +99,7 @@ def test_links_keep_the_best_match(client: TestClient) -> None:
     assert day.json()["now"] > 10
 
 
-def test_a_file_found_by_hash_is_no_best_match(client: TestClient) -> None:
+def test_a_file_found_by_hash_is_not_a_best_match(client: TestClient) -> None:
     first = client.get("/api/search?q=flood").json()["results"][0]
     data = client.get("/api/search", params={"q": first["sha1hex"]}).json()
     assert data["direct"]

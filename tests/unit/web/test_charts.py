@@ -26,7 +26,7 @@ def parse_drawing(svg: object) -> ElementTree.Element:
     )
 
 
-def test_links_in_charts_are_no_tab_stops() -> None:
+def test_links_in_charts_are_not_tab_stops() -> None:
     bucket = HistogramBar("May 2021", 3, "/search?from=2021-05-01")
     drawing = parse_drawing(draw_histogram([bucket], "Dates"))
     assert {link.attrib["tabindex"] for link in drawing.iter(f"{SVG}a")} == {"-1"}

@@ -50,13 +50,15 @@ def test_the_five_outcomes_add_up_to_the_received_records(
     assert "alert" not in read(client, "/").text
 
 
-def test_every_number_opens_exactly_its_rows(client: TestClient) -> None:
-    told = client.get("/.json").json()
-    numbers = [(told["received"], "/records")]
-    for one in told["outcomes"]:
-        numbers.append((one["count"], one["href"]))
-        numbers += [(reason["count"], reason["href"]) for reason in one["reasons"]]
-    numbers += [(one["count"], one["href"]) for one in (*told["attention"], *told["file_types"])]
+def test_every_count_links_to_exactly_its_rows(client: TestClient) -> None:
+    overview = client.get("/.json").json()
+    numbers = [(overview["received"], "/records")]
+    for outcome in overview["outcomes"]:
+        numbers.append((outcome["count"], outcome["href"]))
+        numbers += [(reason["count"], reason["href"]) for reason in outcome["reasons"]]
+    numbers += [
+        (row["count"], row["href"]) for row in (*overview["attention"], *overview["file_types"])
+    ]
     assert len(numbers) > 15
     for count, href in numbers:
         path, _, query = href.partition("?")

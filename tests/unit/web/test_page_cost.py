@@ -21,7 +21,7 @@ from fonds.web.app import create_app
 from home_rows import NOW
 from many_entries import ADDRESSES, KINDS, fill_entries
 
-FEW, MANY = 300, 3_000
+FEW_ENTRIES, MANY_ENTRIES = 300, 3_000
 STATEMENTS_MAX = {"/": 36, "/failures": 54, "/pipeline": 40, "/records": 70, "/files": 24}
 INSTRUCTIONS_A_TICK = 10
 
@@ -62,21 +62,21 @@ def watched() -> Iterator[Work]:
 def both_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Stores]]:
     """Stores of a small home and of one ten times as large."""
     with (
-        open_home(tmp_path_factory.mktemp("few")) as few,
-        open_home(tmp_path_factory.mktemp("many")) as many,
+        open_home(tmp_path_factory.mktemp("few")) as small,
+        open_home(tmp_path_factory.mktemp("many")) as large,
     ):
-        fill_entries(few, FEW)
-        fill_entries(many, MANY)
-        yield few, many
+        fill_entries(small, FEW_ENTRIES)
+        fill_entries(large, MANY_ENTRIES)
+        yield small, large
 
 
 @pytest.fixture(scope="module")
 def homes(both_stores: tuple[Stores, Stores]) -> Iterator[tuple[TestClient, TestClient]]:
     """Clients of the small and the large home."""
-    few, many = both_stores
+    small_stores, large_stores = both_stores
     with (
-        TestClient(create_app(few), base_url="http://localhost") as small,
-        TestClient(create_app(many), base_url="http://localhost") as large,
+        TestClient(create_app(small_stores), base_url="http://localhost") as small,
+        TestClient(create_app(large_stores), base_url="http://localhost") as large,
     ):
         yield small, large
 
@@ -94,10 +94,10 @@ def test_a_page_of_a_home_ten_times_as_large_costs_the_same(
         with watched() as work:
             client.get(address)
         costs.append(work)
-    few, many = costs
-    assert few.statements == many.statements > 0
-    assert few.ticks > 0
-    assert many.ticks <= 2 * few.ticks + 20
+    small, large = costs
+    assert small.statements == large.statements > 0
+    assert small.ticks > 0
+    assert large.ticks <= 2 * small.ticks + 20
 
 
 @pytest.mark.parametrize("address", STATEMENTS_MAX)
@@ -120,19 +120,19 @@ def test_counting_the_last_hour_stops_at_its_limit(
                 counts.append((count_ended_last_hour(stores.records, "library", now), work.ticks))
         return counts
 
-    (few, _), (many, _) = measure()
-    assert [(ended.count, ended.is_lower_bound) for ended in (few, many)] == [
-        (FEW * 4 // KINDS, False),
-        (MANY * 4 // KINDS, False),
+    (small, _), (large, _) = measure()
+    assert [(ended.count, ended.is_lower_bound) for ended in (small, large)] == [
+        (FEW_ENTRIES * 4 // KINDS, False),
+        (MANY_ENTRIES * 4 // KINDS, False),
     ]
     monkeypatch.setattr(workload, "ENDED_COUNTED_MAX", 100)
-    (few, few_ticks), (many, many_ticks) = measure()
-    assert [(ended.count, ended.is_lower_bound) for ended in (few, many)] == [(100, True)] * 2
-    assert 0 < many_ticks <= 2 * few_ticks + 20
+    (small, small_ticks), (large, large_ticks) = measure()
+    assert [(ended.count, ended.is_lower_bound) for ended in (small, large)] == [(100, True)] * 2
+    assert 0 < large_ticks <= 2 * small_ticks + 20
 
 
 def test_the_overview_counts_match_the_stored_rows(homes: tuple[TestClient, TestClient]) -> None:
-    for client, count in zip(homes, (FEW, MANY), strict=True):
+    for client, count in zip(homes, (FEW_ENTRIES, MANY_ENTRIES), strict=True):
         overview = client.get("/.json").json()
         per_outcome = 2 * count // KINDS
         assert overview["received"] == 2 * count + 2 * count

@@ -198,8 +198,8 @@ def test_replay_supports_ranges_head_and_etags(client: TestClient) -> None:
     part = client.get(path, headers={"range": "bytes=5-9"})
     assert (part.status_code, part.content) == (206, full.content[5:10])
     assert part.headers["content-range"] == f"bytes 5-9/{len(full.content)}"
-    beyond = client.get(path, headers={"range": "bytes=9999999-"})
-    assert beyond.status_code == 416
+    unsatisfiable = client.get(path, headers={"range": "bytes=9999999-"})
+    assert unsatisfiable.status_code == 416
     head = client.head(path)
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers["content-length"] == str(len(full.content))

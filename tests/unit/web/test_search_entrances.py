@@ -123,10 +123,10 @@ def write_near_duplicates(folder: Path) -> Path:
     for n in range(3):
         page = page_markup(f"Gauges {n}", f"{report} End {n}.", (), "2024-05-01", "en")
         (folder / f"{n}.html").write_bytes(page)
-    other = " ".join(
+    other_text = " ".join(
         f"After the flood field {n} lay under {n * 11} tons of sand." for n in range(60)
     )
-    (folder / "other.html").write_bytes(page_markup("Fields", other, (), "2024-05-01", "en"))
+    (folder / "other.html").write_bytes(page_markup("Fields", other_text, (), "2024-05-01", "en"))
     return folder
 
 

@@ -64,15 +64,16 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[TestClient]
     """Clients of homes with few links, with ten times as many, and with few sources."""
     folders: list[Path] = [tmp_path_factory.mktemp(name) for name in ("few", "many", "small")]
     with (
-        open_home(folders[0]) as few,
-        open_home(folders[1]) as many,
-        open_home(folders[2]) as small,
+        open_home(folders[0]) as few_links,
+        open_home(folders[1]) as many_links,
+        open_home(folders[2]) as few_sources,
     ):
-        fill(few, SOURCES, 6)
-        fill(many, SOURCES, 60)
-        fill(small, SOURCES // 40, 6)
+        fill(few_links, SOURCES, 6)
+        fill(many_links, SOURCES, 60)
+        fill(few_sources, SOURCES // 40, 6)
         clients = [
-            TestClient(create_app(one), base_url="http://localhost") for one in (few, many, small)
+            TestClient(create_app(home), base_url="http://localhost")
+            for home in (few_links, many_links, few_sources)
         ]
         with clients[0], clients[1], clients[2]:
             yield clients
@@ -88,9 +89,9 @@ def test_the_page_costs_the_same_with_ten_times_as_many_links(
         with watched() as work:
             client.get(address)
         costs.append(work)
-    few, many = costs
-    assert few.statements == many.statements <= STATEMENTS_MAX
-    assert 0 < many.ticks <= 2 * few.ticks + 20
+    few_links, many_links = costs
+    assert few_links.statements == many_links.statements <= STATEMENTS_MAX
+    assert 0 < many_links.ticks <= 2 * few_links.ticks + 20
 
 
 def test_fifty_sources_take_as_many_statements_as_three(

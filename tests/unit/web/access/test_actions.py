@@ -67,12 +67,12 @@ def test_every_route_that_changes_something_is_an_action(home: GuardedHome) -> N
     other_paths = {route.path for route in routes if find_action(route) is None}
     assert other_paths == set(NOT_ACTIONS)
     for route in routes:
-        action, least = find_action(route), find_least_role(route)
-        assert least is not None
+        action, requirement = find_action(route), find_least_role(route)
+        assert requirement is not None
         if action is None:
-            assert least.role in (None, Role.READER), route.path
+            assert requirement.role in (None, Role.READER), route.path
         else:
-            assert least.role is action.role
+            assert requirement.role is action.role
             assert action.role.covers(Role.CURATOR), route.path
             assert len(route.methods) == 1
 

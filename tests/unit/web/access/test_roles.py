@@ -36,21 +36,21 @@ def list_all_routes(home: GuardedHome) -> list[tuple[Any, Any]]:
 
 def test_every_route_declares_a_role(home: GuardedHome) -> None:
     declared_roles = [(route.path, find_least_role(route)) for _, route in list_all_routes(home)]
-    assert [path for path, least in declared_roles if least is None] == []
+    assert [path for path, requirement in declared_roles if requirement is None] == []
     assert len(declared_roles) > 90
 
 
 def test_each_route_enforces_its_declared_role(home: GuardedHome) -> None:
     request_count = 0
     for app, route in list_all_routes(home):
-        client, least = home.client(app), find_least_role(route)
+        client, requirement = home.client(app), find_least_role(route)
         path = f"{route.path}/fonds.css" if isinstance(route, Mount) else fill_path(route.path)
         for method in sorted(getattr(route, "methods", None) or {"GET"}):
             for role in (None, *Role):
                 headers = OWN | (bearer(home.secrets[role]) if role else {})
                 form = {"key": home.secrets[Role.READER]} if path == "/sign-in" else None
                 answer = client.request(method, path, headers=headers, data=form)
-                expected = get_expected_refusal(least.role, role, home.gate.needs_key_to_read)
+                expected = get_expected_refusal(requirement.role, role, home.gate.needs_key_to_read)
                 refusal = answer.status_code if answer.status_code in (401, 403) else None
                 assert refusal == expected, f"{method} {path} as {role}: {answer.status_code}"
                 check_refusal(answer, path, app is home.pages)
@@ -59,13 +59,13 @@ def test_each_route_enforces_its_declared_role(home: GuardedHome) -> None:
 
 
 def get_expected_refusal(
-    least: Role | None, role: Role | None, reading_needs_key: bool
+    least_role: Role | None, role: Role | None, reading_needs_key: bool
 ) -> int | None:
-    if least is None:
+    if least_role is None:
         return None
     if role is None:
-        return 401 if reading_needs_key or least is not Role.READER else None
-    return None if role.covers(least) else 403
+        return 401 if reading_needs_key or least_role is not Role.READER else None
+    return None if role.covers(least_role) else 403
 
 
 def check_refusal(answer: Any, path: str, is_pages: bool) -> None:
@@ -112,5 +112,5 @@ def test_the_openapi_schema_declares_keys_and_roles(
         else:
             assert {"key": []} in operation["security"]
             reading_role = ROLES_OF_RESTRICTED_READS.get(path, "reader")
-            least = reading_role if method == "get" or path in READING_POSTS else "curator"
-            assert operation["x-least-role"] == least, path
+            least_role = reading_role if method == "get" or path in READING_POSTS else "curator"
+            assert operation["x-least-role"] == least_role, path

@@ -77,14 +77,14 @@ def test_an_older_clustering_is_returned_by_time_with_its_changes(
     themed_client: TestClient,
 ) -> None:
     clusterings = themed_client.get("/collections/news/2026-11").json()["clusterings"]
-    new, old = [one["timestamp"] for one in clusterings]
-    assert [one["is_served"] for one in clusterings] == [True, False]
+    new, old = [clustering["timestamp"] for clustering in clusterings]
+    assert [clustering["is_served"] for clustering in clusterings] == [True, False]
     for at, timestamp in ((None, new), (new + 100, new), (new - 1, old), (old, old)):
         answer = themed_client.get(CLUSTERS_PATH, params={} if at is None else {"at": at}).json()
         assert answer["timestamp"] == timestamp
     changes = themed_client.get(CLUSTERS_PATH, params={"changes": old}).json()
     assert (changes["before"], changes["after"]) == (old, new)
-    assert {one["change"] for one in changes["changes"]} <= {"kept", "grown"}
+    assert {change["change"] for change in changes["changes"]} <= {"kept", "grown"}
     assert changes["stayed"] > 0.9
 
 

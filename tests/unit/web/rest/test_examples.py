@@ -45,7 +45,7 @@ def curl_home(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_every_example_does_what_the_page_says(curl_home: Path) -> None:
+def test_every_example_returns_its_documented_status(curl_home: Path) -> None:
     assert len(COMMANDS) > 25
     environment = {**os.environ, "CURL_HOME": str(curl_home)}
     for command in COMMANDS:
