@@ -70,8 +70,8 @@ def test_two_runs_write_the_same_bytes(summary: SampleSummary, tmp_path: Path):
 
 
 def test_the_summary_adds_up(summary: SampleSummary):
-    counted = summary.stories + summary.pdfs + summary.repeats + len(summary.others)
-    assert sum(summary.captures.values()) == counted == 70
+    capture_count = summary.stories + summary.pdfs + summary.repeats + len(summary.others)
+    assert sum(summary.captures.values()) == capture_count == 70
 
 
 def test_the_files_match_the_summary(summary: SampleSummary):
@@ -147,8 +147,8 @@ def test_all_pdfs_open_except_the_broken_and_the_locked_one(summary: SampleSumma
     assert titles == {report.title for report in reports()} | {"PasswordError", "PdfError"}
     assert max(pages for pages, *_ in facts_by_sha1.values()) == 3
     assert sum(doi for _, doi, _ in facts_by_sha1.values()) == 5
-    locked = next((summary.folder / "loose").glob("*confidential.pdf"))
-    with pikepdf.open(locked, password=PASSWORD) as pdf:
+    locked_pdf = next((summary.folder / "loose").glob("*confidential.pdf"))
+    with pikepdf.open(locked_pdf, password=PASSWORD) as pdf:
         assert len(pdf.pages) == 2
 
 

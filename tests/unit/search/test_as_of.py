@@ -160,9 +160,9 @@ class History:
 
 
 def collect_ids(result: AsOfResult, *sorts: str) -> set[str]:
-    listed = [row.id for name in sorts for row in result.listed.get(name, [])]
-    assert len(listed) == len(set(listed))
-    return set(listed)
+    ids = [row.id for name in sorts for row in result.listed.get(name, [])]
+    assert len(ids) == len(set(ids))
+    return set(ids)
 
 
 def check(
@@ -171,24 +171,24 @@ def check(
     """Check that each document is in the right sort, and that the counts add up."""
     found_then = {id_ for id_, text in then_texts.items() if "flood" in text.split()}
     found_now = {id_ for id_, text in now_texts.items() if "flood" in text.split()}
-    by_then = {
+    ids_by_found_then = {
         expected: collect_ids(
             result, *(name for name, sort in SORTS.items() if sort.was_found is expected)
         )
         - {""}
         for expected in (True, False)
     }
-    unknown = collect_ids(
+    unknown_ids = collect_ids(
         result,
         "read_again",
         "read_again_no_longer_found",
         "not_compared",
         "not_compared_no_longer_found",
     )
-    purged = then_texts.keys() - now_texts.keys()
-    assert by_then[True] <= found_then
-    assert found_then <= by_then[True] | unknown | purged
-    assert not by_then[False] & found_then
+    purged_ids = then_texts.keys() - now_texts.keys()
+    assert ids_by_found_then[True] <= found_then
+    assert found_then <= ids_by_found_then[True] | unknown_ids | purged_ids
+    assert not ids_by_found_then[False] & found_then
     assert (
         collect_ids(result, *(name for name, sort in SORTS.items() if sort.is_still_found))
         == found_now
@@ -196,7 +196,7 @@ def check(
     assert result.found_now_count == result.total == len(found_now)
     counts = {sort.name: sort.count for sort in result.sort_counts}
     assert counts["taken_down"] == takedown_count
-    assert result.found_then_count == len(by_then[True])
+    assert result.found_then_count == len(ids_by_found_then[True])
     assert (
         result.found_then_count <= len(found_then) <= result.found_then_count + result.unknown_count
     )
@@ -271,17 +271,19 @@ def test_only_curators_see_embargoed_documents(stores: Stores) -> None:
     at = datetime.combine(FIRST, time(9), UTC)
     for _ in range(3):
         history.pdf(at)
-    hidden = history.pdfs[0]
-    later = at + timedelta(days=2)
-    row = EmbargoRow(hidden, "review", "", later + timedelta(days=9), "ann", later)
-    EmbargoService(stores, None, lambda: later).hide(row)
+    hidden_pdf = history.pdfs[0]
+    embargo_start = at + timedelta(days=2)
+    row = EmbargoRow(
+        hidden_pdf, "review", "", embargo_start + timedelta(days=9), "ann", embargo_start
+    )
+    EmbargoService(stores, None, lambda: embargo_start).hide(row)
     reader = AsOfContext(stores.for_readers(), match_documents)(SearchQuery(), FIRST)
     assert "under_embargo" not in {sort.name for sort in reader.sort_counts}
-    assert hidden not in str(reader.listed)
+    assert hidden_pdf not in str(reader.listed)
     curator = AsOfContext(stores.for_readers(), match_documents, stores.records)(
         SearchQuery(), FIRST
     )
-    assert collect_ids(curator, "under_embargo") == {hidden}
+    assert collect_ids(curator, "under_embargo") == {hidden_pdf}
     assert (curator.found_then_count, curator.unknown_count) == (2, 1)
     before = AsOfContext(stores.for_readers(), match_documents, stores.records)
     assert collect_ids(before(SearchQuery(), FIRST + timedelta(days=2)), "under_embargo") == set()

@@ -69,14 +69,14 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """Stores with a paper, a story, a revisit of the story, and a row with a wrong offset."""
     folder: Path = tmp_path_factory.mktemp("warcs")
     with open_home(folder) as stores:
-        paper, story, missing = write_to_archive(stores, [PAPER, STORY, MISPLACED])
+        paper, story, misplaced_body = write_to_archive(stores, [PAPER, STORY, MISPLACED])
         copy = replace(COPY, place=story.place)
-        missing_row = cdx_row(missing)
-        misplaced = replace(missing_row, warc_offset=missing_row.warc_offset + 5)
+        missing_row = cdx_row(misplaced_body)
+        misplaced_row = replace(missing_row, warc_offset=missing_row.warc_offset + 5)
         assert story.place is not None
         revisit = replace(cdx_row(copy), mimetype=REVISIT_MIME, warc_offset=10**9)
-        rows = [cdx_row(paper), cdx_row(story), revisit, misplaced]
-        write(stores, [*map(file_row, (paper, story, missing)), *rows])
+        rows = [cdx_row(paper), cdx_row(story), revisit, misplaced_row]
+        write(stores, [*map(file_row, (paper, story, misplaced_body)), *rows])
         stores.archive.finish()
         yield stores
 

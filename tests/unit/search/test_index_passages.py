@@ -143,8 +143,8 @@ def test_inflected_forms_are_marked_unless_the_term_is_exact():
         "network",
         "networking",
     ]
-    (exact,) = find_passages("Networks, a network", (Term("network", is_exact=True),), "en")
-    assert [exact.text[start:end] for start, end in exact.marks] == ["network"]
+    (exact_passage,) = find_passages("Networks, a network", (Term("network", is_exact=True),), "en")
+    assert [exact_passage.text[start:end] for start, end in exact_passage.marks] == ["network"]
 
 
 def test_matches_in_a_title_are_marked():

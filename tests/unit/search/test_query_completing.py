@@ -29,14 +29,14 @@ CURSOR = "|"
 VALUE, FIELD = TypingKind.VALUE, TypingKind.FIELD
 
 
-def find_at_cursor(marked: str) -> tuple[str, TypedText]:
+def find_at_cursor(text_with_cursor: str) -> tuple[str, TypedText]:
     """Return the text without the cursor, and the text typed there."""
-    before, _, after = marked.partition(CURSOR)
+    before, _, after = text_with_cursor.partition(CURSOR)
     return before + after, find_typed_text(before + after, len(before))
 
 
 @pytest.mark.parametrize(
-    ("marked", "field", "prefix", "replaced"),
+    ("text_with_cursor", "field", "prefix", "replaced_text"),
     [
         ("site:|", "site", "", ""),
         ("site:ne|", "site", "ne", "ne"),
@@ -69,18 +69,18 @@ def find_at_cursor(marked: str) -> tuple[str, TypedText]:
     ],
 )
 def test_a_typed_value_is_found_at_the_cursor(
-    marked: str, field: str | None, prefix: str, replaced: str
+    text_with_cursor: str, field: str | None, prefix: str, replaced_text: str
 ):
-    text, typed = find_at_cursor(marked)
+    text, typed = find_at_cursor(text_with_cursor)
     if field is None:
         assert typed.kind is TypingKind.NOTHING
         return
     assert (typed.kind, typed.field, typed.prefix) == (VALUE, field, prefix)
-    assert text[typed.start : typed.end] == replaced
+    assert text[typed.start : typed.end] == replaced_text
 
 
 @pytest.mark.parametrize(
-    ("marked", "prefix", "replaced"),
+    ("text_with_cursor", "prefix", "replaced_text"),
     [
         ("si|", "si", "si"),
         ("flood -SI|", "SI", "SI"),
@@ -93,19 +93,25 @@ def test_a_typed_value_is_found_at_the_cursor(
         ("kind:(pdf) ti|", "ti", "ti"),
     ],
 )
-def test_a_typed_field_name_is_found_at_the_cursor(marked: str, prefix: str, replaced: str):
-    text, typed = find_at_cursor(marked)
-    assert (typed.kind, typed.prefix, text[typed.start : typed.end]) == (FIELD, prefix, replaced)
+def test_a_typed_field_name_is_found_at_the_cursor(
+    text_with_cursor: str, prefix: str, replaced_text: str
+):
+    text, typed = find_at_cursor(text_with_cursor)
+    assert (typed.kind, typed.prefix, text[typed.start : typed.end]) == (
+        FIELD,
+        prefix,
+        replaced_text,
+    )
     assert list_fields(prefix)
 
 
 @pytest.mark.parametrize(
-    "marked",
+    "text_with_cursor",
     ["|", "flood |", "flood|", '"si|', '"title"|', "=ti|", "xyz:ne|", "xyz:(ne|", "a)|", "site:x) |",
      'title:"a b"~5|', "NOT|", "site:|(a b)", "|site:x", "https://si|", "word:si|"],
 )  # fmt: skip
-def test_other_text_at_the_cursor_is_not_completed(marked: str):
-    assert find_at_cursor(marked)[1].kind is TypingKind.NOTHING
+def test_other_text_at_the_cursor_is_not_completed(text_with_cursor: str):
+    assert find_at_cursor(text_with_cursor)[1].kind is TypingKind.NOTHING
 
 
 def test_a_cursor_outside_the_text_is_refused():
@@ -115,7 +121,7 @@ def test_a_cursor_outside_the_text_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("marked", "completion", "expected"),
+    ("text_with_cursor", "completion", "expected"),
     [
         ("flood site:ne|", "news.example", "flood site:news.example|"),
         ("site:ne| river", "news.example", "site:news.example| river"),
@@ -125,8 +131,10 @@ def test_a_cursor_outside_the_text_is_refused():
         ("si|te:x", "site:", "site:|x"),
     ],
 )
-def test_a_completion_replaces_the_typed_text(marked: str, completion: str, expected: str):
-    text, typed = find_at_cursor(marked)
+def test_a_completion_replaces_the_typed_text(
+    text_with_cursor: str, completion: str, expected: str
+):
+    text, typed = find_at_cursor(text_with_cursor)
     full_text, at = insert_completion(text, typed, completion)
     assert f"{full_text[:at]}{CURSOR}{full_text[at:]}" == expected
 
@@ -255,13 +263,13 @@ def test_unfinished_tokens_match_the_tokens_of_valid_queries(text: str):
 
 @given(st.sampled_from(sorted(EXACT_FIELDS)), st.text(max_size=20))
 def test_a_formatted_value_parses_to_the_value(field: str, value: str):
-    formatted = format_value(field, value)
-    if formatted is not None:
-        assert parse_query(f"{field}:{formatted}") == ExactValue(EXACT_FIELDS[field], value)
+    query_text = format_value(field, value)
+    if query_text is not None:
+        assert parse_query(f"{field}:{query_text}") == ExactValue(EXACT_FIELDS[field], value)
 
 
 def test_a_formatted_theme_parses_to_the_theme():
-    formatted = format_value("theme", "flood, river")
-    assert parse_query(f"theme:{formatted}") == IdSet(("flood, river",))
+    query_text = format_value("theme", "flood, river")
+    assert parse_query(f"theme:{query_text}") == IdSet(("flood, river",))
     assert {*TEXT_FIELDS, *EXACT_FIELDS} <= set(FIELDS)
     assert {get_field(name).query_name for name in FIELDS} == set(LISTED_FIELDS)

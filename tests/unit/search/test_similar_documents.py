@@ -39,8 +39,8 @@ def test_edits_are_symmetric_and_at_most_the_longer_length(word: str, other_word
 
 
 def test_similar_words_are_ranked_by_edits_then_by_count():
-    counted = [("flooded", 9), ("floods", 2), ("floor", 5), ("flood", 7), ("blood", 5)]
-    assert rank_similar("flood", counted) == ["blood", "floor", "floods"]
+    word_counts = [("flooded", 9), ("floods", 2), ("floor", 5), ("flood", 7), ("blood", 5)]
+    assert rank_similar("flood", word_counts) == ["blood", "floor", "floods"]
     assert rank_similar("inundation", [("inundations", 1), ("inondations", 9), ("nation", 50)]) == [
         "inundations",
         "inondations",

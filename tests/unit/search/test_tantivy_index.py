@@ -161,9 +161,9 @@ def _overwrite(path: Path) -> None:
 def test_a_damaged_folder_is_refused_with_advice(
     folder: Path, part: str, damage: Callable[[Path], None]
 ):
-    intact = TantivyIndex(folder)
-    intact.put([document(number) for number in range(20)])
-    intact.close()
+    index = TantivyIndex(folder)
+    index.put([document(number) for number in range(20)])
+    index.close()
     damage(next(folder.glob(part)))
     with pytest.raises(ConfigurationError, match="build the index again") as error:
         TantivyIndex(folder).search(SearchQuery("river"))
@@ -232,6 +232,6 @@ def test_many_small_batches_leave_few_files(folder: Path, index: TantivyIndex):
     ],
 )
 def test_messages_of_the_library_are_translated(message: str, error: type[Exception]):
-    translated = build_error(Path("/srv/index"), message)
-    assert type(translated) is error
-    assert "/srv/index" in str(translated)
+    translated_error = build_error(Path("/srv/index"), message)
+    assert type(translated_error) is error
+    assert "/srv/index" in str(translated_error)

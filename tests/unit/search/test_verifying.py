@@ -101,14 +101,20 @@ def test_each_kind_of_change_is_reported(
     stores, _ = home
     manifest = build_manifest(stores)
     stories = [story for story in list_documents(stores) if story.story_id]
-    taken_down, hidden, reread, by_other_extractor, lost_file, no_longer_found, replaced = (
-        story.sha1hex for story in stories[:7]
-    )
-    create_takedown_service(stores)(build_takedown(taken_down))
+    (
+        removed_file,
+        hidden_file,
+        reread_file,
+        other_extractor_file,
+        lost_file,
+        unmatched_file,
+        replaced_file,
+    ) = (story.sha1hex for story in stories[:7])
+    create_takedown_service(stores)(build_takedown(removed_file))
     embargoes = EmbargoService(stores, None, lambda: NOW)
-    embargoes.hide(EmbargoRow(hidden, "review", "", NOW + timedelta(days=9), "ann", NOW))
-    (sketch,) = stores.records.get(TextSketchRow, [reread])
-    (row,) = stores.records.get(StoryMetaRow, [by_other_extractor])
+    embargoes.hide(EmbargoRow(hidden_file, "review", "", NOW + timedelta(days=9), "ann", NOW))
+    (sketch,) = stores.records.get(TextSketchRow, [reread_file])
+    (row,) = stores.records.get(StoryMetaRow, [other_extractor_file])
     stores.records.put(
         [replace(sketch, text_sha256hex="0" * 64), replace(row, extractor="trafilatura 9")]
     )
@@ -119,28 +125,30 @@ def test_each_kind_of_change_is_reported(
     comparison = check_comparison(ManifestVerifier(stores, stores.records)(manifest))
     rows_by_change = {row.change: row for row in comparison.listed}
     assert {name: row.sha1hex for name, row in rows_by_change.items() if name != "read_again"} == {
-        "taken_down": taken_down, "under_embargo": hidden, "gone": lost_file,
-        "no_longer_found": no_longer_found, "other_version": "f" * 40, "added": stories[7].sha1hex,
+        "taken_down": removed_file, "under_embargo": hidden_file, "gone": lost_file,
+        "no_longer_found": unmatched_file, "other_version": "f" * 40, "added": stories[7].sha1hex,
     }  # fmt: skip
     reasons = {row.sha1hex: row.why for row in comparison.listed if row.change == "read_again"}
     assert reasons == {
-        reread: "another text, by the same extractor",
-        by_other_extractor: f"the same text; read by {EXTRACTOR} then, trafilatura 9 now",
+        reread_file: "another text, by the same extractor",
+        other_extractor_file: f"the same text; read by {EXTRACTOR} then, trafilatura 9 now",
     }
     assert rows_by_change["taken_down"].why == "privacy, 2026-03-14"
     assert rows_by_change["under_embargo"].why.startswith("review, until 2026-03-23")
-    assert rows_by_change["other_version"].why == f"then the file {replaced}"
+    assert rows_by_change["other_version"].why == f"then the file {replaced_file}"
     assert comparison.unchanged == manifest.rows - 8 + 1
 
 
 def test_readers_see_embargoed_documents_as_gone(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
     manifest = build_manifest(stores)
-    hidden, lost = list_documents(stores)[:2]
+    hidden_document, lost_document = list_documents(stores)[:2]
     embargoes = EmbargoService(stores, None, lambda: NOW)
-    embargoes.hide(EmbargoRow(hidden.sha1hex, "review", "", NOW + timedelta(days=9), "ann", NOW))
-    stores.index.delete([lost.id])
-    stores.records.delete(FileMetaRow, [lost.sha1hex])
+    embargoes.hide(
+        EmbargoRow(hidden_document.sha1hex, "review", "", NOW + timedelta(days=9), "ann", NOW)
+    )
+    stores.index.delete([lost_document.id])
+    stores.records.delete(FileMetaRow, [lost_document.sha1hex])
     comparison = check_comparison(ManifestVerifier(stores.for_readers())(manifest))
     assert (comparison.under_embargo, comparison.gone) == (None, 2)
     assert {(row.change, row.title, row.why) for row in comparison.listed} == {("gone", "", "")}

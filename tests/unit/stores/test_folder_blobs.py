@@ -76,13 +76,13 @@ def test_put_syncs_contents_and_names(
 
 
 def test_old_parts_of_killed_processes_are_removed(root: Path, blobs: FolderBlobs) -> None:
-    old, fresh = root / ".parts" / "old", root / ".parts" / "fresh"
-    for part in (old, fresh):
+    old_part, fresh_part = root / ".parts" / "old", root / ".parts" / "fresh"
+    for part in (old_part, fresh_part):
         part.write_bytes(b"half a bl")
-    os.utime(old, (0, 0))
+    os.utime(old_part, (0, 0))
     FolderBlobs(root)
-    assert not old.exists()
-    assert fresh.exists()
+    assert not old_part.exists()
+    assert fresh_part.exists()
 
 
 def test_a_failed_put_keeps_the_old_blob(
@@ -178,16 +178,16 @@ def test_links_are_not_blobs(root: Path, blobs: FolderBlobs) -> None:
 
 
 def test_linked_folders_are_not_entered(root: Path, blobs: FolderBlobs, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "x.txt").write_bytes(b"not yours")
-    (root / "text").symlink_to(elsewhere)
+    other_folder = tmp_path / "elsewhere"
+    other_folder.mkdir()
+    (other_folder / "x.txt").write_bytes(b"not yours")
+    (root / "text").symlink_to(other_folder)
     assert blobs.get("text/x.txt") is None
     assert blobs.filter_existing(["text/x.txt"]) == set()
     blobs.delete(["text/x.txt"])
     with pytest.raises(ConfigurationError):
         blobs.put([Blob("text/new.txt", b"mine", "text/plain")])
-    assert [path.name for path in elsewhere.iterdir()] == ["x.txt"]
+    assert [path.name for path in other_folder.iterdir()] == ["x.txt"]
 
 
 def test_the_root_may_be_a_link(root: Path, tmp_path: Path) -> None:

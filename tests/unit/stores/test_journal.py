@@ -111,20 +111,20 @@ def test_the_first_seen_cell_has_numbers_and_the_warc_name() -> None:
 
 
 def test_unknown_values_are_omitted() -> None:
-    unsized = Place(PlaceKind.WARC, "a.warc", 0, None)
+    unsized_place = Place(PlaceKind.WARC, "a.warc", 0, None)
     location = journal_cells.read_location(
-        journal_cells.build_cdx_cell(CAPTURE, unsized, "org,example)/")
+        journal_cells.build_cdx_cell(CAPTURE, unsized_place, "org,example)/")
     )
     assert location is not None
     assert location.size_bytes is None
-    loose = Place(PlaceKind.FILE, "/inbox/a.pdf")
-    assert set(json.loads(journal_cells.build_first_seen_cell(CAPTURE, loose)["f:c"])) == {
+    loose_place = Place(PlaceKind.FILE, "/inbox/a.pdf")
+    assert set(json.loads(journal_cells.build_first_seen_cell(CAPTURE, loose_place)["f:c"])) == {
         "u",
         "d",
         "c",
     }
     with pytest.raises(ValueError, match="not in a WARC"):
-        journal_cells.build_cdx_cell(CAPTURE, loose, "org,example)/")
+        journal_cells.build_cdx_cell(CAPTURE, loose_place, "org,example)/")
 
 
 def test_a_row_round_trips() -> None:
@@ -241,16 +241,16 @@ def test_long_texts_are_omitted_and_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(journal_cells, "CELL_MAX_BYTES", 10)
-    long, short = b"x" * 11, b"y" * 10
-    assert journal_cells.build_paper_cells(short, short, short) == (
-        dict.fromkeys(("grobid0:metadata", "grobid0:tei_json", "grobid0:tei_xml"), short),
+    long_text, short_text = b"x" * 11, b"y" * 10
+    assert journal_cells.build_paper_cells(short_text, short_text, short_text) == (
+        dict.fromkeys(("grobid0:metadata", "grobid0:tei_json", "grobid0:tei_xml"), short_text),
         [],
     )
-    assert journal_cells.build_paper_cells(long, short, long) == (
-        {"grobid0:metadata": short, "grobid0:tei_json": short},
+    assert journal_cells.build_paper_cells(long_text, short_text, long_text) == (
+        {"grobid0:metadata": short_text, "grobid0:tei_json": short_text},
         ["grobid0:tei_json", "grobid0:tei_xml"],
     )
-    assert journal_cells.build_paper_cells(long, long) == (
+    assert journal_cells.build_paper_cells(long_text, long_text) == (
         {},
         ["grobid0:metadata", "grobid0:tei_json"],
     )

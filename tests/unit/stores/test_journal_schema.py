@@ -61,10 +61,10 @@ def test_an_unknown_column_is_refused_with_the_nearest() -> None:
 def test_the_create_statement_has_versions_compression_and_splits() -> None:
     families = {family.name: family.compression for family in JOURNAL.families}
     create_statement = build_create_statement("g-journal-extract-0-qa", families, 4, {"f"})
-    cached = "VERSIONS => 1, BLOOMFILTER => 'ROW', BLOCKCACHE => true"
-    start = f"create 'g-journal-extract-0-qa', {{NAME => 'f', {cached}, IN_MEMORY => true}}, "
+    options = "VERSIONS => 1, BLOOMFILTER => 'ROW', BLOCKCACHE => true"
+    start = f"create 'g-journal-extract-0-qa', {{NAME => 'f', {options}, IN_MEMORY => true}}, "
     assert create_statement.startswith(start)
-    assert f"{{NAME => 'grobid0', {cached}, COMPRESSION => 'SNAPPY'}}" in create_statement
+    assert f"{{NAME => 'grobid0', {options}, COMPRESSION => 'SNAPPY'}}" in create_statement
     assert create_statement.endswith(r'SPLITS => ["\x40\x00", "\x80\x00", "\xC0\x00"]')
     assert "SPLITS" not in build_create_statement("t", families, 1)
     with pytest.raises(ConfigurationError):

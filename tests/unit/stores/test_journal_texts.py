@@ -41,16 +41,16 @@ def test_a_key_is_parsed_and_formatted_in_hex_and_base32() -> None:
     for text in (SHA1HEX, SHA1HEX.upper(), BASE32, BASE32.lower(), f"sha1:{BASE32}"):
         assert parse_key(text) == raw
     assert (format_key(raw), format_key(raw, base32=True)) == (SHA1HEX, BASE32)
-    later = build_alternate_key(SHA1HEX, "in put/7")
-    assert format_key(later) == f"{SHA1HEX}/in put/7"
-    assert parse_key(f"{BASE32}/in put/7") == later
+    alternate_key = build_alternate_key(SHA1HEX, "in put/7")
+    assert format_key(alternate_key) == f"{SHA1HEX}/in put/7"
+    assert parse_key(f"{BASE32}/in put/7") == alternate_key
 
 
 def test_an_older_key_keeps_its_format_on_request() -> None:
-    older = build_old_key(SHA1HEX)
-    assert older == b"sha1:" + BASE32.encode()
-    assert format_key(older) == f"sha1:{BASE32}"
-    assert parse_key(format_key(older), older=True) == older
+    older_key = build_old_key(SHA1HEX)
+    assert older_key == b"sha1:" + BASE32.encode()
+    assert format_key(older_key) == f"sha1:{BASE32}"
+    assert parse_key(format_key(older_key), older=True) == older_key
 
 
 @pytest.mark.parametrize("text", ["", "xyz", SHA1HEX[:-1], f"{SHA1HEX}/", "hex:abc", "sha1:"])
@@ -133,7 +133,7 @@ def test_a_line_of_an_hbase_dump_round_trips() -> None:
 
 
 @pytest.mark.parametrize(
-    "changed",
+    "changed_fields",
     [
         {"more": 1},
         {"offset": "5"},
@@ -144,11 +144,11 @@ def test_a_line_of_an_hbase_dump_round_trips() -> None:
     ],
     ids=str,
 )
-def test_a_cell_that_would_not_round_trip_is_unchanged(changed: dict[str, object]) -> None:
-    line = build_dump_line(json.dumps({**OLDER_CDX, **changed}, sort_keys=True))
+def test_a_cell_that_would_not_round_trip_is_unchanged(changed_fields: dict[str, object]) -> None:
+    line = build_dump_line(json.dumps({**OLDER_CDX, **changed_fields}, sort_keys=True))
     key, cells = parse_dump_line(line)
-    if changed == {"offset": "5"}:
-        assert json.loads(cells["file:cdx"]) == {**OLDER_CDX, **changed}
+    if changed_fields == {"offset": "5"}:
+        assert json.loads(cells["file:cdx"]) == {**OLDER_CDX, **changed_fields}
     assert dump_line(key, cells) == line
 
 

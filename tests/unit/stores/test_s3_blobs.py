@@ -88,11 +88,11 @@ def script() -> Script:
 @pytest.fixture
 def url(script: Script) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), build_handler(script))
-    serving = threading.Thread(target=server.serve_forever, args=(0.01,))
-    serving.start()
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
     yield f"s3://KEY:{ENCODED}@127.0.0.1:{server.server_port}/bucket/prefix?scheme=http"
     server.shutdown()
-    serving.join()
+    thread.join()
     server.server_close()
 
 
@@ -154,17 +154,17 @@ def test_a_refused_put_raises_an_error_of_its_kind(
     blobs: S3Blobs, script: Script, status: int, code: str, kind: type[FondsError]
 ) -> None:
     script.default = (status, build_error(code))
-    with pytest.raises(kind) as caught:
+    with pytest.raises(kind) as error:
         blobs.put([Blob("a", b"", "text/plain")])
-    assert type(caught.value) is kind
+    assert type(error.value) is kind
     assert (len(script.requests) > 1) == (kind is StoreUnavailableError), (
         "only transient errors are retried"
     )
 
 
 def test_a_refused_key_of_a_bulk_delete_raises_an_error(blobs: S3Blobs, script: Script) -> None:
-    failed = "<Error><Key>prefix/a</Key><Code>AccessDenied</Code><Message>no</Message></Error>"
-    script.default = (200, f"<DeleteResult>{failed}</DeleteResult>")
+    error_xml = "<Error><Key>prefix/a</Key><Code>AccessDenied</Code><Message>no</Message></Error>"
+    script.default = (200, f"<DeleteResult>{error_xml}</DeleteResult>")
     with pytest.raises(ConfigurationError, match="AccessDenied"):
         blobs.delete(["a"])
 
@@ -178,9 +178,9 @@ def test_a_missing_bucket_raises_an_error(blobs: S3Blobs, script: Script) -> Non
 def test_errors_do_not_show_request_secrets(blobs: S3Blobs, script: Script) -> None:
     request_xml = "<CanonicalRequest>x-amz-security-token:TOKEN</CanonicalRequest>"
     script.default = (403, build_error("SignatureDoesNotMatch", "bad &#34;key&#34;", request_xml))
-    with pytest.raises(ConfigurationError, match='bad "key"') as caught:
+    with pytest.raises(ConfigurationError, match='bad "key"') as error:
         blobs.get("a")
-    output = "".join(traceback.format_exception(caught.value))
+    output = "".join(traceback.format_exception(error.value))
     assert "TOKEN" not in output
     assert SECRET not in output
 
@@ -262,9 +262,9 @@ def test_a_url_is_parsed(url: str, address: S3Address) -> None:
     ],
 )
 def test_an_invalid_url_is_refused_without_its_secret(url: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(ConfigurationError) as error:
         parse_address(url)
-    assert "S3CR3T" not in "".join(traceback.format_exception(caught.value))
+    assert "S3CR3T" not in "".join(traceback.format_exception(error.value))
 
 
 @given(st.text())

@@ -17,7 +17,7 @@ from fonds.model.errors import (
 )
 from fonds.stores.s3.objects import S3Objects
 
-DATED = {"Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT", "ETag": '"a"'}
+DATE_HEADERS = {"Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT", "ETag": '"a"'}
 
 
 @pytest.fixture
@@ -35,17 +35,17 @@ def build_error(status: int, code: str) -> Given:
 
 
 def test_an_object_of_any_bucket_is_read_from_the_configured_server(server) -> None:
-    server.answers["/crawls/a/b.pdf"] = Given(body=b"0123456789", headers=DATED)
+    server.answers["/crawls/a/b.pdf"] = Given(body=b"0123456789", headers=DATE_HEADERS)
     objects = S3Objects(s3_url(server))
     assert objects.read_all("s3://crawls/a/b.pdf", 10) == b"0123456789"
-    with pytest.raises(LimitError) as raised:
+    with pytest.raises(LimitError) as error:
         objects.read_all("S3://crawls/a/b.pdf", 9)
-    assert raised.value.reason is Reason.TOO_LARGE
+    assert error.value.reason is Reason.TOO_LARGE
     assert "hidden" not in repr(objects) + repr(vars(objects))
 
 
 def test_fetching_a_range_returns_the_total_length(server) -> None:
-    head = {**DATED, "Content-Range": "bytes 4-6/10"}
+    head = {**DATE_HEADERS, "Content-Range": "bytes 4-6/10"}
     server.answers["/crawls/a"] = Given(206, b"456", head)
     assert S3Objects(s3_url(server)).fetch("s3://crawls/a", 4, 3) == (b"456", 10)
     assert server.asked[0][1]["range"] == "bytes=4-6"
@@ -66,10 +66,10 @@ def test_fetching_a_range_returns_the_total_length(server) -> None:
 )
 def test_a_refusal_raises_a_permanent_error(response, reason, server) -> None:
     server.answers["/crawls/a"] = response
-    with pytest.raises(PermanentError) as raised:
+    with pytest.raises(PermanentError) as error:
         S3Objects(s3_url(server)).fetch("s3://crawls/a", 0, 3)
-    assert raised.value.reason is reason
-    assert isinstance(raised.value, DamagedInputError) is (reason is Reason.DAMAGED_RECORD)
+    assert error.value.reason is reason
+    assert isinstance(error.value, DamagedInputError) is (reason is Reason.DAMAGED_RECORD)
 
 
 @pytest.mark.parametrize("response", [build_error(503, "SlowDown"), Given(500), Given(429)])
@@ -96,16 +96,16 @@ def test_a_busy_server_raises_a_transient_error(response, server) -> None:
     ],
 )
 def test_invalid_urls_are_refused_without_a_request(url: str, server) -> None:
-    with pytest.raises(PermanentError) as raised:
+    with pytest.raises(PermanentError) as error:
         S3Objects(s3_url(server)).read_all(url, 100)
-    assert raised.value.reason is Reason.UNREADABLE_SOURCE
-    assert "secret@" not in str(raised.value)
+    assert error.value.reason is Reason.UNREADABLE_SOURCE
+    assert "secret@" not in str(error.value)
     assert server.asked == []
 
 
 @pytest.mark.parametrize("url", ["s3://other/in/a", "s3://crawls/a", "s3://crawls/inner/a"])
 def test_the_configured_bucket_and_prefix_restrict_reading(url: str, server) -> None:
-    server.answers["/crawls/in/a"] = Given(body=b"here", headers=DATED)
+    server.answers["/crawls/in/a"] = Given(body=b"here", headers=DATE_HEADERS)
     objects = S3Objects(s3_url(server, "/crawls/in"))
     assert objects.read_all("s3://crawls/in/a", 100) == b"here"
     with pytest.raises(PermanentError, match="only allows reading"):
@@ -127,6 +127,6 @@ def test_aws_urls_need_no_server(url: str) -> None:
     "url", ["s3://k:hidden@", "s3://k@h", "s3://[", "s3://k:hidden@h?scheme=ftp"]
 )
 def test_an_invalid_setting_is_refused_without_its_secret(url: str) -> None:
-    with pytest.raises(ConfigurationError, match="s3_url") as raised:
+    with pytest.raises(ConfigurationError, match="s3_url") as error:
         S3Objects(url)
-    assert "hidden" not in str(raised.value)
+    assert "hidden" not in str(error.value)

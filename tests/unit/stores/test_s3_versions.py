@@ -63,8 +63,8 @@ def test_only_the_versions_of_the_object_are_listed(server, objects) -> None:
 
 
 def test_a_version_is_read_by_its_id(server, objects) -> None:
-    dated = {"Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT", "ETag": '"a"'}
-    server.answers["/old/downloads/5?versionId=a"] = Given(body=b"abc", headers=dated)
+    headers = {"Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT", "ETag": '"a"'}
+    server.answers["/old/downloads/5?versionId=a"] = Given(body=b"abc", headers=headers)
     assert objects.read_dated("s3://old/downloads/5", 10, "a") == (
         b"abc",
         datetime(2020, 1, 1, tzinfo=UTC),
@@ -88,9 +88,9 @@ def test_a_version_is_read_by_its_id(server, objects) -> None:
 )
 def test_invalid_lists_raise_an_error(response, kind, server, objects) -> None:
     server.answers[TARGET] = response
-    with pytest.raises(kind) as raised:
+    with pytest.raises(kind) as error:
         objects.list_versions("s3://old/downloads/5")
-    assert "hidden" not in str(raised.value)
+    assert "hidden" not in str(error.value)
 
 
 def test_an_unreachable_server_raises_a_transient_error() -> None:
@@ -102,9 +102,9 @@ def test_an_unreachable_server_raises_a_transient_error() -> None:
 def test_other_buckets_are_refused_without_a_request(server) -> None:
     host = server.url.removeprefix("http://")
     objects = S3Objects(f"s3://me:hidden@{host}/mine?scheme=http")
-    with pytest.raises(PermanentError) as raised:
+    with pytest.raises(PermanentError) as error:
         objects.list_versions("s3://old/downloads/5")
-    assert raised.value.reason is Reason.UNREADABLE_SOURCE
+    assert error.value.reason is Reason.UNREADABLE_SOURCE
     assert server.asked == []
 
 
@@ -118,7 +118,7 @@ def test_signatures_match_the_examples_of_amazon() -> None:
         "max-keys=2&prefix=J": "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7",
     }
     for query, signature in signatures.items():
-        signed = _sign_headers(address, host, "/", query, moment)
-        assert signed["authorization"].endswith(f"Signature={signature}")
-    public = S3Address("examplebucket", "")
-    assert _sign_headers(public, host, "/", "versions=", moment) == {}
+        headers = _sign_headers(address, host, "/", query, moment)
+        assert headers["authorization"].endswith(f"Signature={signature}")
+    public_address = S3Address("examplebucket", "")
+    assert _sign_headers(public_address, host, "/", "versions=", moment) == {}

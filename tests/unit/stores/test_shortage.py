@@ -68,9 +68,12 @@ def test_other_errors_are_not_shortages(error: Exception) -> None:
 
 
 def test_a_shortage_is_found_in_the_cause_of_an_error() -> None:
-    outer, inner = PermanentError(Reason.UNREADABLE_SOURCE, "cannot be read"), TransientError("x")
-    outer.__cause__, inner.__cause__ = inner, fault(errno.EMFILE)
-    assert isinstance(find_shortage(outer), StoreUnavailableError)
+    outer_error, inner_error = (
+        PermanentError(Reason.UNREADABLE_SOURCE, "cannot be read"),
+        TransientError("x"),
+    )
+    outer_error.__cause__, inner_error.__cause__ = inner_error, fault(errno.EMFILE)
+    assert isinstance(find_shortage(outer_error), StoreUnavailableError)
 
 
 def test_the_context_of_an_error_is_ignored() -> None:
@@ -142,12 +145,12 @@ def test_sqlite_errors_distinguish_missing_descriptors_from_missing_rights(tmp_p
     error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
     import resource
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    explained = []
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    explanations = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard_limit))
     try:
-        explained.append(explain(error, tmp_path / "queue.sqlite"))
+        explanations.append(explain(error, tmp_path / "queue.sqlite"))
     finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert isinstance(explained[0], StoreUnavailableError)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))
+    assert isinstance(explanations[0], StoreUnavailableError)
     assert not isinstance(explain(error, tmp_path / "queue.sqlite"), StoreUnavailableError)

@@ -81,11 +81,11 @@ def add_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for file in MIGRATIONS.glob("m0*.py"):
         shutil.copy(file, folder)
     number = f"{int(REVISIONS[-1]) + 1:04}"
-    added = folder / f"m{number}_mood.py"
-    added.write_text(ADDED_MIGRATION.format(number=number, before=REVISIONS[-1]))
+    migration_file = folder / f"m{number}_mood.py"
+    migration_file.write_text(ADDED_MIGRATION.format(number=number, before=REVISIONS[-1]))
     monkeypatch.setattr(revision, "FOLDER", folder)
     monkeypatch.setattr(migration, "FOLDER", folder)
-    return added
+    return migration_file
 
 
 def test_a_new_database_runs_and_logs_all_migrations(
@@ -104,12 +104,12 @@ def test_a_new_database_runs_and_logs_all_migrations(
 def test_migrating_an_older_database_keeps_its_rows(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    older = open_sqlite(path)
-    older.put([FILE])
-    older.close()
-    added = add_migration(tmp_path, monkeypatch)
+    older_records = open_sqlite(path)
+    older_records.put([FILE])
+    older_records.close()
+    migration_file = add_migration(tmp_path, monkeypatch)
     records = open_sqlite(path)
-    assert records.migrated == [added.name[1:5]]
+    assert records.migrated == [migration_file.name[1:5]]
     assert list(records.find(FileMetaRow)) == [FILE]
     records.close()
     with closing(sqlite3.connect(path)) as connection:
@@ -119,13 +119,13 @@ def test_migrating_an_older_database_keeps_its_rows(
 def test_a_migration_that_fails_late_is_rolled_back(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    older = open_sqlite(path)
-    older.put([FILE])
-    older.close()
+    older_records = open_sqlite(path)
+    older_records.put([FILE])
+    older_records.close()
     with closing(sqlite3.connect(path)) as connection:
         before = list(connection.iterdump())
-    added = add_migration(tmp_path, monkeypatch)
-    added.write_text(added.read_text() + "    raise RuntimeError('halfway')\n")
+    migration_file = add_migration(tmp_path, monkeypatch)
+    migration_file.write_text(migration_file.read_text() + "    raise RuntimeError('halfway')\n")
     with pytest.raises(RuntimeError, match="halfway"):
         open_sqlite(path)
     with closing(sqlite3.connect(path)) as connection:
@@ -155,11 +155,11 @@ def test_other_programs_can_insert_pdf_rows_with_the_seed_columns(
     assert abs(minimal_row.updated - datetime.now(UTC)) < timedelta(minutes=5)
 
 
-@pytest.mark.parametrize("changed", SEED_REFUSES)
+@pytest.mark.parametrize("changed_fields", SEED_REFUSES)
 def test_pdf_rows_that_the_seed_refuses_are_refused(
-    path: Path, records: SqlRecords, changed: dict[str, str]
+    path: Path, records: SqlRecords, changed_fields: dict[str, str]
 ) -> None:
-    values = dict(zip(SEED_COLUMNS, seed_values(1, SEED_COLUMNS), strict=True)) | changed
+    values = dict(zip(SEED_COLUMNS, seed_values(1, SEED_COLUMNS), strict=True)) | changed_fields
     with closing(sqlite3.connect(path)) as connection, pytest.raises(sqlite3.IntegrityError):
         connection.execute(insert_of(SEED_COLUMNS, "?"), tuple(values.values()))
 
@@ -175,21 +175,23 @@ def test_tables_have_the_columns_and_keys_of_their_rows() -> None:
 
 def test_a_database_of_a_newer_version_is_refused(path: Path, records: SqlRecords) -> None:
     records.close()
-    newer = sqlite3.connect(path)
-    newer.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
-    newer.commit()
-    newer.close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    connection.commit()
+    connection.close()
     with pytest.raises(ConfigurationError, match="revision 9999, made by a newer version"):
         open_sqlite(path)
 
 
 def test_a_database_from_before_the_first_release_is_refused_with_advice(path: Path) -> None:
     path.parent.mkdir()
-    with closing(sqlite3.connect(path)) as old:
-        old.execute("CREATE TABLE fonds_revision (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
-        old.execute("INSERT INTO fonds_revision VALUES ('0032')")
-        old.execute("CREATE TABLE file_meta (sha1hex TEXT PRIMARY KEY)")
-        old.commit()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "CREATE TABLE fonds_revision (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"
+        )
+        connection.execute("INSERT INTO fonds_revision VALUES ('0032')")
+        connection.execute("CREATE TABLE file_meta (sha1hex TEXT PRIMARY KEY)")
+        connection.commit()
     before = path.read_bytes()
     remedy = r"before its first release.*new home and run `fonds ingest` again"
     with pytest.raises(ConfigurationError, match=remedy):
@@ -265,16 +267,16 @@ def test_a_locked_database_is_unavailable_after_the_timeout(
     path: Path, records: SqlRecords, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", 0.01)
-    impatient = open_sqlite(path)
+    impatient_records = open_sqlite(path)
     with (
         engine.connect_to_write(records._engine) as connection,
         connection.begin(),
         pytest.raises(StoreUnavailableError, match="locked"),
     ):
-        impatient.put([FILE])
-    impatient.put([FILE])
+        impatient_records.put([FILE])
+    impatient_records.put([FILE])
     assert list(records.find(FileMetaRow)) == [FILE]
-    impatient.close()
+    impatient_records.close()
 
 
 def test_readers_do_not_wait_for_a_writer(path: Path, records: SqlRecords) -> None:
@@ -375,11 +377,11 @@ def test_postgresql_errors_are_translated_by_their_state(
         dialect=SimpleNamespace(name="postgresql"), url=sa.make_url("postgresql://u:secret@h/d")
     )
     with (
-        pytest.raises(expected, match="server said so") as caught,
+        pytest.raises(expected, match="server said so") as translated,
         engine.translate_errors(server),  # type: ignore[arg-type]
     ):
         raise sa.exc.OperationalError("SELECT 1", {}, error)
-    assert "secret" not in str(caught.value)
+    assert "secret" not in str(translated.value)
 
 
 def test_the_timeout_of_every_sqlite_file_is_the_same() -> None:

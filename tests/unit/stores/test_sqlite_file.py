@@ -86,9 +86,9 @@ def test_a_database_of_another_program_is_refused_unchanged(path: Path) -> None:
 
 
 def test_a_file_of_a_newer_layout_is_refused(path: Path, shelf: SqliteFile) -> None:
-    older = FileLayout("shelf", 0x1234, 1, LAYOUT.schema)
+    older_layout = FileLayout("shelf", 0x1234, 1, LAYOUT.schema)
     with pytest.raises(ConfigurationError, match="newer version of Fonds"):
-        SqliteFile(path, older)
+        SqliteFile(path, older_layout)
 
 
 def test_a_file_that_is_not_a_database_is_refused_by_name(path: Path) -> None:
@@ -105,10 +105,10 @@ def test_a_damaged_file_is_reported(path: Path, shelf: SqliteFile) -> None:
     content = bytearray(path.read_bytes())
     content[4096 * 3 :] = b"\x99" * (len(content) - 4096 * 3)
     path.write_bytes(content)
-    damaged = SqliteFile(path, LAYOUT)
+    damaged_file = SqliteFile(path, LAYOUT)
     with pytest.raises(ConfigurationError, match="is damaged"):
-        list_names(damaged)
-    damaged.close()
+        list_names(damaged_file)
+    damaged_file.close()
 
 
 def test_a_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
@@ -123,12 +123,12 @@ def test_a_locked_file_is_unavailable_after_the_timeout(
     path: Path, shelf: SqliteFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_file, "BUSY_TIMEOUT_S", 0.01)
-    impatient = SqliteFile(path, LAYOUT)
+    impatient_file = SqliteFile(path, LAYOUT)
     with shelf.write_transaction(), pytest.raises(StoreUnavailableError, match="locked"):
-        add(impatient, "a")
-    add(impatient, "b")
-    assert list_names(impatient) == ["b"]
-    impatient.close()
+        add(impatient_file, "a")
+    add(impatient_file, "b")
+    assert list_names(impatient_file) == ["b"]
+    impatient_file.close()
 
 
 def test_a_full_file_accepts_writes_once_there_is_space(shelf: SqliteFile) -> None:
@@ -163,9 +163,9 @@ def test_a_full_disk_loses_no_committed_rows(small_disk: Path) -> None:
     stored_names = list_names(file)
     assert stored_names[0] == "kept"
     file.close()
-    reopened = SqliteFile(small_disk / "shelf.sqlite", LAYOUT)
-    assert list_names(reopened) == stored_names
-    reopened.close()
+    second_file = SqliteFile(small_disk / "shelf.sqlite", LAYOUT)
+    assert list_names(second_file) == stored_names
+    second_file.close()
 
 
 def add_until_full(file: SqliteFile) -> None:

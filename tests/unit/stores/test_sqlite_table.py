@@ -78,8 +78,8 @@ def test_a_scan_stops_after_its_limit(table: SqliteTable, columns: list[str] | N
 @pytest.mark.parametrize("columns", [["g:"], ["g:a"], ["f:00000007", "g:"]], ids=str)
 def test_a_scan_skips_unrequested_cells(table: SqliteTable, columns: list[str]) -> None:
     """Each row has 20,000 other cells, like a cluster with its documents."""
-    wide = {f"f:{n:08}": b"" for n in range(20_000)}
-    table.put("t", [(key, {**wide, "g:a": key}) for key in (b"a", b"b", b"c")])
+    other_cells = {f"f:{n:08}": b"" for n in range(20_000)}
+    table.put("t", [(key, {**other_cells, "g:a": key}) for key in (b"a", b"b", b"c")])
 
     def scan() -> None:
         assert [cells["g:a"] for _, cells in table.scan("t", columns=columns)] == [b"a", b"b", b"c"]

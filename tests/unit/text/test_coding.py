@@ -30,10 +30,10 @@ def decode(body: bytes, codings: list[str], piece_bytes: int = 7) -> bytes:
 @given(st.binary(max_size=2000), st.lists(st.sampled_from(CODINGS), max_size=4), st.integers(1, 99))
 @settings(deadline=None)
 def test_any_stack_of_codings_is_decoded(body: bytes, codings: list[str], piece: int) -> None:
-    coded = body
+    encoded_body = body
     for name in reversed(codings):
-        coded = warcs.coded(coded, name)
-    assert decode(coded, codings, piece) == body
+        encoded_body = warcs.coded(encoded_body, name)
+    assert decode(encoded_body, codings, piece) == body
 
 
 BODIES = {
@@ -64,20 +64,20 @@ def decode_or_get_reason(pieces: list[bytes], codings: list[str]) -> object:
         return fault.reason
 
 
-def iter_cuts(coded: bytes) -> Iterator[list[bytes]]:
+def iter_cuts(encoded_body: bytes) -> Iterator[list[bytes]]:
     """Yield the bytes in two pieces cut at every offset, and in pieces of every size up to 70."""
-    for offset in range(len(coded) + 1):
-        yield [coded[:offset], coded[offset:]]
-    for size in range(1, min(len(coded), 70) + 1):
-        yield [coded[offset : offset + size] for offset in range(0, len(coded), size)]
+    for offset in range(len(encoded_body) + 1):
+        yield [encoded_body[:offset], encoded_body[offset:]]
+    for size in range(1, min(len(encoded_body), 70) + 1):
+        yield [encoded_body[offset : offset + size] for offset in range(0, len(encoded_body), size)]
 
 
 @pytest.mark.parametrize("codings", STACKS, ids="+".join)
 @pytest.mark.parametrize("name", BODIES)
 def test_decoding_does_not_depend_on_piece_boundaries(name: str, codings: list[str]) -> None:
-    coded = encode_stack(BODIES[name], codings)
-    for pieces in iter_cuts(coded if len(coded) < 1_500 else coded[:1_500]):
-        remainder = coded[1_500:] if len(coded) >= 1_500 else b""
+    encoded_body = encode_stack(BODIES[name], codings)
+    for pieces in iter_cuts(encoded_body if len(encoded_body) < 1_500 else encoded_body[:1_500]):
+        remainder = encoded_body[1_500:] if len(encoded_body) >= 1_500 else b""
         assert decode_or_get_reason([*pieces, remainder], codings) == BODIES[name]
 
 
@@ -91,28 +91,35 @@ LARGE = {
 @pytest.mark.parametrize("coding", [*CODINGS, "raw-deflate"])
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_body_is_decoded_completely(name: str, coding: str) -> None:
-    coded = warcs.coded(LARGE[name], coding)
+    encoded_body = warcs.coded(LARGE[name], coding)
     header = coding.removeprefix("raw-")
-    for size in (len(coded), 65_536, 1_000):
-        pieces = [coded[start : start + size] for start in range(0, len(coded), size)]
+    for size in (len(encoded_body), 65_536, 1_000):
+        pieces = [encoded_body[start : start + size] for start in range(0, len(encoded_body), size)]
         assert decode_or_get_reason(pieces, [header]) == LARGE[name]
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        pytest.param(lambda coded: coded[: len(coded) // 2], id="its end missing"),
-        pytest.param(lambda coded: warcs.flipped(coded, len(coded) // 2), id="one byte wrong"),
-        pytest.param(lambda coded: warcs.flipped(coded, 3), id="its beginning wrong"),
-        pytest.param(lambda coded: coded + b"\x1f\x8b and more", id="something behind it"),
-        pytest.param(lambda coded: coded + coded, id="twice"),
+        pytest.param(
+            lambda encoded_body: encoded_body[: len(encoded_body) // 2], id="its end missing"
+        ),
+        pytest.param(
+            lambda encoded_body: warcs.flipped(encoded_body, len(encoded_body) // 2),
+            id="one byte wrong",
+        ),
+        pytest.param(lambda encoded_body: warcs.flipped(encoded_body, 3), id="its beginning wrong"),
+        pytest.param(
+            lambda encoded_body: encoded_body + b"\x1f\x8b and more", id="something behind it"
+        ),
+        pytest.param(lambda encoded_body: encoded_body + encoded_body, id="twice"),
     ],
 )
 @pytest.mark.parametrize("codings", STACKS[1:], ids="+".join)
 def test_damage_has_one_outcome_for_all_piece_boundaries(damage, codings: list[str]) -> None:
-    coded = damage(encode_stack(warcs.PAGE, codings))
-    expected = decode_or_get_reason([coded], codings)
-    for pieces in iter_cuts(coded):
+    encoded_body = damage(encode_stack(warcs.PAGE, codings))
+    expected = decode_or_get_reason([encoded_body], codings)
+    for pieces in iter_cuts(encoded_body):
         assert decode_or_get_reason(pieces, codings) == expected
 
 
@@ -120,9 +127,12 @@ def test_damage_has_one_outcome_for_all_piece_boundaries(damage, codings: list[s
 def test_no_gzip_member_is_lost_at_piece_boundaries(
     bodies: list[bytes], data: st.DataObject
 ) -> None:
-    coded = b"".join(warcs.coded(body, "gzip") for body in bodies)
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(coded)), max_size=20)))
-    pieces = [coded[start:end] for start, end in zip([0, *cuts], [*cuts, len(coded)], strict=True)]
+    encoded_body = b"".join(warcs.coded(body, "gzip") for body in bodies)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(encoded_body)), max_size=20)))
+    pieces = [
+        encoded_body[start:end]
+        for start, end in zip([0, *cuts], [*cuts, len(encoded_body)], strict=True)
+    ]
     assert decode_or_get_reason(pieces, ["gzip"]) == b"".join(bodies)
 
 

@@ -60,14 +60,14 @@ def test_a_long_pdf_lists_the_first_pages_and_counts_all() -> None:
 def test_pdfs_without_pages_have_no_strip_and_invalid_origins_are_ignored() -> None:
     assert build_page_strip(replace(ROW, page_count=None), "text") is None
     assert build_page_strip(replace(ROW, page_count=0), "text") is None
-    for claimed, origin in (
+    for claimed_origin, origin in (
         ("scanned", "scanned"),
         ("<b>", None),
         (["scanned"], None),
         (None, None),
     ):
         strip = build_page_strip(
-            replace(ROW, metadata=decode_stored(PdfMetadata, {"origin": claimed})), "text"
+            replace(ROW, metadata=decode_stored(PdfMetadata, {"origin": claimed_origin})), "text"
         )
         assert strip is not None
         assert strip.origin == origin

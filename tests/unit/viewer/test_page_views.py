@@ -114,9 +114,9 @@ def test_a_page_replaces_another_in_its_slot(blobs: FolderBlobs, renderer: Rende
     views = PageViews(renderer, "r/1")
     views.get_view(blobs, SHA1, 1, read_body)
     name = f"{SHA1} 1 r/1"
-    stored = blobs.get(build_view_key(name))
-    assert stored is not None
-    blobs.put([Blob(build_view_key(name), stored.replace(SHA1.encode(), b"cd" * 20), "x/y")])
+    stored_view = blobs.get(build_view_key(name))
+    assert stored_view is not None
+    blobs.put([Blob(build_view_key(name), stored_view.replace(SHA1.encode(), b"cd" * 20), "x/y")])
     assert load_stored_view(blobs, name) is None
     views.get_view(blobs, SHA1, 1, read_body)
     assert load_stored_view(blobs, name) == VIEW

@@ -50,18 +50,18 @@ def test_other_bytes_at_the_place_raise_an_error(
         build_description(stores, filled_home.long),
         build_description(stores, filled_home.pdfs[0]),
     )
-    with pytest.raises(PermanentError, match=f"no longer match {filled_home.long}") as caught:
+    with pytest.raises(PermanentError, match=f"no longer match {filled_home.long}") as error:
         read_body(stores, with_captures(description, other_description.captures[0]))
-    assert caught.value.reason is Reason.DAMAGED_RECORD
+    assert error.value.reason is Reason.DAMAGED_RECORD
 
 
 def test_a_missing_warc_is_reported_by_name(home: tuple[Stores, FilledHome]) -> None:
     stores, filled_home = home
     description = build_description(stores, filled_home.long)
     deleted = replace(description.captures[0], warc_path="fonds-deleted.warc.gz")
-    with pytest.raises(PermanentError, match=r"deleted\.warc\.gz") as caught:
+    with pytest.raises(PermanentError, match=r"deleted\.warc\.gz") as error:
         read_body(stores, with_captures(description, deleted))
-    assert caught.value.reason is Reason.MISSING_SOURCE
+    assert error.value.reason is Reason.MISSING_SOURCE
 
 
 def test_a_file_without_a_capture_in_a_warc_raises_an_error(

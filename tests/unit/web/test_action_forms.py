@@ -138,7 +138,7 @@ def client() -> TestClient:
             Role.CURATOR,
             paint,
             Paint,
-            FormRoute("/paint/{number}", lambda done: f"/{done.answer['number']}"),
+            FormRoute("/paint/{number}", lambda outcome: f"/{outcome.answer['number']}"),
             JsonRoute("/api/paint/{number}", "Paint", status=201),
         ),
         Action("dry", Role.CURATOR, dry, NoParameters, json=JsonRoute("/api/dry/{number}", "Dry")),

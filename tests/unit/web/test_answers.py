@@ -248,10 +248,10 @@ def test_documents_without_a_language_are_counted_as_none(many_domains: TestClie
 
 def test_a_facet_counts_the_documents_it_does_not_list(many_domains: TestClient) -> None:
     data = many_domains.get("/api/search").json()
-    listed = data["facets"]["canonical_domain"]
-    assert len(listed) == 20
+    domains = data["facets"]["canonical_domain"]
+    assert len(domains) == 20
     assert (
-        data["beyond"]["canonical_domain"] + sum(count for _, count in listed)
+        data["beyond"]["canonical_domain"] + sum(count for _, count in domains)
         == data["total"]
         == 47
     )
@@ -316,16 +316,16 @@ def long_lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]
             for number in range(1_003)
         ]
         write(stores, rows)
-        broken = InputRow(
+        broken_input = InputRow(
             input_id="", path="/crawls/broken.warc", kind="warc", fingerprint="", position=0,
             entries=1, tally={}, tally_count=0, finished=False, error="broke off", updated=NOW,
             pipeline=PIPELINE,
         )  # fmt: skip
         stores.ledger.enter(
-            [replace(broken, input_id=f"i{number}") for number in range(60)], [], []
+            [replace(broken_input, input_id=f"i{number}") for number in range(60)], [], []
         )
         complete_input = replace(
-            broken, error=None, finished=True, tally={"not-a-capture": 2}, tally_count=2
+            broken_input, error=None, finished=True, tally={"not-a-capture": 2}, tally_count=2
         )
         stores.ledger.enter(
             [replace(complete_input, input_id=f"c{number}") for number in range(1_003)], [], []

@@ -38,21 +38,21 @@ def test_resume_keys_page_through_all_captures(client: TestClient) -> None:
         "fl": "original,timestamp",
         "showResumeKey": "true",
     }
-    url, listed = "/cdx", list[str]()
+    url, lines_seen = "/cdx", list[str]()
     full_text = client.get("/cdx", params={"url": "*.example", "fl": "original,timestamp"}).text
     params: dict[str, str] | None = first_params
     for _ in range(1000):
         response = client.get(url, params=params)
         lines, _, key = response.text.partition("\n\n")
-        listed += lines.splitlines()
+        lines_seen += lines.splitlines()
         if "link" not in response.headers:
             assert key == ""
             break
         url, params = response.links["next"]["url"], None
         assert key.strip() in url
         assert len(lines.splitlines()) == 3
-    assert listed == full_text.splitlines()
-    assert len(listed) > 10
+    assert lines_seen == full_text.splitlines()
+    assert len(lines_seen) > 10
 
 
 def test_the_json_resume_key_follows_the_captures(client: TestClient) -> None:

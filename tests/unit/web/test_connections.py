@@ -197,10 +197,10 @@ def test_a_connection_over_the_limit_returns_503() -> None:
         for connection in busy:
             connection.sendall(FULL_REQUEST.replace(b"GET / ", b"GET /hold "))
             assert gate.request_started.acquire(timeout=PATIENCE_S)
-        refused = _receive_all(connect())
-        assert refused.startswith(b"HTTP/1.1 503 ")
-        assert b"Retry-After: 5\r\n" in refused
-        head, _, body = refused.partition(b"\r\n\r\n")
+        refusal = _receive_all(connect())
+        assert refusal.startswith(b"HTTP/1.1 503 ")
+        assert b"Retry-After: 5\r\n" in refusal
+        head, _, body = refusal.partition(b"\r\n\r\n")
         assert f"Content-Length: {len(body)}".encode() in head
         gate.released.set()
         assert all(_receive_all(connection).endswith(b"held\n") for connection in busy)
@@ -218,17 +218,17 @@ def test_requests_over_the_concurrency_limit_wait_or_return_503() -> None:
             client.sendall(FULL_REQUEST.replace(b"GET / ", b"GET /hold "))
         for _ in range(2):
             assert gate.request_started.acquire(timeout=PATIENCE_S)
-        refused = b""
-        while not refused.startswith(b"HTTP/1.1 503 "):
+        refusal = b""
+        while not refusal.startswith(b"HTTP/1.1 503 "):
             # The fifth may not have arrived yet. Then this request is queued, and the next one is refused.
             clients.append(connect())
             clients[-1].settimeout(0.5)
             clients[-1].sendall(FULL_REQUEST)
             try:
-                refused = _receive_all(clients[-1])
+                refusal = _receive_all(clients[-1])
             except TimeoutError:
                 clients[-1].settimeout(PATIENCE_S)
-        assert b"retry-after: 5\r\n" in refused.lower()
+        assert b"retry-after: 5\r\n" in refusal.lower()
         assert not gate.request_started.acquire(blocking=False)
         gate.released.set()
         answers = [_receive_all(client) for client in clients[:-1]]

@@ -65,11 +65,11 @@ def test_parquet_has_typed_dates_times_and_lists(client: TestClient) -> None:
     assert types["datetime"] == "timestamp[us, tz=UTC]"
     assert "list" in types["authors"]
     assert "list" in types["near_duplicates"]
-    for typed in table.to_pylist():
-        row = rows[typed["sha1hex"]]
-        assert typed["authors"] == row["authors"]
-        assert str(typed["publication_date"]) == str(row["publication_date"])
-        at = typed["datetime"]
+    for typed_row in table.to_pylist():
+        row = rows[typed_row["sha1hex"]]
+        assert typed_row["authors"] == row["authors"]
+        assert str(typed_row["publication_date"]) == str(row["publication_date"])
+        at = typed_row["datetime"]
         assert (f"{at:%Y%m%d%H%M%S}" if at else None) == row["datetime"]
     assert {type(row["authors"]) for row in rows.values()} == {list, type(None)}
     assert any(row["publication_date"] for row in rows.values())

@@ -101,33 +101,33 @@ def test_invalid_notes_are_refused(
 
 
 def test_readers_see_notes_but_cannot_set_them(client: TestClient, stores: Stores) -> None:
-    chosen = get_group(client)
-    client.put(API, json=chosen | {"note": "wait"})
+    chosen_group = get_group(client)
+    client.put(API, json=chosen_group | {"note": "wait"})
     proxied = {"X-Forwarded-For": "192.0.2.1"}
     with TestClient(create_app(stores), base_url=ORIGIN, headers=proxied) as reader:
         assert get_note(reader) is not None
         page = read(reader, "/failures")
         assert "wait" in page.words("//dl[@class='sample']")
         assert not page.tree.xpath("//form[@action='/failures/note']")
-        assert reader.put(API, json=chosen).status_code in (401, 403)
+        assert reader.put(API, json=chosen_group).status_code in (401, 403)
         assert reader.get("/failures.json").json()["settled_notes"] is None
 
 
 def test_a_note_is_listed_as_settled_once_its_group_is_empty(
     client: TestClient, stores: Stores
 ) -> None:
-    chosen = get_group(client)
-    client.put(API, json=chosen | {"note": "wait"})
+    chosen_group = get_group(client)
+    client.put(API, json=chosen_group | {"note": "wait"})
     fail(stores, 6)
     assert get_note(client) is not None
     assert client.get("/failures.json").json()["settled_notes"] == []
-    accept = chosen | {"key": "a" * 32, "note": "", "entry": ""}
+    accept = chosen_group | {"key": "a" * 32, "note": "", "entry": ""}
     assert client.post("/failures/accept", data=accept, headers=OWN).status_code == 200
     (settled,) = client.get("/failures.json").json()["settled_notes"]
-    assert (settled["note"], settled["failure_group"]) == ("wait", chosen["group"])
+    assert (settled["note"], settled["failure_group"]) == ("wait", chosen_group["group"])
     words = read(client, "/failures").words("//section[@aria-labelledby='settled']")
     assert "timeout at extract_pdf (library): wait" in words
-    client.post("/failures/note", data=chosen, headers=OWN)
+    client.post("/failures/note", data=chosen_group, headers=OWN)
     assert client.get("/failures.json").json()["settled_notes"] == []
 
 

@@ -50,8 +50,8 @@ def read_form(client: TestClient, action: str, reason: str) -> dict[str, str]:
 def test_the_confirmation_page_shows_count_and_steps_and_changes_nothing(
     client: TestClient, stores: Stores
 ) -> None:
-    chosen = get_group(client, "timeout")
-    page = read(client, f"/failures/retry?pipeline=library&group={chosen['group']}")
+    chosen_group = get_group(client, "timeout")
+    page = read(client, f"/failures/retry?pipeline=library&group={chosen_group['group']}")
     assert page.heading == "Try 2 failures again?"
     words = page.words()
     assert "extract_pdf, persist_pdf_text" in words
@@ -60,20 +60,20 @@ def test_the_confirmation_page_shows_count_and_steps_and_changes_nothing(
 
 
 def test_a_form_sent_twice_acts_once(client: TestClient, stores: Stores) -> None:
-    sent = read_form(client, "retry", "timeout")
-    first = client.post("/failures/retry", data=sent, headers=OWN)
+    form_fields = read_form(client, "retry", "timeout")
+    first = client.post("/failures/retry", data=form_fields, headers=OWN)
     assert "2 failures were put back to work" in first.text
     depth = stores.queue.get_depth(reader())
     assert (depth.ready, depth.quarantined) == (2, 4)
     fail(stores, 0, 3)
-    second = client.post("/failures/retry", data=sent, headers=OWN)
+    second = client.post("/failures/retry", data=form_fields, headers=OWN)
     assert "2 failures were put back to work" in second.text
     assert stores.queue.get_depth(reader()).quarantined == 6
 
 
 def test_accepted_failures_no_longer_need_attention(client: TestClient, stores: Stores) -> None:
-    sent = read_form(client, "accept", "broken-pdf") | {"note": "no <b>copy</b> is left"}
-    response = client.post("/failures/accept", data=sent, headers=OWN)
+    form_fields = read_form(client, "accept", "broken-pdf") | {"note": "no <b>copy</b> is left"}
+    response = client.post("/failures/accept", data=form_fields, headers=OWN)
     assert "2 failures were accepted as final" in response.text
     assert "no &lt;b&gt;copy&lt;/b&gt; is left" in response.text
     failures = client.get("/failures.json").json()
@@ -106,12 +106,12 @@ def test_a_single_entry_can_be_accepted(client: TestClient, stores: Stores) -> N
 
 
 def test_retrying_permanent_failures_is_refused(client: TestClient, stores: Stores) -> None:
-    chosen = get_group(client, "broken-pdf")
-    page = read(client, f"/failures/retry?pipeline=library&group={chosen['group']}")
+    chosen_group = get_group(client, "broken-pdf")
+    page = read(client, f"/failures/retry?pipeline=library&group={chosen_group['group']}")
     assert page.heading == "Trying again ends the same way"
     assert page.tree.xpath("//form[@class='decision']") == []
-    sent = {**chosen, "entry": "", "key": "a" * 32}
-    assert client.post("/failures/retry", data=sent, headers=OWN).status_code == 409
+    form_fields = {**chosen_group, "entry": "", "key": "a" * 32}
+    assert client.post("/failures/retry", data=form_fields, headers=OWN).status_code == 409
     assert stores.queue.get_depth(reader()).quarantined == 6
 
 
@@ -126,21 +126,21 @@ def test_an_empty_group_says_that_nothing_is_in_quarantine(client: TestClient) -
 def test_forms_from_other_sites_are_refused(
     client: TestClient, stores: Stores, headers: dict[str, str]
 ) -> None:
-    sent = read_form(client, "retry", "timeout")
-    assert client.post("/failures/retry", data=sent, headers=headers).status_code == 403
+    form_fields = read_form(client, "retry", "timeout")
+    assert client.post("/failures/retry", data=form_fields, headers=headers).status_code == 403
     assert stores.queue.get_depth(reader()).quarantined == 6
 
 
 def test_a_server_on_all_addresses_refuses_decisions(client: TestClient, stores: Stores) -> None:
-    sent = read_form(client, "retry", "timeout")
+    form_fields = read_form(client, "retry", "timeout")
     with TestClient(create_app(stores, host="0.0.0.0"), base_url=ORIGIN) as exposed_client:
-        response = exposed_client.post("/failures/retry", data=sent, headers=OWN)
+        response = exposed_client.post("/failures/retry", data=form_fields, headers=OWN)
     assert response.status_code == 403
     assert "can only read" in response.text
 
 
 @pytest.mark.parametrize(
-    "changed",
+    "changed_fields",
     [
         {"key": "short"},
         {"group": "x"},
@@ -152,16 +152,16 @@ def test_a_server_on_all_addresses_refuses_decisions(client: TestClient, stores:
     ],
 )
 def test_invalid_form_fields_are_refused(
-    client: TestClient, stores: Stores, changed: dict[str, str]
+    client: TestClient, stores: Stores, changed_fields: dict[str, str]
 ) -> None:
-    sent = read_form(client, "accept", "timeout") | changed
-    assert client.post("/failures/accept", data=sent, headers=OWN).status_code == 400
+    form_fields = read_form(client, "accept", "timeout") | changed_fields
+    assert client.post("/failures/accept", data=form_fields, headers=OWN).status_code == 400
     assert stores.queue.get_depth(reader()).quarantined == 6
 
 
 def test_a_form_that_is_too_large_is_refused(client: TestClient, stores: Stores) -> None:
-    sent = read_form(client, "accept", "timeout") | {"note": "x" * 40_000}
-    assert client.post("/failures/accept", data=sent, headers=OWN).status_code == 413
+    form_fields = read_form(client, "accept", "timeout") | {"note": "x" * 40_000}
+    assert client.post("/failures/accept", data=form_fields, headers=OWN).status_code == 413
     assert stores.queue.get_depth(reader()).quarantined == 6
 
 

@@ -24,10 +24,10 @@ def test_a_feed_lists_the_latest_results_of_a_search(client: TestClient) -> None
     links = {link.get("rel"): link.get("href") or "" for link in feed.findall(f"{ATOM}link")}
     assert links["self"].endswith("/search.atom?q=flood&kind=story")
     assert client.get(links["self"]).status_code == 200
-    updated = [entry.findtext(f"{ATOM}updated") or "" for entry in entries]
-    assert updated == sorted(updated, reverse=True)
-    assert updated[0] == feed.findtext(f"{ATOM}updated")
-    assert len(updated) > 2
+    update_times = [entry.findtext(f"{ATOM}updated") or "" for entry in entries]
+    assert update_times == sorted(update_times, reverse=True)
+    assert update_times[0] == feed.findtext(f"{ATOM}updated")
+    assert len(update_times) > 2
     response = client.get("/api/search.atom?q=flood&sort=oldest")
     assert (response.status_code, response.json()["parameter"]) == (400, "sort")
 

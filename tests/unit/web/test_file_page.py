@@ -94,12 +94,12 @@ def test_claimed_and_measured_facts_are_separate(
     client: TestClient, filled_home: FilledHome
 ) -> None:
     data = client.get(f"/file/{filled_home.long}.json").json()
-    claimed = {fact["name"]: fact["value"] for fact in data["claimed"]}
-    measured = {fact["name"]: fact["value"] for fact in data["measured"]}
-    assert claimed["author"] == "The River Authority"
-    assert measured["pages"] == "212"
-    assert "form" not in claimed
-    assert measured["form"] == "none"
+    claimed_facts = {fact["name"]: fact["value"] for fact in data["claimed"]}
+    measured_facts = {fact["name"]: fact["value"] for fact in data["measured"]}
+    assert claimed_facts["author"] == "The River Authority"
+    assert measured_facts["pages"] == "212"
+    assert "form" not in claimed_facts
+    assert measured_facts["form"] == "none"
 
 
 def test_the_history_lists_every_step_in_order(client: TestClient, filled_home: FilledHome) -> None:

@@ -23,20 +23,28 @@ PACKED = {"Accept-Encoding": "gzip"}
 @pytest.mark.parametrize("path", PAGES)
 def test_head_returns_the_headers_of_get(client: TestClient, path: str) -> None:
     for coding in (PLAIN, PACKED):
-        full, head = client.get(path, headers=coding), client.head(path, headers=coding)
-        assert head.status_code == full.status_code
-        assert head.content == b""
+        get_response, head_response = (
+            client.get(path, headers=coding),
+            client.head(path, headers=coding),
+        )
+        assert head_response.status_code == get_response.status_code
+        assert head_response.content == b""
         for name in ("content-type", "content-encoding", "etag", "content-security-policy"):
-            assert head.headers.get(name) == full.headers.get(name), name
-        assert ("content-length" in head.headers) == ("content-length" in full.headers)
+            assert head_response.headers.get(name) == get_response.headers.get(name), name
+        assert ("content-length" in head_response.headers) == (
+            "content-length" in get_response.headers
+        )
 
 
 def test_head_of_a_download_returns_its_length(client: TestClient, filled_home: FilledHome) -> None:
     for download in ("body", "text", "thumbnail"):
         path = f"/file/{filled_home.pdfs[0]}/{download}"
-        head, full = client.head(path, headers=PLAIN), client.get(path, headers=PLAIN)
-        assert head.headers["content-length"] == str(len(full.content))
-        assert head.headers["accept-ranges"] == "bytes"
+        head_response, get_response = (
+            client.head(path, headers=PLAIN),
+            client.get(path, headers=PLAIN),
+        )
+        assert head_response.headers["content-length"] == str(len(get_response.content))
+        assert head_response.headers["accept-ranges"] == "bytes"
 
 
 @pytest.mark.parametrize(
@@ -130,16 +138,19 @@ def test_any_range_header_is_parsed_within_bounds_or_rejected(header: str, size:
     "path", ["/", "/search?q=flood", "/api/overview", "/static/fonds.css", "/openapi.json"]
 )
 def test_compressed_and_plain_responses_are_equal(client: TestClient, path: str) -> None:
-    packed, plain = client.get(path, headers=PACKED), client.get(path, headers=PLAIN)
-    assert packed.headers["content-encoding"] == "gzip"
-    assert "content-encoding" not in plain.headers
-    for response in (packed, plain):
+    compressed_response, plain_response = (
+        client.get(path, headers=PACKED),
+        client.get(path, headers=PLAIN),
+    )
+    assert compressed_response.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain_response.headers
+    for response in (compressed_response, plain_response):
         assert response.headers["vary"].lower().count("accept-encoding") == 1
-    assert int(packed.headers["content-length"]) < len(packed.content)
+    assert int(compressed_response.headers["content-length"]) < len(compressed_response.content)
     if path != "/":
-        assert packed.json() == plain.json() if "json" in path else True
-    etag = plain.headers.get("etag")
-    assert packed.headers.get("etag") == (etag and f"W/{etag}")
+        assert compressed_response.json() == plain_response.json() if "json" in path else True
+    etag = plain_response.headers.get("etag")
+    assert compressed_response.headers.get("etag") == (etag and f"W/{etag}")
 
 
 def test_archived_bytes_are_never_compressed(client: TestClient, filled_home: FilledHome) -> None:

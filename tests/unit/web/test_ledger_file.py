@@ -51,16 +51,18 @@ def test_ledger_rows_add_up_to_the_tally(stores: Stores) -> None:
         counts[row["outcome"], row["reason"] or ""] += row["count"]
     assert counts.total() == tally.received
     assert counts["done", ""] == tally.done
-    dropped = {reason: count for (outcome, reason), count in counts.items() if outcome == "dropped"}
-    assert dropped == tally.dropped
+    dropped_counts = {
+        reason: count for (outcome, reason), count in counts.items() if outcome == "dropped"
+    }
+    assert dropped_counts == tally.dropped
     assert (
         sum(count for (outcome, _), count in counts.items() if outcome == "pending")
         == tally.pending
     )
     assert sum(tally.filter_reasons(Weight.FAILED).values()) > 0
-    counted = [row for row in iter_ledger_rows(stores.records) if row["kind"] == "counted"]
-    assert counted
-    assert all(row["entry_id"] is None and row["place"] for row in counted)
+    counted_rows = [row for row in iter_ledger_rows(stores.records) if row["kind"] == "counted"]
+    assert counted_rows
+    assert all(row["entry_id"] is None and row["place"] for row in counted_rows)
 
 
 @pytest.mark.parametrize("path", ["/ledger", "/api/ledger"])
@@ -71,15 +73,17 @@ def test_each_format_has_the_same_rows(client: TestClient, stores: Stores, path:
     assert lines.headers["content-disposition"] == 'attachment; filename="ledger.jsonl"'
     table = csv.DictReader(io.StringIO(client.get(f"{path}/csv").text, newline=""))
     assert [csv_row["url"] for csv_row in table] == [row["url"] or "" for row in rows]
-    packed = parquet.read_table(io.BytesIO(client.get(f"{path}/parquet").content))
+    parquet_table = parquet.read_table(io.BytesIO(client.get(f"{path}/parquet").content))
     times = ("seen", "entered_at", "settled_at")
-    assert {str(packed.schema.field(name).type) for name in times} == {"timestamp[us, tz=UTC]"}
-    assert packed.drop_columns(times).to_pylist() == [
+    assert {str(parquet_table.schema.field(name).type) for name in times} == {
+        "timestamp[us, tz=UTC]"
+    }
+    assert parquet_table.drop_columns(times).to_pylist() == [
         {name: value for name, value in row.items() if name not in times} for row in rows
     ]
-    for row, typed in zip(rows, packed.to_pylist(), strict=True):
-        assert [typed[name] for name in times] == [parse_time(row[name]) for name in times]
-        assert all(typed[name] is not None for name in times if row[name])
+    for row, parquet_row in zip(rows, parquet_table.to_pylist(), strict=True):
+        assert [parquet_row[name] for name in times] == [parse_time(row[name]) for name in times]
+        assert all(parquet_row[name] is not None for name in times if row[name])
 
 
 def test_an_unknown_format_returns_404_with_the_formats(client: TestClient) -> None:

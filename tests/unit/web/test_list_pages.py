@@ -100,9 +100,9 @@ def test_rows_are_paged_by_fifty_without_repeats(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def two_pipelines_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """Client of a home with two pipelines and an entry that is a message."""
-    broken = Body(1, "http://a.example/1.pdf", NOW, "application/pdf", b"%PDF")
+    broken_body = Body(1, "http://a.example/1.pdf", NOW, "application/pdf", b"%PDF")
     foreign = replace(
-        entry(broken),
+        entry(broken_body),
         entry_id="m1",
         kind="message",
         input_id="",
@@ -111,11 +111,14 @@ def two_pipelines_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[T
         place=None,
     )
     story = replace(
-        build_disposition(broken, "identify", 0), message_id="m1", entry_id="m1", about="story-1"
+        build_disposition(broken_body, "identify", 0),
+        message_id="m1",
+        entry_id="m1",
+        about="story-1",
     )
     with open_home(tmp_path_factory.mktemp("two")) as stores:
         for pipeline, count in (("library", 2), ("pdf-only", 1)):
-            bodies = [replace(broken, number=number) for number in range(count)]
+            bodies = [replace(broken_body, number=number) for number in range(count)]
             rows = [replace(entry(body), pipeline=pipeline) for body in bodies]
             stores.ledger.enter([], rows, ["identify"])
             for body in bodies:
@@ -165,11 +168,11 @@ def test_records_are_filtered_by_pipeline(
     data = two_pipelines_client.get(f"/records.json?pipeline={pipeline}").json()
     assert (data["listed_total"], len(data["rows"])) == (count, count)
     assert {row["pipeline"] for row in data["rows"]} <= {pipeline}
-    failed = min(count, 2)
-    assert data["counted_total"] == failed
+    failed_count = min(count, 2)
+    assert data["counted_total"] == failed_count
     page = read(two_pipelines_client, f"/records?pipeline={pipeline}&reason=broken-pdf")
-    plural = "record" if failed == 1 else "records"
-    assert page.heading == f"{failed} {plural} failed as broken-pdf in {pipeline}"
+    plural = "record" if failed_count == 1 else "records"
+    assert page.heading == f"{failed_count} {plural} failed as broken-pdf in {pipeline}"
 
 
 def test_an_entry_that_is_a_message_is_listed_without_capture(
@@ -305,18 +308,18 @@ def test_files_are_sorted_both_ways_and_have_thumbnails(client: TestClient) -> N
     newest = client.get("/files.json").json()["rows"]
     times = [row["row_created"] for row in newest]
     assert times == sorted(times, reverse=True)
-    listed, after = [], ""
+    listed_files, after = [], ""
     while after is not None:
         data = client.get(f"/files.json?sort=oldest&after={after}").json()
-        listed += [(row["row_created"], row["sha1hex"]) for row in data["rows"]]
+        listed_files += [(row["row_created"], row["sha1hex"]) for row in data["rows"]]
         after = data["next"]
-    assert len(set(listed)) == len(listed) == data["total"]
-    assert [at for at, _ in listed] == sorted(at for at, _ in listed)
+    assert len(set(listed_files)) == len(listed_files) == data["total"]
+    assert [at for at, _ in listed_files] == sorted(at for at, _ in listed_files)
     page = read(client, "/files?sort=oldest")
     rows = client.get("/files.json?sort=oldest").json()["rows"]
-    pictured = [f"/file/{row['sha1hex']}/thumbnail" for row in rows if row["has_thumbnail"]]
-    assert page.tree.xpath("//ol[@class='hits']//img/@src") == pictured
-    assert pictured
+    thumbnails = [f"/file/{row['sha1hex']}/thumbnail" for row in rows if row["has_thumbnail"]]
+    assert page.tree.xpath("//ol[@class='hits']//img/@src") == thumbnails
+    assert thumbnails
 
 
 def test_file_types_are_links_with_their_counts(client: TestClient) -> None:

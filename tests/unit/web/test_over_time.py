@@ -97,14 +97,14 @@ def test_each_count_links_to_the_counted_documents(themed_client: TestClient) ->
     )
     assert timelines["undated"] > 0
     for theme in timelines["themes"]:
-        dated = sum(point["documents"] for point in theme["points"])
-        assert dated + theme["undated"] == theme["looked_at"] == theme["size"]
+        dated_count = sum(point["documents"] for point in theme["points"])
+        assert dated_count + theme["undated"] == theme["looked_at"] == theme["size"]
     theme = timelines["themes"][0]
     counts = [(point["documents"], point["href"]) for point in theme["points"]]
     for count, href in [*counts, (theme["undated"], theme["undated_href"])]:
-        listed = themed_client.get(f"/api{href}").json()
-        assert listed["total"] == count
-        assert len(listed["documents"]) == min(count, 20)
+        page = themed_client.get(f"/api{href}").json()
+        assert page["total"] == count
+        assert len(page["documents"]) == min(count, 20)
     changes = [abs(theme["change"]) for theme in timelines["themes"]]
     assert changes == sorted(changes, reverse=True)
 
@@ -168,6 +168,6 @@ def test_hostile_labels_are_escaped(themed_client: TestClient) -> None:
     page = read(themed_client, f"{href}/over-time")
     assert page.tree.xpath("//body//script") == []
     theme = themed_client.get(f"/api{href}/over-time").json()["themes"][0]
-    listed = read(themed_client, f"{theme['href']}/documents")
-    assert listed.tree.xpath("//body//script") == []
-    assert [link for link in listed.links("//*") if link.startswith("javascript")] == []
+    documents_page = read(themed_client, f"{theme['href']}/documents")
+    assert documents_page.tree.xpath("//body//script") == []
+    assert [link for link in documents_page.links("//*") if link.startswith("javascript")] == []

@@ -127,11 +127,11 @@ def test_a_timemap_lists_every_capture(client: TestClient) -> None:
             TIMES, ("first ", "", "last "), ("Wed", "Fri", "Sat"), strict=True
         )
     ]
-    listed = client.get(f"/web/timemap/json/{PAGE}").json()
-    assert [memento["uri"] for memento in listed["mementos"]["list"]] == [
+    json_timemap = client.get(f"/web/timemap/json/{PAGE}").json()
+    assert [memento["uri"] for memento in json_timemap["mementos"]["list"]] == [
         f"{ORIGIN}/web/{at}/{PAGE}" for at in TIMES
     ]
-    assert listed["next"] is None
+    assert json_timemap["next"] is None
 
 
 def test_the_pages_of_a_long_timemap_list_every_capture_once(
@@ -194,19 +194,19 @@ def test_a_capture_keeps_its_original_charset(client: TestClient) -> None:
 
 def test_replay_supports_ranges_head_and_etags(client: TestClient) -> None:
     path = f"/web/{TIMES[0]}/{PAGE}"
-    full = client.get(path)
+    full_response = client.get(path)
     part = client.get(path, headers={"range": "bytes=5-9"})
-    assert (part.status_code, part.content) == (206, full.content[5:10])
-    assert part.headers["content-range"] == f"bytes 5-9/{len(full.content)}"
-    unsatisfiable = client.get(path, headers={"range": "bytes=9999999-"})
-    assert unsatisfiable.status_code == 416
+    assert (part.status_code, part.content) == (206, full_response.content[5:10])
+    assert part.headers["content-range"] == f"bytes 5-9/{len(full_response.content)}"
+    range_error = client.get(path, headers={"range": "bytes=9999999-"})
+    assert range_error.status_code == 416
     head = client.head(path)
     assert (head.status_code, head.content) == (200, b"")
-    assert head.headers["content-length"] == str(len(full.content))
-    assert head.headers["memento-datetime"] == full.headers["memento-datetime"]
-    unchanged = client.get(path, headers={"if-none-match": full.headers["etag"]})
-    assert (unchanged.status_code, unchanged.content) == (304, b"")
-    assert full.headers["etag"] == f'"{sha1(full.content).hexdigest()}"'
+    assert head.headers["content-length"] == str(len(full_response.content))
+    assert head.headers["memento-datetime"] == full_response.headers["memento-datetime"]
+    cached_response = client.get(path, headers={"if-none-match": full_response.headers["etag"]})
+    assert (cached_response.status_code, cached_response.content) == (304, b"")
+    assert full_response.headers["etag"] == f'"{sha1(full_response.content).hexdigest()}"'
     assert client.post(path, headers={"sec-fetch-site": "same-origin"}).status_code == 405
 
 

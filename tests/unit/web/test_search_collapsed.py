@@ -51,9 +51,9 @@ def test_one_near_duplicate_is_listed_with_a_link_to_the_others(client: TestClie
     assert page.heading == "14 documents found for “flood”"
     assert "2 near-duplicates hidden. Show" in page.words()
     assert page.words("//h2[@id='results']") == "1–10 of 12"
-    listed = list_titles(client, "/search?q=flood") + list_titles(client, "/search?q=flood&page=2")
-    assert len(listed) == 12
-    assert sum(title.startswith("Copy") for title in listed) == 1
+    titles = list_titles(client, "/search?q=flood") + list_titles(client, "/search?q=flood&page=2")
+    assert len(titles) == 12
+    assert sum(title.startswith("Copy") for title in titles) == 1
     href = next(
         href
         for number in (1, 2)
@@ -75,8 +75,12 @@ def test_one_hidden_near_duplicate_is_singular(client: TestClient) -> None:
 
 
 def test_the_api_collapses_near_duplicates_only_on_request(client: TestClient) -> None:
-    full = client.get("/api/search?q=flood").json()
-    assert (full["total"], full["listed"]) == (14, 14)
-    collapsed = client.get("/api/search?q=flood&collapse=yes").json()
-    assert (collapsed["total"], collapsed["listed"], collapsed["compared"]) == (14, 12, 14)
+    full_results = client.get("/api/search?q=flood").json()
+    assert (full_results["total"], full_results["listed"]) == (14, 14)
+    collapsed_results = client.get("/api/search?q=flood&collapse=yes").json()
+    assert (
+        collapsed_results["total"],
+        collapsed_results["listed"],
+        collapsed_results["compared"],
+    ) == (14, 12, 14)
     assert client.get("/api/search?q=flood&collapse=yes&sort=id").status_code == 400

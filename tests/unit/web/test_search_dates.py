@@ -27,13 +27,13 @@ def test_each_kind_of_date_has_a_link_and_its_own_chart(client: TestClient) -> N
     assert [link.get("aria-current") for link in links] == ["true", None, None]
     for kind, link in zip(DateOf, links, strict=True):
         assert "2001" not in link.get("href")
-        chosen = read(client, link.get("href"))
-        (current,) = chosen.tree.xpath("//section[@class='when']//a[@aria-current='true']")
+        chosen_page = read(client, link.get("href"))
+        (current,) = chosen_page.tree.xpath("//section[@class='when']//a[@aria-current='true']")
         assert current.text == str(kind)
-    added = client.get("/api/search?q=flood&dates=added").json()
-    assert added["dates"] == [[f"{TODAY}", added["total"]]]
-    assert added["total"] > 2
-    assert client.get("/api/search?q=flood").json()["dates"] != added["dates"]
+    by_added_date = client.get("/api/search?q=flood&dates=added").json()
+    assert by_added_date["dates"] == [[f"{TODAY}", by_added_date["total"]]]
+    assert by_added_date["total"] > 2
+    assert client.get("/api/search?q=flood").json()["dates"] != by_added_date["dates"]
 
 
 def test_removing_a_date_limit_keeps_the_kind_of_date(
@@ -61,9 +61,9 @@ def test_recent_additions_are_counted_and_listed(client: TestClient, stores: Sto
     form = SearchRequest.model_validate({"q": "flood OR river", "kind": ["story"]})
     additions = count_recent_additions(stores, form, TODAY)
     assert additions
-    listed = client.get(additions.href.replace("/search", "/api/search", 1)).json()
-    assert additions.count == listed["total"] > 2
-    assert listed["total"] == client.get("/api/search?q=flood+OR+river&kind=story").json()["total"]
+    results = client.get(additions.href.replace("/search", "/api/search", 1)).json()
+    assert additions.count == results["total"] > 2
+    assert results["total"] == client.get("/api/search?q=flood+OR+river&kind=story").json()["total"]
     assert re.search(r"(\d|None) added since", read(client, "/search?q=flood").words("//main"))
 
 

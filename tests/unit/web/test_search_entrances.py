@@ -110,8 +110,8 @@ def test_all_interfaces_find_the_same_files(
     client: TestClient, home: Path, search: Parameters
 ) -> None:
     expected = find_in_api(client, search)
-    everywhere = find_everywhere(client, home, search)
-    assert everywhere == dict.fromkeys(everywhere, expected)
+    files_everywhere = find_everywhere(client, home, search)
+    assert files_everywhere == dict.fromkeys(files_everywhere, expected)
 
 
 def write_near_duplicates(folder: Path) -> Path:
@@ -140,8 +140,8 @@ def test_near_duplicates_of_a_document_are_the_same_everywhere(tmp_path: Path) -
             search = {"q": "flood", "alike": document["id"]}
             expected = find_in_api(client, search)
             assert len(expected) == document["alike"] + 1 == 3
-            everywhere = find_everywhere(client, home, search)
-            assert everywhere == dict.fromkeys(everywhere, expected)
+            files_everywhere = find_everywhere(client, home, search)
+            assert files_everywhere == dict.fromkeys(files_everywhere, expected)
 
 
 def test_a_manifest_requests_the_same_search_again(
@@ -151,18 +151,18 @@ def test_a_manifest_requests_the_same_search_again(
     out = tmp_path / "found.jsonl"
     run(home, "export", *build_words(search), "--no-text", "--out", str(out))
     assert sorted(iter_files(out.read_text())) == expected
-    stored = json.loads(Path(f"{out}.manifest.json").read_text())["search"]
-    assert parse_request(stored["parameters"]) == parse_request(search)
-    verified = json.loads(run(home, "verify", str(out), "--json"))
-    assert (verified["result_is_same"], verified["now"]) == (True, len(expected))
+    stored_search = json.loads(Path(f"{out}.manifest.json").read_text())["search"]
+    assert parse_request(stored_search["parameters"]) == parse_request(search)
+    verification = json.loads(run(home, "verify", str(out), "--json"))
+    assert (verification["result_is_same"], verification["now"]) == (True, len(expected))
 
 
 def test_the_searches_use_every_filter_and_find_something(client: TestClient) -> None:
     assert {name for search in SEARCHES for name in search} | {"alike"} == set(FILTERS)
-    everything = len(find_in_api(client, {}))
+    total = len(find_in_api(client, {}))
     counts = [len(find_in_api(client, search)) for search in SEARCHES]
-    assert sum(0 < count < everything for count in counts) > len(SEARCHES) / 2
-    assert everything <= 50, "a feed has fifty entries"
+    assert sum(0 < count < total for count in counts) > len(SEARCHES) / 2
+    assert total <= 50, "a feed has fifty entries"
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_a_filter_and_the_query_field_find_the_same(
 ) -> None:
     expected = find_in_api(client, {"q": f"flood {query}"})
     assert find_in_api(client, {**option, "q": "flood"}) == expected
-    everywhere = find_everywhere(client, home, {**option, "q": f"flood {query}"})
-    assert everywhere == dict.fromkeys(everywhere, expected)
+    files_everywhere = find_everywhere(client, home, {**option, "q": f"flood {query}"})
+    assert files_everywhere == dict.fromkeys(files_everywhere, expected)
 
 
 def test_rendered_filters_parse_to_the_same_search(search: Parameters) -> None:

@@ -47,10 +47,10 @@ def test_files_without_a_domain_can_be_filtered(client: TestClient) -> None:
 
 def test_a_result_without_a_thumbnail_has_no_placeholder(client: TestClient) -> None:
     page = read(client, "/search?q=flood")
-    pictured = page.tree.xpath("//li[@class='hit']")
-    plain = page.tree.xpath("//li[@class='hit unpictured']")
-    assert len(pictured) == len(page.tree.xpath("//li[@class='hit']//img")) > 0
-    assert plain
+    with_thumbnail = page.tree.xpath("//li[@class='hit']")
+    without_thumbnail = page.tree.xpath("//li[@class='hit unpictured']")
+    assert len(with_thumbnail) == len(page.tree.xpath("//li[@class='hit']//img")) > 0
+    assert without_thumbnail
     assert not page.tree.xpath("//li[@class='hit unpictured']//*[@class='thumb']")
 
 
@@ -79,9 +79,9 @@ def test_undated_documents_are_counted_and_linked(client: TestClient) -> None:
         if label.startswith("No date (")
     ]
     assert count_results(client, href) == int(label.removeprefix("No date (").rstrip(")")) > 0
-    undated = read(client, href)
-    assert undated.words("//ul[@class='chips']").startswith("undated undated")
-    assert "No dates" in undated.words()
+    undated_page = read(client, href)
+    assert undated_page.words("//ul[@class='chips']").startswith("undated undated")
+    assert "No dates" in undated_page.words()
 
 
 def test_matches_are_marked_and_hostile_text_is_escaped(

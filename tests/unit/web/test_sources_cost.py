@@ -97,10 +97,10 @@ def test_the_page_costs_the_same_with_ten_times_as_many_links(
 def test_fifty_sources_take_as_many_statements_as_three(
     homes: list[TestClient],
 ) -> None:
-    counted = []
+    counts = []
     for client in (homes[0], homes[2]):
         client.get("/sources")
         with watched() as work:
             client.get("/sources")
-        counted.append(work.statements)
-    assert counted[0] == counted[1]
+        counts.append(work.statements)
+    assert counts[0] == counts[1]

@@ -34,14 +34,14 @@ def client(stores: Stores) -> Iterator[TestClient]:
 def test_the_counts_of_a_funnel_link_to_exactly_those_links(client: TestClient) -> None:
     rows = {row["source_id"]: row for row in client.get("/api/sources").json()["rows"]}
     funnel = rows[GOOD.source_id]["funnel"]
-    announced = KEPT + BLOCKED + WAITING + REFUSED
+    announced_count = KEPT + BLOCKED + WAITING + REFUSED
     assert funnel == {
-        "announced": announced,
-        "entered": announced - REFUSED,
+        "announced": announced_count,
+        "entered": announced_count - REFUSED,
         "fetched": KEPT,
         "kept": KEPT,
         "waiting": WAITING,
-        "coverage": KEPT / announced,
+        "coverage": KEPT / announced_count,
     }
     assert rows[PAUSED.source_id]["funnel"]["coverage"] is None
     page = read(client, "/sources")
@@ -57,7 +57,7 @@ def test_the_counts_of_a_funnel_link_to_exactly_those_links(client: TestClient) 
             assert total == int(link.text.replace(",", ""))
             totals[link.tail.strip(" ,")] = total
     assert totals == {
-        "received": announced - REFUSED,
+        "received": announced_count - REFUSED,
         "fetched": KEPT,
         "stored": KEPT,
         "in progress": WAITING,

@@ -57,15 +57,18 @@ def test_sources_are_counted_and_filtered_by_health(
     links = read(themed_client, "/sources").links("//nav[@aria-label='Status']")
     for health, count in sources["standings"].items():
         assert links[f"/sources?standing={health}"] == f"{health} ({count})"
-        listed = themed_client.get("/api/sources", params={"standing": health}).json()
-        assert [row["standing"] for row in listed["rows"]] == [health] * count
-        assert (listed["total"], listed["answer"]) == (count, f"1 source of 4 {health}")
-    since = {"standing": "failing", "since": NOW.date().isoformat()}
-    assert themed_client.get("/api/sources", params=since).json()["total"] == 1
+        filtered_sources = themed_client.get("/api/sources", params={"standing": health}).json()
+        assert [row["standing"] for row in filtered_sources["rows"]] == [health] * count
+        assert (filtered_sources["total"], filtered_sources["answer"]) == (
+            count,
+            f"1 source of 4 {health}",
+        )
+    params = {"standing": "failing", "since": NOW.date().isoformat()}
+    assert themed_client.get("/api/sources", params=params).json()["total"] == 1
     assert "since" in read(themed_client, "/sources?standing=failing").words("//table")
-    later = {**since, "since": (NOW.date() + timedelta(days=1)).isoformat()}
-    assert themed_client.get("/api/sources", params=later).json()["total"] == 0
-    for invalid in ({"since": since["since"]}, {**since, "standing": "quiet"}):
+    later_params = {**params, "since": (NOW.date() + timedelta(days=1)).isoformat()}
+    assert themed_client.get("/api/sources", params=later_params).json()["total"] == 0
+    for invalid in ({"since": params["since"]}, {**params, "standing": "quiet"}):
         assert themed_client.get("/api/sources", params=invalid).status_code == 400
     combined = {"standing": "paused", "state": "active"}
     assert themed_client.get("/api/sources", params=combined).json()["rows"] == []
@@ -83,10 +86,10 @@ def test_the_funnel_of_a_source_adds_up_and_links_its_counts(
         ("fetch", BLOCKED, KEPT + WAITING),
     ]
     assert (passage["kept"], passage["waiting"], passage["coverage"]) == (KEPT, WAITING, "63.8 %")
-    (refused,), (blocked,) = (stage["endings"] for stage in passage["stages"])
-    assert (refused["reason"], refused["href"]) == ("private-address", "")
+    (refused_ending,), (blocked_ending,) = (stage["endings"] for stage in passage["stages"])
+    assert (refused_ending["reason"], refused_ending["href"]) == ("private-address", "")
     for count, href in (
-        (blocked["count"], blocked["href"]),
+        (blocked_ending["count"], blocked_ending["href"]),
         (KEPT, passage["kept_href"]),
         (WAITING, passage["waiting_href"]),
     ):
@@ -127,8 +130,8 @@ def test_each_day_shows_its_new_links_and_links_to_them(themed_client: TestClien
     links = themed_client.get(f"/api{path}", params={"day": today}).json()
     assert links["total"] == of_today["new"]
     assert themed_client.get(f"/api{path}", params={"day": "2020-01-01"}).json()["total"] == 0
-    of_poll = {"day": today, "poll": "000001"}
-    assert themed_client.get(f"/api{path}", params=of_poll).json()["total"] == 0
+    poll_params = {"day": today, "poll": "000001"}
+    assert themed_client.get(f"/api{path}", params=poll_params).json()["total"] == 0
     page = read(themed_client, f"/sources/{GOOD.source_id}")
     bars = "//section[@aria-labelledby='days']//*[local-name()='svg']//*[local-name()='a']"
     assert [bar.get("href") for bar in page.tree.xpath(bars)][-1] == f"{path}?day={today}"

@@ -52,7 +52,7 @@ class Line:
     is_new: bool
     at: datetime
     inner: NestedRow | None
-    listed: Sequence[str]
+    names: Sequence[str]
     counts: Mapping[str, int]
 
 
@@ -91,13 +91,15 @@ def test_csv_has_each_row_of_the_json(client: TestClient, path: str) -> None:
     json_rows, csv_rows = client.get(twin).json()[name], parse_rows(answer.text)
     assert len(csv_rows) == len(json_rows) > 0
     for row, table in zip(json_rows, csv_rows, strict=True):
-        nested = {key for key, value in row.items() if isinstance(value, dict) and key not in table}
-        flat = {key: value for key, value in build_cells(row).items() if key not in nested}
-        assert {key: table[key] for key in flat if key in table} == {
-            key: value for key, value in flat.items() if key in table
+        nested_keys = {
+            key for key, value in row.items() if isinstance(value, dict) and key not in table
         }
-        missing = set(flat) - set(table)
-        assert all(row[key] is None for key in missing)
+        flat_row = {key: value for key, value in build_cells(row).items() if key not in nested_keys}
+        assert {key: table[key] for key in flat_row if key in table} == {
+            key: value for key, value in flat_row.items() if key in table
+        }
+        missing_keys = set(flat_row) - set(table)
+        assert all(row[key] is None for key in missing_keys)
         assert not {key.rpartition(".")[0] for key in table} & set(table)
 
 
@@ -136,7 +138,7 @@ def test_each_type_of_value_becomes_a_cell() -> None:
         "is_new": "true",
         "at": "2026-03-14T09:26:00Z",
         "inner.name": "x",
-        "listed": '["a", "ä"]',
+        "names": '["a", "ä"]',
         "counts": '{"b": 1}',
     }
     assert (second["text"], second["count"], second["inner.name"]) == ("=1+1", "7", "")

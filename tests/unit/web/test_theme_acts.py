@@ -55,13 +55,13 @@ def test_a_renamed_theme_has_its_name_on_every_page(client: TestClient, stores: 
     assert page.heading == NAME
     assert f"Keywords: {smallest['label']}" in page.words()
     assert page.tree.xpath("//input[@id='name']/@value") == [NAME]
-    (renamed,) = [theme for theme in _get_themes(client) if theme["id"] == smallest["id"]]
-    assert (renamed["name"], renamed["label"], renamed["pinned"]) == (
+    (renamed_theme,) = [theme for theme in _get_themes(client) if theme["id"] == smallest["id"]]
+    assert (renamed_theme["name"], renamed_theme["label"], renamed_theme["pinned"]) == (
         NAME,
         smallest["label"],
         False,
     )
-    titles = renamed["titles"]
+    titles = renamed_theme["titles"]
     for href in (
         COLLECTION_PATH,
         f"{COLLECTION_PATH}/over-time",
@@ -104,8 +104,8 @@ def test_a_document_is_excluded_listed_and_included_again(client: TestClient) ->
     after = client.get(f"/api{theme['href']}").json()
     assert after["size"] == theme["size"] - 1
     assert document["id"] not in {row["id"] for row in after["documents"]}
-    listed = client.get(f"/api{COLLECTION_PATH}/excluded").json()["excluded"]
-    assert [(row["document"]["id"], row["theme"]) for row in listed] == [
+    exclusions = client.get(f"/api{COLLECTION_PATH}/excluded").json()["excluded"]
+    assert [(row["document"]["id"], row["theme"]) for row in exclusions] == [
         (document["id"], theme["id"])
     ]
     assert len(client.get(f"/csv{COLLECTION_PATH}/excluded").text.splitlines()) == 2
@@ -119,8 +119,10 @@ def test_a_document_is_excluded_listed_and_included_again(client: TestClient) ->
 def test_the_api_returns_the_result_of_each_action(client: TestClient) -> None:
     theme = _get_themes(client)[1]
     api = f"/api{COLLECTION_PATH}"
-    renamed = client.post(f"{api}/rename", json={"theme": theme["label"], "name": "Sea"}).json()
-    assert renamed == {
+    renamed_theme = client.post(
+        f"{api}/rename", json={"theme": theme["label"], "name": "Sea"}
+    ).json()
+    assert renamed_theme == {
         "id": theme["id"], "label": theme["label"], "name": "Sea", "pinned": False, "documents": None,
     }  # fmt: skip
     assert client.post(f"{api}/pin", json={"theme": "Sea"}).json()["pinned"] is True

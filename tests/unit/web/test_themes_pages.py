@@ -63,10 +63,10 @@ def test_the_page_shows_the_same_themes_as_a_list_and_a_map(themed_client: TestC
     page = read(themed_client, COLLECTION)
     assert page.heading.startswith("made/five: 5 themes, 99.")
     assert " documents, 0." in page.heading
-    listed = page.links("//ol[@class='themes']//h3")
+    listed_links = page.links("//ol[@class='themes']//h3")
     sizes = [theme["size"] for theme in _get_themes(themed_client)]
     assert sizes == sorted(sizes, reverse=True)  # type: ignore[type-var]
-    assert set(page.links("//*[local-name()='svg'][@class='map']")) == set(listed)
+    assert set(page.links("//*[local-name()='svg'][@class='map']")) == set(listed_links)
     positions = page.text.index('class="themes"'), page.text.index('id="map"')
     assert positions[0] < positions[1]
     assert "parliament" not in page.heading
@@ -88,14 +88,14 @@ def test_the_listed_trend_of_a_theme_matches_its_page_over_time(themed_client: T
     assert {
         theme["id"]: [point["documents"] for point in theme["points"]] for theme in over_time
     } == {theme["id"]: theme["trend"] for theme in collection["themes"]}
-    undated = {
+    undated_counts = {
         theme["undated_href"]: theme["undated"]
         for theme in collection["themes"]
         if theme["undated"]
     }
     links = page.links("//div[@class='theme-trend']")
-    assert links == {href: f"No date ({count})" for href, count in undated.items()}
-    for href, count in undated.items():
+    assert links == {href: f"No date ({count})" for href, count in undated_counts.items()}
+    for href, count in undated_counts.items():
         assert themed_client.get(f"/api{href}").json()["total"] == count
     assert "No dates" in read(themed_client, "/themes/library/all").words()
 
@@ -124,12 +124,12 @@ def test_new_themes_are_marked_and_listed_as_changes(themed_client: TestClient) 
 
 
 def test_the_page_of_an_older_clustering_says_so(themed_client: TestClient) -> None:
-    (older,) = [
+    (older_href,) = [
         clustering["href"]
         for clustering in themed_client.get(f"/api{COLLECTION}").json()["clusterings"]
         if not clustering["is_served"]
     ]
-    page = read(themed_client, older)
+    page = read(themed_client, older_href)
     assert "4 themes" in page.heading
     assert "This is an older clustering" in page.words()
     assert "No earlier clustering is stored." in page.words()
@@ -141,24 +141,27 @@ def test_the_page_of_an_older_clustering_says_so(themed_client: TestClient) -> N
 def test_a_theme_page_shows_terms_months_lineage_and_similar_themes(
     themed_client: TestClient,
 ) -> None:
-    listed = next(theme for theme in _get_themes(themed_client) if theme["size_before"])
-    page = read(themed_client, str(listed["href"]))
-    assert page.heading == listed["label"]
-    theme = themed_client.get(f"/api{listed['href']}").json()
-    assert [size["size"] for size in theme["stages"]] == [listed["size_before"], listed["size"]]
-    counted = sum(count for _, count in theme["months"]["months"]) + theme["months"]["undated"]
-    assert counted == theme["months"]["looked_at"] == theme["size"] == listed["size"]
+    listed_theme = next(theme for theme in _get_themes(themed_client) if theme["size_before"])
+    page = read(themed_client, str(listed_theme["href"]))
+    assert page.heading == listed_theme["label"]
+    theme = themed_client.get(f"/api{listed_theme['href']}").json()
+    assert [size["size"] for size in theme["stages"]] == [
+        listed_theme["size_before"],
+        listed_theme["size"],
+    ]
+    month_count = sum(count for _, count in theme["months"]["months"]) + theme["months"]["undated"]
+    assert month_count == theme["months"]["looked_at"] == theme["size"] == listed_theme["size"]
     assert theme["months"]["undated"] > 0
     assert len(theme["nearest"]) == 4
-    assert all(-1.001 <= near["cosine"] <= 1.001 for near in theme["nearest"])
+    assert all(-1.001 <= similar["cosine"] <= 1.001 for similar in theme["nearest"])
     weights = [weight for _, weight in theme["terms"]]
     assert weights == sorted(weights, reverse=True)
     assert "Similar themes" in page.words()
     assert "without a date" in page.words()
     (form,) = page.tree.xpath("//section[@class='when']//form")
     response = themed_client.get(str(form.get("action")), params={"from": "1990-01-01", "to": ""})
-    dated = theme["size"] - theme["months"]["undated"]
-    assert f"{dated} documents in “{listed['label']}” since 1990-01-01" in response.text
+    dated_count = theme["size"] - theme["months"]["undated"]
+    assert f"{dated_count} documents in “{listed_theme['label']}” since 1990-01-01" in response.text
 
 
 def test_paging_reaches_all_documents_of_a_theme(themed_client: TestClient) -> None:
@@ -167,10 +170,10 @@ def test_paging_reaches_all_documents_of_a_theme(themed_client: TestClient) -> N
     for _ in range(50):
         page = read(themed_client, href)
         links += [*page.links("//ol[contains(@class, 'hits')]//h3")]
-        following = page.tree.xpath("//a[@rel='next']/@href")
-        if not following:
+        next_hrefs = page.tree.xpath("//a[@rel='next']/@href")
+        if not next_hrefs:
             break
-        href = following[0]
+        href = next_hrefs[0]
     assert len(links) == len(set(links)) == largest["size"]
 
 
@@ -178,10 +181,10 @@ def test_theme_pages_and_file_pages_link_to_each_other(
     themed_client: TestClient,
 ) -> None:
     files: dict[str, str] = {}
-    for listed in _get_themes(themed_client, "/themes/library/all"):
-        page = read(themed_client, str(listed["href"]))
+    for listed_theme in _get_themes(themed_client, "/themes/library/all"):
+        page = read(themed_client, str(listed_theme["href"]))
         files |= {
-            href: str(listed["label"])
+            href: str(listed_theme["label"])
             for href in page.links("//ol[contains(@class, 'hits')]//h3")
             if href.startswith("/file/")
         }

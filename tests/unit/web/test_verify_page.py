@@ -29,15 +29,15 @@ def test_the_page_and_the_api_report_the_same_comparison(
     comparison = client.post("/api/verify", content=manifest).json()
     assert comparison["result_is_same"] is True
     assert comparison["compared"]["unchanged"] == comparison["then"] == comparison["now"] > 10
-    file = client.post("/verify", files={"file": ("m.json", manifest)}, headers=SAME_ORIGIN)
-    pasted = client.post("/verify", data={"pasted": manifest.decode()}, headers=SAME_ORIGIN)
+    file_answer = client.post("/verify", files={"file": ("m.json", manifest)}, headers=SAME_ORIGIN)
+    pasted_answer = client.post("/verify", data={"pasted": manifest.decode()}, headers=SAME_ORIGIN)
     pasted_with_empty_file = client.post(
         "/verify",
         files={"file": ("", b"")},
         data={"pasted": manifest.decode()},
         headers=SAME_ORIGIN,
     )
-    for answer in (file, pasted, pasted_with_empty_file):
+    for answer in (file_answer, pasted_answer, pasted_with_empty_file):
         page = PageRead(answer.text)
         assert page.heading == "The search finds the same documents, of the same files"
         assert page.words("//tbody/tr[1]/td") == str(comparison["then"])
@@ -59,23 +59,25 @@ def test_added_documents_are_listed_and_escaped(client: TestClient, manifest: by
     )
     assert page.links("//table")["#added"] == str(count)
     assert page.words("//h2[@id='added']") == "Came since"
-    listed = page.words("//section[@aria-labelledby='added']")
-    assert HOSTILE_TITLE in listed
+    text = page.words("//section[@aria-labelledby='added']")
+    assert HOSTILE_TITLE in text
     assert "<script>alert" not in answer.text
 
 
 @pytest.mark.parametrize(
-    "pasted",
+    "pasted_text",
     ["", " ", "[]", "{}", "[" * 100_000, '{"file": 1}', "\x00", "<script>alert(1)</script>"],
 )
-def test_an_invalid_manifest_is_refused_with_a_message(client: TestClient, pasted: str) -> None:
-    answer = client.post("/verify", data={"pasted": pasted}, headers=SAME_ORIGIN)
+def test_an_invalid_manifest_is_refused_with_a_message(
+    client: TestClient, pasted_text: str
+) -> None:
+    answer = client.post("/verify", data={"pasted": pasted_text}, headers=SAME_ORIGIN)
     assert answer.status_code == 400
     page = PageRead(answer.text)
     message = page.words("//p[@role='alert']")
     assert "This is no manifest that can be verified" in message or "Choose the manifest" in message
     assert len(message) < 600
-    assert client.post("/api/verify", content=pasted.encode()).status_code == 400
+    assert client.post("/api/verify", content=pasted_text.encode()).status_code == 400
 
 
 @pytest.mark.parametrize(

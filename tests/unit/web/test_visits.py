@@ -19,13 +19,13 @@ SECTION = "//section[@aria-labelledby='since']"
 
 def test_counts_since_a_day_link_to_exactly_their_rows(client: TestClient) -> None:
     day = NOW.date().isoformat()
-    since = client.get(f"/api/overview?since={day}").json()["since"]
-    assert since["first"] == day
-    assert since["received"] == sum(part["count"] for part in since["parts"]) > 0
+    news = client.get(f"/api/overview?since={day}").json()["since"]
+    assert news["first"] == day
+    assert news["received"] == sum(part["count"] for part in news["parts"]) > 0
     links = read(client, f"/?since={day}").links(SECTION)
-    counts = [(part["href"], part["count"]) for part in since["parts"] if part["count"]]
-    assert links.keys() == {since["href"], *(href for href, _ in counts)}
-    for href, count in [(since["href"], since["received"]), *counts]:
+    counts = [(part["href"], part["count"]) for part in news["parts"] if part["count"]]
+    assert links.keys() == {news["href"], *(href for href, _ in counts)}
+    for href, count in [(news["href"], news["received"]), *counts]:
         rows = client.get(href.replace("/records?", "/records.json?", 1)).json()
         assert rows["total"] == count
 
@@ -86,6 +86,6 @@ def test_the_first_possible_day_counts_all_records(client: TestClient) -> None:
 
 def test_a_period_without_new_records_says_so(client: TestClient) -> None:
     today = datetime.now(UTC).date().isoformat()
-    since = client.get(f"/api/overview?since={today}").json()["since"]
-    assert (since is None, since["received"]) == (False, 0)
+    news = client.get(f"/api/overview?since={today}").json()["since"]
+    assert (news is None, news["received"]) == (False, 0)
     assert "no new records" in read(client, f"/?since={today}").words(SECTION)

@@ -52,12 +52,12 @@ def test_older_folders_are_not_overwritten(stores: Stores, tmp_path: Path) -> No
 def test_an_index_that_cannot_be_moved_is_reported_with_advice(
     stores: Stores, tmp_path: Path
 ) -> None:
-    elsewhere = Settings(index="tantivy:not/there")
+    missing_folder = Settings(index="tantivy:not/there")
     with pytest.raises(ConfigurationError, match=r"Move it yourself"):
-        set_index_aside(stores, tmp_path, elsewhere)
-    on_a_server = Settings(index="elasticsearch://search.example")
+        set_index_aside(stores, tmp_path, missing_folder)
+    on_server = Settings(index="elasticsearch://search.example")
     with pytest.raises(ConfigurationError, match="not a folder that can be moved"):
-        set_index_aside(stores, tmp_path, on_a_server)
+        set_index_aside(stores, tmp_path, on_server)
     assert stores.index.count() == 1
     stores.index.put([replace(DOCUMENT, id="b" * 40)])
     assert stores.index.count() == 2

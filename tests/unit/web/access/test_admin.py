@@ -55,10 +55,10 @@ def test_only_admins_can_revoke_a_key_with_a_reason(home: GuardedHome) -> None:
     assert browser.post("/admin/revoke", data=fields, headers=OWN).headers["location"] == "/admin"
     assert home.gate.keys.authenticate(home.secrets[Role.READER]) is None
     assert "Sign out" not in reader.get("/").text
-    revoked = {key_row["name"]: key_row for key_row in browser.get("/admin.json").json()["keys"]}[
-        "reader"
-    ]
-    assert (revoked["state"], revoked["revoked_by"], revoked["revoked_reason"]) == (
+    revoked_key = {
+        key_row["name"]: key_row for key_row in browser.get("/admin.json").json()["keys"]
+    }["reader"]
+    assert (revoked_key["state"], revoked_key["revoked_by"], revoked_key["revoked_reason"]) == (
         "revoked", "admin", "left the project",
     )  # fmt: skip
     log_row = browser.get("/admin.json").json()["acts"][0]

@@ -44,9 +44,13 @@ def test_a_key_allows_only_the_actions_of_its_role(home: GuardedHome) -> None:
     assert list(home.stores.records.find(ActRow)) == []
     assert put_document(client, bearer(home.secrets[Role.CURATOR])) == 201
     assert client.put(DOCUMENT, json=1, headers=bearer(home.secrets[Role.ADMIN])).status_code == 400
-    (refused, accepted) = home.gate.action_log.list_newest(9)
-    assert (accepted.who, accepted.what, accepted.outcome) == ("curator", f"PUT {DOCUMENT}", 201)
-    assert (refused.who, refused.outcome) == ("admin", 400)
+    (refused_row, accepted_row) = home.gate.action_log.list_newest(9)
+    assert (accepted_row.who, accepted_row.what, accepted_row.outcome) == (
+        "curator",
+        f"PUT {DOCUMENT}",
+        201,
+    )
+    assert (refused_row.who, refused_row.outcome) == ("admin", 400)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +117,10 @@ def test_the_cookie_of_an_exposed_server_is_secure_and_host_only(tmp_path: Path)
         assert "Secure" in answer.headers["set-cookie"]
         assert "requires HTTPS" in home.client().get("/sign-in").text
         assert "requires HTTPS" not in home.client(origin="https://localhost").get("/sign-in").text
-        planted = {"Cookie": f"{COOKIE}={answer.headers['set-cookie'].split('=')[1].split(';')[0]}"}
-        assert put_document(home.client(), OWN | planted) == 401
+        planted_cookie = {
+            "Cookie": f"{COOKIE}={answer.headers['set-cookie'].split('=')[1].split(';')[0]}"
+        }
+        assert put_document(home.client(), OWN | planted_cookie) == 401
 
 
 def test_signing_out_ends_the_session_of_copied_cookies(home: GuardedHome) -> None:
@@ -128,14 +134,14 @@ def test_signing_out_ends_the_session_of_copied_cookies(home: GuardedHome) -> No
 
 
 def test_a_planted_session_cookie_is_not_adopted(home: GuardedHome) -> None:
-    planted = create_token("session", 16).text
+    planted_token = create_token("session", 16).text
     client = home.client()
-    client.cookies.set(COOKIE, planted)
+    client.cookies.set(COOKIE, planted_token)
     assert put_document(client, OWN) == 401
     client.post("/sign-in", data={"key": home.secrets[Role.CURATOR]}, headers=OWN)
-    victims = home.client()
-    victims.cookies.set(COOKIE, planted)
-    assert put_document(victims, OWN) == 401
+    victim = home.client()
+    victim.cookies.set(COOKIE, planted_token)
+    assert put_document(victim, OWN) == 401
 
 
 def test_signing_in_again_ends_the_previous_session(home: GuardedHome) -> None:

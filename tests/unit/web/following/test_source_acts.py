@@ -112,10 +112,10 @@ def test_a_failing_source_is_muted_and_unmuted(client: TestClient, stores: Store
     source = client.get(path).json()["source"]
     assert (source["standing"], source["muted_until"]) == ("muted", None)
     assert (source["mute_note"], source["failures"]) == ("<b>they</b> move", 7)
-    listed = client.get("/api/sources").json()
-    assert listed["rows"][-1]["source_id"] == HOSTILE.source_id
-    assert listed["standings"]["muted"] == 1
-    assert listed["answer"] == "3 sources followed, 1 paused: 1 needs attention, 1 muted"
+    sources = client.get("/api/sources").json()
+    assert sources["rows"][-1]["source_id"] == HOSTILE.source_id
+    assert sources["standings"]["muted"] == 1
+    assert sources["answer"] == "3 sources followed, 1 paused: 1 needs attention, 1 muted"
     assert before["answer"] == "3 sources followed, 1 paused: 2 need attention"
     for page in ("/sources", f"/sources/{HOSTILE.source_id}"):
         assert "until it recovers" in read(client, page).words("//main")

@@ -17,8 +17,8 @@ API_PATH = f"/api/sources/{GOOD.source_id}"
 
 
 def test_actions_return_the_changed_source(client: TestClient, stores: Stores) -> None:
-    polled = client.post(f"{API_PATH}/poll")
-    assert (polled.status_code, polled.json()["source"]["standing"]) == (200, "quiet")
+    response = client.post(f"{API_PATH}/poll")
+    assert (response.status_code, response.json()["source"]["standing"]) == (200, "quiet")
     assert row(stores).next_poll <= datetime.now(UTC)
     for _ in range(2):
         answer = client.post(f"{API_PATH}/pause").json()
@@ -60,11 +60,17 @@ def test_invalid_edits_are_refused(
 def test_polling_a_paused_or_leased_source_is_a_conflict(
     client: TestClient, stores: Stores
 ) -> None:
-    paused = client.post(f"/api/sources/{PAUSED.source_id}/poll")
-    assert (paused.status_code, "Resume it" in paused.json()["error"]) == (409, True)
+    paused_response = client.post(f"/api/sources/{PAUSED.source_id}/poll")
+    assert (paused_response.status_code, "Resume it" in paused_response.json()["error"]) == (
+        409,
+        True,
+    )
     stores.records.change(SourceRow, [GOOD.source_id], {"polling": True, "lease_holder": "another"})
-    polled = client.post(f"{API_PATH}/poll")
-    assert (polled.status_code, "is being polled" in polled.json()["error"]) == (409, True)
+    leased_response = client.post(f"{API_PATH}/poll")
+    assert (leased_response.status_code, "is being polled" in leased_response.json()["error"]) == (
+        409,
+        True,
+    )
 
 
 def test_a_source_is_muted_until_a_day_and_unmuted(client: TestClient, stores: Stores) -> None:

@@ -34,8 +34,8 @@ def test_a_citation_names_title_capture_hash_and_place(
     assert (
         f"/file/{reading.pdf}/cite?page=2" in read(client, f"/file/{reading.pdf}/pages/2").links()
     )
-    broken = client.get(f"/api/files/{reading.broken}/cite").json()
-    assert (broken["page"], broken["bibtex"]) == (None, None)
+    minimal_citation = client.get(f"/api/files/{reading.broken}/cite").json()
+    assert (minimal_citation["page"], minimal_citation["bibtex"]) == (None, None)
     assert client.get(f"/file/{reading.pdf}/cite?page=0").status_code == 400
     assert client.get(f"/file/{'0' * 40}/cite").status_code == 404
 

@@ -91,8 +91,8 @@ def test_versions_that_are_not_edits_are_counted_by_kind(
     put_version(library, "read", 1, "One two.")
     put_version(library, "read", 2, "One three.", extractor="article/2")
     put_version(library, "lost", 1, "One two.")
-    lost = put_version(library, "lost", 2, "One three.")
-    library.records.delete(TextSketchRow, [lost])
+    lost_version = put_version(library, "lost", 2, "One three.")
+    library.records.delete(TextSketchRow, [lost_version])
     put_version(library, "alone", 1, "One two.")
     changes = library_client.get("/api/changes").json()
     assert changes["counts"] == {"edited": 0, "same-text": 2, "other-extractor": 1, "unknown": 1}
@@ -151,17 +151,17 @@ def test_paging_lists_every_edit_once_within_the_limits(
         monkeypatch.setattr(edits, "LATER_MAX", later_max)
         monkeypatch.setattr(edits, "WALKED_MAX", walked_max)
         monkeypatch.setattr(edits, "_CHUNK", 7)
-        listed, after, pages = [], "", 0
+        listed_keys, after, pages = [], "", 0
         while True:
             page = library_client.get("/api/changes", params={"after": after}).json()
             assert page["later"] <= later_max
             assert page["walked"] <= walked_max
-            listed += [row["sha1hex"] for row in page["rows"]]
+            listed_keys += [row["sha1hex"] for row in page["rows"]]
             pages += 1
             if page["next"] is None:
                 break
             after = page["next"]
-        assert (listed, pages > 3) == (keys[:0:-1], True)
+        assert (listed_keys, pages > 3) == (keys[:0:-1], True)
 
 
 def test_the_feed_lists_edits_with_stable_ids(library_client: TestClient, library: Stores) -> None:
@@ -183,15 +183,15 @@ def test_the_feed_lists_edits_with_stable_ids(library_client: TestClient, librar
 def test_a_hidden_version_is_skipped_in_comparisons(
     library_client: TestClient, library: Stores
 ) -> None:
-    first, hidden, last = (
+    first, hidden_version, last = (
         put_version(library, "one", day, f"Day {day}.", f"Title {day}") for day in (1, 2, 3)
     )
-    assert _list_edits(library_client) == [(last, hidden), (hidden, first)]
-    library.records.put([EmbargoRow(hidden, "rights", "", NOW, "ann", NOW)])
+    assert _list_edits(library_client) == [(last, hidden_version), (hidden_version, first)]
+    library.records.put([EmbargoRow(hidden_version, "rights", "", NOW, "ann", NOW)])
     assert _list_edits(library_client) == [(last, first)]
     for path in ("/changes", "/changes.atom", "/csv/changes", "/changes?change=same-text"):
         answer = library_client.get(path).text
-        assert hidden not in answer
+        assert hidden_version not in answer
         assert "Title 2" not in answer
 
 

@@ -92,8 +92,8 @@ def test_neighbours_of_the_domain_are_the_nearest_in_time(
     assert not page.tree.xpath("//section[@id='neighbours']//b")
     (href,) = [link for link in page.links("//section[@id='neighbours']") if "/search" in link]
     assert page.links()[href] == "Show all 8"
-    listed = library_client.get(href.replace("/search", "/api/search")).json()
-    ids = {hit["id"] for hit in listed["results"]}
+    results = library_client.get(href.replace("/search", "/api/search")).json()
+    ids = {hit["id"] for hit in results["results"]}
     assert ids == {build_story(0).id, *(other.id for other in others[:7])}
     files = {f"/file/{other.sha1hex}" for other in others[:7]}
     assert all(row["href"] in files for row in group["shown"])
@@ -149,9 +149,9 @@ def test_five_near_duplicates_are_shown_and_all_are_linked(
     EmbargoService(library, None, lambda: NOW).hide(
         EmbargoRow(copies[1].sha1hex, "publication", "", NOW + timedelta(days=9), "ann", NOW)
     )
-    hidden = _get_groups(library_client, copies[0])["near-duplicates"]
-    assert hidden["total"] == 6
-    assert copies[1].id not in {row["id"] for row in hidden["shown"]}
+    group_after_hiding = _get_groups(library_client, copies[0])["near-duplicates"]
+    assert group_after_hiding["total"] == 6
+    assert copies[1].id not in {row["id"] for row in group_after_hiding["shown"]}
 
 
 def test_neighbours_of_the_theme_are_listed_by_descending_score(

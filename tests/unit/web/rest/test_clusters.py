@@ -29,15 +29,15 @@ def test_the_served_clusters_have_labels_sizes_terms_and_documents(
 
 
 def test_the_plain_form_maps_labels_to_document_ids(themed_client: TestClient) -> None:
-    plain = themed_client.get(CLUSTERS_PATH, params={"form": "plain"}).json()
+    ids_by_label = themed_client.get(CLUSTERS_PATH, params={"form": "plain"}).json()
     clusters = themed_client.get(CLUSTERS_PATH).json()["clusters"]
-    assert {label: len(ids) for label, ids in plain.items()} == {
+    assert {label: len(ids) for label, ids in ids_by_label.items()} == {
         cluster["label"]: cluster["size"] for cluster in clusters
     }
     label = clusters[0]["label"]
     assert (
         themed_client.get(f"{CLUSTERS_PATH}/{quote(label)}", params={"form": "plain"}).json()
-        == plain[label]
+        == ids_by_label[label]
     )
 
 

@@ -71,14 +71,16 @@ def test_paging_lists_collections_with_slashes_and_percents_in_names(
         rest_client.post(
             build_path("collections", namespace, key), json={"id": "x", "text": "here"}
         )
-    listed, path = [], "/collections?count=1"
+    listed_names, path = [], "/collections?count=1"
     while path:
         page = rest_client.get(path).json()
-        listed += [
+        listed_names += [
             (collection["namespace"], collection["key"]) for collection in page["collections"]
         ]
         path = page["next"]
-    assert [collection for collection in listed if collection[0].startswith("paging")] == names
+    assert [
+        collection for collection in listed_names if collection[0].startswith("paging")
+    ] == names
 
 
 NAMES = st.text(min_size=1, max_size=20).filter(lambda name: name not in (".", ".."))
@@ -140,17 +142,17 @@ def test_collections_are_listed_page_by_page(rest_client: TestClient) -> None:
         ["d"],
         None,
     )
-    listed, path = [], "/collections?count=1"
+    names, path = [], "/collections?count=1"
     while path:
         page = rest_client.get(path).json()
-        listed += [
+        names += [
             (collection["namespace"], collection["key"]) for collection in page["collections"]
         ]
         path = page["next"]
-    assert [collection for collection in listed if collection[0] == "paged"] == [
+    assert [collection for collection in names if collection[0] == "paged"] == [
         ("paged", k) for k in ("a", "b/c", "d")
     ]
-    assert len(listed) == len(set(listed))
+    assert len(names) == len(set(names))
 
 
 def test_an_empty_home_lists_nothing_but_the_default_configuration(

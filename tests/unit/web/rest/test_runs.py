@@ -17,8 +17,8 @@ from themed_texts import themed_texts
 
 def _fill(client: TestClient, key: str, count: int = 40) -> None:
     texts, _ = themed_texts(count, seed=5, themes=3)
-    sent = [{"id": number, "text": text} for number, text in enumerate(texts)]
-    assert client.post(f"/collections/runs/{key}", json=sent).status_code == 201
+    documents = [{"id": number, "text": text} for number, text in enumerate(texts)]
+    assert client.post(f"/collections/runs/{key}", json=documents).status_code == 201
 
 
 def test_repeated_requests_share_one_run_until_it_starts(
@@ -33,14 +33,14 @@ def test_repeated_requests_share_one_run_until_it_starts(
     assert rest_client.post("/run/runs/a").json()["runs"] == [first]
     assert rest_client.get("/run/runs/DEFAULT/a").json() == first
     assert group() == 1
-    done = rest_client.get("/run/runs/DEFAULT/a").json()
-    assert (done["state"], done["requested_at"]) == ("done", first["requested_at"])
-    assert done["rebuilt"] >= done["requested_at"]
-    assert rest_client.get(done["results"]).status_code == 200
+    finished_run = rest_client.get("/run/runs/DEFAULT/a").json()
+    assert (finished_run["state"], finished_run["requested_at"]) == ("done", first["requested_at"])
+    assert finished_run["rebuilt"] >= finished_run["requested_at"]
+    assert rest_client.get(finished_run["results"]).status_code == 200
     second = rest_client.post("/run/runs/DEFAULT/a").json()["runs"][0]
-    assert second["requested_at"] > done["rebuilt"]
+    assert second["requested_at"] > finished_run["rebuilt"]
     assert second["state"] == "queued"
-    assert rest_client.get("/clusters/runs/a").json()["timestamp"] == done["rebuilt"]
+    assert rest_client.get("/clusters/runs/a").json()["timestamp"] == finished_run["rebuilt"]
     assert group() == 1
 
 
@@ -91,20 +91,20 @@ def test_the_next_service_builds_the_queued_runs(tmp_path: Path) -> None:
             name, [Document(str(number), text) for number, text in enumerate(texts)]
         )
         requests.request_rebuild(first.changes, name, "DEFAULT")
-        second, done = create_service(stores, threads=1), threading.Event()
+        second, is_done = create_service(stores, threads=1), threading.Event()
         with second.runs.run_in_background():
-            while not done.wait(0.05):
+            while not is_done.wait(0.05):
                 request = requests.find_request(
                     second.tables, second.changes.leases, name, "DEFAULT"
                 )
                 assert request is not None
                 assert request.state != requests.FAILED, request.error
                 if request.state == requests.DONE:
-                    done.set()
+                    is_done.set()
 
 
 def test_both_configuration_formats_return_the_same_values(rest_client: TestClient) -> None:
-    sent = {
+    old_format = {
         "transform": "textcluster",
         "parameters": {
             "fields": {"id": "id", "text": "text"},
@@ -112,13 +112,17 @@ def test_both_configuration_formats_return_the_same_values(rest_client: TestClie
             "threshold": 0.3,
         },
     }
-    response = rest_client.put("/configurations/conf/transforms/original", json=sent)
+    response = rest_client.put("/configurations/conf/transforms/original", json=old_format)
     assert response.status_code == 201
-    plain = rest_client.get("/configurations/conf/original").json()
-    assert (plain["algorithm"], plain["clusters_max"], plain["threshold"]) == ("stories", 10, 0.3)
+    new_format = rest_client.get("/configurations/conf/original").json()
+    assert (new_format["algorithm"], new_format["clusters_max"], new_format["threshold"]) == (
+        "stories",
+        10,
+        0.3,
+    )
     configuration = rest_client.get(response.headers["Location"]).json()
-    assert configuration["transform"] == plain.pop("algorithm")
-    assert configuration["parameters"] == plain
+    assert configuration["transform"] == new_format.pop("algorithm")
+    assert configuration["parameters"] == new_format
     assert rest_client.get("/configurations/conf").json().keys() == {"DEFAULT", "original"}
     assert (
         rest_client.put("/configurations/conf/plain", json={"clusters": 3}).json()["clusters"] == 3
@@ -142,8 +146,8 @@ def test_an_invalid_configuration_is_refused_with_its_json_pointer(rest_client: 
         ({"limits": {"top_documents": 5}}, "/parameters/limits/top_documents"),
         ({"a/b": 1}, "/parameters/a~1b"),
     ):
-        sent = {"transform": "topics", "parameters": parameters}
-        assert detail(rest_client.put(v01, json=sent), 400)["pointer"] == pointer
+        configuration = {"transform": "topics", "parameters": parameters}
+        assert detail(rest_client.put(v01, json=configuration), 400)["pointer"] == pointer
 
 
 def test_a_query_creates_a_collection_with_a_rule(rest_client: TestClient) -> None:
