@@ -70,16 +70,15 @@ def _serve(
     wrap: Callable[[Starlette], object] = lambda app: app,
 ) -> Iterator[tuple[Callable[[], socket.socket], Gate]]:
     gate = Gate()
-    listening = listen("127.0.0.1", 0)
-    running_server = create_server(
-        wrap(_create_app(gate)), count_max=count_max, deadlines=deadlines
-    )  # type: ignore[arg-type]
-    thread = threading.Thread(target=running_server.run, kwargs={"sockets": [listening]})
+    listener = listen("127.0.0.1", 0)
+    app = wrap(_create_app(gate))
+    running_server = create_server(app, count_max=count_max, deadlines=deadlines)  # type: ignore[arg-type]
+    thread = threading.Thread(target=running_server.run, kwargs={"sockets": [listener]})
     thread.start()
     connections: list[socket.socket] = []
 
     def connect() -> socket.socket:
-        connections.append(socket.create_connection(listening.getsockname(), PATIENCE_S))
+        connections.append(socket.create_connection(listener.getsockname(), PATIENCE_S))
         return connections[-1]
 
     try:
@@ -90,7 +89,7 @@ def _serve(
             connection.close()
         running_server.should_exit = True
         thread.join(PATIENCE_S)
-        listening.close()
+        listener.close()
 
 
 def _receive_all(connection: socket.socket) -> bytes:
@@ -117,8 +116,8 @@ def _check_log(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 def test_accepted_connections_send_without_delay() -> None:
-    with listen("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
-        accepted, _ = listening.accept()
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
         with accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 

@@ -38,7 +38,7 @@ class Work:
 
 
 @contextmanager
-def watched() -> Iterator[Work]:
+def count_work() -> Iterator[Work]:
     """Count the work of every database in this process, without a clock."""
     work = Work()
     connections: list[sqlite3.Connection] = []
@@ -91,7 +91,7 @@ def test_a_page_of_a_home_ten_times_as_large_costs_the_same(
     costs = []
     for client in homes:
         assert client.get(address).status_code == 200
-        with watched() as work:
+        with count_work() as work:
             client.get(address)
         costs.append(work)
     small, large = costs
@@ -103,7 +103,7 @@ def test_a_page_of_a_home_ten_times_as_large_costs_the_same(
 @pytest.mark.parametrize("address", STATEMENTS_MAX)
 def test_a_page_runs_few_statements(homes: tuple[TestClient, TestClient], address: str) -> None:
     """The count includes statements that begin a transaction or check for hidden files."""
-    with watched() as work:
+    with count_work() as work:
         assert homes[1].get(address).status_code == 200
     assert work.statements <= STATEMENTS_MAX[address]
 
@@ -116,7 +116,7 @@ def test_counting_the_last_hour_stops_at_its_limit(
     def measure() -> list[tuple[EndedCount, int]]:
         counts = []
         for stores in both_stores:
-            with watched() as work:
+            with count_work() as work:
                 counts.append((count_ended_last_hour(stores.records, "library", now), work.ticks))
         return counts
 

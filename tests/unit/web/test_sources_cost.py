@@ -15,7 +15,7 @@ from fonds.model.rows import DispositionRow, EntryRow
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from home_rows import NOW
-from unit.web.test_page_cost import watched
+from unit.web.test_page_cost import count_work
 
 SOURCES = 120
 ADDRESSES = ("/sources", "/sources?page=2", "/sources?page=3", "/sources?standing=failing")
@@ -86,7 +86,7 @@ def test_the_page_costs_the_same_with_ten_times_as_many_links(
     costs = []
     for client in homes[:2]:
         assert client.get(address).status_code == 200
-        with watched() as work:
+        with count_work() as work:
             client.get(address)
         costs.append(work)
     few_links, many_links = costs
@@ -100,7 +100,7 @@ def test_fifty_sources_take_as_many_statements_as_three(
     counts = []
     for client in (homes[0], homes[2]):
         client.get("/sources")
-        with watched() as work:
+        with count_work() as work:
             client.get("/sources")
         counts.append(work.statements)
     assert counts[0] == counts[1]

@@ -29,18 +29,18 @@ def curl_home(tmp_path: Path) -> Iterator[Path]:
     """A folder with curl settings that map port 8765 to a service and print each status."""
     with open_home(tmp_path / "home") as stores:
         service = create_service(stores, threads=1)
-        listening = serving.listen("127.0.0.1", 0)
-        running = serving.create_server(create_app(stores, service=service))
-        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+        listener = serving.listen("127.0.0.1", 0)
+        http_server = serving.create_server(create_app(stores, service=service))
+        thread = threading.Thread(target=http_server.run, kwargs={"sockets": [listener]})
         thread.start()
-        port = serving.get_port(listening)
+        port = serving.get_port(listener)
         settings = (
             f'connect-to = "localhost:8765:127.0.0.1:{port}"\nwrite-out = "\\n%{{http_code}}"\n'
         )
         (tmp_path / ".curlrc").write_text(f"{settings}silent\n", "utf-8")
         with service.runs.run_in_background():
             yield tmp_path
-        running.should_exit = True
+        http_server.should_exit = True
         thread.join()
 
 
