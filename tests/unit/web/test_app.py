@@ -46,9 +46,9 @@ def test_every_response_has_the_security_headers(
         "/.json",
     ]
     for path in [*PAGES, *other_paths, f"/file/{filled_home.long}"]:
-        answer = client.get(path)
+        response = client.get(path)
         for name, value in SECURITY_HEADERS.items():
-            assert answer.headers[name] == value, path
+            assert response.headers[name] == value, path
 
 
 def test_the_policy_allows_only_own_content() -> None:
@@ -97,8 +97,8 @@ def test_posts_from_other_sites_return_403(
     client: TestClient,
 ) -> None:
     assert client.post("/", headers={"Origin": "https://evil.example"}).status_code == 403
-    answer = client.post("/", headers={"Sec-Fetch-Site": "same-origin"})
-    assert answer.status_code == 405
+    response = client.post("/", headers={"Sec-Fetch-Site": "same-origin"})
+    assert response.status_code == 405
 
 
 def test_an_unknown_page_names_its_path(client: TestClient) -> None:
@@ -198,11 +198,11 @@ def test_faults_are_reported_with_the_security_headers(
     app = create_app(replace(stores, records=_FaultyRecords(error)))
     with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as client:
         for path in ("/", "/api/overview", "/healthz"):
-            answer = client.get(path)
-            assert answer.status_code == status
-            assert message in answer.text
-            assert answer.headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY
-            assert ("Retry-After" in answer.headers) is (status == 503)
+            response = client.get(path)
+            assert response.status_code == status
+            assert message in response.text
+            assert response.headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY
+            assert ("Retry-After" in response.headers) is (status == 503)
 
 
 def test_the_title_of_the_library_is_escaped(stores: Stores, tmp_path: Path) -> None:

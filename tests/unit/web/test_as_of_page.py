@@ -104,8 +104,10 @@ def test_titles_and_queries_are_escaped(client: TestClient) -> None:
 def test_invalid_requests_are_refused_with_a_message(
     client: TestClient, query: str, message: str
 ) -> None:
-    answer = client.get(f"{API}?{query}")
-    assert (answer.status_code, message in answer.json()["error"]) == (400, True), answer.json()
+    response = client.get(f"{API}?{query}")
+    assert (response.status_code, message in response.json()["error"]) == (400, True), (
+        response.json()
+    )
     page = client.get(f"/search/as-of?{query}")
     assert page.status_code == (400 if query else 200)
 

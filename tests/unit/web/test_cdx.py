@@ -91,9 +91,9 @@ def test_stars_match_prefixes_and_subdomains(client: TestClient) -> None:
 def test_invalid_parameters_are_refused_with_a_message(
     client: TestClient, params: dict[str, str], message: str
 ) -> None:
-    answer = client.get("/cdx", params=params)
-    assert answer.status_code == 400
-    assert message in answer.json()["error"]
+    response = client.get("/cdx", params=params)
+    assert response.status_code == 400
+    assert message in response.json()["error"]
 
 
 def test_several_filters_apply_together(client: TestClient) -> None:

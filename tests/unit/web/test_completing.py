@@ -22,9 +22,9 @@ FREE_FIELDS = ("title:", "text:", "url:", "doi:", "words:", "pages:", "date:")
 
 
 def complete(client: TestClient, q: str, at: int | None = None) -> dict[str, Any]:
-    answer = client.get("/api/complete", params={"q": q, **({} if at is None else {"at": at})})
-    assert answer.status_code == 200, answer.text
-    completion: dict[str, Any] = answer.json()
+    response = client.get("/api/complete", params={"q": q, **({} if at is None else {"at": at})})
+    assert response.status_code == 200, response.text
+    completion: dict[str, Any] = response.json()
     assert len(completion["completions"]) <= 10
     return completion
 
@@ -135,10 +135,10 @@ def test_a_hostile_theme_name_is_escaped(themed_client: TestClient) -> None:
     ("at", "message"), [("99", "there is no place 99"), ("-1", "0"), ("x", "int")]
 )
 def test_an_invalid_cursor_position_is_refused(client: TestClient, at: str, message: str) -> None:
-    answer = client.get("/api/complete", params={"q": "site:", "at": at})
-    assert answer.status_code == 400
-    assert answer.json()["parameter"] == "at"
-    assert message in answer.json()["error"]
+    response = client.get("/api/complete", params={"q": "site:", "at": at})
+    assert response.status_code == 400
+    assert response.json()["parameter"] == "at"
+    assert message in response.json()["error"]
     assert client.get("/api/complete", params={"q": "a" * 4_001}).status_code == 400
 
 
@@ -172,9 +172,9 @@ def test_any_text_can_be_completed(client: TestClient, text: str, at: int) -> No
     "q", ["flood site:", "site:nowhere.example", "kind:sculpture flood", 'site:"dai']
 )
 def test_a_field_without_results_offers_values(client: TestClient, q: str) -> None:
-    answer = client.get("/search", params={"q": q})
-    assert answer.status_code in (200, 400)
-    page = read(client, f"/search?{answer.request.url.query.decode()}", answer.status_code)
+    response = client.get("/search", params={"q": q})
+    assert response.status_code in (200, 400)
+    page = read(client, f"/search?{response.request.url.query.decode()}", response.status_code)
     path = "//section[@aria-labelledby='offered-values']"
     links = page.links(path)
     assert links
@@ -193,8 +193,8 @@ def test_a_field_without_results_offers_values(client: TestClient, q: str) -> No
     "q", ["flood", "kind:pdf bibliothèque", "words:>900000", "flood (", "autor:x"]
 )
 def test_other_searches_offer_no_values(client: TestClient, q: str) -> None:
-    answer = client.get("/search", params={"q": q})
-    assert "offered-values" not in answer.text
+    response = client.get("/search", params={"q": q})
+    assert "offered-values" not in response.text
 
 
 def test_offered_values_keep_the_filters(client: TestClient) -> None:
@@ -210,6 +210,6 @@ def test_pages_load_only_the_two_script_files(client: TestClient) -> None:
     for path in ("/", "/search", "/search?q=flood"):
         assert read(client, path).tree.xpath("//script/@src") == scripts
     for path in scripts:
-        answer = client.get(path)
-        assert answer.headers["content-type"].startswith("text/javascript")
-        assert "innerHTML" not in answer.text
+        response = client.get(path)
+        assert response.headers["content-type"].startswith("text/javascript")
+        assert "innerHTML" not in response.text

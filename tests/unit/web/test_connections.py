@@ -230,8 +230,8 @@ def test_requests_over_the_concurrency_limit_wait_or_return_503() -> None:
         assert b"retry-after: 5\r\n" in refusal.lower()
         assert not gate.request_started.acquire(blocking=False)
         gate.released.set()
-        answers = [_receive_all(client) for client in clients[:-1]]
-        assert all(answer.startswith(b"HTTP/1.1 200 ") for answer in answers)
+        responses = [_receive_all(client) for client in clients[:-1]]
+        assert all(response.startswith(b"HTTP/1.1 200 ") for response in responses)
 
 
 def test_garbage_is_refused_without_logging() -> None:

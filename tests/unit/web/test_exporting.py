@@ -88,9 +88,9 @@ def test_csv_joins_the_authors_in_one_cell(client: TestClient) -> None:
 def test_the_zip_contains_a_manifest_that_verifies(
     client: TestClient, stores: Stores, tmp_path: Path, name: str
 ) -> None:
-    answer = client.get(f"/search/export/{name}.zip?q=flood&kind=story")
-    assert answer.headers["content-disposition"] == 'attachment; filename="search.zip"'
-    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+    response = client.get(f"/search/export/{name}.zip?q=flood&kind=story")
+    assert response.headers["content-disposition"] == 'attachment; filename="search.zip"'
+    with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
         archive.extractall(tmp_path)
     (manifest_path,) = tmp_path.glob(f"*{SUFFIX}")
     manifest = read_manifest(manifest_path)

@@ -56,9 +56,9 @@ def get_note(client: TestClient, reason: str = "timeout") -> dict[str, str] | No
 
 def test_the_form_sets_and_clears_a_note(client: TestClient, stores: Stores) -> None:
     fields = get_group(client) | {"note": f"asked  {HOSTILE}", "owner": "Ann & Bo"}
-    answer = client.post("/failures/note", data=fields, headers=OWN, follow_redirects=False)
+    response = client.post("/failures/note", data=fields, headers=OWN, follow_redirects=False)
     group_url = f"/failures?pipeline=library&group={fields['group']}"
-    assert (answer.status_code, answer.headers["location"]) == (303, group_url)
+    assert (response.status_code, response.headers["location"]) == (303, group_url)
     note = get_note(client)
     assert note is not None
     assert (note["note"], note["owner"], note["noted_by"]) == (
@@ -95,8 +95,8 @@ def test_the_api_sets_and_clears_a_note(client: TestClient) -> None:
 def test_invalid_notes_are_refused(
     client: TestClient, fields: dict[str, str], message: str
 ) -> None:
-    answer = client.put(API, json=get_group(client) | fields)
-    assert (answer.status_code, message in answer.json()["error"]) == (400, True)
+    response = client.put(API, json=get_group(client) | fields)
+    assert (response.status_code, message in response.json()["error"]) == (400, True)
     assert client.put(API, json=get_group(client) | {"nonsense": 1}).status_code == 400
 
 

@@ -12,9 +12,9 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 def test_a_feed_lists_the_latest_results_of_a_search(client: TestClient) -> None:
-    answer = client.get("/search.atom?q=flood&kind=story")
-    assert answer.headers["content-type"].startswith("application/atom+xml")
-    feed = Xml.fromstring(answer.content)
+    feed_response = client.get("/search.atom?q=flood&kind=story")
+    assert feed_response.headers["content-type"].startswith("application/atom+xml")
+    feed = Xml.fromstring(feed_response.content)
     entries = feed.findall(f"{ATOM}entry")
     newest = client.get("/api/search?q=flood&kind=story&sort=added&size=50").json()["results"]
     assert [entry.findtext(f"{ATOM}title") for entry in entries] == [
@@ -28,8 +28,8 @@ def test_a_feed_lists_the_latest_results_of_a_search(client: TestClient) -> None
     assert update_times == sorted(update_times, reverse=True)
     assert update_times[0] == feed.findtext(f"{ATOM}updated")
     assert len(update_times) > 2
-    response = client.get("/api/search.atom?q=flood&sort=oldest")
-    assert (response.status_code, response.json()["parameter"]) == (400, "sort")
+    refusal = client.get("/api/search.atom?q=flood&sort=oldest")
+    assert (refusal.status_code, refusal.json()["parameter"]) == (400, "sort")
 
 
 def test_every_entry_has_a_unique_id_and_a_page(client: TestClient) -> None:

@@ -176,21 +176,22 @@ def test_a_file_is_pending_until_all_pipelines_are_done(tmp_path: Path) -> None:
 def test_the_body_of_a_page_is_a_binary_download(
     client: TestClient, filled_home: FilledHome
 ) -> None:
-    answer = client.get(f"/file/{filled_home.hostile}/body")
-    assert sha1(answer.content).hexdigest() == filled_home.hostile
-    assert answer.headers["content-type"] == "application/octet-stream"
+    response = client.get(f"/file/{filled_home.hostile}/body")
+    assert sha1(response.content).hexdigest() == filled_home.hostile
+    assert response.headers["content-type"] == "application/octet-stream"
     assert (
-        answer.headers["content-disposition"] == f'attachment; filename="{filled_home.hostile}.bin"'
+        response.headers["content-disposition"]
+        == f'attachment; filename="{filled_home.hostile}.bin"'
     )
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert "sandbox" in answer.headers["content-security-policy"]
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in response.headers["content-security-policy"]
 
 
 def test_the_body_of_a_pdf_is_a_pdf_download(client: TestClient, filled_home: FilledHome) -> None:
-    answer = client.get(f"/file/{filled_home.long}/body")
-    assert answer.content.startswith(b"%PDF")
-    assert answer.headers["content-type"] == "application/pdf"
-    assert answer.headers["content-disposition"].startswith("attachment;")
+    response = client.get(f"/file/{filled_home.long}/body")
+    assert response.content.startswith(b"%PDF")
+    assert response.headers["content-type"] == "application/pdf"
+    assert response.headers["content-disposition"].startswith("attachment;")
 
 
 def test_a_body_without_a_capture_returns_404_with_the_reason(
@@ -202,10 +203,10 @@ def test_a_body_without_a_capture_returns_404_with_the_reason(
 
 
 def test_thumbnails_are_cached_for_a_year(client: TestClient, filled_home: FilledHome) -> None:
-    answer = client.get(f"/file/{filled_home.long}/thumbnail")
-    assert answer.content[:2] == b"\xff\xd8"
-    assert answer.headers["content-type"] == "image/jpeg"
-    assert answer.headers["cache-control"] == "private, max-age=31536000, immutable"
+    response = client.get(f"/file/{filled_home.long}/thumbnail")
+    assert response.content[:2] == b"\xff\xd8"
+    assert response.headers["content-type"] == "image/jpeg"
+    assert response.headers["cache-control"] == "private, max-age=31536000, immutable"
     assert client.get(f"/file/{filled_home.hostile}/thumbnail").status_code == 404
 
 
@@ -229,8 +230,8 @@ def test_other_spellings_of_a_hash_redirect_to_one_url(
 ) -> None:
     base32 = b32encode(bytes.fromhex(filled_home.long)).decode()
     for spelling in (filled_home.long.upper(), base32, f"sha1:{base32.lower()}"):
-        answer = client.get(f"/file/{spelling}", follow_redirects=False)
-        assert (answer.status_code, answer.headers["location"]) == (
+        response = client.get(f"/file/{spelling}", follow_redirects=False)
+        assert (response.status_code, response.headers["location"]) == (
             303,
             f"/file/{filled_home.long}",
         )
@@ -246,10 +247,11 @@ def test_show_finds_a_file_by_hash_url_and_story_id(
         (HOSTILE_URL, filled_home.hostile),
         (filled_home.story_id, filled_home.stories[0]),
     ):
-        answer = client.get("/show", params={"key": key}, follow_redirects=False)
-        assert (answer.status_code, answer.headers.get("location")) == (303, f"/file/{sha1hex}"), (
-            key
-        )
+        response = client.get("/show", params={"key": key}, follow_redirects=False)
+        assert (response.status_code, response.headers.get("location")) == (
+            303,
+            f"/file/{sha1hex}",
+        ), key
 
 
 def test_show_lists_all_files_of_a_url(client: TestClient, filled_home: FilledHome) -> None:
@@ -280,9 +282,9 @@ def test_show_reports_the_reason_for_a_rejected_url(
     ],
 )
 def test_show_returns_404_and_advice_for_an_unknown_key(client: TestClient, key: str) -> None:
-    answer = client.get("/show", params={"key": key})
-    assert answer.status_code == 404
-    assert "You can look up:" in PageRead(answer.text).words()
+    response = client.get("/show", params={"key": key})
+    assert response.status_code == 404
+    assert "You can look up:" in PageRead(response.text).words()
     assert client.get("/show.json", params={"key": key}).status_code == 404
 
 

@@ -36,8 +36,8 @@ def home(tmp_path: Path) -> Iterator[tuple[Stores, TestClient]]:
 
 
 def export_manifest(client: TestClient) -> bytes:
-    answer = client.get("/search/export/csv.zip?q=flood")
-    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+    response = client.get("/search/export/csv.zip?q=flood")
+    with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
         return archive.read("search.csv.manifest.json")
 
 
@@ -83,8 +83,8 @@ def test_a_manifest_without_a_generation_is_reported_as_unknown(
     _, client = home
     manifest = json.loads(export_manifest(client))
     del manifest["generation"]
-    answer = client.post("/verify", data={"pasted": json.dumps(manifest)}, headers=SAME_ORIGIN)
-    assert "unknown then" in answer.text
+    response = client.post("/verify", data={"pasted": json.dumps(manifest)}, headers=SAME_ORIGIN)
+    assert "unknown then" in response.text
     manifest["generation"] = "9" * 301
     assert client.post("/api/verify", content=json.dumps(manifest)).status_code == 400
 

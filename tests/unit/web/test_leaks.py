@@ -101,11 +101,11 @@ def test_urls_of_a_hidden_file_return_only_date_and_reason(
     assert len(requests) > 100
     with TestClient(leaking_home.app, base_url=ORIGIN) as client:
         for method, path in requests:
-            answer = client.request(method, path, headers={"Origin": ORIGIN})
-            assert answer.status_code == status, (method, path)
-            assert (reason in answer.text, day in answer.text) == (True, True)
-            assert "ann" not in re.findall(r"\w+", answer.text)
-            assert leaking_home.leaks({path: (status, answer.content)}) == {}
+            response = client.request(method, path, headers={"Origin": ORIGIN})
+            assert response.status_code == status, (method, path)
+            assert (reason in response.text, day in response.text) == (True, True)
+            assert "ann" not in re.findall(r"\w+", response.text)
+            assert leaking_home.leaks({path: (status, response.content)}) == {}
 
 
 def test_the_changing_routes_without_a_file_are_complete(

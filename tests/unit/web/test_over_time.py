@@ -36,9 +36,9 @@ def _build_sample(days: list[int], places: list[int]) -> DocumentSample:
 
 
 def _get_timelines(client: TestClient, query: str = "") -> dict[str, Any]:
-    answer = client.get(f"/api{COLLECTION}{query}")
-    assert answer.status_code == 200
-    timelines: dict[str, Any] = answer.json()
+    response = client.get(f"/api{COLLECTION}{query}")
+    assert response.status_code == 200
+    timelines: dict[str, Any] = response.json()
     return timelines
 
 

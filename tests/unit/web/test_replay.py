@@ -235,10 +235,10 @@ def test_links_to_an_unusual_url_find_its_capture(client: TestClient) -> None:
     ],
 )
 def test_errors_are_plain_text(client: TestClient, path: str, status: int, message: str) -> None:
-    answer = client.get(path)
-    assert (answer.status_code, message in answer.text) == (status, True), answer.text
-    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
-    assert answer.headers["content-security-policy"] == REPLAY_POLICY
+    response = client.get(path)
+    assert (response.status_code, message in response.text) == (status, True), response.text
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    assert response.headers["content-security-policy"] == REPLAY_POLICY
 
 
 def test_an_unreadable_capture_returns_404_with_its_place(

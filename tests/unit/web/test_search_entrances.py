@@ -77,8 +77,8 @@ def iter_files(text: str) -> Iterator[str]:
 
 
 def find_in_api(client: TestClient, search: Parameters) -> list[str]:
-    answer = client.get("/api/search", params={**search, "size": "1000"}).json()
-    return sorted(hit["sha1hex"] for hit in answer["results"])
+    response = client.get("/api/search", params={**search, "size": "1000"}).json()
+    return sorted(hit["sha1hex"] for hit in response["results"])
 
 
 def find_everywhere(client: TestClient, home: Path, search: Parameters) -> dict[str, list[str]]:
@@ -209,8 +209,10 @@ def test_invalid_values_are_refused_everywhere_with_the_same_message(
     expected = client.get("/api/search", params={name: value}).json()["error"]
     assert reason in expected
     for path in ("/api/search/export/jsonl", "/api/search.atom", "/api/search/as-of"):
-        answer = client.get(path, params={name: value} | ({"day": DAY} if "as-of" in path else {}))
-        assert (answer.status_code, answer.json()["error"].rstrip(".")) == (
+        response = client.get(
+            path, params={name: value} | ({"day": DAY} if "as-of" in path else {})
+        )
+        assert (response.status_code, response.json()["error"].rstrip(".")) == (
             400, expected.rstrip("."),
         )  # fmt: skip
     page = client.get("/search", params={name: value})
@@ -224,9 +226,9 @@ def test_invalid_values_are_refused_everywhere_with_the_same_message(
 
 def test_an_unknown_parameter_is_refused_everywhere(client: TestClient) -> None:
     for path in ("/api/search", "/api/search/export/csv", "/api/search.atom", "/api/search/as-of"):
-        answer = client.get(path, params={"langauge": "en"}).json()
-        assert answer["error"].startswith("There is no parameter “langauge” here. Did you mean")
-        assert (answer["parameter"], answer["nearest"]) == ("langauge", "language")
+        response = client.get(path, params={"langauge": "en"}).json()
+        assert response["error"].startswith("There is no parameter “langauge” here. Did you mean")
+        assert (response["parameter"], response["nearest"]) == ("langauge", "language")
     with pytest.raises(ValueError, match=r"no parameter “langauge” here. Did you mean “language”"):
         parse_request({"langauge": "en"})
     with pytest.raises(ValueError, match="more than once"):

@@ -86,9 +86,12 @@ def build_cells(row: Mapping[str, Any], outer: str = "") -> dict[str, str]:
 @pytest.mark.parametrize("path", PAGES)
 def test_csv_has_each_row_of_the_json(client: TestClient, path: str) -> None:
     twin, name = PAGES[path]
-    answer = client.get(f"/csv{path}")
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
-    json_rows, csv_rows = client.get(twin).json()[name], parse_rows(answer.text)
+    response = client.get(f"/csv{path}")
+    assert (response.status_code, response.headers["content-type"]) == (
+        200,
+        "text/csv; charset=utf-8",
+    )
+    json_rows, csv_rows = client.get(twin).json()[name], parse_rows(response.text)
     assert len(csv_rows) == len(json_rows) > 0
     for row, table in zip(json_rows, csv_rows, strict=True):
         nested_keys = {

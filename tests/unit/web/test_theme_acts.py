@@ -41,11 +41,11 @@ def _get_themes(client: TestClient) -> list[dict[str, Any]]:
 
 def _post(client: TestClient, action: str, status: int = 303, **fields: str) -> str:
     headers = {"Sec-Fetch-Site": "same-origin"}
-    answer = client.post(
+    response = client.post(
         f"{COLLECTION_PATH}/{action}", data=fields, headers=headers, follow_redirects=False
     )
-    assert answer.status_code == status, answer.text
-    return answer.headers.get("location", answer.text)
+    assert response.status_code == status, response.text
+    return response.headers.get("location", response.text)
 
 
 def test_a_renamed_theme_has_its_name_on_every_page(client: TestClient, stores: Stores) -> None:
@@ -148,9 +148,9 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
 
 def test_invalid_actions_are_refused_with_a_message(client: TestClient) -> None:
     for action, body, message in REFUSED:
-        answer = client.post(f"/api{COLLECTION_PATH}/{action}", json=body)
-        assert answer.status_code == 400, (action, body)
-        assert message in answer.json()["error"], (action, body)
+        response = client.post(f"/api{COLLECTION_PATH}/{action}", json=body)
+        assert response.status_code == 400, (action, body)
+        assert message in response.json()["error"], (action, body)
 
 
 def test_unknown_collections_and_actions_are_refused(client: TestClient) -> None:

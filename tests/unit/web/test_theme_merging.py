@@ -93,13 +93,13 @@ def test_themes_with_the_same_name_are_not_suggested(client: TestClient) -> None
     before = _get_json(client)
     pair = before["merges"][0]
     for side in (pair["first"], pair["second"]):
-        answer = client.post(
+        response = client.post(
             f"{PAGE}/rename",
             data={"conf": "DEFAULT", "theme": side["href"].rpartition("/")[2], "name": "Harbours"},
             headers={"Sec-Fetch-Site": "same-origin"},
             follow_redirects=False,
         )
-        assert answer.status_code == 303, answer.text
+        assert response.status_code == 303, response.text
     after = _get_json(client)
     assert after["merges_total"] == before["merges_total"] - 1
     pairs = [{merger["first"]["href"], merger["second"]["href"]} for merger in after["merges"]]

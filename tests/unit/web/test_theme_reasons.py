@@ -74,7 +74,7 @@ def test_the_api_returns_the_reason_instead_of_the_theme_on_request(client: Test
 
 
 def test_an_unknown_reason_returns_404_with_the_nearest(client: TestClient) -> None:
-    answer = client.get(f"/api{COLLECTION_PATH}/unclustered/outlir")
-    assert answer.status_code == 404
-    assert "Did you mean 'outlier'" in answer.json()["error"]
+    response = client.get(f"/api{COLLECTION_PATH}/unclustered/outlir")
+    assert response.status_code == 404
+    assert "Did you mean 'outlier'" in response.json()["error"]
     assert client.get(f"/api{COLLECTION_PATH}/unclustered/outlir/documents").status_code == 404

@@ -323,6 +323,6 @@ def test_hostile_names_ids_and_words_are_escaped(themed_client: TestClient) -> N
 
 
 def _read_document(client: TestClient, href: str) -> PageRead:
-    answer = client.get(f"{href}/document", params={"id": HOSTILE_ID})
-    assert answer.status_code == 200
-    return PageRead(answer.text)
+    response = client.get(f"{href}/document", params={"id": HOSTILE_ID})
+    assert response.status_code == 200
+    return PageRead(response.text)

@@ -18,8 +18,8 @@ SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
 
 @pytest.fixture
 def manifest(client: TestClient) -> bytes:
-    answer = client.get("/search/export/csv.zip?q=flood")
-    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+    response = client.get("/search/export/csv.zip?q=flood")
+    with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
         return archive.read("search.csv.manifest.json")
 
 
@@ -29,16 +29,20 @@ def test_the_page_and_the_api_report_the_same_comparison(
     comparison = client.post("/api/verify", content=manifest).json()
     assert comparison["result_is_same"] is True
     assert comparison["compared"]["unchanged"] == comparison["then"] == comparison["now"] > 10
-    file_answer = client.post("/verify", files={"file": ("m.json", manifest)}, headers=SAME_ORIGIN)
-    pasted_answer = client.post("/verify", data={"pasted": manifest.decode()}, headers=SAME_ORIGIN)
+    file_response = client.post(
+        "/verify", files={"file": ("m.json", manifest)}, headers=SAME_ORIGIN
+    )
+    pasted_response = client.post(
+        "/verify", data={"pasted": manifest.decode()}, headers=SAME_ORIGIN
+    )
     pasted_with_empty_file = client.post(
         "/verify",
         files={"file": ("", b"")},
         data={"pasted": manifest.decode()},
         headers=SAME_ORIGIN,
     )
-    for answer in (file_answer, pasted_answer, pasted_with_empty_file):
-        page = PageRead(answer.text)
+    for response in (file_response, pasted_response, pasted_with_empty_file):
+        page = PageRead(response.text)
         assert page.heading == "The search finds the same documents, of the same files"
         assert page.words("//tbody/tr[1]/td") == str(comparison["then"])
 
@@ -48,10 +52,10 @@ def test_added_documents_are_listed_and_escaped(client: TestClient, manifest: by
     changed_manifest = json.loads(manifest)
     changed_manifest["documents"], changed_manifest["rows"] = [], 0
     changed_manifest["documents_sha256"] = "0" * 64
-    answer = client.post(
+    response = client.post(
         "/verify", data={"pasted": json.dumps(changed_manifest)}, headers=SAME_ORIGIN
     )
-    page = PageRead(answer.text)
+    page = PageRead(response.text)
     count = client.get("/api/search?q=flood").json()["total"]
     assert page.heading == f"0 documents then, {count} now"
     assert page.words("//p[@class='lead']") == (
@@ -61,7 +65,7 @@ def test_added_documents_are_listed_and_escaped(client: TestClient, manifest: by
     assert page.words("//h2[@id='added']") == "Came since"
     text = page.words("//section[@aria-labelledby='added']")
     assert HOSTILE_TITLE in text
-    assert "<script>alert" not in answer.text
+    assert "<script>alert" not in response.text
 
 
 @pytest.mark.parametrize(
@@ -71,9 +75,9 @@ def test_added_documents_are_listed_and_escaped(client: TestClient, manifest: by
 def test_an_invalid_manifest_is_refused_with_a_message(
     client: TestClient, pasted_text: str
 ) -> None:
-    answer = client.post("/verify", data={"pasted": pasted_text}, headers=SAME_ORIGIN)
-    assert answer.status_code == 400
-    page = PageRead(answer.text)
+    response = client.post("/verify", data={"pasted": pasted_text}, headers=SAME_ORIGIN)
+    assert response.status_code == 400
+    page = PageRead(response.text)
     message = page.words("//p[@role='alert']")
     assert "This is no manifest that can be verified" in message or "Choose the manifest" in message
     assert len(message) < 600
@@ -97,8 +101,8 @@ def test_an_invalid_manifest_is_refused_with_a_message(
     ],
 )
 def test_an_invalid_form_is_refused(client: TestClient, kind: str, body: bytes) -> None:
-    answer = client.post("/verify", content=body, headers={**SAME_ORIGIN, "Content-Type": kind})
-    assert answer.status_code == 400
+    response = client.post("/verify", content=body, headers={**SAME_ORIGIN, "Content-Type": kind})
+    assert response.status_code == 400
 
 
 def test_a_manifest_that_is_too_large_is_refused(client: TestClient) -> None:
@@ -108,5 +112,5 @@ def test_a_manifest_that_is_too_large_is_refused(client: TestClient) -> None:
 
 def test_requests_from_other_sites_are_refused(client: TestClient, manifest: bytes) -> None:
     for path in ("/verify", "/api/verify"):
-        answer = client.post(path, content=manifest, headers={"Origin": "https://evil.example"})
-        assert answer.status_code == 403
+        response = client.post(path, content=manifest, headers={"Origin": "https://evil.example"})
+        assert response.status_code == 403

@@ -34,11 +34,11 @@ def test_the_first_visit_sets_a_cookie_with_the_day(stores: Stores, client: Test
     assert client.get("/").status_code == 200
     with TestClient(create_app(stores), base_url=ORIGIN) as visitor:
         before = datetime.now(UTC).date()
-        answer = visitor.get("/")
-        assert "New documents since your last visit will appear here" in answer.text
+        response = visitor.get("/")
+        assert "New documents since your last visit will appear here" in response.text
         value = visitor.cookies[COOKIE]
         assert before <= date.fromisoformat(value) <= datetime.now(UTC).date()
-        cookie = answer.headers["set-cookie"].lower()
+        cookie = response.headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=lax" in cookie
         assert "New documents since your last visit will appear here" in read(visitor, "/").words(

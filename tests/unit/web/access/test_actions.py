@@ -92,10 +92,10 @@ def test_action_names_are_unique_and_routes_match_their_kind(
 
 def test_readers_are_refused_every_action_without_a_log_row(home: GuardedHome) -> None:
     for action, method, path in list_action_routes(home):
-        answer = home.client().request(
+        response = home.client().request(
             method, path, headers=OWN | bearer(home.secrets[Role.READER])
         )
-        assert answer.status_code == 403, (action.name, method, path)
+        assert response.status_code == 403, (action.name, method, path)
         assert home.client().request(method, path, headers=OWN).status_code == 401, action.name
     assert list_log(home) == []
 
@@ -104,8 +104,8 @@ def test_requests_from_other_sites_are_refused_without_a_log_row(home: GuardedHo
     admin = home.sign_in(Role.ADMIN)
     for action, method, path in list_action_routes(home):
         for headers in ({}, OTHER_SITE, {"sec-fetch-site": "cross-site"}):
-            answer = admin.request(method, path, headers=headers)
-            assert answer.status_code == 403, (action.name, method, path, headers)
+            response = admin.request(method, path, headers=headers)
+            assert response.status_code == 403, (action.name, method, path, headers)
         if not is_api_path(path):
             key = bearer(home.secrets[Role.ADMIN])
             assert home.client().request(method, path, headers=key).status_code == 403, path
@@ -116,10 +116,10 @@ def test_each_allowed_request_is_logged_once_with_its_status(tmp_path: Path) -> 
     with open_guarded_home(tmp_path) as home:
         for count, (action, method, path) in enumerate(list_action_routes(home), start=1):
             key = bearer(home.secrets[Role.ADMIN])
-            answer = home.client().request(method, path, headers=OWN | key)
+            response = home.client().request(method, path, headers=OWN | key)
             rows = list_log(home)
             assert len(rows) == count, (action.name, method, path)
             newest = rows[0]
             assert newest.what.split()[:2] == [method, path], action.name
-            assert (newest.who, newest.outcome) == ("admin", answer.status_code), action.name
-            assert answer.status_code not in (401, 403, 500), (action.name, method, path)
+            assert (newest.who, newest.outcome) == ("admin", response.status_code), action.name
+            assert response.status_code not in (401, 403, 500), (action.name, method, path)

@@ -82,10 +82,10 @@ def test_a_created_key_shows_its_secret_once(home: GuardedHome) -> None:
     browser = home.sign_in(Role.ADMIN)
     for headers in ({}, {"sec-fetch-site": "cross-site"}):
         assert browser.post("/admin/keys", data=fields, headers=headers).status_code == 403
-    answer = browser.post("/admin/keys", data=fields, headers=OWN)
-    assert answer.status_code == 200
-    assert answer.headers["Cache-Control"] == "no-store"
-    page = PageRead(answer.text)
+    response = browser.post("/admin/keys", data=fields, headers=OWN)
+    assert response.status_code == 200
+    assert response.headers["Cache-Control"] == "no-store"
+    page = PageRead(response.text)
     assert page.heading == "The key of anne, who is curator here"
     (secret,) = [element.text_content() for element in page.tree.xpath("//code[@class='secret']")]
     row = home.gate.keys.authenticate(secret)
@@ -113,9 +113,9 @@ def test_a_created_key_shows_its_secret_once(home: GuardedHome) -> None:
 def test_invalid_keys_are_refused(home: GuardedHome, wrong_fields: dict[str, str]) -> None:
     fields = {"name": "anne", "role": "curator", "until": ""} | wrong_fields
     before = [key.name for key in home.gate.keys.list_all()]
-    answer = home.sign_in(Role.ADMIN).post("/admin/keys", data=fields, headers=OWN)
-    assert answer.status_code == 400
-    assert "<b>" not in answer.text
+    response = home.sign_in(Role.ADMIN).post("/admin/keys", data=fields, headers=OWN)
+    assert response.status_code == 400
+    assert "<b>" not in response.text
     assert [key.name for key in home.gate.keys.list_all()] == before
 
 

@@ -57,11 +57,11 @@ def test_a_key_allows_only_the_actions_of_its_role(home: GuardedHome) -> None:
     "credential", ["", "x", "fonds_", "Basic", "fonds_abcdefgh_" + "a" * 43, "ä"]
 )
 def test_invalid_credentials_are_refused_for_reading(home: GuardedHome, credential: str) -> None:
-    answer = home.client().get(
+    response = home.client().get(
         "/api/overview", headers={"Authorization": f"Bearer {credential}".encode()}
     )
-    assert answer.status_code == 401
-    assert 'error="invalid_token"' in answer.headers["www-authenticate"]
+    assert response.status_code == 401
+    assert 'error="invalid_token"' in response.headers["www-authenticate"]
     assert home.client().get("/", headers={"Authorization": "Basic YTpi"}).status_code == 200
 
 
@@ -90,11 +90,11 @@ def test_the_session_cookie_is_http_only_and_same_site(
     home: GuardedHome,
 ) -> None:
     client = home.client()
-    answer = client.post(
+    response = client.post(
         "/sign-in", data={"key": home.secrets[Role.CURATOR], "next": "/failures"}, headers=OWN
     )
-    assert (answer.status_code, answer.headers["location"]) == (303, "/failures")
-    cookie = answer.headers["set-cookie"]
+    assert (response.status_code, response.headers["location"]) == (303, "/failures")
+    cookie = response.headers["set-cookie"]
     assert cookie.startswith(f"{COOKIE}=session_")
     for attribute in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age=43200"):
         assert attribute in cookie
@@ -110,15 +110,15 @@ def test_the_session_cookie_is_http_only_and_same_site(
 
 def test_the_cookie_of_an_exposed_server_is_secure_and_host_only(tmp_path: Path) -> None:
     with open_guarded_home(tmp_path, host="0.0.0.0") as home:
-        answer = home.client().post(
+        response = home.client().post(
             "/sign-in", data={"key": home.secrets[Role.READER]}, headers=OWN
         )
-        assert answer.headers["set-cookie"].startswith(f"__Host-{COOKIE}=")
-        assert "Secure" in answer.headers["set-cookie"]
+        assert response.headers["set-cookie"].startswith(f"__Host-{COOKIE}=")
+        assert "Secure" in response.headers["set-cookie"]
         assert "requires HTTPS" in home.client().get("/sign-in").text
         assert "requires HTTPS" not in home.client(origin="https://localhost").get("/sign-in").text
         planted_cookie = {
-            "Cookie": f"{COOKIE}={answer.headers['set-cookie'].split('=')[1].split(';')[0]}"
+            "Cookie": f"{COOKIE}={response.headers['set-cookie'].split('=')[1].split(';')[0]}"
         }
         assert put_document(home.client(), OWN | planted_cookie) == 401
 
@@ -127,9 +127,9 @@ def test_signing_out_ends_the_session_of_copied_cookies(home: GuardedHome) -> No
     browser = home.sign_in(Role.CURATOR)
     copied_cookie = {"Cookie": f"{COOKIE}={browser.cookies[COOKIE]}"}
     assert put_document(home.client(), OWN | copied_cookie) == 201
-    answer = browser.post("/sign-out", headers=OWN)
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
-    assert "Max-Age=0" in answer.headers["set-cookie"]
+    response = browser.post("/sign-out", headers=OWN)
+    assert (response.status_code, response.headers["location"]) == (303, "/")
+    assert "Max-Age=0" in response.headers["set-cookie"]
     assert put_document(home.client(), OWN | copied_cookie) == 401
 
 
@@ -163,8 +163,10 @@ def test_requests_from_other_sites_cannot_use_a_session(
     assert put_document(browser, headers) == 403
     assert browser.post("/sign-out", headers=headers).status_code == 403
     assert browser.post("/failures/retry", data={}, headers=headers).status_code == 403
-    answer = home.client().post("/sign-in", data={"key": home.secrets[Role.ADMIN]}, headers=headers)
-    assert (answer.status_code, "set-cookie" in answer.headers) == (403, False)
+    response = home.client().post(
+        "/sign-in", data={"key": home.secrets[Role.ADMIN]}, headers=headers
+    )
+    assert (response.status_code, "set-cookie" in response.headers) == (403, False)
 
 
 def test_repeated_wrong_keys_are_throttled(home: GuardedHome) -> None:
@@ -178,13 +180,13 @@ def test_repeated_wrong_keys_are_throttled(home: GuardedHome) -> None:
             assert (response.status_code, "This is no key" in response.text) == (401, True)
             assert wrong_key not in response.text
     right_key = home.secrets[Role.ADMIN]
-    for answer in (
+    for throttled in (
         client.post("/sign-in", data={"key": right_key}, headers=OWN),
         client.get("/", headers=bearer(right_key)),
         client.put(DOCUMENT, json=BODY, headers=bearer(right_key)),
     ):
-        assert answer.status_code == 429
-        assert 0 < int(answer.headers["retry-after"]) <= 300
+        assert throttled.status_code == 429
+        assert 0 < int(throttled.headers["retry-after"]) <= 300
     assert client.get("/").status_code == 200
 
 
@@ -198,8 +200,8 @@ def test_large_bodies_without_a_key_return_401(home: GuardedHome) -> None:
             yield b" " * 65_536
 
     headers = {"Content-Type": "application/json"}
-    answer = home.client().put(DOCUMENT, content=body(), headers=headers)
-    assert answer.status_code == 401
+    response = home.client().put(DOCUMENT, content=body(), headers=headers)
+    assert response.status_code == 401
     large = home.client().put(DOCUMENT, content=b" " * 40_000_000, headers=headers)
     assert large.status_code == 401
 
@@ -210,9 +212,9 @@ def test_without_keys_only_this_computer_can_change_things(tmp_path: Path) -> No
         assert put_document(home.client(), {"X-Forwarded-For": "192.0.2.1"}) == 403
         assert "Sign in" not in home.client().get("/").text
     with open_guarded_home(tmp_path, host="0.0.0.0", are_made=False) as home:
-        answer = home.client().put(DOCUMENT, json=BODY)
-        assert answer.status_code == 403
-        assert "fonds keys create NAME --role curator" in answer.json()["detail"]
+        response = home.client().put(DOCUMENT, json=BODY)
+        assert response.status_code == 403
+        assert "fonds keys create NAME --role curator" in response.json()["detail"]
         assert home.client().get("/").status_code == 200
     with open_guarded_home(tmp_path, host="0.0.0.0", are_made=False, reading=True) as home:
         assert home.client().get("/").status_code == 403
@@ -225,8 +227,11 @@ def test_responses_are_private_where_reading_needs_a_key(tmp_path: Path) -> None
         page = client.get("/failures")
         assert (page.status_code, "/sign-in" in page.text) == (401, True)
         browser = home.sign_in(Role.READER)
-        answer = browser.get("/failures")
-        assert (answer.status_code, answer.headers["cache-control"]) == (200, "private, no-cache")
+        response = browser.get("/failures")
+        assert (response.status_code, response.headers["cache-control"]) == (
+            200,
+            "private, no-cache",
+        )
         assert home.client(home.replay).get("/web/http://a.example/").status_code == 401
         cookie = {"Cookie": f"{COOKIE}={browser.cookies[COOKIE]}"}
         assert (
@@ -251,8 +256,8 @@ def test_signing_in_redirects_only_to_local_paths(path: str, expected: str) -> N
 )
 def test_invalid_sign_in_forms_are_refused(home: GuardedHome, body: bytes) -> None:
     content_type = {"Content-Type": "application/x-www-form-urlencoded"}
-    answer = home.client().post("/sign-in", content=body, headers=OWN | content_type)
-    assert answer.status_code in (400, 413)
+    response = home.client().post("/sign-in", content=body, headers=OWN | content_type)
+    assert response.status_code in (400, 413)
 
 
 def test_keys_are_refused_while_the_store_is_unavailable(

@@ -49,11 +49,11 @@ def test_each_route_enforces_its_declared_role(home: GuardedHome) -> None:
             for role in (None, *Role):
                 headers = OWN | (bearer(home.secrets[role]) if role else {})
                 form = {"key": home.secrets[Role.READER]} if path == "/sign-in" else None
-                answer = client.request(method, path, headers=headers, data=form)
+                response = client.request(method, path, headers=headers, data=form)
                 expected = get_expected_refusal(requirement.role, role, home.gate.needs_key_to_read)
-                refusal = answer.status_code if answer.status_code in (401, 403) else None
-                assert refusal == expected, f"{method} {path} as {role}: {answer.status_code}"
-                check_refusal(answer, path, app is home.pages)
+                refusal = response.status_code if response.status_code in (401, 403) else None
+                assert refusal == expected, f"{method} {path} as {role}: {response.status_code}"
+                check_refusal(response, path, app is home.pages)
                 request_count += 1
     assert request_count > 400
 
@@ -68,11 +68,11 @@ def get_expected_refusal(
     return None if role.covers(least_role) else 403
 
 
-def check_refusal(answer: Any, path: str, is_pages: bool) -> None:
-    assert ("www-authenticate" in answer.headers) == (answer.status_code == 401)
-    if answer.status_code in (401, 403) and is_pages and is_rest(path):
-        assert answer.headers["content-type"] == "application/problem+json"
-        assert answer.json()["status"] == answer.status_code
+def check_refusal(response: Any, path: str, is_pages: bool) -> None:
+    assert ("www-authenticate" in response.headers) == (response.status_code == 401)
+    if response.status_code in (401, 403) and is_pages and is_rest(path):
+        assert response.headers["content-type"] == "application/problem+json"
+        assert response.json()["status"] == response.status_code
 
 
 def fill_path(path: str) -> str:

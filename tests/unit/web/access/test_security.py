@@ -108,15 +108,15 @@ def test_posts_from_other_origins_are_refused() -> None:
 
 def test_refusals_have_security_headers_and_advice() -> None:
     with create_client() as client:
-        answer = client.get("/", headers={"Host": "evil.example"})
-    assert answer.status_code == 421
-    assert "--host" in answer.text
+        response = client.get("/", headers={"Host": "evil.example"})
+    assert response.status_code == 421
+    assert "--host" in response.text
     for name, value in SECURITY_HEADERS.items():
-        assert answer.headers[name] == value
+        assert response.headers[name] == value
 
 
 def test_a_stricter_policy_of_a_response_is_kept() -> None:
     with create_client() as client:
-        answer = client.get("/")
-    assert answer.headers["Content-Security-Policy"] == "sandbox"
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        response = client.get("/")
+    assert response.headers["Content-Security-Policy"] == "sandbox"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"

@@ -28,10 +28,10 @@ def list_buttons(client: TestClient, source: SourceRow) -> list[str]:
 
 def press(client: TestClient, source: SourceRow, action: str, **fields: str) -> int:
     path = f"/sources/{source.source_id}/{action}"
-    answer = client.post(path, data=fields, headers=OWN, follow_redirects=False)
-    if answer.status_code == 303:
-        assert answer.headers["location"] == f"/sources/{source.source_id}"
-    return answer.status_code
+    response = client.post(path, data=fields, headers=OWN, follow_redirects=False)
+    if response.status_code == 303:
+        assert response.headers["location"] == f"/sources/{source.source_id}"
+    return response.status_code
 
 
 def test_a_source_is_polled_paused_and_resumed(client: TestClient, stores: Stores) -> None:
@@ -49,9 +49,9 @@ def test_a_source_is_polled_paused_and_resumed(client: TestClient, stores: Store
 
 def test_polling_a_paused_source_is_refused(client: TestClient, stores: Stores) -> None:
     before = row(stores, PAUSED)
-    answer = client.post(f"/sources/{PAUSED.source_id}/poll", headers=OWN)
-    assert answer.status_code == 409
-    assert "Resume it" in answer.text
+    response = client.post(f"/sources/{PAUSED.source_id}/poll", headers=OWN)
+    assert response.status_code == 409
+    assert "Resume it" in response.text
     assert row(stores, PAUSED) == before
 
 

@@ -30,8 +30,8 @@ def set_backfill(stores: Stores, **values: Any) -> None:
 
 
 def press(client: TestClient, action: str, **fields: str) -> int:
-    answer = client.post(f"{PAGE}/{action}", data=fields, headers=OWN, follow_redirects=False)
-    return answer.status_code
+    response = client.post(f"{PAGE}/{action}", data=fields, headers=OWN, follow_redirects=False)
+    return response.status_code
 
 
 def list_forms(client: TestClient) -> list[str]:
@@ -100,16 +100,16 @@ def test_the_list_of_sources_shows_running_and_failed_backfills(
 
 
 def test_a_backfill_is_requested_and_stopped_by_the_api(client: TestClient, stores: Stores) -> None:
-    answer = client.post(
+    response = client.post(
         f"{API_PATH}/backfill", json={"from": "2025-01-01", "undated": True}
     ).json()
-    assert answer["source"]["backfill"]["state"] == "going on"
-    assert answer["source"]["backfill"]["last"] == f"{datetime.now(UTC):%Y-%m-%d}"
+    assert response["source"]["backfill"]["state"] == "going on"
+    assert response["source"]["backfill"]["last"] == f"{datetime.now(UTC):%Y-%m-%d}"
     assert client.post(f"{API_PATH}/backfill", json=REQUEST).status_code == 409
     for _ in range(2):
-        answer = client.post(f"{API_PATH}/stop-backfill").json()
-        assert answer["source"]["backfill"]["state"] == "stopped"
-    assert answer == client.get(API_PATH).json()
+        response = client.post(f"{API_PATH}/stop-backfill").json()
+        assert response["source"]["backfill"]["state"] == "stopped"
+    assert response == client.get(API_PATH).json()
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_invalid_days_are_refused(
     client: TestClient, stores: Stores, request_fields: dict[str, str], message: str
 ) -> None:
     before = row(stores)
-    answer = client.post(f"{API_PATH}/backfill", json=request_fields)
-    assert (answer.status_code, message in answer.json()["error"]) == (400, True), answer.text
+    response = client.post(f"{API_PATH}/backfill", json=request_fields)
+    assert (response.status_code, message in response.json()["error"]) == (400, True), response.text
     assert press(client, "backfill", **request_fields) == 400
     assert row(stores) == before
 
@@ -139,8 +139,11 @@ def test_backfills_that_are_impossible_are_refused_with_the_reason(
     assert client.post(f"/api/sources/{'0' * 12}/backfill", json=REQUEST).status_code == 404
     assert client.post(f"{API_PATH}/backfill", data=REQUEST).status_code == 415
     stores.records.change(SourceRow, [GOOD.source_id], {"hints": {"older": ""}})
-    answer = client.post(f"{API_PATH}/backfill", json=REQUEST)
-    assert (answer.status_code, "no link to an older page" in answer.json()["error"]) == (409, True)
+    response = client.post(f"{API_PATH}/backfill", json=REQUEST)
+    assert (response.status_code, "no link to an older page" in response.json()["error"]) == (
+        409,
+        True,
+    )
     assert press(client, "backfill", **REQUEST) == 409
     assert "Older pages cannot be fetched: its last listing has no link to an older page." in read(
         client, PAGE

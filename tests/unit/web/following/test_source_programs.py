@@ -21,9 +21,9 @@ def test_actions_return_the_changed_source(client: TestClient, stores: Stores) -
     assert (response.status_code, response.json()["source"]["standing"]) == (200, "quiet")
     assert row(stores).next_poll <= datetime.now(UTC)
     for _ in range(2):
-        answer = client.post(f"{API_PATH}/pause").json()
-        assert answer["source"]["standing"] == "paused"
-    assert answer == client.get(API_PATH).json()
+        paused_source = client.post(f"{API_PATH}/pause").json()
+        assert paused_source["source"]["standing"] == "paused"
+    assert paused_source == client.get(API_PATH).json()
     assert client.post(f"{API_PATH}/resume", json={}).json()["source"]["polled_next"] is not None
     assert row(stores).state == "active"
     log_lines = [log_row.what for log_row in stores.records.find(ActRow)]
@@ -52,8 +52,8 @@ def test_invalid_edits_are_refused(
     client: TestClient, stores: Stores, fields: Any, message: str
 ) -> None:
     before = row(stores)
-    answer = client.patch(API_PATH, json=fields)
-    assert (answer.status_code, message in answer.json()["error"]) == (400, True), answer.text
+    response = client.patch(API_PATH, json=fields)
+    assert (response.status_code, message in response.json()["error"]) == (400, True), response.text
     assert row(stores) == before
 
 

@@ -68,13 +68,13 @@ def test_a_quotation_that_is_not_in_the_text_is_refused(
     client: TestClient, reading: ReadingHome
 ) -> None:
     address = f"/file/{reading.pdf}/cite?page=2&quote=<b>nowhere"
-    answer = client.get(address)
-    assert answer.status_code == 404
-    page = PageRead(answer.text)
+    page_response = client.get(address)
+    assert page_response.status_code == 404
+    page = PageRead(page_response.text)
     assert page.heading == "These words do not stand on page 2 of this file."
     assert page.tree.xpath("string(//textarea)") == "<b>nowhere"
-    response = client.get(address.replace("/file/", "/api/files/", 1))
-    assert (response.status_code, response.json()["parameter"]) == (404, "quote")
+    api_response = client.get(address.replace("/file/", "/api/files/", 1))
+    assert (api_response.status_code, api_response.json()["parameter"]) == (404, "quote")
     assert client.get(f"/file/{reading.pdf}/cite?quote={'x' * 2_001}").status_code == 400
 
 
@@ -95,9 +95,9 @@ def test_a_quotation_of_a_story_links_to_its_place_in_the_text(
 def test_verifying_intact_bytes_reports_the_same_bytes(
     client: TestClient, reading: ReadingHome
 ) -> None:
-    answer = client.post(f"/file/{reading.pdf}/verify", headers=OWN)
-    assert answer.status_code == 200
-    page = PageRead(answer.text)
+    response = client.post(f"/file/{reading.pdf}/verify", headers=OWN)
+    assert response.status_code == 200
+    page = PageRead(response.text)
     assert page.heading == "The bytes are as they were archived"
     assert page.words("//ol").count("same bytes") == 1
     assert client.post(f"/file/{'0' * 40}/verify", headers=OWN).status_code == 404
@@ -113,9 +113,9 @@ def test_verifying_is_refused_from_other_sites_and_on_exposed_servers(
     with TestClient(
         create_app(stores, host="0.0.0.0"), base_url="http://localhost"
     ) as exposed_client:
-        answer = exposed_client.post(path, headers={"Origin": "http://localhost"})
-        assert answer.status_code == 403
-        assert "--host 127.0.0.1" in answer.text
+        response = exposed_client.post(path, headers={"Origin": "http://localhost"})
+        assert response.status_code == 403
+        assert "--host 127.0.0.1" in response.text
         page = read(exposed_client, f"/file/{reading.pdf}/cite")
         assert not page.tree.xpath("//form[@method='post']")
 

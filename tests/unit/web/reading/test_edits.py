@@ -168,9 +168,9 @@ def test_the_feed_lists_edits_with_stable_ids(library_client: TestClient, librar
     assert Xml.fromstring(library_client.get("/changes.atom").content).findall(f"{ATOM}entry") == []
     before = put_version(library, "one", 1, "The bridge was closed on Monday.")
     after = put_version(library, "one", 2, "The bridge was closed on Tuesday.")
-    answer = library_client.get("/changes.atom?site=daily.example")
-    assert answer.headers["content-type"].startswith("application/atom+xml")
-    (entry,) = Xml.fromstring(answer.content).findall(f"{ATOM}entry")
+    response = library_client.get("/changes.atom?site=daily.example")
+    assert response.headers["content-type"].startswith("application/atom+xml")
+    (entry,) = Xml.fromstring(response.content).findall(f"{ATOM}entry")
     assert entry.findtext(f"{ATOM}id") == f"{ORIGIN}/file/{after}/changes?since={before}"
     assert entry.findtext(f"{ATOM}updated") == "2026-01-02T12:00:00+00:00"
     summary = "+1 −1 words. Removed: Monday. Added: Tuesday."
@@ -190,9 +190,9 @@ def test_a_hidden_version_is_skipped_in_comparisons(
     library.records.put([EmbargoRow(hidden_version, "rights", "", NOW, "ann", NOW)])
     assert _list_edits(library_client) == [(last, first)]
     for path in ("/changes", "/changes.atom", "/csv/changes", "/changes?change=same-text"):
-        answer = library_client.get(path).text
-        assert hidden_version not in answer
-        assert "Title 2" not in answer
+        response = library_client.get(path).text
+        assert hidden_version not in response
+        assert "Title 2" not in response
 
 
 def test_a_coarse_comparison_says_so(library_client: TestClient, library: Stores) -> None:

@@ -112,5 +112,5 @@ def test_the_redirect_from_an_uppercase_sha1_keeps_the_query(
     client: TestClient, reading: ReadingHome
 ) -> None:
     url = f"/file/{reading.versions[0].upper()}?find=bridge"
-    answer = client.get(url, follow_redirects=False)
-    assert answer.headers["location"] == f"/file/{reading.versions[0]}?find=bridge"
+    response = client.get(url, follow_redirects=False)
+    assert response.headers["location"] == f"/file/{reading.versions[0]}?find=bridge"

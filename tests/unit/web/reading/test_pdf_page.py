@@ -23,10 +23,10 @@ def test_a_page_shows_its_picture_and_its_text(client: TestClient, reading: Read
     assert page.heading == f"Page 1 of 3 {TITLE}"
     assert page.words("//div[@class='prose']") == " ".join(PAGES[0].split())
     (picture,) = page.tree.xpath("//img")
-    answer = client.get(picture.get("src"))
-    assert answer.headers["content-type"] == "image/webp"
-    assert answer.headers["content-security-policy"].startswith("default-src 'none'; sandbox")
-    size = Image.open(BytesIO(answer.content)).size
+    response = client.get(picture.get("src"))
+    assert response.headers["content-type"] == "image/webp"
+    assert response.headers["content-security-policy"].startswith("default-src 'none'; sandbox")
+    size = Image.open(BytesIO(response.content)).size
     assert size == (int(picture.get("width")), int(picture.get("height")))
 
 
@@ -71,16 +71,16 @@ def test_a_query_redirects_to_the_first_page_with_a_match(
         ("?n=2&q=recedes", "/2?q=recedes"),
         ("", "/1"),
     ):
-        answer = client.get(f"{base_url}{query}")
-        assert (answer.status_code, answer.headers["location"]) == (303, f"{base_url}{target}")
+        response = client.get(f"{base_url}{query}")
+        assert (response.status_code, response.headers["location"]) == (303, f"{base_url}{target}")
     text = read(client, f"{base_url}/1?q=unheard").words()
     assert "No matches for “unheard”" in text
 
 
 def test_a_base32_hash_redirects_to_the_hex_url(client: TestClient, reading: ReadingHome) -> None:
     base32 = b32encode(bytes.fromhex(reading.pdf)).decode()
-    answer = client.get(f"/file/{base32}/pages/2?q=a+b")
-    assert answer.headers["location"] == f"/file/{reading.pdf}/pages/2?q=a+b"
+    response = client.get(f"/file/{base32}/pages/2?q=a+b")
+    assert response.headers["location"] == f"/file/{reading.pdf}/pages/2?q=a+b"
 
 
 def test_a_page_that_cannot_be_drawn_shows_the_reason(
@@ -117,8 +117,8 @@ def test_a_busy_renderer_returns_503_with_a_delay(stores: Stores, reading: Readi
 
     app = create_app(stores, views=BusyPageViews(lambda body, number: PageView(None), "r"))
     with TestClient(app, base_url="http://localhost") as client:
-        answer = client.get(f"/file/{reading.pdf}/pages/1/image")
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+        response = client.get(f"/file/{reading.pdf}/pages/1/image")
+        assert (response.status_code, response.headers["retry-after"]) == (503, "5")
 
 
 def test_the_file_page_of_a_pdf_links_to_its_pages(
@@ -162,6 +162,6 @@ def test_the_search_box_of_the_file_page_finds_the_first_matching_page(
 ) -> None:
     (form,) = read(client, f"/file/{reading.pdf}").tree.xpath("//section[@id='pages']//form")
     (name,) = form.xpath(".//input/@name")
-    answer = client.get(f"{form.get('action')}?{name}=recedes")
-    assert answer.headers["location"] == f"/file/{reading.pdf}/pages/3?q=recedes"
+    response = client.get(f"{form.get('action')}?{name}=recedes")
+    assert response.headers["location"] == f"/file/{reading.pdf}/pages/3?q=recedes"
     assert not read(client, f"/file/{reading.broken}").tree.xpath("//section[@id='pages']")

@@ -91,8 +91,8 @@ def test_the_redirect_from_a_base32_hash_keeps_the_offset(
     client: TestClient, reading: ReadingHome
 ) -> None:
     base32 = encode_sha1_base32(bytes.fromhex(reading.pdf))
-    answer = client.get(f"/file/{base32}/raw?from=16", follow_redirects=False)
-    assert (answer.status_code, answer.headers["location"]) == (
+    response = client.get(f"/file/{base32}/raw?from=16", follow_redirects=False)
+    assert (response.status_code, response.headers["location"]) == (
         303,
         f"/file/{reading.pdf}/raw?from=16",
     )

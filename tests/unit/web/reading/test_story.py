@@ -110,9 +110,9 @@ def test_only_versions_of_one_story_can_be_compared(
         > reversed_changes["parts"][3]["diff"]["added"]
     )
     for other in (reading.hebrew, reading.pdf, "0" * 40, "nonsense"):
-        answer = client.get(f"/api/files/{third}/changes", params={"since": other})
-        assert answer.status_code == 400
-        assert "no version of this story" in answer.json()["error"]
+        response = client.get(f"/api/files/{third}/changes", params={"since": other})
+        assert response.status_code == 400
+        assert "no version of this story" in response.json()["error"]
     assert client.get(f"/file/{reading.pdf}/changes").status_code == 404
     full_page = read(client, f"/file/{third}/changes?whole=1")
     assert "Show changes only" in full_page.words()

@@ -10,12 +10,12 @@ from reading_home import ReadingHome
 def test_a_pdf_is_served_with_its_title_and_sandboxed(
     client: TestClient, reading: ReadingHome
 ) -> None:
-    answer = client.get(f"/file/{reading.pdf}/pdf")
-    assert answer.content.startswith(b"%PDF")
-    assert answer.headers["content-type"] == "application/pdf"
-    assert answer.headers["content-security-policy"].startswith("default-src 'none'; sandbox")
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    disposition = answer.headers["content-disposition"]
+    response = client.get(f"/file/{reading.pdf}/pdf")
+    assert response.content.startswith(b"%PDF")
+    assert response.headers["content-type"] == "application/pdf"
+    assert response.headers["content-security-policy"].startswith("default-src 'none'; sandbox")
+    assert response.headers["x-content-type-options"] == "nosniff"
+    disposition = response.headers["content-disposition"]
     assert disposition.startswith('inline; filename="Flood report')
     assert "filename*=UTF-8''Flood%20report%20%E2%80%9CM%C3%A4rz" in disposition
     body_disposition = client.get(f"/file/{reading.pdf}/body").headers["content-disposition"]

@@ -12,8 +12,8 @@ CLUSTERS_PATH = "/clusters/news/2026-11"
 def test_the_served_clusters_have_labels_sizes_terms_and_documents(
     themed_client: TestClient,
 ) -> None:
-    answer = themed_client.get(CLUSTERS_PATH, params={"top": 2})
-    data = answer.json()
+    response = themed_client.get(CLUSTERS_PATH, params={"top": 2})
+    data = response.json()
     assert len(data["clusters"]) == 4
     sizes = [cluster["size"] for cluster in data["clusters"]]
     assert sizes == sorted(sizes, reverse=True)
@@ -25,7 +25,7 @@ def test_the_served_clusters_have_labels_sizes_terms_and_documents(
         )
         assert len(cluster["top"]) == 2
         assert themed_client.get(cluster["href"]).json()["cluster"]["id"] == cluster["id"]
-    assert answer.headers["ETag"].removeprefix("W/").startswith(f'"{data["timestamp"]}-')
+    assert response.headers["ETag"].removeprefix("W/").startswith(f'"{data["timestamp"]}-')
 
 
 def test_the_plain_form_maps_labels_to_document_ids(themed_client: TestClient) -> None:
@@ -45,9 +45,9 @@ def test_members_are_paged_by_descending_score(themed_client: TestClient) -> Non
     cluster = themed_client.get(CLUSTERS_PATH).json()["clusters"][0]
     members, path = [], f"{CLUSTERS_PATH}/{quote(cluster['label'])}?count=7"
     while path:
-        answer = themed_client.get(path)
-        page = answer.json()
-        assert ("Link" in answer.headers) is (page["next"] is not None)
+        response = themed_client.get(path)
+        page = response.json()
+        assert ("Link" in response.headers) is (page["next"] is not None)
         members += [(member["score"], member["id"]) for member in page["members"]]
         path = page["next"]
     assert len(members) == len(set(members)) == cluster["size"]
@@ -80,8 +80,8 @@ def test_an_older_clustering_is_returned_by_time_with_its_changes(
     new, old = [clustering["timestamp"] for clustering in clusterings]
     assert [clustering["is_served"] for clustering in clusterings] == [True, False]
     for at, timestamp in ((None, new), (new + 100, new), (new - 1, old), (old, old)):
-        answer = themed_client.get(CLUSTERS_PATH, params={} if at is None else {"at": at}).json()
-        assert answer["timestamp"] == timestamp
+        response = themed_client.get(CLUSTERS_PATH, params={} if at is None else {"at": at}).json()
+        assert response["timestamp"] == timestamp
     changes = themed_client.get(CLUSTERS_PATH, params={"changes": old}).json()
     assert (changes["before"], changes["after"]) == (old, new)
     assert {change["change"] for change in changes["changes"]} <= {"kept", "grown"}
@@ -91,9 +91,9 @@ def test_an_older_clustering_is_returned_by_time_with_its_changes(
 def test_a_matching_etag_returns_304_until_documents_change(themed_client: TestClient) -> None:
     etag = themed_client.get(CLUSTERS_PATH).headers["ETag"]
     for header in (etag, f'"other", {etag}', "*"):
-        answer = themed_client.get(CLUSTERS_PATH, headers={"If-None-Match": header})
-        assert (answer.status_code, answer.text) == (304, "")
-        assert answer.headers["ETag"] == etag.removeprefix("W/")
+        response = themed_client.get(CLUSTERS_PATH, headers={"If-None-Match": header})
+        assert (response.status_code, response.text) == (304, "")
+        assert response.headers["ETag"] == etag.removeprefix("W/")
     themed_client.post(
         "/collections/news/2026-11", json={"id": "later", "text": "a later document"}
     )

@@ -76,7 +76,7 @@ def _check(cases: st.SearchStrategy[Case], excluded_checks: list[Any]) -> None:
         suppress_health_check=list(HealthCheck),
     )
     @given(cases)
-    def answer(case: Case) -> None:
+    def check_case(case: Case) -> None:
         case.call_and_validate(headers=HOST, excluded_checks=excluded_checks)
 
-    answer()
+    check_case()

@@ -25,10 +25,10 @@ def test_repeated_requests_share_one_run_until_it_starts(
     rest_client: TestClient, group: Group
 ) -> None:
     _fill(rest_client, "a")
-    answer = rest_client.post("/run/runs/DEFAULT/a")
-    assert answer.status_code == 202
-    assert answer.headers["Location"] == "/run/runs/DEFAULT/a"
-    first = answer.json()["runs"][0]
+    response = rest_client.post("/run/runs/DEFAULT/a")
+    assert response.status_code == 202
+    assert response.headers["Location"] == "/run/runs/DEFAULT/a"
+    first = response.json()["runs"][0]
     assert (first["state"], first["rebuilt"]) == ("queued", None)
     assert rest_client.post("/run/runs/a").json()["runs"] == [first]
     assert rest_client.get("/run/runs/DEFAULT/a").json() == first

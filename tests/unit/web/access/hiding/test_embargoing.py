@@ -75,9 +75,11 @@ def test_invalid_embargoes_are_refused(
 ) -> None:
     guarded_home, filled_home = home
     curator = guarded_home.sign_in(Role.CURATOR)
-    answer = curator.post("/embargoes", data=build_form(filled_home.pdfs[1]) | changes, headers=OWN)
-    assert answer.status_code == 400
-    assert "<b>" not in answer.text
+    response = curator.post(
+        "/embargoes", data=build_form(filled_home.pdfs[1]) | changes, headers=OWN
+    )
+    assert response.status_code == 400
+    assert "<b>" not in response.text
     assert list(guarded_home.stores.records.find(EmbargoRow)) == []
 
 
@@ -101,10 +103,10 @@ def test_a_file_under_takedown_cannot_be_hidden(home: tuple[GuardedHome, FilledH
     guarded_home.stores.records.put(
         [TakedownRow(sha1hex, "copyright", "", "ann", NOW, TakedownRest(), NOW)]
     )
-    answer = guarded_home.sign_in(Role.CURATOR).post(
+    response = guarded_home.sign_in(Role.CURATOR).post(
         "/embargoes", data=build_form(sha1hex), headers=OWN
     )
-    assert answer.status_code in (400, 410)
+    assert response.status_code in (400, 410)
     assert list(guarded_home.stores.records.find(EmbargoRow)) == []
 
 
@@ -115,9 +117,9 @@ def test_a_locked_home_refuses_embargoes(tmp_path: Path) -> None:
         curator = guarded_home.sign_in(Role.CURATOR)
         data = build_form(filled_home.pdfs[1])
         with HomeLock(tmp_path):
-            answer = curator.post("/embargoes", data=data, headers=OWN)
-        assert answer.status_code == 409
-        assert "in use by process" in PageRead(answer.text).words()
+            response = curator.post("/embargoes", data=data, headers=OWN)
+        assert response.status_code == 409
+        assert "in use by process" in PageRead(response.text).words()
         assert list(guarded_home.stores.records.find(EmbargoRow)) == []
         assert curator.post("/embargoes", data=data, headers=OWN).status_code == 303
         reader = guarded_home.sign_in(Role.READER)

@@ -98,9 +98,9 @@ def test_invalid_takedowns_are_refused(
 ) -> None:
     guarded_home, filled_home = home
     admin = guarded_home.sign_in(Role.ADMIN)
-    answer = admin.post("/takedowns", data=build_form(filled_home.pdfs[1]) | changes, headers=OWN)
-    assert answer.status_code == 400
-    assert "<b>" not in answer.text
+    response = admin.post("/takedowns", data=build_form(filled_home.pdfs[1]) | changes, headers=OWN)
+    assert response.status_code == 400
+    assert "<b>" not in response.text
     assert list(guarded_home.stores.records.find(TakedownRow)) == []
 
 
@@ -185,8 +185,8 @@ def test_a_locked_home_refuses_takedowns(tmp_path: Path) -> None:
         guarded_home.pages.state.home = tmp_path
         admin, data = guarded_home.sign_in(Role.ADMIN), build_form(filled_home.pdfs[1])
         with HomeLock(tmp_path):
-            answer = admin.post("/takedowns", data=data, headers=OWN)
-        assert answer.status_code == 409
+            response = admin.post("/takedowns", data=data, headers=OWN)
+        assert response.status_code == 409
         assert list(guarded_home.stores.records.find(TakedownRow)) == []
         assert admin.post("/takedowns", data=data, headers=OWN).status_code == 303
         reader = guarded_home.sign_in(Role.READER)
