@@ -56,8 +56,8 @@ def build_manifest(
         ResultContents(),
         ManifestMembers(stores.records),
     )
-    list_documents = iter_documents(stores.index, search_count.query, limit or 100_000)
-    for _ in members.collect(contents.collect(list_documents)):
+    documents = iter_documents(stores.index, search_count.query, limit or 100_000)
+    for _ in members.collect(contents.collect(documents)):
         pass
     exported = Manifest(
         "floods.csv", "csv", contents.count, "", (), NOW, "0",

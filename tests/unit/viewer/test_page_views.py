@@ -35,7 +35,7 @@ class Renderer:
         self.started = threading.Semaphore(0)
         self.error: Exception | None = None
 
-    def __call__(self, read_body: bytes, number: int) -> PageView:
+    def __call__(self, body: bytes, number: int) -> PageView:
         self.calls.append(number)
         self.started.release()
         assert self.allowed.wait(30)
@@ -171,6 +171,6 @@ def test_pages_are_drawn_in_a_read_only_home(
 
 def test_a_view_that_is_too_large_is_not_cached(blobs: FolderBlobs) -> None:
     large = PageView(b"x" * pdf_pages.CACHED_VIEW_MAX_BYTES, 10, 10)
-    views = PageViews(lambda read_body, number: large, "r/1")
+    views = PageViews(lambda body, number: large, "r/1")
     assert views.get_view(blobs, SHA1, 1, read_body) == large
     assert blobs.get(build_view_key(f"{SHA1} 1 r/1")) is None

@@ -81,7 +81,7 @@ def test_csv_joins_the_authors_in_one_cell(client: TestClient) -> None:
     authors = {row["sha1hex"]: row["authors"] or [] for row in map(json.loads, lines)}
     table = csv.DictReader(io.StringIO(client.get("/search/export/csv?q=*").text))
     cells = {row["sha1hex"]: row["authors"] for row in table}
-    assert cells == {key: "; ".join(list_results) for key, list_results in authors.items()}
+    assert cells == {key: "; ".join(names) for key, names in authors.items()}
 
 
 @pytest.mark.parametrize("name", list(EXPORT_FORMATS))
