@@ -116,12 +116,12 @@ def test_any_form_is_parsed_or_refused(fields: dict[str, str]) -> None:
         assert isinstance(parse_fields(**fields), Paint)
 
 
-def paint(number: int, parameters: Paint) -> dict[str, object]:
-    if parameters.word == "busy":
+def paint(number: int, sent: Paint) -> dict[str, object]:
+    if sent.word == "busy":
         raise ConfigurationError("the painter is busy")
-    if parameters.word == "bad":
+    if sent.word == "bad":
         raise InvalidParameterError("This is no word.", "word")
-    return {"number": number, "color": parameters.color}
+    return {"number": number, "color": sent.color}
 
 
 def dry(number: int) -> int:
