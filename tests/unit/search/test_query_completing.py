@@ -1,4 +1,4 @@
-"""What is being typed into a search, and what completes it."""
+"""Finding what is being typed into a search, and completing it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ CURSOR = "|"
 VALUE, FIELD = TypingKind.VALUE, TypingKind.FIELD
 
 
-def at_cursor(marked: str) -> tuple[str, TypedText]:
-    """The text without its mark, and what is typed there."""
-    before, _, behind = marked.partition(CURSOR)
-    return before + behind, find_typed_text(before + behind, len(before))
+def find_at_cursor(text_with_cursor: str) -> tuple[str, TypedText]:
+    """Return the text without the cursor, and the text typed there."""
+    before, _, after = text_with_cursor.partition(CURSOR)
+    return before + after, find_typed_text(before + after, len(before))
 
 
 @pytest.mark.parametrize(
-    ("marked", "field", "said", "replaced"),
+    ("text_with_cursor", "field", "prefix", "replaced_text"),
     [
         ("site:|", "site", "", ""),
         ("site:ne|", "site", "ne", "ne"),
@@ -68,17 +68,19 @@ def at_cursor(marked: str) -> tuple[str, TypedText]:
         ("title:(site:x a|)", "title", "a", "a"),
     ],
 )
-def test_a_value_is_being_typed(marked: str, field: str | None, said: str, replaced: str):
-    text, one = at_cursor(marked)
+def test_a_typed_value_is_found_at_the_cursor(
+    text_with_cursor: str, field: str | None, prefix: str, replaced_text: str
+):
+    text, typed = find_at_cursor(text_with_cursor)
     if field is None:
-        assert one.kind is TypingKind.NOTHING
+        assert typed.kind is TypingKind.NOTHING
         return
-    assert (one.kind, one.field, one.prefix) == (VALUE, field, said)
-    assert text[one.start : one.end] == replaced
+    assert (typed.kind, typed.field, typed.prefix) == (VALUE, field, prefix)
+    assert text[typed.start : typed.end] == replaced_text
 
 
 @pytest.mark.parametrize(
-    ("marked", "said", "replaced"),
+    ("text_with_cursor", "prefix", "replaced_text"),
     [
         ("si|", "si", "si"),
         ("flood -SI|", "SI", "SI"),
@@ -91,29 +93,35 @@ def test_a_value_is_being_typed(marked: str, field: str | None, said: str, repla
         ("kind:(pdf) ti|", "ti", "ti"),
     ],
 )
-def test_the_name_of_a_field_is_being_typed(marked: str, said: str, replaced: str):
-    text, one = at_cursor(marked)
-    assert (one.kind, one.prefix, text[one.start : one.end]) == (FIELD, said, replaced)
-    assert list_fields(said)
+def test_a_typed_field_name_is_found_at_the_cursor(
+    text_with_cursor: str, prefix: str, replaced_text: str
+):
+    text, typed = find_at_cursor(text_with_cursor)
+    assert (typed.kind, typed.prefix, text[typed.start : typed.end]) == (
+        FIELD,
+        prefix,
+        replaced_text,
+    )
+    assert list_fields(prefix)
 
 
 @pytest.mark.parametrize(
-    "marked",
+    "text_with_cursor",
     ["|", "flood |", "flood|", '"si|', '"title"|', "=ti|", "xyz:ne|", "xyz:(ne|", "a)|", "site:x) |",
      'title:"a b"~5|', "NOT|", "site:|(a b)", "|site:x", "https://si|", "word:si|"],
 )  # fmt: skip
-def test_nothing_is_being_typed_that_could_be_completed(marked: str):
-    assert at_cursor(marked)[1].kind is TypingKind.NOTHING
+def test_other_text_at_the_cursor_is_not_completed(text_with_cursor: str):
+    assert find_at_cursor(text_with_cursor)[1].kind is TypingKind.NOTHING
 
 
-def test_a_place_outside_of_the_text_is_refused():
+def test_a_cursor_outside_the_text_is_refused():
     for at in (-1, 5):
         with pytest.raises(ValueError, match="no place"):
             find_typed_text("site", at)
 
 
 @pytest.mark.parametrize(
-    ("marked", "put", "becomes"),
+    ("text_with_cursor", "completion", "expected"),
     [
         ("flood site:ne|", "news.example", "flood site:news.example|"),
         ("site:ne| river", "news.example", "site:news.example| river"),
@@ -123,14 +131,16 @@ def test_a_place_outside_of_the_text_is_refused():
         ("si|te:x", "site:", "site:|x"),
     ],
 )
-def test_a_completion_takes_the_place_of_what_was_typed(marked: str, put: str, becomes: str):
-    text, one = at_cursor(marked)
-    whole, at = insert_completion(text, one, put)
-    assert f"{whole[:at]}{CURSOR}{whole[at:]}" == becomes
+def test_a_completion_replaces_the_typed_text(
+    text_with_cursor: str, completion: str, expected: str
+):
+    text, typed = find_at_cursor(text_with_cursor)
+    full_text, at = insert_completion(text, typed, completion)
+    assert f"{full_text[:at]}{CURSOR}{full_text[at:]}" == expected
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "put"),
+    ("field", "value", "expected"),
     [
         ("site", "news.example", "news.example"),
         ("site", "", "none"),
@@ -152,16 +162,16 @@ def test_a_completion_takes_the_place_of_what_was_typed(marked: str, put: str, b
         ("language", "xx", None),
     ],
 )
-def test_a_value_is_written_as_the_parser_takes_it(field: str, value: str, put: str | None):
-    assert format_value(field, value) == put
+def test_a_value_is_quoted_for_the_parser(field: str, value: str, expected: str | None):
+    assert format_value(field, value) == expected
 
 
-def test_every_field_has_a_form_and_an_example_that_is_understood():
+def test_every_field_has_a_form_and_a_valid_example():
     for field in FIELDS:
-        form, shown = get_field(field).meaning, get_field(field).example
+        form, shown_example = get_field(field).meaning, get_field(field).example
         assert form[0].islower()
-        assert shown.startswith(f"{get_field(field).query_name}:")
-        parse(shown, lambda asked: (asked,))
+        assert shown_example.startswith(f"{get_field(field).query_name}:")
+        parse(shown_example, lambda theme: (theme,))
 
 
 PIECES = st.sampled_from(
@@ -176,8 +186,8 @@ EXAMPLES = {
 }  # fmt: skip
 
 
-def understood(text: str) -> Node:
-    return parse(text, lambda asked: (asked,))
+def parse_query(text: str) -> Node:
+    return parse(text, lambda theme: (theme,))
 
 
 @given(TEXTS, st.integers(0, 60), st.text(max_size=10))
@@ -186,82 +196,80 @@ def understood(text: str) -> Node:
 @example("(ti", 3, "a")
 @example("add", 3, "a")
 @example("cap", 3, "a")
-def test_whatever_is_put_in_place_is_understood_and_the_rest_is_left(
-    text: str, at: int, value: str
-):
+def test_any_completion_parses_and_keeps_the_rest(text: str, at: int, value: str):
     at = min(at, len(text))
-    one = find_typed_text(text, at)
-    if one.kind is TypingKind.NOTHING:
-        assert (one.start, one.end) == (at, at)
+    typed = find_typed_text(text, at)
+    if typed.kind is TypingKind.NOTHING:
+        assert (typed.start, typed.end) == (at, at)
         return
-    assert 0 <= one.start <= at <= one.end <= len(text)
-    fields = [one.field] if one.kind is VALUE else list_fields(one.prefix)
+    assert 0 <= typed.start <= at <= typed.end <= len(text)
+    fields = [typed.field] if typed.kind is VALUE else list_fields(typed.prefix)
     assert fields
     for field in fields:
-        put = format_value(field, value) if one.kind is VALUE else f"{field}:"
-        if put is None or (field not in {*EXACT_FIELDS, "theme"} and one.kind is VALUE):
+        completion = format_value(field, value) if typed.kind is VALUE else f"{field}:"
+        if completion is None or (field not in {*EXACT_FIELDS, "theme"} and typed.kind is VALUE):
             continue
-        whole, cursor = insert_completion(text, one, put)
-        assert whole[: one.start] == text[: one.start]
-        assert whole[cursor:] in (text[one.end :], " " + text[one.end :])
-        assert whole[one.start : cursor] == put
-        if one.kind is VALUE:
-            assert _stands_as(whole, cursor, put)
+        full_text, cursor = insert_completion(text, typed, completion)
+        assert full_text[: typed.start] == text[: typed.start]
+        assert full_text[cursor:] in (text[typed.end :], " " + text[typed.end :])
+        assert full_text[typed.start : cursor] == completion
+        if typed.kind is VALUE:
+            assert _is_token(full_text, cursor, completion)
         else:
-            understood(put + EXAMPLES.get(field, "x"))
+            parse_query(completion + EXAMPLES.get(field, "x"))
 
 
-def _stands_as(whole: str, cursor: int, put: str) -> bool:
-    """What was put in is a token of the whole by itself, at its place."""
-    found = [one for one in tokenize_unfinished(whole) if one.end == cursor]
-    return bool(found) and found[-1].text == put.strip('"')
+def _is_token(full_text: str, cursor: int, completion: str) -> bool:
+    """Return whether the completion is a token of its own at the cursor."""
+    tokens = [token for token in tokenize_unfinished(full_text) if token.end == cursor]
+    return bool(tokens) and tokens[-1].text == completion.strip('"')
 
 
 WORDS = st.sampled_from(
     ["flood", "-cup", "(a OR b)", '"high water"', "kind:(pdf OR story)", "year:2024"]
 )
-OPEN = st.sampled_from(
+UNFINISHED = st.sampled_from(
     ["site:ne", "site:", 'site:"ne', "-site:ne", "(site:ne", "kind:pdf OR site:ne", "site: ne"]
 )
 
 
-@given(st.lists(WORDS, max_size=3), OPEN, st.lists(WORDS, max_size=3))
-def test_a_query_that_was_understood_is_understood_with_a_completion_in_it(
-    before: list[str], opened: str, behind: list[str]
-):
-    first = " ".join([*before, opened])
-    text = " ".join([first, *behind])
-    one = find_typed_text(text, len(first))
-    assert (one.kind, one.field) == (VALUE, "site")
-    put = format_value("site", "news.example")
-    assert put is not None
-    whole, _ = insert_completion(text, one, put)
+@given(st.lists(WORDS, max_size=3), UNFINISHED, st.lists(WORDS, max_size=3))
+def test_a_completed_query_parses(before: list[str], unfinished: str, after: list[str]):
+    typed_text = " ".join([*before, unfinished])
+    text = " ".join([typed_text, *after])
+    typed = find_typed_text(text, len(typed_text))
+    assert (typed.kind, typed.field) == (VALUE, "site")
+    completion = format_value("site", "news.example")
+    assert completion is not None
+    full_text, _ = insert_completion(text, typed, completion)
     assert "ExactValue(field='sites', value='news.example', is_prefix=False)" in repr(
-        understood(whole)
+        parse_query(full_text)
     )
 
 
 @given(TEXTS)
-def test_unfinished_tokens_are_those_of_the_parser_until_one_is_wrong(text: str):
+def test_unfinished_tokens_match_the_tokens_of_valid_queries(text: str):
     open_tokens = list(tokenize_unfinished(text))
-    wrong = [open_token for open_token in open_tokens if open_token.kind in ("unclosed", "unknown")]
-    if wrong:
-        with pytest.raises(QueryError) as told:
+    invalid = [
+        open_token for open_token in open_tokens if open_token.kind in ("unclosed", "unknown")
+    ]
+    if invalid:
+        with pytest.raises(QueryError) as error:
             list(tokenize(text))
-        assert (told.value.start, told.value.end) == (wrong[0].start, wrong[0].end)
+        assert (error.value.start, error.value.end) == (invalid[0].start, invalid[0].end)
     else:
         assert list(tokenize(text)) == open_tokens
 
 
 @given(st.sampled_from(sorted(EXACT_FIELDS)), st.text(max_size=20))
-def test_what_is_written_of_a_value_means_that_value(field: str, value: str):
-    put = format_value(field, value)
-    if put is not None:
-        assert understood(f"{field}:{put}") == ExactValue(EXACT_FIELDS[field], value)
+def test_a_formatted_value_parses_to_the_value(field: str, value: str):
+    query_text = format_value(field, value)
+    if query_text is not None:
+        assert parse_query(f"{field}:{query_text}") == ExactValue(EXACT_FIELDS[field], value)
 
 
-def test_themes_are_written_with_all_their_words():
-    put = format_value("theme", "flood, river")
-    assert understood(f"theme:{put}") == IdSet(("flood, river",))
+def test_a_formatted_theme_parses_to_the_theme():
+    query_text = format_value("theme", "flood, river")
+    assert parse_query(f"theme:{query_text}") == IdSet(("flood, river",))
     assert {*TEXT_FIELDS, *EXACT_FIELDS} <= set(FIELDS)
     assert {get_field(name).query_name for name in FIELDS} == set(LISTED_FIELDS)

@@ -1,4 +1,4 @@
-"""What became of a result: each document of its manifest is accounted for once, and what came since too."""
+"""Verifying a result: each document of the manifest, and each document added since, is counted once."""
 
 from __future__ import annotations
 
@@ -42,129 +42,160 @@ SEARCH = SearchRequest(q="flood")
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[tuple[Stores, FilledHome]]:
-    filled = fill_home(tmp_path)
+    filled_home = fill_home(tmp_path)
     with open_home(tmp_path) as stores:
-        yield stores, filled
+        yield stores, filled_home
 
 
-def manifest(stores: Stores, limit: int | None = None, search: SearchRequest = SEARCH) -> Manifest:
-    """As an export of the search writes it, and as it is read again."""
-    found, contents, named = (
+def build_manifest(
+    stores: Stores, limit: int | None = None, search: SearchRequest = SEARCH
+) -> Manifest:
+    """Build the manifest of an exported search, and parse it."""
+    search_count, contents, members = (
         count_request(search, stores),
         ResultContents(),
         ManifestMembers(stores.records),
     )
-    documents = iter_documents(stores.index, found.query, limit or 100_000)
-    for _ in named.collect(contents.collect(documents)):
+    documents = iter_documents(stores.index, search_count.query, limit or 100_000)
+    for _ in members.collect(contents.collect(documents)):
         pass
-    made = Manifest(
-        "floods.csv", "csv", contents.count, "", (), NOW, "0", build_exported_search(search, found, limit),
-        contents.sha256hex, list(named.extractors), named.lines,
+    exported = Manifest(
+        "floods.csv", "csv", contents.count, "", (), NOW, "0",
+        build_exported_search(search, search_count, limit), contents.sha256hex,
+        list(members.extractors), members.lines,
     )  # fmt: skip
-    read = parse_manifest(encode_manifest(made))
-    assert read.documents == named.lines
-    return read
+    parsed = parse_manifest(encode_manifest(exported))
+    assert parsed.documents == members.lines
+    return parsed
 
 
-def compared(found: VerificationResult) -> ResultComparison:
-    """With the two sums that have to be right whatever happened."""
-    told = found.compared
-    assert told is not None
-    counts = {account.name: account.count for account in build_accounts(told)}
-    assert found.now == sum(counts[name] for name in FOUND_SORTS)
-    assert found.then == sum(counts.values()) - counts["added"]
-    return told
+def check_comparison(verification: VerificationResult) -> ResultComparison:
+    """Return the comparison, after checking that its counts add up."""
+    comparison = verification.compared
+    assert comparison is not None
+    counts = {account.name: account.count for account in build_accounts(comparison)}
+    assert verification.now == sum(counts[name] for name in FOUND_SORTS)
+    assert verification.then == sum(counts.values()) - counts["added"]
+    return comparison
 
 
-def documents(stores: Stores) -> list[IndexDocument]:
+def list_documents(stores: Stores) -> list[IndexDocument]:
     return list(iter_documents(stores.index, SEARCH.build_query(), 1_000))
 
 
-def test_a_result_nothing_happened_to_is_unchanged(home: tuple[Stores, FilledHome]) -> None:
+def test_an_unchanged_result_has_no_listed_changes(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
-    found = ManifestVerifier(stores)(manifest(stores))
-    told = compared(found)
-    assert (found.result_is_same, told.unchanged, told.listed) == (True, found.then, [])
-    assert found.then > 10
+    verification = ManifestVerifier(stores)(build_manifest(stores))
+    comparison = check_comparison(verification)
+    assert (verification.result_is_same, comparison.unchanged, comparison.listed) == (
+        True,
+        verification.then,
+        [],
+    )
+    assert verification.then > 10
 
 
-def test_each_thing_that_can_happen_to_a_document_is_told_apart(
+def test_each_kind_of_change_is_reported(
     home: tuple[Stores, FilledHome],
 ) -> None:
     stores, _ = home
-    then = manifest(stores)
-    stories = [one for one in documents(stores) if one.story_id]
-    down, hidden, again, by_other, lost, unfound, newer = (story.sha1hex for story in stories[:7])
-    create_takedown_service(stores)(build_takedown(down))
-    hiding = EmbargoService(stores, None, lambda: NOW)
-    hiding.hide(EmbargoRow(hidden, "review", "", NOW + timedelta(days=9), "ann", NOW))
-    (sketch,) = stores.records.get(TextSketchRow, [again])
-    (row,) = stores.records.get(StoryMetaRow, [by_other])
+    manifest = build_manifest(stores)
+    stories = [story for story in list_documents(stores) if story.story_id]
+    (
+        removed_file,
+        hidden_file,
+        reread_file,
+        other_extractor_file,
+        lost_file,
+        unmatched_file,
+        replaced_file,
+    ) = (story.sha1hex for story in stories[:7])
+    create_takedown_service(stores)(build_takedown(removed_file))
+    embargoes = EmbargoService(stores, None, lambda: NOW)
+    embargoes.hide(EmbargoRow(hidden_file, "review", "", NOW + timedelta(days=9), "ann", NOW))
+    (sketch,) = stores.records.get(TextSketchRow, [reread_file])
+    (row,) = stores.records.get(StoryMetaRow, [other_extractor_file])
     stores.records.put(
         [replace(sketch, text_sha256hex="0" * 64), replace(row, extractor="trafilatura 9")]
     )
     stores.index.delete([stories[4].id, stories[5].id])
-    stores.records.delete(FileMetaRow, [lost])
+    stores.records.delete(FileMetaRow, [lost_file])
     stores.index.put([replace(stories[6], sha1hex="f" * 40, text_content="flood")])
     stores.index.put([replace(stories[7], id="new", text_content="A later flood.")])
-    told = compared(ManifestVerifier(stores, stores.records)(then))
-    became = {one.change: one for one in told.listed}
-    assert {name: one.sha1hex for name, one in became.items() if name != "read_again"} == {
-        "taken_down": down, "under_embargo": hidden, "gone": lost, "no_longer_found": unfound,
-        "other_version": "f" * 40, "added": stories[7].sha1hex,
+    comparison = check_comparison(ManifestVerifier(stores, stores.records)(manifest))
+    rows_by_change = {row.change: row for row in comparison.listed}
+    assert {name: row.sha1hex for name, row in rows_by_change.items() if name != "read_again"} == {
+        "taken_down": removed_file, "under_embargo": hidden_file, "gone": lost_file,
+        "no_longer_found": unmatched_file, "other_version": "f" * 40, "added": stories[7].sha1hex,
     }  # fmt: skip
-    read = {one.sha1hex: one.why for one in told.listed if one.change == "read_again"}
-    assert read == {
-        again: "another text, by the same extractor",
-        by_other: f"the same text; read by {EXTRACTOR} then, trafilatura 9 now",
+    reasons = {row.sha1hex: row.why for row in comparison.listed if row.change == "read_again"}
+    assert reasons == {
+        reread_file: "another text, by the same extractor",
+        other_extractor_file: f"the same text; read by {EXTRACTOR} then, trafilatura 9 now",
     }
-    assert became["taken_down"].why == "privacy, 2026-03-14"
-    assert became["under_embargo"].why.startswith("review, until 2026-03-23")
-    assert became["other_version"].why == f"then the file {newer}"
-    assert told.unchanged == then.rows - 8 + 1
+    assert rows_by_change["taken_down"].why == "privacy, 2026-03-14"
+    assert rows_by_change["under_embargo"].why.startswith("review, until 2026-03-23")
+    assert rows_by_change["other_version"].why == f"then the file {replaced_file}"
+    assert comparison.unchanged == manifest.rows - 8 + 1
 
 
-def test_readers_are_not_told_embargoed_from_gone(home: tuple[Stores, FilledHome]) -> None:
+def test_readers_see_embargoed_documents_as_gone(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
-    then = manifest(stores)
-    hidden, lost = documents(stores)[:2]
-    hiding = EmbargoService(stores, None, lambda: NOW)
-    hiding.hide(EmbargoRow(hidden.sha1hex, "review", "", NOW + timedelta(days=9), "ann", NOW))
-    stores.index.delete([lost.id])
-    stores.records.delete(FileMetaRow, [lost.sha1hex])
-    told = compared(ManifestVerifier(stores.for_readers())(then))
-    assert (told.under_embargo, told.gone) == (None, 2)
-    assert {(one.change, one.title, one.why) for one in told.listed} == {("gone", "", "")}
+    manifest = build_manifest(stores)
+    hidden_document, lost_document = list_documents(stores)[:2]
+    embargoes = EmbargoService(stores, None, lambda: NOW)
+    embargoes.hide(
+        EmbargoRow(hidden_document.sha1hex, "review", "", NOW + timedelta(days=9), "ann", NOW)
+    )
+    stores.index.delete([lost_document.id])
+    stores.records.delete(FileMetaRow, [lost_document.sha1hex])
+    comparison = check_comparison(ManifestVerifier(stores.for_readers())(manifest))
+    assert (comparison.under_embargo, comparison.gone) == (None, 2)
+    assert {(row.change, row.title, row.why) for row in comparison.listed} == {("gone", "", "")}
 
 
-def test_the_first_of_a_result_are_held_against_no_others(home: tuple[Stores, FilledHome]) -> None:
-    stores, _ = home
-    then = manifest(stores, limit=5)
-    found = ManifestVerifier(stores)(then)
-    assert (then.rows, found.now, found.result_is_same) == (5, 5, True)
-    first = documents(stores)[0]
-    stores.index.delete([first.id])
-    again = ManifestVerifier(stores)(then)
-    assert (again.now, compared(again).no_longer_found, compared(again).added) == (4, 1, 0)
-
-
-def test_what_lies_behind_the_bound_is_not_compared(home: tuple[Stores, FilledHome]) -> None:
-    stores, _ = home
-    then = manifest(stores)
-    found = ManifestVerifier(stores, walked_max=5)(then)
-    told = compared(found)
-    assert (found.now, found.now_is_more, found.result_is_same) == (5, True, None)
-    assert (told.unchanged, told.not_compared) == (5, then.rows - 5)
-
-
-def test_a_manifest_that_names_no_documents_is_told_in_counts(
+def test_a_limited_result_is_compared_with_its_documents_only(
     home: tuple[Stores, FilledHome],
 ) -> None:
     stores, _ = home
-    then = replace(manifest(stores), documents=None)
-    stores.index.delete([documents(stores)[0].id])
-    found = ManifestVerifier(stores)(then)
-    assert (found.compared, found.result_is_same, found.now) == (None, False, then.rows - 1)
+    manifest = build_manifest(stores, limit=5)
+    verification = ManifestVerifier(stores)(manifest)
+    assert (manifest.rows, verification.now, verification.result_is_same) == (5, 5, True)
+    first = list_documents(stores)[0]
+    stores.index.delete([first.id])
+    second = ManifestVerifier(stores)(manifest)
+    assert (
+        second.now,
+        check_comparison(second).no_longer_found,
+        check_comparison(second).added,
+    ) == (4, 1, 0)
+
+
+def test_documents_beyond_the_limit_are_not_compared(home: tuple[Stores, FilledHome]) -> None:
+    stores, _ = home
+    manifest = build_manifest(stores)
+    verification = ManifestVerifier(stores, walked_max=5)(manifest)
+    comparison = check_comparison(verification)
+    assert (verification.now, verification.now_is_more, verification.result_is_same) == (
+        5,
+        True,
+        None,
+    )
+    assert (comparison.unchanged, comparison.not_compared) == (5, manifest.rows - 5)
+
+
+def test_a_manifest_without_documents_is_compared_by_count(
+    home: tuple[Stores, FilledHome],
+) -> None:
+    stores, _ = home
+    manifest = replace(build_manifest(stores), documents=None)
+    stores.index.delete([list_documents(stores)[0].id])
+    verification = ManifestVerifier(stores)(manifest)
+    assert (verification.compared, verification.result_is_same, verification.now) == (
+        None,
+        False,
+        manifest.rows - 1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -180,32 +211,32 @@ def test_a_manifest_that_names_no_documents_is_told_in_counts(
         "\N{ARABIC-INDIC DIGIT ONE}" * 40,
     ],
 )
-def test_a_line_that_names_no_document_is_refused(line: str) -> None:
+def test_invalid_document_lines_are_refused(line: str) -> None:
     with pytest.raises(ValueError, match="line 2 of its documents"):
         list(iter_members([f"a {'0' * 40} - 0", line], ["x"]))
 
 
-def test_more_documents_than_a_manifest_names_are_none(home: tuple[Stores, FilledHome]) -> None:
+def test_a_manifest_over_the_limit_lists_no_documents(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
-    (one, *_) = documents(stores)
-    named = ManifestMembers(stores.records, lines=["x"] * MEMBERS_MAX)
-    assert list(named.collect(iter([one]))) == [one]
-    assert named.lines is None
+    (document, *_) = list_documents(stores)
+    members = ManifestMembers(stores.records, lines=["x"] * MEMBERS_MAX)
+    assert list(members.collect(iter([document]))) == [document]
+    assert members.lines is None
 
 
-def test_a_search_nobody_could_ask_is_refused(home: tuple[Stores, FilledHome]) -> None:
+def test_invalid_searches_in_a_manifest_are_refused(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
-    then = manifest(stores)
-    assert then.search is not None
-    for wrong in (
-        replace(then.search, parameters={"domain": ["x"] * 1_000}),
-        replace(then.search, parameters={"domain": "x" * 1_000}),
-        replace(then.search, parameters={"domian": "x"}),
-        replace(then.search, limit=-1),
+    manifest = build_manifest(stores)
+    assert manifest.search is not None
+    for invalid_search in (
+        replace(manifest.search, parameters={"domain": ["x"] * 1_000}),
+        replace(manifest.search, parameters={"domain": "x" * 1_000}),
+        replace(manifest.search, parameters={"domian": "x"}),
+        replace(manifest.search, limit=-1),
     ):
         with pytest.raises(ValueError, match=r"parameter|limit"):
-            parse_manifest(encode_manifest(replace(then, search=wrong)))
+            parse_manifest(encode_manifest(replace(manifest, search=invalid_search)))
     with pytest.raises(ValueError, match="field"):
         ManifestVerifier(stores)(
-            replace(then, search=replace(then.search, parameters={"q": "autor:x"}))
+            replace(manifest, search=replace(manifest.search, parameters={"q": "autor:x"}))
         )

@@ -1,4 +1,4 @@
-"""No page and no answer of the API says less than is known without saying so; unknown names are told."""
+"""Pages and API responses report every shortened list, and unknown names are refused."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from page_reading import read
 COLLECTION = "/api/themes/{namespace}/{key}"
 THEME, DOCUMENT = f"{COLLECTION}/{{theme}}", f"{COLLECTION}/document"
 OVER_TIME, DOCUMENTS = f"{COLLECTION}/over-time", f"{THEME}/documents"
-APART, REASON = f"{COLLECTION}/unclustered", f"{COLLECTION}/unclustered/{{reason}}"
-OF_REASON, OUT = f"{REASON}/documents", f"{COLLECTION}/excluded"
-NAMED = {"namespace": "made", "key": "five", "reason": "outlier", "source_id": GOOD.source_id}
+UNCLUSTERED, REASON = f"{COLLECTION}/unclustered", f"{COLLECTION}/unclustered/{{reason}}"
+OF_REASON, EXCLUDED = f"{REASON}/documents", f"{COLLECTION}/excluded"
+PATH_VALUES = {"namespace": "made", "key": "five", "reason": "outlier", "source_id": GOOD.source_id}
 LINKS = "/api/sources/{source_id}/links"
-# What each parameter of each route is told about a name there is not: refused, with the nearest.
+# By route and parameter: an unknown name, and what the error says about the nearest one.
 REFUSED = {
     ("/api/search", "kind"): ("stroy", "Did you mean “story”?"),
     ("/api/search", "language"): ("english", "Did you mean 'en'?"),
@@ -70,15 +70,15 @@ REFUSED = {
     (THEME, "after"): ("behind", "it is not a cursor of this list"),
     **{
         (path, "conf"): ("tigth", "Did you mean 'tight'?")
-        for path in (APART, REASON, OF_REASON, OUT)
+        for path in (UNCLUSTERED, REASON, OF_REASON, EXCLUDED)
     },
     **{
         (path, "at"): ("17900000010", "Did you mean '17900000")
-        for path in (APART, REASON, OF_REASON)
+        for path in (UNCLUSTERED, REASON, OF_REASON)
     },
     **{
         (path, "after"): ("behind", "it is not a cursor of this list")
-        for path in (APART, REASON, OUT)
+        for path in (UNCLUSTERED, REASON, EXCLUDED)
     },
     (DOCUMENT, "conf"): ("tigth", "Did you mean 'tight'?"),
     (COLLECTION, "at"): ("17900000010", "Did you mean '17900000"),
@@ -90,8 +90,8 @@ REFUSED = {
     (DOCUMENTS, "conf"): ("tigth", "Did you mean 'tight'?"),
     (DOCUMENTS, "at"): ("17900000010", "Did you mean '17900000"),
 }
-# Values nothing has: the answer is empty, and says so beside the nearest there is.
-SAID = {
+# Values that no document has: the response is empty and names the nearest value.
+NOTED = {
     ("/api/search", "domain"): ("dayly.example", "did you mean “daily.example”?"),
     ("/api/search", "collection"): ("report", "did you mean “reports”?"),
     ("/api/files", "type"): ("application/pfd", "Did you mean 'application/pdf'?"),
@@ -109,17 +109,17 @@ NOT_NAMES = {
     ("/api/changes", "site"), ("/api/changes.atom", "site"),
     *(("/api/overview", name) for name in ("days", "pipeline", "since")),
     *(("/api/records", name) for name in ("from", "to")),
-    *((one, name) for one in (DOCUMENTS, OF_REASON) for name in ("level", "page", "undated")),
-    *((one, name) for one in (DOCUMENTS, OF_REASON, OVER_TIME) for name in ("from", "to")),
+    *((path, name) for path in (DOCUMENTS, OF_REASON) for name in ("level", "page", "undated")),
+    *((path, name) for path in (DOCUMENTS, OF_REASON, OVER_TIME) for name in ("from", "to")),
 }  # fmt: skip
-# Those of export and feed are the search's own; tried in test_exporting.py and test_feed.py.
-TRIED_OF_THE_EXPORT = {
+# Export and feed share the parameters of the search. test_exporting.py and test_feed.py test them.
+EXPORT_PARAMETERS = {
     (route, name)
     for route in ("/api/search/export/{name}", "/api/search.atom")
-    for path, name in (*REFUSED, *SAID, *NOT_NAMES)
+    for path, name in (*REFUSED, *NOTED, *NOT_NAMES)
     if path == "/api/search" and name in FILTERS
 }
-TRIED_OF_READING = {
+READING_PARAMETERS = {
     ("/api/files/{sha1hex}", "find"),
     ("/api/files/{sha1hex}/pages/{number}", "q"),
     ("/api/files/{sha1hex}/changes", "since"),
@@ -127,12 +127,12 @@ TRIED_OF_READING = {
     ("/api/files/{sha1hex}/cite", "quote"),
     ("/api/files/{sha1hex}/raw", "from"),
 }
-# Those of a search as of a day are tried in test_as_of_page.py.
-TRIED_AS_OF = {
+# test_as_of_page.py tests the parameters of an as-of search.
+AS_OF_SEARCH_PARAMETERS = {
     ("/api/search/as-of", name) for name in (*FILTERS, *AS_OF_PARAMETERS) if name != "match"
 }
-# Those of the service of grouping are tried in rest/test_refusals.py.
-TRIED_OF_THE_SERVICE = {
+# rest/test_refusals.py tests the parameters of the grouping service.
+SERVICE_PARAMETERS = {
     ("/collections", "after"), ("/collections", "count"),
     ("/collections/{ns}", "after"), ("/collections/{ns}", "count"),
     ("/results/{ns}/{conf}/{name}", "top"),
@@ -151,71 +151,73 @@ UNDESCRIBED = [
 ]  # fmt: skip
 
 
-def _paths(client: TestClient) -> dict[str, Any]:
-    found: dict[str, Any] = client.get("/openapi.json").json()["paths"]
-    return found
+def _get_paths(client: TestClient) -> dict[str, Any]:
+    paths: dict[str, Any] = client.get("/openapi.json").json()["paths"]
+    return paths
 
 
-def _parameters(client: TestClient) -> Iterator[tuple[str, str]]:
-    for path, methods in _paths(client).items():
+def _iter_parameters(client: TestClient) -> Iterator[tuple[str, str]]:
+    for path, methods in _get_paths(client).items():
         for operation in methods.values():
-            for one in operation.get("parameters", ()):
-                if one["in"] == "query":
-                    yield path, one["name"]
+            for parameter in operation.get("parameters", ()):
+                if parameter["in"] == "query":
+                    yield path, parameter["name"]
 
 
-def test_every_parameter_of_every_route_is_tried_here(client: TestClient) -> None:
-    tried = REFUSED.keys() | SAID.keys() | NOT_NAMES | TRIED_OF_THE_EXPORT | TRIED_OF_THE_SERVICE
-    tried |= TRIED_OF_READING | TRIED_AS_OF
-    assert set(_parameters(client)) == tried
+def test_every_parameter_of_every_route_is_tested(client: TestClient) -> None:
+    tested = REFUSED.keys() | NOTED.keys() | NOT_NAMES | EXPORT_PARAMETERS | SERVICE_PARAMETERS
+    tested |= READING_PARAMETERS | AS_OF_SEARCH_PARAMETERS
+    assert set(_iter_parameters(client)) == tested
 
 
-@pytest.mark.parametrize("one", REFUSED, ids=" ".join)
-def test_a_name_there_is_not_is_refused_with_the_nearest(
-    client: TestClient, themed: TestClient, one: tuple[str, str]
+@pytest.mark.parametrize("parameter", REFUSED, ids=" ".join)
+def test_an_unknown_name_is_refused_with_the_nearest(
+    client: TestClient, themed_client: TestClient, parameter: tuple[str, str]
 ) -> None:
-    (path, name), (value, meant) = one, REFUSED[one]
-    asked = themed if "{" in path or name == "themes" else client
-    there = themed.get("/api/themes/made/five").json()["themes"][0]["id"]
-    path = path.format(**NAMED, theme=there)
-    params = {name: value, **({"id": "d1"} if one[0] == DOCUMENT else {})}
-    told = asked.get(path, params=params)
-    assert told.status_code == 400
-    assert meant in told.json()["error"]
-    page = asked.get(path.removeprefix("/api"), params=params)
+    (path, name), (value, hint) = parameter, REFUSED[parameter]
+    queried_client = themed_client if "{" in path or name == "themes" else client
+    theme_id = themed_client.get("/api/themes/made/five").json()["themes"][0]["id"]
+    path = path.format(**PATH_VALUES, theme=theme_id)
+    params = {name: value, **({"id": "d1"} if parameter[0] == DOCUMENT else {})}
+    response = queried_client.get(path, params=params)
+    assert response.status_code == 400
+    assert hint in response.json()["error"]
+    page = queried_client.get(path.removeprefix("/api"), params=params)
     assert page.status_code == 400
     assert any(
-        one in page.text
-        for one in ("ou mean", "no field", "not a cursor", "no place", "resume key")
+        text in page.text
+        for text in ("ou mean", "no field", "not a cursor", "no place", "resume key")
     )
 
 
-@pytest.mark.parametrize("one", SAID, ids=" ".join)
-def test_a_value_nothing_has_is_told_beside_the_answer(
-    client: TestClient, one: tuple[str, str]
+@pytest.mark.parametrize("parameter", NOTED, ids=" ".join)
+def test_a_value_without_documents_is_noted_in_the_response(
+    client: TestClient, parameter: tuple[str, str]
 ) -> None:
-    (path, name), (value, meant) = one, SAID[one]
-    told = client.get(path, params={name: value}).json()
-    assert told["total"] == 0
-    assert [meant in note for note in told["notes"]] == [True]
+    (path, name), (value, hint) = parameter, NOTED[parameter]
+    data = client.get(path, params={name: value}).json()
+    assert data["total"] == 0
+    assert [hint in note for note in data["notes"]] == [True]
     page = read(client, f"{path.removeprefix('/api')}?{name}={value}")
-    assert meant in page.words("//p[@class='note']")
+    assert hint in page.words("//p[@class='note']")
 
 
-def test_a_parameter_there_is_not_is_refused_everywhere(client: TestClient) -> None:
-    described = [path for path, one in _paths(client).items() if "{" not in path and "get" in one]
-    for path in [*described, *UNDESCRIBED]:
-        told = client.get(path, params={"pge": "2"})
-        assert told.status_code == 400, path
-        assert "There is no parameter “pge” here." in told.text, path
-    told = client.get("/api/records?pge=2").json()["error"]
-    assert "It takes" in told
+def test_an_unknown_parameter_is_refused_by_every_route(client: TestClient) -> None:
+    described_paths = [
+        path for path, methods in _get_paths(client).items() if "{" not in path and "get" in methods
+    ]
+    for path in [*described_paths, *UNDESCRIBED]:
+        response = client.get(path, params={"pge": "2"})
+        assert response.status_code == 400, path
+        assert "There is no parameter “pge” here." in response.text, path
+    error = client.get("/api/records?pge=2").json()["error"]
+    assert "It takes" in error
     assert "It takes none." in client.get("/healthz?x=1").json()["error"]
     for path in (f"/api/files/{'ab' * 20}", f"/file/{'ab' * 20}/body", f"/file/{'ab' * 20}"):
         assert client.get(path, params={"x": "1"}).status_code == 400, path
 
 
-def test_a_parameter_given_twice_is_refused_where_one_would_be_left_out(client: TestClient) -> None:
+def test_a_repeated_single_value_parameter_is_refused(client: TestClient) -> None:
     assert (
         "“outcome” is given more than once"
         in client.get("/api/records?outcome=done&outcome=pending").text
@@ -223,54 +225,58 @@ def test_a_parameter_given_twice_is_refused_where_one_would_be_left_out(client: 
     assert client.get("/api/search?kind=pdf&kind=story").status_code == 200
 
 
-def test_a_page_behind_the_last_says_so(client: TestClient) -> None:
+def test_a_page_after_the_last_links_to_the_last(client: TestClient) -> None:
     path = "/search?q=flood&"
     page = read(client, f"{path}page=300")
     assert "There is no page 300" in page.words()
     assert "300 of" not in page.words()
-    told = client.get(f"{path.replace('?', '.json?', 1)}page=300").json()
-    assert told["page"] == 300
-    assert 0 < told["pages"] < 300
-    last = page.links("//nav[@class='pager']")
-    assert [href.rsplit("=", 1)[1] for href in last] == [str(told["pages"])]
+    data = client.get(f"{path.replace('?', '.json?', 1)}page=300").json()
+    assert data["page"] == 300
+    assert 0 < data["pages"] < 300
+    pager_links = page.links("//nav[@class='pager']")
+    assert [href.rsplit("=", 1)[1] for href in pager_links] == [str(data["pages"])]
 
 
-def test_documents_without_a_language_are_a_value_of_the_facet(crowd: TestClient) -> None:
-    told = crowd.get("/api/search").json()
-    assert ["", 7] in told["facets"]["language"]
-    assert crowd.get("/api/search?language=").json()["total"] == 7
-    assert crowd.get("/api/search?language=none").json()["total"] == 7
-    assert crowd.get("/api/search", params={"q": "language:none"}).json()["total"] == 7
-    assert read(crowd, "/search").links("//aside")["/search?language="] == "none 7"
+def test_documents_without_a_language_are_counted_as_none(many_domains: TestClient) -> None:
+    data = many_domains.get("/api/search").json()
+    assert ["", 7] in data["facets"]["language"]
+    assert many_domains.get("/api/search?language=").json()["total"] == 7
+    assert many_domains.get("/api/search?language=none").json()["total"] == 7
+    assert many_domains.get("/api/search", params={"q": "language:none"}).json()["total"] == 7
+    assert read(many_domains, "/search").links("//aside")["/search?language="] == "none 7"
 
 
-def test_a_facet_says_how_many_documents_it_does_not_list(crowd: TestClient) -> None:
-    told = crowd.get("/api/search").json()
-    listed = told["facets"]["canonical_domain"]
-    assert len(listed) == 20
-    assert told["beyond"]["canonical_domain"] + sum(n for _, n in listed) == told["total"] == 47
-    page = read(crowd, "/search")
+def test_a_facet_counts_the_documents_it_does_not_list(many_domains: TestClient) -> None:
+    data = many_domains.get("/api/search").json()
+    domains = data["facets"]["canonical_domain"]
+    assert len(domains) == 20
+    assert (
+        data["beyond"]["canonical_domain"] + sum(count for _, count in domains)
+        == data["total"]
+        == 47
+    )
+    page = read(many_domains, "/search")
     assert "Show more (27 documents)" in page.words("//aside")
-    whole = crowd.get("/api/search?facets=1000").json()
-    assert len(whole["facets"]["canonical_domain"]) == 47
-    assert set(whole["beyond"].values()) == {0}
-    assert "with others" not in read(crowd, "/search?facets=1000").words("//aside")
+    full_data = many_domains.get("/api/search?facets=1000").json()
+    assert len(full_data["facets"]["canonical_domain"]) == 47
+    assert set(full_data["beyond"].values()) == {0}
+    assert "with others" not in read(many_domains, "/search?facets=1000").words("//aside")
 
 
-def test_dates_say_whose_they_are(client: TestClient) -> None:
+def test_the_search_page_explains_the_dates_of_pdfs(client: TestClient) -> None:
     assert "PDF dates are the file&#39;s creation date." in read(client, "/search?q=flood").text
 
 
 @pytest.fixture(scope="module")
-def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """47 documents of as many domains, seven of them without a language."""
+def many_domains(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Client of a home with 47 documents of 47 domains, seven of them without a language."""
     with open_home(tmp_path_factory.mktemp("crowd")) as stores:
-        stores.index.put([_document(number) for number in range(47)])
-        with TestClient(create_app(stores), base_url="http://localhost:8765") as asked:
-            yield asked
+        stores.index.put([_build_document(number) for number in range(47)])
+        with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
+            yield client
 
 
-def _document(number: int) -> IndexDocument:
+def _build_document(number: int) -> IndexDocument:
     return IndexDocument(
         id=f"{number:040x}",
         sha1hex=f"{number:040x}",
@@ -287,76 +293,80 @@ def _document(number: int) -> IndexDocument:
 
 @pytest.fixture(scope="module")
 def long_lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """One file captured 1,003 times, 60 files at one URL, 60 records of it, 60 inputs that broke off."""
+    """Client of a home with more captures, files, records and inputs than a page lists."""
     with open_home(tmp_path_factory.mktemp("long")) as stores:
         first = Body(0, "http://long.example/", NOW, "text/html", b"the same")
-        captured = replace(first, place=Place(PlaceKind.WARC, "long.warc.gz", 0, 10))
+        captured_body = replace(first, place=Place(PlaceKind.WARC, "long.warc.gz", 0, 10))
         others = [
             replace(
                 first,
-                number=n,
-                content=b"%d" % n,
-                place=Place(PlaceKind.WARC, "b.warc.gz", n, 10),
+                number=number,
+                content=b"%d" % number,
+                place=Place(PlaceKind.WARC, "b.warc.gz", number, 10),
             )
-            for n in range(1, 61)
+            for number in range(1, 61)
         ]
         enter(stores, [first, *others])
-        cdx = cdx_row(captured)
-        elsewhere = {"url": "http://b.example/", "surt": "b", "surt_key": "b"}
-        rows: list[Row] = [replace(cdx, warc_offset=n, **elsewhere) for n in range(1_003)]
-        rows += [cdx_row(one) for one in others] + [file_row(first)]
+        cdx = cdx_row(captured_body)
+        other_url = {"url": "http://b.example/", "surt": "b", "surt_key": "b"}
+        rows: list[Row] = [replace(cdx, warc_offset=number, **other_url) for number in range(1_003)]
+        rows += [cdx_row(other) for other in others] + [file_row(first)]
         rows += [
-            replace(build_disposition(first, "persist_file", n), message_id=f"m{n}")
-            for n in range(1_003)
+            replace(build_disposition(first, "persist_file", number), message_id=f"m{number}")
+            for number in range(1_003)
         ]
         write(stores, rows)
-        broken = InputRow(
+        broken_input = InputRow(
             input_id="", path="/crawls/broken.warc", kind="warc", fingerprint="", position=0,
             entries=1, tally={}, tally_count=0, finished=False, error="broke off", updated=NOW,
             pipeline=PIPELINE,
         )  # fmt: skip
-        stores.ledger.enter([replace(broken, input_id=f"i{n}") for n in range(60)], [], [])
-        counted = replace(
-            broken, error=None, finished=True, tally={"not-a-capture": 2}, tally_count=2
+        stores.ledger.enter(
+            [replace(broken_input, input_id=f"i{number}") for number in range(60)], [], []
         )
-        stores.ledger.enter([replace(counted, input_id=f"c{n}") for n in range(1_003)], [], [])
-        with TestClient(create_app(stores), base_url="http://localhost:8765") as asked:
-            yield asked
+        complete_input = replace(
+            broken_input, error=None, finished=True, tally={"not-a-capture": 2}, tally_count=2
+        )
+        stores.ledger.enter(
+            [replace(complete_input, input_id=f"c{number}") for number in range(1_003)], [], []
+        )
+        with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
+            yield client
 
 
-def test_a_file_says_how_many_captures_and_endings_it_does_not_list(long_lists: TestClient) -> None:
+def test_a_file_page_counts_the_unlisted_captures_and_dispositions(long_lists: TestClient) -> None:
     key = Body(0, "http://long.example/", NOW, "text/html", b"the same").sha1hex
-    told = long_lists.get(f"/api/files/{key}").json()
-    assert (len(told["captures"]), told["captures_total"]) == (1_000, 1_003)
-    assert (len(told["history"]), told["history_total"]) == (1_000, 1_003)
-    said = read(long_lists, f"/file/{key}").words()
-    assert "Captures (1,003)" in said
-    assert "The first 1,000." in said
-    assert "The first 1,000 of 1,003." in said
+    data = long_lists.get(f"/api/files/{key}").json()
+    assert (len(data["captures"]), data["captures_total"]) == (1_000, 1_003)
+    assert (len(data["history"]), data["history_total"]) == (1_000, 1_003)
+    text = read(long_lists, f"/file/{key}").words()
+    assert "Captures (1,003)" in text
+    assert "The first 1,000." in text
+    assert "The first 1,000 of 1,003." in text
 
 
-def test_a_key_says_how_many_files_and_records_it_does_not_list(long_lists: TestClient) -> None:
-    told = long_lists.get("/api/show?key=http://long.example/").json()
-    assert (len(told["files"]), told["files_total"], told["files_complete"]) == (50, 60, True)
-    assert (len(told["records"]), told["records_total"]) == (50, 61)
-    page = read(long_lists, "/show?key=http://long.example/").words()
-    assert "60 files" in page
-    assert "The first 50." in page
-    assert "61 records with this URL" in page
-    assert "The newest 50." in page
+def test_the_page_of_a_url_counts_the_unlisted_files_and_records(long_lists: TestClient) -> None:
+    data = long_lists.get("/api/show?key=http://long.example/").json()
+    assert (len(data["files"]), data["files_total"], data["files_complete"]) == (50, 60, True)
+    assert (len(data["records"]), data["records_total"]) == (50, 61)
+    text = read(long_lists, "/show?key=http://long.example/").words()
+    assert "60 files" in text
+    assert "The first 50." in text
+    assert "61 records with this URL" in text
+    assert "The newest 50." in text
 
 
-def test_failures_say_how_many_inputs_they_do_not_list(long_lists: TestClient) -> None:
-    told = long_lists.get("/api/failures").json()
-    assert (len(told["inputs"]), told["inputs_total"]) == (50, 60)
+def test_the_failures_page_counts_the_unlisted_inputs(long_lists: TestClient) -> None:
+    data = long_lists.get("/api/failures").json()
+    assert (len(data["inputs"]), data["inputs_total"]) == (50, 60)
     page = read(long_lists, "/failures")
     assert page.heading == "60 inputs could not be read"
     assert "The first 50 of 60." in page.words()
 
 
-def test_a_tally_says_that_it_did_not_look_through_all_inputs(long_lists: TestClient) -> None:
-    told = long_lists.get("/api/records?outcome=dropped").json()
-    assert told["counted_total"] == 2 * 1_003
-    assert (len(told["counted_inputs"]), told["counted_inputs_total"]) == (50, 1_000)
-    assert not told["counted_inputs_complete"]
+def test_a_tally_reports_that_it_examined_only_some_inputs(long_lists: TestClient) -> None:
+    data = long_lists.get("/api/records?outcome=dropped").json()
+    assert data["counted_total"] == 2 * 1_003
+    assert (len(data["counted_inputs"]), data["counted_inputs_total"]) == (50, 1_000)
+    assert not data["counted_inputs_complete"]
     assert "50 of at least 1,000 inputs" in read(long_lists, "/records?outcome=dropped").words()

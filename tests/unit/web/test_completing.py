@@ -1,4 +1,4 @@
-"""Completions of the search box: fields and values out of what can be found, by the API and on the page."""
+"""Completions of the search box: fields and values in the library, in the API and on the page."""
 
 from __future__ import annotations
 
@@ -17,137 +17,140 @@ from fonds.search.fields import LISTED_FIELDS
 from page_reading import read
 from themed_home import HOSTILE
 
-COUNTED = ("site:", "domain:", "language:", "kind:", "collection:", "year:", "status:")
-FREE = ("title:", "text:", "url:", "doi:", "words:", "pages:", "date:")
+COUNTED_FIELDS = ("site:", "domain:", "language:", "kind:", "collection:", "year:", "status:")
+FREE_FIELDS = ("title:", "text:", "url:", "doi:", "words:", "pages:", "date:")
 
 
-def asked(client: TestClient, q: str, at: int | None = None) -> dict[str, Any]:
-    answer = client.get("/api/complete", params={"q": q, **({} if at is None else {"at": at})})
-    assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    assert len(told["completions"]) <= 10
-    return told
+def complete(client: TestClient, q: str, at: int | None = None) -> dict[str, Any]:
+    response = client.get("/api/complete", params={"q": q, **({} if at is None else {"at": at})})
+    assert response.status_code == 200, response.text
+    completion: dict[str, Any] = response.json()
+    assert len(completion["completions"]) <= 10
+    return completion
 
 
-def offered(told: dict[str, Any]) -> list[str]:
-    return [one["value"] for one in told["completions"]]
+def list_values(completion: dict[str, Any]) -> list[str]:
+    return [row["value"] for row in completion["completions"]]
 
 
-def total(client: TestClient, q: str) -> int:
-    found: int = client.get("/api/search", params={"q": q}).json()["total"]
-    return found
+def count_results(client: TestClient, q: str) -> int:
+    total: int = client.get("/api/search", params={"q": q}).json()["total"]
+    return total
 
 
-@pytest.mark.parametrize("q", COUNTED)
-def test_each_value_finds_as_many_as_it_says_the_best_first(client: TestClient, q: str) -> None:
-    told = asked(client, q)
-    assert (told["kind"], told["field"], told["said"]) == ("value", q[:-1], "")
-    counts = [one["count"] for one in told["completions"]]
+@pytest.mark.parametrize("q", COUNTED_FIELDS)
+def test_each_value_finds_its_count_and_the_largest_is_first(client: TestClient, q: str) -> None:
+    completion = complete(client, q)
+    assert (completion["kind"], completion["field"], completion["said"]) == ("value", q[:-1], "")
+    counts = [row["count"] for row in completion["completions"]]
     assert counts
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > 0 or q == "status:"
-    for one in told["completions"]:
-        assert one["text"] == f"{q}{one['value']}"
-        assert one["at"] == len(one["text"])
-        assert total(client, one["text"]) == one["count"], one
+    for row in completion["completions"]:
+        assert row["text"] == f"{q}{row['value']}"
+        assert row["at"] == len(row["text"])
+        assert count_results(client, row["text"]) == row["count"], row
 
 
-@pytest.mark.parametrize("q", FREE)
-def test_a_free_field_tells_its_form_and_an_example(client: TestClient, q: str) -> None:
-    told = asked(client, q)
-    assert (told["completions"], told["more"]) == ([], False)
-    assert told["form"]
-    assert told["example"].startswith(q)
-    assert client.get("/api/search", params={"q": told["example"]}).status_code == 200
+@pytest.mark.parametrize("q", FREE_FIELDS)
+def test_a_free_field_shows_its_form_and_a_valid_example(client: TestClient, q: str) -> None:
+    completion = complete(client, q)
+    assert (completion["completions"], completion["more"]) == ([], False)
+    assert completion["form"]
+    assert completion["example"].startswith(q)
+    assert client.get("/api/search", params={"q": completion["example"]}).status_code == 200
 
 
-def test_values_begin_with_what_was_typed_or_their_names_do(client: TestClient) -> None:
-    assert offered(asked(client, "site:dai")) == ["daily.example"]
-    assert offered(asked(client, "site:DAI")) == ["daily.example"]
-    assert offered(asked(client, "site:exa"))
-    assert offered(asked(client, "language:germ")) == ["de"]
-    (english, *_) = asked(client, "language:en")["completions"]
+def test_values_are_completed_by_code_and_by_name(client: TestClient) -> None:
+    assert list_values(complete(client, "site:dai")) == ["daily.example"]
+    assert list_values(complete(client, "site:DAI")) == ["daily.example"]
+    assert list_values(complete(client, "site:exa"))
+    assert list_values(complete(client, "language:germ")) == ["de"]
+    (english, *_) = complete(client, "language:en")["completions"]
     assert (english["value"], english["name"]) == ("en", "English")
-    assert offered(asked(client, "kind:new")) == ["story"]
-    assert asked(client, "site:zzz")["completions"] == []
-    assert {*offered(asked(client, "kind:"))} == set(SEARCHED_KINDS)
-    assert offered(asked(client, "kind:unr")) == []
-    status = asked(client, "status:text")["completions"]
-    assert [one["name"] for one in status] == [PdfStatus.TEXT_TRUNCATED.explanation]
+    assert list_values(complete(client, "kind:new")) == ["story"]
+    assert complete(client, "site:zzz")["completions"] == []
+    assert {*list_values(complete(client, "kind:"))} == set(SEARCHED_KINDS)
+    assert list_values(complete(client, "kind:unr")) == []
+    statuses = complete(client, "status:text")["completions"]
+    assert [row["name"] for row in statuses] == [PdfStatus.TEXT_TRUNCATED.explanation]
 
 
-def test_a_host_documents_lie_under_is_known_though_it_is_no_domain(client: TestClient) -> None:
-    (under, *_) = [
-        one for one in asked(client, "site:example")["completions"] if one["value"] == "example"
+def test_a_parent_host_is_completed_with_its_count(client: TestClient) -> None:
+    (host, *_) = [
+        row for row in complete(client, "site:example")["completions"] if row["value"] == "example"
     ]
-    assert under["count"] == total(client, "site:example") > 0
+    assert host["count"] == count_results(client, "site:example") > 0
 
 
-def test_the_cursor_says_what_is_completed(client: TestClient) -> None:
+def test_the_word_at_the_cursor_is_completed(client: TestClient) -> None:
     q = "flood site:dai -kind:pdf"
-    told = asked(client, q, q.index(" -kind"))
-    (one,) = told["completions"]
-    assert (told["start"], told["end"]) == (11, 14)
-    assert one["text"] == "flood site:daily.example -kind:pdf"
-    assert one["text"][: one["at"]] == "flood site:daily.example"
-    assert asked(client, q, 5)["kind"] == "nothing"
-    smiling = "\U0001f600 site:dai"
-    assert asked(client, smiling, 10)["completions"][0]["text"] == "\U0001f600 site:daily.example"
+    completion = complete(client, q, q.index(" -kind"))
+    (row,) = completion["completions"]
+    assert (completion["start"], completion["end"]) == (11, 14)
+    assert row["text"] == "flood site:daily.example -kind:pdf"
+    assert row["text"][: row["at"]] == "flood site:daily.example"
+    assert complete(client, q, 5)["kind"] == "nothing"
+    query_with_emoji = "\U0001f600 site:dai"
+    assert (
+        complete(client, query_with_emoji, 10)["completions"][0]["text"]
+        == "\U0001f600 site:daily.example"
+    )
 
 
-def test_names_of_fields_are_completed_with_their_form(client: TestClient) -> None:
-    told = asked(client, "flood la")
-    (one,) = told["completions"]
-    assert (told["kind"], told["field"], one["value"], one["text"]) == (
+def test_field_names_are_completed_with_their_form(client: TestClient) -> None:
+    completion = complete(client, "flood la")
+    (row,) = completion["completions"]
+    assert (completion["kind"], completion["field"], row["value"], row["text"]) == (
         "field", None, "language", "flood language:",
     )  # fmt: skip
-    assert one["name"].startswith("a code of two letters")
+    assert row["name"].startswith("a code of two letters")
     for name in LISTED_FIELDS:
-        assert name in offered(asked(client, name[:2]))
+        assert name in list_values(complete(client, name[:2]))
 
 
-def test_the_form_of_a_name_is_told_until_three_letters_of_it_are_typed(client: TestClient) -> None:
-    told = asked(client, "author:A")
-    assert (told["completions"], told["form"]) == ([], "a name or a part of it")
+def test_a_short_author_shows_the_form(client: TestClient) -> None:
+    completion = complete(client, "author:A")
+    assert (completion["completions"], completion["form"]) == ([], "a name or a part of it")
 
 
-def test_every_theme_that_is_offered_can_be_searched(themed: TestClient) -> None:
-    told = asked(themed, "theme:")
-    assert len(told["completions"]) > 5
-    for one in told["completions"]:
-        assert themed.get("/api/search", params={"q": one["text"]}).status_code == 200, one
-        begun = asked(themed, f'theme:"{one["value"]}')
-        assert one["value"] in offered(begun)
+def test_every_completed_theme_can_be_searched(themed_client: TestClient) -> None:
+    completion = complete(themed_client, "theme:")
+    assert len(completion["completions"]) > 5
+    for row in completion["completions"]:
+        assert themed_client.get("/api/search", params={"q": row["text"]}).status_code == 200, row
+        quoted = complete(themed_client, f'theme:"{row["value"]}')
+        assert row["value"] in list_values(quoted)
 
 
-def test_a_hostile_name_stays_text(themed: TestClient) -> None:
-    told = asked(themed, 'theme:"od')
-    assert [str(HOSTILE) in one["name"] for one in told["completions"]].count(True) > 0
-    page = read(themed, "/search?q=theme:od", 400)
+def test_a_hostile_theme_name_is_escaped(themed_client: TestClient) -> None:
+    completion = complete(themed_client, 'theme:"od')
+    assert [str(HOSTILE) in row["name"] for row in completion["completions"]].count(True) > 0
+    page = read(themed_client, "/search?q=theme:od", 400)
     assert str(HOSTILE) in page.words("//section[@aria-labelledby='offered-values']")
     assert not page.tree.xpath("//main//script")
 
 
 @pytest.mark.parametrize(
-    ("at", "meant"), [("99", "there is no place 99"), ("-1", "0"), ("x", "int")]
+    ("at", "message"), [("99", "there is no place 99"), ("-1", "0"), ("x", "int")]
 )
-def test_a_place_that_cannot_be_is_refused(client: TestClient, at: str, meant: str) -> None:
-    answer = client.get("/api/complete", params={"q": "site:", "at": at})
-    assert answer.status_code == 400
-    assert answer.json()["parameter"] == "at"
-    assert meant in answer.json()["error"]
+def test_an_invalid_cursor_position_is_refused(client: TestClient, at: str, message: str) -> None:
+    response = client.get("/api/complete", params={"q": "site:", "at": at})
+    assert response.status_code == 400
+    assert response.json()["parameter"] == "at"
+    assert message in response.json()["error"]
     assert client.get("/api/complete", params={"q": "a" * 4_001}).status_code == 400
 
 
-def test_a_completion_is_never_longer_than_a_search_may_be(client: TestClient) -> None:
+def test_a_completion_over_the_query_limit_is_omitted(client: TestClient) -> None:
     q = "x" * 3_990 + " site:d"
-    assert asked(client, q)["completions"] == []
+    assert complete(client, q)["completions"] == []
 
 
-def test_an_empty_library_has_no_values_to_tell(empty: TestClient) -> None:
-    for q in (*COUNTED, "theme:", "author:abc"):
-        assert {one["count"] for one in asked(empty, q)["completions"]} <= {0}
-    page = read(empty, "/search?q=site:", 400)
+def test_an_empty_library_completes_no_values(empty_client: TestClient) -> None:
+    for q in (*COUNTED_FIELDS, "theme:", "author:abc"):
+        assert {row["count"] for row in complete(empty_client, q)["completions"]} <= {0}
+    page = read(empty_client, "/search?q=site:", 400)
     assert not page.tree.xpath("//section[@aria-labelledby='offered-values']")
 
 
@@ -157,45 +160,44 @@ def test_an_empty_library_has_no_values_to_tell(empty: TestClient) -> None:
     deadline=None,
 )
 @given(st.text(max_size=40), st.integers(0, 40))
-def test_anything_can_be_typed(client: TestClient, text: str, at: int) -> None:
+def test_any_text_can_be_completed(client: TestClient, text: str, at: int) -> None:
     q = text.encode("utf-8", "ignore").decode()
-    told = asked(client, q, min(at, len(q)))
-    for one in told["completions"]:
-        assert one["text"].startswith(q[: told["start"]])
-        assert one["text"].endswith(q[told["end"] :])
+    completion = complete(client, q, min(at, len(q)))
+    for row in completion["completions"]:
+        assert row["text"].startswith(q[: completion["start"]])
+        assert row["text"].endswith(q[completion["end"] :])
 
 
 @pytest.mark.parametrize(
     "q", ["flood site:", "site:nowhere.example", "kind:sculpture flood", 'site:"dai']
 )
-def test_a_field_without_a_value_or_with_one_there_is_not_has_links(
-    client: TestClient, q: str
-) -> None:
-    answer = client.get("/search", params={"q": q})
-    assert answer.status_code in (200, 400)
-    page = read(client, f"/search?{answer.request.url.query.decode()}", answer.status_code)
+def test_a_field_without_results_offers_values(client: TestClient, q: str) -> None:
+    response = client.get("/search", params={"q": q})
+    assert response.status_code in (200, 400)
+    page = read(client, f"/search?{response.request.url.query.decode()}", response.status_code)
     path = "//section[@aria-labelledby='offered-values']"
     links = page.links(path)
     assert links
     counts = [
-        int(one.text_content()) for one in page.tree.xpath(f"{path}//span[@class='row-number']")
+        int(element.text_content())
+        for element in page.tree.xpath(f"{path}//span[@class='row-number']")
     ]
-    fields = q.split(":")[0].split()[-1]
+    field = q.split(":")[0].split()[-1]
     for (href, value), count in zip(links.items(), counts, strict=True):
-        (said,) = parse_qs(urlsplit(href).query)["q"]
-        assert f"{fields}:{value}" in said
-        assert total(client, f"{fields}:{value}") == count > 0
+        (query,) = parse_qs(urlsplit(href).query)["q"]
+        assert f"{field}:{value}" in query
+        assert count_results(client, f"{field}:{value}") == count > 0
 
 
 @pytest.mark.parametrize(
     "q", ["flood", "kind:pdf bibliothèque", "words:>900000", "flood (", "autor:x"]
 )
-def test_any_other_search_has_none(client: TestClient, q: str) -> None:
-    answer = client.get("/search", params={"q": q})
-    assert "offered-values" not in answer.text
+def test_other_searches_offer_no_values(client: TestClient, q: str) -> None:
+    response = client.get("/search", params={"q": q})
+    assert "offered-values" not in response.text
 
 
-def test_filters_stay_with_the_links(client: TestClient) -> None:
+def test_offered_values_keep_the_filters(client: TestClient) -> None:
     links = read(client, "/search?q=site:&kind=pdf&sort=newest", 400).links(
         "//section[@aria-labelledby='offered-values']"
     )
@@ -203,11 +205,11 @@ def test_filters_stay_with_the_links(client: TestClient) -> None:
     assert all("kind=pdf&sort=newest" in href for href in links)
 
 
-def test_scripts_are_ours_and_stand_in_files_of_their_own(client: TestClient) -> None:
-    ours = ["/static/keys.js", "/static/complete.js"]
+def test_pages_load_only_the_two_script_files(client: TestClient) -> None:
+    scripts = ["/static/keys.js", "/static/complete.js"]
     for path in ("/", "/search", "/search?q=flood"):
-        assert read(client, path).tree.xpath("//script/@src") == ours
-    for path in ours:
-        answer = client.get(path)
-        assert answer.headers["content-type"].startswith("text/javascript")
-        assert "innerHTML" not in answer.text
+        assert read(client, path).tree.xpath("//script/@src") == scripts
+    for path in scripts:
+        response = client.get(path)
+        assert response.headers["content-type"].startswith("text/javascript")
+        assert "innerHTML" not in response.text

@@ -1,4 +1,4 @@
-"""What curators do with themes, from pages and programs: names, pins, documents that do not belong."""
+"""Actions of curators on themes, on the pages and in the API: names, pins and exclusions."""
 
 from __future__ import annotations
 
@@ -17,108 +17,122 @@ from home_rows import NOW
 from page_reading import read
 from themed_home import fill_themed
 
-HERE = "/themes/made/five"
-CALLED = "Ships & <b>tides</b>"
+COLLECTION_PATH = "/themes/made/five"
+NAME = "Ships & <b>tides</b>"
 
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
     fill_themed(tmp_path)
-    with open_home(tmp_path) as found:
-        yield found
+    with open_home(tmp_path) as stores:
+        yield stores
 
 
 @pytest.fixture
-def pages(stores: Stores) -> Iterator[TestClient]:
-    with TestClient(create_app(stores), base_url="http://localhost:8765") as asked:
-        yield asked
+def client(stores: Stores) -> Iterator[TestClient]:
+    with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
+        yield client
 
 
-def _themes(pages: TestClient) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pages.get(f"/api{HERE}").json()["themes"]
-    return found
+def _get_themes(client: TestClient) -> list[dict[str, Any]]:
+    themes: list[dict[str, Any]] = client.get(f"/api{COLLECTION_PATH}").json()["themes"]
+    return themes
 
 
-def _post(pages: TestClient, act: str, status: int = 303, **said: str) -> str:
+def _post(client: TestClient, action: str, status: int = 303, **fields: str) -> str:
     headers = {"Sec-Fetch-Site": "same-origin"}
-    answer = pages.post(f"{HERE}/{act}", data=said, headers=headers, follow_redirects=False)
-    assert answer.status_code == status, answer.text
-    return answer.headers.get("location", answer.text)
+    response = client.post(
+        f"{COLLECTION_PATH}/{action}", data=fields, headers=headers, follow_redirects=False
+    )
+    assert response.status_code == status, response.text
+    return response.headers.get("location", response.text)
 
 
-def test_a_name_stands_wherever_the_theme_is_named_and_the_label_beside_it(
-    pages: TestClient, stores: Stores
-) -> None:
-    smallest = _themes(pages)[-1]
-    there = _post(pages, "rename", conf="DEFAULT", theme=smallest["id"], name=CALLED)
-    page = read(pages, there)
-    assert page.heading == CALLED
+def test_a_renamed_theme_has_its_name_on_every_page(client: TestClient, stores: Stores) -> None:
+    smallest = _get_themes(client)[-1]
+    theme_url = _post(client, "rename", conf="DEFAULT", theme=smallest["id"], name=NAME)
+    page = read(client, theme_url)
+    assert page.heading == NAME
     assert f"Keywords: {smallest['label']}" in page.words()
-    assert page.tree.xpath("//input[@id='name']/@value") == [CALLED]
-    (now,) = [one for one in _themes(pages) if one["id"] == smallest["id"]]
-    assert (now["name"], now["label"], now["pinned"]) == (CALLED, smallest["label"], False)
-    titles = now["titles"]
-    for href in (HERE, f"{HERE}/over-time", "/themes", titles[0]["href"], f"{there}/documents"):
-        assert CALLED in read(pages, href).words(), href
-    assert CALLED in read(pages, HERE).words("//*[contains(@class, 'map')]")
-    told = pages.get("/clusters/made/five").json()["clusters"]
-    assert [one["name"] for one in told if one["id"] == smallest["id"]] == [CALLED]
-    assert pages.get(f"/clusters/made/five/{smallest['id']}").json()["cluster"]["name"] == CALLED
-    assert [one.what for one in ActionLog(stores.records, lambda: NOW).list_newest(9)][:1] == [
-        f"POST {HERE}/rename DEFAULT “{smallest['id']}” {CALLED}"
-    ]
-    _post(pages, "rename", conf="DEFAULT", theme=smallest["id"], name="")
-    assert CALLED not in read(pages, HERE).words()
+    assert page.tree.xpath("//input[@id='name']/@value") == [NAME]
+    (renamed_theme,) = [theme for theme in _get_themes(client) if theme["id"] == smallest["id"]]
+    assert (renamed_theme["name"], renamed_theme["label"], renamed_theme["pinned"]) == (
+        NAME,
+        smallest["label"],
+        False,
+    )
+    titles = renamed_theme["titles"]
+    for href in (
+        COLLECTION_PATH,
+        f"{COLLECTION_PATH}/over-time",
+        "/themes",
+        titles[0]["href"],
+        f"{theme_url}/documents",
+    ):
+        assert NAME in read(client, href).words(), href
+    assert NAME in read(client, COLLECTION_PATH).words("//*[contains(@class, 'map')]")
+    clusters = client.get("/clusters/made/five").json()["clusters"]
+    assert [cluster["name"] for cluster in clusters if cluster["id"] == smallest["id"]] == [NAME]
+    assert client.get(f"/clusters/made/five/{smallest['id']}").json()["cluster"]["name"] == NAME
+    assert [log_row.what for log_row in ActionLog(stores.records, lambda: NOW).list_newest(9)][
+        :1
+    ] == [f"POST {COLLECTION_PATH}/rename DEFAULT “{smallest['id']}” {NAME}"]
+    _post(client, "rename", conf="DEFAULT", theme=smallest["id"], name="")
+    assert NAME not in read(client, COLLECTION_PATH).words()
 
 
-def test_a_pinned_theme_stands_first_whatever_its_size(pages: TestClient) -> None:
-    before = [one["id"] for one in _themes(pages)]
-    _post(pages, "pin", conf="DEFAULT", theme=before[-1])
-    assert [one["id"] for one in _themes(pages)] == [before[-1], *before[:-1]]
-    page = read(pages, HERE)
+def test_a_pinned_theme_is_listed_first(client: TestClient) -> None:
+    before = [theme["id"] for theme in _get_themes(client)]
+    _post(client, "pin", conf="DEFAULT", theme=before[-1])
+    assert [theme["id"] for theme in _get_themes(client)] == [before[-1], *before[:-1]]
+    page = read(client, COLLECTION_PATH)
     assert "pinned" in page.words("(//li[@class='theme-line'])[1]//h3")
-    assert pages.get(f"/api{HERE}").json()["pinned"] == 1
-    _post(pages, "unpin", conf="DEFAULT", theme=before[-1])
-    assert [one["id"] for one in _themes(pages)] == before
+    assert client.get(f"/api{COLLECTION_PATH}").json()["pinned"] == 1
+    _post(client, "unpin", conf="DEFAULT", theme=before[-1])
+    assert [theme["id"] for theme in _get_themes(client)] == before
 
 
-def test_a_document_is_taken_out_from_its_page_listed_and_put_back(pages: TestClient) -> None:
-    theme = _themes(pages)[0]
-    told = pages.get(f"/api{theme['href']}").json()
-    one = told["documents"][0]
-    forms = read(pages, theme["href"]).tree.xpath("//li[contains(@class,'hit')]//form/@action")
-    assert forms == [f"{HERE}/exclude"] * len(told["documents"])
-    there = _post(pages, "exclude", conf="DEFAULT", theme=theme["id"], ids=one["id"])
-    page = read(pages, there)
+def test_a_document_is_excluded_listed_and_included_again(client: TestClient) -> None:
+    theme = _get_themes(client)[0]
+    before = client.get(f"/api{theme['href']}").json()
+    document = before["documents"][0]
+    forms = read(client, theme["href"]).tree.xpath("//li[contains(@class,'hit')]//form/@action")
+    assert forms == [f"{COLLECTION_PATH}/exclude"] * len(before["documents"])
+    document_url = _post(client, "exclude", conf="DEFAULT", theme=theme["id"], ids=document["id"])
+    page = read(client, document_url)
     assert f"A curator removed it from {theme['label']}" in page.words()
-    now = pages.get(f"/api{theme['href']}").json()
-    assert now["size"] == theme["size"] - 1
-    assert one["id"] not in {each["id"] for each in now["documents"]}
-    listed = pages.get(f"/api{HERE}/excluded").json()["excluded"]
-    assert [(each["document"]["id"], each["theme"]) for each in listed] == [
-        (one["id"], theme["id"])
+    after = client.get(f"/api{theme['href']}").json()
+    assert after["size"] == theme["size"] - 1
+    assert document["id"] not in {row["id"] for row in after["documents"]}
+    exclusions = client.get(f"/api{COLLECTION_PATH}/excluded").json()["excluded"]
+    assert [(row["document"]["id"], row["theme"]) for row in exclusions] == [
+        (document["id"], theme["id"])
     ]
-    assert len(pages.get(f"/csv{HERE}/excluded").text.splitlines()) == 2
-    assert one["title"] in read(pages, f"{HERE}/excluded").words()
-    assert f"{HERE}/excluded" in read(pages, HERE).links("//p")
-    back = _post(pages, "include", conf="DEFAULT", theme=theme["id"], ids=one["id"])
-    assert read(pages, back).heading.endswith("no document is taken out of a theme")
-    assert pages.get(f"/api{theme['href']}").json()["size"] == theme["size"]
+    assert len(client.get(f"/csv{COLLECTION_PATH}/excluded").text.splitlines()) == 2
+    assert document["title"] in read(client, f"{COLLECTION_PATH}/excluded").words()
+    assert f"{COLLECTION_PATH}/excluded" in read(client, COLLECTION_PATH).links("//p")
+    collection_url = _post(client, "include", conf="DEFAULT", theme=theme["id"], ids=document["id"])
+    assert read(client, collection_url).heading.endswith("no document is taken out of a theme")
+    assert client.get(f"/api{theme['href']}").json()["size"] == theme["size"]
 
 
-def test_programs_do_the_same_and_are_told_what_is_decided(pages: TestClient) -> None:
-    theme = _themes(pages)[1]
-    api = f"/api{HERE}"
-    told = pages.post(f"{api}/rename", json={"theme": theme["label"], "name": "Sea"}).json()
-    assert told == {
+def test_the_api_returns_the_result_of_each_action(client: TestClient) -> None:
+    theme = _get_themes(client)[1]
+    api = f"/api{COLLECTION_PATH}"
+    renamed_theme = client.post(
+        f"{api}/rename", json={"theme": theme["label"], "name": "Sea"}
+    ).json()
+    assert renamed_theme == {
         "id": theme["id"], "label": theme["label"], "name": "Sea", "pinned": False, "documents": None,
     }  # fmt: skip
-    assert pages.post(f"{api}/pin", json={"theme": "Sea"}).json()["pinned"] is True
-    ids = [one["id"] for one in pages.get(f"/api{theme['href']}").json()["documents"][:3]]
-    for act in ("exclude", "include"):
+    assert client.post(f"{api}/pin", json={"theme": "Sea"}).json()["pinned"] is True
+    ids = [
+        document["id"] for document in client.get(f"/api{theme['href']}").json()["documents"][:3]
+    ]
+    for action in ("exclude", "include"):
         for count in (3, 0):
-            out = pages.post(f"{api}/{act}", json={"theme": theme["id"], "ids": ids}).json()
-            assert out["documents"] == count
+            result = client.post(f"{api}/{action}", json={"theme": theme["id"], "ids": ids}).json()
+            assert result["documents"] == count
 
 
 REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
@@ -132,17 +146,17 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
-def test_what_cannot_be_is_refused_in_words(pages: TestClient) -> None:
-    for act, body, said in REFUSED:
-        answer = pages.post(f"/api{HERE}/{act}", json=body)
-        assert answer.status_code == 400, (act, body)
-        assert said in answer.json()["error"], (act, body)
+def test_invalid_actions_are_refused_with_a_message(client: TestClient) -> None:
+    for action, body, message in REFUSED:
+        response = client.post(f"/api{COLLECTION_PATH}/{action}", json=body)
+        assert response.status_code == 400, (action, body)
+        assert message in response.json()["error"], (action, body)
 
 
-def test_a_collection_or_act_there_is_not_is_refused(pages: TestClient) -> None:
+def test_unknown_collections_and_actions_are_refused(client: TestClient) -> None:
     body = {"theme": "x"}
-    assert pages.post("/api/themes/made/fife/pin", json=body).status_code == 404
-    assert pages.post(f"/api{HERE}/pn", json=body).status_code in (400, 404, 422)
-    assert "No theme named" in _post(pages, "pin", 400, conf="DEFAULT", theme="nonsense")
+    assert client.post("/api/themes/made/fife/pin", json=body).status_code == 404
+    assert client.post(f"/api{COLLECTION_PATH}/pn", json=body).status_code in (400, 404, 422)
+    assert "No theme named" in _post(client, "pin", 400, conf="DEFAULT", theme="nonsense")
     headers = {"Origin": "https://evil.example"}
-    assert pages.post(f"{HERE}/pin", data=body, headers=headers).status_code == 403
+    assert client.post(f"{COLLECTION_PATH}/pin", data=body, headers=headers).status_code == 403

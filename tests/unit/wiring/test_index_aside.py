@@ -1,4 +1,4 @@
-"""Moving an index aside that cannot be used: an empty one takes its place, the old one stays to be seen."""
+"""Setting an unusable index aside: an empty index replaces it, and the old folder is kept."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ DOCUMENT = IndexDocument(
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with open_home(tmp_path) as found:
-        found.index.put([DOCUMENT])
-        yield found
+    with open_home(tmp_path) as stores:
+        stores.index.put([DOCUMENT])
+        yield stores
 
 
-def test_the_old_index_lies_beside_and_the_new_one_is_empty_and_can_be_written(
-    stores: Stores, tmp_path: Path
-) -> None:
-    renewed, aside = set_index_aside(stores, tmp_path, Settings())
-    assert aside == tmp_path / "index.damaged-1"
-    assert (aside / "meta.json").exists()
-    assert renewed.index.count() == 0
-    renewed.index.put([DOCUMENT])
-    assert renewed.index.count() == 1
-    assert renewed.records is stores.records
-    close_stores(renewed)
+def test_the_old_index_is_moved_and_the_new_one_is_empty(stores: Stores, tmp_path: Path) -> None:
+    new_stores, old_folder = set_index_aside(stores, tmp_path, Settings())
+    assert old_folder == tmp_path / "index.damaged-1"
+    assert (old_folder / "meta.json").exists()
+    assert new_stores.index.count() == 0
+    new_stores.index.put([DOCUMENT])
+    assert new_stores.index.count() == 1
+    assert new_stores.records is stores.records
+    close_stores(new_stores)
 
 
-def test_no_older_folder_is_ever_written_over(stores: Stores, tmp_path: Path) -> None:
+def test_older_folders_are_not_overwritten(stores: Stores, tmp_path: Path) -> None:
     (tmp_path / "index.damaged-1").mkdir()
     (tmp_path / "index.damaged-2").symlink_to(tmp_path / "nowhere")
-    renewed, aside = set_index_aside(stores, tmp_path, Settings())
-    assert aside == tmp_path / "index.damaged-3"
-    close_stores(renewed)
+    new_stores, old_folder = set_index_aside(stores, tmp_path, Settings())
+    assert old_folder == tmp_path / "index.damaged-3"
+    close_stores(new_stores)
 
 
-def test_what_cannot_be_moved_is_said_with_what_to_do(stores: Stores, tmp_path: Path) -> None:
-    elsewhere = Settings(index="tantivy:not/there")
+def test_an_index_that_cannot_be_moved_is_reported_with_advice(
+    stores: Stores, tmp_path: Path
+) -> None:
+    missing_folder = Settings(index="tantivy:not/there")
     with pytest.raises(ConfigurationError, match=r"Move it yourself"):
-        set_index_aside(stores, tmp_path, elsewhere)
-    on_a_server = Settings(index="elasticsearch://search.example")
+        set_index_aside(stores, tmp_path, missing_folder)
+    on_server = Settings(index="elasticsearch://search.example")
     with pytest.raises(ConfigurationError, match="not a folder that can be moved"):
-        set_index_aside(stores, tmp_path, on_a_server)
+        set_index_aside(stores, tmp_path, on_server)
     assert stores.index.count() == 1
     stores.index.put([replace(DOCUMENT, id="b" * 40)])
     assert stores.index.count() == 2

@@ -1,4 +1,4 @@
-"""What curators do with a source from its page, and that nobody else does."""
+"""Actions of curators on the page of a source, which are refused to others."""
 
 from __future__ import annotations
 
@@ -18,73 +18,71 @@ from page_reading import read
 OWN = {"sec-fetch-site": "same-origin"}
 
 
-def buttons(client: TestClient, source: SourceRow) -> list[str]:
+def list_buttons(client: TestClient, source: SourceRow) -> list[str]:
     page = read(client, f"/sources/{source.source_id}")
     return [
-        one.get("action").rpartition("/")[2]
-        for one in page.tree.xpath("//main//form[@method='post']")
+        form.get("action").rpartition("/")[2]
+        for form in page.tree.xpath("//main//form[@method='post']")
     ]
 
 
-def press(client: TestClient, source: SourceRow, act: str, **said: str) -> int:
-    path = f"/sources/{source.source_id}/{act}"
-    answer = client.post(path, data=said, headers=OWN, follow_redirects=False)
-    if answer.status_code == 303:
-        assert answer.headers["location"] == f"/sources/{source.source_id}"
-    return answer.status_code
+def press(client: TestClient, source: SourceRow, action: str, **fields: str) -> int:
+    path = f"/sources/{source.source_id}/{action}"
+    response = client.post(path, data=fields, headers=OWN, follow_redirects=False)
+    if response.status_code == 303:
+        assert response.headers["location"] == f"/sources/{source.source_id}"
+    return response.status_code
 
 
-def test_a_source_is_polled_next_paused_and_followed_again(
-    client: TestClient, stores: Stores
-) -> None:
-    assert buttons(client, GOOD) == ["poll", "pause", "mute", "backfill", "edit"]
+def test_a_source_is_polled_paused_and_resumed(client: TestClient, stores: Stores) -> None:
+    assert list_buttons(client, GOOD) == ["poll", "pause", "mute", "backfill", "edit"]
     assert press(client, GOOD, "poll") == 303
     assert row(stores, GOOD).next_poll <= datetime.now(UTC)
     assert [press(client, GOOD, "pause") for _ in range(2)] == [303, 303]
     assert row(stores, GOOD).state == "paused"
-    assert buttons(client, GOOD) == ["resume", "edit"]
+    assert list_buttons(client, GOOD) == ["resume", "edit"]
     assert press(client, GOOD, "resume") == 303
     assert (row(stores, GOOD).state, row(stores, GOOD).failures) == ("active", 0)
-    acts = [one.what for one in stores.records.find(ActRow)]
-    assert sum(GOOD.source_id in act for act in acts) == 4
+    log_lines = [log_row.what for log_row in stores.records.find(ActRow)]
+    assert sum(GOOD.source_id in line for line in log_lines) == 4
 
 
-def test_what_is_paused_is_not_polled_and_stays_so(client: TestClient, stores: Stores) -> None:
+def test_polling_a_paused_source_is_refused(client: TestClient, stores: Stores) -> None:
     before = row(stores, PAUSED)
-    answer = client.post(f"/sources/{PAUSED.source_id}/poll", headers=OWN)
-    assert answer.status_code == 409
-    assert "Resume it" in answer.text
+    response = client.post(f"/sources/{PAUSED.source_id}/poll", headers=OWN)
+    assert response.status_code == 409
+    assert "Resume it" in response.text
     assert row(stores, PAUSED) == before
 
 
-def test_a_poll_under_way_keeps_the_source_to_itself(client: TestClient, stores: Stores) -> None:
-    taken = {"polling": True, "lease_holder": "another", "lease_version": 3}
-    stores.records.change(SourceRow, [GOOD.source_id], taken)
+def test_a_source_cannot_be_polled_during_a_poll(client: TestClient, stores: Stores) -> None:
+    lease = {"polling": True, "lease_holder": "another", "lease_version": 3}
+    stores.records.change(SourceRow, [GOOD.source_id], lease)
     before = row(stores, GOOD)
     assert press(client, GOOD, "poll") == 409
     assert row(stores, GOOD) == before
-    assert [press(client, GOOD, act) for act in ("pause", "resume")] == [303, 303]
-    found = row(stores, GOOD)
-    assert (found.state, found.next_poll, found.lease_version) == ("active", before.next_poll, 3)
+    assert [press(client, GOOD, action) for action in ("pause", "resume")] == [303, 303]
+    source = row(stores, GOOD)
+    assert (source.state, source.next_poll, source.lease_version) == ("active", before.next_poll, 3)
     stores.records.change(SourceRow, [GOOD.source_id], {"lease_holder": None})
     assert press(client, GOOD, "poll") == 303
 
 
-def test_of_two_who_take_it_at_once_the_one_who_polls_wins(stores: Stores) -> None:
-    seen = row(stores, GOOD)
-    taken = {"polling": True, "lease_version": seen.lease_version + 1}
-    stores.records.change(SourceRow, [GOOD.source_id], taken)
+def test_a_concurrent_poll_makes_the_request_fail(stores: Stores) -> None:
+    source = row(stores, GOOD)
+    lease = {"polling": True, "lease_version": source.lease_version + 1}
+    stores.records.change(SourceRow, [GOOD.source_id], lease)
     with pytest.raises(ConfigurationError, match="is being polled"):
-        poll_soon(stores.records, seen, datetime.now(UTC))
-    assert row(stores, GOOD).next_poll == seen.next_poll
+        poll_soon(stores.records, source, datetime.now(UTC))
+    assert row(stores, GOOD).next_poll == source.next_poll
 
 
-def test_it_is_named_anew_and_its_polls_stay(client: TestClient, stores: Stores) -> None:
+def test_renaming_a_source_keeps_its_polls(client: TestClient, stores: Stores) -> None:
     polls = client.get(f"/api/sources/{GOOD.source_id}").json()["polls"]
-    said = {"title": " <b>New</b>  name ", "folder": "news/europe", "collection": "later"}
-    assert press(client, GOOD, "edit", **said) == 303
-    found = row(stores, GOOD)
-    assert (found.title, found.folder, found.collection) == (
+    fields = {"title": " <b>New</b>  name ", "folder": "news/europe", "collection": "later"}
+    assert press(client, GOOD, "edit", **fields) == 303
+    source = row(stores, GOOD)
+    assert (source.title, source.folder, source.collection) == (
         "<b>New</b> name",
         "news/europe",
         "later",
@@ -94,45 +92,52 @@ def test_it_is_named_anew_and_its_polls_stay(client: TestClient, stores: Stores)
     assert "<b>New" not in page
 
 
-def test_what_an_edit_leaves_out_stays(client: TestClient, stores: Stores) -> None:
+def test_an_edit_keeps_the_omitted_fields(client: TestClient, stores: Stores) -> None:
     before = row(stores, GOOD)
     assert press(client, GOOD, "edit", folder="elsewhere") == 303
-    found = row(stores, GOOD)
-    assert (found.title, found.folder, found.collection) == (
+    source = row(stores, GOOD)
+    assert (source.title, source.folder, source.collection) == (
         before.title,
         "elsewhere",
         before.collection,
     )
     assert press(client, GOOD, "edit") == 400
-    assert row(stores, GOOD) == found
+    assert row(stores, GOOD) == source
 
 
-def test_what_ails_it_is_muted_and_unmuted(client: TestClient, stores: Stores) -> None:
+def test_a_failing_source_is_muted_and_unmuted(client: TestClient, stores: Stores) -> None:
     path = f"/api/sources/{HOSTILE.source_id}"
     before = client.get("/api/sources").json()
     assert press(client, HOSTILE, "mute", until="", note=" <b>they</b>  move ") == 303
-    found = client.get(path).json()["source"]
-    assert (found["standing"], found["muted_until"]) == ("muted", None)
-    assert (found["mute_note"], found["failures"]) == ("<b>they</b> move", 7)
-    listed = client.get("/api/sources").json()
-    assert listed["rows"][-1]["source_id"] == HOSTILE.source_id
-    assert listed["standings"]["muted"] == 1
-    assert listed["answer"] == "3 sources followed, 1 paused: 1 needs attention, 1 muted"
+    source = client.get(path).json()["source"]
+    assert (source["standing"], source["muted_until"]) == ("muted", None)
+    assert (source["mute_note"], source["failures"]) == ("<b>they</b> move", 7)
+    sources = client.get("/api/sources").json()
+    assert sources["rows"][-1]["source_id"] == HOSTILE.source_id
+    assert sources["standings"]["muted"] == 1
+    assert sources["answer"] == "3 sources followed, 1 paused: 1 needs attention, 1 muted"
     assert before["answer"] == "3 sources followed, 1 paused: 2 need attention"
     for page in ("/sources", f"/sources/{HOSTILE.source_id}"):
         assert "until it recovers" in read(client, page).words("//main")
         assert "<b>they" not in client.get(page).text
-    assert buttons(client, HOSTILE) == ["poll", "pause", "unmute", "mute", "edit", "stop-backfill"]
+    assert list_buttons(client, HOSTILE) == [
+        "poll",
+        "pause",
+        "unmute",
+        "mute",
+        "edit",
+        "stop-backfill",
+    ]
     assert [press(client, HOSTILE, "unmute") for _ in range(2)] == [303, 303]
     assert client.get(path).json()["source"]["standing"] == "failing"
     assert press(client, GOOD, "mute", until="2999-01-31") == 303
     assert row(stores, GOOD).muted_until is not None
-    acts = [one.what for one in stores.records.find(ActRow)]
-    assert sum("mute" in act for act in acts) == 4
+    log_lines = [log_row.what for log_row in stores.records.find(ActRow)]
+    assert sum("mute" in line for line in log_lines) == 4
 
 
 @pytest.mark.parametrize(
-    ("source", "said", "status"),
+    ("source", "fields", "status"),
     [
         (GOOD, {}, 400),
         (GOOD, {"until": "2020-01-01"}, 400),
@@ -142,27 +147,27 @@ def test_what_ails_it_is_muted_and_unmuted(client: TestClient, stores: Stores) -
         (PAUSED, {"until": "2999-01-31"}, 409),
     ],
 )
-def test_what_cannot_be_muted_stays_as_it_is(
-    client: TestClient, stores: Stores, source: SourceRow, said: dict[str, str], status: int
+def test_invalid_mutes_are_refused(
+    client: TestClient, stores: Stores, source: SourceRow, fields: dict[str, str], status: int
 ) -> None:
     before = row(stores, source)
-    assert press(client, source, "mute", **said) == status
+    assert press(client, source, "mute", **fields) == status
     assert row(stores, source) == before
 
 
 @pytest.mark.parametrize(
-    "said",
+    "fields",
     [{"title": "x" * 301, "collection": "c"}, {"title": "x", "collection": " "}, {"state": "gone"}],
 )
-def test_words_that_cannot_be_are_refused(
-    client: TestClient, stores: Stores, said: dict[str, str]
+def test_invalid_edits_are_refused(
+    client: TestClient, stores: Stores, fields: dict[str, str]
 ) -> None:
     before = row(stores, GOOD)
-    assert press(client, GOOD, "edit", **said) == 400
+    assert press(client, GOOD, "edit", **fields) == 400
     assert row(stores, GOOD) == before
 
 
-def test_there_is_no_such_source_and_no_such_act(client: TestClient) -> None:
+def test_unknown_sources_and_actions_are_refused(client: TestClient) -> None:
     assert client.post(f"/sources/{'0' * 12}/poll", headers=OWN).status_code == 404
     assert client.post(f"/sources/{GOOD.source_id}/delete", headers=OWN).status_code == 400
 
@@ -170,7 +175,7 @@ def test_there_is_no_such_source_and_no_such_act(client: TestClient) -> None:
 @pytest.mark.parametrize(
     "headers", [{}, {"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}]
 )
-def test_nobody_elses_form_acts(
+def test_forms_from_other_sites_are_refused(
     client: TestClient, stores: Stores, headers: dict[str, str]
 ) -> None:
     path = f"/sources/{GOOD.source_id}/pause"
@@ -178,8 +183,8 @@ def test_nobody_elses_form_acts(
     assert row(stores, GOOD).state == "active"
 
 
-def test_a_server_others_reach_shows_no_buttons_and_does_nothing(stores: Stores) -> None:
-    with TestClient(create_app(stores, host="0.0.0.0"), base_url=ORIGIN) as reached:
-        assert buttons(reached, GOOD) == []
-        assert press(reached, GOOD, "pause") == 403
+def test_a_server_on_all_addresses_shows_no_buttons_and_refuses_actions(stores: Stores) -> None:
+    with TestClient(create_app(stores, host="0.0.0.0"), base_url=ORIGIN) as exposed_client:
+        assert list_buttons(exposed_client, GOOD) == []
+        assert press(exposed_client, GOOD, "pause") == 403
     assert row(stores, GOOD).state == "active"

@@ -1,4 +1,4 @@
-"""The service does what its description says, whatever it is sent within the description and beyond it."""
+"""The service conforms to its OpenAPI description for valid and for invalid requests."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from fonds.web.app import create_app
 from fonds.wiring.collections import create_service
 
 EXAMPLES = examples(4)
-CHANGED = ("/api/sources/", "/api/themes/")
+CHANGING_PREFIXES = ("/api/sources/", "/api/themes/")
 HOST = {"Host": "localhost"}
-# What no schema says may be refused: a place in a list, a search, an id that is not that of the address,
-# a whole number that is written with a fraction, a day that is yet to come or behind another.
-NOT_SAID = {
+# Operations that may refuse what their schema allows: a cursor, a query, an id that differs from that in the
+# URL, an integer written with a fraction, a day in the future or after another day.
+LOOSELY_DESCRIBED = {
     "GET /collections",
     "GET /collections/{ns}",
     "GET /clusters/{ns}/{key}/{label}",
@@ -39,8 +39,8 @@ MODES = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
 
 
 @pytest.fixture(scope="module")
-def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The description, read from a service whose runs are left waiting."""
+def api_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The OpenAPI schema, read from a service that leaves its runs queued."""
     with open_home(tmp_path_factory.mktemp("described")) as stores:
         service = create_service(stores)
         service.runs.close()
@@ -50,23 +50,23 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("mode", MODES)
-def test_every_operation_answers_as_it_is_described(described: Any, mode: GenerationMode) -> None:
-    operations = [one.ok() for one in described.get_all_operations()]
-    # Of the pages' own API, what changes something.
-    ours = [
+def test_every_operation_conforms_to_its_description(api_schema: Any, mode: GenerationMode) -> None:
+    operations = [operation.ok() for operation in api_schema.get_all_operations()]
+    # Include the operations of the pages' own API that change something.
+    tested_operations = [
         operation
         for operation in operations
         if is_rest(operation.path)
-        or (operation.path.startswith(CHANGED) and operation.method != "get")
+        or (operation.path.startswith(CHANGING_PREFIXES) and operation.method != "get")
     ]
-    assert len(ours) > 25
-    for one in ours:
-        if mode is GenerationMode.POSITIVE or one.query or one.body:
-            left_out = [positive_data_acceptance] if one.label in NOT_SAID else []
-            _try(one.as_strategy(generation_mode=mode), left_out)
+    assert len(tested_operations) > 25
+    for operation in tested_operations:
+        if mode is GenerationMode.POSITIVE or operation.query or operation.body:
+            left_out = [positive_data_acceptance] if operation.label in LOOSELY_DESCRIBED else []
+            _check(operation.as_strategy(generation_mode=mode), left_out)
 
 
-def _try(cases: st.SearchStrategy[Case], left_out: list[Any]) -> None:
+def _check(cases: st.SearchStrategy[Case], excluded_checks: list[Any]) -> None:
     @settings(
         max_examples=EXAMPLES,
         deadline=None,
@@ -76,7 +76,7 @@ def _try(cases: st.SearchStrategy[Case], left_out: list[Any]) -> None:
         suppress_health_check=list(HealthCheck),
     )
     @given(cases)
-    def answer(case: Case) -> None:
-        case.call_and_validate(headers=HOST, excluded_checks=left_out)
+    def check_case(case: Case) -> None:
+        case.call_and_validate(headers=HOST, excluded_checks=excluded_checks)
 
-    answer()
+    check_case()
