@@ -17,16 +17,16 @@ def test_an_excluded_document_moves_to_the_nearest_other_cluster_within_reach() 
     model = build(GroupingInput(texts), Options(clusters=5), version=1).model
     plain = assign(model, texts[:20])
     excluded = {document: [int(plain.members[document])] for document in range(0, 20, 2)}
-    far = replace(model, score_minimums=np.full(5, -1.0, np.float32))
-    moved = assign(far, texts[:20], excluded=excluded)
+    wide_model = replace(model, score_minimums=np.full(5, -1.0, np.float32))
+    moved = assign(wide_model, texts[:20], excluded=excluded)
     for document in range(20):
         if document not in excluded:
-            assert moved.members[document] == assign(far, texts[:20]).members[document]
+            assert moved.members[document] == assign(wide_model, texts[:20]).members[document]
             continue
         assert moved.members[document] not in (-1, *excluded[document])
         alternatives = [
             assign(
-                far,
+                wide_model,
                 texts[:20],
                 excluded={document: [number for number in range(5) if number != cluster]},
             )
@@ -36,11 +36,11 @@ def test_an_excluded_document_moves_to_the_nearest_other_cluster_within_reach() 
         assert moved.scores[document] == max(
             alternative.scores[document] for alternative in alternatives
         )
-    near = replace(model, score_minimums=np.full(5, 2.0, np.float32))
-    nowhere = assign(near, texts[:20], excluded=excluded)
-    assert set(nowhere.members.tolist()) == {-1}
+    narrow_model = replace(model, score_minimums=np.full(5, 2.0, np.float32))
+    unassigned = assign(narrow_model, texts[:20], excluded=excluded)
+    assert set(unassigned.members.tolist()) == {-1}
     all_excluded = {document: list(range(5)) for document in range(20)}
-    assert set(assign(far, texts[:20], excluded=all_excluded).members.tolist()) == {-1}
+    assert set(assign(wide_model, texts[:20], excluded=all_excluded).members.tolist()) == {-1}
 
 
 def test_a_document_excluded_from_another_cluster_stays_in_its_own() -> None:

@@ -191,7 +191,7 @@ DAMAGES = {
 
 
 @pytest.fixture
-def grouped(store: CollectionStore) -> tuple[CollectionStore, int]:
+def damaged_store(store: CollectionStore) -> tuple[CollectionStore, int]:
     save_configuration(
         store.tables, "news", "few", build_configuration({"clusters": 2, "granularities": [4]})
     )
@@ -208,8 +208,10 @@ def grouped(store: CollectionStore) -> tuple[CollectionStore, int]:
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damage_is_reported_and_repaired(grouped: tuple[CollectionStore, int], name: str) -> None:
-    (store, timestamp), damage = grouped, DAMAGES[name]
+def test_a_damage_is_reported_and_repaired(
+    damaged_store: tuple[CollectionStore, int], name: str
+) -> None:
+    (store, timestamp), damage = damaged_store, DAMAGES[name]
     damage.act(store, timestamp)
     damages = find_damages(store.changes, NEWS)
     assert any(damage.message in found.message for found in damages), damages
@@ -219,8 +221,8 @@ def test_a_damage_is_reported_and_repaired(grouped: tuple[CollectionStore, int],
     assert find_faults(store.tables, NEWS) == []
 
 
-def test_a_damaged_old_clustering_is_removed(grouped: tuple[CollectionStore, int]) -> None:
-    store, timestamp = grouped
+def test_a_damaged_old_clustering_is_removed(damaged_store: tuple[CollectionStore, int]) -> None:
+    store, timestamp = damaged_store
     older = min(
         int(decode_text(cells, "main:timestamp"))
         for _, cells in store.tables.iter_rows(
@@ -241,9 +243,9 @@ def test_a_damaged_old_clustering_is_removed(grouped: tuple[CollectionStore, int
 
 
 def test_a_concurrent_change_is_not_reported_as_damage(
-    grouped: tuple[CollectionStore, int], monkeypatch: pytest.MonkeyPatch
+    damaged_store: tuple[CollectionStore, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, _ = grouped
+    store, _ = damaged_store
     from fonds.grouping.checks import check
 
     original_check = check.check_documents

@@ -22,7 +22,7 @@ WORDS = 40
 STORIES = 6
 
 
-def story(number: int, changed: int = 0, seed: int = 0) -> str:
+def build_story(number: int, changed: int = 0, seed: int = 0) -> str:
     """Return a text of unique words, with `changed` of them replaced by words that occur nowhere else."""
     words = [f"story{number}word{position}" for position in range(WORDS - 3)] + [
         "flood",
@@ -62,7 +62,9 @@ def clustered_store(store: CollectionStore) -> CollectionStore:
         "DEFAULT",
         build_configuration({"clusters": 2, "granularities": [1, 4]}),
     )
-    store.changes.put(NEWS, [Document(f"s{n}", story(n), language="en") for n in range(STORIES)])
+    store.changes.put(
+        NEWS, [Document(f"s{n}", build_story(n), language="en") for n in range(STORIES)]
+    )
     rebuild(store.changes, NEWS, threads=1)
     return store
 
@@ -72,11 +74,13 @@ def draw_versions(draw: random.Random) -> list[str]:
 
     A rebuild cannot compare versions without a common band, so such versions are left out.
     """
-    versions: dict[int, list[str]] = {number: [story(number)] for number in range(STORIES + 3)}
+    versions: dict[int, list[str]] = {
+        number: [build_story(number)] for number in range(STORIES + 3)
+    }
     later = []
     for seed in range(40):
         number = draw.randrange(len(versions))
-        version = story(number, draw.randrange(3), seed)
+        version = build_story(number, draw.randrange(3), seed)
         if all(share_a_band(version, drawn_version) for drawn_version in versions[number]):
             versions[number].append(version)
             later.append(version)
@@ -91,31 +95,31 @@ def test_later_near_duplicates_are_linked_like_in_a_full_rebuild(
     documents = [
         Document(f"l{n}", text, language="en") for n, text in enumerate(draw_versions(draw))
     ]
-    rest = list(documents)
-    while rest:
+    remaining = list(documents)
+    while remaining:
         count = draw.randrange(1, 6)
-        clustered_store.changes.put(NEWS, rest[:count])
-        rest = rest[count:]
+        clustered_store.changes.put(NEWS, remaining[:count])
+        remaining = remaining[count:]
     assert find_faults(clustered_store.tables, NEWS) == []
     ids = [f"s{n}" for n in range(STORIES)] + [document.id for document in documents]
-    grouped = {
+    clustered_ids = {
         id_
         for id_ in ids
         if list_placements(clustered_store.tables, NEWS, id_)[0].unclustered_reason is None
     }
     groups_before = list_groups(clustered_store, ids)
     rebuild(clustered_store.changes, NEWS, threads=1)
-    assert {group & grouped for group in groups_before} == {
-        group & grouped for group in list_groups(clustered_store, ids)
+    assert {group & clustered_ids for group in groups_before} == {
+        group & clustered_ids for group in list_groups(clustered_store, ids)
     }
-    assert len(grouped) > len(ids) / 2
+    assert len(clustered_ids) > len(ids) / 2
 
 
 def test_a_near_duplicate_is_in_the_cluster_of_its_original_and_not_distinct(
     clustered_store: CollectionStore,
 ) -> None:
     before = {level: load_clusters(clustered_store.tables, NEWS, level=level) for level in range(3)}
-    clustered_store.changes.put(NEWS, [Document("copy", story(1, 2, seed=5), language="en")])
+    clustered_store.changes.put(NEWS, [Document("copy", build_story(1, 2, seed=5), language="en")])
     assert get_original(clustered_store, "copy") == "s1"
     for level, clusters_before in before.items():
         clusters_after = load_clusters(clustered_store.tables, NEWS, level=level)
@@ -143,9 +147,9 @@ def test_a_near_duplicate_of_a_document_of_another_process_is_linked(
     clustered_store: CollectionStore, tmp_path: Path
 ) -> None:
     store = open_collection_store(tmp_path)
-    store.changes.put(NEWS, [Document("warm", story(0), language="en")])
-    clustered_store.changes.put(NEWS, [Document("a", f"{story(3)} more", language="en")])
-    store.changes.put(NEWS, [Document("b", f"{story(3)} further words", language="en")])
+    store.changes.put(NEWS, [Document("warm", build_story(0), language="en")])
+    clustered_store.changes.put(NEWS, [Document("a", f"{build_story(3)} more", language="en")])
+    store.changes.put(NEWS, [Document("b", f"{build_story(3)} further words", language="en")])
     assert get_original(store, "b") == "s3"
     store.close()
     assert find_faults(clustered_store.tables, NEWS) == []
@@ -154,13 +158,13 @@ def test_a_near_duplicate_of_a_document_of_another_process_is_linked(
 def test_a_near_duplicate_replaces_a_deleted_original(
     clustered_store: CollectionStore,
 ) -> None:
-    copies = [Document(f"c{n}", story(2, 1, seed=n), language="en") for n in range(3)]
+    copies = [Document(f"c{n}", build_story(2, 1, seed=n), language="en") for n in range(3)]
     clustered_store.changes.put(NEWS, copies)
     assert [get_original(clustered_store, copy.id) for copy in copies] == ["s2"] * 3
     clustered_store.changes.delete(NEWS, ["s2"])
     assert [get_original(clustered_store, copy.id) for copy in copies] == [None, "c0", "c0"]
     assert find_faults(clustered_store.tables, NEWS) == []
-    clustered_store.changes.put(NEWS, [Document("c0", story(4, 1, seed=9), language="en")])
+    clustered_store.changes.put(NEWS, [Document("c0", build_story(4, 1, seed=9), language="en")])
     assert [get_original(clustered_store, copy.id) for copy in copies] == ["s4", None, "c1"]
     assert find_faults(clustered_store.tables, NEWS) == []
     rebuild(clustered_store.changes, NEWS, threads=1)
@@ -168,14 +172,16 @@ def test_a_near_duplicate_replaces_a_deleted_original(
 
 
 def test_a_changed_text_is_no_longer_a_near_duplicate(clustered_store: CollectionStore) -> None:
-    clustered_store.changes.put(NEWS, [Document("x", story(5), language="en")])
+    clustered_store.changes.put(NEWS, [Document("x", build_story(5), language="en")])
     assert get_original(clustered_store, "x") == "s5"
-    clustered_store.changes.put(NEWS, [Document("x", story(0, 20, seed=3), language="en")])
+    clustered_store.changes.put(NEWS, [Document("x", build_story(0, 20, seed=3), language="en")])
     assert get_original(clustered_store, "x") is None
     assert find_faults(clustered_store.tables, NEWS) == []
 
 
 def test_a_damaged_index_does_not_stop_puts(clustered_store: CollectionStore) -> None:
     clustered_store.tables.put(COLLECTIONS, [(NEWS.row, {INDEX: b"no index"})])
-    assert clustered_store.changes.put(NEWS, [Document("x", story(5), language="en")]).added == 1
+    assert (
+        clustered_store.changes.put(NEWS, [Document("x", build_story(5), language="en")]).added == 1
+    )
     assert get_original(clustered_store, "x") is None

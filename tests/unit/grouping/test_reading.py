@@ -32,12 +32,12 @@ def count_terms(texts: Sequence[str], slice_size: int) -> TermCounts:
 def test_slices_of_any_size_give_the_same_clustering(slice_size: int) -> None:
     requested: list[int] = []
 
-    def texts(places: Sequence[int]) -> list[str]:
+    def load_texts(places: Sequence[int]) -> list[str]:
         requested.extend(places)
         return [TEXTS[number] for number in places]
 
     expected = build(GroupingInput(TEXTS, ["en"] * len(TEXTS)), FIVE, version=1)
-    built = build(CountedDocuments(count_terms(TEXTS, slice_size), texts), FIVE, version=1)
+    built = build(CountedDocuments(count_terms(TEXTS, slice_size), load_texts), FIVE, version=1)
     assert np.array_equal(built.levels[0].members, expected.levels[0].members)
     assert built.levels[0].clusters == expected.levels[0].clusters
     assert built.model.dictionary.terms == expected.model.dictionary.terms

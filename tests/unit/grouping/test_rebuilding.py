@@ -50,11 +50,11 @@ def test_the_counts_and_progress_of_a_rebuild_cover_all_documents(
     )
     served = load_clusters(store.tables, NEWS)
     assert served is not None
-    grouped, unclustered = (
+    clustered, unclustered = (
         sum(cluster.size for cluster in served.clusters),
         sum(served.unclustered.values()),
     )
-    assert (rebuilt.documents, rebuilt.unclustered) == (grouped, unclustered) == (200, 3)
+    assert (rebuilt.documents, rebuilt.unclustered) == (clustered, unclustered) == (200, 3)
     assert [(done, total) for stage, done, total in progress_calls if stage == "write"] == [
         (203, 203)
     ]
@@ -124,14 +124,14 @@ def test_a_rebuild_that_dies_leaves_the_served_clustering_and_is_cleaned_up(
     store.changes.put(NEWS, themed_documents(100))
     first = rebuild(store.changes, NEWS)
 
-    def die(stage: str, done: int, total: int) -> None:
+    def die_at_stage(stage: str, done: int, total: int) -> None:
         if stage == "catch up":
             raise RuntimeError("died")
 
     def put_and_die(stage: str, done: int, total: int) -> None:
         if stage == "write":
             store.changes.put(NEWS, [Document("more", "glacier moraine summit crevasse")])
-        die(stage, done, total)
+        die_at_stage(stage, done, total)
 
     with pytest.raises(RuntimeError):
         rebuild(store.changes, NEWS, progress=put_and_die)

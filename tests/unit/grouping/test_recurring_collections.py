@@ -29,16 +29,16 @@ def test_a_requested_rebuild_is_done_while_fonds_runs(tmp_path: Path) -> None:
         changes.put(NAME, [Document(str(number), text) for number, text in enumerate(texts)])
         request_rebuild(changes, NAME, DEFAULT)
 
-        def state() -> str:
+        def get_state() -> str:
             request = find_request(changes.tables, changes.leases, NAME, DEFAULT)
             return request.state if request else ""
 
-        assert state() == QUEUED
+        assert get_state() == QUEUED
         ends_s = time.monotonic() + WAIT_S
         with run_recurring(stores, settings):
-            while state() != DONE and time.monotonic() < ends_s:
+            while get_state() != DONE and time.monotonic() < ends_s:
                 time.sleep(0.05)
-        assert state() == DONE
+        assert get_state() == DONE
 
 
 def test_an_expired_embargo_is_lifted_while_fonds_runs(tmp_path: Path) -> None:

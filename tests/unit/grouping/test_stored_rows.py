@@ -85,13 +85,13 @@ LABELS = st.text(st.characters(codec="utf-8"), max_size=8)
 
 @given(st.lists(st.tuples(st.floats(0, 1), LABELS.filter(bool)), max_size=20), LABELS)
 def test_member_rows_sort_by_score(drawn: list[tuple[float, str]], label: str) -> None:
-    def key(score: float, id_: str) -> bytes:
+    def build_key(score: float, id_: str) -> bytes:
         return build_member_row(
             CollectionName("n", "k"), "DEFAULT", 7, label, format_score(score), id_
         )
 
-    by_key = sorted(drawn, key=lambda member: key(*member))
+    by_key = sorted(drawn, key=lambda member: build_key(*member))
     sort_keys = [(-float(format_score(score)), id_.encode()) for score, id_ in by_key]
     assert sort_keys == sorted(sort_keys)
     prefix = build_cluster_row("n", "k", "DEFAULT", 7, label)
-    assert all(key(*drawn_member).startswith(prefix) for drawn_member in drawn)
+    assert all(build_key(*drawn_member).startswith(prefix) for drawn_member in drawn)

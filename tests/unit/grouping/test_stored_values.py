@@ -41,10 +41,10 @@ def are_equal(first: Vector, second: Vector) -> bool:
 
 @given(st.lists(st.integers(0, 2**63 - 1), max_size=50))
 def test_varints_decode_unchanged(numbers: list[int]) -> None:
-    coded = encode_varints(np.array(numbers, dtype=np.uint64))
-    read, end = read_varints(coded, len(numbers))
+    encoded = encode_varints(np.array(numbers, dtype=np.uint64))
+    read, end = read_varints(encoded, len(numbers))
     assert read.tolist() == numbers
-    assert end == len(coded)
+    assert end == len(encoded)
 
 
 @given(versions, feature_sets, st.data())
@@ -155,14 +155,14 @@ def test_any_bytes_are_decoded_or_refused(
 
 @given(st.integers(0, 40), st.integers(0, 5), st.integers(30, 200), st.integers(0, 2**32 - 1))
 def test_a_matrix_decodes_to_three_digits_from_any_number_of_chunks(
-    rows: int, columns: int, room: int, seed: int
+    rows: int, columns: int, chunk_size: int, seed: int
 ) -> None:
     draw = np.random.default_rng(seed)
     matrix = draw.normal(
         0, 10.0 ** draw.integers(-8, 8, max(columns, 1))[:columns], (rows, columns)
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matrices, "_ROOM", room)
+        patch.setattr(matrices, "_ROOM", chunk_size)
         cells = matrices.encode_matrix(matrix.astype(np.float32), 7)
     read, version = matrices.decode_matrix(cells)
     assert version == 7

@@ -71,8 +71,8 @@ def test_documents_are_clustered_by_their_vectors(
     rebuilt = rebuild(store.changes, NEWS, "dense")
     assert (rebuilt.clusters, rebuilt.unclustered) == (4, 1)
     labels = {n: list_placements(store.tables, NEWS, f"0-{n}")[0].label for n in range(80)}
-    agreeing = [labels[n] == labels[n + 4] for n in range(76)]
-    assert np.mean(agreeing) > 0.9
+    is_agreeing = [labels[n] == labels[n + 4] for n in range(76)]
+    assert np.mean(is_agreeing) > 0.9
     served = load_clusters(store.tables, NEWS, "dense")
     assert served is not None
     assert served.unclustered["vector"] == 1

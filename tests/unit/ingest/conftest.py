@@ -25,22 +25,22 @@ def home(tmp_path: Path) -> Path:
     return path
 
 
-def source(home: Path, *paths: Path, warc_base: str = "") -> PathSource:
+def create_source(home: Path, *paths: Path, warc_base: str = "") -> PathSource:
     return PathSource(list(paths), home, "test", warc_base)
 
 
-def only_input(path_source: PathSource) -> InputRow:
+def get_only_input(path_source: PathSource) -> InputRow:
     (row,) = path_source.iter_inputs()
     return row
 
 
-def captures(
+def read_captures(
     path_source: PathSource, row: InputRow | None = None
 ) -> tuple[list[Capture], Counter[str]]:
     """Return all captures of an input and its tally. Each entry must be the entry of its capture."""
     items: list[Capture] = []
     tally: Counter[str] = Counter()
-    for thing in path_source.iter_entries(row or only_input(path_source)):
+    for thing in path_source.iter_entries(row or get_only_input(path_source)):
         if isinstance(thing, Entry):
             assert isinstance(thing.item, Capture)
             assert thing == build_capture_entry(thing.item)
@@ -50,11 +50,11 @@ def captures(
     return items, tally
 
 
-def resumed_everywhere(path_source: PathSource) -> None:
+def check_resuming(path_source: PathSource) -> None:
     """Check that reading from any yielded position returns exactly the remaining entries."""
-    row = only_input(path_source)
+    row = get_only_input(path_source)
     things = list(path_source.iter_entries(row))
-    for index, thing in enumerate(things):
-        if isinstance(thing, int):
-            rest = list(path_source.iter_entries(replace(row, position=thing)))
-            assert rest == things[index:], f"resumed from {thing}"
+    for index, item in enumerate(things):
+        if isinstance(item, int):
+            remaining = list(path_source.iter_entries(replace(row, position=item)))
+            assert remaining == things[index:], f"resumed from {item}"

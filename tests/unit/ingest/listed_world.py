@@ -29,7 +29,7 @@ FETCH = Subscription("csv.fetch", "t.csv.links")
 GATE = EntryGate("csv", FETCH.topic, (FETCH,), ("fetch",))
 
 
-def urls(first: int, last: int) -> list[str]:
+def build_urls(first: int, last: int) -> list[str]:
     return [f"https://news.example.org/{number:04}" for number in range(first, last)]
 
 
@@ -39,14 +39,14 @@ class World:
     folder: Path
     stops: list[int] = field(default_factory=list)
 
-    def file(self, name: str, lines: list[str] | bytes) -> str:
+    def write_file(self, name: str, lines: list[str] | bytes) -> str:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         body = lines if isinstance(lines, bytes) else "\n".join(lines).encode()
         path.write_bytes(gzip.compress(body) if name.endswith(".gz") else body)
         return str(path)
 
-    def source(
+    def create_source(
         self, *names: str, form: str = URL_LISTS, choice: LinkSample | None = None
     ) -> LinkListSource:
         settings = load_settings(self.folder, {"elsewhere.private_addresses": "true"})
@@ -70,7 +70,7 @@ class World:
         """Enter the entries of the source. The intake is stopped after `stop_after` checks."""
         checks = [0]
 
-        def stopping() -> bool:
+        def should_stop() -> bool:
             checks[0] += 1
             return checks[0] > stop_after or (
                 isinstance(source, LimitedSource) and source.is_done()
@@ -85,19 +85,19 @@ class World:
             GATE,
             QueueMarks(),
             self.place.clock,
-            stopping,
+            should_stop,
         )
         intake.run(source, entered)
         return entered
 
-    def links(self) -> list[Link]:
+    def take_links(self) -> list[Link]:
         items = []
         while deliveries := self.place.queue.receive(FETCH.incoming, 1000, 0.0):
             items += [decode(item.message, Link) for item in deliveries]
             self.place.queue.settle(deliveries)
         return [item for item in items if isinstance(item, Link)]
 
-    def finish(self) -> list[Link]:
+    def finish_links(self) -> list[Link]:
         """Record all links as done, as their steps would."""
         items = []
         while deliveries := self.place.queue.receive(FETCH.incoming, 1000, 0.0):
@@ -112,11 +112,11 @@ class World:
             self.place.queue.settle(deliveries)
         return [item for item in items if isinstance(item, Link)]
 
-    def inputs(self) -> list[InputRow]:
+    def list_inputs(self) -> list[InputRow]:
         return list(self.place.records.find(InputRow))
 
-    def balanced(self) -> None:
+    def check_balance(self) -> None:
         """Check that the entry count of each input equals its rows in the ledger."""
-        for row in self.inputs():
+        for row in self.list_inputs():
             row_count = self.place.records.count(EntryRow, (), {"input_id": row.input_id})[()]
             assert row.entries == row_count

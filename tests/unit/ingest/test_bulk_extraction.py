@@ -49,9 +49,9 @@ def run_extraction(home: Path, crawl: Path, workers: int) -> tuple[Path, Extract
     folder = home / "extracted"
     job = extraction(home, crawl, folder)
     reserve_folder(folder, job.name)
-    books = sum_manifests(LocalEngine(home / "bulk", workers, workers).run(job))
-    write_manifest(folder, books)
-    return folder, books
+    manifest = sum_manifests(LocalEngine(home / "bulk", workers, workers).run(job))
+    write_manifest(folder, manifest)
+    return folder, manifest
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +71,9 @@ def finished_extraction(
 def test_every_record_of_every_warc_ends_exactly_once(
     finished_extraction: tuple[Path, ExtractionManifest],
 ) -> None:
-    folder, books = finished_extraction
-    assert encode_ending_counts(books.total) == OUTCOMES
-    assert books.unbalanced_warcs == []
+    folder, manifest = finished_extraction
+    assert encode_ending_counts(manifest.total) == OUTCOMES
+    assert manifest.unbalanced_warcs == []
     lines = [json.loads(line) for line in (folder / MANIFEST_FILE).read_text().splitlines()]
     assert len(lines) == WARCS
     assert all(warc["records"] == sum(warc["ended"].values()) == RECORDS // WARCS for warc in lines)
@@ -113,8 +113,8 @@ def test_each_body_is_read_once_and_its_contents_are_in_the_rows(
 def test_two_workers_write_the_same_rows_as_one(
     tmp_path: Path, crawl: Path, finished_extraction: tuple[Path, ExtractionManifest]
 ) -> None:
-    folder, books = run_extraction(tmp_path, crawl, 2)
-    assert (books.records, books.endings) == (
+    folder, manifest = run_extraction(tmp_path, crawl, 2)
+    assert (manifest.records, manifest.endings) == (
         finished_extraction[1].records,
         finished_extraction[1].endings,
     )
@@ -179,18 +179,21 @@ def test_unbalanced_warcs_are_reported() -> None:
 def test_an_unreadable_record_ends_and_an_unavailable_store_stops_the_job(
     tmp_path: Path, crawl: Path
 ) -> None:
-    def raising(error: Exception) -> Result:
+    def run_failing_step(error: Exception) -> Result:
         def step(item: object) -> Result:
             raise error
 
         return run_step(step, None)
 
-    assert raising(LimitError(Reason.TOO_LARGE, "long")).disposition.verdict is Verdict.DROPPED
-    assert raising(ValueError("x")).disposition.reason is Reason.INTERNAL_ERROR
+    assert (
+        run_failing_step(LimitError(Reason.TOO_LARGE, "long")).disposition.verdict
+        is Verdict.DROPPED
+    )
+    assert run_failing_step(ValueError("x")).disposition.reason is Reason.INTERNAL_ERROR
     with pytest.raises(StoreUnavailableError):
-        raising(StoreUnavailableError("away"))
+        run_failing_step(StoreUnavailableError("away"))
     with pytest.raises(StoreUnavailableError, match="not enough memory"):
-        raising(MemoryError())
+        run_failing_step(MemoryError())
     assert ReadingSteps({}, lambda: None).steps == {}
 
 

@@ -39,7 +39,7 @@ from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 from fonds.urls.surt import build_surt
 from step_bench import JOURNAL, LATER, PAGE, Bench, identify_capture, page_file
-from unit.ingest.test_archive_body import heads, unarchived
+from unit.ingest.test_archive_body import list_record_heads, write_unarchived
 
 KEY = page_file().sha1
 
@@ -78,15 +78,15 @@ def test_a_repeat_is_archived_as_a_counted_revisit_of_the_capture_in_f_c(bench: 
     step = create_archive_body(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
-    first = unarchived(bench)
+    first = write_unarchived(bench)
     step([first])
     cell = json.loads(bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)][F_C])
-    elsewhere = {**cell, "u": "http://first.example/", "d": "2011-02-03T04:05:06Z"}
-    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(elsewhere).encode()})])
-    repeat = unarchived(bench, repeat_of=first.capture.id)
+    foreign_cell = {**cell, "u": "http://first.example/", "d": "2011-02-03T04:05:06Z"}
+    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(foreign_cell).encode()})])
+    repeat = write_unarchived(bench, repeat_of=first.capture.id)
     step([repeat])
     step([repeat])
-    assert [head.type for head in heads(bench)] == ["resource", "revisit"]
+    assert [head.type for head in list_record_heads(bench)] == ["resource", "revisit"]
     warc_bytes = b"".join(
         gzip.decompress(path.read_bytes()) for path in files(bench.home, ".warc.gz")
     )
@@ -99,8 +99,8 @@ def test_archiving_the_first_capture_after_its_repeat_counts_it_once(bench: Benc
     step = create_archive_body(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
-    first = unarchived(bench)
-    step([unarchived(bench, repeat_of=first.capture.id)])
+    first = write_unarchived(bench)
+    step([write_unarchived(bench, repeat_of=first.capture.id)])
     step([first])
     assert get_count(bench) == 2
 
@@ -133,7 +133,7 @@ def test_a_place_written_during_counting_is_kept(bench: Bench) -> None:
     capture, later = bench.in_warc(PAGE, PAGE)
     persist(bench)([identify_capture(capture)])
     bench.records.put([build_cdx_row(later, page_file(), later.place, LATER)])
-    elsewhere = build_first_cells(
+    foreign_cells = build_first_cells(
         capture, replace(capture.place, path="another.warc.gz", offset=77)
     )
 
@@ -143,9 +143,9 @@ def test_a_place_written_during_counting_is_kept(bench: Bench) -> None:
         get = bench.table.get
 
         def put(self, table: str, rows: Any, where_equal: dict[bytes, bytes]) -> None:
-            nonlocal elsewhere
-            bench.table.put(JOURNAL, [(build_row_key(KEY), elsewhere)])
-            elsewhere = {}
+            nonlocal foreign_cells
+            bench.table.put(JOURNAL, [(build_row_key(KEY), foreign_cells)])
+            foreign_cells = {}
             bench.table.put(table, rows, where_equal=where_equal)
 
     update_capture_counts(OvertakenTable(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
@@ -238,7 +238,7 @@ def test_the_f_c_cell_of_a_crawler_is_kept_when_its_file_is_ingested(bench: Benc
 
 def test_the_f_c_cell_of_a_crawler_is_kept_when_its_file_is_archived(bench: Bench) -> None:
     bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
-    item = unarchived(bench)
+    item = write_unarchived(bench)
     copy = PersistFileStep(bench.table, bench.records, JOURNAL, True, lambda: LATER)
     copy([identify_capture(item.capture)])
     step = create_archive_body(

@@ -75,11 +75,13 @@ class DeliveryBuffer:
         if cdx is not None:
             rows.put([replace(cdx, capture_id=name, sha1hex=file.sha1)])
         if status is not None:
-            rows.put([pdf_row(file.sha1, status, extractor)])
-        ended = [disposition(name, "identify", "done", file.sha1, pipeline)]
+            rows.put([build_pdf_row(file.sha1, status, extractor)])
+        dispositions = [build_disposition(name, "identify", "done", file.sha1, pipeline)]
         if verdict is not None:
-            ended.append(disposition(name, "extract_pdf", verdict, file.sha1, pipeline))
-        ledger.write(ended)
+            dispositions.append(
+                build_disposition(name, "extract_pdf", verdict, file.sha1, pipeline)
+            )
+        ledger.write(dispositions)
         return file
 
     def send(self, **options: object) -> tuple[CatchUpCount, list[UnextractedPdf]]:
@@ -95,7 +97,7 @@ class DeliveryBuffer:
         return sent, [decode(delivery.message, UnextractedPdf) for delivery in deliveries]
 
 
-def disposition(
+def build_disposition(
     entry_id: str, step: str, verdict: str, sha1hex: str, pipeline: str
 ) -> DispositionRow:
     parents = (None, None) if step == "identify" else (entry_id, "persist_file")
@@ -106,7 +108,7 @@ def disposition(
     )
 
 
-def pdf_row(sha1hex: str, status: str, extractor: str) -> PdfMetaRow:
+def build_pdf_row(sha1hex: str, status: str, extractor: str) -> PdfMetaRow:
     return PdfMetaRow(
         sha1hex, NOW - timedelta(days=2), status, False, *(None,) * 8, extractor, None
     )  # fmt: skip

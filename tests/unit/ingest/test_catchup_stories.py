@@ -34,7 +34,7 @@ def queue(tmp_path: Path) -> Iterator[SqliteQueue]:
     opened.close()
 
 
-def page(
+def store_page(
     bench: Bench, number: int, extractor: str | None, verdict: str = "done", mime: str = "text/html"
 ) -> str:
     """Store a page. `extractor` None: it has no row, and its parsing ended with `verdict`."""
@@ -46,8 +46,8 @@ def page(
         [FileMetaRow(file.sha1, file.sha256, file.md5, file.size, mime, capture.id, MOMENT)]
     )
     bench.table.put(JOURNAL, [(build_row_key(file.sha1), build_file_cells(file))])
-    bench.records.ledger.write([_ended(capture.id, "identify", "done", file.sha1)])
-    bench.records.ledger.write([_ended(capture.id, "parse_story", verdict, file.sha1)])
+    bench.records.ledger.write([build_disposition(capture.id, "identify", "done", file.sha1)])
+    bench.records.ledger.write([build_disposition(capture.id, "parse_story", verdict, file.sha1)])
     if extractor is not None:
         facts = ("http://e.org/", "", None, None, None, 1, Story(), extractor)
         times = ("20240305060708", MOMENT, "success")
@@ -55,7 +55,7 @@ def page(
     return file.sha1
 
 
-def _ended(entry_id: str, step: str, verdict: str, sha1hex: str) -> DispositionRow:
+def build_disposition(entry_id: str, step: str, verdict: str, sha1hex: str) -> DispositionRow:
     reason = str(Reason.NO_TEXT) if verdict == "dropped" else None
     parents = (None, None) if step == "identify" else (entry_id, "persist_file")
     facts = (verdict, False, reason, "", sha1hex, 0, MOMENT, MOMENT)
@@ -79,11 +79,11 @@ def send(
 def inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the place of loose files from their captures, because no input is in the ledger."""
     monkeypatch.setattr(
-        "fonds.ingest.catch_up._find_first_place", lambda row, found_in: _place(row.place)
+        "fonds.ingest.catch_up._find_first_place", lambda row, found_in: build_place(row.place)
     )
 
 
-def _place(text: str) -> object:
+def build_place(text: str) -> object:
     from fonds.model.capture import Place, PlaceKind
 
     return Place(PlaceKind.FILE, text)
@@ -93,11 +93,11 @@ def _place(text: str) -> object:
 def test_pages_of_an_older_extractor_are_sent_and_refused_pages_are_not(
     bench: Bench, queue: SqliteQueue
 ) -> None:
-    page(bench, 1, OUR_EXTRACTOR)
-    older = page(bench, 2, "parser 1")
-    other_type = page(bench, 3, "parser 1", mime="application/xhtml+xml")
-    page(bench, 4, None, "dropped")
-    lost = page(bench, 5, None, "done")
+    store_page(bench, 1, OUR_EXTRACTOR)
+    older = store_page(bench, 2, "parser 1")
+    other_type = store_page(bench, 3, "parser 1", mime="application/xhtml+xml")
+    store_page(bench, 4, None, "dropped")
+    lost = store_page(bench, 5, None, "done")
     sent, work = send(bench, queue)
     assert {item.file.sha1 for item in work} == {older, other_type, lost}
     # Their bodies are archived already and must not be archived a second time.
@@ -108,7 +108,7 @@ def test_pages_of_an_older_extractor_are_sent_and_refused_pages_are_not(
 
 @pytest.mark.usefixtures("inputs")
 def test_rereads_send_refused_pages_too(bench: Bench, queue: SqliteQueue) -> None:
-    read, refused = page(bench, 1, OUR_EXTRACTOR), page(bench, 2, None, "dropped")
+    read, refused = store_page(bench, 1, OUR_EXTRACTOR), store_page(bench, 2, None, "dropped")
     assert CatchUpSelection(story.KIND, OUR_EXTRACTOR).count_by_status(bench.records) == {}
     assert CatchUpSelection(story.KIND, OUR_EXTRACTOR, rereads=True).count_by_status(
         bench.records

@@ -25,7 +25,7 @@ ID = "1" * 64
 DAY = timedelta(days=1)
 
 
-def version(
+def build_version(
     bench: Bench, day: int, text: str, title: str = "A page", extractor: str = "reader 1"
 ) -> ParsedPage:
     """Return a page captured on this day, with unique bytes."""
@@ -47,7 +47,7 @@ def get_document(bench: Bench) -> IndexDocument:
     return document
 
 
-def days(document: IndexDocument) -> list[int]:
+def list_days(document: IndexDocument) -> list[int]:
     """Return the days of the earlier versions."""
     return [int(earlier.captured[6:8]) - MOMENT.day for earlier in document.earlier]
 
@@ -61,9 +61,11 @@ def test_the_document_does_not_depend_on_the_order_of_versions(
     bench: Bench, order: tuple[int, ...]
 ) -> None:
     for day in order:
-        import_versions(bench, [version(bench, day, f"text number{day}", f"Title title{day}")])
+        import_versions(
+            bench, [build_version(bench, day, f"text number{day}", f"Title title{day}")]
+        )
     document = get_document(bench)
-    assert (document.text_content, days(document)) == ("text number2", [1, 0])
+    assert (document.text_content, list_days(document)) == ("text number2", [1, 0])
     for day in range(3):
         assert is_found(bench, f"number{day} title:title{day}")
     assert bench.index.search(SearchQuery("number1")).total == 0
@@ -87,10 +89,10 @@ def test_each_text_or_title_is_included_once(bench: Bench) -> None:
             return bench.blobs.get(key)
 
     for day, (text, title) in enumerate(zip(texts, titles, strict=True)):
-        item = version(bench, day, text, title)
+        item = build_version(bench, day, text, title)
         ImportStoryStep(bench.records, RecordingBlobs(), bench.index, lambda: LATER)([item])  # type: ignore[arg-type]
     # Days 4 and 5 have equal texts and titles. The newest "one", "two" and "A" are of days 3, 2 and 1.
-    assert days(get_document(bench)) == [3, 2, 1]
+    assert list_days(get_document(bench)) == [3, 2, 1]
     assert [earlier.title for earlier in get_document(bench).earlier] == ["B", "B", "A"]
     assert get_document(bench).earlier_left_out == 0
     expected_keys = {
@@ -104,13 +106,15 @@ def test_a_story_with_one_version_reads_no_other_text(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(bench.blobs), "get", None)
-    import_versions(bench, [version(bench, 0, "a text")])
+    import_versions(bench, [build_version(bench, 0, "a text")])
     assert get_document(bench).earlier == ()
 
 
 def test_an_earlier_version_parsed_again_gets_its_new_text(bench: Bench) -> None:
-    import_versions(bench, [version(bench, 0, "wrong menu"), version(bench, 1, "later")])
-    import_versions(bench, [version(bench, 0, "right article", extractor="reader 2")], DAY)
+    import_versions(
+        bench, [build_version(bench, 0, "wrong menu"), build_version(bench, 1, "later")]
+    )
+    import_versions(bench, [build_version(bench, 0, "right article", extractor="reader 2")], DAY)
     assert is_found(bench, "right")
     assert not is_found(bench, "menu")
 
@@ -119,14 +123,14 @@ def test_versions_over_the_limit_are_left_out_and_counted(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(story_versions, "VERSIONS_MAX", 3)
-    import_versions(bench, [version(bench, day, f"text number{day}") for day in range(7)])
-    assert (days(get_document(bench)), get_document(bench).earlier_left_out) == ([5, 4, 3], 3)
+    import_versions(bench, [build_version(bench, day, f"text number{day}") for day in range(7)])
+    assert (list_days(get_document(bench)), get_document(bench).earlier_left_out) == ([5, 4, 3], 3)
     assert is_found(bench, "number3")
     assert not is_found(bench, "number2")
     assert bench.index.search(SearchQuery(cut_versions=True)).total == 1
     monkeypatch.setattr(story_versions, "COMPARED_MAX", 2)
     reindex(bench.records, bench.blobs, bench.index, lambda _: None)
-    assert (days(get_document(bench)), get_document(bench).earlier_left_out) == ([5], 5)
+    assert (list_days(get_document(bench)), get_document(bench).earlier_left_out) == ([5], 5)
 
 
 def test_texts_over_the_limit_are_cut_between_words_and_counted(
@@ -134,8 +138,8 @@ def test_texts_over_the_limit_are_cut_between_words_and_counted(
 ) -> None:
     monkeypatch.setattr(document_rows, "EARLIER_MAX_CHARS", 30)
     texts = ["oldest words", "words " + "middle " * 5, "twelve words", "newest"]
-    import_versions(bench, [version(bench, day, text) for day, text in enumerate(texts)])
-    assert (days(get_document(bench)), get_document(bench).earlier_left_out) == ([2, 1, 0], 2)
+    import_versions(bench, [build_version(bench, day, text) for day, text in enumerate(texts)])
+    assert (list_days(get_document(bench)), get_document(bench).earlier_left_out) == ([2, 1, 0], 2)
     assert is_found(bench, "twelve middle")
     assert not is_found(bench, "oldest")
     # "words middle middl" has 18 characters: a cut word is not indexed.
@@ -143,11 +147,11 @@ def test_texts_over_the_limit_are_cut_between_words_and_counted(
 
 
 def test_reindex_reports_a_missing_text(bench: Bench) -> None:
-    import_versions(bench, [version(bench, 0, "first"), version(bench, 1, "second")])
+    import_versions(bench, [build_version(bench, 0, "first"), build_version(bench, 1, "second")])
     sha1hex = page_file(PAGE + b"<!-- 0 -->").sha1
     bench.blobs.delete([build_text_blob_key(sha1hex)])
     assert reindex(bench.records, bench.blobs, bench.index, lambda _: None).textless == [sha1hex]
-    assert days(get_document(bench)) == [0]
+    assert list_days(get_document(bench)) == [0]
     bench.blobs.put([build_text_blob(sha1hex, b"first")])
     reindex(bench.records, bench.blobs, bench.index, lambda _: None)
     assert is_found(bench, "first")
@@ -165,13 +169,13 @@ def test_an_index_with_an_older_schema_requires_a_reindex(
     with monkeypatch.context() as patch:
         patch.setattr(tantivy_schema, "WORD_FIELDS", before)
         index = TantivyIndex(bench.home / "before")
-        index.put([replace(_document(), earlier=())])
+        index.put([replace(build_document(), earlier=())])
         index.close()
     with pytest.raises(ConfigurationError, match=re.escape("Run `fonds reindex`")):
         TantivyIndex(bench.home / "before").search(SearchQuery("words"))
 
 
-def _document() -> IndexDocument:
+def build_document() -> IndexDocument:
     from contract.index_backends import document
 
     return document("a")

@@ -66,8 +66,8 @@ class Reader:
         return self.answer
 
 
-Reading = Callable[[bytes], PdfExtraction]
-Read = Callable[[Reading, Reading], tuple[Result, PdfText]]
+ReadFunction = Callable[[bytes], PdfExtraction]
+RunStep = Callable[[ReadFunction, ReadFunction], tuple[Result, PdfText]]
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def capture(bench: Bench) -> Capture:
 
 
 @pytest.fixture
-def read(bench: Bench, capture: Capture) -> Read:
-    def extract_and_split(extract: Reading, salvage: Reading) -> tuple[Result, PdfText]:
+def read(bench: Bench, capture: Capture) -> RunStep:
+    def extract_and_split(extract: ReadFunction, salvage: ReadFunction) -> tuple[Result, PdfText]:
         step = ExtractPdfStep(
             bench.archive, extract, salvage, "reader 1", find_no_ending, pass_known_work
         )
@@ -90,7 +90,7 @@ def read(bench: Bench, capture: Capture) -> Read:
 
 
 def test_an_extraction_is_passed_on_with_its_source_and_extractor(
-    read: Read, capture: Capture
+    read: RunStep, capture: Capture
 ) -> None:
     extract, salvage = Reader(READ), Reader(BARE)
     result, text = read(extract, salvage)
@@ -112,7 +112,7 @@ def test_an_extraction_is_passed_on_with_its_source_and_extractor(
 
 
 @pytest.mark.parametrize("status", list(PdfStatus))
-def test_every_status_ends_by_the_weight_of_its_reason(read: Read, status: PdfStatus) -> None:
+def test_every_status_ends_by_the_weight_of_its_reason(read: RunStep, status: PdfStatus) -> None:
     extraction = PdfExtraction(status, pdf_extra={"page_count": 1}, error_msg="why")
     result, text = read(Reader(extraction), Reader(BARE))
     if status.reason is None:
@@ -125,12 +125,12 @@ def test_every_status_ends_by_the_weight_of_its_reason(read: Read, status: PdfSt
     assert (text.page0_thumbnail, len(result.items)) == (False, 1)
 
 
-def test_a_failure_without_message_uses_its_status(read: Read) -> None:
+def test_a_failure_without_message_uses_its_status(read: RunStep) -> None:
     result, _ = read(Reader(PdfExtraction(PdfStatus.ENCRYPTED)), Reader(BARE))
     assert result.disposition == quarantine(Reason.ENCRYPTED_PDF, "encrypted")
 
 
-def test_a_thumbnail_is_passed_on_even_if_the_text_failed(read: Read) -> None:
+def test_a_thumbnail_is_passed_on_even_if_the_text_failed(read: RunStep) -> None:
     extraction = PdfExtraction(PdfStatus.PARSE_ERROR, thumbnails={PAGE0_FORM: b"page 0"})
     result, text = read(Reader(extraction), Reader(BARE))
     assert result.disposition.reason is Reason.BROKEN_PDF
@@ -148,7 +148,7 @@ def test_a_thumbnail_is_passed_on_even_if_the_text_failed(read: Read) -> None:
     ],
 )
 def test_metadata_is_salvaged_after_the_reader_is_killed(
-    read: Read, reason: Reason, status: PdfStatus
+    read: RunStep, reason: Reason, status: PdfStatus
 ) -> None:
     salvage = Reader(BARE)
     result, text = read(Reader(ChildError(reason, "stopped")), salvage)
@@ -159,7 +159,7 @@ def test_metadata_is_salvaged_after_the_reader_is_killed(
     assert (text.text, text.page0_thumbnail, len(result.items)) == (None, False, 1)
 
 
-def test_the_first_reason_is_kept_if_salvaging_is_killed_too(read: Read) -> None:
+def test_the_first_reason_is_kept_if_salvaging_is_killed_too(read: RunStep) -> None:
     timeout = ChildError(Reason.TIMEOUT, "took 60 s")
     result, text = read(Reader(timeout), Reader(ChildError(Reason.CRASHED_READER, "signal 11")))
     assert result.disposition == quarantine(Reason.TIMEOUT, "took 60 s")
@@ -198,18 +198,18 @@ def test_a_missing_source_has_its_own_reason(bench: Bench) -> None:
     assert [getattr(item, "status", None) for item in result.items] == [PdfStatus.ERROR_SOURCE]
 
 
-def test_a_fault_of_fonds_is_distinguished_from_a_broken_file(read: Read) -> None:
-    def fault(body: bytes) -> PdfExtraction:
+def test_a_fault_of_fonds_is_distinguished_from_a_broken_file(read: RunStep) -> None:
+    def raise_fault(body: bytes) -> PdfExtraction:
         raise FaultError("in the child process:\nKeyError")
 
-    result, text = read(fault, Reader(BARE))
+    result, text = read(raise_fault, Reader(BARE))
     assert result.disposition == quarantine(
         Reason.INTERNAL_ERROR, "in the child process:\nKeyError"
     )
     assert text.status is PdfStatus.ERROR_INTERNAL
 
 
-def test_each_thumbnail_form_has_its_own_topic_and_precedes_the_text(read: Read) -> None:
+def test_each_thumbnail_form_has_its_own_topic_and_precedes_the_text(read: RunStep) -> None:
     extraction = PdfExtraction(PdfStatus.SUCCESS, thumbnails={"360px-webp": b"w", PAGE0_FORM: b"j"})
     result, text = read(Reader(extraction), Reader(BARE))
     assert text.page0_thumbnail
@@ -244,10 +244,10 @@ def test_a_task_without_pdf_gets_a_result_under_its_sha1(
 
     step = ExtractPdfStep(bench.archive, read, read, "reader 2", find_no_ending, take_in)
     task = Task(PlaceKind.PETABOX, "a.pdf", item="item", sha1hex="ab" * 20, id="m1")
-    ended = step(task)
-    (text,) = ended.items
+    result = step(task)
+    (text,) = result.items
     assert isinstance(text, PdfText)
-    assert ended.disposition == end(reason, "the reason in words")
+    assert result.disposition == end(reason, "the reason in words")
     assert (text.sha1hex, text.status, text.file_meta) == ("ab" * 20, status, None)
     assert (text.error_msg, text.source.id) == ("the reason in words", "m1")
     assert text.source.place == Place(PlaceKind.PETABOX, "item/a.pdf")

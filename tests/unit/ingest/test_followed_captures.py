@@ -18,7 +18,7 @@ from fonds.model.disposition import Reason, Verdict
 from fonds.model.errors import PermanentError
 
 
-def _captures(source: PathSource) -> list[Capture]:
+def list_captures(source: PathSource) -> list[Capture]:
     entries = [entry for row in source.iter_inputs() for entry in source.iter_entries(row)]
     items = [getattr(entry, "item", None) for entry in entries]
     return [item for item in items if isinstance(item, Capture)]
@@ -41,14 +41,14 @@ def input_folder(tmp_path: Path) -> Path:
     return folder
 
 
-def _source(input_folder: Path, *, follow: bool) -> PathSource:
+def create_source(input_folder: Path, *, follow: bool) -> PathSource:
     return PathSource([input_folder], input_folder.parent / "home", "default", "", follow)
 
 
 def test_links_out_of_the_folder_are_entries_that_state_their_target(input_folder: Path) -> None:
     captures = {
         Path(capture.place.path).name: capture
-        for capture in _captures(_source(input_folder, follow=False))
+        for capture in list_captures(create_source(input_folder, follow=False))
     }
     assert {capture.damage_reason for capture in captures.values()} == {Reason.NOT_FOLLOWED}
     assert captures.keys() == {"here.warc.gz", "page.html", "index.cdxj"}
@@ -58,9 +58,9 @@ def test_links_out_of_the_folder_are_entries_that_state_their_target(input_folde
 
 
 def test_with_follow_links_are_recorded_and_their_targets_ingested(input_folder: Path) -> None:
-    captures = _captures(_source(input_folder, follow=True))
-    noted = [capture for capture in captures if capture.damage_reason is Reason.FOLLOWED]
-    assert sorted(Path(capture.place.path).name for capture in noted) == [
+    captures = list_captures(create_source(input_folder, follow=True))
+    followed = [capture for capture in captures if capture.damage_reason is Reason.FOLLOWED]
+    assert sorted(Path(capture.place.path).name for capture in followed) == [
         "here.warc.gz",
         "page.html",
     ]
@@ -74,7 +74,7 @@ def test_with_follow_links_are_recorded_and_their_targets_ingested(input_folder:
 
 def test_with_follow_the_inputs_have_other_ids(input_folder: Path) -> None:
     before, after = (
-        {row.input_id for row in _source(input_folder, follow=follow).iter_inputs()}
+        {row.input_id for row in create_source(input_folder, follow=follow).iter_inputs()}
         for follow in (False, True)
     )
     assert not before & after
@@ -85,7 +85,7 @@ def test_a_link_is_dropped_without_being_read(input_folder: Path) -> None:
         FolderArchive(input_folder.parent / "archive"), describe, 10_000, 10_000
     )
     for follow, reason in ((False, Reason.NOT_FOLLOWED), (True, Reason.FOLLOWED)):
-        for capture in _captures(_source(input_folder, follow=follow)):
+        for capture in list_captures(create_source(input_folder, follow=follow)):
             if capture.damage is not None:
                 disposition = identify(capture).disposition
                 assert (disposition.verdict, disposition.reason) == (Verdict.DROPPED, reason)

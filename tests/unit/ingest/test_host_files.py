@@ -42,24 +42,24 @@ TDM = (
 )
 
 
-def hours(count: float) -> datetime:
+def add_hours(count: float) -> datetime:
     return MOMENT + timedelta(hours=count)
 
 
-def page(bench: Bench, name: str, at: datetime, site: str = SITE) -> Capture:
+def write_page(bench: Bench, name: str, at: datetime, site: str = SITE) -> Capture:
     headers = (("Content-Type", "text/html"), ("X-Robots-Tag", "noai"))
     (capture,) = bench.in_warc(PAGE + name.encode(), headers=headers)
     return replace(capture, url=f"{site}/{name}", captured_at=at)
 
 
-def file(
+def write_host_file(
     bench: Bench, body: bytes, at: datetime, path: str = "/robots.txt", mime: str = "text/plain"
 ) -> Capture:
     (capture,) = bench.in_warc(body, mime=mime)
     return replace(capture, url=f"{SITE}{path}", captured_at=at)
 
 
-def repeated(bench: Bench, body: bytes, at: datetime) -> Capture:
+def write_revisit(bench: Bench, body: bytes, at: datetime) -> Capture:
     digest = encode_sha1_base32(bytes.fromhex(describe(body, None).sha1))
     return replace(bench.write_revisit(digest), url=f"{SITE}/robots.txt", captured_at=at)
 
@@ -67,14 +67,14 @@ def repeated(bench: Bench, body: bytes, at: datetime) -> Capture:
 def persist(bench: Bench, captures: Sequence[Capture], changed: list[str] | None = None) -> None:
     """Persist each capture in a separate batch."""
     identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
-    noted: list[str] = [] if changed is None else changed
+    sha1hexes: list[str] = [] if changed is None else changed
     step = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
     for capture in captures:
         identified = [
             item for item in identify(capture).items if isinstance(item, IdentifiedCapture)
         ]
         items = (item for result in step(identified) for item in result.items)
-        noted += [item.sha1hex for item in items if isinstance(item, UnindexedFile)]
+        sha1hexes += [item.sha1hex for item in items if isinstance(item, UnindexedFile)]
 
 
 def list_rights(bench: Bench, *captures: Capture) -> list[Rights]:
@@ -93,22 +93,27 @@ def list_rules(bench: Bench, *captures: Capture) -> list[tuple[str | None, tuple
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_rules_in_force_do_not_depend_on_the_order_of_captures(bench: Bench, seed: int) -> None:
-    first, second = file(bench, OPEN, hours(0)), file(bench, SHUT, hours(3))
-    repeat = repeated(bench, OPEN, hours(40))
-    reserved = file(bench, TDM, hours(1), "/.well-known/tdmrep.json", "application/json")
+    first, second = (
+        write_host_file(bench, OPEN, add_hours(0)),
+        write_host_file(bench, SHUT, add_hours(3)),
+    )
+    repeat = write_revisit(bench, OPEN, add_hours(40))
+    reservation = write_host_file(
+        bench, TDM, add_hours(1), "/.well-known/tdmrep.json", "application/json"
+    )
     # The first tdmrep.json also applies to the 24 hours before it.
     pages = [
-        page(bench, "a9", hours(-23.5)),
-        page(bench, "a0", hours(-1)),
-        page(bench, "a1", hours(0.5)),
-        page(bench, "a2", hours(2)),
-        page(bench, "private/1", hours(4)),
-        page(bench, "a3", hours(27)),
-        page(bench, "a4", hours(28)),
-        page(bench, "a5", hours(41)),
-        page(bench, "a6", hours(2), "https://news.example"),
+        write_page(bench, "a9", add_hours(-23.5)),
+        write_page(bench, "a0", add_hours(-1)),
+        write_page(bench, "a1", add_hours(0.5)),
+        write_page(bench, "a2", add_hours(2)),
+        write_page(bench, "private/1", add_hours(4)),
+        write_page(bench, "a3", add_hours(27)),
+        write_page(bench, "a4", add_hours(28)),
+        write_page(bench, "a5", add_hours(41)),
+        write_page(bench, "a6", add_hours(2), "https://news.example"),
     ]
-    captures = [first, second, repeat, reserved, *pages]
+    captures = [first, second, repeat, reservation, *pages]
     random.Random(seed).shuffle(captures)
     persist(bench, captures)
     assert list_rules(bench, *pages) == [
@@ -129,9 +134,9 @@ def test_the_rules_in_force_do_not_depend_on_the_order_of_captures(bench: Bench,
 
 def test_one_batch_stores_the_same_rules_as_many(bench: Bench) -> None:
     captures = [
-        page(bench, "a1", hours(1)),
-        file(bench, OPEN, hours(0)),
-        page(bench, "a2", hours(99)),
+        write_page(bench, "a1", add_hours(1)),
+        write_host_file(bench, OPEN, add_hours(0)),
+        write_page(bench, "a2", add_hours(99)),
     ]
     identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
     items = [
@@ -148,30 +153,32 @@ def test_one_batch_stores_the_same_rules_as_many(bench: Bench) -> None:
 
 
 def test_files_with_changed_rights_are_passed_on(bench: Bench) -> None:
-    known_page, changed = page(bench, "a1", hours(1)), list[str]()
+    known_page, changed = write_page(bench, "a1", add_hours(1)), list[str]()
     persist(bench, [known_page], changed)
     assert changed == []
-    persist(bench, [file(bench, OPEN, hours(0))], changed)
+    persist(bench, [write_host_file(bench, OPEN, add_hours(0))], changed)
     assert changed == [describe(PAGE + b"a1", None).sha1]
-    persist(bench, [file(bench, OPEN, hours(-1))], changed)
+    persist(bench, [write_host_file(bench, OPEN, add_hours(-1))], changed)
     assert len(changed) == 1
 
 
 def test_a_repeated_capture_keeps_its_rules(bench: Bench) -> None:
-    known_page = page(bench, "a1", hours(1))
-    persist(bench, [file(bench, OPEN, hours(0)), known_page, known_page])
+    known_page = write_page(bench, "a1", add_hours(1))
+    persist(bench, [write_host_file(bench, OPEN, add_hours(0)), known_page, known_page])
     assert list_rules(bench, known_page) == [("Allow: /a", ("train-ai=y", "noai"))]
 
 
 def test_host_files_are_stored_unread(bench: Bench) -> None:
     identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
-    robots = file(bench, OPEN, hours(0), mime="text/html")
-    reserved = file(bench, TDM, hours(0), "/.well-known/tdmrep.json", "text/plain")
-    nested_robots = file(bench, OPEN, hours(0), "/a/robots.txt")
-    story_page = file(bench, PAGE, hours(0), mime="text/html")
+    robots = write_host_file(bench, OPEN, add_hours(0), mime="text/html")
+    reservation = write_host_file(
+        bench, TDM, add_hours(0), "/.well-known/tdmrep.json", "text/plain"
+    )
+    nested_robots = write_host_file(bench, OPEN, add_hours(0), "/a/robots.txt")
+    story_page = write_host_file(bench, PAGE, add_hours(0), mime="text/html")
     kinds = [
         (item.file.kind, item.file.mime)
-        for capture in (robots, reserved, story_page)
+        for capture in (robots, reservation, story_page)
         for item in identify(capture).items
         if isinstance(item, IdentifiedCapture) and item.file
     ]
@@ -181,7 +188,7 @@ def test_host_files_are_stored_unread(bench: Bench) -> None:
         (Kind.STORY, "text/html"),
     ]
     assert identify(nested_robots).items == ()
-    persist(bench, [story_page, page(bench, "a1", hours(1))])
+    persist(bench, [story_page, write_page(bench, "a1", add_hours(1))])
     assert list(bench.records.find(HostFileRow)) == []
 
 
@@ -190,14 +197,19 @@ def test_host_files_are_stored_unread(bench: Bench) -> None:
     [b"[", b"{}", b"[1, {}]", b'[{"location": 1}]', b"[" * 100_000, b"\xff\xfe", b'{"a": [}'],
 )
 def test_a_damaged_tdmrep_states_nothing(bench: Bench, body: bytes) -> None:
-    known_page = page(bench, "a1", hours(1))
+    known_page = write_page(bench, "a1", add_hours(1))
     path = "/.well-known/tdmrep.json"
-    persist(bench, [file(bench, body, hours(0), path, "application/json"), known_page])
+    persist(
+        bench, [write_host_file(bench, body, add_hours(0), path, "application/json"), known_page]
+    )
     assert list_rules(bench, known_page) == [(None, ("noai",))]
 
 
 def test_taken_down_files_leave_no_rows(bench: Bench) -> None:
-    robots, known_page = file(bench, OPEN, hours(0)), page(bench, "a1", hours(1))
+    robots, known_page = (
+        write_host_file(bench, OPEN, add_hours(0)),
+        write_page(bench, "a1", add_hours(1)),
+    )
     persist(bench, [robots, known_page])
     sha1hexes = [describe(OPEN, None).sha1, describe(PAGE + b"a1", None).sha1]
     removed = {type(row) for sha1hex in sha1hexes for row in iter_file_rows(bench.records, sha1hex)}
@@ -209,8 +221,8 @@ def test_taken_down_files_leave_no_rows(bench: Bench) -> None:
 
 
 def test_a_capture_replaced_by_the_owner_of_its_place_leaves_no_rights(bench: Bench) -> None:
-    known_page = page(bench, "a1", hours(1))
-    persist(bench, [file(bench, OPEN, hours(0)), known_page])
+    known_page = write_page(bench, "a1", add_hours(1))
+    persist(bench, [write_host_file(bench, OPEN, add_hours(0)), known_page])
     sha1hex = describe(PAGE + b"a1", None).sha1
     bench.records.change(FileMetaRow, [sha1hex], {"capture_id": "owner"})
     owner = replace(known_page, id="owner")
@@ -238,8 +250,11 @@ class InterruptedRecords:
 
 
 def test_a_concurrent_robots_txt_is_in_force_for_a_new_page(bench: Bench) -> None:
-    known_page, newer = page(bench, "a1", hours(5)), file(bench, SHUT, hours(3))
-    persist(bench, [file(bench, OPEN, hours(0))])
+    known_page, newer = (
+        write_page(bench, "a1", add_hours(5)),
+        write_host_file(bench, SHUT, add_hours(3)),
+    )
+    persist(bench, [write_host_file(bench, OPEN, add_hours(0))])
     identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
     items = [item for item in identify(known_page).items if isinstance(item, IdentifiedCapture)]
     records: Any = InterruptedRecords(bench.records, lambda: persist(bench, [newer]))
@@ -251,19 +266,26 @@ def test_a_concurrent_robots_txt_is_in_force_for_a_new_page(bench: Bench) -> Non
 
 
 def test_the_group_that_names_the_crawler_applies(bench: Bench) -> None:
-    known_page = replace(page(bench, "a1", hours(1)), crawler="x/1.0")
-    persist(bench, [known_page, file(bench, SHUT, hours(0))])
+    known_page = replace(write_page(bench, "a1", add_hours(1)), crawler="x/1.0")
+    persist(bench, [known_page, write_host_file(bench, SHUT, add_hours(0))])
     assert list_rules(bench, known_page) == [("Disallow: /", ("noai",))]
 
 
 def test_withdrawn_host_files_state_nothing_and_affected_files_are_returned(bench: Bench) -> None:
-    known_page, far = page(bench, "a1", hours(2)), page(bench, "a2", hours(30))
-    reserved = file(bench, TDM, hours(1), "/.well-known/tdmrep.json", "application/json")
-    persist(bench, [file(bench, OPEN, hours(0)), reserved, known_page, far])
+    known_page, later_page = (
+        write_page(bench, "a1", add_hours(2)),
+        write_page(bench, "a2", add_hours(30)),
+    )
+    reservation = write_host_file(
+        bench, TDM, add_hours(1), "/.well-known/tdmrep.json", "application/json"
+    )
+    persist(
+        bench, [write_host_file(bench, OPEN, add_hours(0)), reservation, known_page, later_page]
+    )
     (tdm,) = bench.records.find(HostFileRow, {"name": "tdmrep.json"})
     changed = withdraw_files(bench.records, [tdm], LATER)
     assert changed == {describe(PAGE + b"a1", None).sha1}
-    assert list_rules(bench, known_page, far) == [
+    assert list_rules(bench, known_page, later_page) == [
         ("Allow: /a", ("train-ai=y", "noai")),
         (None, ("noai",)),
     ]
@@ -271,12 +293,14 @@ def test_withdrawn_host_files_state_nothing_and_affected_files_are_returned(benc
 
 
 def test_a_host_file_taken_down_while_persisted_states_nothing(bench: Bench) -> None:
-    known_page = page(bench, "a1", hours(2))
-    reserved = file(bench, TDM, hours(1), "/.well-known/tdmrep.json", "application/json")
+    known_page = write_page(bench, "a1", add_hours(2))
+    reservation = write_host_file(
+        bench, TDM, add_hours(1), "/.well-known/tdmrep.json", "application/json"
+    )
     persist(bench, [known_page])
     sha1hex = describe(TDM, None).sha1
     identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
-    items = [item for item in identify(reserved).items if isinstance(item, IdentifiedCapture)]
+    items = [item for item in identify(reservation).items if isinstance(item, IdentifiedCapture)]
 
     def take_down() -> None:
         bench.records.put([TakedownRow(sha1hex, "other", "", "me", LATER)])

@@ -120,8 +120,8 @@ def test_a_refused_body_is_dropped_with_its_reason(
 
 
 def test_each_kind_has_its_own_size_limit(step: IdentifyStep, bench: Bench) -> None:
-    sized = bench.in_warc(PAGE.ljust(PAGE_MAX_BYTES), PDF.ljust(PDF_MAX_BYTES))
-    assert [step(capture).disposition for capture in sized] == [DONE, DONE]
+    captures = bench.in_warc(PAGE.ljust(PAGE_MAX_BYTES), PDF.ljust(PDF_MAX_BYTES))
+    assert [step(capture).disposition for capture in captures] == [DONE, DONE]
 
 
 def test_faults_known_from_the_source_are_reported_without_reading(

@@ -39,7 +39,7 @@ def step(bench: Bench) -> ImportStoryStep:
     return ImportStoryStep(bench.records, bench.blobs, bench.index, lambda: LATER)
 
 
-def parsed(
+def build_page(
     bench: Bench, story: Story = STORY, body: bytes = PAGE, story_id: str = ID
 ) -> ParsedPage:
     capture = replace(bench.in_warc(body)[0], collection="floods")
@@ -50,7 +50,7 @@ def get_document(bench: Bench, id_: str = ID) -> IndexDocument:
     return bench.index.get([id_])[id_]
 
 
-def with_content(**changes: object) -> Story:
+def build_story(**changes: object) -> Story:
     return replace(STORY, content_metadata=replace(CONTENT, **changes))  # type: ignore[arg-type]
 
 
@@ -62,7 +62,7 @@ def get_row(bench: Bench, key: str = KEY) -> StoryMetaRow:
 def test_the_text_is_stored_as_a_blob_and_the_rest_as_a_row(
     step: ImportStoryStep, bench: Bench
 ) -> None:
-    assert [result.disposition for result in step([parsed(bench)])] == [DONE]
+    assert [result.disposition for result in step([build_page(bench)])] == [DONE]
     assert bench.blobs.get(build_text_blob_key(KEY)) == TEXT.encode()
     row = get_row(bench)
     assert (row.story_id, row.status, row.extractor) == (ID, "success", "reader 1")
@@ -76,7 +76,7 @@ def test_the_text_is_stored_as_a_blob_and_the_rest_as_a_row(
 
 
 def test_the_index_document_is_complete(step: ImportStoryStep, bench: Bench) -> None:
-    step([parsed(bench)])
+    step([build_page(bench)])
     assert get_document(bench) == IndexDocument(
         id=ID,
         sha1hex=KEY,
@@ -98,7 +98,7 @@ def test_the_index_document_is_complete(step: ImportStoryStep, bench: Bench) -> 
 
 
 def test_a_story_with_little_metadata_keeps_its_text(step: ImportStoryStep, bench: Bench) -> None:
-    item = parsed(bench, Story(content_metadata=ContentMetadata(text_content="Some words")))
+    item = build_page(bench, Story(content_metadata=ContentMetadata(text_content="Some words")))
     step([item])
     row, document = get_row(bench), get_document(bench)
     assert (row.url, row.canonical_domain, row.publication_date) == (item.capture.url, "", None)
@@ -108,13 +108,13 @@ def test_a_story_with_little_metadata_keeps_its_text(step: ImportStoryStep, benc
 
 
 def test_a_story_without_text_gets_an_empty_text(step: ImportStoryStep, bench: Bench) -> None:
-    step([parsed(bench, with_content(text_content=None))])
+    step([build_page(bench, build_story(text_content=None))])
     assert bench.blobs.get(build_text_blob_key(KEY)) == b""
     assert (get_row(bench).word_count, get_document(bench).text_content) == (0, "")
 
 
 def test_a_lone_surrogate_is_replaced_or_removed(step: ImportStoryStep, bench: Bench) -> None:
-    step([parsed(bench, with_content(text_content="a \ud800 b", article_title="t\ud800\x00t"))])
+    step([build_page(bench, build_story(text_content="a \ud800 b", article_title="t\ud800\x00t"))])
     assert bench.blobs.get(build_text_blob_key(KEY)) == b"a ? b"
     assert get_document(bench).text_content == "a ? b"
     assert (get_row(bench).article_title, get_document(bench).article_title) == ("tt", "tt")
@@ -123,8 +123,8 @@ def test_a_lone_surrogate_is_replaced_or_removed(step: ImportStoryStep, bench: B
 def test_importing_twice_stores_one_row_and_the_last_version_wins(
     step: ImportStoryStep, bench: Bench
 ) -> None:
-    item, other_item = parsed(bench), parsed(bench, body=OTHER_PAGE, story_id="6" * 64)
-    newer = replace(item, story=with_content(article_title="A newer title"), extractor="reader 2")
+    item, other_item = build_page(bench), build_page(bench, body=OTHER_PAGE, story_id="6" * 64)
+    newer = replace(item, story=build_story(article_title="A newer title"), extractor="reader 2")
     assert len(step([item, other_item, item])) == 3
     step([newer])
     assert bench.records.count(StoryMetaRow) == {(): 2}

@@ -13,7 +13,7 @@ from fonds.ingest.sources import indexes
 from fonds.model.capture import PlaceKind
 from fonds.model.disposition import Reason
 
-from .conftest import captures, only_input, resumed_everywhere, source
+from .conftest import check_resuming, create_source, get_only_input, read_captures
 
 HEADER = " CDX N b a m s k r M S V g\n"
 DIGEST = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
@@ -37,11 +37,11 @@ def write_index(path: Path, *lines: str) -> Path:
 def test_each_line_is_a_capture_at_its_place(tmp_path: Path, home: Path) -> None:
     warc = tmp_path / "w.warc.gz"
     warc.write_bytes(gzipped([warcinfo(), http_response()]))
-    path_source = source(
+    path_source = create_source(
         home, write_index(tmp_path / "i.cdx", format_line(7), format_line(8, mime="warc/revisit"))
     )
-    assert only_input(path_source).kind == "index"
-    first, second = captures(path_source)[0]
+    assert get_only_input(path_source).kind == "index"
+    first, second = read_captures(path_source)[0]
     assert (first.place.kind, first.place.path) == (PlaceKind.WARC, str(warc))
     assert (first.place.offset, first.place.size_bytes) == (7, 500)
     assert (first.url, first.datetime14) == ("http://example.org/7", "20240305060708")
@@ -57,17 +57,19 @@ def test_a_warc_is_found_near_its_index(tmp_path: Path, home: Path, folder: str)
     warc = (indexes_folder / folder / "w.warc.gz").resolve()
     warc.parent.mkdir(parents=True, exist_ok=True)
     warc.write_bytes(b"")
-    named = f"{folder}/w.warc.gz" if folder.startswith("sub") else "w.warc.gz"
-    ((capture,), _) = captures(
-        source(home, write_index(indexes_folder / "i.cdx", format_line(warc=named)))
+    warc_name = f"{folder}/w.warc.gz" if folder.startswith("sub") else "w.warc.gz"
+    ((capture,), _) = read_captures(
+        create_source(home, write_index(indexes_folder / "i.cdx", format_line(warc=warc_name)))
     )
     assert Path(capture.place.path).resolve() == warc
 
 
 def test_a_missing_warc_is_expected_next_to_the_index(tmp_path: Path, home: Path) -> None:
     """The capture states the expected place, so that a retry finds a WARC added later."""
-    path_source = source(home, write_index(tmp_path / "i.cdx", format_line(warc="later.warc.gz")))
-    ((capture,), _) = captures(path_source)
+    path_source = create_source(
+        home, write_index(tmp_path / "i.cdx", format_line(warc="later.warc.gz"))
+    )
+    ((capture,), _) = read_captures(path_source)
     assert capture.place.path == str(tmp_path / "later.warc.gz")
     assert capture.damage is None
 
@@ -77,48 +79,55 @@ def test_warcs_are_found_below_the_given_base(tmp_path: Path, home: Path) -> Non
     (base / "2024").mkdir(parents=True)
     (base / "2024" / "w.warc.gz").write_bytes(b"")
     index = write_index(tmp_path / "i.cdx", format_line(warc="2024/w.warc.gz"))
-    ((capture,), _) = captures(source(home, index, warc_base=str(base)))
+    ((capture,), _) = read_captures(create_source(home, index, warc_base=str(base)))
     assert capture.place.path == str(base / "2024" / "w.warc.gz")
 
 
 def test_another_base_makes_another_input(tmp_path: Path, home: Path) -> None:
     index = write_index(tmp_path / "i.cdx", format_line())
-    row_without_base = only_input(source(home, index))
-    assert only_input(source(home, index, warc_base="/warcs")).input_id != row_without_base.input_id
+    row_without_base = get_only_input(create_source(home, index))
+    assert (
+        get_only_input(create_source(home, index, warc_base="/warcs")).input_id
+        != row_without_base.input_id
+    )
 
 
 def test_a_base_can_be_a_url(tmp_path: Path, home: Path) -> None:
     index = write_index(tmp_path / "i.cdx", format_line(warc="../../2024/w.warc.gz"))
-    ((capture,), _) = captures(source(home, index, warc_base="https://warcs.example/all"))
+    ((capture,), _) = read_captures(
+        create_source(home, index, warc_base="https://warcs.example/all")
+    )
     assert capture.place.path == "https://warcs.example/all/2024/w.warc.gz"
 
 
-@pytest.mark.parametrize("named", ["../../../../etc/passwd", "/etc/passwd"])
+@pytest.mark.parametrize("warc_name", ["../../../../etc/passwd", "/etc/passwd"])
 def test_an_index_cannot_name_files_outside_its_base(
-    tmp_path: Path, home: Path, named: str
+    tmp_path: Path, home: Path, warc_name: str
 ) -> None:
-    ((capture,), _) = captures(
-        source(home, write_index(tmp_path / "i.cdx", format_line(warc=named)))
+    ((capture,), _) = read_captures(
+        create_source(home, write_index(tmp_path / "i.cdx", format_line(warc=warc_name)))
     )
     assert capture.place.path == str(tmp_path / "etc" / "passwd")
 
 
-@pytest.mark.parametrize("named", ["..", "/", "../..", "x" * 5000])
+@pytest.mark.parametrize("warc_name", ["..", "/", "../..", "x" * 5000])
 def test_an_impossible_warc_name_does_not_stop_reading(
-    tmp_path: Path, home: Path, named: str
+    tmp_path: Path, home: Path, warc_name: str
 ) -> None:
-    path_source = source(
+    path_source = create_source(
         home,
-        write_index(tmp_path / "i.cdx", format_line(0), format_line(1, warc=named), format_line(2)),
+        write_index(
+            tmp_path / "i.cdx", format_line(0), format_line(1, warc=warc_name), format_line(2)
+        ),
     )
-    rows, _ = captures(path_source)
+    rows, _ = read_captures(path_source)
     assert [capture.url[-1] for capture in (rows[0], rows[2])] == ["0", "2"]
     assert len(rows) == 3
 
 
 def test_an_unreadable_line_is_a_damaged_capture(tmp_path: Path, home: Path) -> None:
     lines = [format_line(0), "rubbish\n", format_line(1, moment="20241399000000"), format_line(2)]
-    rows, _ = captures(source(home, write_index(tmp_path / "i.cdx", *lines)))
+    rows, _ = read_captures(create_source(home, write_index(tmp_path / "i.cdx", *lines)))
     assert [capture.damage_reason for capture in rows] == [
         None,
         Reason.BAD_INDEX_LINE,
@@ -130,15 +139,15 @@ def test_an_unreadable_line_is_a_damaged_capture(tmp_path: Path, home: Path) -> 
 
 
 def test_a_line_of_the_year_1_has_a_time_of_14_digits(tmp_path: Path, home: Path) -> None:
-    ((capture,), _) = captures(
-        source(home, write_index(tmp_path / "i.cdx", format_line(moment="00010101000000")))
+    ((capture,), _) = read_captures(
+        create_source(home, write_index(tmp_path / "i.cdx", format_line(moment="00010101000000")))
     )
     assert capture.datetime14 == "00010101000000"
 
 
 def test_reading_resumes_at_every_line(tmp_path: Path, home: Path) -> None:
     lines = [format_line(0), "\n", "rubbish\n", format_line(1), format_line(2)]
-    resumed_everywhere(source(home, write_index(tmp_path / "i.cdx", *lines)))
+    check_resuming(create_source(home, write_index(tmp_path / "i.cdx", *lines)))
 
 
 def test_a_compressed_index_has_the_same_captures_as_a_plain_one(
@@ -147,7 +156,7 @@ def test_a_compressed_index_has_the_same_captures_as_a_plain_one(
     plain = write_index(tmp_path / "i.cdx", *[format_line(n) for n in range(50)])
     packed = tmp_path / "i.cdx.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
-    captures_by_file = [captures(source(home, path))[0] for path in (plain, packed)]
+    captures_by_file = [read_captures(create_source(home, path))[0] for path in (plain, packed)]
     urls = [[capture.url for capture in index_captures] for index_captures in captures_by_file]
     assert urls[0] == urls[1]
     assert len(urls[0]) == 50
@@ -167,7 +176,7 @@ def test_lines_before_the_damage_of_a_compressed_index_are_read(
         data += b"rubbish"
     path = tmp_path / "i.cdx.gz"
     path.write_bytes(data)
-    rows, _ = captures(source(home, path))
+    rows, _ = read_captures(create_source(home, path))
     assert len(rows) > 500
     assert rows[-1].damage_reason is Reason.DAMAGED_RECORD
     assert len({capture.id for capture in rows}) == len(rows)
@@ -180,7 +189,7 @@ def test_an_index_that_unpacks_to_far_more_is_stopped(
     text = HEADER + format_line() * 5 + "#" * 50 * 1024 * 1024
     path = tmp_path / "i.cdx.gz"
     path.write_bytes(gzip.compress(text.encode()))
-    rows, _ = captures(source(home, path))
+    rows, _ = read_captures(create_source(home, path))
     assert [capture.damage_reason for capture in rows] == [None] * 5 + [Reason.BOMB]
 
 
@@ -189,13 +198,13 @@ def test_an_overlong_line_is_rejected_and_the_next_is_read(
 ) -> None:
     monkeypatch.setattr(indexes, "LINE_MAX_BYTES", 200)
     lines = [format_line(0), "a" * 450 + "\n", format_line(1)]
-    rows, _ = captures(source(home, write_index(tmp_path / "i.cdx", *lines)))
+    rows, _ = read_captures(create_source(home, write_index(tmp_path / "i.cdx", *lines)))
     assert [capture.url[-1] for capture in rows if capture.damage is None] == ["0", "1"]
 
 
 def test_positions_are_line_numbers(tmp_path: Path, home: Path) -> None:
-    path_source = source(
+    path_source = create_source(
         home, write_index(tmp_path / "i.cdx", format_line(0), format_line(1), format_line(2))
     )
-    rows, _ = captures(path_source, replace(only_input(path_source), position=2))
+    rows, _ = read_captures(path_source, replace(get_only_input(path_source), position=2))
     assert [capture.url[-1] for capture in rows] == ["1", "2"]

@@ -119,8 +119,8 @@ def test_a_known_capture_is_neither_read_nor_recorded_again(
     assert [row.capture_id for row in bench.records.find(CdxRow)] == ["m1"]
     with pytest.raises(AssertionError, match="unexpected read"):
         step(replace(task, url="http://elsewhere.example/"))
-    finished = replace(step, needs_reading=lambda work: work.file != pdf_file())
-    (work,) = finished(replace(task, url="http://elsewhere.example/")).items
+    reading_step = replace(step, needs_reading=lambda work: work.file != pdf_file())
+    (work,) = reading_step(replace(task, url="http://elsewhere.example/")).items
     assert isinstance(work, UnextractedPdf)
     assert work.file == pdf_file()
     assert [row.capture_id for row in bench.records.find(CdxRow)] == ["m1"]

@@ -22,15 +22,15 @@ def read(
 ) -> tuple[list[str], dict[str, int], list[int]]:
     """Return URLs, tally and marks."""
     row = row or next(source.iter_inputs())
-    urls, counted, marks = [], dict[str, int](), []
+    urls, tally, marks = [], dict[str, int](), []
     for entry in source.iter_entries(row):
         if isinstance(entry, Entry):
             urls.append(entry.url)
         elif isinstance(entry, Mapping):
-            counted |= {name: counted.get(name, 0) + count for name, count in entry.items()}
+            tally |= {name: tally.get(name, 0) + count for name, count in entry.items()}
         else:
             marks.append(entry)
-    return urls, counted, marks
+    return urls, tally, marks
 
 
 def test_links_named_at_another_time_are_another_input() -> None:
@@ -49,8 +49,8 @@ def test_repeated_urls_are_counted_and_reading_resumes_at_every_mark() -> None:
     urls = [f"https://a.example/{number % 700}#{number}" for number in range(1000)]
     source = NamedLinkSource(urls, "news", NOW)
     row = next(source.iter_inputs())
-    read_urls, counted, marks = read(source, row)
-    assert (read_urls, counted) == (
+    read_urls, counts, marks = read(source, row)
+    assert (read_urls, counts) == (
         [url.partition("#")[0] for url in urls[:700]],
         {Reason.REPEATED: 300},
     )

@@ -45,7 +45,7 @@ def list_calls() -> list[str]:
     return [call for n, call in enumerate(CALLS) if n == 0 or call != CALLS[n - 1]]
 
 
-def clock() -> Any:
+def get_time() -> Any:
     return LATER
 
 
@@ -58,7 +58,7 @@ def test_a_body_is_written_before_its_cells_and_the_cells_before_its_row(
     bench.enter(capture)
     CALLS.clear()
     step = create_archive_body(
-        stores["archive"], stores["records"], stores["table"], stores["blobs"], JOURNAL, clock
+        stores["archive"], stores["records"], stores["table"], stores["blobs"], JOURNAL, get_time
     )
     step([UnarchivedBody(capture, page_file())])
     assert list_calls() == [
@@ -89,10 +89,10 @@ def test_the_spool_deletes_a_body_after_warc_and_rows_are_written(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
     (capture,) = Spool(bench.blobs, bench.records, bench.archive).save([build_fetched_link(bench)])
-    spooled = SpooledBodies(stores["archive"], bench.blobs, lambda _: None, 10_000)
-    archive = LayeredArchive(stores["archive"], spooled)
+    spooled_bodies = SpooledBodies(stores["archive"], bench.blobs, lambda _: None, 10_000)
+    archive = LayeredArchive(stores["archive"], spooled_bodies)
     stores_to_write = (stores["records"], stores["table"], stores["blobs"])
-    step = create_archive_body(archive, *stores_to_write, JOURNAL, clock)
+    step = create_archive_body(archive, *stores_to_write, JOURNAL, get_time)
     step([UnarchivedBody(capture, page_file())])
     step_calls = ["records.put", "archive.write", "table.put", "records.put", "records.change_each"]
     assert list_calls() == [*step_calls, "blobs.delete", "records.change"]
@@ -101,7 +101,7 @@ def test_the_spool_deletes_a_body_after_warc_and_rows_are_written(
 def test_a_file_is_recorded_before_its_captures(bench: Bench, stores: dict[str, Any]) -> None:
     """The owner of a file is recorded before anything refers to the file."""
     (capture,) = bench.in_warc(b"<p>x")
-    step = PersistFileStep(stores["table"], stores["records"], JOURNAL, False, clock)
+    step = PersistFileStep(stores["table"], stores["records"], JOURNAL, False, get_time)
     step([identify_capture(capture, b"<p>x")])
     assert list_calls() == ["records.put", "table.put", "records.put"]
 
@@ -111,7 +111,7 @@ def test_the_text_of_a_story_is_written_before_row_and_index(
 ) -> None:
     (capture,) = bench.in_warc(PAGE)
     story = Story(content_metadata=ContentMetadata(url=capture.url, text_content="The river rose."))
-    step = ImportStoryStep(stores["records"], stores["blobs"], stores["index"], clock)
+    step = ImportStoryStep(stores["records"], stores["blobs"], stores["index"], get_time)
     step([ParsedPage(capture, page_file(), story, "5" * 64, "reader 1")])
     assert list_calls() == ["blobs.put", "records.put", "index.put"]
 
@@ -135,7 +135,7 @@ def build_pdf_text(bench: Bench) -> PdfText:
 def test_the_text_of_a_pdf_is_written_before_row_and_index(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
-    step = PersistPdfTextStep(stores["records"], stores["blobs"], stores["index"], clock, 30.0)
+    step = PersistPdfTextStep(stores["records"], stores["blobs"], stores["index"], get_time, 30.0)
     step([build_pdf_text(bench)])
     writes = [call for call in list_calls() if call != "records.change"]
     assert writes[0] == "blobs.put"
@@ -145,7 +145,7 @@ def test_the_text_of_a_pdf_is_written_before_row_and_index(
 def test_a_reader_failure_is_recorded_before_the_row_of_the_file(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
-    step = PersistPdfTextStep(stores["records"], stores["blobs"], stores["index"], clock, 30.0)
+    step = PersistPdfTextStep(stores["records"], stores["blobs"], stores["index"], get_time, 30.0)
     step([replace(build_pdf_text(bench), status=PdfStatus.ERROR_TIMEOUT, text=None)])
     assert "index.put" not in list_calls()
     assert CALLS.count("records.put") == 2

@@ -249,8 +249,11 @@ def test_a_file_of_an_unread_type_is_stored_with_a_reason(
     step: PersistFileStep, bench: Bench
 ) -> None:
     body = b"%!PS-Adobe-3.0\n%%Title: rivers\nshowpage\n"
-    loose, (recorded,) = bench.write_file(body, None), bench.in_warc(body + b"%", mime="text/plain")
-    results = step([identify_capture(loose, body), identify_capture(recorded, body + b"%")])
+    loose, (warc_capture,) = (
+        bench.write_file(body, None),
+        bench.in_warc(body + b"%", mime="text/plain"),
+    )
+    results = step([identify_capture(loose, body), identify_capture(warc_capture, body + b"%")])
     endings = [(result.disposition.verdict, result.disposition.reason) for result in results]
     assert endings == [("done", Reason.UNREAD_TYPE)] * 2
     assert [type(item) for result in results for item in result.items] == [UnarchivedBody]

@@ -27,10 +27,10 @@ from fonds.stores.journal_table.keys import build_row_key
 from fonds.stores.journal_table.schema import JOURNAL as SCHEMA
 from fonds.stores.table.sqlite import SqliteTable
 from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench, identify_capture, open_bench, page_file
-from unit.ingest.test_archive_body import heads, place_of, unarchived
+from unit.ingest.test_archive_body import get_place, list_record_heads, write_unarchived
 
 KEY = build_row_key(page_file().sha1)
-THEIRS = "urn:uuid:00000000-0000-4000-8000-00000000000a"
+FOREIGN_ID = "urn:uuid:00000000-0000-4000-8000-00000000000a"
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def change_first_cell(bench: Bench, **changed: object) -> None:
 
 
 def read_record(bench: Bench, capture: Capture) -> Payload:
-    return bench.archive.read(place_of(bench, capture))
+    return bench.archive.read(get_place(bench, capture))
 
 
 def read_first_record(bench: Bench) -> Payload:
@@ -76,15 +76,15 @@ def get_reference(bench: Bench, capture: Capture) -> str | None:
 def test_the_cell_has_the_id_of_its_record_without_brackets(
     step: ArchiveBodyStep, bench: Bench
 ) -> None:
-    step([unarchived(bench)])
+    step([write_unarchived(bench)])
     record_id = get_first_cell(bench)["i"]
     assert record_id.startswith("urn:uuid:")
     assert read_first_record(bench).warc_headers["WARC-Record-ID"] == f"<{record_id}>"
 
 
 def test_a_repeat_refers_to_the_record_in_the_cell(step: ArchiveBodyStep, bench: Bench) -> None:
-    first = unarchived(bench)
-    repeats = [unarchived(bench, repeat_of=first.capture.id) for _ in range(2)]
+    first = write_unarchived(bench)
+    repeats = [write_unarchived(bench, repeat_of=first.capture.id) for _ in range(2)]
     step([first])
     before = get_first_cell(bench)
     for repeat in repeats:
@@ -97,7 +97,7 @@ def test_a_repeat_refers_to_the_record_in_the_cell(step: ArchiveBodyStep, bench:
 def test_a_repeat_of_a_cell_without_id_has_no_record_reference(
     step: ArchiveBodyStep, bench: Bench
 ) -> None:
-    first, repeat = unarchived(bench), unarchived(bench)
+    first, repeat = write_unarchived(bench), write_unarchived(bench)
     step([first])
     change_first_cell(bench, i=None)
     step([replace(repeat, repeat_of=first.capture.id)])
@@ -107,11 +107,11 @@ def test_a_repeat_of_a_cell_without_id_has_no_record_reference(
     assert "i" not in get_first_cell(bench)
 
 
-@pytest.mark.parametrize("record_id", [THEIRS, f"<{THEIRS}>"])
+@pytest.mark.parametrize("record_id", [FOREIGN_ID, f"<{FOREIGN_ID}>"])
 def test_a_repeat_refers_to_the_capture_that_another_program_recorded(
     step: ArchiveBodyStep, bench: Bench, record_id: str
 ) -> None:
-    first, repeat = unarchived(bench), unarchived(bench)
+    first, repeat = write_unarchived(bench), write_unarchived(bench)
     step([first])
     change_first_cell(
         bench, u="http://first.example/", d="2011-02-03T04:05:06Z", f="X.warc.gz", o=7, i=record_id
@@ -120,15 +120,15 @@ def test_a_repeat_refers_to_the_capture_that_another_program_recorded(
     fields = read_record(bench, repeat.capture).warc_headers
     assert fields["WARC-Refers-To-Target-URI"] == "http://first.example/"
     assert fields["WARC-Refers-To-Date"].startswith("2011-02-03T04:05:06")
-    assert fields["WARC-Refers-To"] == f"<{THEIRS}>"
+    assert fields["WARC-Refers-To"] == f"<{FOREIGN_ID}>"
 
 
 @pytest.mark.parametrize(
     "evil",
     [
-        f"{THEIRS}>\r\nWARC-Type: response\r\nX: <",
-        f"<{THEIRS}>\r\n\r\nHTTP/1.1 200 OK",
-        f"{THEIRS}\n",
+        f"{FOREIGN_ID}>\r\nWARC-Type: response\r\nX: <",
+        f"<{FOREIGN_ID}>\r\n\r\nHTTP/1.1 200 OK",
+        f"{FOREIGN_ID}\n",
         "<urn:uuid:x>",
         "\ud800",
         "",
@@ -137,7 +137,7 @@ def test_a_repeat_refers_to_the_capture_that_another_program_recorded(
 def test_an_invalid_id_is_never_written_to_a_header(
     step: ArchiveBodyStep, bench: Bench, evil: str
 ) -> None:
-    first, repeat = unarchived(bench), unarchived(bench)
+    first, repeat = write_unarchived(bench), write_unarchived(bench)
     step([first])
     change_first_cell(bench, i=evil)
     step([replace(repeat, repeat_of=first.capture.id)])
@@ -206,11 +206,11 @@ def test_after_a_kill_between_warc_and_row_the_cell_points_to_its_record(
     create_archive_body(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )([item])
-    place, cell = place_of(bench, item.capture), get_first_cell(bench)
+    place, cell = get_place(bench, item.capture), get_first_cell(bench)
     assert (cell["f"], cell["o"]) == (place.path, place.offset)
     assert read_first_record(bench).warc_headers["WARC-Record-ID"] == f"<{cell['i']}>"
     assert cells_after_kill.get(KEY, {}).get(F_C) != bench.table.get(JOURNAL, [KEY])[KEY][F_C]
-    assert len(heads(bench)) == 1
+    assert len(list_record_heads(bench)) == 1
     bench.close()
 
 
@@ -231,7 +231,7 @@ def test_the_id_that_a_crawler_recorded_for_the_same_record_is_kept(bench: Bench
     (capture,) = bench.in_warc(PAGE)
     persist(bench)([identify_capture(capture)])
     assert "i" not in get_first_cell(bench)
-    change_first_cell(bench, i=THEIRS)
+    change_first_cell(bench, i=FOREIGN_ID)
     before = get_first_cell(bench)
     persist(bench)([identify_capture(capture)])
     assert get_first_cell(bench) == before
@@ -242,6 +242,6 @@ def test_the_id_of_another_record_is_removed(bench: Bench, changed: dict[str, ob
     (capture,) = bench.in_warc(PAGE)
     persist(bench)([identify_capture(capture)])
     own = get_first_cell(bench)
-    change_first_cell(bench, i=THEIRS, **changed)
+    change_first_cell(bench, i=FOREIGN_ID, **changed)
     persist(bench)([identify_capture(capture)])
     assert get_first_cell(bench) == own

@@ -33,15 +33,17 @@ def server() -> Iterator[Answering]:
         yield state
 
 
-def source(home: Path, *urls: str, keeps_files: bool, base: str = "") -> RemotePathSource:
+def create_source(home: Path, *urls: str, keeps_files: bool, base: str = "") -> RemotePathSource:
     settings = load_settings(home, {"elsewhere.private_addresses": "true"})
     remotes = RemoteFiles(create_service_client(settings), lambda: None)
     local = PathSource([], home, "default", base)
     return RemotePathSource(local, urls, remotes, lambda: NOW, keeps_files=keeps_files)
 
 
-def captures(source: RemotePathSource) -> list[Capture]:
-    entries = [entry for row in source.iter_inputs() for entry in source.iter_entries(row)]
+def read_captures(remote_source: RemotePathSource) -> list[Capture]:
+    entries = [
+        entry for row in remote_source.iter_inputs() for entry in remote_source.iter_entries(row)
+    ]
     items = [getattr(entry, "item", None) for entry in entries]
     return [item for item in items if isinstance(item, Capture)]
 
@@ -61,7 +63,7 @@ def test_the_records_of_a_remote_warc_are_readable_at_their_places(
     server: Answering, tmp_path: Path, keeps_files: bool
 ) -> None:
     url = serve_file(server, "/x/item/crawl.warc.gz", gzipped([http_response(), revisit()]))
-    url_captures = captures(source(tmp_path, url, keeps_files=keeps_files))
+    url_captures = read_captures(create_source(tmp_path, url, keeps_files=keeps_files))
     assert [capture.record_type for capture in url_captures] == ["response", "revisit"]
     (input_id,) = {capture.input_id for capture in url_captures}
     inbox_path = tmp_path / "inbox" / input_id / "item" / "crawl.warc.gz"
@@ -75,13 +77,13 @@ def test_the_records_of_a_remote_warc_are_readable_at_their_places(
 
 def test_reading_resumes_at_any_position(server: Answering, tmp_path: Path) -> None:
     url = serve_file(server, "/item/crawl.warc.gz", gzipped([http_response(), revisit()]))
-    url_source = source(tmp_path, url, keeps_files=False)
+    url_source = create_source(tmp_path, url, keeps_files=False)
     (row,) = url_source.iter_inputs()
-    everything = list(url_source.iter_entries(row))
-    marks = [entry for entry in everything if isinstance(entry, int)]
+    all_entries = list(url_source.iter_entries(row))
+    marks = [entry for entry in all_entries if isinstance(entry, int)]
     assert len(marks) == 2
-    rest = list(url_source.iter_entries(replace(row, position=marks[1])))
-    assert rest == everything[everything.index(marks[1]) :]
+    remaining = list(url_source.iter_entries(replace(row, position=marks[1])))
+    assert remaining == all_entries[all_entries.index(marks[1]) :]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_the_warcs_of_a_remote_index_are_next_to_it_or_below_the_base(
 ) -> None:
     url = serve_file(server, "/cdx/index.cdx", CDX.encode())
     base = base.format(url=server.url)
-    (capture,) = captures(source(tmp_path, url, keeps_files=True, base=base))
+    (capture,) = read_captures(create_source(tmp_path, url, keeps_files=True, base=base))
     assert capture.place.path == path.format(url=server.url)
     assert capture.place.kind is PlaceKind.WARC
     assert list_inbox(tmp_path) == []
@@ -101,7 +103,7 @@ def test_the_warcs_of_a_remote_index_are_next_to_it_or_below_the_base(
 
 def test_a_damaged_remote_index_is_reported_by_url(server: Answering, tmp_path: Path) -> None:
     url = serve_file(server, "/cdx/index.cdx", (CDX + "one two\n").encode())
-    damaged = captures(source(tmp_path, url, keeps_files=True))[-1]
+    damaged = read_captures(create_source(tmp_path, url, keeps_files=True))[-1]
     assert damaged.damage_reason is Reason.BAD_INDEX_LINE
     assert damaged.place.path.startswith(url)
     assert damaged.url.startswith(url)
@@ -114,9 +116,9 @@ def test_the_parts_of_a_compressed_index_must_be_named_with_it(
         server, "/z/cluster.idx", b"org,example)/ 20170706005950\tcdx-00000.gz\t0\t100\t1\n" * 2
     )
     part = serve_file(server, "/z/cdx-00000.gz", b"x")
-    (damaged,) = captures(source(tmp_path, index, keeps_files=True))
+    (damaged,) = read_captures(create_source(tmp_path, index, keeps_files=True))
     assert damaged.damage_reason is Reason.MISSING_SOURCE
-    both_urls = source(tmp_path, index, part, keeps_files=True)
+    both_urls = create_source(tmp_path, index, part, keeps_files=True)
     first, _ = both_urls.iter_inputs()
     assert list(both_urls.iter_entries(first)) == [{str(Reason.NOT_A_CAPTURE): 1}]
 
@@ -136,7 +138,7 @@ def test_file_names_from_urls_stay_in_the_inbox(
     server: Answering, tmp_path: Path, target: str, name: str
 ) -> None:
     url = serve_file(server, target, b"%PDF-1.4 nothing")
-    (capture,) = captures(source(tmp_path, url, keeps_files=True))
+    (capture,) = read_captures(create_source(tmp_path, url, keeps_files=True))
     assert capture.damage is None
     assert capture.place.path == str(tmp_path / "inbox" / capture.input_id / name)
     assert capture.url == url

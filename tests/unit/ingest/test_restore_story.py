@@ -43,7 +43,7 @@ METADATA: dict[str, Any] = {
 }
 
 
-def captures(bench: Bench, data: bytes) -> list[Capture]:
+def write_and_list_captures(bench: Bench, data: bytes) -> list[Capture]:
     """Write a WARC with these bytes and return the captures of its pages."""
     path = bench.home / "mc-20240305060708-1-a.warc.gz"
     path.write_bytes(data)
@@ -81,7 +81,7 @@ def get_parsed(result: Result) -> ParsedPage:
 
 
 def test_a_story_of_a_media_cloud_archive_is_restored_unchanged(bench: Bench) -> None:
-    (capture,) = captures(bench, write_warc(MediaCloudWriter, METADATA))
+    (capture,) = write_and_list_captures(bench, write_warc(MediaCloudWriter, METADATA))
     result = restore(bench, capture)
     assert result.disposition is DONE
     page = get_parsed(result)
@@ -106,7 +106,7 @@ def test_each_page_gets_its_own_story(bench: Bench) -> None:
     pages = [
         get_parsed(restore(bench, capture, b"<p>%d" % number))
         for number, capture in enumerate(
-            captures(bench, write_warc(MediaCloudWriter, *metadata_parts))
+            write_and_list_captures(bench, write_warc(MediaCloudWriter, *metadata_parts))
         )
     ]
     texts = [page.story.content_metadata.text_content for page in pages]
@@ -115,7 +115,7 @@ def test_each_page_gets_its_own_story(bench: Bench) -> None:
 
 def test_missing_fields_are_taken_from_the_capture(bench: Bench) -> None:
     metadata = {"content_metadata": {"text_content": "Some text.", "language": "x" * 5_000}}
-    (capture,) = captures(bench, write_warc(MediaCloudWriter, metadata))
+    (capture,) = write_and_list_captures(bench, write_warc(MediaCloudWriter, metadata))
     content = get_parsed(restore(bench, capture)).story.content_metadata
     assert content.url == capture.url
     assert content.parsed_date == MOMENT.replace(tzinfo=None).isoformat()
@@ -132,7 +132,7 @@ def test_unknown_fields_of_our_metadata_are_restored(bench: Bench) -> None:
     }
     hop = Hop(URL, AT, 200, "HTTP/1.1 200 OK", (), request_head="GET / HTTP/1.1\r\n\r\n")
     data = write_warc(RecordWriter, metadata, exchange=Exchange((hop,)))
-    (capture,) = captures(bench, data)
+    (capture,) = write_and_list_captures(bench, data)
     story = get_parsed(restore(bench, capture)).story
     assert story.unknown["http_metadata"] == {"remote_address": "192.0.2.1"}
     assert (story.unknown["queue_data"], story.unknown["flags"]) == ({"x": [1]}, [1, 2])
@@ -145,7 +145,7 @@ def test_a_request_record_between_page_and_metadata_is_skipped(bench: Bench) -> 
     about = warc_record(body, record_type="metadata", content_type=METADATA_TYPE, url=URL)
     for pack in (plain, lambda records: b"".join(compress_member(record) for record in records)):
         data = pack([http_response(b"<p>0", url=URL), request, about])
-        (capture,) = captures(bench, data)
+        (capture,) = write_and_list_captures(bench, data)
         assert get_parsed(restore(bench, capture)).story.rss_entry.link == URL
 
 
@@ -170,18 +170,20 @@ def compress_member(record: bytes) -> bytes:
 )
 def test_a_page_without_its_metadata_is_refused(next_record: bytes, bench: Bench) -> None:
     data = plain([http_response(b"<p>0", url=URL), next_record, *[http_response(url=URL)] * 2])
-    result = restore(bench, captures(bench, data)[0])
+    result = restore(bench, write_and_list_captures(bench, data)[0])
     assert (result.disposition.reason, result.items) == (Reason.NO_METADATA, ())
 
 
 def test_metadata_without_text_is_refused(bench: Bench) -> None:
-    (capture,) = captures(bench, write_warc(RecordWriter, {"rss_entry": {"link": URL}}))
+    (capture,) = write_and_list_captures(
+        bench, write_warc(RecordWriter, {"rss_entry": {"link": URL}})
+    )
     assert restore(bench, capture).disposition.reason is Reason.NO_TEXT
 
 
 def test_metadata_that_is_not_json_raises(bench: Bench) -> None:
     about = warc_record(b"{", record_type="metadata", content_type=METADATA_TYPE, url=URL)
-    (capture,) = captures(bench, plain([http_response(b"<p>0", url=URL), about]))
+    (capture,) = write_and_list_captures(bench, plain([http_response(b"<p>0", url=URL), about]))
     with pytest.raises(DamagedInputError):
         restore(bench, capture)
 
@@ -189,7 +191,7 @@ def test_metadata_that_is_not_json_raises(bench: Bench) -> None:
 def test_a_page_without_a_following_record_is_refused(bench: Bench) -> None:
     about = warc_record(b"{}", record_type="metadata", content_type=METADATA_TYPE, url=URL)
     shared = compress_member(http_response(b"<p>0", url=URL) + about)
-    (capture,) = captures(bench, shared)
+    (capture,) = write_and_list_captures(bench, shared)
     assert restore(bench, capture).disposition.reason is Reason.NO_METADATA
     loose = replace(capture, place=Place(PlaceKind.FILE, str(bench.home / "a.html")))
     assert restore(bench, loose).disposition.reason is Reason.NO_METADATA
@@ -198,6 +200,6 @@ def test_a_page_without_a_following_record_is_refused(bench: Bench) -> None:
 
 def test_a_page_at_the_end_of_its_file_has_no_metadata(bench: Bench) -> None:
     for data in (plain([http_response(b"<p>0", url=URL)]), compress_member(http_response(b"<p>0"))):
-        (capture,) = captures(bench, data)
+        (capture,) = write_and_list_captures(bench, data)
         assert restore(bench, capture).disposition.reason is Reason.NO_METADATA
         bench.archive.finish()

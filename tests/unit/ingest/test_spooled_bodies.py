@@ -59,11 +59,11 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def open_layered_archive(bench: Bench) -> LayeredArchive:
-    def archived_at(capture_id: str) -> Place | None:
+    def find_archived(capture_id: str) -> Place | None:
         row = next(bench.records.find(CdxRow, {"capture_id": capture_id}), None)
         return row and Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
-    spooled_bodies = SpooledBodies(bench.archive, bench.blobs, archived_at, BODY_MAX_BYTES)
+    spooled_bodies = SpooledBodies(bench.archive, bench.blobs, find_archived, BODY_MAX_BYTES)
     return LayeredArchive(bench.archive, spooled_bodies)
 
 
@@ -169,9 +169,9 @@ def test_a_revisit_never_names_the_record_of_another_capture(bench: Bench, key: 
 
 
 def test_a_missing_spool_entry_is_reported(bench: Bench) -> None:
-    with pytest.raises(PermanentError) as refused:
+    with pytest.raises(PermanentError) as raised:
         open_layered_archive(bench).read(Place(PlaceKind.SPOOL, "spool/aa/bb/poll-aabb"))
-    assert refused.value.reason is Reason.MISSING_SOURCE
+    assert raised.value.reason is Reason.MISSING_SOURCE
 
 
 def test_a_body_that_unpacks_to_too_much_is_refused(bench: Bench) -> None:
@@ -184,9 +184,9 @@ def test_a_body_that_unpacks_to_too_much_is_refused(bench: Bench) -> None:
         [FetchedLink(link, Exchange((HOP,)), bomb)]
     )
     large = SpooledBodies(bench.archive, bench.blobs, lambda _: None, 2**30)
-    with pytest.raises(LimitError) as refused:
+    with pytest.raises(LimitError) as raised:
         large.read(capture.place)
-    assert refused.value.reason is Reason.BOMB
+    assert raised.value.reason is Reason.BOMB
 
 
 @given(body=st.binary())

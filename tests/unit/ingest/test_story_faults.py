@@ -110,12 +110,12 @@ def test_a_short_url_does_not_drop_a_story(url: str, bench: Bench) -> None:
 
 
 def test_a_page_the_reader_cannot_read_is_quarantined_at_the_first_attempt(bench: Bench) -> None:
-    def fails(*_: object) -> PageExtraction:
+    def time_out(*_: object) -> PageExtraction:
         raise ChildError(Reason.TIMEOUT, "it took too long")
 
     body = build_html()
     (capture,) = bench.in_warc(body)
-    disposition = parse_body(bench, capture, body, fails).disposition
+    disposition = parse_body(bench, capture, body, time_out).disposition
     assert (disposition.verdict, disposition.reason) == (Verdict.QUARANTINED, Reason.TIMEOUT)
 
 

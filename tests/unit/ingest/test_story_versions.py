@@ -35,7 +35,7 @@ SECONDS = (0, 60, 60, 7, 60)
 """Capture time of each version; the SHA-1 decides between equal times."""
 
 
-def version(bench: Bench, number: int, story_id: str = STORY_1) -> ParsedPage:
+def build_version(bench: Bench, number: int, story_id: str = STORY_1) -> ParsedPage:
     """Return a page with a unique token, captured at its second."""
     body = PAGE + b"<!-- token %d -->" % number
     capture = replace(
@@ -58,7 +58,7 @@ def create_importer(bench: Bench, index: Index | None = None) -> ImportStoryStep
     return ImportStoryStep(bench.records, bench.blobs, index or bench.index, lambda: LATER)
 
 
-def newest(numbers: Sequence[int]) -> int:
+def choose_newest(numbers: Sequence[int]) -> int:
     """Return the version expected in the index, by an independent form of the rule."""
     keys = {n: page_file(PAGE + b"<!-- token %d -->" % n).sha1 for n in numbers}
     return max(numbers, key=lambda n: (SECONDS[n], keys[n]))
@@ -117,12 +117,14 @@ def test_the_index_matches_the_records_after_any_order_of_imports(
             if isinstance(act, str):
                 reindex(bench.records, bench.blobs, bench.index, lambda _: None)
                 continue
-            create_importer(bench)([version(bench, number, story_id) for number, story_id in act])
+            create_importer(bench)(
+                [build_version(bench, number, story_id) for number, story_id in act]
+            )
             stories |= dict(act)
         expected = {}
         for story_id in set(stories.values()):
             numbers = [number for number, story in stories.items() if story == story_id]
-            expected[story_id] = f"words of {newest(numbers)}"
+            expected[story_id] = f"words of {choose_newest(numbers)}"
         assert list_texts(bench) == expected
         check_earlier(bench, stories)
         bench.close()
@@ -130,7 +132,7 @@ def test_the_index_matches_the_records_after_any_order_of_imports(
 
 def test_reindex_restores_the_documents_of_the_steps(bench: Bench) -> None:
     for number in (3, 1, 0):
-        create_importer(bench)([version(bench, number)])
+        create_importer(bench)([build_version(bench, number)])
     before = bench.index.get([STORY_1])
     assert before[STORY_1].text_content == "words of 1"
     assert reindex(bench.records, bench.blobs, bench.index, lambda _: None) == ReindexResult(
@@ -144,11 +146,11 @@ def test_reindex_restores_the_documents_of_the_steps(bench: Bench) -> None:
 def test_a_page_with_a_new_url_leaves_its_old_story(
     bench: Bench,
 ) -> None:
-    create_importer(bench)([version(bench, 0), version(bench, 1)])
-    create_importer(bench)([version(bench, 1, STORY_2)])
+    create_importer(bench)([build_version(bench, 0), build_version(bench, 1)])
+    create_importer(bench)([build_version(bench, 1, STORY_2)])
     assert list_texts(bench) == {STORY_1: "words of 0", STORY_2: "words of 1"}
     check_earlier(bench, {0: STORY_1, 1: STORY_2})
-    create_importer(bench)([version(bench, 0, STORY_2)])
+    create_importer(bench)([build_version(bench, 0, STORY_2)])
     assert list_texts(bench) == {STORY_2: "words of 1"}
     check_earlier(bench, {0: STORY_2, 1: STORY_2})
 
@@ -157,17 +159,17 @@ def test_a_kill_before_the_row_is_written_leaves_nothing_under_the_old_url(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise nothing would show that the file had been a version of the old story."""
-    create_importer(bench)([version(bench, 1)])
+    create_importer(bench)([build_version(bench, 1)])
 
-    def killed(*_: object, **__: object) -> None:
+    def kill(*_: object, **__: object) -> None:
         raise StoreUnavailableError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(bench.records.__class__, "put", killed)
+        patch.setattr(bench.records.__class__, "put", kill)
         with pytest.raises(StoreUnavailableError):
-            create_importer(bench)([version(bench, 1, STORY_2)])
+            create_importer(bench)([build_version(bench, 1, STORY_2)])
     assert list_texts(bench) == {}
-    create_importer(bench)([version(bench, 1, STORY_2)])
+    create_importer(bench)([build_version(bench, 1, STORY_2)])
     assert list_texts(bench) == {STORY_2: "words of 1"}
 
 
@@ -199,15 +201,17 @@ def test_concurrent_imports_leave_the_newest_version(
     bench: Bench, own: int, other: int, before: bool
 ) -> None:
     other_importer = create_importer(bench)
-    overtaken = OvertakenIndex(bench.index, lambda: other_importer([version(bench, other)]), before)
-    create_importer(bench, overtaken)([version(bench, own)])  # type: ignore[arg-type]
+    overtaken = OvertakenIndex(
+        bench.index, lambda: other_importer([build_version(bench, other)]), before
+    )
+    create_importer(bench, overtaken)([build_version(bench, own)])  # type: ignore[arg-type]
     assert list_texts(bench) == {STORY_1: "words of 1"}
     check_earlier(bench, {0: STORY_1, 1: STORY_1})
 
 
 def test_rows_that_keep_changing_raise_after_a_limit(bench: Bench) -> None:
-    create_importer(bench)([version(bench, 0)])
-    (row,) = bench.records.get(StoryMetaRow, [version(bench, 0).file.sha1])
+    create_importer(bench)([build_version(bench, 0)])
+    (row,) = bench.records.get(StoryMetaRow, [build_version(bench, 0).file.sha1])
     rows = (replace(row, word_count=number) for number in count())
     puts: list[object] = []
     index = OvertakenIndex(bench.index, lambda: None, True, 0)
@@ -224,8 +228,8 @@ def test_rows_that_keep_changing_raise_after_a_limit(bench: Bench) -> None:
 
 
 def test_many_versions_are_compared_by_time_only(bench: Bench) -> None:
-    create_importer(bench)([version(bench, number) for number in range(3)])
-    (row,) = bench.records.get(StoryMetaRow, [version(bench, 0).file.sha1])
+    create_importer(bench)([build_version(bench, number) for number in range(3)])
+    (row,) = bench.records.get(StoryMetaRow, [build_version(bench, 0).file.sha1])
     bench.records.put(
         [replace(row, sha1hex=f"{n:040x}", captured="20200101000000") for n in range(2000)]
     )

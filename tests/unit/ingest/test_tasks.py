@@ -19,7 +19,7 @@ from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.queues.messages.work_objects import SHAPES, WorkObject
 
-from .conftest import captures
+from .conftest import read_captures
 
 SHA1 = "2fd4e1c67a2d28fced849ee1bb76e7391b93eb12"
 BASE32 = "F7KODRT2FUUPZ3MET3Q3W5XHHENZH2YS"
@@ -34,14 +34,14 @@ CDX = {
 }
 
 
-def read(tmp_path: Path, *lines: Any, base: str = "", packed: bool = False) -> list[Capture]:
+def read(tmp_path: Path, *lines: Any, base: str = "", is_compressed: bool = False) -> list[Capture]:
     text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
     path = tmp_path / "tasks.jsonl"
-    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    path.write_bytes(gzip.compress(text.encode()) if is_compressed else text.encode())
     source = PathSource([path], tmp_path / "home", "default", base)
     (row,) = source.iter_inputs()
     assert row.kind == "tasks"
-    return captures(source, row)[0]
+    return read_captures(source, row)[0]
 
 
 def test_a_cdx_object_is_a_warc_record_also_at_offset_zero(tmp_path: Path) -> None:
@@ -112,12 +112,12 @@ def test_an_invalid_line_is_accounted_for_and_the_next_is_read(
 
 
 def test_a_compressed_list_is_read_and_a_cut_one_reports_damage(tmp_path: Path) -> None:
-    assert len(read(tmp_path, CDX, CDX, packed=True)) == 2
+    assert len(read(tmp_path, CDX, CDX, is_compressed=True)) == 2
     path = tmp_path / "tasks.jsonl"
     path.write_bytes(path.read_bytes()[:-9])
     source = PathSource([path], tmp_path / "home", "default", "")
     (row,) = source.iter_inputs()
-    rows, _ = captures(source, row)
+    rows, _ = read_captures(source, row)
     assert rows[-1].damage_reason is Reason.DAMAGED_RECORD
 
 
@@ -125,9 +125,9 @@ def test_reading_resumes_at_its_position(tmp_path: Path) -> None:
     read(tmp_path, CDX, CDX, CDX)
     source = PathSource([tmp_path / "tasks.jsonl"], tmp_path / "home", "default", "")
     (row,) = source.iter_inputs()
-    all_captures, _ = captures(source, row)
-    rest, _ = captures(source, replace(row, position=1))
-    assert rest == all_captures[1:]
+    all_captures, _ = read_captures(source, row)
+    remaining, _ = read_captures(source, replace(row, position=1))
+    assert remaining == all_captures[1:]
 
 
 def test_other_json_lines_are_not_detected_as_tasks() -> None:

@@ -131,30 +131,30 @@ def test_relative_paths_become_absolute(tmp_path: Path, monkeypatch: pytest.Monk
 
 def create_linked_folder(tmp_path: Path) -> Path:
     """Create a folder with two links out of it, to a folder and to a file, and one inside it."""
-    named, outside = tmp_path / "named", tmp_path / "outside"
-    named.mkdir()
+    folder, outside = tmp_path / "named", tmp_path / "outside"
+    folder.mkdir()
     (outside / "deep").mkdir(parents=True)
     (outside / "deep" / "secret").write_bytes(b"not named")
-    (named / "a").write_bytes(b"named")
-    (named / "etc").symlink_to(outside)
-    (named / "one").symlink_to(outside / "deep" / "secret")
-    (named / "same").symlink_to(named / "a")
-    return named
+    (folder / "a").write_bytes(b"named")
+    (folder / "etc").symlink_to(outside)
+    (folder / "one").symlink_to(outside / "deep" / "secret")
+    (folder / "same").symlink_to(folder / "a")
+    return folder
 
 
 def test_a_link_out_of_the_named_folder_is_reported_and_not_followed(tmp_path: Path) -> None:
-    named = create_linked_folder(tmp_path)
+    folder = create_linked_folder(tmp_path)
     outside_by_name = {
-        file.path.name: file.is_outside for file in iter_files([named], tmp_path / "home")
+        file.path.name: file.is_outside for file in iter_files([folder], tmp_path / "home")
     }
     assert outside_by_name == {"a": False, "etc": True, "one": True, "same": False}
 
 
 def test_with_follow_links_are_reported_and_followed(tmp_path: Path) -> None:
-    named = create_linked_folder(tmp_path)
+    folder = create_linked_folder(tmp_path)
     visited = [
-        (str(file.path.relative_to(named)), file.is_outside)
-        for file in iter_files([named], tmp_path / "home", follows_links=True)
+        (str(file.path.relative_to(folder)), file.is_outside)
+        for file in iter_files([folder], tmp_path / "home", follows_links=True)
     ]
     assert visited == [
         ("a", False), ("etc", True), ("etc/deep/secret", False), ("one", True), ("one", False),
@@ -164,17 +164,19 @@ def test_with_follow_links_are_reported_and_followed(tmp_path: Path) -> None:
 
 def test_a_named_path_can_be_a_link(tmp_path: Path) -> None:
     create_linked_folder(tmp_path)
-    way = tmp_path / "way"
-    way.symlink_to(tmp_path / "outside")
-    assert [file.is_outside for file in iter_files([way], tmp_path / "home")] == [False]
+    link = tmp_path / "way"
+    link.symlink_to(tmp_path / "outside")
+    assert [file.is_outside for file in iter_files([link], tmp_path / "home")] == [False]
 
 
 def test_a_link_out_of_the_folder_through_other_links_is_reported(tmp_path: Path) -> None:
-    named = create_linked_folder(tmp_path)
-    (named / "sub").mkdir()
-    (named / "sub" / "again").symlink_to("../etc/deep")
-    (named / "sub" / "up").symlink_to("../../outside")
+    folder = create_linked_folder(tmp_path)
+    (folder / "sub").mkdir()
+    (folder / "sub" / "again").symlink_to("../etc/deep")
+    (folder / "sub" / "up").symlink_to("../../outside")
     outside_names = {
-        file.path.name for file in iter_files([named / "sub"], tmp_path / "home") if file.is_outside
+        file.path.name
+        for file in iter_files([folder / "sub"], tmp_path / "home")
+        if file.is_outside
     }
     assert outside_names == {"again", "up"}

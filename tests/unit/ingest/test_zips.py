@@ -16,7 +16,7 @@ from fonds.model.capture import PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import StorageFullError
 
-from .conftest import captures, only_input, resumed_everywhere, source
+from .conftest import check_resuming, create_source, get_only_input, read_captures
 
 RECORDS = [warcinfo(), http_response(), http_response(b"two")]
 STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
@@ -44,9 +44,9 @@ def test_loose_members_are_captures(tmp_path: Path, home: Path) -> None:
         tmp_path / "b.zip",
         [("a/", b"", STORED), ("a/paper.pdf", text_pdf(), DEFLATED), ("page å.html", PAGE, STORED)],
     )
-    path_source = source(home, path)
-    assert only_input(path_source).kind == "zip"
-    members, _ = captures(path_source)
+    path_source = create_source(home, path)
+    assert get_only_input(path_source).kind == "zip"
+    members, _ = read_captures(path_source)
     assert [(capture.place.kind, capture.place.member) for capture in members] == [
         (PlaceKind.ZIP, "a/paper.pdf"),
         (PlaceKind.ZIP, "page å.html"),
@@ -61,7 +61,7 @@ def test_a_stored_warc_is_read_inside_the_zip(tmp_path: Path, home: Path, pack: 
     path = write_zip(
         tmp_path / "c.wacz", [("first.pdf", text_pdf(), STORED), ("w.warc", data, STORED)]
     )
-    zip_captures, tally = captures(source(home, path))
+    zip_captures, tally = read_captures(create_source(home, path))
     records = [capture for capture in zip_captures if capture.place.kind is PlaceKind.WARC]
     assert [(record.place.path, record.url) for record in records] == [(str(path), URL)] * 2
     assert tally == {"not-a-capture": 1}
@@ -76,20 +76,20 @@ def test_a_stored_warc_is_read_inside_the_zip(tmp_path: Path, home: Path, pack: 
 def test_a_deflated_warc_is_unpacked_once_into_the_inbox(tmp_path: Path, home: Path) -> None:
     data = plain(RECORDS)
     path = write_zip(tmp_path / "c.zip", [("w.warc", data, DEFLATED)])
-    path_source = source(home, path)
-    zip_captures, _ = captures(path_source)
+    path_source = create_source(home, path)
+    zip_captures, _ = read_captures(path_source)
     (unpacked,) = path_source.inbox.iterdir()
     assert unpacked.read_bytes() == data
     assert {capture.place.path for capture in zip_captures} == {str(unpacked)}
     before = unpacked.stat().st_mtime_ns
-    assert captures(path_source)[0] == zip_captures
+    assert read_captures(path_source)[0] == zip_captures
     assert unpacked.stat().st_mtime_ns == before
 
 
 def test_captures_of_two_warcs_in_one_zip_have_different_ids(tmp_path: Path, home: Path) -> None:
     data = plain(RECORDS)
     members = [("a.warc", data, DEFLATED), ("b.warc", data, DEFLATED), ("c.warc", data, STORED)]
-    zip_captures, tally = captures(source(home, write_zip(tmp_path / "c.zip", members)))
+    zip_captures, tally = read_captures(create_source(home, write_zip(tmp_path / "c.zip", members)))
     assert len(zip_captures) == 6
     assert len({capture.id for capture in zip_captures}) == 6
     assert tally == {"not-a-capture": 3}
@@ -102,7 +102,7 @@ def test_reading_resumes_at_every_member(tmp_path: Path, home: Path) -> None:
         ("p.pdf", text_pdf(), DEFLATED),
         ("c.warc", data, STORED),
     ]
-    resumed_everywhere(source(home, write_zip(tmp_path / "c.zip", members)))
+    check_resuming(create_source(home, write_zip(tmp_path / "c.zip", members)))
 
 
 @pytest.mark.parametrize("method", [DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, STORED])
@@ -121,7 +121,7 @@ def test_a_damaged_member_does_not_affect_the_others(
         ],
     )
     damage_member(path, bad, offset)
-    zip_captures, _ = captures(source(home, path))
+    zip_captures, _ = read_captures(create_source(home, path))
     assert len({capture.id for capture in zip_captures}) == len(zip_captures)
     assert [capture.place.member for capture in zip_captures][-1] == "p.pdf"
     good = [capture for capture in zip_captures if capture.damage is None]
@@ -133,8 +133,8 @@ def test_a_member_that_unpacks_to_far_more_is_refused(tmp_path: Path, home: Path
     path = write_zip(
         tmp_path / "c.zip", [("bomb.warc", bomb, DEFLATED), ("p.pdf", text_pdf(), STORED)]
     )
-    path_source = source(home, path)
-    zip_captures, _ = captures(path_source)
+    path_source = create_source(home, path)
+    zip_captures, _ = read_captures(path_source)
     assert [capture.damage_reason for capture in zip_captures] == [Reason.BOMB, None]
     assert not path_source.inbox.exists()
 
@@ -144,7 +144,7 @@ def test_too_many_members_are_refused_as_one_capture(
 ) -> None:
     monkeypatch.setattr(zips, "MEMBERS_MAX", 3)
     members = [(f"{n}.html", PAGE, STORED) for n in range(4)]
-    ((capture,), _) = captures(source(home, write_zip(tmp_path / "c.zip", members)))
+    ((capture,), _) = read_captures(create_source(home, write_zip(tmp_path / "c.zip", members)))
     assert (capture.damage_reason, capture.damage) == (Reason.BOMB, "more than 3 members")
 
 
@@ -157,7 +157,7 @@ def test_an_encrypted_member_is_reported_and_the_others_are_read(
     data = bytearray(path.read_bytes())
     data[data.index(b"PK\x01\x02") + 8] |= 1
     path.write_bytes(data)
-    zip_captures, _ = captures(source(home, path))
+    zip_captures, _ = read_captures(create_source(home, path))
     assert [capture.damage_reason for capture in zip_captures] == [Reason.UNREADABLE_SOURCE, None]
 
 
@@ -166,7 +166,7 @@ def test_a_member_hidden_by_another_of_the_same_name_is_reported(
 ) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"):
         path = write_zip(tmp_path / "c.zip", [("a.pdf", b"one", STORED), ("a.pdf", b"two", STORED)])
-    zip_captures, _ = captures(source(home, path))
+    zip_captures, _ = read_captures(create_source(home, path))
     assert [capture.damage_reason for capture in zip_captures] == [Reason.UNREADABLE_SOURCE, None]
 
 
@@ -175,7 +175,7 @@ def test_a_truncated_zip_is_one_damaged_capture(tmp_path: Path, home: Path, keep
     path = write_zip(tmp_path / "c.zip", [("a.pdf", text_pdf(), STORED)])
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * keep)])
-    zip_captures, _ = captures(source(home, path))
+    zip_captures, _ = read_captures(create_source(home, path))
     assert [capture.damage_reason for capture in zip_captures] == [Reason.DAMAGED_RECORD]
 
 
@@ -187,24 +187,24 @@ def test_damage_of_a_member_and_of_the_zip_are_two_captures(
     )
     damage_member(path, "a.warc", 0)
 
-    def torn(*arguments: object) -> None:
+    def raise_torn(*arguments: object) -> None:
         raise ValueError("torn")
 
-    monkeypatch.setattr(zips._OpenZip, "build_loose", torn)
-    zip_captures, _ = captures(source(home, path))
+    monkeypatch.setattr(zips._OpenZip, "build_loose", raise_torn)
+    zip_captures, _ = read_captures(create_source(home, path))
     assert len({capture.id for capture in zip_captures}) == len(zip_captures) == 2
 
 
 def test_a_full_disk_while_unpacking_raises_and_is_not_damage(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(source: object, target: object) -> None:
+    def raise_full(source: object, target: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fonds.ingest.sources.zips.shutil.copyfileobj", full)
-    path_source = source(
+    monkeypatch.setattr("fonds.ingest.sources.zips.shutil.copyfileobj", raise_full)
+    path_source = create_source(
         home, write_zip(tmp_path / "c.zip", [("w.warc", plain(RECORDS), DEFLATED)])
     )
     with pytest.raises(StorageFullError, match=r"no disk space or quota left for .*inbox"):
-        captures(path_source)
+        read_captures(path_source)
     assert list(path_source.inbox.iterdir()) == []

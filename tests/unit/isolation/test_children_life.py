@@ -56,7 +56,7 @@ def start_hanging_call() -> StartCall:
     return start
 
 
-def ends_within(pid: int, seconds: float) -> bool:
+def wait_for_end(pid: int, seconds: float) -> bool:
     """Return whether a process ends in time, or has ended."""
     try:
         handle = os.pidfd_open(pid)
@@ -119,14 +119,14 @@ def test_a_call_that_hangs_in_a_used_child_is_not_retried(fresh_pool: ChildPool)
 def test_a_child_that_dies_while_idle_is_replaced(fresh_pool: ChildPool) -> None:
     idle = fresh_pool(tasks.process_id)
     os.kill(idle, signal.SIGKILL)
-    assert ends_within(idle, 5)
+    assert wait_for_end(idle, 5)
     assert fresh_pool(tasks.process_id) != idle
 
 
 def test_the_pool_survives_the_death_of_its_fork_server(fresh_pool: ChildPool) -> None:
     fork_server, child = fresh_pool(tasks.fork_server_id), fresh_pool(tasks.process_id)
     os.kill(fork_server, signal.SIGKILL)
-    assert ends_within(child, 5)
+    assert wait_for_end(child, 5)
     assert fresh_pool(tasks.fork_server_id) != fork_server
 
 
@@ -207,13 +207,13 @@ def test_no_process_survives_a_killed_parent(number: int) -> None:
         assert len(ids) == 2
         os.kill(parent.pid, number)
         parent.wait(10)
-    assert all(ends_within(pid, 5) for pid in ids)
+    assert all(wait_for_end(pid, 5) for pid in ids)
 
 
 def test_a_closed_pool_ends_its_processes_and_refuses_calls() -> None:
     with ChildPool(1, LIMITS) as pool:
         ids = [pool(tasks.fork_server_id), pool(tasks.process_id)]
-    assert all(ends_within(pid, 5) for pid in ids)
+    assert all(wait_for_end(pid, 5) for pid in ids)
     with pytest.raises(RuntimeError, match="closed"):
         pool(tasks.add, 1, 2)
     pool.close()

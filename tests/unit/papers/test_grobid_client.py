@@ -21,8 +21,8 @@ TEI_MAX_BYTES = 100_000
 
 @pytest.fixture
 def server() -> Iterator[GrobidServer]:
-    with grobid_server(Answer(body=tei())) as serving:
-        yield serving
+    with grobid_server(Answer(body=tei())) as answering_server:
+        yield answering_server
 
 
 def create_client(server: GrobidServer, timeout_s: float = 20.0) -> GrobidClient:

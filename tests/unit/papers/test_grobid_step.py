@@ -33,7 +33,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def create_step(bench: Bench, answer: GrobidResponse | Exception = TEI) -> GrobidStep:
-    def ask(pdf: bytes) -> GrobidResponse:
+    def send(pdf: bytes) -> GrobidResponse:
         assert pdf == PDF
         if isinstance(answer, Exception):
             raise answer
@@ -41,7 +41,7 @@ def create_step(bench: Bench, answer: GrobidResponse | Exception = TEI) -> Grobi
 
     known_grobid = KnownGrobid(bench.records, EXTRACTOR)
     return GrobidStep(
-        *(bench.archive, ask, EXTRACTOR, known_grobid, lambda item: Result(items=(item,))),
+        *(bench.archive, send, EXTRACTOR, known_grobid, lambda item: Result(items=(item,))),
         *(RESTS.append, lambda _: BibliographyReading()),
     )
 

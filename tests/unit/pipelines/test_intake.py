@@ -72,7 +72,7 @@ def never_stop() -> bool:
     return False
 
 
-def create_intake(place: Workplace, stopping: object = never_stop, **stores: object) -> Intake:
+def create_intake(place: Workplace, should_stop: object = never_stop, **stores: object) -> Intake:
     place.queue.declare([ENTRY])
     return Intake(
         queue=stores.get("queue", place.queue),  # type: ignore[arg-type]
@@ -81,7 +81,7 @@ def create_intake(place: Workplace, stopping: object = never_stop, **stores: obj
         gate=GATE,
         marks=QueueMarks(20_000, 10_000),
         clock=place.clock,
-        stopping=stopping,  # type: ignore[arg-type]
+        stopping=should_stop,  # type: ignore[arg-type]
     )
 
 
@@ -95,9 +95,9 @@ def get_input(place: Workplace, name: str) -> InputRow:
 
 
 def test_every_capture_enters_once_with_a_row_and_a_message(place: Workplace) -> None:
-    entered = IntakeCounts()
-    create_intake(place).run(Inputs({"a": 3, "b": 2}), entered)
-    assert (entered.entries, entered.input_ids, entered.known_count) == (5, {"a", "b"}, 0)
+    counts = IntakeCounts()
+    create_intake(place).run(Inputs({"a": 3, "b": 2}), counts)
+    assert (counts.entries, counts.input_ids, counts.known_count) == (5, {"a", "b"}, 0)
     rows = sorted(row.entry_id for row in place.records.find(EntryRow))
     messages = place.take_all(ENTRY.incoming)
     assert sorted(message.id for message in messages) == rows
@@ -111,21 +111,21 @@ def test_every_capture_enters_once_with_a_row_and_a_message(place: Workplace) ->
 def test_a_finished_input_is_not_read_again(place: Workplace) -> None:
     create_intake(place).run(Inputs({"a": 3}), IntakeCounts())
     take_waiting(place)
-    source, entered = Inputs({"a": 3}), IntakeCounts()
-    create_intake(place).run(source, entered)
+    source, counts = Inputs({"a": 3}), IntakeCounts()
+    create_intake(place).run(source, counts)
     assert source.reads == []
-    assert (entered.entries, entered.known_count, entered.known_input_count) == (0, 6, 1)
+    assert (counts.entries, counts.known_count, counts.known_input_count) == (0, 6, 1)
     assert take_waiting(place) == []
 
 
 def test_an_input_named_twice_in_one_run_does_not_count_as_known(
     place: Workplace,
 ) -> None:
-    entered = IntakeCounts()
+    counts = IntakeCounts()
     intake = create_intake(place)
-    intake.run(Inputs({"a": 3}), entered)
-    intake.run(Inputs({"a": 3}), entered)
-    assert (entered.entries, entered.known_count, entered.known_input_count) == (3, 0, 0)
+    intake.run(Inputs({"a": 3}), counts)
+    intake.run(Inputs({"a": 3}), counts)
+    assert (counts.entries, counts.known_count, counts.known_input_count) == (3, 0, 0)
 
 
 def test_an_empty_input_is_finished(place: Workplace) -> None:
@@ -169,9 +169,9 @@ def test_a_store_outage_is_retried(place: Workplace, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(intake_module, "BATCH_MAX", 7)
     monkeypatch.setattr(intake_module, "PAUSE_FIRST_S", 0.001)
     failing = RaisesOnce(place.queue, "put", StoreUnavailableError("away"), nth=3, after=True)
-    entered = IntakeCounts()
-    create_intake(place, queue=failing).run(Inputs({"a": 30, "b": 2}), entered)
-    assert (entered.known_count, entered.known_input_count) == (0, 0)
+    counts = IntakeCounts()
+    create_intake(place, queue=failing).run(Inputs({"a": 30, "b": 2}), counts)
+    assert (counts.known_count, counts.known_input_count) == (0, 0)
     assert get_input(place, "a").entries == 30
     assert get_input(place, "b").finished
     assert place.records.count(EntryRow) == {(): 32}
@@ -259,9 +259,9 @@ def ingest_missing_then_present(place: Workplace, path: Path) -> IntakeCounts:
     create_intake(place).run(create_source(path), IntakeCounts())
     end_waiting(place)
     path.write_bytes(b"%PDF-1.4 a paper")
-    entered = IntakeCounts()
-    create_intake(place).run(create_source(path), entered)
-    return entered
+    counts = IntakeCounts()
+    create_intake(place).run(create_source(path), counts)
+    return counts
 
 
 def create_source(path: Path) -> PathSource:
@@ -338,12 +338,12 @@ def test_a_failure_ends_only_if_a_later_input_read_the_record(
 def test_ending_a_failure_survives_a_crash_between_any_two_writes(
     place: Workplace, tmp_path: Path, method_path: str, nth: int, after: bool
 ) -> None:
-    entered = ingest_missing_then_present(place, tmp_path / "a.pdf")
+    counts = ingest_missing_then_present(place, tmp_path / "a.pdf")
     store, _, method = method_path.partition(".")
     error = StorageFullError("the disk is full")
     failing = RaisesOnce(getattr(place, store), method, error, nth=nth, after=after)
     with pytest.raises(StorageFullError):
-        create_intake(place, **{store: failing}).end_failures(entered)
+        create_intake(place, **{store: failing}).end_failures(counts)
     place.clock.pass_s(2 * LEASE_S)
     later = IntakeCounts()
     second_intake = create_intake(place)
@@ -364,9 +364,9 @@ def test_a_file_missing_again_is_one_failure_after_any_crash(
     place: Workplace, tmp_path: Path, method_path: str, nth: int, after: bool
 ) -> None:
     path = tmp_path / "a.pdf"
-    entered = ingest_missing_then_present(place, path)
+    counts = ingest_missing_then_present(place, path)
     end_waiting(place)
-    assert create_intake(place).end_failures(entered) == 1
+    assert create_intake(place).end_failures(counts) == 1
     path.unlink()
     store, _, method = method_path.partition(".")
     error = StorageFullError("the disk is full")
@@ -380,10 +380,10 @@ def test_a_file_missing_again_is_one_failure_after_any_crash(
     expected = {"quarantined missing-source": 1, "done": 1}
     assert summarize_failures(place) == (["no such file"], 1, expected)
     path.write_bytes(b"%PDF-1.4 a paper")
-    entered = IntakeCounts()
-    create_intake(place).run(create_source(path), entered)
+    counts = IntakeCounts()
+    create_intake(place).run(create_source(path), counts)
     end_waiting(place)
-    assert create_intake(place).end_failures(entered) == 1
+    assert create_intake(place).end_failures(counts) == 1
     assert summarize_failures(place)[:2] == ([], 0)
 
 
@@ -414,9 +414,9 @@ def test_a_changed_cause_of_a_failure_is_recorded_once_after_any_crash(
         create_intake(place, **{store: failing}).run(create_source(path), IntakeCounts())
     place.clock.pass_s(2 * LEASE_S)
     for _ in range(2):
-        entered = IntakeCounts()
-        create_intake(place).run(create_source(path), entered)
-        assert len(entered.still_failing) == 1
+        counts = IntakeCounts()
+        create_intake(place).run(create_source(path), counts)
+        assert len(counts.still_failing) == 1
         end_waiting(place)
     assert summarize_failures(place) == (["no such file"], 1, {"quarantined missing-source": 1})
 
@@ -428,9 +428,9 @@ def test_a_failure_not_yet_quarantined_ends_in_a_later_run(
     create_intake(place).run(create_source(path), IntakeCounts())
     path.write_bytes(b"%PDF-1.4 a paper")
     for ended_count in (0, 1, 0):
-        entered = IntakeCounts()
-        create_intake(place).run(create_source(path), entered)
-        assert create_intake(place).end_failures(entered) == ended_count
+        counts = IntakeCounts()
+        create_intake(place).run(create_source(path), counts)
+        assert create_intake(place).end_failures(counts) == ended_count
         end_waiting(place)
     assert summarize_failures(place) == ([], 0, {"dropped read-later": 1, "done": 1})
 
@@ -445,8 +445,8 @@ def test_a_failure_of_a_folder_ends_only_if_the_folder_is_named(
     path = folder / "deep" / "a.pdf"
     path.write_bytes(b"%PDF-1.4 a paper")
     for named_paths, ended_count in (([path], 0), ([tmp_path / "other"], 0), ([folder], 1)):
-        entered = IntakeCounts()
+        counts = IntakeCounts()
         source = PathSource([path], tmp_path / "home", "default", "")
-        create_intake(place).run(source, entered, [str(named_path) for named_path in named_paths])
+        create_intake(place).run(source, counts, [str(named_path) for named_path in named_paths])
         end_waiting(place)
-        assert create_intake(place).end_failures(entered) == ended_count
+        assert create_intake(place).end_failures(counts) == ended_count

@@ -116,10 +116,10 @@ def test_a_message_put_twice_is_processed_once(place: Workplace) -> None:
 def test_a_permanent_failure_is_quarantined_with_its_reason(place: Workplace) -> None:
     place.enter(1)
 
-    def damaged(item: Number) -> Result:
+    def raise_damaged(item: Number) -> Result:
         raise DamagedInputError(Reason.DAMAGED_RECORD, "half a record")
 
-    place.loop(damaged).run_once(0.0)
+    place.loop(raise_damaged).run_once(0.0)
     assert place.list_endings() == {"id-001": ("quarantined", "damaged-record")}
     (quarantined,) = place.take_all("sums.double-quar")
     assert dict(quarantined.headers) == {"reason": "damaged-record", "detail": "half a record"}
@@ -129,10 +129,10 @@ def test_a_permanent_failure_is_quarantined_with_its_reason(place: Workplace) ->
 def test_a_refused_message_is_dropped_and_not_quarantined(place: Workplace) -> None:
     place.enter(1)
 
-    def too_large(item: Number) -> Result:
+    def raise_too_large(item: Number) -> Result:
         raise LimitError(Reason.TOO_LARGE, "9 bytes, at most 8")
 
-    place.loop(too_large).run_once(0.0)
+    place.loop(raise_too_large).run_once(0.0)
     assert place.list_endings() == {"id-001": ("dropped", "too-large")}
     assert place.get_depth().quarantined == 0
 
@@ -154,12 +154,12 @@ def test_a_bug_is_retried_a_few_times_and_then_quarantined(
 ) -> None:
     place.enter(1, 2)
 
-    def faulty(item: Number) -> Result:
+    def fail_on_1(item: Number) -> Result:
         if item.value == 1:
             raise ZeroDivisionError("a fault of ours")
         return double(item)
 
-    loop = place.loop(faulty)
+    loop = place.loop(fail_on_1)
     turns = 0
     while place.get_depth().pending:
         loop.run_once(0.0)
@@ -189,13 +189,13 @@ def test_a_failing_item_is_isolated_and_the_rest_of_its_batch_is_done(place: Wor
     place.enter(*range(6))
     sizes: list[int] = []
 
-    def spoiled(items: Sequence[Number]) -> list[Result]:
+    def fail_on_4(items: Sequence[Number]) -> list[Result]:
         sizes.append(len(items))
         if any(item.value == 4 for item in items):
             raise DamagedInputError(Reason.BAD_ENCODING, "number four")
         return doubles(items)
 
-    place.loop(spoiled, batch=True).run_once(0.0)
+    place.loop(fail_on_4, batch=True).run_once(0.0)
     assert sizes == [6, 1, 1, 1, 1, 1, 1]
     endings = place.list_endings()
     assert endings.pop("id-004") == ("quarantined", "bad-encoding")
@@ -207,11 +207,11 @@ def test_a_batch_step_gets_its_items_in_one_call(place: Workplace) -> None:
     place.enter(*range(6))
     sizes: list[int] = []
 
-    def counted(items: Sequence[Number]) -> list[Result]:
+    def count_items(items: Sequence[Number]) -> list[Result]:
         sizes.append(len(items))
         return doubles(items)
 
-    place.loop(counted, batch=True).run_once(0.0)
+    place.loop(count_items, batch=True).run_once(0.0)
     assert sizes == [6]
 
 
@@ -239,10 +239,10 @@ def test_an_item_that_cannot_be_encoded_does_not_stop_the_others(place: Workplac
     """A lone surrogate has no UTF-8 encoding, so an item with one cannot be put on a topic."""
     place.enter(1, 2)
 
-    def surrogate(item: Number) -> Result:
+    def emit_surrogate(item: Number) -> Result:
         return Result(items=(Double(item.value, "", "\udce9" if item.value == 1 else ""),))
 
-    loop = place.loop(surrogate)
+    loop = place.loop(emit_surrogate)
     while place.get_depth().pending:
         loop.run_once(0.0)
         place.clock.pass_s(1)
@@ -255,10 +255,10 @@ def test_an_item_that_cannot_be_encoded_does_not_stop_the_others(place: Workplac
 def test_an_item_without_a_topic_does_not_stop_the_others(place: Workplace) -> None:
     place.enter(1, 2)
 
-    def stray(item: Number) -> Result:
+    def emit_stray(item: Number) -> Result:
         return Result(items=(item,)) if item.value == 1 else double(item)
 
-    loop = place.loop(stray)
+    loop = place.loop(emit_stray)
     while place.get_depth().pending:
         loop.run_once(0.0)
         place.clock.pass_s(1)
@@ -271,11 +271,11 @@ def test_an_item_without_a_topic_does_not_stop_the_others(place: Workplace) -> N
 def test_a_configuration_error_stops_the_loop_and_releases_all_messages(place: Workplace) -> None:
     place.enter(1, 2)
 
-    def full(item: Number) -> Result:
+    def raise_full(item: Number) -> Result:
         raise ConfigurationError("the disk is full")
 
     with pytest.raises(ConfigurationError, match="full"):
-        place.loop(full).run_once(0.0)
+        place.loop(raise_full).run_once(0.0)
     assert (place.get_depth().ready, place.get_depth().in_hand) == (2, 0)
     assert place.list_endings() == {}
 

@@ -22,13 +22,13 @@ def test_clock_jumps_lose_and_repeat_no_message(place: Workplace, seed: int) -> 
     ids = place.enter(*range(30))
     failed: set[int] = set()
 
-    def fails_once(item: Number) -> Result:
+    def fail_once(item: Number) -> Result:
         if item.value % 3 == 0 and item.value not in failed:
             failed.add(item.value)
             raise TransientError("later")
         return double(item)
 
-    loops = [place.loop(fails_once) for _ in range(2)]
+    loops = [place.loop(fail_once) for _ in range(2)]
     for _ in range(ROUNDS_MAX):
         place.clock.pass_s(chance.choice((HOUR_S, -HOUR_S, 1.0, 7.0)))
         chance.choice(loops).run_once(0.0)

@@ -88,8 +88,8 @@ def test_a_lack_of_memory_pauses_a_batch_step(place: Workplace) -> None:
 def test_another_system_error_is_a_failure_of_the_item(place: Workplace) -> None:
     place.enter(1)
 
-    def denied(item: Number) -> Result:
+    def raise_denied(item: Number) -> Result:
         raise build_os_error(errno.EACCES)
 
-    assert place.loop(denied).run_once(0.0) == 1
+    assert place.loop(raise_denied).run_once(0.0) == 1
     assert place.list_endings() == {"id-001": ("retried", "internal-error")}

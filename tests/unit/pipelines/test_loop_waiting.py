@@ -42,9 +42,9 @@ def test_received_messages_are_kept_when_the_queue_fails_during_a_linger(
     """Otherwise the message would be leased but unprocessed until the process ends."""
     ids = place.enter(*range(3))
     bound = place.bound(double)
-    lingering = replace(bound, stage=replace(bound.stage, linger_s=0.001))
+    lingering_stage = replace(bound, stage=replace(bound.stage, linger_s=0.001))
     failing_queue = RaisesOnce(place.queue, "receive", StoreUnavailableError("away"), nth=2)
-    loop = place.loop(queue=failing_queue, bound=lingering)
+    loop = place.loop(queue=failing_queue, bound=lingering_stage)
     with pytest.raises(StoreUnavailableError):
         loop.run_once(0.0)
     assert place.get_depth().in_hand == 3

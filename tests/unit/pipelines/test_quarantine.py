@@ -16,8 +16,8 @@ from small_pipeline import RETRY, Number, RaisesOnce, Workplace
 
 
 def fail_step(item: Number) -> Result:
-    even = item.value % 2 == 0
-    return Result(quarantine(Reason.BROKEN_PDF if even else Reason.TIMEOUT, f"no. {item.value}"))
+    is_even = item.value % 2 == 0
+    return Result(quarantine(Reason.BROKEN_PDF if is_even else Reason.TIMEOUT, f"no. {item.value}"))
 
 
 @pytest.fixture
@@ -89,14 +89,14 @@ def test_a_failure_between_the_writes_loses_no_message(
     failed: Workplace, tmp_path: Path, method_path: str, after: bool
 ) -> None:
     """The releasing process ends and another one continues."""
-    releasing = SqliteQueue(tmp_path / "queue.sqlite", clock=failed.clock.seconds)
-    stores: dict[str, Any] = {"queue": releasing, "ledger": failed.ledger}
+    releasing_queue = SqliteQueue(tmp_path / "queue.sqlite", clock=failed.clock.seconds)
+    stores: dict[str, Any] = {"queue": releasing_queue, "ledger": failed.ledger}
     store, _, method = method_path.partition(".")
     error = StoreUnavailableError("the answer was lost")
     stores[store] = RaisesOnce(stores[store], method, error, after=after)
     with pytest.raises(StoreUnavailableError):
         release_by_reason(failed, "timeout", **stores)
-    releasing.close()
+    releasing_queue.close()
     failed.loop().run_once(0.0)
     quarantined_ids = {
         delivery.message.id for delivery in failed.queue.receive("sums.double-quar", 10, 0.0)

@@ -43,11 +43,11 @@ def create_threads(
 ) -> WorkerThreads:
     stages = bind(SUMS, {"double": step, "keep": keep}, "t")
     local = [stage.subscription.incoming for stage in stages] if in_memory else []
-    chosen = queue or place.queue
-    handover = Handover(chosen, place.ledger, local, HandoverLimits(age_s=0.01))
+    chosen_queue = queue or place.queue
+    handover = Handover(chosen_queue, place.ledger, local, HandoverLimits(age_s=0.01))
 
     def make_loop(bound: BoundStage) -> BatchLoop:
-        return BatchLoop(StageIO(bound, chosen, place.ledger, handover, place.clock), RETRY)
+        return BatchLoop(StageIO(bound, chosen_queue, place.ledger, handover, place.clock), RETRY)
 
     return WorkerThreads(place.queue, handover, stages, make_loop, threads, is_patient=patient)
 
@@ -99,13 +99,13 @@ def test_patient_threads_wait_for_disk_space_and_continue(
     ids = place.enter(1, 2)
     failures_left = [True, True, True]
 
-    def full_at_first(item: Number) -> Result:
+    def fail_at_first(item: Number) -> Result:
         if failures_left:
             failures_left.pop()
             raise StorageFullError("no room")
         return double(item)
 
-    threads = create_threads(place, full_at_first, patient=True)
+    threads = create_threads(place, fail_at_first, patient=True)
     threads.start()
     assert threads.drain(0.0) == 0
     assert threads.stop()
@@ -169,12 +169,12 @@ def test_a_stop_request_finishes_the_received_messages(place: Workplace) -> None
     place.enter(*range(30))
     is_started, may_finish = threading.Event(), threading.Event()
 
-    def slow(item: Number) -> Result:
+    def wait_then_double(item: Number) -> Result:
         is_started.set()
         may_finish.wait(10)
         return double(item)
 
-    threads = create_threads(place, slow)
+    threads = create_threads(place, wait_then_double)
     threads.start()
     assert is_started.wait(10)
     threads.request_stop()
@@ -191,12 +191,12 @@ def test_a_thread_that_does_not_end_is_reported(
     place.enter(1)
     is_started, may_finish = threading.Event(), threading.Event()
 
-    def stuck(item: Number) -> Result:
+    def wait_then_double(item: Number) -> Result:
         is_started.set()
         may_finish.wait(10)
         return double(item)
 
-    threads = create_threads(place, stuck)
+    threads = create_threads(place, wait_then_double)
     threads.start()
     assert is_started.wait(10)
     assert not threads.stop()
@@ -271,16 +271,16 @@ def test_messages_between_stages_of_one_process_skip_the_queue(
 
 def test_a_stop_in_the_middle_loses_no_message(place: Workplace) -> None:
     ids = place.enter(*range(40))
-    slowed = threading.Event()
+    is_at_item_20 = threading.Event()
 
-    def slow(item: Number) -> Result:
+    def double_and_signal(item: Number) -> Result:
         if item.value == 20:
-            slowed.set()
+            is_at_item_20.set()
         return double(item)
 
-    threads = create_threads(place, slow)
+    threads = create_threads(place, double_and_signal)
     threads.start()
-    assert slowed.wait(30)
+    assert is_at_item_20.wait(30)
     assert threads.stop()
     assert threads.handover.pending_count == 0
     second_run = create_threads(place)

@@ -32,7 +32,7 @@ SCHEMAS = build_schemas()
 
 hexes = st.text("0123456789abcdef", min_size=40, max_size=40)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-maybe = st.none() | texts
+optional_texts = st.none() | texts
 moments = st.datetimes(
     datetime(1900, 1, 1),  # noqa: DTZ001
     datetime(2200, 1, 1),  # noqa: DTZ001
@@ -65,9 +65,9 @@ captures = st.builds(
     captured_at=moments,
     record_type=st.sampled_from(["response", "file"]),
     collection=texts,
-    mime=maybe,
+    mime=optional_texts,
     status=st.none() | st.integers(100, 599),
-    digest=maybe,
+    digest=optional_texts,
 )
 files = st.builds(
     FileMeta,
@@ -81,21 +81,25 @@ files = st.builds(
 )
 extras = st.fixed_dictionaries(
     {"word_count": st.integers(0, 10**9), "page_count": st.integers(0, 2_000)},
-    optional={"permanent_id": maybe, "page0_width": st.floats(0, 1e6), "fonts": st.lists(texts)},
+    optional={
+        "permanent_id": optional_texts,
+        "page0_width": st.floats(0, 1e6),
+        "fonts": st.lists(texts),
+    },
 )
 results = st.builds(
     PdfText,
     sha1hex=hexes,
     status=st.sampled_from(PdfStatus),
-    text=maybe,
+    text=optional_texts,
     page0_thumbnail=st.booleans(),
-    meta_xml=maybe,
+    meta_xml=optional_texts,
     pdf_info=st.none() | st.dictionaries(texts, texts, max_size=3),
     pdf_extra=st.none() | extras,
     file_meta=files,
     source=captures,
     extractor=texts,
-    error_msg=maybe,
+    error_msg=optional_texts,
 )
 
 
@@ -232,7 +236,7 @@ def test_a_foreign_message_enters_as_the_task_in_its_body() -> None:
     )
 
 
-anything = st.recursive(
+json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30),
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
@@ -241,7 +245,7 @@ anything = st.recursive(
 fields = ("sha1hex", "url", "datetime", "warc_path", "warc_offset", "item", "path", "file_meta")
 
 
-@given(st.binary(max_size=60) | st.dictionaries(st.sampled_from((*fields, "source")), anything)
+@given(st.binary(max_size=60) | st.dictionaries(st.sampled_from((*fields, "source")), json_values)
        .map(lambda document: json.dumps(document).encode()), st.sampled_from([{}, OUR_HEADERS]))  # fmt: skip
 def test_any_foreign_message_is_a_task_or_refused_with_a_message(
     body: bytes, headers: dict[str, str]

@@ -22,12 +22,12 @@ def test_a_reader_whose_handle_was_destroyed_is_retried() -> None:
 
 
 def test_other_record_errors_are_translated_like_request_errors() -> None:
-    refused = explain_undelivered(
+    refusal = explain_undelivered(
         KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), "pdfs", "there:9092"
     )
-    silent = explain_undelivered(KafkaError(KafkaError._TRANSPORT), "pdfs", "there:9092")
-    assert isinstance(refused, ConfigurationError)
-    assert isinstance(silent, StoreUnavailableError)
+    transport_error = explain_undelivered(KafkaError(KafkaError._TRANSPORT), "pdfs", "there:9092")
+    assert isinstance(refusal, ConfigurationError)
+    assert isinstance(transport_error, StoreUnavailableError)
 
 
 def fail_first(errors: list[int]) -> str:

@@ -152,13 +152,13 @@ def test_after_kills_exactly_the_unsettled_offsets_are_handed_out(
     offsets = [first + n for n in range(60) if n not in missing]
     settled: set[int] = set()
     ledger = OffsetLedger.resume(first, None)
-    for chosen in rounds:
+    for settled_numbers in rounds:
         handed_out = [
             offset for offset in offsets if offset >= ledger.start and ledger.read(offset)
         ]
         assert handed_out == [offset for offset in offsets if offset not in settled]
         for offset in handed_out:
-            if offset - first in chosen:
+            if offset - first in settled_numbers:
                 ledger.settle(offset)
                 settled.add(offset)
         ledger = resume_ledger(ledger)

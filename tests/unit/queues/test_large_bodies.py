@@ -51,9 +51,9 @@ def test_only_bodies_over_the_limit_are_stored_as_blobs(queue_bench: QueueBench)
     queue = queue_bench.queue()
     small = Message("id-0", b"x" * LIMIT_BYTES)
     queue.put(READER.topic, [small, LARGE])
-    travelling = queue_bench.inner_queue.receive(READER.incoming, 10, 0.0)
-    assert [len(delivery.message.body) for delivery in travelling] == [LIMIT_BYTES, 0]
-    queue_bench.inner_queue.release(travelling)
+    inner_deliveries = queue_bench.inner_queue.receive(READER.incoming, 10, 0.0)
+    assert [len(delivery.message.body) for delivery in inner_deliveries] == [LIMIT_BYTES, 0]
+    queue_bench.inner_queue.release(inner_deliveries)
     assert [delivery.message for delivery in queue.receive(READER.incoming, 10, 0.0)] == [
         small,
         LARGE,
@@ -109,10 +109,10 @@ def test_a_message_redelivered_after_settling_is_not_received(
 ) -> None:
     queue = queue_bench.queue()
     queue.put(READER.topic, [LARGE])
-    (travelling,) = queue_bench.inner_queue.receive(READER.incoming, 1, 0.0)
-    queue_bench.inner_queue.release([travelling])
+    (inner_deliveries,) = queue_bench.inner_queue.receive(READER.incoming, 1, 0.0)
+    queue_bench.inner_queue.release([inner_deliveries])
     queue.settle(queue.receive(READER.incoming, 1, 0.0))
-    queue_bench.inner_queue.put(READER.incoming, [travelling.message])
+    queue_bench.inner_queue.put(READER.incoming, [inner_deliveries.message])
     assert queue.receive(READER.incoming, 1, 0.0) == []
     assert queue.get_depth(READER).pending == 0
     assert "id-1 was delivered again" in caplog.text

@@ -66,11 +66,11 @@ def test_a_lost_lease_cannot_be_renewed(
 ) -> None:
     holder, other_queue = queues
     holder.put(READER.topic, [Message("a", b"")])
-    late = holder.receive(READER.incoming, 1, 0.0)
+    late_deliveries = holder.receive(READER.incoming, 1, 0.0)
     clock.now_s += LEASE_S
     (other_delivery,) = other_queue.receive(READER.incoming, 1, 0.0)
     clock.now_s += LEASE_S / 2
-    assert holder.renew(late) == []
+    assert holder.renew(late_deliveries) == []
     clock.now_s += LEASE_S / 2
     assert [delivery.redelivered for delivery in holder.receive(READER.incoming, 1, 0.0)] == [2]
     assert other_queue.renew([other_delivery]) == []

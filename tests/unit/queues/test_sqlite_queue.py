@@ -35,13 +35,13 @@ def test_a_process_without_its_lease_can_settle_but_not_release(
     queue: SqliteQueue, clock: Clock
 ) -> None:
     queue.put(READER.incoming, [Message("a", b"")])
-    late = receive(queue)
+    late_deliveries = receive(queue)
     clock.now_s += 900.0
     other_queue = SqliteQueue(queue._file.path, clock=clock)
     other_deliveries = receive(other_queue)
-    queue.release(late)
+    queue.release(late_deliveries)
     assert receive(queue) == []
-    queue.settle(late)
+    queue.settle(late_deliveries)
     other_queue.settle(other_deliveries)
     assert queue.get_depth(READER).pending == 0
     other_queue.close()
@@ -51,19 +51,19 @@ def test_settling_late_does_not_delete_a_message_put_since(
     queue: SqliteQueue, clock: Clock
 ) -> None:
     queue.put(READER.incoming, [Message("a", b"1")])
-    late = receive(queue)
+    late_deliveries = receive(queue)
     clock.now_s += 900.0
     queue.settle(receive(queue))
     queue.put(READER.incoming, [Message("a", b"2")])
-    queue.settle(late)
+    queue.settle(late_deliveries)
     assert [delivery.message.body for delivery in receive(queue)] == [b"2"]
 
 
 def test_closing_releases_leased_messages(queue: SqliteQueue, path: Path) -> None:
     queue.put(READER.incoming, [Message("a", b"")])
-    leaving = SqliteQueue(path)
-    receive(leaving)
-    leaving.close()
+    closing_queue = SqliteQueue(path)
+    receive(closing_queue)
+    closing_queue.close()
     assert summarize(receive(queue)) == [("a", 0, 1)]
 
 

@@ -162,10 +162,10 @@ def test_the_warc_prefix_of_a_pipeline_is_a_valid_file_name(pipeline: Pipeline) 
 
 
 def test_a_flavour_sets_the_prefix_of_warc_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    def old_news(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    def build_old_pipeline(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         return replace(FLAVOURS["library"](more_thumbnails), name="old", warc_prefix="mchist{YYYY}")
 
-    monkeypatch.setitem(FLAVOURS, "old", old_news)  # type: ignore[arg-type]
+    monkeypatch.setitem(FLAVOURS, "old", build_old_pipeline)  # type: ignore[arg-type]
     stores = Stores(*[None] * 7, journal="journal")  # type: ignore[arg-type]
     step = build_step("archive_body", stores, None, Settings(pipeline="old"))  # type: ignore[arg-type]
     assert getattr(step, "prefix", None) == "mchist{YYYY}"
@@ -192,9 +192,9 @@ def test_wiring_has_a_step_for_every_stage(name: str) -> None:
 
 
 def test_an_unknown_step_is_refused_by_name() -> None:
-    nothing: object = None
+    missing_stores: object = None
     with pytest.raises(ConfigurationError, match="No step 'count_links'"):
-        build_step("count_links", nothing, nothing, Settings())  # type: ignore[arg-type]
+        build_step("count_links", missing_stores, missing_stores, Settings())  # type: ignore[arg-type]
 
 
 def test_a_step_imports_no_queue_and_no_configuration() -> None:

@@ -295,10 +295,10 @@ def test_a_kill_between_any_two_writes_shows_and_loses_nothing(
     changes.put(NAME, [document])
     for kill_after in range(200):
         writes_left = [kill_after]
-        dying = create_dying_stores(stores, writes_left)
-        moved = replace(changes, tables=Tables(dying.table))
+        dying_stores = create_dying_stores(stores, writes_left)
+        dying_changes = replace(changes, tables=Tables(dying_stores.table))
         try:
-            EmbargoService(dying, moved, lambda: NOW).hide(build_embargo(sha1hex))
+            EmbargoService(dying_stores, dying_changes, lambda: NOW).hide(build_embargo(sha1hex))
             break
         except _KilledError:
             in_index = sha1hex in stores.index.get([sha1hex])
@@ -311,10 +311,10 @@ def test_a_kill_between_any_two_writes_shows_and_loses_nothing(
     assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row(sha1hex)) is None
     for kill_after in range(200):
         writes_left = [kill_after]
-        dying = create_dying_stores(stores, writes_left)
-        moved = replace(changes, tables=Tables(dying.table))
+        dying_stores = create_dying_stores(stores, writes_left)
+        dying_changes = replace(changes, tables=Tables(dying_stores.table))
         try:
-            EmbargoService(dying, moved, _Clock(UNTIL)).lift_due()
+            EmbargoService(dying_stores, dying_changes, _Clock(UNTIL)).lift_due()
             break
         except _KilledError:
             assert [row.sha1hex for row in iter_active_embargoes(stores)] == [sha1hex]

@@ -222,8 +222,10 @@ def test_a_takedown_between_check_and_write_of_a_message_is_complete(
         replace(capture, id="other", place=replace(place, offset=99)), replace(file, sha1="ef" * 20)
     )
     revisit = replace(capture, record_type="revisit", digest=sha1hex)
-    captured = IdentifiedCapture(revisit, None) if is_revisit else IdentifiedCapture(capture, file)
-    results = persist([captured, fresh])
+    capture_or_revisit = (
+        IdentifiedCapture(revisit, None) if is_revisit else IdentifiedCapture(capture, file)
+    )
+    results = persist([capture_or_revisit, fresh])
     assert [result.disposition.reason for result in results] == [Reason.TAKEN_DOWN, None]
     assert not find_traces(stores, None, sha1hex).has_any
     assert stores.records.get(FileMetaRow, ["ef" * 20]) != []
@@ -253,8 +255,8 @@ def test_the_ledger_redacts_a_refused_file(home: tuple[Stores, FilledHome]) -> N
         build_promise(body, "persist_file", 1, "identify"),
     ]
     stores.ledger.write(before)
-    refused = (Verdict.DROPPED, Reason.TAKEN_DOWN, body.url)
-    stores.ledger.write([build_disposition(body, "persist_file", 1, "identify", *refused)])
+    refusal = (Verdict.DROPPED, Reason.TAKEN_DOWN, body.url)
+    stores.ledger.write([build_disposition(body, "persist_file", 1, "identify", *refusal)])
     (row,) = stores.records.find(EntryRow, {"entry_id": body.capture_id})
     assert (row.outcome, row.reason) == ("dropped", "taken-down")
     assert (row.url, row.place, row.about) == (REDACTED, None, None)
@@ -273,11 +275,11 @@ def test_a_takedown_killed_between_any_two_writes_is_completed_by_a_repeat(
     while True:
         writes_left = [kill_after]
         names = ("records", "blobs", "index", "table")
-        dying = replace(
+        dying_stores = replace(
             stores, **{name: DyingStore(getattr(stores, name), writes_left) for name in names}
         )
         try:
-            row = create_takedown_service(dying, who=process_name)(build_takedown(sha1hex))
+            row = create_takedown_service(dying_stores, who=process_name)(build_takedown(sha1hex))
             break
         except KilledError:
             # The refusal of its bytes was recorded before anything was removed.

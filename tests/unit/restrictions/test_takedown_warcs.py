@@ -90,12 +90,14 @@ def test_a_takedown_killed_between_any_two_writes_forgets_no_warc(
         writes_left = [kill_after]
         acts = ("put", "delete", "change", "change_each", "purge")
         names = ("records", "blobs", "index", "table", "archive")
-        dying = replace(
+        dying_stores = replace(
             stores, **{name: DyingStore(getattr(stores, name), writes_left, acts) for name in names}
         )
         try:
             is_done = (
-                create_takedown_service(dying, who=process_name)(build_takedown(sha1hex)).finished
+                create_takedown_service(dying_stores, who=process_name)(
+                    build_takedown(sha1hex)
+                ).finished
                 is not None
             )
         except KilledError:
@@ -114,24 +116,24 @@ def test_an_open_warc_is_purged_by_a_later_repeat(
     home: tuple[Stores, FilledHome], tmp_path: Path
 ) -> None:
     stores, _ = home
-    (late,) = write_to_archive(
+    (late_body,) = write_to_archive(
         stores, [Body(950, "http://late.example/", NOW, "text/html", b"late " * 99)]
     )
-    write(stores, [file_row(late), cdx_row(late)])
+    write(stores, [file_row(late_body), cdx_row(late_body)])
     messages: list[str] = []
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     takedown = replace(
         create_takedown_service(stores), warcs=WarcPurge(stores.archive, leases, messages.append)
     )
-    assert find_traces(stores, None, late.sha1hex).warcs[0].is_open
-    row = takedown(build_takedown(late.sha1hex))
+    assert find_traces(stores, None, late_body.sha1hex).warcs[0].is_open
+    row = takedown(build_takedown(late_body.sha1hex))
     assert (row.finished, "still being written" in messages[0]) == (None, True)
-    assert not find_traces(stores, None, late.sha1hex).has_any
+    assert not find_traces(stores, None, late_body.sha1hex).has_any
     stores.archive.finish()
-    assert holders(tmp_path / "archive", late.content) != []
-    row = takedown(build_takedown(late.sha1hex))
+    assert holders(tmp_path / "archive", late_body.content) != []
+    row = takedown(build_takedown(late_body.sha1hex))
     assert row.finished == NOW
-    assert holders(tmp_path / "archive", late.content) == []
+    assert holders(tmp_path / "archive", late_body.content) == []
 
 
 def test_a_warc_rewritten_by_another_process_is_purged_by_a_later_repeat(

@@ -78,17 +78,17 @@ def test_patterns_match_like_in_protego(pattern: str, target: str) -> None:
 
 
 def test_preferences_come_from_the_longest_path_of_each_field() -> None:
-    def stated(target: str, token: str = "") -> list[str]:
+    def list_values(target: str, token: str = "") -> list[str]:
         return [
             statement.value for statement in parse_robots_rules(TEXT, token).find_statements(target)
         ]
 
-    assert stated("/x") == ["train-ai=n", "search=y", "ai-train=n"]
-    assert stated("/open/x") == ["train-ai=y", "search=y", "search=y", "ai-train=n"]
-    assert stated("/open/x.pdf") == ["train-ai=n", "search=y", "ai-train=n"]
-    assert stated("/x", "Fonds") == stated("/x", "other") == ["search=n"]
-    assert stated("/x", "third") == ["ai-use=n"]
-    assert stated("/x", "unnamed") == stated("/x")
+    assert list_values("/x") == ["train-ai=n", "search=y", "ai-train=n"]
+    assert list_values("/open/x") == ["train-ai=y", "search=y", "search=y", "ai-train=n"]
+    assert list_values("/open/x.pdf") == ["train-ai=n", "search=y", "ai-train=n"]
+    assert list_values("/x", "Fonds") == list_values("/x", "other") == ["search=n"]
+    assert list_values("/x", "third") == ["ai-use=n"]
+    assert list_values("/x", "unnamed") == list_values("/x")
     (usage,) = parse_robots_rules(TEXT, "third").find_statements("/")
     assert (usage.stated_in, usage.name) == (StatementSource.ROBOTS_TXT, "Content-Usage")
 
