@@ -1,4 +1,4 @@
-"""A document that may not be in its cluster goes to the nearest other that takes it."""
+"""A document excluded from its cluster is assigned to the nearest other cluster that accepts it."""
 
 from __future__ import annotations
 
@@ -12,36 +12,46 @@ from fonds.grouping.algorithms.clustering import Options
 from themed_texts import themed_texts
 
 
-def test_the_nearest_other_cluster_takes_what_one_may_not_if_it_reaches_as_far() -> None:
+def test_an_excluded_document_moves_to_the_nearest_other_cluster_within_reach() -> None:
     texts, _ = themed_texts(200)
     model = build(GroupingInput(texts), Options(clusters=5), version=1).model
     plain = assign(model, texts[:20])
-    barred = {at: [int(plain.members[at])] for at in range(0, 20, 2)}
-    far = replace(model, score_minimums=np.full(5, -1.0, np.float32))
-    moved = assign(far, texts[:20], excluded=barred)
-    for at in range(20):
-        if at not in barred:
-            assert moved.members[at] == assign(far, texts[:20]).members[at]
+    excluded = {document: [int(plain.members[document])] for document in range(0, 20, 2)}
+    wide_model = replace(model, score_minimums=np.full(5, -1.0, np.float32))
+    moved = assign(wide_model, texts[:20], excluded=excluded)
+    for document in range(20):
+        if document not in excluded:
+            assert moved.members[document] == assign(wide_model, texts[:20]).members[document]
             continue
-        assert moved.members[at] not in (-1, *barred[at])
-        others = [
-            assign(far, texts[:20], excluded={at: [one for one in range(5) if one != other]})
-            for other in range(5)
-            if other not in barred[at]
+        assert moved.members[document] not in (-1, *excluded[document])
+        alternatives = [
+            assign(
+                wide_model,
+                texts[:20],
+                excluded={document: [number for number in range(5) if number != cluster]},
+            )
+            for cluster in range(5)
+            if cluster not in excluded[document]
         ]
-        assert moved.scores[at] == max(one.scores[at] for one in others)
-    near = replace(model, score_minimums=np.full(5, 2.0, np.float32))
-    nowhere = assign(near, texts[:20], excluded=barred)
-    assert set(nowhere.members.tolist()) == {-1}
-    every = {at: list(range(5)) for at in range(20)}
-    assert set(assign(far, texts[:20], excluded=every).members.tolist()) == {-1}
+        assert moved.scores[document] == max(
+            alternative.scores[document] for alternative in alternatives
+        )
+    narrow_model = replace(model, score_minimums=np.full(5, 2.0, np.float32))
+    unassigned = assign(narrow_model, texts[:20], excluded=excluded)
+    assert set(unassigned.members.tolist()) == {-1}
+    all_excluded = {document: list(range(5)) for document in range(20)}
+    assert set(assign(wide_model, texts[:20], excluded=all_excluded).members.tolist()) == {-1}
 
 
-def test_who_is_barred_from_another_cluster_stays_where_it_is() -> None:
+def test_a_document_excluded_from_another_cluster_stays_in_its_own() -> None:
     texts, _ = themed_texts(100)
     model = build(GroupingInput(texts), Options(clusters=4), version=1).model
     plain = assign(model, texts)
-    other = {at: [(int(one) + 1) % 4] for at, one in enumerate(plain.members) if one >= 0}
-    again = assign(model, texts, excluded=other)
-    assert np.array_equal(again.members, plain.members)
-    assert np.array_equal(again.scores, plain.scores)
+    excluded = {
+        document: [(int(member) + 1) % 4]
+        for document, member in enumerate(plain.members)
+        if member >= 0
+    }
+    unchanged = assign(model, texts, excluded=excluded)
+    assert np.array_equal(unchanged.members, plain.members)
+    assert np.array_equal(unchanged.scores, plain.scores)

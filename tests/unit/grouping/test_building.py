@@ -1,4 +1,4 @@
-"""Whole groupings of texts made by code: themes found in any order, identities kept, later texts assigned."""
+"""Clusterings of generated texts: themes, order of documents, stable ids and later documents."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ FIVE = Options(clusters=5)
 
 
 @pytest.fixture(scope="module")
-def made() -> Clustering:
+def clustering() -> Clustering:
     return build(GroupingInput(TEXTS), FIVE, version=10)
 
 
-def test_the_themes_are_found_and_named_by_their_own_words(made: Clustering) -> None:
-    assert normalized_mutual_info_score(TRUTH, made.levels[0].members) > 0.95
+def test_themes_are_found_with_their_own_words_as_terms(clustering: Clustering) -> None:
+    assert normalized_mutual_info_score(TRUTH, clustering.levels[0].members) > 0.95
     own = {frozenset(words.split()) for words in THEMES.values()}
-    for cluster in made.levels[0].clusters:
+    for cluster in clustering.levels[0].clusters:
         terms = {term.lower() for term, _ in cluster.terms}
         assert any(len(terms & words) >= 8 for words in own)
 
 
-def test_no_label_is_a_function_word_and_none_is_given_twice(made: Clustering) -> None:
-    labels = [cluster.label for cluster in made.levels[0].clusters]
+def test_labels_are_unique_and_contain_no_stop_words(clustering: Clustering) -> None:
+    labels = [cluster.label for cluster in clustering.levels[0].clusters]
     assert len(set(labels)) == len(labels)
-    shown = {word.lower() for label in labels for word in label.replace(",", "").split()}
-    shown |= {term.lower() for one in made.levels[0].clusters for term, _ in one.terms}
-    assert shown & load_stop_words("en") == set()
+    words = {word.lower() for label in labels for word in label.replace(",", "").split()}
+    words |= {term.lower() for other in clustering.levels[0].clusters for term, _ in other.terms}
+    assert words & load_stop_words("en") == set()
 
 
-def test_sizes_scores_and_representatives_are_those_of_the_documents(made: Clustering) -> None:
-    level = made.levels[0]
+def test_sizes_scores_and_representatives_match_the_members(clustering: Clustering) -> None:
+    level = clustering.levels[0]
     for number, cluster in enumerate(level.clusters):
         inside = np.flatnonzero(level.members == number)
         assert cluster.size == len(inside)
@@ -57,77 +57,81 @@ def test_sizes_scores_and_representatives_are_those_of_the_documents(made: Clust
     assert level.scores.max() <= 1.0001
 
 
-def test_the_order_of_documents_changes_nothing(made: Clustering) -> None:
+def test_the_order_of_documents_does_not_change_the_clusters(clustering: Clustering) -> None:
     order = list(range(len(TEXTS)))
     random.Random(5).shuffle(order)
-    shuffled = build(GroupingInput([TEXTS[place] for place in order]), FIVE, version=10)
-    assert np.array_equal(shuffled.levels[0].members, made.levels[0].members[order])
+    shuffled = build(GroupingInput([TEXTS[number] for number in order]), FIVE, version=10)
+    assert np.array_equal(shuffled.levels[0].members, clustering.levels[0].members[order])
     assert [cluster.label for cluster in shuffled.levels[0].clusters] == [
-        cluster.label for cluster in made.levels[0].clusters
+        cluster.label for cluster in clustering.levels[0].clusters
     ]
 
 
 @pytest.mark.parametrize("times", [2, 3])
-def test_the_same_documents_over_again_change_nothing_but_sizes(
-    made: Clustering, times: int
-) -> None:
-    again = build(GroupingInput(TEXTS * times), FIVE, version=10)
-    assert np.array_equal(again.levels[0].members, np.tile(made.levels[0].members, times))
-    for once, often in zip(made.levels[0].clusters, again.levels[0].clusters, strict=True):
-        assert (often.label, often.distinct) == (once.label, once.distinct)
-        assert often.size == times * once.size
+def test_repeating_all_documents_changes_only_the_sizes(clustering: Clustering, times: int) -> None:
+    repeated_texts = build(GroupingInput(TEXTS * times), FIVE, version=10)
+    assert np.array_equal(
+        repeated_texts.levels[0].members, np.tile(clustering.levels[0].members, times)
+    )
+    for single, repeated in zip(
+        clustering.levels[0].clusters, repeated_texts.levels[0].clusters, strict=True
+    ):
+        assert (repeated.label, repeated.distinct) == (single.label, single.distinct)
+        assert repeated.size == times * single.size
 
 
-def test_one_document_copied_a_hundred_times_counts_once(made: Clustering) -> None:
+def test_copies_of_a_document_count_once(clustering: Clustering) -> None:
     copied = build(GroupingInput(TEXTS + [TEXTS[0]] * 100), FIVE, version=10)
-    assert np.array_equal(copied.levels[0].members[: len(TEXTS)], made.levels[0].members)
+    assert np.array_equal(copied.levels[0].members[: len(TEXTS)], clustering.levels[0].members)
     assert len(set(copied.originals[len(TEXTS) :].tolist())) == 1
 
 
-def test_a_document_changed_in_one_word_is_a_near_duplicate() -> None:
+def test_a_document_with_one_changed_word_is_a_near_duplicate() -> None:
     words = TEXTS[0].split()
     altered = " ".join([*words[:-1], "harbour"])
-    found = build(GroupingInput([*TEXTS, altered]), FIVE, version=1).originals
-    assert found[-1] == found[0]
-    assert len(set(found.tolist())) > 0.95 * len(TEXTS)
+    originals = build(GroupingInput([*TEXTS, altered]), FIVE, version=1).originals
+    assert originals[-1] == originals[0]
+    assert len(set(originals.tolist())) > 0.95 * len(TEXTS)
 
 
-def test_finer_and_coarser_levels_come_of_one_pass() -> None:
+def test_all_levels_are_built_in_one_pass_with_parents() -> None:
     levels = build(
         GroupingInput(TEXTS), Options(clusters=5, granularities=(2, 12)), version=3
     ).levels
     assert [len(level.clusters) for level in levels] == [5, 2, 12]
     coarse, fine = levels[1], levels[2]
-    assert all(one.parent is None for one in coarse.clusters)
-    assert {one.parent for one in levels[0].clusters} == {0, 1}
+    assert all(child.parent is None for child in coarse.clusters)
+    assert {child.parent for child in levels[0].clusters} == {0, 1}
     for number, cluster in enumerate(fine.clusters):
-        above = levels[0].members[fine.members == number]
-        assert cluster.parent == np.bincount(above).argmax()
-    ids = [one.id for level in levels for one in level.clusters]
+        parents = levels[0].members[fine.members == number]
+        assert cluster.parent == np.bincount(parents).argmax()
+    ids = [child.id for level in levels for child in level.clusters]
     assert len(set(ids)) == len(ids)
 
 
-def test_the_number_of_topics_is_found_where_there_are_topics() -> None:
+def test_the_number_of_topics_is_detected() -> None:
     assert len(build(GroupingInput(TEXTS), Options(), version=1).levels[0].clusters) == 5
 
 
-def test_documents_without_terms_stand_apart_with_the_reason() -> None:
-    found = build(GroupingInput([*TEXTS, "", "the of and", "\ud800 \x00"]), FIVE, version=1)
-    assert found.unclustered == {UnclusteredReason.EMPTY: 3, UnclusteredReason.OUTLIER: 0}
-    assert found.levels[0].members[-3:].tolist() == [-1, -1, -1]
+def test_documents_without_terms_are_unclustered_with_a_reason() -> None:
+    built = build(GroupingInput([*TEXTS, "", "the of and", "\ud800 \x00"]), FIVE, version=1)
+    assert built.unclustered == {UnclusteredReason.EMPTY: 3, UnclusteredReason.OUTLIER: 0}
+    assert built.levels[0].members[-3:].tolist() == [-1, -1, -1]
 
 
 @pytest.mark.parametrize("algorithm", Algorithm)
 @pytest.mark.parametrize("texts", [[], [""], ["ship"], ["ship", "ship"], ["ship", "oven"]])
-def test_the_smallest_collections_are_grouped_too(algorithm: Algorithm, texts: list[str]) -> None:
-    found = build(GroupingInput(texts), Options(algorithm=algorithm), version=1)
-    assert len(found.levels[0].members) == len(texts)
-    assert sum(found.unclustered.values()) == int((found.levels[0].members < 0).sum())
-    assert assign(found.model, ["ship"]).members.shape == (1,)
+def test_the_smallest_collections_are_clustered_without_error(
+    algorithm: Algorithm, texts: list[str]
+) -> None:
+    built = build(GroupingInput(texts), Options(algorithm=algorithm), version=1)
+    assert len(built.levels[0].members) == len(texts)
+    assert sum(built.unclustered.values()) == int((built.levels[0].members < 0).sum())
+    assert assign(built.model, ["ship"]).members.shape == (1,)
 
 
 @pytest.mark.parametrize("algorithm", [Algorithm.FACTORS, Algorithm.DENSITY, Algorithm.STORIES])
-def test_every_family_finds_themes_that_lie_well_apart(algorithm: Algorithm) -> None:
+def test_every_algorithm_separates_distinct_themes(algorithm: Algorithm) -> None:
     options = Options(algorithm=algorithm, clusters=5, threshold=0.3)
     members = build(GroupingInput(TEXTS), options, version=1).levels[0].members
     inside = members >= 0
@@ -135,78 +139,85 @@ def test_every_family_finds_themes_that_lie_well_apart(algorithm: Algorithm) -> 
     assert adjusted_rand_score(np.array(TRUTH)[inside], members[inside]) > 0.7
 
 
-def test_later_documents_go_where_they_belong_and_strange_ones_apart(made: Clustering) -> None:
+def test_later_documents_join_their_themes_and_unrelated_ones_are_outliers(
+    clustering: Clustering,
+) -> None:
     texts, truth = themed_texts(200, seed=99)
-    assigned = assign(made.model, [*texts, "", "zebra umbrella", "season people"])
+    assigned = assign(clustering.model, [*texts, "", "zebra umbrella", "season people"])
     inside = assigned.members[:200] >= 0
     assert inside.mean() > 0.85
     theme_of = {
-        number: np.bincount(np.array(TRUTH)[made.levels[0].members == number]).argmax()
+        number: np.bincount(np.array(TRUTH)[clustering.levels[0].members == number]).argmax()
         for number in range(5)
     }
-    right = [
-        theme_of[one] == two for one, two in zip(assigned.members, truth, strict=False) if one >= 0
+    is_right = [
+        theme_of[member] == theme
+        for member, theme in zip(assigned.members, truth, strict=False)
+        if member >= 0
     ]
-    assert np.mean(right) > 0.98
+    assert np.mean(is_right) > 0.98
     assert assigned.members[200:].tolist() == [-1, -1, -1]
     assert assigned.unclustered[UnclusteredReason.EMPTY] == 2
 
 
-def test_a_document_is_assigned_alone_as_among_others(made: Clustering) -> None:
+def test_a_document_is_assigned_alone_as_in_a_batch(clustering: Clustering) -> None:
     texts, _ = themed_texts(20, seed=4)
-    together = assign(made.model, texts)
-    for place, text in enumerate(texts):
-        alone = assign(made.model, [text])
-        assert alone.members[0] == together.members[place]
-        assert alone.scores[0] == pytest.approx(together.scores[place], abs=1e-5)
+    all_assigned = assign(clustering.model, texts)
+    for number, text in enumerate(texts):
+        single = assign(clustering.model, [text])
+        assert single.members[0] == all_assigned.members[number]
+        assert single.scores[0] == pytest.approx(all_assigned.scores[number], abs=1e-5)
 
 
-def test_rows_become_the_vectors_that_are_stored(made: Clustering) -> None:
-    frequencies = build_vector(made.frequencies, 0, 10)
-    weights = build_vector(made.build_weights(np.array([0])), 0, 10)
+def test_rows_are_converted_to_the_stored_vectors(clustering: Clustering) -> None:
+    frequencies = build_vector(clustering.frequencies, 0, 10)
+    weights = build_vector(clustering.build_weights(np.array([0])), 0, 10)
     assert frequencies.features.tolist() == weights.features.tolist()
     assert np.linalg.norm(weights.values) == pytest.approx(1, abs=1e-5)
-    terms = [made.model.dictionary.terms[feature] for feature in frequencies.features]
+    terms = [clustering.model.dictionary.terms[feature] for feature in frequencies.features]
     assert set(terms) <= {word.strip(".") for word in TEXTS[0].lower().split()}
-    assert made.model.dictionary.version == 10
+    assert clustering.model.dictionary.version == 10
 
 
-def test_a_rebuild_after_a_tenth_more_keeps_identities(made: Clustering) -> None:
-    more, truth = themed_texts(30, seed=8)
-    ids = tuple(cluster.id for cluster in made.levels[0].clusters)
-    members = np.concatenate([made.levels[0].members, np.full(30, -1)])
+def test_a_rebuild_with_a_tenth_more_documents_keeps_ids(clustering: Clustering) -> None:
+    more_texts, truth = themed_texts(30, seed=8)
+    ids = tuple(cluster.id for cluster in clustering.levels[0].clusters)
+    members = np.concatenate([clustering.levels[0].members, np.full(30, -1)])
     rebuilt = build(
-        GroupingInput(TEXTS + more), FIVE, version=11, previous=PreviousClustering(members, ids)
+        GroupingInput(TEXTS + more_texts),
+        FIVE,
+        version=11,
+        previous=PreviousClustering(members, ids),
     )
     new_ids = [cluster.id for cluster in rebuilt.levels[0].clusters]
-    kept = [
+    is_kept = [
         ids[old] == new_ids[new]
-        for old, new in zip(made.levels[0].members, rebuilt.levels[0].members, strict=False)
+        for old, new in zip(clustering.levels[0].members, rebuilt.levels[0].members, strict=False)
     ]
-    assert np.mean(kept) > 0.98
+    assert np.mean(is_kept) > 0.98
     assert {event.change for event in rebuilt.events} <= {LineageChange.KEPT, LineageChange.GROWN}
     assert normalized_mutual_info_score(TRUTH + truth, rebuilt.levels[0].members) > 0.95
 
 
-def test_dense_vectors_help_where_words_do_not() -> None:
+def test_dense_vectors_separate_themes_that_words_do_not() -> None:
     draw = np.random.default_rng(0)
     texts = [f"word{n} other{n} thing{n // 2}" for n in range(80)]
     truth = np.arange(80) % 4
     dense = (np.eye(4)[truth] + draw.normal(0, 0.1, (80, 4))).astype(np.float32)
-    found = build(GroupingInput(texts, dense=dense), Options(clusters=4), version=1)
-    assert normalized_mutual_info_score(truth, found.levels[0].members) > 0.8
+    built = build(GroupingInput(texts, dense=dense), Options(clusters=4), version=1)
+    assert normalized_mutual_info_score(truth, built.levels[0].members) > 0.8
     with pytest.raises(ValueError, match="must have 4 numbers, not 0"):
-        assign(found.model, texts)
+        assign(built.model, texts)
 
 
-def test_a_story_that_slept_takes_only_what_is_nearer() -> None:
+def test_a_story_ends_after_a_long_pause() -> None:
     texts = ["harbour vessel cargo anchor quay", "harbour vessel cargo tide crane"]
     options = {"algorithm": Algorithm.STORIES, "threshold": 0.2, "half_life_s": 3600.0}
     day = 86_400.0
-    at_once = build(
+    same_hour = build(
         GroupingInput(texts, times_s=np.array([0.0, 60.0])), Options(**options), version=1
     )
-    assert at_once.levels[0].members.tolist() == [0, 0]
+    assert same_hour.levels[0].members.tolist() == [0, 0]
     later = build(GroupingInput(texts, times_s=np.array([0.0, day])), Options(**options), version=1)
     assert later.levels[0].members.tolist() == [-1, -1]
     assert later.unclustered[UnclusteredReason.OUTLIER] == 2
@@ -224,16 +235,16 @@ def test_a_story_that_slept_takes_only_what_is_nearer() -> None:
         {"half_life_s": 0.0},
     ],
 )
-def test_options_beyond_their_bounds_are_refused(wrong: dict[str, object]) -> None:
+def test_options_out_of_range_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"between|more than"):
         build(GroupingInput(TEXTS), Options(**wrong), version=1)  # type: ignore[arg-type]
 
 
-def test_a_label_does_not_say_a_singular_and_its_plural() -> None:
+def test_a_label_never_contains_singular_and_plural_of_one_word() -> None:
     films = [f"movie movies film actor scene{n % 7}" for n in range(40)]
     ships = [f"harbour vessel cargo tide quay{n % 7}" for n in range(40)]
     languages = [""] * 80
-    made = build(GroupingInput(films + ships, languages), Options(clusters=2), version=1)
-    for cluster in made.levels[0].clusters:
+    built = build(GroupingInput(films + ships, languages), Options(clusters=2), version=1)
+    for cluster in built.levels[0].clusters:
         assert not {"movie", "movies"} <= set(cluster.label.split(", "))
         assert not {"movie", "movies"} <= {term for term, _ in cluster.terms}

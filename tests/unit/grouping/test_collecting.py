@@ -1,4 +1,4 @@
-"""What is taken in arrives in the collections whose rules it fits, and leaves those it fits no more."""
+"""Ingested documents enter collections whose rules they match, and leave them when they no longer match."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from step_bench import LATER, MOMENT, PAGE, Bench, page_file
 FLOODS = CollectionName("news", "floods")
 
 
-def _parsed(bench: Bench, number: int, text: str, day: str, *, captured: int = 0) -> ParsedPage:
+def write_story(bench: Bench, number: int, text: str, day: str, *, captured: int = 0) -> ParsedPage:
     body = PAGE + b"<!-- %d %d -->" % (number, captured)
     capture = replace(
         bench.write_file(body),
@@ -40,7 +40,7 @@ def _parsed(bench: Bench, number: int, text: str, day: str, *, captured: int = 0
         url=f"http://site.example/{number}",
         captured_at=MOMENT + timedelta(seconds=captured),
     )
-    told = ContentMetadata(
+    content = ContentMetadata(
         url=capture.url,
         text_content=text,
         article_title=f"Story {number}",
@@ -48,18 +48,18 @@ def _parsed(bench: Bench, number: int, text: str, day: str, *, captured: int = 0
         language="en",
     )
     return ParsedPage(
-        capture, page_file(body), Story(content_metadata=told), f"{number:064x}", "reader 1"
+        capture, page_file(body), Story(content_metadata=content), f"{number:064x}", "reader 1"
     )
 
 
-def _take_in(bench: Bench, stories: Sequence[ParsedPage]) -> None:
+def import_stories(bench: Bench, stories: Sequence[ParsedPage]) -> None:
     step = ImportStoryStep(bench.records, bench.blobs, bench.index, lambda: LATER)
     for story in stories:
         step([story])
 
 
 @pytest.fixture
-def filling(bench: Bench) -> RuleCollector:
+def collector(bench: Bench) -> RuleCollector:
     tables = Tables(bench.table, "t_")
     tables.declare()
     leases = Leases(LeaseTable(bench.records), create_worker_name(), time.monotonic)
@@ -67,71 +67,80 @@ def filling(bench: Bench) -> RuleCollector:
     return RuleCollector(changes, bench.records, bench.blobs, bench.index, lambda: LATER)
 
 
-def _ids(filling: RuleCollector, name: CollectionName) -> set[int]:
+def list_ids(collector: RuleCollector, name: CollectionName) -> set[int]:
     return {
         number
         for number in range(20)
-        if find_document(filling.changes.tables, name, f"{number:064x}") is not None
+        if find_document(collector.changes.tables, name, f"{number:064x}") is not None
     }
 
 
-def test_what_matches_a_rule_is_put_whole_and_what_comes_later_too(
-    bench: Bench, filling: RuleCollector
+def test_matching_documents_are_added_with_full_text_also_later(
+    bench: Bench, collector: RuleCollector
 ) -> None:
     long = "The flood came. " + "Rain fell all day. " * 300
-    _take_in(bench, [_parsed(bench, 1, long, "2026-11-03"), _parsed(bench, 2, "A song", "")])
-    create(filling.changes, FLOODS, "kind:story flood")
-    assert filling.run().put == 1
-    kept = find_document(filling.changes.tables, FLOODS, f"{1:064x}")
-    assert kept is not None
-    assert kept.text == f"Story 1\n\n{long}"
-    assert (kept.language, kept.title, kept.time) == ("en", "Story 1", 1793664000)
-    assert filling.run().put == 0
-    _take_in(bench, [_parsed(bench, 3, "Another flood", "2026-11-04")])
-    assert filling.run().put == 1
-    assert _ids(filling, FLOODS) == {1, 3}
+    import_stories(
+        bench, [write_story(bench, 1, long, "2026-11-03"), write_story(bench, 2, "A song", "")]
+    )
+    create(collector.changes, FLOODS, "kind:story flood")
+    assert collector.run().put == 1
+    stored = find_document(collector.changes.tables, FLOODS, f"{1:064x}")
+    assert stored is not None
+    assert stored.text == f"Story 1\n\n{long}"
+    assert (stored.language, stored.title, stored.time) == ("en", "Story 1", 1793664000)
+    assert collector.run().put == 0
+    import_stories(bench, [write_story(bench, 3, "Another flood", "2026-11-04")])
+    assert collector.run().put == 1
+    assert list_ids(collector, FLOODS) == {1, 3}
 
 
-def test_a_version_that_fits_no_more_leaves(bench: Bench, filling: RuleCollector) -> None:
-    _take_in(bench, [_parsed(bench, 1, "The flood came", "2026-11-03")])
-    create(filling.changes, FLOODS, "flood")
-    filling.run()
-    _take_in(bench, [_parsed(bench, 1, "Corrected: it was rain", "2026-11-03", captured=60)])
-    done = filling.run()
+def test_a_new_version_that_does_not_match_is_removed(
+    bench: Bench, collector: RuleCollector
+) -> None:
+    import_stories(bench, [write_story(bench, 1, "The flood came", "2026-11-03")])
+    create(collector.changes, FLOODS, "flood")
+    collector.run()
+    import_stories(
+        bench, [write_story(bench, 1, "Corrected: it was rain", "2026-11-03", captured=60)]
+    )
+    done = collector.run()
     assert done.removed == 1
-    assert _ids(filling, FLOODS) == set()
+    assert list_ids(collector, FLOODS) == set()
 
 
-def test_a_template_makes_a_collection_for_each_value(bench: Bench, filling: RuleCollector) -> None:
+def test_a_template_creates_a_collection_for_each_value(
+    bench: Bench, collector: RuleCollector
+) -> None:
     days = ["2026-11-03", "2026-11-09", "2026-12-01", ""]
-    _take_in(bench, [_parsed(bench, at, f"Flood {at}", day) for at, day in enumerate(days)])
+    import_stories(
+        bench,
+        [write_story(bench, number, f"Flood {number}", day) for number, day in enumerate(days)],
+    )
     template = CollectionName("news", "{month}-{language}")
-    create(filling.changes, template, "flood", template.key)
-    filling.run()
+    create(collector.changes, template, "flood", template.key)
+    collector.run()
     sizes = {
         collection.name.key: collection.size
-        for collection in iter_collections(filling.changes.tables, "news")
+        for collection in iter_collections(collector.changes.tables, "news")
         if not collection.template
     }
     assert sizes == {"2026-11-en": 2, "2026-12-en": 1, "none-en": 1}
-    _take_in(bench, [_parsed(bench, 0, "Flood, dated anew", "2026-12-24", captured=60)])
-    filling.run()
-    collection = find_collection(filling.changes.tables, CollectionName("news", "2026-12-en"))
+    import_stories(bench, [write_story(bench, 0, "Flood, new date", "2026-12-24", captured=60)])
+    collector.run()
+    collection = find_collection(collector.changes.tables, CollectionName("news", "2026-12-en"))
     assert collection is not None
     assert collection.size == 2
-    assert _ids(filling, CollectionName("news", "2026-11-en")) == {1}
+    assert list_ids(collector, CollectionName("news", "2026-11-en")) == {1}
 
 
-def test_documents_put_by_hand_stay_where_no_rule_speaks_of_them(
-    bench: Bench, filling: RuleCollector
-) -> None:
+def test_documents_added_by_hand_are_kept(bench: Bench, collector: RuleCollector) -> None:
     from fonds.grouping.document import Document
 
-    create(filling.changes, FLOODS, "flood")
-    filling.changes.put(FLOODS, [Document("mine", "about something else")])
-    _take_in(bench, [_parsed(bench, 1, "The flood came", "2026-11-03")])
-    filling.run()
-    assert find_document(filling.changes.tables, FLOODS, "mine") is not None
+    create(collector.changes, FLOODS, "flood")
+    collector.changes.put(FLOODS, [Document("mine", "about something else")])
+    import_stories(bench, [write_story(bench, 1, "The flood came", "2026-11-03")])
+    collector.run()
+    assert find_document(collector.changes.tables, FLOODS, "mine") is not None
 
 
 @pytest.mark.parametrize(
@@ -144,13 +153,15 @@ def test_documents_put_by_hand_stay_where_no_rule_speaks_of_them(
         ("flood", ("flood", "None", "None")),
     ],
 )
-def test_the_day_of_publication_is_part_of_a_rule(query: str, days: tuple[str, str, str]) -> None:
+def test_publication_dates_in_a_rule_become_a_date_range(
+    query: str, days: tuple[str, str, str]
+) -> None:
     search = build_search(query)
     assert (search.text, str(search.date_from), str(search.date_to)) == days
 
 
 @pytest.mark.parametrize(
-    ("key", "query", "wrong"),
+    ("key", "query", "message"),
     [
         ("a", "published:2026-13", "is not a year, month or day"),
         ("a", "published:2024 published:2025", "no date can match"),
@@ -159,6 +170,8 @@ def test_the_day_of_publication_is_part_of_a_rule(query: str, days: tuple[str, s
         ("{month}", "", "needs a query"),
     ],
 )
-def test_a_rule_that_is_none_is_told(bench: Bench, key: str, query: str, wrong: str) -> None:
-    with pytest.raises(ValueError, match=wrong):
+def test_an_invalid_rule_is_refused_with_a_message(
+    bench: Bench, key: str, query: str, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
         validate_rule(CollectionRule(CollectionName("news", key), query), bench.index)

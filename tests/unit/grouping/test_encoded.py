@@ -1,4 +1,4 @@
-"""Vectors of an encoder: what was kept comes back, and what is altered is refused."""
+"""Stored vectors of an encoder: they decode unchanged, and damaged ones are refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODEL, TEXT = hash_mark(b"model"), hash_mark(b"text")
 
 
 @given(st.lists(st.floats(-1, 1, width=16), min_size=1, max_size=50))
-def test_a_vector_comes_back_with_what_it_is_of(numbers: list[float]) -> None:
+def test_a_vector_is_decoded_with_its_model_and_text_hash(numbers: list[float]) -> None:
     long = np.array(numbers, np.float32)
     vector = long / max(float(np.linalg.norm(long)), 1e-9)
     text_vector = decode_text_vector(encode_text_vector(MODEL, TEXT, vector))
@@ -46,11 +46,11 @@ def test_a_vector_comes_back_with_what_it_is_of(numbers: list[float]) -> None:
         encode_text_vector(MODEL, TEXT, np.eye(3, dtype=np.float32)[0])[:-1],
     ],
 )
-def test_what_is_no_vector_is_refused(value: bytes) -> None:
+def test_an_invalid_vector_is_refused(value: bytes) -> None:
     with pytest.raises(DamagedInputError):
         decode_text_vector(value)
 
 
-def test_other_models_and_texts_have_other_marks() -> None:
-    assert len({hash_mark(one) for one in (b"model", b"text", b"", b"text ")}) == 4
+def test_different_models_and_texts_have_different_hashes() -> None:
+    assert len({hash_mark(content) for content in (b"model", b"text", b"", b"text ")}) == 4
     assert len(MODEL) == MARK_BYTES

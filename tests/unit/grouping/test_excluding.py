@@ -1,4 +1,4 @@
-"""Documents people take out of a theme are in it no more, whatever is put, built or undone afterwards."""
+"""Documents excluded from a theme stay out of it, despite later changes and rebuilds."""
 
 from __future__ import annotations
 
@@ -26,196 +26,218 @@ from kept_collections import NEWS, CollectionStore, find_faults, themed_document
 HALVES = ("harbour vessel cargo anchor captain pilot", "recipe oven butter flour saucepan simmer")
 
 
-def _place(kept: CollectionStore, id_: str) -> DocumentPlacement:
-    (found,) = (
-        placement for placement in list_placements(kept.tables, NEWS, id_) if placement.level == 0
+def get_placement(store: CollectionStore, id_: str) -> DocumentPlacement:
+    (match,) = (
+        placement for placement in list_placements(store.tables, NEWS, id_) if placement.level == 0
     )
-    return found
+    return match
 
 
-def _theme(kept: CollectionStore, id_: str) -> ClusterView:
-    served = load_clusters(kept.tables, NEWS)
+def get_theme(store: CollectionStore, id_: str) -> ClusterView:
+    served = load_clusters(store.tables, NEWS)
     assert served is not None
-    (found,) = [cluster for cluster in served.clusters if cluster.label == _place(kept, id_).label]
-    return found
+    (match,) = [
+        cluster for cluster in served.clusters if cluster.label == get_placement(store, id_).label
+    ]
+    return match
 
 
-def _sizes(kept: CollectionStore) -> dict[str, int]:
-    served = load_clusters(kept.tables, NEWS)
+def get_sizes(store: CollectionStore) -> dict[str, int]:
+    served = load_clusters(store.tables, NEWS)
     assert served is not None
     return {cluster.id: cluster.size for cluster in served.clusters} | served.unclustered
 
 
-def _filled(kept: CollectionStore) -> ClusterView:
-    kept.changes.put(NEWS, themed_documents(200))
-    rebuild(kept.changes, NEWS)
-    return _theme(kept, "d0")
+def fill_and_rebuild(store: CollectionStore) -> ClusterView:
+    store.changes.put(NEWS, themed_documents(200))
+    rebuild(store.changes, NEWS)
+    return get_theme(store, "d0")
 
 
-def test_what_a_rebuild_tells_is_what_it_serves(kept: CollectionStore) -> None:
-    _filled(kept)
-    for one in load_clusters(kept.tables, NEWS).clusters:  # type: ignore[union-attr]
-        own = list_members(kept.tables, NEWS, one.label, count_max=3)
-        assert own is not None
-        exclude(kept.changes, NEWS, DEFAULT, one.label, [member.id for member in own.members])
-    made = rebuild(kept.changes, NEWS)
-    served = load_clusters(kept.tables, NEWS)
+def test_the_counts_of_a_rebuild_match_the_served_clusters(store: CollectionStore) -> None:
+    fill_and_rebuild(store)
+    for theme in load_clusters(store.tables, NEWS).clusters:  # type: ignore[union-attr]
+        members = list_members(store.tables, NEWS, theme.label, count_max=3)
+        assert members is not None
+        exclude(
+            store.changes, NEWS, DEFAULT, theme.label, [member.id for member in members.members]
+        )
+    rebuilt = rebuild(store.changes, NEWS)
+    served = load_clusters(store.tables, NEWS)
     assert served is not None
     assert served.unclustered[EXCLUDED] > 0
-    assert made.unclustered == sum(served.unclustered.values())
+    assert rebuilt.unclustered == sum(served.unclustered.values())
     assert (
-        made.documents == sum(cluster.size for cluster in served.clusters) == 200 - made.unclustered
+        rebuilt.documents
+        == sum(cluster.size for cluster in served.clusters)
+        == 200 - rebuilt.unclustered
     )
 
 
-def test_an_excluded_document_leaves_its_theme_at_once_and_all_numbers_agree(
-    kept: CollectionStore,
+def test_an_excluded_document_leaves_its_theme_and_counts_agree(
+    store: CollectionStore,
 ) -> None:
-    theme, before = _filled(kept), _sizes(kept)
-    done = exclude(kept.changes, NEWS, DEFAULT, theme.label, ["d0"])
-    assert (done.id, done.label, done.documents) == (theme.id, theme.label, 1)
-    place = _place(kept, "d0")
-    assert place.label != theme.label
-    where = place.cluster_id or place.unclustered_reason or ""
-    sizes = _sizes(kept)
+    theme, before = fill_and_rebuild(store), get_sizes(store)
+    exclusion = exclude(store.changes, NEWS, DEFAULT, theme.label, ["d0"])
+    assert (exclusion.id, exclusion.label, exclusion.documents) == (theme.id, theme.label, 1)
+    placement = get_placement(store, "d0")
+    assert placement.label != theme.label
+    new_cluster = placement.cluster_id or placement.unclustered_reason or ""
+    sizes = get_sizes(store)
     assert sizes[theme.id] == before[theme.id] - 1
-    assert sizes[where] == before[where] + 1
+    assert sizes[new_cluster] == before[new_cluster] + 1
     assert sum(sizes.values()) == sum(before.values())
-    (cells,) = kept.tables.get_rows(DOCUMENTS, [NEWS.build_document_row("d0")]).values()
-    assert decode_text(cells, build_member_column(DEFAULT)) == (place.label or "")
-    assert find_faults(kept.tables, NEWS) == []
-    again = exclude(kept.changes, NEWS, DEFAULT, theme.id, ["d0"])
-    assert again.documents == 0
+    (cells,) = store.tables.get_rows(DOCUMENTS, [NEWS.build_document_row("d0")]).values()
+    assert decode_text(cells, build_member_column(DEFAULT)) == (placement.label or "")
+    assert find_faults(store.tables, NEWS) == []
+    second_exclusion = exclude(store.changes, NEWS, DEFAULT, theme.id, ["d0"])
+    assert second_exclusion.documents == 0
 
 
-def test_it_goes_to_the_nearest_other_theme_that_takes_it_or_is_apart_as_excluded(
-    kept: CollectionStore,
+def test_an_excluded_document_moves_to_the_nearest_theme_or_is_unclustered(
+    store: CollectionStore,
 ) -> None:
-    # Half of each is of one theme and half of another, so that both reach as far.
-    halves = [halve.split() for halve in HALVES]
+    # Half of each text is of one theme and half of another, so that both themes accept it.
+    halves = [words.split() for words in HALVES]
     mixed = [
-        " ".join(one[at % 3 :] + other[at // 3 % 3 :]) for at in range(9) for one, other in [halves]
+        " ".join(first_half[number % 3 :] + second_half[number // 3 % 3 :])
+        for number in range(9)
+        for first_half, second_half in [halves]
     ]
-    save_configuration(kept.tables, "news", DEFAULT, build_configuration({"clusters": 2}))
-    kept.changes.put(NEWS, themed_documents(80, themes=2))
-    kept.changes.put(NEWS, [Document(f"between{at}", one) for at, one in enumerate(mixed)])
-    rebuild(kept.changes, NEWS)
-    first = _theme(kept, "d0")
-    exclude(kept.changes, NEWS, DEFAULT, first.id, ["d0"])
-    assert _place(kept, "d0").unclustered_reason == EXCLUDED
-    listed = list_unclustered_members(kept.tables, NEWS, reason=EXCLUDED)
+    save_configuration(store.tables, "news", DEFAULT, build_configuration({"clusters": 2}))
+    store.changes.put(NEWS, themed_documents(80, themes=2))
+    store.changes.put(
+        NEWS, [Document(f"between{number}", text) for number, text in enumerate(mixed)]
+    )
+    rebuild(store.changes, NEWS)
+    first = get_theme(store, "d0")
+    exclude(store.changes, NEWS, DEFAULT, first.id, ["d0"])
+    assert get_placement(store, "d0").unclustered_reason == EXCLUDED
+    listed = list_unclustered_members(store.tables, NEWS, reason=EXCLUDED)
     assert listed is not None
     assert [member.id for member in listed.members] == ["d0"]
-    seen = []
-    while _place(kept, "between0").label is not None:
-        theme = _theme(kept, "between0")
-        seen.append(theme.id)
-        exclude(kept.changes, NEWS, DEFAULT, theme.id, ["between0"])
-    assert len(seen) == len(set(seen)) > 0
-    assert _place(kept, "between0").unclustered_reason == EXCLUDED
-    assert find_faults(kept.tables, NEWS) == []
+    left_themes = []
+    while get_placement(store, "between0").label is not None:
+        theme = get_theme(store, "between0")
+        left_themes.append(theme.id)
+        exclude(store.changes, NEWS, DEFAULT, theme.id, ["between0"])
+    assert len(left_themes) == len(set(left_themes)) > 0
+    assert get_placement(store, "between0").unclustered_reason == EXCLUDED
+    assert find_faults(store.tables, NEWS) == []
 
 
-def test_a_rebuild_never_puts_it_into_the_theme_of_that_id_again(kept: CollectionStore) -> None:
-    theme = _filled(kept)
-    page = list_members(kept.tables, NEWS, theme.id, count_max=5)
+def test_a_rebuild_never_returns_an_excluded_document_to_its_theme(store: CollectionStore) -> None:
+    theme = fill_and_rebuild(store)
+    page = list_members(store.tables, NEWS, theme.id, count_max=5)
     assert page is not None
-    some = [member.id for member in page.members]
-    exclude(kept.changes, NEWS, DEFAULT, theme.id, some)
+    document_ids = [member.id for member in page.members]
+    exclude(store.changes, NEWS, DEFAULT, theme.id, document_ids)
     for _ in range(2):
-        rebuild(kept.changes, NEWS)
-        served = load_clusters(kept.tables, NEWS)
+        rebuild(store.changes, NEWS)
+        served = load_clusters(store.tables, NEWS)
         assert served is not None
         assert theme.id in {cluster.id for cluster in served.clusters}
-        assert [id_ for id_ in some if _place(kept, id_).cluster_id == theme.id] == []
-        assert find_faults(kept.tables, NEWS) == []
+        assert [
+            id_ for id_ in document_ids if get_placement(store, id_).cluster_id == theme.id
+        ] == []
+        assert find_faults(store.tables, NEWS) == []
 
 
 @pytest.mark.parametrize("stage", ["read documents", "label", "write", "catch up", "settle"])
-def test_who_is_excluded_while_a_clustering_is_built_is_out_of_it(
-    kept: CollectionStore, stage: str
+def test_an_exclusion_during_a_rebuild_applies_to_the_new_clustering(
+    store: CollectionStore, stage: str
 ) -> None:
-    theme, done = _filled(kept), []
+    theme, excluded_at = fill_and_rebuild(store), []
 
-    def meanwhile(now: str, at: int, total: int) -> None:
-        if now == stage and not done:
-            done.append(now)
-            exclude(kept.changes, NEWS, DEFAULT, theme.id, ["d0"])
+    def exclude_at_stage(reached: str, done_count: int, total: int) -> None:
+        if reached == stage and not excluded_at:
+            excluded_at.append(reached)
+            exclude(store.changes, NEWS, DEFAULT, theme.id, ["d0"])
 
     if stage == "catch up":
-        kept.changes.put(NEWS, [replace(themed_documents(1)[0], id="more")])
-        exclude(kept.changes, NEWS, DEFAULT, theme.id, ["d0"])
-        done.append(stage)
-    rebuild(kept.changes, NEWS, progress=meanwhile)
-    assert done
-    assert _place(kept, "d0").cluster_id != theme.id
-    assert find_faults(kept.tables, NEWS) == []
+        store.changes.put(NEWS, [replace(themed_documents(1)[0], id="more")])
+        exclude(store.changes, NEWS, DEFAULT, theme.id, ["d0"])
+        excluded_at.append(stage)
+    rebuild(store.changes, NEWS, progress=exclude_at_stage)
+    assert excluded_at
+    assert get_placement(store, "d0").cluster_id != theme.id
+    assert find_faults(store.tables, NEWS) == []
 
 
-def test_put_again_with_any_text_it_stays_out_and_its_near_duplicates_do_not(
-    kept: CollectionStore,
+def test_an_exclusion_survives_text_changes_and_does_not_affect_near_duplicates(
+    store: CollectionStore,
 ) -> None:
-    theme = _filled(kept)
+    theme = fill_and_rebuild(store)
     own = themed_documents(1)[0]
-    exclude(kept.changes, NEWS, DEFAULT, theme.id, ["d0"])
-    kept.changes.put(NEWS, [replace(own, text=f"{own.text} Again."), replace(own, id="copy")])
-    assert _place(kept, "d0").cluster_id != theme.id
-    assert _place(kept, "copy").cluster_id == theme.id
-    like = next(one for one in themed_documents(200) if _place(kept, one.id).cluster_id == theme.id)
-    kept.changes.put(NEWS, [replace(own, text=like.text)])
-    assert _place(kept, "d0").cluster_id != theme.id
-    assert find_faults(kept.tables, NEWS) == []
-    rebuild(kept.changes, NEWS)
-    assert _place(kept, "d0").cluster_id != theme.id
-    assert find_faults(kept.tables, NEWS) == []
+    exclude(store.changes, NEWS, DEFAULT, theme.id, ["d0"])
+    store.changes.put(NEWS, [replace(own, text=f"{own.text} Again."), replace(own, id="copy")])
+    assert get_placement(store, "d0").cluster_id != theme.id
+    assert get_placement(store, "copy").cluster_id == theme.id
+    similar = next(
+        document
+        for document in themed_documents(200)
+        if get_placement(store, document.id).cluster_id == theme.id
+    )
+    store.changes.put(NEWS, [replace(own, text=similar.text)])
+    assert get_placement(store, "d0").cluster_id != theme.id
+    assert find_faults(store.tables, NEWS) == []
+    rebuild(store.changes, NEWS)
+    assert get_placement(store, "d0").cluster_id != theme.id
+    assert find_faults(store.tables, NEWS) == []
 
 
-def test_undone_it_is_where_it_was_and_nothing_is_left_of_it(kept: CollectionStore) -> None:
-    theme = _filled(kept)
-    page = list_members(kept.tables, NEWS, theme.id, count_max=1000)
+def test_including_again_restores_the_placement_and_all_rows(store: CollectionStore) -> None:
+    theme = fill_and_rebuild(store)
+    page = list_members(store.tables, NEWS, theme.id, count_max=1000)
     assert page is not None
     last = page.members[-1]
-    before = _place(kept, last.id)
+    before = get_placement(store, last.id)
     kinds = [family for family in FAMILIES if family not in ("changes", "collections", "clusters")]
-    rows = [list(kept.tables.iter_rows(table, b"")) for table in kinds]
-    exclude(kept.changes, NEWS, DEFAULT, theme.id, [last.id])
-    assert include(kept.changes, NEWS, DEFAULT, theme.id, [last.id]).documents == 1
-    assert _place(kept, last.id) == before
-    assert [list(kept.tables.iter_rows(table, b"")) for table in kinds] == rows
-    assert find_faults(kept.tables, NEWS) == []
-    assert include(kept.changes, NEWS, DEFAULT, theme.id, [last.id]).documents == 0
+    rows = [list(store.tables.iter_rows(table, b"")) for table in kinds]
+    exclude(store.changes, NEWS, DEFAULT, theme.id, [last.id])
+    assert include(store.changes, NEWS, DEFAULT, theme.id, [last.id]).documents == 1
+    assert get_placement(store, last.id) == before
+    assert [list(store.tables.iter_rows(table, b"")) for table in kinds] == rows
+    assert find_faults(store.tables, NEWS) == []
+    assert include(store.changes, NEWS, DEFAULT, theme.id, [last.id]).documents == 0
 
 
-def test_undone_after_a_rebuild_the_model_says_where_it_belongs(kept: CollectionStore) -> None:
-    theme = _filled(kept)
-    page = list_members(kept.tables, NEWS, theme.id, count_max=1)
+def test_including_after_a_rebuild_assigns_the_document_by_the_model(
+    store: CollectionStore,
+) -> None:
+    theme = fill_and_rebuild(store)
+    page = list_members(store.tables, NEWS, theme.id, count_max=1)
     assert page is not None
     (nearest,) = page.members
-    exclude(kept.changes, NEWS, DEFAULT, theme.id, [nearest.id])
-    rebuild(kept.changes, NEWS)
-    include(kept.changes, NEWS, DEFAULT, theme.id, [nearest.id])
-    assert _place(kept, nearest.id).cluster_id == theme.id
-    assert find_faults(kept.tables, NEWS) == []
+    exclude(store.changes, NEWS, DEFAULT, theme.id, [nearest.id])
+    rebuild(store.changes, NEWS)
+    include(store.changes, NEWS, DEFAULT, theme.id, [nearest.id])
+    assert get_placement(store, nearest.id).cluster_id == theme.id
+    assert find_faults(store.tables, NEWS) == []
 
 
-def test_a_deleted_document_leaves_no_exclusion(kept: CollectionStore) -> None:
-    theme = _filled(kept)
-    exclude(kept.changes, NEWS, DEFAULT, theme.id, ["d0"])
-    kept.changes.delete(NEWS, ["d0"])
-    assert load_exclusions(kept.tables, NEWS, ["d0"]) == {}
-    assert find_faults(kept.tables, NEWS) == []
+def test_a_deleted_document_leaves_no_exclusion(store: CollectionStore) -> None:
+    theme = fill_and_rebuild(store)
+    exclude(store.changes, NEWS, DEFAULT, theme.id, ["d0"])
+    store.changes.delete(NEWS, ["d0"])
+    assert load_exclusions(store.tables, NEWS, ["d0"]) == {}
+    assert find_faults(store.tables, NEWS) == []
 
 
-def test_what_is_not_there_is_told_in_words(kept: CollectionStore) -> None:
-    theme = _filled(kept)
-    other = next(one for one in (f"d{at}" for at in range(200)) if _theme(kept, one).id != theme.id)
-    for asked, ids, told in [
+def test_unknown_themes_and_documents_are_refused_with_a_message(store: CollectionStore) -> None:
+    theme = fill_and_rebuild(store)
+    other_id = next(
+        id_
+        for id_ in (f"d{number}" for number in range(200))
+        if get_theme(store, id_).id != theme.id
+    )
+    for theme_name, ids, message in [
         ("harbor", ["d0"], "no theme named 'harbor'"),
         (theme.id, ["nobody"], "no document 'nobody' in"),
-        (theme.id, [other], "is not in the theme"),
+        (theme.id, [other_id], "is not in the theme"),
         (theme.id, [], "give 1 to 500 documents"),
     ]:
-        with pytest.raises(ValueError, match=told):
-            exclude(kept.changes, NEWS, DEFAULT, asked, ids)
+        with pytest.raises(ValueError, match=message):
+            exclude(store.changes, NEWS, DEFAULT, theme_name, ids)
     with pytest.raises(ValueError, match="no clustering by other yet"):
-        exclude(kept.changes, NEWS, "other", theme.id, ["d0"])
+        exclude(store.changes, NEWS, "other", theme.id, ["d0"])

@@ -1,4 +1,4 @@
-"""A home that takes links in out of files."""
+"""A home that ingests links from files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FETCH = Subscription("csv.fetch", "t.csv.links")
 GATE = EntryGate("csv", FETCH.topic, (FETCH,), ("fetch",))
 
 
-def urls(first: int, last: int) -> list[str]:
+def build_urls(first: int, last: int) -> list[str]:
     return [f"https://news.example.org/{number:04}" for number in range(first, last)]
 
 
@@ -39,14 +39,14 @@ class World:
     folder: Path
     stops: list[int] = field(default_factory=list)
 
-    def file(self, name: str, lines: list[str] | bytes) -> str:
+    def write_file(self, name: str, lines: list[str] | bytes) -> str:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         body = lines if isinstance(lines, bytes) else "\n".join(lines).encode()
         path.write_bytes(gzip.compress(body) if name.endswith(".gz") else body)
         return str(path)
 
-    def source(
+    def create_source(
         self, *names: str, form: str = URL_LISTS, choice: LinkSample | None = None
     ) -> LinkListSource:
         settings = load_settings(self.folder, {"elsewhere.private_addresses": "true"})
@@ -67,12 +67,14 @@ class World:
     def take(
         self, source: LinkListSource | ShuffledSource | LimitedSource, stop_after: int = 10**9
     ) -> IntakeCounts:
-        """Enter what the source has; the intake is told to stop when it asked so often."""
-        asked = [0]
+        """Enter the entries of the source. The intake is stopped after `stop_after` checks."""
+        checks = [0]
 
-        def stopping() -> bool:
-            asked[0] += 1
-            return asked[0] > stop_after or (isinstance(source, LimitedSource) and source.is_done())
+        def should_stop() -> bool:
+            checks[0] += 1
+            return checks[0] > stop_after or (
+                isinstance(source, LimitedSource) and source.is_done()
+            )
 
         self.place.queue.declare([FETCH])
         entered = IntakeCounts()
@@ -83,38 +85,38 @@ class World:
             GATE,
             QueueMarks(),
             self.place.clock,
-            stopping,
+            should_stop,
         )
         intake.run(source, entered)
         return entered
 
-    def links(self) -> list[Link]:
-        found = []
-        while taken := self.place.queue.receive(FETCH.incoming, 1000, 0.0):
-            found += [decode(one.message, Link) for one in taken]
-            self.place.queue.settle(taken)
-        return [one for one in found if isinstance(one, Link)]
+    def take_links(self) -> list[Link]:
+        items = []
+        while deliveries := self.place.queue.receive(FETCH.incoming, 1000, 0.0):
+            items += [decode(item.message, Link) for item in deliveries]
+            self.place.queue.settle(deliveries)
+        return [item for item in items if isinstance(item, Link)]
 
-    def finish(self) -> list[Link]:
-        """End all links as done, as their steps would."""
-        found = []
-        while taken := self.place.queue.receive(FETCH.incoming, 1000, 0.0):
-            messages = [one.message for one in taken]
-            found += [decode(message, Link) for message in messages]
+    def finish_links(self) -> list[Link]:
+        """Record all links as done, as their steps would."""
+        items = []
+        while deliveries := self.place.queue.receive(FETCH.incoming, 1000, 0.0):
+            messages = [delivery.message for delivery in deliveries]
+            items += [decode(message, Link) for message in messages]
             now = self.place.clock()
             rows = [
                 build_decided_row(message, FETCH, Verdict.DONE, None, "", now)
                 for message in messages
             ]
             self.place.ledger.write(rows)
-            self.place.queue.settle(taken)
-        return [one for one in found if isinstance(one, Link)]
+            self.place.queue.settle(deliveries)
+        return [item for item in items if isinstance(item, Link)]
 
-    def inputs(self) -> list[InputRow]:
+    def list_inputs(self) -> list[InputRow]:
         return list(self.place.records.find(InputRow))
 
-    def balanced(self) -> None:
-        """Each input has as many entries on the books as it says."""
-        for row in self.inputs():
-            there = self.place.records.count(EntryRow, (), {"input_id": row.input_id})[()]
-            assert row.entries == there
+    def check_balance(self) -> None:
+        """Check that the entry count of each input equals its rows in the ledger."""
+        for row in self.list_inputs():
+            row_count = self.place.records.count(EntryRow, (), {"input_id": row.input_id})[()]
+            assert row.entries == row_count

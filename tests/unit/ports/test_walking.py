@@ -1,4 +1,4 @@
-"""A table walked page by page tells what is there, once and in order."""
+"""Reading a table page by page returns every row once and in order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fill(table: SqliteTable, keys: Sequence[bytes]) -> None:
     table.put(NAME, [(key, {"f:a": key, "f:b": b"large"}) for key in keys])
 
 
-def keys_of(rows: Iterator[tuple[bytes, dict[str, bytes]]]) -> list[bytes]:
+def list_keys(rows: Iterator[tuple[bytes, dict[str, bytes]]]) -> list[bytes]:
     return [key for key, _ in rows]
 
 
@@ -38,7 +38,7 @@ def test_an_empty_table_has_no_page(table: SqliteTable) -> None:
 
 
 @pytest.mark.parametrize("page_rows", [1, 5, COUNT - 1, COUNT, COUNT + 1, COUNT * 9])
-def test_every_row_comes_once_and_in_order_whatever_a_page_holds(
+def test_every_row_is_returned_once_and_in_order_for_any_page_size(
     table: SqliteTable, page_rows: int
 ) -> None:
     fill(table, KEYS)
@@ -49,28 +49,30 @@ def test_every_row_comes_once_and_in_order_whatever_a_page_holds(
     assert [*iter_rows(table, NAME, page_rows=page_rows)] == table.scan(NAME)
 
 
-def test_only_rows_of_the_prefix_come(table: SqliteTable) -> None:
+def test_only_rows_with_the_prefix_are_returned(table: SqliteTable) -> None:
     fill(table, KEYS)
-    assert keys_of(iter_rows(table, NAME, b"1", page_rows=1)) == [b"10", b"11"]
-    assert keys_of(iter_rows(table, NAME, b"9")) == []
+    assert list_keys(iter_rows(table, NAME, b"1", page_rows=1)) == [b"10", b"11"]
+    assert list_keys(iter_rows(table, NAME, b"9")) == []
 
 
-def test_it_goes_on_behind_a_key_that_is_there_or_not(table: SqliteTable) -> None:
+def test_reading_resumes_after_any_key(table: SqliteTable) -> None:
     fill(table, KEYS)
-    assert keys_of(iter_rows(table, NAME, after=b"08", page_rows=2)) == [b"09", b"10", b"11"]
-    assert keys_of(iter_rows(table, NAME, after=b"08x")) == [b"09", b"10", b"11"]
-    assert keys_of(iter_rows(table, NAME, b"1", after=b"10")) == [b"11"]
-    assert keys_of(iter_rows(table, NAME, after=KEYS[-1])) == []
+    assert list_keys(iter_rows(table, NAME, after=b"08", page_rows=2)) == [b"09", b"10", b"11"]
+    assert list_keys(iter_rows(table, NAME, after=b"08x")) == [b"09", b"10", b"11"]
+    assert list_keys(iter_rows(table, NAME, b"1", after=b"10")) == [b"11"]
+    assert list_keys(iter_rows(table, NAME, after=KEYS[-1])) == []
 
 
-def test_no_other_cell_is_read_and_rows_without_the_columns_are_absent(table: SqliteTable) -> None:
+def test_only_requested_columns_are_read_and_rows_without_them_are_skipped(
+    table: SqliteTable,
+) -> None:
     fill(table, KEYS[:2])
     table.put(NAME, [(b"bare", {"f:b": b"large"})])
     rows = [*iter_rows(table, NAME, columns=["f:a"], page_rows=1)]
     assert rows == [(key, {"f:a": key}) for key in KEYS[:2]]
 
 
-def test_a_page_is_asked_for_when_the_one_before_it_was_dealt_with(table: SqliteTable) -> None:
+def test_a_page_is_read_when_the_previous_one_is_consumed(table: SqliteTable) -> None:
     fill(table, KEYS[:4])
     walked = iter_pages(table, NAME, page_rows=2)
     assert [key for key, _ in next(walked)] == KEYS[:2]
@@ -79,6 +81,6 @@ def test_a_page_is_asked_for_when_the_one_before_it_was_dealt_with(table: Sqlite
     assert [key for page in walked for key, _ in page] == [KEYS[3], KEYS[4]]
 
 
-def test_a_table_nobody_declared_is_told(table: SqliteTable) -> None:
+def test_an_undeclared_table_raises(table: SqliteTable) -> None:
     with pytest.raises(ConfigurationError):
         next(iter_rows(table, "undeclared"))
