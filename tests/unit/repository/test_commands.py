@@ -59,7 +59,7 @@ def test_commands_are_imported_on_first_use() -> None:
 
 @each_command
 def test_the_summary_of_a_command_is_the_beginning_of_its_help(name: str) -> None:
-    prose = " ".join((_command(name).help or "").split())
+    prose = " ".join((get_command(name).help or "").split())
     assert prose.startswith(SUMMARIES[name].removesuffix("."))
 
 
