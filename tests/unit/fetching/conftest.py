@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.web_of_hosts import Web, web_of_hosts
-from unit.fetching.desk import Desk, make_desk
+from unit.fetching.fetch_step import Desk, make_desk
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import PaceRow
 from fonds.stores.records.sql import SqlRecords
 from fonds.urls.request_url import parse_request_url
-from unit.fetching.desk import (
+from unit.fetching.fetch_step import (
     GAP_S,
     LIMITS,
     PACES,

@@ -32,7 +32,7 @@ from fonds.model.step import Result
 from fonds.stores.blobs import FolderBlobs
 from fonds.text.exchange import decode_exchange
 from fonds.urls.request_url import RequestUrl
-from unit.fetching.desk import GAP_S, RULES, Desk, get_capture, get_outcome
+from unit.fetching.fetch_step import GAP_S, RULES, Desk, get_capture, get_outcome
 
 
 def test_a_page_becomes_a_capture_with_its_exchange_in_the_spool(desk: Desk) -> None:

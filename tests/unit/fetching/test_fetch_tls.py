@@ -17,7 +17,7 @@ from fonds.model.entry import Link, TlsCheck
 from fonds.model.rows import FetchedPageRow
 from fonds.model.step import Result
 from fonds.text.exchange import decode_exchange
-from unit.fetching.desk import Desk, get_capture, get_outcome, make_desk
+from unit.fetching.fetch_step import Desk, get_capture, get_outcome, make_desk
 
 HOSTS = {"secure.example": False, "expired.example": True}
 BAD = (Verdict.DROPPED, Reason.BAD_CERTIFICATE)

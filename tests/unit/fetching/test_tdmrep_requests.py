@@ -46,7 +46,7 @@ from fonds.model.step import Result
 from fonds.rights.capture_rights import load_capture_rights
 from fonds.stores.records.sql import SqlRecords
 from step_bench import JOURNAL, Bench
-from unit.fetching.desk import PACES, Desk, get_capture, get_outcome, make_desk
+from unit.fetching.fetch_step import PACES, Desk, get_capture, get_outcome, make_desk
 
 HOST, PATH = "a.example", "/.well-known/tdmrep.json"
 JSON = {"Content-Type": "application/json"}

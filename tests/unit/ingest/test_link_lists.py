@@ -19,7 +19,7 @@ from fonds.ingest.sources.link_lists import (
 from fonds.ingest.sources.link_rows import DOWNLOADS, RSS_DAY, URL_LISTS, LinkSample
 from fonds.model.entry import TlsCheck
 from small_pipeline import Workplace
-from unit.ingest.listed_world import World, build_urls
+from unit.ingest.link_list_server import World, build_urls
 
 
 @pytest.fixture

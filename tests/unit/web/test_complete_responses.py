@@ -112,7 +112,7 @@ NOT_NAMES = {
     *((path, name) for path in (DOCUMENTS, OF_REASON) for name in ("level", "page", "undated")),
     *((path, name) for path in (DOCUMENTS, OF_REASON, OVER_TIME) for name in ("from", "to")),
 }  # fmt: skip
-# Export and feed share the parameters of the search. test_exporting.py and test_feed.py test them.
+# Export and feed share the parameters of the search. test_export.py and test_feed.py test them.
 EXPORT_PARAMETERS = {
     (route, name)
     for route in ("/api/search/export/{name}", "/api/search.atom")

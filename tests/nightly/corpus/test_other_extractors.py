@@ -14,7 +14,7 @@ import pytest
 from fonds.archive.warc.reader import iter_record_bytes
 from fonds.archive.warc.scanner import Damage
 from fonds.archive.warc.validator import CheckedRecord, check_records
-from peers.others import run
+from peers.programs import run
 
 HERE = Path(__file__).parent
 WARCS = Path(__file__).parents[3].parent / "shared" / "corpus" / "warc"
@@ -72,7 +72,7 @@ def _record(kind: str | None, url: str | None, digest: str) -> Record:
 
 
 def theirs(python: Path, reader: str) -> Mapping[str, Counter[Record]]:
-    told = run(python, HERE / "records_of_others.py", reader, stdin="\n".join(map(str, paths())))
+    told = run(python, HERE / "foreign_records.py", reader, stdin="\n".join(map(str, paths())))
     found: defaultdict[str, Counter[Record]] = defaultdict(Counter)
     for line in map(json.loads, told.splitlines()):
         if "error" not in line:

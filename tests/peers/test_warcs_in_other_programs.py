@@ -19,7 +19,7 @@ from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import format_datetime14
 from fonds.model.restrictions import Tombstone
 from peers.entries import entries
-from peers.others import installed, run
+from peers.programs import installed, run
 
 # pywb looks up URLs with a session id in their path as they are; the key in our index is without it.
 KEYS_DIFFER = {"us": {"http://example.org/semi;jsessionid=0123456789abcdef0123456789abcdef"}}

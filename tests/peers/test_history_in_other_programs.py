@@ -24,7 +24,7 @@ from fonds.stores.journal_table.cells import (
     set_dupe_count,
 )
 from fonds.stores.journal_table.keys import build_old_key, parse_key
-from peers.others import installed, run
+from peers.programs import installed, run
 
 HERE = Path(__file__).parent
 SHA1HEX = "90ffd2359008d82298821d16b21778c5c39aec36"

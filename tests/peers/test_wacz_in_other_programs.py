@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.pdfs import image_pdf, text_pdf
-from peers.others import installed, run
+from peers.programs import installed, run
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Runs in an environment of its own: every record of files as warcio or FastWARC reads it, as JSON lines.
 
-    python records_of_others.py warcio|fastwarc < paths > records.jsonl
+    python foreign_records.py warcio|fastwarc < paths > records.jsonl
 
 A line has `path type url sha1`, the SHA-1 of the record's block; or `path error`.
 """
