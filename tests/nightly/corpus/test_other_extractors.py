@@ -72,7 +72,12 @@ def _record(kind: str | None, url: str | None, digest: str) -> Record:
 
 
 def theirs(python: Path, reader: str) -> Mapping[str, Counter[Record]]:
-    told = run(python, HERE / "foreign_records.py", reader, stdin="\n".join(map(str, paths())))
+    told = run(
+        python,
+        HERE.parents[1] / "peers" / "foreign_records.py",
+        reader,
+        stdin="\n".join(map(str, paths())),
+    )
     found: defaultdict[str, Counter[Record]] = defaultdict(Counter)
     for line in map(json.loads, told.splitlines()):
         if "error" not in line:
