@@ -36,9 +36,10 @@ def test_the_wish_is_written_down_told_and_taken_back(own: Call, tmp_path: Path)
     shown = own("sources", "show", FEED).out
     assert "2025-01-01 to 2025-06-30: going on" in shown
     assert "0 listed: 0 entered, 0 known, 0 refused, 0 outside the dates, 0 undated" in shown
-    facts = json.loads(own("--json", "sources", "show", FEED).out)["backfill"]
+    shown_json = json.loads(own("--json", "sources", "show", FEED).out)
+    facts = shown_json["backfill"]
     assert (facts["state"], facts["next_page"]) == ("going on", FEED)
-    assert facts["requested_by"].startswith("local:")
+    assert shown_json["backfill_requested_by"].startswith("local:")
     stopped = json.loads(own("--json", "sources", "backfill", FEED, "--stop").out)
     assert stopped == {"source": FEED, "stopped": True}
     assert "no backfill was running" in own("sources", "backfill", FEED, "--stop").out

@@ -71,11 +71,11 @@ def test_those_that_stand_so_are_counted_and_each_count_opens_them(themed: TestC
 
 def test_what_became_of_links_adds_up_and_each_number_opens_its_links(themed: TestClient) -> None:
     found = themed.get(f"/api/sources/{GOOD.source_id}").json()
-    assert found["links"] == KEPT + BLOCKED + WAITING
+    assert found["source"]["funnel"]["entered"] == KEPT + BLOCKED + WAITING
     whole = found["passage"]
-    assert whole["announced"] == found["links"] + REFUSED
+    assert whole["announced"] == found["source"]["funnel"]["entered"] + REFUSED
     assert [(one["stage"], one["ended"], one["left"]) for one in whole["stages"]] == [
-        ("listed", REFUSED, found["links"]),
+        ("listed", REFUSED, found["source"]["funnel"]["entered"]),
         ("fetch", BLOCKED, KEPT + WAITING),
     ]
     assert (whole["kept"], whole["waiting"], whole["coverage"]) == (KEPT, WAITING, "63.8 %")
@@ -150,8 +150,8 @@ def test_a_long_list_of_links_is_walked_to_its_end(themed: TestClient) -> None:
 
 def test_the_last_polls_are_told_and_that_there_were_more(themed: TestClient) -> None:
     found = themed.get(f"/api/sources/{GOOD.source_id}").json()
-    assert found["polls"][0]["input_id"] == f"{GOOD.source_id}.{POLLS:06d}"
-    assert found["polls"][0]["new"] == KEPT + BLOCKED + WAITING
+    assert found["last_polls"][0]["input_id"] == f"{GOOD.source_id}.{POLLS:06d}"
+    assert found["last_polls"][0]["new"] == KEPT + BLOCKED + WAITING
     page = read(themed, f"/sources/{GOOD.source_id}")
     assert f"The latest 20 of {POLLS}" in page.words("//main")
     of_poll = themed.get(f"/api/sources/{GOOD.source_id}/links", params={"poll": "000001"}).json()
@@ -160,11 +160,11 @@ def test_the_last_polls_are_told_and_that_there_were_more(themed: TestClient) ->
 
 def test_a_source_that_went_silent_says_so(themed: TestClient) -> None:
     found = themed.get(f"/api/sources/{SILENT.source_id}").json()
-    assert (found["source"]["standing"], found["listed"]) == ("silent", 5)
+    assert (found["source"]["standing"], found["source"]["listed"]) == ("silent", 5)
     said = read(themed, f"/sources/{SILENT.source_id}").words("//main")
     assert "No links listed since" in said
     assert "The listing before had 5 links" in said
-    assert themed.get(f"/api/sources/{GOOD.source_id}").json()["silent_since"] is None
+    assert themed.get(f"/api/sources/{GOOD.source_id}").json()["source"]["silent_since"] is None
     rows = [one["source_id"] for one in themed.get("/api/sources").json()["rows"]]
     assert rows.index(SILENT.source_id) < rows.index(GOOD.source_id)
 

@@ -80,7 +80,7 @@ def test_of_two_who_take_it_at_once_the_one_who_polls_wins(stores: Stores) -> No
 
 
 def test_it_is_named_anew_and_its_polls_stay(client: TestClient, stores: Stores) -> None:
-    polls = client.get(f"/api/sources/{GOOD.source_id}").json()["polls"]
+    polls = client.get(f"/api/sources/{GOOD.source_id}").json()["last_polls"]
     said = {"title": " <b>New</b>  name ", "folder": "news/europe", "collection": "later"}
     assert press(client, GOOD, "edit", **said) == 303
     found = row(stores, GOOD)
@@ -89,7 +89,7 @@ def test_it_is_named_anew_and_its_polls_stay(client: TestClient, stores: Stores)
         "news/europe",
         "later",
     )
-    assert client.get(f"/api/sources/{GOOD.source_id}").json()["polls"] == polls
+    assert client.get(f"/api/sources/{GOOD.source_id}").json()["last_polls"] == polls
     page = client.get(f"/sources/{GOOD.source_id}").text
     assert "<b>New" not in page
 
@@ -112,8 +112,8 @@ def test_what_ails_it_is_muted_and_unmuted(client: TestClient, stores: Stores) -
     before = client.get("/api/sources").json()
     assert press(client, HOSTILE, "mute", until="", note=" <b>they</b>  move ") == 303
     found = client.get(path).json()["source"]
-    assert (found["standing"], found["muted_until"]) == ("muted", None)
-    assert (found["mute_note"], found["failures"]) == ("<b>they</b> move", 7)
+    assert (found["standing"], found["muted"]["until"]) == ("muted", None)
+    assert (found["muted"]["note"], found["failures"]) == ("<b>they</b> move", 7)
     listed = client.get("/api/sources").json()
     assert listed["rows"][-1]["source_id"] == HOSTILE.source_id
     assert listed["standings"]["muted"] == 1

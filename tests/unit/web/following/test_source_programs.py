@@ -37,8 +37,8 @@ def test_it_is_given_other_words_and_keeps_those_left_out(
 ) -> None:
     before = row(stores)
     told = client.patch(HERE, json={"title": " A  <b>new</b> one ", "folder": "news"}).json()
-    assert (told["source"]["title"], told["folder"]) == ("A <b>new</b> one", "news")
-    assert told["collection"] == before.collection == row(stores).collection
+    assert (told["source"]["title"], told["source"]["folder"]) == ("A <b>new</b> one", "news")
+    assert told["source"]["collection"] == before.collection == row(stores).collection
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_a_state_in_which_it_cannot_be_done_is_a_conflict(
 def test_what_ails_it_is_muted_until_a_day_and_unmuted(client: TestClient, stores: Stores) -> None:
     said = {"until": "2999-01-31", "note": "they move"}
     told = client.post(f"{HERE}/mute", json=said).json()["source"]
-    assert (told["muted_until"], told["mute_note"]) == ("2999-01-31T00:00:00Z", "they move")
-    assert client.post(f"{HERE}/unmute").json()["source"]["muted_since"] is None
+    assert (told["muted"]["until"], told["muted"]["note"]) == ("2999-01-31T00:00:00Z", "they move")
+    assert client.post(f"{HERE}/unmute").json()["source"]["muted"] is None
     before = row(stores)
     for sent, status in (
         ({}, 400),
