@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from starlette.testclient import TestClient
 
 from calls import Call
-from filled_home import open_home
+from filled_home import fill_home, open_home
 from fixtures.feeds import rss_of
+from fonds.failures.groups import FailureGroup
 from fonds.following.health import mute
 from fonds.following.source_summary import PollSummary, SourceSummary
+from fonds.model.rows import EntryRow
 from fonds.web.app import create_app
 from unit.following.archives import archived, asked_for, followed_feed, works
 from unit.following.world import LINKS, World, later, world
@@ -82,3 +84,25 @@ def test_sources_and_polls(call: Call, world: World, tmp_path: Path) -> None:
         polls = client.get(f"/api{read['href']}").json()["last_polls"]
     assert read["backfill"]["state"] == "ended"
     assert {poll["backfill"] is None for poll in polls} == {True, False}
+
+
+def test_failure_groups_and_their_samples(call: Call, tmp_path: Path) -> None:
+    """The failures are those of a home into which broken PDFs were ingested."""
+    fill_home(tmp_path)
+    printed = [one for one in told(call, tmp_path, "failures") if "group" in one]
+    note = ("failures", "note", "--group", printed[0]["group"], "--owner", "Ann")
+    told(call, tmp_path, *note)
+    printed = [one for one in told(call, tmp_path, "failures") if "group" in one]
+    with asking(tmp_path) as client:
+        page = client.get("/api/failures").json()
+        (record,) = client.get(f"/api/records?group={printed[0]['group']}").json()["rows"][:1]
+    names = {field.name for field in fields(FailureGroup)} - {"sample"}
+    assert len(printed) == page["groups_total"] > 1
+    for ours, theirs in zip(printed, page["groups"], strict=True):
+        assert {name: ours[name] for name in names} == {name: theirs[name] for name in names}
+        assert [ours["sample"]] == shared(EntryRow, [theirs["sample"]])
+    assert printed[0]["note"]["owner"] == "Ann"
+    (entry, *_) = told(call, tmp_path, "failures", "--list", "--group", printed[0]["group"])
+    assert [entry] == shared(EntryRow, [record])
+    for new in page["recent"]["new"]:
+        assert shared(FailureGroup, [new])[0] in printed

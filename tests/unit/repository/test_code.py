@@ -33,6 +33,8 @@ OF_LIBRARIES = {
 # Dataclasses that others extend by further fields, such as links: answers of commands that a page
 # or a route of the API writes too. None has a base of its own (docs/decisions/0090-value-types.md).
 EXTENDED = {
+    "EntryRow": "model/rows/accounting.py",
+    "FailureGroup": "failures/groups.py",
     "SourceSummary": "following/source_summary.py",
 }
 # Who may import what stands behind a port, by the place of the importing module.
