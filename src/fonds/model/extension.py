@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def extend(kind: type[T], value: DataclassInstance, **more: object) -> T:
+def extend(kind: type[T], value: DataclassInstance, /, **more: object) -> T:
     """Return a value of `kind` with the fields of `value` and the fields `more`.
 
     - `kind`: dataclass that extends the class of `value`.

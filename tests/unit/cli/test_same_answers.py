@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from starlette.testclient import TestClient
 
@@ -17,8 +18,11 @@ from fixtures.feeds import rss_of
 from fonds.failures.groups import FailureGroup
 from fonds.following.health import mute
 from fonds.following.source_summary import PollSummary, SourceSummary
+from fonds.grouping.views.clusterings import ClusteringView, CollectionView
+from fonds.grouping.views.clusters import ClusterMember, ClusterMembers, ClusterView, LevelView
 from fonds.model.rows import EntryRow
 from fonds.web.app import create_app
+from themed_home import FIVE, fill_themed
 from unit.following.archives import archived, asked_for, followed_feed, works
 from unit.following.world import LINKS, World, later, world
 
@@ -106,3 +110,55 @@ def test_failure_groups_and_their_samples(call: Call, tmp_path: Path) -> None:
     assert [entry] == shared(EntryRow, [record])
     for new in page["recent"]["new"]:
         assert shared(FailureGroup, [new])[0] in printed
+
+
+def test_collections_with_their_clusterings(call: Call, tmp_path: Path) -> None:
+    """One collection was grouped twice, one not yet, and one is empty."""
+    fill_themed(tmp_path)
+    with asking(tmp_path) as client:
+        printed = told(call, tmp_path, "collection", "list")
+        listed = client.get("/collections").json()["collections"]
+        lines = client.get("/api/themes").json()["collections"]
+        assert shared(CollectionView, printed) == shared(CollectionView, listed)
+        assert shared(CollectionView, lines) == shared(CollectionView, listed)
+        assert {len(one["served"]) for one in listed} == {0, 1}
+        for collection, line in zip(printed, lines, strict=True):
+            (shown,) = told(call, tmp_path, "collection", "show", collection["collection"])
+            path = f"/collections/{quote(shown['namespace'], '')}/{quote(shown['key'], '')}"
+            answer = client.get(path).json()
+            page = client.get(f"/api{line['href']}").json()
+            for other in (answer["collection"], page):
+                assert shared(CollectionView, [other]) == shared(CollectionView, [shown])
+            for other in (answer["clusterings"], page["clusterings"]):
+                assert shared(ClusteringView, other) == shown["clusterings"]
+            assert shown["building"] == answer["building"] == page["building"]
+
+
+def test_clusters_and_their_documents(call: Call, tmp_path: Path) -> None:
+    fill_themed(tmp_path)
+    themes = f"/clusters/{FIVE.namespace}/{FIVE.key}"
+    pages = f"/api/themes/{FIVE.namespace}/{FIVE.key}"
+    with asking(tmp_path) as client:
+        (level,) = told(call, tmp_path, "clusters", str(FIVE))
+        answer = client.get(themes).json()
+        clusters = shared(ClusterView, answer["clusters"])
+        assert level == {**shared(LevelView, [answer])[0], "clusters": clusters}
+        label = clusters[0]["label"]
+        reason = next(name for name, count in level["unclustered"].items() if count)
+        for word, page in ((label, quote(label, "")), (reason, f"unclustered/{reason}")):
+            (shown,) = told(call, tmp_path, "clusters", str(FIVE), word)
+            answer = client.get(f"{themes}/{quote(word, '')}", params={"count": 20}).json()
+            (members,) = shared(ClusterMembers, [answer])
+            ours = answer["cluster"] and shared(ClusterView, [answer["cluster"]])[0]
+            assert shown == {**members, "cluster": ours}
+            listed = client.get(f"{pages}/{page}").json()
+            assert shared(ClusterMember, listed["documents"]) == shown["members"]
+            assert listed["next"] == shown["after"]
+        (second,) = told(call, tmp_path, "clusters", str(FIVE), label, "--limit", "3")
+        (rest,) = told(call, tmp_path, "clusters", str(FIVE), label, "--after", second["after"])
+        theirs = client.get(f"{pages}/{quote(label, '')}", params={"after": second["after"]})
+        assert shared(ClusterMember, theirs.json()["documents"]) == rest["members"]
+        (_, previous) = client.get(f"/collections/{FIVE}").json()["clusterings"]
+        (changes,) = told(call, tmp_path, "clusters", str(FIVE), "--changes")
+        since = client.get(themes, params={"changes": previous["timestamp"]}).json()
+    assert changes == since

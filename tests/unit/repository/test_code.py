@@ -33,6 +33,12 @@ OF_LIBRARIES = {
 # Dataclasses that others extend by further fields, such as links: answers of commands that a page
 # or a route of the API writes too. None has a base of its own (docs/decisions/0090-value-types.md).
 EXTENDED = {
+    "ClusterMember": "grouping/views/clusters.py",
+    "ClusterMembers": "grouping/views/clusters.py",
+    "ClusterView": "grouping/views/clusters.py",
+    "LevelView": "grouping/views/clusters.py",
+    "CollectionView": "grouping/views/clusterings.py",
+    "ClusteringView": "grouping/views/clusterings.py",
     "EntryRow": "model/rows/accounting.py",
     "FailureGroup": "failures/groups.py",
     "SourceSummary": "following/source_summary.py",
