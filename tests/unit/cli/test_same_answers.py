@@ -162,3 +162,23 @@ def test_clusters_and_their_documents(call: Call, tmp_path: Path) -> None:
         (changes,) = told(call, tmp_path, "clusters", str(FIVE), "--changes")
         since = client.get(themes, params={"changes": previous["timestamp"]}).json()
     assert changes == since
+
+
+def test_keys_and_actions(call: Call, tmp_path: Path) -> None:
+    """An admin reads over the web what the commands wrote down."""
+    (made,) = told(call, tmp_path, "keys", "create", "ada", "--role", "admin")
+    told(call, tmp_path, "keys", "create", "ben", "--role", "reader", "--until", "2999-01-31")
+    told(call, tmp_path, "keys", "create", "cy", "--role", "curator")
+    told(call, tmp_path, "keys", "revoke", "cy", "--reason", "left")
+    with asking(tmp_path) as client:
+        secret = {"Authorization": f"Bearer {made['secret']}"}
+        page = client.get("/api/admin", headers=secret).json()
+        keys, acts = told(call, tmp_path, "keys", "list"), told(call, tmp_path, "keys", "acts")
+    assert keys == page["keys"]
+    assert [(key["name"], key["state"]) for key in keys] == [
+        ("ada", "valid"),
+        ("ben", "valid"),
+        ("cy", "revoked"),
+    ]
+    assert acts == page["acts"]
+    assert len(acts) == 4
