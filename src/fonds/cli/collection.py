@@ -182,7 +182,7 @@ def collection(ctx: click.Context, /, **flags: Any) -> None:
     clusters` shows them.
 
     \b
-    fonds collection create news/floods --query 'kind:story flood published:2026-11'
+    fonds collection create news/floods --query 'kind:story flood date:2026-11'
     fonds collection create 'news/{month}' --query 'kind:story'
     fonds collection add survey/answers answers.jsonl
     fonds collection list
@@ -201,8 +201,8 @@ collection.params += build_global_options()
 def create(app: App, name: str, query: str) -> int:
     """Create a collection, or change the query of an existing one.
 
-    Matching documents are added now and whenever they enter the library. The query may contain
-    published:2026, published:2026-11 or published:2026-11-22. If the key contains {month}, {year},
+    Matching documents are added now and whenever they enter the library. The query is one of
+    `fonds search`; date:2026-11 restricts it to a month. If the key contains {month}, {year},
     {language} or {kind}, there is one collection for each value.
 
     \b

@@ -31,8 +31,7 @@ from fonds.model.parameter_errors import (
     build_value_error,
 )
 from fonds.model.partial_date import entered_day
-from fonds.model.search import RESULTS_MAX, MatchMode, SearchQuery
-from fonds.search.query.parser import QUERY_MAX_CHARS
+from fonds.model.search import QUERY_MAX_CHARS, RESULTS_MAX, MatchMode, SearchQuery
 
 PAGE_SIZE, SIZE_MAX = 10, 1_000
 FACET_VALUES, FACET_VALUES_MAX = 20, 1_000

@@ -11,7 +11,6 @@ import pytest
 
 from fonds.grouping.changes.lifecycle import (
     CollectionRule,
-    build_search,
     create,
     validate_rule,
 )
@@ -135,25 +134,31 @@ def test_documents_put_by_hand_stay_where_no_rule_speaks_of_them(
 
 
 @pytest.mark.parametrize(
-    ("query", "days"),
+    ("query", "ids"),
     [
-        ("flood published:2026-02", ("flood", "2026-02-01", "2026-02-28")),
-        ("published:2024 a b", ("a b", "2024-01-01", "2024-12-31")),
-        ("published:2024-12-31", ("", "2024-12-31", "2024-12-31")),
-        ("published:2024 published:2024-05", ("", "2024-05-01", "2024-05-31")),
-        ("flood", ("flood", "None", "None")),
+        ("flood date:2026-02", {1, 2}),
+        ("date:2026 flood", {1, 2, 3}),
+        ("date:2026-02-28", {2}),
+        ("date:2026 date:2026-03", {3}),
+        ("flood date:none", {4}),
+        ("flood", {1, 2, 3, 4, 5}),
     ],
 )
-def test_the_day_of_publication_is_part_of_a_rule(query: str, days: tuple[str, str, str]) -> None:
-    search = build_search(query)
-    assert (search.text, str(search.date_from), str(search.date_to)) == days
+def test_a_rule_is_a_query_and_may_name_days(
+    bench: Bench, filling: RuleCollector, query: str, ids: set[int]
+) -> None:
+    days = ["2026-02-01", "2026-02-28", "2026-03-01", "", "2025-02-28"]
+    _take_in(bench, [_parsed(bench, at, f"Flood {at}", day) for at, day in enumerate(days, 1)])
+    create(filling.changes, FLOODS, query)
+    filling.run()
+    assert _ids(filling, FLOODS) == ids
 
 
 @pytest.mark.parametrize(
     ("key", "query", "wrong"),
     [
-        ("a", "published:2026-13", "is not a year, month or day"),
-        ("a", "published:2024 published:2025", "no date can match"),
+        ("a", "date:2026-13", "There is no day"),
+        ("a", "published:2026", "published"),
         ("a", '"open', "never closed"),
         ("{moth}", "flood", "Did you mean 'month'"),
         ("{month}", "", "needs a query"),
