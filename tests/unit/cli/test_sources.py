@@ -79,7 +79,7 @@ def test_a_source_is_checked_and_nothing_is_written(call: Call, server: Answerin
     assert (told.code, found["kind"], found["listed"]) == (0, "rss", 3)
     assert found["refused"] == {"non-news": 1}
     assert [one["link"] for one in found["links"]] == LINKS[:2]
-    assert found["hints"] == {"ttl_s": 3600}
+    assert (found["hints"]["ttl_s"], found["hints"]["hubs"]) == (3600, [])
 
 
 def test_a_page_given_for_a_feed_names_its_feeds(call: Call, server: Answering) -> None:

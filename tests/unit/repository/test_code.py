@@ -83,6 +83,40 @@ FORBIDDEN_CALLS = {
 PYDANTIC_OUTSIDE_WEB = {
     "search/request.py": "the parameters of a search, which pages, commands and manifests share",
 }
+STRUCTS = {
+    # Values that msgspec decodes or encodes, by the place of the defining module.
+    "audit/audit.py": "answers of `fonds audit`",
+    "audit/conservation.py": "answers of `fonds audit`",
+    "audit/repair/plan.py": "a stored list of repairs, and answers of `fonds repair`",
+    "bulk/tallies.py": "answers of bulk commands",
+    "cli/": "answers of commands",
+    "config.py": "settings",
+    "config_options.py": "settings",
+    "failures/accounting/tallies.py": "answers of `fonds status`",
+    "following/poll_notes.py": "a column of inputs",
+    "following/source_check.py": "answers of `fonds sources check`",
+    "grouping/rebuild/bulk_slices.py": "pages that a rebuild keeps in files",
+    "isolation/": "messages between processes",
+    "model/bibliography.py": "a column of papers",
+    "model/pdf_metadata.py": "a column of PDFs",
+    "model/restrictions.py": "a column of takedowns",
+    "model/source.py": "columns of sources and paces",
+    "papers/": "columns of papers, cells of works, and answers of `fonds match` and `catalog`",
+    "queues/messages/": "messages of topics",
+    "web/": "bodies of forms and JSON requests",
+}
+FIELD_MAPPINGS = {
+    # `asdict` copies a value into a mapping; to encode a value, no mapping is needed.
+    "audit/repair/files.py": "those fields that libmagic found replace stored ones",
+    "config.py": "settings by name, for the page and the file of settings",
+    "extract/pdf/extraction.py": "limits are hashed, and fields of XMP are left out if empty",
+    "extract/pdf/structure.py": "traits of a file that is too damaged to be opened",
+    "failures/recent.py": "the last row of a page, as the position of the next",
+    "web/pages/source_actions.py": "the fields that a request names, and no others",
+}
+HAND_BUILT_JSON = {
+    "web/app.py": "an error and its further members",
+}
 NAMED_TUPLES = {
     "archive/cdx.py: CdxLine": "one per line of an index",
     "extract/pdf/characters.py: Box": "one per character of a page",
@@ -239,6 +273,53 @@ def test_values_in_memory_are_dataclasses_with_slots() -> None:
                     found.append(f"{module.place}: {node.name} has no slots")
     assert found == []
     assert named_tuples == NAMED_TUPLES.keys()
+
+
+def test_structs_are_where_values_are_decoded_or_encoded() -> None:
+    users = {
+        _within(module)
+        for module in modules()
+        for node in module.nodes
+        if isinstance(node, ast.ClassDef)
+        and {"Struct", "msgspec.Struct"} & {ast.unparse(base) for base in node.bases}
+    }
+    assert {user for user in users if not user.startswith(tuple(STRUCTS))} == set()
+    assert {
+        place for place in STRUCTS if not any(user.startswith(place) for user in users)
+    } == set()
+
+
+def test_only_listed_modules_copy_a_value_into_a_mapping() -> None:
+    users = {
+        _within(module)
+        for module in modules()
+        for node in module.nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "asdict"
+    }
+    assert users == FIELD_MAPPINGS.keys()
+
+
+def test_no_answer_is_a_mapping_with_fixed_names() -> None:
+    """An answer has a type, so that it is described once and has the same names everywhere."""
+
+    def has_fixed_names(node: ast.expr) -> bool:
+        if isinstance(node, ast.Dict):
+            return any(isinstance(key, ast.Constant) for key in node.keys)
+        return (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) == "dict"
+            and any(one.arg for one in node.keywords)
+        )
+
+    found = {
+        _within(module)
+        for module in modules()
+        for node in module.nodes
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("echo_json", "json_response", "JSONResponse")
+        and any(has_fixed_names(argument) for argument in node.args[:1])
+    }
+    assert found == HAND_BUILT_JSON.keys()
 
 
 def test_everything_public_says_what_it_is() -> None:
