@@ -93,10 +93,13 @@ def test_sources_and_polls(call: Call, world: World, tmp_path: Path) -> None:
 def test_failure_groups_and_their_samples(call: Call, tmp_path: Path) -> None:
     """The failures are those of a home into which broken PDFs were ingested."""
     fill_home(tmp_path)
+    (tmp_path / "cut.warc.gz").write_bytes(b"\x1f\x8b\x08 no more")
+    call("ingest", str(tmp_path / "cut.warc.gz"), "--home", str(tmp_path))
     printed = [one for one in told(call, tmp_path, "failures") if "group" in one]
     note = ("failures", "note", "--group", printed[0]["group"], "--owner", "Ann")
     told(call, tmp_path, *note)
-    printed = [one for one in told(call, tmp_path, "failures") if "group" in one]
+    answers = told(call, tmp_path, "failures")
+    printed = [one for one in answers if "group" in one]
     with asking(tmp_path) as client:
         page = client.get("/api/failures").json()
         (record,) = client.get(f"/api/records?group={printed[0]['group']}").json()["rows"][:1]
@@ -108,6 +111,7 @@ def test_failure_groups_and_their_samples(call: Call, tmp_path: Path) -> None:
     assert printed[0]["note"]["owner"] == "Ann"
     (entry, *_) = told(call, tmp_path, "failures", "--list", "--group", printed[0]["group"])
     assert [entry] == shared(EntryRow, [record])
+    assert [one["input"] for one in answers if "input" in one] == page["inputs"] != []
     for new in page["recent"]["new"]:
         assert shared(FailureGroup, [new])[0] in printed
 

@@ -24,7 +24,7 @@ from fonds.model.disposition import Reason
 from fonds.model.encoding import pluralize
 from fonds.model.entry import is_unread
 from fonds.model.extension import extend
-from fonds.model.rows import FailureNoteRow, TallyRow
+from fonds.model.rows import FailureNoteRow, InputRow, TallyRow
 from fonds.ports import Records, Stores
 from fonds.web.access.roles import READS
 from fonds.web.access.viewers import TheViewer
@@ -202,17 +202,6 @@ class CountedFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class BrokenInput:
-    """An input that could not be read to its end, and the error that stopped the reading."""
-
-    input_id: str
-    path: str
-    entries: int
-    error: str
-    updated: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class FailuresPage:
     """Content of the failures page.
 
@@ -241,7 +230,7 @@ class FailuresPage:
     next: str | None
     groups: Sequence[FailureGroupLine]
     counted: Sequence[CountedFailure]
-    inputs: Sequence[BrokenInput]
+    inputs: Sequence[InputRow]
     inputs_total: int
     settled_notes: Sequence[FailureNoteRow] | None
 
@@ -328,10 +317,7 @@ def build_failures_page(
             build_group(item, by_day[item.pipeline, item.group], now) for item in failures.groups
         ],
         counted=_list_counted(failures),
-        inputs=[
-            BrokenInput(row.input_id, row.path, row.entries, row.error or "", row.updated)
-            for row in failures.inputs
-        ],
+        inputs=failures.inputs,
         inputs_total=failures.inputs_total,
         settled_notes=None if all_records is None else list_settled_notes(all_records),
     )
