@@ -23,8 +23,8 @@ from fonds.grouping.views.clusters import ClusterMember, ClusterMembers, Cluster
 from fonds.model.rows import EntryRow
 from fonds.web.app import create_app
 from themed_home import FIVE, fill_themed
-from unit.following.archives import archived, asked_for, followed_feed, works
-from unit.following.world import LINKS, World, later, world
+from unit.following.archives import add_polled_feed, poll_all, request_days, serve_archives
+from unit.following.world import LINKS, World, advance, world
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -58,18 +58,18 @@ def shared(kind: type[DataclassInstance], answers: Iterable[Answer]) -> list[dic
 
 def test_sources_and_polls(call: Call, world: World, tmp_path: Path) -> None:
     """One source is read with a backfill, one fails and is muted, and one was never polled."""
-    archived(world)
-    row = followed_feed(world)
-    asked_for(world, row)
-    works(world)
-    world.give("/down", b"", 500)
+    serve_archives(world)
+    row = add_polled_feed(world)
+    request_days(world, row)
+    poll_all(world)
+    world.serve("/down", b"", 500)
     down = world.add("/down")
-    works(world)
+    poll_all(world)
     now = world.place.clock()
-    mute(world.place.records, world.row(down.source_id), None, "they move", now)
-    world.give("/new", rss_of([*LINKS, "https://www.youtube.com/watch?v=9"]))
+    mute(world.place.records, world.get_row(down.source_id), None, "they move", now)
+    world.serve("/new", rss_of([*LINKS, "https://www.youtube.com/watch?v=9"]))
     world.add("/new")
-    later(world, days=1)
+    advance(world, days=1)
     with asking(tmp_path) as client:
         listed = client.get("/api/sources").json()["rows"]
         printed = told(call, tmp_path, "sources", "list")
