@@ -141,3 +141,21 @@ def test_other_peoples_files_are_read_through_too(archive: WarcArchive, tmp_path
     path.write_bytes(b"")
     assert verify(archive, str(path)).faults[0].message == "the file has no records"
     assert verify(archive, str(tmp_path / "none.warc")).faults[0].message == "no such file"
+
+
+@pytest.mark.parametrize("what", ["a byte of a body", "another name", "a digest left out"])
+def test_a_file_that_is_still_written_is_checked_as_far_as_it_goes(
+    archive: WarcArchive, tmp_path: Path, what: str
+) -> None:
+    name = written(archive)
+    (path,) = tmp_path.rglob(name)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-30])
+    assert verify(archive, name).faults == []
+    alter, told = ALTERED[what]
+    path.write_bytes(alter(members(whole)))
+    report = verify(archive, name)
+    assert report.is_open
+    assert told in " | ".join(fault.message for fault in report.faults)
+    path.write_bytes(whole.replace(members(whole)[2], b"x" * len(members(whole)[2])))
+    assert verify(archive, name).faults != []

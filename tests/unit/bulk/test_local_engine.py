@@ -126,3 +126,11 @@ def test_a_record_equal_to_the_first_key_of_a_range_is_in_that_range(tmp_path: P
     assert [find_range(ranges, one) for one in records] == [0, 1, 1, 2, 2]
     (only,) = write_runs(records, tmp_path, "run", ranges, 10_000)
     assert only.offsets == (0, 2, 6, 10)
+
+
+def test_each_run_uses_the_whole_memory(tmp_path: Path) -> None:
+    record_bytes = 10 + sort_runs.RECORD_OVERHEAD_BYTES
+    records = [b"%010d" % number for number in range(95)]
+    runs = write_runs(reversed(records), tmp_path, "a", (), 10 * record_bytes)
+    sizes = [(tmp_path / run.name).read_bytes().count(b"\n") for run in runs]
+    assert sizes == [10] * 9 + [5]

@@ -12,6 +12,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from filled_home import fill_home, open_home
 from fonds.cli.main import cli
+from fonds.model.errors import ConfigurationError
 from fonds.model.file import SEARCHED_KINDS
 from fonds.model.rows import CdxRow
 
@@ -135,3 +136,13 @@ def test_an_export_of_nothing_says_why(home: Path, words: tuple[str, ...], told:
 def test_the_help_names_every_kind(home: Path, command: str) -> None:
     told = " ".join(fonds(home, command, "--help").stdout.split())
     assert all(str(kind) in told for kind in SEARCHED_KINDS)
+
+
+def test_a_failed_export_leaves_no_unfinished_file(home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "library.jsonl"
+    out.mkdir()
+    done = CliRunner().invoke(cli, ["--home", str(home), "export", "--out", str(out)])
+    assert isinstance(done.exception, ConfigurationError)
+    assert f"{out} cannot be written" in str(done.exception)
+    assert [*tmp_path.iterdir()] == [out]
+    assert [*out.iterdir()] == []

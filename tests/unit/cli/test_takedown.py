@@ -120,3 +120,13 @@ def test_a_warc_that_is_written_to_is_told_and_waits(home: tuple[Path, str]) -> 
     fonds(folder, "takedown", late.sha1hex, "--reason", "privacy", "--yes")
     assert "NOT FINISHED" not in fonds(folder, "takedown").stdout
     assert holders(folder / "archive", late.content) == []
+
+
+def test_the_exit_code_is_1_while_messages_about_the_file_are_in_flight(tmp_path: Path) -> None:
+    sha1hex = fill_home(tmp_path).pending
+    words = ["--home", str(tmp_path), "takedown", sha1hex, "--reason", "privacy", "--yes", "--json"]
+    done = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert json.loads(done.stdout.splitlines()[-1])["finished"] is None
+    assert f"{sha1hex}: messages about it are in flight" in done.stderr
+    assert done.return_value == 1
+    assert "NOT FINISHED" in fonds(tmp_path, "takedown").stdout

@@ -182,3 +182,15 @@ def test_what_encloses_the_text_too_may_be_called_what_it_likes() -> None:
 )
 def test_an_address_may_name_the_day(url: str | None, day: date | None) -> None:
     assert find_url_day(url) == day
+
+
+def test_an_ambiguous_date_of_a_change_is_read_as_a_date_that_is_stated_elsewhere() -> None:
+    head = linked(datePublished="2024-05-06") + meta("article:modified_time", "05/06/2024")
+    for language in ("en", "de"):
+        found = find(head, lang=language)
+        assert found.published is not None
+        assert found.modified is not None
+        assert (found.published.day, found.modified.day) == (date(2024, 5, 6), date(2024, 5, 6))
+    alone = find(meta("article:modified_time", "05/06/2024"), lang="de").modified
+    assert alone is not None
+    assert alone.day == date(2024, 6, 5)

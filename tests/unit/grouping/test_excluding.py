@@ -219,3 +219,23 @@ def test_what_is_not_there_is_told_in_words(kept: CollectionStore) -> None:
             exclude(kept.changes, NEWS, DEFAULT, asked, ids)
     with pytest.raises(ValueError, match="no clustering by other yet"):
         exclude(kept.changes, NEWS, "other", theme.id, ["d0"])
+
+
+def test_a_placement_is_restored_only_into_the_clustering_of_its_exclusion(
+    kept: CollectionStore,
+) -> None:
+    """In another clustering, the document is placed as if it were put now."""
+    documents = themed_documents(260)
+    kept.changes.put(NEWS, documents[:200])
+    rebuild(kept.changes, NEWS)
+    old = _place(kept, "d0")
+    exclude(kept.changes, NEWS, DEFAULT, old.cluster_id, ["d0"])
+    kept.changes.put(NEWS, documents[200:])
+    rebuild(kept.changes, NEWS)
+    include(kept.changes, NEWS, DEFAULT, old.cluster_id, ["d0"])
+    included = _place(kept, "d0")
+    kept.changes.delete(NEWS, ["d0"])
+    kept.changes.put(NEWS, documents[:1])
+    assert _place(kept, "d0") == included
+    assert included.score != old.score
+    assert find_faults(kept.tables, NEWS) == []

@@ -141,3 +141,13 @@ def test_what_can_be_no_name_or_theme_is_told_in_words(
     there = _filled(kept)
     with pytest.raises(ValueError, match=told):
         rename(kept.changes, NEWS, DEFAULT, there.id if theme is None else theme, name)
+
+
+def test_a_theme_without_a_given_name_has_no_time_of_naming(kept: CollectionStore) -> None:
+    theme = _filled(kept)
+    named = rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
+    assert (named.named is None, named.pinned) == (False, None)
+    pin(kept.changes, NEWS, DEFAULT, theme.id)
+    assert rename(kept.changes, NEWS, DEFAULT, theme.id, "").named is None
+    curation = list_curated_themes(kept.tables, NEWS, DEFAULT)[theme.id]
+    assert (curation.name, curation.named, curation.pinned is None) == ("", None, False)

@@ -88,3 +88,13 @@ def test_what_fails_fails_once_and_the_others_are_put(at: int) -> None:
     ids = ["bad" if place == at else f"d{place}" for place in range(4)]
     told = _all(slow, ids, PutBatcher(1, 1000))
     assert [one == "bad" for one in told] == [place == at for place in range(4)]
+
+
+def test_an_id_of_another_waiting_request_begins_the_next_change() -> None:
+    slow = Slow()
+    told = _all(slow, ["a", "b", "c", "c"], PutBatcher(5, 1000))
+    assert told == [{id_: PutOutcome.ADDED} for id_ in "abcc"]
+    assert sorted(map(sorted, slow.batches)) in (
+        [["a"], ["b", "c"], ["c"]],
+        [["a"], ["b"], ["c"], ["c"]],
+    )

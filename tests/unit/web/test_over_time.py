@@ -162,3 +162,13 @@ def test_hostile_labels_stay_words(themed: TestClient) -> None:
     listed = read(themed, f"{theme['href']}/documents")
     assert listed.tree.xpath("//body//script") == []
     assert [one for one in listed.links("//*") if one.startswith("javascript")] == []
+
+
+def test_the_first_and_the_last_requested_day_are_included() -> None:
+    looked = _looked([DAY, DAY + 1, DAY + 2, DAY + 3], [0, 0, 0, 0])
+    first, last = (dt.date(2026, 1, 1) + dt.timedelta(days=days) for days in (1, 2))
+    timelines = build_timelines(looked, [_cluster("A", "a")], first, last)
+    assert [(one.first, one.count) for one in timelines.periods] == [(first, 1), (last, 1)]
+    assert list(timelines.courses[0].counts) == [1, 1]
+    alone = build_timelines(looked, [_cluster("A", "a")], last, last)
+    assert [(one.first, one.count) for one in alone.periods] == [(last, 1)]
