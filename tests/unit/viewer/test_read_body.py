@@ -95,3 +95,16 @@ def test_verification_reads_a_limited_number_of_bytes_in_total(
             verified = citation.verify_places(stores.archive, description)
             assert [place.is_same for place in verified.places] == [True] * count
             assert verified.total == 5
+
+
+def test_at_most_20_places_of_a_file_are_verified(tmp_path: Path) -> None:
+    with open_home(tmp_path) as stores:
+        bodies = [
+            Body(number, f"http://mirror{number}.example/", NOW, "text/html", b"<p>the same page")
+            for number in range(22)
+        ]
+        copies = write_to_archive(stores, bodies)
+        write(stores, [file_row(copies[0]), *map(cdx_row, copies)])
+        description = build_description(stores, copies[0].sha1hex)
+        verified = citation.verify_places(stores.archive, description)
+    assert (len(verified.places), verified.total) == (20, 22)

@@ -331,3 +331,22 @@ def test_the_original_headers_are_limited_in_total(tmp_path: Path) -> None:
     wordy_count = sum(value == "w" * 1_000 for value in sent.values())
     assert wordy_count == replay_app.ORIGINAL_MAX_BYTES // 1_020
     assert int(told.headers["x-archive-headers-left-out"]) >= 20 - wordy_count
+
+
+def test_the_original_headers_are_limited_in_number(tmp_path: Path) -> None:
+    url = "http://many.example/"
+    headers = tuple((f"X-{number:03d}", "w") for number in range(150))
+    capture = ArchiveEntry(
+        url, url, parse_datetime14(TIMES[0]), "text/html", b"<p>Many", html(*headers, *headers[:5])
+    )
+    with open_home(tmp_path) as stores:
+        (archived,) = stores.archive.write([capture])
+        place, sha1hex = archived.place, sha1(capture.body).hexdigest()
+        row = build_cdx_row(url, TIMES[0], place.offset, sha1hex=sha1hex, warc_path=place.path)
+        stores.records.put([replace(row, warc_csize=place.size_bytes)])
+        with TestClient(create_replay(stores), base_url=ORIGIN) as client:
+            told = client.get(f"/web/{TIMES[0]}/{url}")
+    assert sum(name.startswith("x-archive-orig-") for name in told.headers) == 100
+    assert int(told.headers["x-archive-headers-left-out"]) >= 50
+    # A header that is present already is joined, even if no other header fits.
+    assert told.headers["x-archive-orig-x-000"] == "w, w"
