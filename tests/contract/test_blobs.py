@@ -139,3 +139,14 @@ def test_of_many_one_that_cannot_be_kept_is_told(blobs: Blobs, name: str) -> Non
     some = [Blob(f"{name}/{key}", b"", "text/plain") for key in ("a", "../b", "c")]
     with pytest.raises(ConfigurationError):
         blobs.put(some)
+
+
+def test_a_key_is_limited_in_bytes_as_a_whole(blobs: Blobs, name: str) -> None:
+    folder = name.partition("/")[0]
+    longest = "/".join([folder, *["ü" * 100] * 5])
+    longest = f"{longest}{'x' * (1024 - len(longest.encode()) - 1)}"
+    assert len(longest.encode()) == 1023
+    blobs.put([Blob(f"{longest}x", b"a", "text/plain")])
+    assert blobs.get(f"{longest}x") == b"a"
+    with pytest.raises(ConfigurationError, match="longer than 1024 bytes"):
+        blobs.put([Blob(f"{longest}ü", b"a", "text/plain")])

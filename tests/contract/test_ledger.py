@@ -283,3 +283,22 @@ def test_many_writers_at_once_keep_the_books_right(records: SqlRecords) -> None:
     assert faults == []
     assert set(outcomes(records).values()) == {"done"}
     assert records.ledger.recount() == []
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_message_keeps_the_time_of_its_first_promise(records: SqlRecords, order: int) -> None:
+    ledger = records.ledger
+    ledger.enter([], [entry("a")], ["identify"])
+    rows = [
+        build_disposition("a", "b", "persist", "retried", minute=5),
+        build_disposition("a", "b", "persist", "done", minute=9),
+    ]
+    for row in rows[::order]:
+        ledger.write([row])
+    (stored,) = records.get(DispositionRow, [("b", "library", "persist")])
+    assert stored.promised_at == rows[0].promised_at
+    assert stored.settled_at == rows[::order][1].settled_at
+    (first,) = records.get(DispositionRow, [("a", "library", "identify")])
+    ledger.write([build_disposition("a", "a", "identify", "done", minute=9)])
+    (ended,) = records.get(DispositionRow, [("a", "library", "identify")])
+    assert (ended.promised_at, ended.verdict) == (first.promised_at, "done")

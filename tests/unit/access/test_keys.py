@@ -198,3 +198,15 @@ def test_the_sessions_of_a_key_are_limited(
     assert [sessions.authenticate(cookie) is not None for cookie in cookies[:4]] == [False] * 3 + [
         True
     ]
+
+
+def test_revoked_keys_count_toward_the_maximum_of_keys(
+    keys: AccessKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "KEYS_MAX", 2)
+    for name in ("anne", "berta"):
+        keys.create(name, Role.READER, "local:me")
+    keys.revoke("anne", "local:me", "lost")
+    with pytest.raises(ValueError, match="limit of 2 keys is reached"):
+        keys.create("clara", Role.READER, "local:me")
+    assert [key.name for key in keys.list_all()] == ["anne", "berta"]

@@ -95,3 +95,17 @@ def test_the_addresses_of_the_last_failures_are_remembered(seconds: Seconds) -> 
     for _ in range(PER_ADDRESS_MAX):
         attempts.record_failure("198.51.100.9")
     assert attempts.get_wait_s("198.51.100.9") > 0
+
+
+def test_an_address_that_tries_again_is_remembered_longer_than_one_that_stopped(
+    seconds: Seconds,
+) -> None:
+    attempts = FailedAttempts(seconds, addresses_max=2, total_max=1_000)
+    for _ in range(PER_ADDRESS_MAX):
+        attempts.record_failure("198.51.100.9")
+    for _ in range(PER_ADDRESS_MAX):
+        attempts.record_failure("192.0.2.1")
+    attempts.record_failure("198.51.100.9")
+    attempts.record_failure("192.0.2.2")
+    assert attempts.get_wait_s("198.51.100.9") > 0
+    assert attempts.get_wait_s("192.0.2.1") == 0

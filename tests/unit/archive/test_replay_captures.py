@@ -210,3 +210,16 @@ def test_the_exact_spelling_of_a_url_is_preferred(records: SqlRecords) -> None:
     assert default_capture is not None
     assert default_capture.url == urls[0]
     assert find_at_second(records, urls[0], "20240101000001") is None
+
+
+def test_a_list_of_seconds_is_never_longer_than_its_maximum(records: SqlRecords) -> None:
+    """A second with several captures interrupts a page, and the next page fills only the rest."""
+    url = "http://busy.example/"
+    seconds = [f"202401010000{n:02d}" for n in range(8)]
+    records.put([build_cdx_row(url, at, 1000 * n) for n, at in enumerate(seconds)])
+    records.put(
+        [build_cdx_row(url, at, 1000 * n + 1) for n, at in enumerate(seconds) if n % 3 == 1]
+    )
+    for count_max in range(1, 10):
+        found = list_seconds_after(records, url, "", count_max)
+        assert [row.datetime for row in found] == seconds[:count_max]

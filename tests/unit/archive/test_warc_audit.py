@@ -143,3 +143,23 @@ def test_files_of_other_programs_are_also_verified(archive: WarcArchive, tmp_pat
     path.write_bytes(b"")
     assert verify(archive, str(path)).faults[0].message == "the file has no records"
     assert verify(archive, str(tmp_path / "none.warc")).faults[0].message == "no such file"
+
+
+@pytest.mark.parametrize("alteration", ["a byte of a body", "another name", "a digest left out"])
+def test_a_file_that_is_still_written_is_checked_as_far_as_it_goes(
+    archive: WarcArchive, tmp_path: Path, alteration: str
+) -> None:
+    name = write_warc(archive)
+    (path,) = tmp_path.rglob(name)
+    content = path.read_bytes()
+    path.write_bytes(content[:-30])
+    assert verify(archive, name).faults == []
+    alter, message = ALTERATIONS[alteration]
+    path.write_bytes(alter(split_members(content)))
+    report = verify(archive, name)
+    assert report.is_open
+    assert message in " | ".join(fault.message for fault in report.faults)
+    path.write_bytes(
+        content.replace(split_members(content)[2], b"x" * len(split_members(content)[2]))
+    )
+    assert verify(archive, name).faults != []

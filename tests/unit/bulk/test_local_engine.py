@@ -130,3 +130,11 @@ def test_a_record_equal_to_a_range_key_is_in_that_range(tmp_path: Path) -> None:
     assert [find_range(ranges, record) for record in records] == [0, 1, 1, 2, 2]
     (run,) = write_runs(records, tmp_path, "run", ranges, 10_000)
     assert run.offsets == (0, 2, 6, 10)
+
+
+def test_each_run_uses_the_whole_memory(tmp_path: Path) -> None:
+    record_bytes = 10 + sort_runs.RECORD_OVERHEAD_BYTES
+    records = [b"%010d" % number for number in range(95)]
+    runs = write_runs(reversed(records), tmp_path, "a", (), 10 * record_bytes)
+    sizes = [(tmp_path / run.name).read_bytes().count(b"\n") for run in runs]
+    assert sizes == [10] * 9 + [5]

@@ -12,6 +12,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from filled_home import fill_home, open_home
 from fonds.cli.main import cli
+from fonds.model.errors import ConfigurationError
 from fonds.model.file import SEARCHED_KINDS
 from fonds.model.rows import CdxRow
 
@@ -142,3 +143,13 @@ def test_an_empty_export_explains_why(home: Path, words: tuple[str, ...], messag
 def test_the_help_names_every_kind(home: Path, command: str) -> None:
     help_text = " ".join(run_fonds(home, command, "--help").stdout.split())
     assert all(str(kind) in help_text for kind in SEARCHED_KINDS)
+
+
+def test_a_failed_export_leaves_no_unfinished_file(home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "library.jsonl"
+    out.mkdir()
+    done = CliRunner().invoke(cli, ["--home", str(home), "export", "--out", str(out)])
+    assert isinstance(done.exception, ConfigurationError)
+    assert f"{out} cannot be written" in str(done.exception)
+    assert [*tmp_path.iterdir()] == [out]
+    assert [*out.iterdir()] == []

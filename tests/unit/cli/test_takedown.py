@@ -128,3 +128,13 @@ def test_a_warc_that_is_being_written_is_reported_and_postponed(home: tuple[Path
     run_fonds(folder, "takedown", late.sha1hex, "--reason", "privacy", "--yes")
     assert "NOT FINISHED" not in run_fonds(folder, "takedown").stdout
     assert holders(folder / "archive", late.content) == []
+
+
+def test_the_exit_code_is_1_while_messages_about_the_file_are_in_flight(tmp_path: Path) -> None:
+    sha1hex = fill_home(tmp_path).pending
+    words = ["--home", str(tmp_path), "takedown", sha1hex, "--reason", "privacy", "--yes", "--json"]
+    result = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert json.loads(result.stdout.splitlines()[-1])["finished"] is None
+    assert f"{sha1hex}: messages about it are in flight" in result.stderr
+    assert result.return_value == 1
+    assert "NOT FINISHED" in run_fonds(tmp_path, "takedown").stdout

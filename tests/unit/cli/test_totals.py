@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from calls import Call
+from failed_home import fail
 from filled_crawl import BROKEN_PDFS, DUPLICATES, TIMEOUTS
 from filled_home import FilledHome, open_home
 
@@ -96,3 +97,13 @@ def test_an_empty_export_is_reported(call: Call) -> None:
 
 def _parse_lines(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
+
+
+def test_only_text_lists_are_limited_without_a_limit(call: Call, tmp_path: Path) -> None:
+    with open_home(tmp_path / "failed") as stores:
+        fail(stores, *range(60))
+    failures = ("--home", str(tmp_path / "failed"), "failures", "--list")
+    text_list = call(*failures)
+    assert len(text_list.out.splitlines()) == 50
+    assert "50 of 60 failures" in text_list.err
+    assert len(_parse_lines(call(*failures, "--json").out)) == 60

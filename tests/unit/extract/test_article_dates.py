@@ -184,3 +184,17 @@ def test_the_name_of_an_element_around_the_text_does_not_matter() -> None:
 )
 def test_a_url_may_contain_the_date(url: str | None, day: date | None) -> None:
     assert find_url_day(url) == day
+
+
+def test_an_ambiguous_date_of_a_change_is_read_as_a_date_that_is_stated_elsewhere() -> None:
+    head = make_json_ld(datePublished="2024-05-06") + make_meta(
+        "article:modified_time", "05/06/2024"
+    )
+    for language in ("en", "de"):
+        dates = find(head, lang=language)
+        assert dates.published is not None
+        assert dates.modified is not None
+        assert (dates.published.day, dates.modified.day) == (date(2024, 5, 6), date(2024, 5, 6))
+    alone = find(make_meta("article:modified_time", "05/06/2024"), lang="de").modified
+    assert alone is not None
+    assert alone.day == date(2024, 6, 5)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.failures.accounting.days import count_uncaptured
+from fonds.failures.accounting.days import DayRange, count_uncaptured
 from fonds.failures.accounting.tallies import (
     OutcomeTally,
     count_by_step,
@@ -317,3 +317,15 @@ def test_counts_include_all_inputs_but_only_a_thousand_are_examined(place: Workp
     place.ledger.enter(inputs, [], ())
     tally = count_uncaptured(place.records)
     assert (tally.total, tally.inputs_count, len(tally.inputs)) == (1_003, 1_000, 50)
+
+
+def test_a_range_of_at_most_400_days_names_each_day() -> None:
+    first = date(2024, 1, 1)
+    for length in (1, 400):
+        days = DayRange(first, first + timedelta(days=length - 1)).list_days()
+        assert days is not None
+        assert (len(days), days[0]) == (length, "2024-01-01")
+        assert days[-1] in DayRange(first, first + timedelta(days=length - 1))
+    assert DayRange(first, first + timedelta(days=400)).list_days() is None
+    assert DayRange(first, None).list_days() is DayRange(None, first).list_days() is None
+    assert DayRange(first, first - timedelta(days=1)).list_days() == []

@@ -26,14 +26,15 @@ from fonds.failures.decisions import (
     retry,
 )
 from fonds.failures.entries import FailureQuery, list_failures
-from fonds.failures.retries import list_next_retries, list_retry_groups
+from fonds.failures.retries import list_link_retries, list_next_retries, list_retry_groups
 from fonds.model.disposition import Reason, Verdict
+from fonds.model.entry import LINK
 from fonds.model.message import Message
 from fonds.model.rows import CrashedPdfRow, DecisionRow, EntryRow
 from fonds.ports import Stores
 from fonds.viewer.history import list_history
 from fonds.wiring.stores import get_pipeline, list_readers
-from home_rows import NOW, build_disposition, enter, write
+from home_rows import NOW, build_disposition, enter, entry, write
 
 LIBRARY = get_pipeline("library", Settings())
 SLOW = FailureQuery(reason="timeout")
@@ -253,3 +254,30 @@ def test_next_retries_are_listed_by_due_time_and_include_deferred_messages(
         assert [row.entry_id for row in next_retries] == due[:count_max]
     (group,) = list_retry_groups(stores.records)
     assert (group.count, group.first.entry_id) == (1, retried.capture_id)
+
+
+def test_the_retries_of_links_are_those_of_one_pipeline_in_the_order_of_the_urls(
+    stores: Stores,
+) -> None:
+    """The same link may wait in several pipelines."""
+    urls = [f"http://news.example/{number}" for number in range(3)]
+    entries = [
+        replace(entry(body(number)), kind=LINK, url=url, pipeline=pipeline)
+        for pipeline in ("news", "archive")
+        for number, url in enumerate(urls)
+    ]
+    stores.ledger.enter([], entries, ["fetch"])
+    rows = [
+        replace(
+            build_disposition(body(number), "fetch", 0, verdict=Verdict.RETRIED),
+            pipeline=pipeline,
+            next_attempt_at=NOW + timedelta(hours=hours),
+        )
+        for pipeline, hours in (("news", 1), ("archive", 2))
+        for number in range(3)
+    ]
+    stores.ledger.write(rows)
+    found = list_link_retries(stores.records, "archive", urls[::-1])
+    assert [(one.url, one.pipeline) for one in found] == [(url, "archive") for url in urls[::-1]]
+    assert {one.next_attempt_at for one in found} == {NOW + timedelta(hours=2)}
+    assert list_link_retries(stores.records, "archive", ["http://other.example/"]) == []

@@ -92,3 +92,13 @@ def test_a_failing_put_fails_once_and_the_others_are_put(bad_index: int) -> None
     ids = ["bad" if number == bad_index else f"d{number}" for number in range(4)]
     results = put_concurrently(slow, ids, PutBatcher(1, 1000))
     assert [result == "bad" for result in results] == [number == bad_index for number in range(4)]
+
+
+def test_an_id_of_another_waiting_request_begins_the_next_change() -> None:
+    blocked_put = BlockedPut()
+    outcomes = put_concurrently(blocked_put, ["a", "b", "c", "c"], PutBatcher(5, 1000))
+    assert outcomes == [{id_: PutOutcome.ADDED} for id_ in "abcc"]
+    assert sorted(map(sorted, blocked_put.batches)) in (
+        [["a"], ["b", "c"], ["c"]],
+        [["a"], ["b"], ["c"], ["c"]],
+    )

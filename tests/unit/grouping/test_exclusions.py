@@ -241,3 +241,23 @@ def test_unknown_themes_and_documents_are_refused_with_a_message(store: Collecti
             exclude(store.changes, NEWS, DEFAULT, theme_name, ids)
     with pytest.raises(ValueError, match="no clustering by other yet"):
         exclude(store.changes, NEWS, "other", theme.id, ["d0"])
+
+
+def test_a_placement_is_restored_only_into_the_clustering_of_its_exclusion(
+    store: CollectionStore,
+) -> None:
+    """In another clustering, the document is placed as if it were put now."""
+    documents = themed_documents(260)
+    store.changes.put(NEWS, documents[:200])
+    rebuild(store.changes, NEWS)
+    old = get_placement(store, "d0")
+    exclude(store.changes, NEWS, DEFAULT, old.cluster_id, ["d0"])
+    store.changes.put(NEWS, documents[200:])
+    rebuild(store.changes, NEWS)
+    include(store.changes, NEWS, DEFAULT, old.cluster_id, ["d0"])
+    included = get_placement(store, "d0")
+    store.changes.delete(NEWS, ["d0"])
+    store.changes.put(NEWS, documents[:1])
+    assert get_placement(store, "d0") == included
+    assert included.score != old.score
+    assert find_faults(store.tables, NEWS) == []

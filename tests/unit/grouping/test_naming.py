@@ -155,3 +155,13 @@ def test_an_invalid_name_or_theme_is_refused_with_a_message(
     first_theme = fill_and_rebuild(store)
     with pytest.raises(ValueError, match=message):
         rename(store.changes, NEWS, DEFAULT, first_theme.id if theme is None else theme, name)
+
+
+def test_a_theme_without_a_given_name_has_no_time_of_naming(store: CollectionStore) -> None:
+    theme = fill_and_rebuild(store)
+    named = rename(store.changes, NEWS, DEFAULT, theme.id, GIVEN_NAME)
+    assert (named.named is None, named.pinned) == (False, None)
+    pin(store.changes, NEWS, DEFAULT, theme.id)
+    assert rename(store.changes, NEWS, DEFAULT, theme.id, "").named is None
+    curation = list_curated_themes(store.tables, NEWS, DEFAULT)[theme.id]
+    assert (curation.name, curation.named, curation.pinned is None) == ("", None, False)

@@ -328,3 +328,16 @@ def test_files_to_send_are_counted_by_status(buffer: DeliveryBuffer) -> None:
         "": 1,
         "error-crash": 1,
     }
+
+
+def test_a_file_is_in_flight_while_any_of_its_messages_is_open(buffer: DeliveryBuffer) -> None:
+    """A later message about the same file may have ended before."""
+    file = buffer.file(None)
+    earlier = replace(
+        build_disposition("c1", "extract_pdf", "pending", file.sha1, "library"),
+        message_id="c0.extract_pdf",
+        promised_at=MOMENT - timedelta(hours=1),
+    )
+    buffer.bench.records.ledger.write([earlier])
+    sent, work = buffer.send()
+    assert (sent.sent, sent.in_flight, work) == (0, 1, [])

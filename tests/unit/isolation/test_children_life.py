@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -20,6 +20,7 @@ import pytest
 from fixtures import tasks
 from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool
+from fonds.isolation.processes import Child, ForkServerHandle
 from fonds.model.archive import OpenBody
 from fonds.model.errors import (
     ChildError,
@@ -189,6 +190,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from fixtures import tasks
 from fonds.isolation.pool import ChildPool
+from fonds.isolation.processes import Child, ForkServerHandle
 pool = ChildPool(2)
 print(pool(tasks.fork_server_id), pool(tasks.process_id), flush=True)
 with ThreadPoolExecutor(2) as threads:
@@ -246,3 +248,21 @@ def test_a_fork_server_that_cannot_start_is_an_unavailable_store(
     monkeypatch.setattr("sys.executable", "/bin/false")
     with pytest.raises(StoreUnavailableError, match="cannot start an isolated reader"):
         fresh_pool(tasks.process_id)
+
+
+def test_a_call_that_never_began_is_repeated_in_another_child(
+    fresh_pool: ChildPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is known about a call whose child ends before it begins, even if it is the first."""
+    fork, forked = ForkServerHandle.fork, []
+
+    def fork_one_dead(server: ForkServerHandle, modules: Iterable[str], memory_bytes: int) -> Child:
+        child = fork(server, modules, memory_bytes)
+        if not forked:
+            child.kill()
+        forked.append(child)
+        return child
+
+    monkeypatch.setattr(ForkServerHandle, "fork", fork_one_dead)
+    assert fresh_pool(tasks.add, 1, 1) == 2
+    assert len(forked) == 2

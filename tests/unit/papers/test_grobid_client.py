@@ -159,3 +159,14 @@ def test_pauses_for_an_unavailable_server_grow_up_to_a_maximum() -> None:
     assert pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300]
     pressure.mark_available()
     assert pressure.mark_away("busy").after_s == 5
+
+
+@pytest.mark.parametrize(("requested_s", "pause_s"), [(1.0, 5.0), (60.0, 60.0), (86_400.0, 300.0)])
+def test_a_server_may_ask_for_a_longer_pause_up_to_the_maximum(
+    requested_s: float, pause_s: float
+) -> None:
+    pressure = ServerPressure(clock=lambda: 0.0)
+    assert pressure.mark_away("busy", requested_s).after_s == pause_s
+    with pytest.raises(PostponedError, match="busy") as postponed, pressure.take_turn(1):
+        pass
+    assert postponed.value.after_s == pause_s

@@ -253,3 +253,23 @@ def test_a_process_ignores_tasks_of_other_processes(world: World) -> None:
     world.pass_s(600)
     assert do(other_table) == []
     assert {row.name for row in world.records.find(TimetableRow)} == {"poll", "sweep"}
+
+
+def test_the_longest_overdue_task_is_first(world: World) -> None:
+    tasks = [RecurringTask("a", 600), RecurringTask("b", 120), RecurringTask("c", 300)]
+    table = world.process(*tasks)
+    world.pass_s(660)
+    overdue = sorted(tasks, key=lambda task: world.row(task.name).next_due)
+    assert [task.name for task in overdue] == ["b", "c", "a"]
+    assert table.list_due() == ["b", "c", "a"]
+    assert do(table) == ["b", "c", "a"]
+
+
+def test_a_process_sleeps_until_the_next_task_is_due_but_never_over_a_lease(world: World) -> None:
+    table = world.process(RecurringTask("a", 3600), RecurringTask("b", 600))
+    assert table.get_next_s() == LEASE_S
+    wait_s = (world.row("b").next_due - world.wall).total_seconds()
+    world.pass_s(wait_s - 5)
+    assert table.get_next_s() == 5
+    world.pass_s(100)
+    assert table.get_next_s() == 0

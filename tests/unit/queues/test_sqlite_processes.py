@@ -110,3 +110,18 @@ def test_processes_that_create_the_file_at_the_same_time_do_not_fail(tmp_path: P
         racer.stdin.flush()
     errors = [racer.communicate()[1] for racer in racers]
     assert errors == [""] * 4
+
+
+def test_a_forked_child_that_closes_the_queue_ends_no_lease_of_its_parent(
+    queue: SqliteQueue,
+) -> None:
+    queue.put(READER.incoming, [Message("a", b"")])
+    mine = queue.receive(READER.incoming, 1, 0.0)
+    child = os.fork()
+    if child == 0:
+        queue.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert receive(queue) == []
+    assert queue.renew(mine) == mine
+    queue.settle(mine)

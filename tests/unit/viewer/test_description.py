@@ -14,8 +14,10 @@ from filled_home import FilledHome, fill_home, open_home
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.rows import CdxRow
 from fonds.ports import Stores
+from fonds.viewer import history
 from fonds.viewer.description import build_description, read_body
-from home_rows import NOW, Body, build_disposition, build_promise, entry
+from fonds.viewer.history import find_entries_by_file_name
+from home_rows import NOW, Body, build_disposition, build_promise, enter, entry
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +87,30 @@ def test_the_body_is_never_read_from_a_revisit(
     assert description.body_place is not None
     assert description.body_place.path == row.warc_path
     assert sha1(read_body(stores, description)).hexdigest() == row.sha1hex
+
+
+def test_a_search_by_file_name_says_whether_it_compared_all_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_home(tmp_path) as stores:
+        bodies = [
+            Body(
+                number,
+                f"http://{number}.example/Report.pdf",
+                NOW,
+                "application/pdf",
+                b"%d" % number,
+            )
+            for number in range(30)
+        ]
+        enter(stores, bodies)
+        first, is_complete = find_entries_by_file_name(stores.records, "report.pdf")
+        assert (len(first), is_complete) == (20, False)
+        assert find_entries_by_file_name(stores.records, "other.pdf") == ([], True)
+        assert find_entries_by_file_name(stores.records, "0.example/Report.pdf") == ([], True)
+        for searched_max, count, is_complete in [(31, 20, False), (30, 20, False), (10, 10, False)]:
+            monkeypatch.setattr(history, "ENTRIES_SEARCHED_MAX", searched_max)
+            found = find_entries_by_file_name(stores.records, " REPORT.pdf ")
+            assert (len(found[0]), found[1]) == (count, is_complete)
+        monkeypatch.setattr(history, "ENTRIES_SEARCHED_MAX", 30)
+        assert find_entries_by_file_name(stores.records, "other.pdf") == ([], False)

@@ -14,7 +14,9 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 from fonds.model.rows import CdxRow
 from fonds.ports import Stores
+from fonds.viewer import citation
 from fonds.viewer.description import FileDescription, build_description, read_body
+from home_rows import NOW, Body, cdx_row, file_row, write, write_to_archive
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +79,37 @@ def test_a_body_cannot_be_read_from_a_home_moved_elsewhere(tmp_path: Path) -> No
     (tmp_path / "old" / "archive").rename(tmp_path / "elsewhere")
     with open_home(tmp_path / "old") as stores, pytest.raises(PermanentError, match="fonds-"):
         read_body(stores, build_description(stores, filled_home.long))
+
+
+def test_verification_reads_a_limited_number_of_bytes_in_total(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = b"<p>the same page everywhere " * 50
+    with open_home(tmp_path) as stores:
+        copies = write_to_archive(
+            stores,
+            [
+                Body(number, f"http://mirror{number}.example/", NOW, "text/html", content)
+                for number in range(5)
+            ],
+        )
+        write(stores, [file_row(copies[0]), *map(cdx_row, copies)])
+        description = build_description(stores, copies[0].sha1hex)
+        for limit_bytes, count in [(5 * len(content), 5), (2 * len(content) - 1, 2), (0, 1)]:
+            monkeypatch.setattr(citation, "VERIFY_MAX_BYTES", limit_bytes)
+            verified = citation.verify_places(stores.archive, description)
+            assert [place.is_same for place in verified.places] == [True] * count
+            assert verified.total == 5
+
+
+def test_at_most_20_places_of_a_file_are_verified(tmp_path: Path) -> None:
+    with open_home(tmp_path) as stores:
+        bodies = [
+            Body(number, f"http://mirror{number}.example/", NOW, "text/html", b"<p>the same page")
+            for number in range(22)
+        ]
+        copies = write_to_archive(stores, bodies)
+        write(stores, [file_row(copies[0]), *map(cdx_row, copies)])
+        description = build_description(stores, copies[0].sha1hex)
+        verified = citation.verify_places(stores.archive, description)
+    assert (len(verified.places), verified.total) == (20, 22)

@@ -11,6 +11,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from unittest.mock import Mock
 
 import pytest
 from starlette.applications import Starlette
@@ -23,7 +24,9 @@ from fonds.web.serving import server
 from fonds.web.serving.responses import ConcurrencyLimit
 from fonds.web.serving.server import (
     CONNECTIONS_MIN,
+    Connection,
     ConnectionDeadlines,
+    ConnectionPool,
     compute_max_connections,
     create_server,
     listen,
@@ -258,3 +261,47 @@ def test_listening_on_a_used_port_raises_an_error() -> None:
     first = listen("127.0.0.1", 0)
     with first, pytest.raises(ConfigurationError, match="in use"):
         listen("127.0.0.1", first.getsockname()[1])
+
+
+class SteppedLoop:
+    """Event loop whose time a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, *_: object) -> None:
+        """Sweep never."""
+
+
+def test_a_kept_connection_waits_for_its_next_request_from_the_end_of_its_response() -> None:
+    """However long the response took."""
+    loop, protocol, transport = SteppedLoop(), Mock(cycle=None), Mock()
+    transport.is_closing.return_value = False
+    connection = Connection(ConnectionPool(10), protocol, loop)  # type: ignore[arg-type]
+    connection.connection_made(transport)
+    late_at = {9.0: False, 11.0: True}
+    assert {at: connection.is_late(at, server.DEADLINES) for at in late_at} == late_at
+    loop.now = 5.0
+    protocol.cycle = Mock(response_complete=False, more_body=False)
+    connection.data_received(FULL_REQUEST)
+    assert not connection.is_late(500.0, server.DEADLINES)
+    protocol.cycle.response_complete = True
+    late_at = {501.0: False, 510.0: False, 511.5: True}
+    assert {at: connection.is_late(at, server.DEADLINES) for at in late_at} == late_at
+
+
+def test_a_client_that_receives_nothing_has_its_deadline_until_it_receives_again() -> None:
+    loop, protocol, transport = SteppedLoop(), Mock(), Mock()
+    transport.is_closing.return_value = False
+    protocol.cycle = Mock(response_complete=False, more_body=False)
+    connection = Connection(ConnectionPool(10), protocol, loop)  # type: ignore[arg-type]
+    connection.connection_made(transport)
+    loop.now = 100.0
+    connection.pause_writing()
+    late_at = {129.0: False, 131.0: True}
+    assert {at: connection.is_late(at, server.DEADLINES) for at in late_at} == late_at
+    connection.resume_writing()
+    assert not connection.is_late(200.0, server.DEADLINES)

@@ -171,3 +171,13 @@ def test_hostile_labels_are_escaped(themed_client: TestClient) -> None:
     documents_page = read(themed_client, f"{theme['href']}/documents")
     assert documents_page.tree.xpath("//body//script") == []
     assert [link for link in documents_page.links("//*") if link.startswith("javascript")] == []
+
+
+def test_the_first_and_the_last_requested_day_are_included() -> None:
+    sample = _build_sample([DAY, DAY + 1, DAY + 2, DAY + 3], [0, 0, 0, 0])
+    first, last = (dt.date(2026, 1, 1) + dt.timedelta(days=days) for days in (1, 2))
+    timelines = build_timelines(sample, [_build_cluster("A", "a")], first, last)
+    assert [(period.first, period.count) for period in timelines.periods] == [(first, 1), (last, 1)]
+    assert list(timelines.courses[0].counts) == [1, 1]
+    one_day = build_timelines(sample, [_build_cluster("A", "a")], last, last)
+    assert [(period.first, period.count) for period in one_day.periods] == [(last, 1)]

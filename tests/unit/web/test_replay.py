@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha1
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from starlette.testclient import TestClient
 from cdx_rows import build_cdx_row
 from filled_home import open_home
 from fonds.archive.replay.memento import MementoOrigin, escape_link_url, parse_replay_path
+from fonds.model.archive import ArchiveEntry
+from fonds.model.capture import parse_datetime14
 from fonds.ports import Stores
 from fonds.urls.surt import build_surt
 from fonds.web import replay as replay_app
@@ -22,7 +25,7 @@ from fonds.web.access.security import REPLAY_POLICY
 from fonds.web.app import create_app
 from fonds.web.html.rendering import ReplayOrigin
 from fonds.web.replay import create_replay
-from replayed_home import BODY, HOSTILE, LATIN1, ODD, PAGE, PDF, TIMES, fill
+from replayed_home import BODY, HOSTILE, LATIN1, ODD, PAGE, PDF, TIMES, fill, html
 
 ORIGIN = "http://localhost:8766"
 
@@ -309,3 +312,45 @@ def test_a_member_of_a_zip_keeps_its_name(tmp_path: Path) -> None:
     replay_path = parse_replay_path(path, "")
     assert replay_path is not None
     assert build_surt(replay_path.url) == build_surt(url)
+
+
+def test_the_original_headers_are_limited_in_total(tmp_path: Path) -> None:
+    """The limit counts names and values of all headers together."""
+    url = "http://wordy.example/"
+    headers = tuple((f"X-{number:02d}", "w" * 1_000) for number in range(20))
+    capture = ArchiveEntry(
+        url, url, parse_datetime14(TIMES[0]), "text/html", b"<p>Wordy", html(*headers)
+    )
+    with open_home(tmp_path) as stores:
+        (archived,) = stores.archive.write([capture])
+        place, sha1hex = archived.place, sha1(capture.body).hexdigest()
+        row = build_cdx_row(url, TIMES[0], place.offset, sha1hex=sha1hex, warc_path=place.path)
+        stores.records.put([replace(row, warc_csize=place.size_bytes)])
+        with TestClient(create_replay(stores), base_url=ORIGIN) as client:
+            told = client.get(f"/web/{TIMES[0]}/{url}")
+    assert told.status_code == 200
+    sent = {name: value for name, value in told.headers.items() if name.startswith("x-archive-o")}
+    total_bytes = sum(len(name) + len(value) for name, value in sent.items())
+    assert replay_app.ORIGINAL_MAX_BYTES - 1_100 < total_bytes <= replay_app.ORIGINAL_MAX_BYTES
+    wordy_count = sum(value == "w" * 1_000 for value in sent.values())
+    assert wordy_count == replay_app.ORIGINAL_MAX_BYTES // 1_020
+    assert int(told.headers["x-archive-headers-left-out"]) >= 20 - wordy_count
+
+
+def test_the_original_headers_are_limited_in_number(tmp_path: Path) -> None:
+    url = "http://many.example/"
+    headers = tuple((f"X-{number:03d}", "w") for number in range(150))
+    capture = ArchiveEntry(
+        url, url, parse_datetime14(TIMES[0]), "text/html", b"<p>Many", html(*headers, *headers[:5])
+    )
+    with open_home(tmp_path) as stores:
+        (archived,) = stores.archive.write([capture])
+        place, sha1hex = archived.place, sha1(capture.body).hexdigest()
+        row = build_cdx_row(url, TIMES[0], place.offset, sha1hex=sha1hex, warc_path=place.path)
+        stores.records.put([replace(row, warc_csize=place.size_bytes)])
+        with TestClient(create_replay(stores), base_url=ORIGIN) as client:
+            told = client.get(f"/web/{TIMES[0]}/{url}")
+    assert sum(name.startswith("x-archive-orig-") for name in told.headers) == 100
+    assert int(told.headers["x-archive-headers-left-out"]) >= 50
+    # A header that is present already is joined, even if no other header fits.
+    assert told.headers["x-archive-orig-x-000"] == "w, w"
