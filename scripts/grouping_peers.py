@@ -108,7 +108,7 @@ def textcluster(texts: list[str]) -> np.ndarray:
         for term, count in counted.items():
             for other, other_weight in postings[term]:
                 near[other] += weight * count / total * other_weight
-            joined = [other for other, score in near.items() if score >= 0.1 and members[other] < 0]
+        joined = [other for other, score in near.items() if score >= 0.1 and members[other] < 0]
         if len(set(joined) - {place}):
             members[[*joined, place]] = clusters
             clusters += 1

@@ -222,7 +222,7 @@ def test_every_document_is_listed_or_counted_as_duplicate(
         patched.setattr(module, "COMPARED_MAX", bound)
         listed = [id_ for page in iter_pages(index, records, query, size) for id_ in page]
         collapsed = search_collapsed(index, records, query)
-        assert listed == [*groups, *ids[bound:]]
+    assert listed == [*groups, *ids[bound:]]
     assert (
         collapsed.results.total
         == collapsed.listed + sum(collapsed.collapsed_counts.values())

@@ -147,7 +147,7 @@ def test_many_delayed_messages_arrive_in_order_of_due_times(
         (delivery,) = take(queue, reader.incoming, 1)
         arrived_at[delivery.message.id] = time.time()
         queue.settle([delivery])
-        assert min(arrived_at[id_] - due[id_] for id_ in due) >= 0
-        # No message waits for one that is due two seconds later.
-        order = [due[id_] for id_ in arrived_at]
+    assert min(arrived_at[id_] - due[id_] for id_ in due) >= 0
+    # No message waits for one that is due two seconds later.
+    order = [due[id_] for id_ in arrived_at]
     assert all(max(order[: n + 1]) < order[n] + 2 for n in range(len(order)))
