@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from browser.browsing import running
+from browser.browsing import serve_app
 from filled_home import open_home
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
@@ -60,7 +60,7 @@ def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
 
 
 def test_another_fonds_reads_replayed_captures(tmp_path: Path) -> None:
-    with open_home(tmp_path / "home") as stores, running(create_replay(stores)) as origin:
+    with open_home(tmp_path / "home") as stores, serve_app(create_replay(stores)) as origin:
         fill(stores, "http://localhost")
         template = f"{origin}/web/{{timestamp}}id_/{{url}}"
         archive = FolderArchive(
