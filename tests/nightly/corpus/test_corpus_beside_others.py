@@ -16,7 +16,7 @@ from fonds.archive.warc.scanner import Damage
 from fonds.archive.warc.validator import CheckedRecord, check_records
 from peers.others import run
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 WARCS = Path(__file__).parents[3].parent / "shared" / "corpus" / "warc"
 NOT_WARCS = (".json", ".jsonl", ".cdx", ".jpg", ".svg", ".txt")
 READERS = ("warcio", "fastwarc")
@@ -80,7 +80,7 @@ def _build_record(kind: str | None, url: str | None, digest: str) -> Record:
 
 def read_with_peer(python: Path, reader: str) -> Mapping[str, Counter[Record]]:
     output = run(
-        python, HERE / "records_of_others.py", reader, stdin="\n".join(map(str, list_files()))
+        python, FOLDER / "records_of_others.py", reader, stdin="\n".join(map(str, list_files()))
     )
     records: defaultdict[str, Counter[Record]] = defaultdict(Counter)
     for line in map(json.loads, output.splitlines()):
