@@ -145,7 +145,7 @@ def test_bodies_equal_those_of_warcio(capsys: pytest.CaptureFixture[str]) -> Non
     for path in list_files():
         with path.open("rb") as stream:
             truncated = {
-                head.offset for head in read_file_heads(path) if getattr(head, "truncated", True)
+                head.offset for head in read_file_heads(path) if getattr(head, "is_truncated", True)
             }
             for offset, kind, body in iter_bodies_of_warcio(path):
                 if (
