@@ -1,8 +1,8 @@
-"""Measures Fonds beside named peers, on the same input in one run, and prints the ratios.
+"""Compare the speed of Fonds with named peers on the same input, in one run.
 
     python scripts/bench.py [--data DIR] [--files N]
 
-Every number is of this machine and this run: compare the lines of one table, never two tables.
+Numbers depend on the machine and the run: compare lines of one table, never two tables.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """One line of a table: `count` things took `wall_s` and `cpu_s` seconds; `how` gives the same.
+class Measurement:
+    """One line of a table: `count` items took `wall_s` and `cpu_s` seconds; `call` repeats it.
 
-    `peer` says that the lines below are compared with this one.
+    The lines below a peer are compared with it.
     """
 
-    what: str
+    name: str
     count: int
     wall_s: float
     cpu_s: float
-    how: str
+    call: str
     peer: bool = False
 
 
 def main() -> None:
-    """Measure everything and print four tables."""
+    """Print all measurements in four tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "--data", type=Path, help="folder of input [../shared/corpus, else the sample]"
@@ -77,37 +77,40 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="fonds-bench-") as scratch:
         work = Path(scratch)
         data = args.data or (CORPUS if CORPUS.is_dir() else sample_crawl(work / "sample"))
-        found = gather(data, args.files, work / "home")
-        print(f"Input: {len(found.pdfs)} PDFs and {len(found.pages)} pages of {data}", flush=True)
-        if found.pdfs:
+        input_files = gather(data, args.files, work / "home")
+        print(
+            f"Input: {len(input_files.pdfs)} PDFs and {len(input_files.pages)} pages of {data}",
+            flush=True,
+        )
+        if input_files.pdfs:
             print_table(
-                "PDFs: text, metadata and thumbnail", measure_pdfs(found.pdfs, work / "pdf")
+                "PDFs: text, metadata and thumbnail", measure_pdfs(input_files.pdfs, work / "pdf")
             )
-        if found.pages:
-            print_table("WARC records (gzip)", measure_warc(found.pages, work))
-            print_table("Pages: article, date and language", measure_pages(found.pages))
-        measure_ingest(found, work)
+        if input_files.pages:
+            print_table("WARC records (gzip)", measure_warc(input_files.pages, work))
+            print_table("Pages: article, date and language", measure_pages(input_files.pages))
+        measure_ingest(input_files, work)
 
 
-def measure_pdfs(pdfs: Sequence[bytes], folder: Path) -> list[Measured]:
-    """Fonds in this process and in isolated children, and poppler's three programs a file."""
+def measure_pdfs(pdfs: Sequence[bytes], folder: Path) -> list[Measurement]:
+    """Measure Fonds in this process and in isolated children, and three poppler programs per file."""
     folder.mkdir(parents=True)
     paths = [folder / f"{number}.pdf" for number in range(len(pdfs))]
     for path, body in zip(paths, pdfs, strict=True):
         path.write_bytes(body)
     _read(extract_pdf, paths[:1])
-    wall_s, cpu_s = _timed(lambda: _read(extract_pdf, paths), resource.RUSAGE_SELF)
-    here = Measured(
+    wall_s, cpu_s = _measure(lambda: _read(extract_pdf, paths), resource.RUSAGE_SELF)
+    in_process = Measurement(
         "fonds", len(pdfs), wall_s, cpu_s, "fonds.extract.pdf.extraction.extract_pdf(F, …)"
     )
-    lines = [here, _pooled(paths)]
+    lines = [in_process, _measure_pooled(paths)]
     missing = [name for name in POPPLER if shutil.which(name) is None]
     if missing:
-        print(f"Not beside poppler: {', '.join(missing)} missing; install poppler-utils.")
+        print(f"Not compared with poppler: {', '.join(missing)} missing; install poppler-utils.")
         return lines
-    wall_s, cpu_s = _timed(lambda: _poppler(paths), resource.RUSAGE_CHILDREN)
-    how = "pdfinfo F; pdftotext F -; pdftocairo -jpeg -singlefile -scale-to 300 F OUT"
-    return [Measured("poppler-utils", len(pdfs), wall_s, cpu_s, how, peer=True), *lines]
+    wall_s, cpu_s = _measure(lambda: _run_poppler(paths), resource.RUSAGE_CHILDREN)
+    call = "pdfinfo F; pdftotext F -; pdftocairo -jpeg -singlefile -scale-to 300 F OUT"
+    return [Measurement("poppler-utils", len(pdfs), wall_s, cpu_s, call, peer=True), *lines]
 
 
 def _read(extract: Callable[[OpenBody, PdfLimits], object], paths: Sequence[Path]) -> None:
@@ -116,8 +119,8 @@ def _read(extract: Callable[[OpenBody, PdfLimits], object], paths: Sequence[Path
             extract(OpenBody(file.fileno(), path.stat().st_size), PdfLimits())
 
 
-def _pooled(paths: Sequence[Path]) -> Measured:
-    """All files through one isolated child, once it has been started; it is not replaced meanwhile."""
+def _measure_pooled(paths: Sequence[Path]) -> Measurement:
+    """Measure all files in one isolated child, without its start. The child is not replaced."""
     with ChildPool(1, ChildLimits(tasks_max=10 * len(paths))) as pool:
 
         def call() -> None:
@@ -125,14 +128,14 @@ def _pooled(paths: Sequence[Path]) -> Measured:
 
         call()
         before_s = _descendants_cpu_s(os.getpid())
-        wall_s, own_s = _timed(call, resource.RUSAGE_SELF, repeats=1)
+        wall_s, own_s = _measure(call, resource.RUSAGE_SELF, repeats=1)
         cpu_s = own_s + _descendants_cpu_s(os.getpid()) - before_s
-    how = "ChildPool(1)(extract_pdf, F, …)"
-    return Measured("fonds, isolated", len(paths), wall_s, cpu_s, how)
+    command = "ChildPool(1)(extract_pdf, F, …)"
+    return Measurement("fonds, isolated", len(paths), wall_s, cpu_s, command)
 
 
 def _descendants_cpu_s(pid: int) -> float:
-    """CPU seconds of all processes below `pid`, those they have outlived included."""
+    """Return the CPU seconds of all descendants of `pid`, including those that ended."""
     ticks = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -146,7 +149,7 @@ def _descendants_cpu_s(pid: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _poppler(paths: Sequence[Path]) -> None:
+def _run_poppler(paths: Sequence[Path]) -> None:
     for path in paths:
         file, picture = str(path), str(path.with_suffix(""))
         for command in (
@@ -157,8 +160,8 @@ def _poppler(paths: Sequence[Path]) -> None:
             subprocess.run(command, capture_output=True, check=False, timeout=POPPLER_TIMEOUT_S)
 
 
-def measure_warc(pages: Sequence[Page], work: Path) -> list[Measured]:
-    """The scan of heads, and reading bodies, beside warcio's iterator on the same file."""
+def measure_warc(pages: Sequence[Page], work: Path) -> list[Measurement]:
+    """Measure the scan of heads and the reading of bodies, compared with warcio's iterator."""
     path, settings = work / "records.warc.gz", Settings()
     pack(path, islice(cycle(pages), RECORDS))
     archive = open_archive(work / "home", settings)
@@ -181,22 +184,24 @@ def measure_warc(pages: Sequence[Page], work: Path) -> list[Measured]:
             archive.read(place)
 
     own = resource.RUSAGE_SELF
-    theirs = "for record in ArchiveIterator(F): "
-    passed = _timed(lambda: iterate(bodies=False), own)
-    scanned = _timed(scan, own)
-    iterated = _timed(lambda: iterate(bodies=True), own)
-    fetched = _timed(read, own)
-    whole = theirs + "record.content_stream().read()"
+    loop = "for record in ArchiveIterator(F): "
+    peer_heads = _measure(lambda: iterate(bodies=False), own)
+    own_heads = _measure(scan, own)
+    peer_bodies = _measure(lambda: iterate(bodies=True), own)
+    own_bodies = _measure(read, own)
+    read_loop = loop + "record.content_stream().read()"
     return [
-        Measured("warcio, heads", RECORDS, *passed, theirs + "pass", peer=True),
-        Measured("fonds, heads", RECORDS, *scanned, "fonds.archive.warc.scanner.read_heads(F)"),
-        Measured("warcio, bodies in order", RECORDS, *iterated, whole, peer=True),
-        Measured("fonds, bodies by place", RECORDS, *fetched, "archive.read(place)"),
+        Measurement("warcio, heads", RECORDS, *peer_heads, loop + "pass", peer=True),
+        Measurement(
+            "fonds, heads", RECORDS, *own_heads, "fonds.archive.warc.scanner.read_heads(F)"
+        ),
+        Measurement("warcio, bodies in order", RECORDS, *peer_bodies, read_loop, peer=True),
+        Measurement("fonds, bodies by place", RECORDS, *own_bodies, "archive.read(place)"),
     ]
 
 
-def measure_pages(pages: Sequence[Page]) -> list[Measured]:
-    """Everything Fonds learns of a page beside the bare text of trafilatura."""
+def measure_pages(pages: Sequence[Page]) -> list[Measurement]:
+    """Measure the full parser of pages, compared with the plain text of trafilatura."""
     own = resource.RUSAGE_SELF
 
     def bare() -> None:
@@ -207,45 +212,51 @@ def measure_pages(pages: Sequence[Page]) -> list[Measured]:
         for page in pages:
             parse_page(page.body, page.url, None, MOMENT, True)
 
-    # Models and rules are loaded by the first page.
+    # The first page loads models and rules.
     trafilatura.extract(pages[0].body, url=pages[0].url)
     parse_page(pages[0].body, pages[0].url, None, MOMENT, True)
-    theirs, ours = _timed(bare, own), _timed(parse, own)
-    how = "fonds.extract.page.parse_page(BODY, …)"
+    peer, own_times = _measure(bare, own), _measure(parse, own)
+    call = "fonds.extract.page.parse_page(BODY, …)"
     return [
-        Measured("trafilatura, text", len(pages), *theirs, "trafilatura.extract(BODY)", peer=True),
-        Measured("fonds, all", len(pages), *ours, how),
+        Measurement("trafilatura, text", len(pages), *peer, "trafilatura.extract(BODY)", peer=True),
+        Measurement("fonds, all", len(pages), *own_times, call),
     ]
 
 
-def measure_ingest(found: Input, work: Path) -> None:
-    """Take in one WARC of everything by the command line; prints rates and the main process's memory."""
+def measure_ingest(input_files: Input, work: Path) -> None:
+    """Ingest one WARC on the command line; print rates and the memory of the main process."""
     path = work / "whole.warc.gz"
-    pdfs = [Page(f"http://bench.example/{n}.pdf", body) for n, body in enumerate(found.pdfs)]
-    pack(path, [*found.pages, *pdfs])
+    pdfs = [Page(f"http://bench.example/{n}.pdf", body) for n, body in enumerate(input_files.pdfs)]
+    pack(path, [*input_files.pages, *pdfs])
     command = [sys.executable, "-m", "fonds", "--home", str(work / "library"), "--json", "ingest"]
     started = time.perf_counter()
     running = subprocess.Popen(
         [*command, str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
-    peak_bytes = _watched(running)
+    peak_bytes = _watch_peak_bytes(running)
     wall_s = time.perf_counter() - started
     output = running.communicate()[0].decode().strip().splitlines()
     if not output:
-        print(f"\nThe ingest ended with {running.returncode} and said nothing.")
+        print(f"\nThe ingest ended with {running.returncode} and printed nothing.")
         return
-    ended = json.loads(output[-1])
+    counts = json.loads(output[-1])
     print(
         f"\nWhole ingest of {path.stat().st_size / 1e6:.1f} MB, start-up included: fonds ingest F"
     )
-    for what, count in (("records", ended["in"]), ("PDFs", len(pdfs)), ("pages", len(found.pages))):
-        print(f"  {count:6,} {what:8} {count / wall_s:9.1f} a second")
-    print(f"  {wall_s:6.1f} s in all on {len(os.sched_getaffinity(0))} cores; {ended['done']} kept")
+    for unit, count in (
+        ("records", counts["in"]),
+        ("PDFs", len(pdfs)),
+        ("pages", len(input_files.pages)),
+    ):
+        print(f"  {count:6,} {unit:8} {count / wall_s:9.1f} a second")
+    print(
+        f"  {wall_s:6.1f} s in all on {len(os.sched_getaffinity(0))} cores; {counts['done']} kept"
+    )
     print(f"  {peak_bytes / 2**20:6.0f} MiB at most in the main process")
 
 
-def _watched(running: subprocess.Popen[bytes]) -> int:
-    """The highest resident size of a process in bytes, looked at until it ends."""
+def _watch_peak_bytes(running: subprocess.Popen[bytes]) -> int:
+    """Return the largest resident size of a process in bytes. Polls until the process ends."""
     peak_bytes = 0
     while running.poll() is None:
         try:
@@ -259,7 +270,7 @@ def _watched(running: subprocess.Popen[bytes]) -> int:
 
 
 def pack(path: Path, pages: Iterator[Page] | Sequence[Page]) -> None:
-    """Write responses to a gzip WARC with warcio, each under an address of its own."""
+    """Write responses to a gzip WARC with warcio, each with its own URL."""
     with path.open("wb") as out:
         writer = WARCWriter(out, gzip=True)
         for number, page in enumerate(pages):
@@ -271,32 +282,32 @@ def pack(path: Path, pages: Iterator[Page] | Sequence[Page]) -> None:
             writer.write_record(record)
 
 
-def _timed(
-    function: Callable[[], object], whose: int, repeats: int = REPEATS
+def _measure(
+    function: Callable[[], object], who: int, repeats: int = REPEATS
 ) -> tuple[float, float]:
-    """Wall and CPU seconds of a call, the best of several; `whose` is RUSAGE_SELF or RUSAGE_CHILDREN."""
-    found = []
+    """Return wall and CPU seconds of a call, the best of several. `who` is RUSAGE_SELF or _CHILDREN."""
+    times = []
     for _ in range(repeats):
-        before, started = resource.getrusage(whose), time.perf_counter()
+        before, started = resource.getrusage(who), time.perf_counter()
         function()
-        wall_s, after = time.perf_counter() - started, resource.getrusage(whose)
+        wall_s, after = time.perf_counter() - started, resource.getrusage(who)
         cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        found.append((wall_s, cpu_s))
-    return min(found, key=lambda one: one[1])
+        times.append((wall_s, cpu_s))
+    return min(times, key=lambda pair: pair[1])
 
 
-def print_table(title: str, lines: Sequence[Measured]) -> None:
-    """Each line with its CPU time as a multiple of that of the peer above it."""
+def print_table(title: str, lines: Sequence[Measurement]) -> None:
+    """Print each line, with its CPU time as a multiple of the CPU time of the peer above it."""
     print(f"\n{title}")
-    print(f"  {'':24} {'count':>6} {'a second':>9} {'CPU ms each':>11} {'CPU ratio':>9}  how")
-    beside = lines[0]
+    print(f"  {'':24} {'count':>6} {'a second':>9} {'CPU ms each':>11} {'CPU ratio':>9}  call")
+    peer = lines[0]
     for line in lines:
-        beside = line if line.peer else beside
+        peer = line if line.peer else peer
         each_ms = 1000 * line.cpu_s / line.count
-        ratio = each_ms / (1000 * beside.cpu_s / beside.count)
+        ratio = each_ms / (1000 * peer.cpu_s / peer.count)
         rate = line.count / line.wall_s
         print(
-            f"  {line.what:24} {line.count:6} {rate:9.1f} {each_ms:11.2f} {ratio:9.2f}  {line.how}"
+            f"  {line.name:24} {line.count:6} {rate:9.1f} {each_ms:11.2f} {ratio:9.2f}  {line.call}"
         )
 
 

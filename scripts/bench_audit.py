@@ -1,4 +1,4 @@
-"""What taking in many pages and auditing them costs, at two sizes: CPU, and the most memory of a process.
+"""Measure ingest and audit of many pages at two sizes: CPU, and peak memory of a process.
 
 python scripts/bench_audit.py --pages 8000
 """
@@ -22,7 +22,7 @@ COMMANDS = (("ingest", "pages.warc.gz"), ("audit",), ("audit", "--deep"))
 
 
 def main() -> None:
-    """Make a crawl, take it in, audit it; for a quarter of the pages first."""
+    """Create a crawl, ingest and audit it; first with a quarter of the pages."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pages", type=int, default=8000)
     pages = parser.parse_args().pages
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def write_pages(path: Path, count: int) -> None:
-    """A WARC of so many pages, each of other words."""
+    """Write a WARC of `count` pages with different words."""
     chance = random.Random(1)
     head = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.1")
     with path.open("wb") as out:
@@ -53,7 +53,7 @@ def write_pages(path: Path, count: int) -> None:
 
 
 def run(folder: Path, *words: str) -> tuple[float, int]:
-    """Seconds of CPU of one command and its processes; the most memory of any child so far, in MB."""
+    """Return CPU seconds of a command and its processes, and peak memory of any child so far in MB."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "fonds", "--home", "home", *words]
     subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)

@@ -1,9 +1,9 @@
-"""Backfill of a made CDX: lines a second, peak memory, and how both grow from one to five million lines.
+"""Measure the backfill of a generated CDX: lines per second and memory at one and five million lines.
 
 python scripts/bench_backfill.py [--lines 1000000 5000000] [--engine spark://127.0.0.1:27077]
 
-On Spark the table and the records must be servers: FONDS_TABLE, FONDS_RECORDS, and FONDS_ENV for names of
-their own.
+On Spark, the table and the records must be servers: set FONDS_TABLE, FONDS_RECORDS, and FONDS_ENV for
+separate names.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ MIMES = ("text/html", "text/html", "text/html", "image/jpeg", "application/pdf",
 LINES = (1_000_000, 5_000_000)
 
 
-def make(path: Path, count: int) -> None:
-    """A crawl as crawls are: mostly pages, some redirects, a sixth PDFs, a third of these met before."""
+def write_cdx(path: Path, count: int) -> None:
+    """Write a realistic crawl: mostly pages, some redirects, a sixth PDFs, of which a third are repeated."""
     chance = random.Random(1)
     with path.open("w", encoding="ascii", newline="\n") as stream:
         stream.write(" CDX N b a m s k r M S V g\n")
@@ -45,8 +45,8 @@ def make(path: Path, count: int) -> None:
             )
 
 
-def reading(path: Path) -> tuple[int, float]:
-    """Lines, and the seconds of CPU it takes to read and decide them on one core."""
+def measure_reading(path: Path) -> tuple[int, float]:
+    """Return the number of lines and the CPU seconds to read and classify them on one core."""
     read, count = CaptureReader(CaptureFilter()), 0
     began = time.process_time()
     for part in iter_parts([path]):
@@ -55,17 +55,23 @@ def reading(path: Path) -> tuple[int, float]:
     return count, time.process_time() - began
 
 
-def backfill(path: Path, engine: str) -> dict[str, object]:
-    """The command in a process of its own, into a new home."""
+def run_backfill(path: Path, engine: str) -> dict[str, object]:
+    """Run the command in a new home; return its counts, duration and peak memory."""
     with tempfile.TemporaryDirectory(prefix="bench-backfill-") as home:
         words = ["-m", "fonds", "--home", home, "backfill", "cdx", str(path), "--json"]
         began = time.monotonic()
-        ran = subprocess.run([sys.executable, *words, "--engine", engine], stdout=subprocess.PIPE)
-        if ran.returncode:
-            raise SystemExit(ran.returncode)
+        process = subprocess.run(
+            [sys.executable, *words, "--engine", engine], stdout=subprocess.PIPE
+        )
+        if process.returncode:
+            raise SystemExit(process.returncode)
         seconds = time.monotonic() - began
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    return {"seconds": round(seconds, 1), "peak_bytes": peak, **json.loads(ran.stdout)["counts"]}
+    return {
+        "seconds": round(seconds, 1),
+        "peak_bytes": peak,
+        **json.loads(process.stdout)["counts"],
+    }
 
 
 def main() -> None:
@@ -76,15 +82,15 @@ def main() -> None:
     for count in arguments.lines:
         with tempfile.TemporaryDirectory(prefix="bench-cdx-") as folder:
             path = Path(folder) / "made.cdx"
-            make(path, count)
-            lines, seconds = reading(path)
+            write_cdx(path, count)
+            lines, seconds = measure_reading(path)
             print(f"{count:>9,} lines, {path.stat().st_size / 1e6:,.0f} MB", flush=True)
             print(
                 f"  reading and deciding: {lines / seconds:,.0f} lines a second of CPU", flush=True
             )
-            done = backfill(path, arguments.engine)
-            rate = count / float(str(done["seconds"]))
-            print(f"  all of it: {rate:,.0f} lines a second; {json.dumps(done)}", flush=True)
+            counts = run_backfill(path, arguments.engine)
+            rate = count / float(str(counts["seconds"]))
+            print(f"  all of it: {rate:,.0f} lines a second; {json.dumps(counts)}", flush=True)
 
 
 if __name__ == "__main__":

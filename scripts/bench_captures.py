@@ -1,4 +1,4 @@
-"""What a question to the index of captures costs among a million of them, in milliseconds and rows read.
+"""Measure queries of an index of a million captures, in milliseconds and rows scanned.
 
 python scripts/bench_captures.py [CAPTURES]
 """
@@ -25,8 +25,8 @@ TIMES = 5
 SITES, PAGES = 1000, 100
 
 
-def row(number: int) -> CdxRow:
-    """Capture after capture of a hundred pages of each of a thousand sites."""
+def build_row(number: int) -> CdxRow:
+    """Return one capture of a hundred pages of each of a thousand sites."""
     page = number % (SITES * PAGES)
     url = f"https://site{page % SITES}.example/section/page-{page // SITES}.html"
     key = build_surt(url)
@@ -37,41 +37,49 @@ def row(number: int) -> CdxRow:
     )  # fmt: skip
 
 
-def measured(what: str, records: SqlRecords, act: Callable[[SqlRecords], object]) -> None:
-    """Print the median of five times, and what came of it."""
-    taken, found = [], None
+def measure(name: str, records: SqlRecords, act: Callable[[SqlRecords], object]) -> None:
+    """Print the median duration of five calls, and the last result."""
+    times_ms, result = [], None
     for _ in range(TIMES):
         began = time.perf_counter()
-        found = act(records)
-        taken.append(1000 * (time.perf_counter() - began))
-    print(f"{what:60} {statistics.median(taken):9.1f} ms   {found}")
+        result = act(records)
+        times_ms.append(1000 * (time.perf_counter() - began))
+    print(f"{name:60} {statistics.median(times_ms):9.1f} ms   {result}")
 
 
 def main(captures: int) -> None:
-    """Fill a database and ask."""
+    """Fill a database and measure queries."""
     with tempfile.TemporaryDirectory() as folder:
         records = open_sqlite(Path(folder) / "records.sqlite")
         for start in range(0, captures, 20_000):
-            records.put([row(n) for n in range(start, min(start + 20_000, captures))])
-        url, moment = "https://site7.example/section/page-7.html", "20140601000000"
-        when = parse_datetime14(moment)
+            records.put([build_row(n) for n in range(start, min(start + 20_000, captures))])
+        url, datetime14 = "https://site7.example/section/page-7.html", "20140601000000"
+        captured_at = parse_datetime14(datetime14)
 
-        def said(query: CdxQuery) -> Callable[[SqlRecords], str]:
+        def search(query: CdxQuery) -> Callable[[SqlRecords], str]:
             def act(records: SqlRecords) -> str:
-                found = run_query(records, query)
-                return f"{len(found.rows):,} rows of {found.scanned:,} looked at"
+                page = run_query(records, query)
+                return f"{len(page.rows):,} rows of {page.scanned:,} scanned"
 
             return act
 
-        measured("one address", records, said(CdxQuery(url)))
-        measured("one address, one year", records, said(CdxQuery(url, since="2014", until="2015")))
-        measured("nearest to a time", records, lambda r: bool(find_nearest(r, url, when, moment)))
-        measured("a host, 100 captures", records, said(CdxQuery(url, UrlMatch.HOST, limit=100)))
-        measured("a host, all", records, said(CdxQuery(url, UrlMatch.HOST)))
+        measure("one address", records, search(CdxQuery(url)))
+        measure("one address, one year", records, search(CdxQuery(url, since="2014", until="2015")))
+        measure(
+            "nearest to a time",
+            records,
+            lambda r: bool(find_nearest(r, url, captured_at, datetime14)),
+        )
+        measure("a host, 100 captures", records, search(CdxQuery(url, UrlMatch.HOST, limit=100)))
+        measure("a host, all", records, search(CdxQuery(url, UrlMatch.HOST)))
         all_of = CdxQuery("example", UrlMatch.DOMAIN)
-        measured("a domain of all captures, 10,000", records, said(all_of))
-        none = CdxQuery("example", UrlMatch.DOMAIN, filters=[CdxFilter.parse("mimetype:none")])
-        measured("a filter nothing passes, as far as is looked", records, said(none))
+        measure("a domain of all captures, 10,000", records, search(all_of))
+        nothing_query = CdxQuery(
+            "example", UrlMatch.DOMAIN, filters=[CdxFilter.parse("mimetype:none")]
+        )
+        measure(
+            "a filter that matches nothing, up to the scan limit", records, search(nothing_query)
+        )
         records.close()
 
 

@@ -1,10 +1,10 @@
-"""Collections on the stores of this machine: documents put a second, a rebuild, reads while it runs.
+"""Measure collections on local stores: documents added per second, a rebuild, and reads during it.
 
     python scripts/bench_collections.py [DOCUMENTS]
 
-Short documents of 30 words on five themes, drawn; SQLite in a folder of its own. Reads are those of a page
-of themes (all clusters with three documents each) and of a page of members, asked one after the other by
-one thread of another process while the rebuild runs here.
+The documents are random: 30 words on five themes. Reads are those of a page of themes (all clusters with
+three documents each) and of a page of members. One thread of another process repeats them in turn while the
+rebuild runs here.
 """
 
 from __future__ import annotations
@@ -43,30 +43,30 @@ CLIENTS = 20
 
 
 def main(count: int) -> None:
-    """Measure, and print a line each."""
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        changes = opened(folder)
-        documents = drawn(count)
+    """Print one line per measurement."""
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
+        changes = open_writer(folder)
+        documents = generate_documents(count)
         print(
-            f"{count:,} documents: put {rate(changes, documents):,.0f} a second, before any clusters"
+            f"{count:,} documents: put {measure_rate(changes, documents):,.0f} a second, before any clusters"
         )
         started, cpu = time.perf_counter(), time.process_time()
         rebuild(changes, NAME, threads=1)
         took_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu
         print(f"rebuilt in {took_s:.1f} s, CPU {cpu_s:.1f}, with rows, vectors and index")
-        later = drawn(2000, seed=2)
-        print(f"put and assigned {rate(changes, later):,.0f} a second in batches")
-        one_by_one(changes)
-        together(changes)
-        while_rebuilding(folder, changes)
+        later = generate_documents(2000, seed=2)
+        print(f"put and assigned {measure_rate(changes, later):,.0f} a second in batches")
+        measure_single_additions(changes)
+        measure_concurrent_additions(changes)
+        measure_reads(folder, changes)
         peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         size_mb = (folder / "table.sqlite").stat().st_size / 2**20
         print(f"peak memory {peak_mb:,.0f} MB; {size_mb:,.0f} MB on disk")
 
 
-def opened(folder: Path) -> CollectionWriter:
-    """The tables in a folder."""
+def open_writer(folder: Path) -> CollectionWriter:
+    """Open the tables in a folder."""
     tables = Tables(SqliteTable(folder / "table.sqlite"))
     tables.declare()
     records = open_sqlite(folder / "records.sqlite")
@@ -74,21 +74,21 @@ def opened(folder: Path) -> CollectionWriter:
     return CollectionWriter(tables, leases, lambda: int(time.time()))
 
 
-def drawn(count: int, seed: int = 1) -> list[Document]:
-    """Documents on themes."""
+def generate_documents(count: int, seed: int = 1) -> list[Document]:
+    """Generate documents on themes."""
     draw = random.Random(seed)
     own = [[f"theme{theme}word{word}" for word in range(OWN_WORDS)] for theme in range(THEMES)]
     shared = [f"shared{word}" for word in range(SHARED_WORDS)]
-    found = []
+    documents = []
     for number in range(count):
         theme = own[draw.randrange(THEMES)]
         words = [draw.choice(theme if draw.random() < 0.5 else shared) for _ in range(WORDS)]
-        found.append(Document(f"{seed}-{number}", " ".join(words), title=" ".join(words[:6])))
-    return found
+        documents.append(Document(f"{seed}-{number}", " ".join(words), title=" ".join(words[:6])))
+    return documents
 
 
-def rate(changes: CollectionWriter, documents: Sequence[Document]) -> float:
-    """Documents put a second, in batches of 500."""
+def measure_rate(changes: CollectionWriter, documents: Sequence[Document]) -> float:
+    """Return documents added per second, in batches of 500."""
     started, cpu = time.perf_counter(), time.process_time()
     for at in range(0, len(documents), 500):
         changes.put(NAME, documents[at : at + 500])
@@ -97,51 +97,53 @@ def rate(changes: CollectionWriter, documents: Sequence[Document]) -> float:
     return len(documents) / (time.perf_counter() - started)
 
 
-def one_by_one(changes: CollectionWriter) -> None:
-    """How long a document takes that is put alone, until it is in its cluster and durable."""
+def measure_single_additions(changes: CollectionWriter) -> None:
+    """Measure single additions, until the document is in its cluster and durable."""
     took_ms = []
-    for one in drawn(ONE_BY_ONE, seed=3):
+    for document in generate_documents(ONE_BY_ONE, seed=3):
         started = time.perf_counter()
-        changes.put(NAME, [one])
+        changes.put(NAME, [document])
         took_ms.append(1000 * (time.perf_counter() - started))
-    print(f"one by one: {told(took_ms)}")
+    print(f"one by one: {format_times(took_ms)}")
 
 
-def together(changes: CollectionWriter) -> None:
-    """The same by twenty threads at once."""
+def measure_concurrent_additions(changes: CollectionWriter) -> None:
+    """Measure single additions by twenty threads at once."""
 
-    def put(one: Document) -> float:
+    def add(document: Document) -> float:
         started = time.perf_counter()
-        changes.put(NAME, [one])
+        changes.put(NAME, [document])
         return 1000 * (time.perf_counter() - started)
 
-    documents = drawn(5 * ONE_BY_ONE, seed=4)
+    documents = generate_documents(5 * ONE_BY_ONE, seed=4)
     started = time.perf_counter()
     with ThreadPoolExecutor(CLIENTS) as clients:
-        took_ms = list(clients.map(put, documents))
+        took_ms = list(clients.map(add, documents))
     a_second = len(documents) / (time.perf_counter() - started)
-    print(f"by {CLIENTS} at once: {a_second:,.0f} a second, {told(took_ms)}")
+    print(f"by {CLIENTS} at once: {a_second:,.0f} a second, {format_times(took_ms)}")
 
 
-def while_rebuilding(folder: Path, changes: CollectionWriter) -> None:
-    """Reads by another process while a rebuild runs in this one."""
+def measure_reads(folder: Path, changes: CollectionWriter) -> None:
+    """Measure reads of another process while a rebuild runs in this one."""
     ended = multiprocessing.Event()
-    here, there = multiprocessing.Pipe()
-    reader = multiprocessing.Process(target=read, args=(folder, ended, there))
+    receiver, sender = multiprocessing.Pipe()
+    reader = multiprocessing.Process(target=read_pages, args=(folder, ended, sender))
     reader.start()
-    here.recv()
+    receiver.recv()
     rebuild(changes, NAME, threads=1)
     ended.set()
-    lists_ms, pages_ms = here.recv()
+    lists_ms, pages_ms = receiver.recv()
     reader.join()
-    print(f"reads while rebuilding: themes {told(lists_ms)}; members {told(pages_ms)}")
+    print(
+        f"reads while rebuilding: themes {format_times(lists_ms)}; members {format_times(pages_ms)}"
+    )
 
 
-def read(folder: Path, ended: Event, there: object) -> None:
-    """Read until told to end; sends how long each read took."""
-    tables = opened(folder).tables
+def read_pages(folder: Path, ended: Event, sender: object) -> None:
+    """Read until `ended` is set; send the duration of each read."""
+    tables = open_writer(folder).tables
     lists_ms, pages_ms = [], []
-    there.send(None)  # type: ignore[attr-defined]
+    sender.send(None)  # type: ignore[attr-defined]
     while not ended.is_set():
         started = time.perf_counter()
         clusters = load_clusters(tables, NAME)
@@ -152,11 +154,11 @@ def read(folder: Path, ended: Event, there: object) -> None:
         list_members(tables, NAME, clusters.clusters[0].label)
         pages_ms.append(1000 * (time.perf_counter() - started))
         time.sleep(0.01)
-    there.send((lists_ms, pages_ms))  # type: ignore[attr-defined]
+    sender.send((lists_ms, pages_ms))  # type: ignore[attr-defined]
 
 
-def told(took_ms: Sequence[float]) -> str:
-    """Middle and slow ones."""
+def format_times(took_ms: Sequence[float]) -> str:
+    """Return the median and the 99th percentile as text."""
     slow = statistics.quantiles(took_ms, n=100)[98]
     return f"median {statistics.median(took_ms):.1f} ms, p99 {slow:.1f} ms of {len(took_ms):,}"
 

@@ -1,10 +1,10 @@
-"""Measures fetching beside a bare aiohttp loop and Scrapy: pages a second and CPU a page, from this machine.
+"""Compare fetching with a plain aiohttp loop and Scrapy: pages per second and CPU per page.
 
     python scripts/bench_fetch.py [--pages N] [--hosts N] [--no-peers] [--whole N]
 
-A server process gives every page of some hundred hosts, each an address of its own on the loopback; who
-fetches is another process. The peers are installed into a throw-away environment for the run.
-Every number is of this machine and this run: compare the lines of one table, never two tables.
+A server process serves the pages of some hundred hosts, each on its own loopback address; the fetcher is
+another process. The peers are installed into a temporary environment.
+Numbers depend on the machine and the run: compare lines of one table, never two tables.
 """
 
 from __future__ import annotations
@@ -89,13 +89,13 @@ print(json.dumps({"took_s": took, "cpu_s": used.ru_utime + used.ru_stime}))
 
 
 def page(target: bytes, size_bytes: int) -> bytes:
-    """A page of its own for each address: a story of `PARAGRAPHS`, and around it what sites put there,
-    menus, teasers, a script, until the page has that size."""
+    """Return a distinct page for each address: a story of `PARAGRAPHS`, padded to the size with a menu and
+    a script."""
     title = b"Story " + target
     story = b"".join(b"<p>%b %b</p>" % (target, PARAGRAPH) for _ in range(PARAGRAPHS))
-    left = max(0, size_bytes - len(story))
-    menu = MENU * (left // 2 // len(MENU))
-    script = b"<script>%b</script>" % (SCRIPT * (left // 2 // len(SCRIPT)))
+    padding_bytes = max(0, size_bytes - len(story))
+    menu = MENU * (padding_bytes // 2 // len(MENU))
+    script = b"<script>%b</script>" % (SCRIPT * (padding_bytes // 2 // len(SCRIPT)))
     body = (
         b"<html lang=en><head><title>%b</title>%b</head><body><nav><ul>%b</ul></nav>"
         b"<article><h1>%b</h1>%b</article></body></html>" % (title, script, menu, title, story)
@@ -106,18 +106,18 @@ def page(target: bytes, size_bytes: int) -> bytes:
     return head % len(body) + body
 
 
-class Answers(asyncio.Protocol):  # type: ignore[misc, unused-ignore]
-    """Gives a page for every target but robots.txt."""
+class PageServer(asyncio.Protocol):  # type: ignore[misc, unused-ignore]
+    """Serve a page for every target except robots.txt."""
 
     size_bytes = 50_000
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody is there."""
+        """Start with an empty buffer."""
         self.transport = transport
         self.buffer = b""
 
     def data_received(self, data: bytes) -> None:
-        """A request, or several, or a part of one."""
+        """Answer all complete requests."""
         self.buffer += data
         while b"\r\n\r\n" in self.buffer:
             head, _, self.buffer = self.buffer.partition(b"\r\n\r\n")
@@ -130,16 +130,16 @@ class Answers(asyncio.Protocol):  # type: ignore[misc, unused-ignore]
 
 
 async def _serve(size_bytes: int) -> None:
-    Answers.size_bytes = size_bytes
+    PageServer.size_bytes = size_bytes
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(Answers, "0.0.0.0", 0, backlog=1024)
+    server = await loop.create_server(PageServer, "0.0.0.0", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 @contextmanager
 def serving(size_bytes: int) -> Iterator[int]:
-    """The port of a server process."""
+    """Run a server process; yield its port."""
     command = [sys.executable, str(Path(__file__).absolute()), "--serve", str(size_bytes)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     try:
@@ -150,37 +150,37 @@ def serving(size_bytes: int) -> Iterator[int]:
         process.wait()
 
 
-def addresses(port: int, hosts: int, pages: int, run: str) -> list[str]:
-    """Pages of all hosts in turn."""
+def build_urls(port: int, hosts: int, pages: int, run: str) -> list[str]:
+    """Return URLs of all hosts in turn."""
     return [
         f"http://127.1.{number % hosts // 250}.{number % hosts % 250 + 1}:{port}/{run}/{number}"
         for number in range(pages)
     ]
 
 
-class _Nowhere:
-    """A spool that keeps nothing: what is left is the fetching itself."""
+class _NullSpool:
+    """Spool that stores nothing, to measure the fetching alone."""
 
-    def keep(self, some: list[FetchedLink]) -> list[None]:
-        return [None] * len(some)
+    def keep(self, links: list[FetchedLink]) -> list[None]:
+        return [None] * len(links)
 
     def kept(self, links: list[Link]) -> dict[str, Capture]:
-        """None of them."""
+        """Return no captures."""
         return {}
 
     def before(self, urls: list[str]) -> dict[str, object]:
         return {}
 
 
-def fetching(folder: Path, *, kept: bool) -> ConcurrentStep:
-    """The step with every pace at nought, so that nothing but its own work is waited for."""
-    none = PaceRules(0.0, busy_factor=0.0, active_max=1)
-    rules = FrontierRules(none, none, none, line_max=1_000)
+def create_step(folder: Path, *, spooled: bool) -> ConcurrentStep:
+    """Create the step without delays, so that only its own work is measured."""
+    no_delay = PaceRules(0.0, busy_factor=0.0, active_max=1)
+    rules = FrontierRules(no_delay, no_delay, no_delay, line_max=1_000)
     records = open_sqlite(folder / "records.sqlite")
     archive = FolderArchive(folder / "archive")
-    spool = Spool(FolderBlobs(folder / "blobs"), records, archive) if kept else _Nowhere()
+    spool = Spool(FolderBlobs(folder / "blobs"), records, archive) if spooled else _NullSpool()
 
-    def chains() -> FetchScheduler:
+    def create_scheduler() -> FetchScheduler:
         frontier = Frontier(rules)
         return FetchScheduler(
             FetchSchedulerRules("Fonds/0", "Fonds", AT_ONCE),
@@ -192,20 +192,20 @@ def fetching(folder: Path, *, kept: bool) -> ConcurrentStep:
             time.monotonic,
         )
 
-    return FetchStep(FetchRules(active_max=1_000), Fetcher(chains), spool)  # type: ignore[arg-type]
+    return FetchStep(FetchRules(active_max=1_000), Fetcher(create_scheduler), spool)  # type: ignore[arg-type]
 
 
-def fetch_all(urls: list[str], *, kept: bool) -> dict[str, float]:
-    """Fetch everything; seconds and CPU seconds."""
+def fetch_all(urls: list[str], *, spooled: bool) -> dict[str, float]:
+    """Fetch all URLs; return seconds and CPU seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        step = fetching(Path(folder), kept=kept)
+        step = create_step(Path(folder), spooled=spooled)
         links = list(enumerate(build_link(url, "bench") for url in urls))
         before = resource.getrusage(resource.RUSAGE_SELF)
         began_s, begun, ended = time.monotonic(), 0, 0
         while ended < len(links):
-            some = links[begun : begun + step.free_slots] if step.free_slots > 100 else []
-            step.begin(some)
-            begun += len(some)
+            batch = links[begun : begun + step.free_slots] if step.free_slots > 100 else []
+            step.begin(batch)
+            begun += len(batch)
             for _, end in step.collect_finished(1.0):
                 if not (isinstance(end, Result) and end.items):
                     raise SystemExit(f"a page was not fetched: {end}")
@@ -217,61 +217,63 @@ def fetch_all(urls: list[str], *, kept: bool) -> dict[str, float]:
     return {"took_s": took_s, "cpu_s": cpu_s}
 
 
-def whole_road(urls: list[str]) -> dict[str, float]:
-    """`fonds fetch` in a home of its own: fetched, parsed, indexed, archived."""
+def fetch_by_command(urls: list[str]) -> dict[str, float]:
+    """Run `fonds fetch` in a new home: fetch, parse, index, archive."""
     with tempfile.TemporaryDirectory() as folder:
         listed = Path(folder) / "urls.txt"
         listed.write_text("\n".join(urls))
         home = Path(folder) / "home"
-        more = {"elsewhere.private_addresses": "true", "fetch.host_gap_s": "0"}
-        sets = [f"--set={name}={value}" for name, value in more.items()]
+        options = {"elsewhere.private_addresses": "true", "fetch.host_gap_s": "0"}
+        sets = [f"--set={name}={value}" for name, value in options.items()]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         began_s = time.monotonic()
         command = [sys.executable, "-m", "fonds", "--home", str(home), "--json", "--quiet", *sets]
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "fetch", "--from", str(listed)], capture_output=True, check=False
         )
         took_s = time.monotonic() - began_s
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        told = json.loads(done.stdout.splitlines()[-1]) if done.stdout else {}
-        if told.get("done") != len(urls):
-            raise SystemExit(f"not everything was kept: {told} {done.stderr.decode()[-500:]}")
+        counts = json.loads(process.stdout.splitlines()[-1]) if process.stdout else {}
+        if counts.get("done") != len(urls):
+            raise SystemExit(
+                f"not all pages were stored: {counts} {process.stderr.decode()[-500:]}"
+            )
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {"took_s": took_s, "cpu_s": cpu_s}
 
 
-def peer(python: Path, program: str, urls: list[str]) -> dict[str, float]:
-    """What a peer's program measured of itself."""
+def run_peer(python: Path, program: str, urls: list[str]) -> dict[str, float]:
+    """Run the program of a peer; return what it measured."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
         listed.write("\n".join(urls))
         listed.flush()
         command = [str(python), "-c", program, listed.name, str(AT_ONCE)]
-        done = subprocess.run(command, capture_output=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+        process = subprocess.run(command, capture_output=True, check=True)
+    figures: dict[str, float] = json.loads(process.stdout.splitlines()[-1])
+    return figures
 
 
 @contextmanager
 def peers() -> Iterator[dict[str, Callable[[list[str]], dict[str, float]]]]:
-    """The peers that can be installed here."""
+    """Install the peers; yield those that could be installed."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python = Path(folder) / "bin" / "python"
-        found: dict[str, Callable[[list[str]], dict[str, float]]] = {}
+        measures: dict[str, Callable[[list[str]], dict[str, float]]] = {}
         for name, program in (("aiohttp", AIOHTTP), ("scrapy", SCRAPY)):
             install = [str(python), "-m", "pip", "install", "--quiet", name]
             if subprocess.run(install, capture_output=True, check=False).returncode == 0:
-                found[name] = lambda urls, program=program: peer(python, program, urls)  # type: ignore[misc]
+                measures[name] = lambda urls, program=program: run_peer(python, program, urls)  # type: ignore[misc]
             else:
                 print(f"{name} cannot be installed here")
-        yield found
+        yield measures
 
 
-def show(name: str, pages: int, found: dict[str, float], bare: float | None) -> float:
-    """Print a line; pages a second."""
-    rate = pages / found["took_s"]
+def show(name: str, pages: int, figures: dict[str, float], bare: float | None) -> float:
+    """Print a line; return pages per second."""
+    rate = pages / figures["took_s"]
     share = f"{rate / bare:6.2f}" if bare else "     -"
-    cpu_ms = 1000 * found["cpu_s"] / pages
+    cpu_ms = 1000 * figures["cpu_s"] / pages
     print(f"{name:<34} {rate:>9,.0f} pages/s {cpu_ms:>8.3f} ms CPU a page   {share} of aiohttp")
     return rate
 
@@ -288,25 +290,25 @@ def main() -> None:
     if args.serve:
         asyncio.run(_serve(args.serve))
         return
-    collect_seldom()  # As every process of ours does.
+    collect_seldom()  # As all processes of Fonds do.
     print(f"{args.pages:,} pages of {args.size:,} bytes, {args.hosts} hosts, {AT_ONCE} at once")
     with serving(args.size) as port:
         bare = None
         if not args.no_peers:
-            with peers() as known:
-                for name, measure in known.items():
-                    urls = addresses(port, args.hosts, args.pages, name)
+            with peers() as measures:
+                for name, measure in measures.items():
+                    urls = build_urls(port, args.hosts, args.pages, name)
                     rate = show(name, args.pages, measure(urls), bare)
                     bare = rate if name == "aiohttp" else bare
-        for name, kept in (
-            ("fonds, fetched and let go", False),
+        for name, spooled in (
+            ("fonds, fetched and discarded", False),
             ("fonds, fetched into the spool", True),
         ):
-            urls = addresses(port, args.hosts, args.pages, str(kept))
-            show(name, args.pages, fetch_all(urls, kept=kept), bare)
+            urls = build_urls(port, args.hosts, args.pages, str(spooled))
+            show(name, args.pages, fetch_all(urls, spooled=spooled), bare)
         if args.whole:
-            urls = addresses(port, args.hosts, args.whole, "whole")
-            show("fonds fetch, the whole road", args.whole, whole_road(urls), bare)
+            urls = build_urls(port, args.hosts, args.whole, "whole")
+            show("fonds fetch, all steps", args.whole, fetch_by_command(urls), bare)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Groupings of labelled texts beside other recipes, in one run; then time, memory and stability at scale.
+"""Compare groupings of labelled texts with other recipes; measure time, memory and stability at scale.
 
-python scripts/bench_grouping.py [SET…]             # the labelled sets; peers are installed for the run
-python scripts/bench_grouping.py --vectors DIR [SET…]   # dense vectors are kept in a folder for the next run
-python scripts/bench_grouping.py scale 100000       # so many short documents beside bare scikit-learn calls
-python scripts/bench_grouping.py stability          # a tenth of new documents, and a rebuild
+python scripts/bench_grouping.py [SET…]             # labelled sets; installs the peers for the run
+python scripts/bench_grouping.py --vectors DIR [SET…]   # keep dense vectors in a folder for the next run
+python scripts/bench_grouping.py scale 100000       # short documents, compared with plain scikit-learn
+python scripts/bench_grouping.py stability          # a rebuild after a tenth of new documents
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ NAMES = ("bbc", "agnews_test", "SearchSnippets", "Tweet", "Pascal_Flickr")
 SHORT_WORDS = 45
 
 
-def labelled(name: str) -> tuple[list[str], np.ndarray]:
-    """Texts of a set and the number of each one's label."""
+def load_labelled(name: str) -> tuple[list[str], np.ndarray]:
+    """Return the texts of a set and the numbers of their labels."""
     with gzip.open(SETS / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     return [row["text"] for row in rows], np.unique(
@@ -46,18 +46,20 @@ def labelled(name: str) -> tuple[list[str], np.ndarray]:
 
 
 def score(truth: np.ndarray, members: np.ndarray) -> str:
-    """NMI / ARI; what is in no cluster counts as one of its own for each document."""
-    alone = np.where(members < 0, members.max() + 1 + np.arange(len(members)), members)
-    found = len(np.unique(members[members >= 0]))
-    nmi = normalized_mutual_info_score(truth, alone)
-    return f"{nmi:.3f} / {adjusted_rand_score(truth, alone):.3f} [{found}]"
+    """Return NMI and ARI as text. A document without a cluster counts as its own cluster."""
+    labels = np.where(members < 0, members.max() + 1 + np.arange(len(members)), members)
+    clusters = len(np.unique(members[members >= 0]))
+    nmi = normalized_mutual_info_score(truth, labels)
+    return f"{nmi:.3f} / {adjusted_rand_score(truth, labels):.3f} [{clusters}]"
 
 
-def row(name: str, recipe: str, shown: str, began: float) -> None:
-    print(f"| {name} | {recipe} | {shown} | {time.perf_counter() - began:.1f} |", flush=True)
+def print_row(name: str, recipe: str, cell: str, began: float) -> None:
+    print(f"| {name} | {recipe} | {cell} | {time.perf_counter() - began:.1f} |", flush=True)
 
 
-def ours(name: str, texts: list[str], truth: np.ndarray, dense: np.ndarray | None) -> None:
+def print_own_scores(
+    name: str, texts: list[str], truth: np.ndarray, dense: np.ndarray | None
+) -> None:
     clusters = int(truth.max()) + 1
     recipes = {
         "topics, k given": (Options(clusters=clusters), None),
@@ -71,52 +73,55 @@ def ours(name: str, texts: list[str], truth: np.ndarray, dense: np.ndarray | Non
         if recipe.startswith("topics, dense") and vectors is None:
             continue
         began = time.perf_counter()
-        made = build(GroupingInput(texts, dense=vectors), options, version=1)
-        row(name, f"Fonds {recipe}", score(truth, made.levels[0].members), began)
+        clustering = build(GroupingInput(texts, dense=vectors), options, version=1)
+        print_row(name, f"Fonds {recipe}", score(truth, clustering.levels[0].members), began)
         if recipe == "topics, k given":
-            show_labels(texts, made)
+            show_labels(texts, clustering)
 
 
-def show_labels(texts: list[str], made: Clustering) -> None:
-    """c_v of the clusters' ten terms, and which of them are stop words."""
-    terms = [[term.lower() for term, _ in cluster.terms] for cluster in made.levels[0].clusters]
+def show_labels(texts: list[str], clustering: Clustering) -> None:
+    """Print c_v of the ten terms of each cluster, their stop words, and the labels."""
+    terms = [
+        [term.lower() for term, _ in cluster.terms] for cluster in clustering.levels[0].clusters
+    ]
     stopped = [term for listed in terms for term in listed if term in load_stop_words("en")]
     print(f"|  | c_v {coherence(texts, terms):.3f}, stop words {stopped} |  |  |")
-    for one in made.levels[0].clusters[:8]:
-        print(f"|  | {one.size}: {one.label} |  |  |")
+    for cluster in clustering.levels[0].clusters[:8]:
+        print(f"|  | {cluster.size}: {cluster.label} |  |  |")
 
 
-def dense_of(name: str, texts: list[str], kept: Path | None) -> np.ndarray:
-    """The dense vectors of a set, read from the folder when they are there and written to it when not."""
-    file = None if kept is None else kept / f"{name}.npy"
+def load_vectors(name: str, texts: list[str], folder: Path | None) -> np.ndarray:
+    """Return the dense vectors of a set. Reads them from the folder, or writes them there."""
+    file = None if folder is None else folder / f"{name}.npy"
     if file is not None and file.exists():
         return np.asarray(np.load(file), np.float32)
-    made = Encoder(threads=2).encode(texts)
+    vectors = Encoder(threads=2).encode(texts)
     if file is not None:
-        np.save(file, made)
-    return made
+        np.save(file, vectors)
+    return vectors
 
 
-def quality(names: Sequence[str], kept: Path | None) -> None:
+def print_quality(names: Sequence[str], folder: Path | None) -> None:
     print("| set | recipe | NMI / ARI [found] | s |\n|---|---|---|---|")
-    with peers() as others:
+    with peers() as recipes:
         for name in names:
-            texts, truth = labelled(name)
+            texts, truth = load_labelled(name)
             began = time.perf_counter()
-            dense = dense_of(name, texts, kept)
-            row(name, "dense vectors", "", began)
-            ours(name, texts, truth, dense)
-            for recipe, group in others.items():
+            dense = load_vectors(name, texts, folder)
+            print_row(name, "dense vectors", "", began)
+            print_own_scores(name, texts, truth, dense)
+            for recipe, group in recipes.items():
                 began = time.perf_counter()
-                row(name, recipe, score(truth, group(texts, dense, int(truth.max()) + 1)), began)
+                print_row(
+                    name, recipe, score(truth, group(texts, dense, int(truth.max()) + 1)), began
+                )
 
 
-def recombined(count: int) -> list[str]:
-    """Short documents of 45 words cut from BBC and AG, each joined of two pieces of one label, so that each
-    is new."""
+def recombine(count: int) -> list[str]:
+    """Return distinct short documents: each joins two random pieces of BBC and AG with the same label."""
     pieces: dict[tuple[str, int], list[str]] = {}
     for name in ("bbc", "agnews_test"):
-        texts, truth = labelled(name)
+        texts, truth = load_labelled(name)
         for text, label in zip(texts, truth, strict=True):
             words = text.split()
             halves = range(0, max(len(words) - 22, 1), 22)
@@ -137,12 +142,12 @@ def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def scale(count: int) -> None:
-    texts = recombined(count)
+def print_scale(count: int) -> None:
+    texts = recombine(count)
     before = peak_mb()
     marks: list[tuple[str, float]] = []
     began, cpu_began = time.perf_counter(), time.process_time()
-    made = build(
+    clustering = build(
         GroupingInput(texts),
         Options(clusters=20),
         version=1,
@@ -154,11 +159,11 @@ def scale(count: int) -> None:
         f"{before:.0f} with texts alone"
     )
     print("  begins:", ", ".join(f"{stage} {at:.1f}" for stage, at in marks))
-    some = texts[:: max(1, count // 20_000)]
+    sample = texts[:: max(1, count // 20_000)]
     cpu_began = time.process_time()
-    assign(made.model, some)
+    assign(clustering.model, sample)
     print(
-        f"  assigned: {len(some) / (time.process_time() - cpu_began):.0f} documents a second of CPU"
+        f"  assigned: {len(sample) / (time.process_time() - cpu_began):.0f} documents a second of CPU"
     )
     if count <= 100_000:
         began, cpu_began = time.perf_counter(), time.process_time()
@@ -168,46 +173,51 @@ def scale(count: int) -> None:
         print(f"  ratio {spent / bare:.2f}, of CPU {cpu / bare_cpu:.2f}")
 
 
-def stability(names: Sequence[str]) -> None:
+def print_stability(names: Sequence[str]) -> None:
     print("| set | keep their id | NMI before, warm, cold |\n|---|---|---|")
     for name in names:
-        texts, truth = labelled(name)
+        texts, truth = load_labelled(name)
         order = np.random.default_rng(3).permutation(len(texts))
         texts, truth = [texts[place] for place in order], truth[order]
-        known = int(len(texts) / 1.1)
+        known_count = int(len(texts) / 1.1)
         options = Options(clusters=int(truth.max()) + 1)
-        first = build(GroupingInput(texts[:known]), options, version=1)
+        first = build(GroupingInput(texts[:known_count]), options, version=1)
         ids = tuple(cluster.id for cluster in first.levels[0].clusters)
         members = np.full(len(texts), -1)
-        members[:known] = first.levels[0].members
+        members[:known_count] = first.levels[0].members
         warm = build(
             GroupingInput(texts), options, version=2, previous=PreviousClustering(members, ids)
         )
         cold = build(GroupingInput(texts), options, version=2)
         new_ids = [cluster.id for cluster in warm.levels[0].clusters]
-        kept = np.mean(
+        kept_share = np.mean(
             [
                 ids[old] == new_ids[new]
-                for old, new in zip(members[:known], warm.levels[0].members[:known], strict=True)
+                for old, new in zip(
+                    members[:known_count], warm.levels[0].members[:known_count], strict=True
+                )
                 if old >= 0 and new >= 0
             ]
         )
         scores = [
-            normalized_mutual_info_score(truth[: len(one)], one)
-            for one in (members[:known], warm.levels[0].members, cold.levels[0].members)
+            normalized_mutual_info_score(truth[: len(labels)], labels)
+            for labels in (members[:known_count], warm.levels[0].members, cold.levels[0].members)
         ]
-        print(f"| {name} | {kept:.3f} | {', '.join(f'{one:.3f}' for one in scores)} |", flush=True)
+        print(
+            f"| {name} | {kept_share:.3f} | {', '.join(f'{labels:.3f}' for labels in scores)} |",
+            flush=True,
+        )
 
 
 def main(words: list[str]) -> None:
     if words[:1] == ["scale"]:
-        scale(int(words[1]))
+        print_scale(int(words[1]))
     elif words[:1] == ["stability"]:
-        stability(words[1:] or NAMES)
+        print_stability(words[1:] or NAMES)
     elif words[:1] == ["--vectors"]:
-        quality(words[2:] or NAMES, Path(words[1]))
+        print_quality(words[2:] or NAMES, Path(words[1]))
     else:
-        quality(words or NAMES, None)
+        print_quality(words or NAMES, None)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,15 @@
-"""Measures what hostile PDFs cost the sound ones read beside them, and fails when it is over a fifth.
+"""Measure how much hostile PDFs slow down sound PDFs. Fails above a fifth.
 
     python scripts/bench_hostile.py [--good FOLDER] [--good-count N] [--hostile-count N] [--rounds N]
 
-The figure is sound PDFs for each second of child time they had: their number by the sum of the wall
-times from a sound file's being taken up to its result, with two children and two callers, so that no
-file waits for a child. Time a hostile file holds its own child is not the sound ones'; what it costs
-them is: a new child after one was killed, a second try after a child died, cores and memory shared.
-Idle time at the end of a run, when one child is still busy with the last hostile file, is nobody's.
+The figure is sound PDFs per second of child time: their number divided by the sum of their wall times, from
+start to result. With two children and two callers, no file waits for a child. The time of a hostile file in
+its own child does not count. These costs count: a new child after a kill, a retry after a child died, and
+shared cores and memory. Idle time at the end of a run does not count.
 
-Each round reads the same sound files alone and beside the hostile ones, in turn; the best round of
-each counts, because other work on the machine only ever slows one down. Exit code 1 below 0.8, and
-when a sound file was not read well.
+Each round reads the same sound files, first alone and then among hostile ones. The best round counts,
+because other work on the machine only slows a round down. The exit code is 1 if the ratio is below 0.8 or
+if a sound file was not read well.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from hostile_reading import (  # type: ignore[import-not-found]
 SHARE_MIN = 0.8
 TIMEOUT_S = 3.0
 PAGES, LINES = 12, 45
-# The kinds that hold a reader long or end its life.
+# The kinds that keep a reader busy for long or kill it.
 WORST = frozenset(
     {
         "deep-states",
@@ -56,7 +55,7 @@ File = tuple[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """`per_child_s` is sound files for each second of child time; `bad` names those not read well."""
+    """One round: sound files per second of child time; `bad` names the sound files not read well."""
 
     per_child_s: float
     statuses: Counter[str]
@@ -65,21 +64,21 @@ class Run:
 
 
 def main() -> int:
-    asked = _asked()
-    good = list(_good(asked.good, asked.good_count))
-    hostile = list(_hostile(asked.hostile_count))
-    mixed = list(_interleaved(good, hostile))
-    alone, beside = [], []
-    for _ in range(asked.rounds):
-        alone.append(_run(good))
-        beside.append(_run(mixed))
-    share = max(one.per_child_s for one in beside) / max(one.per_child_s for one in alone)
-    for title, runs in (("alone", alone), ("beside hostile ones", beside)):
+    args = _parse_arguments()
+    good = list(_iter_good(args.good, args.good_count))
+    hostile = list(_iter_hostile(args.hostile_count))
+    mixed = list(_interleave(good, hostile))
+    sound_runs, mixed_runs = [], []
+    for _ in range(args.rounds):
+        sound_runs.append(_run(good))
+        mixed_runs.append(_run(mixed))
+    share = max(run.per_child_s for run in mixed_runs) / max(run.per_child_s for run in sound_runs)
+    for title, runs in (("alone", sound_runs), ("beside hostile ones", mixed_runs)):
         rates = ", ".join(f"{run.per_child_s:.1f}" for run in runs)
         peak = max(run.peak_bytes for run in runs) / 1e6
         print(f"{title:20} {rates} sound PDFs a second of child time; {peak:.0f} MB at most")
-    print(f"of {len(hostile)} hostile ones: {dict(beside[-1].statuses)}")
-    bad = sorted({name for one in (*alone, *beside) for name in one.bad})
+    print(f"of {len(hostile)} hostile ones: {dict(mixed_runs[-1].statuses)}")
+    bad = sorted({name for run in (*sound_runs, *mixed_runs) for name in run.bad})
     print(f"throughput beside hostile PDFs: {share:.1%} of that without them", *bad)
     return 0 if share >= SHARE_MIN and not bad else 1
 
@@ -91,20 +90,20 @@ def _run(files: Sequence[File]) -> Run:
         MemoryWatch() as watch,
         open_pdf_readers(Path(folder) / "spool", settings) as readers,
     ):
-        # Not counted: the fork_server loads the parsers for the first files.
+        # Not measured: the fork server loads the parsers for the first files.
         read_all(readers, [(f"first-{n}", text_pdf()) for n in range(CHILDREN)], Path(folder))
-        found: list[Any] = read_all(readers, files, Path(folder))
-    sound = [one for one in found if one.name.startswith("good/")]
+        results: list[Any] = read_all(readers, files, Path(folder))
+    sound = [result for result in results if result.name.startswith("good/")]
     return Run(
-        per_child_s=len(sound) / sum(one.took_s for one in sound),
-        statuses=Counter(one.text.status.value for one in found if one not in sound),
-        bad=tuple(one.name for one in sound if one.text.status.reason is not None),
+        per_child_s=len(sound) / sum(result.took_s for result in sound),
+        statuses=Counter(result.text.status.value for result in results if result not in sound),
+        bad=tuple(result.name for result in sound if result.text.status.reason is not None),
         peak_bytes=watch.peak_bytes,
     )
 
 
-def _good(folder: Path | None, count: int) -> Iterator[File]:
-    """Sound files of a folder, or of ours: twelve pages full of words each."""
+def _iter_good(folder: Path | None, count: int) -> Iterator[File]:
+    """Yield sound files of a folder, or generated ones of twelve pages full of words."""
     if folder is not None:
         for path in sorted(folder.rglob("*.pdf"))[:count]:
             yield f"good/{path.name}", path.read_bytes()
@@ -114,24 +113,26 @@ def _good(folder: Path | None, count: int) -> Iterator[File]:
         yield f"good/{number}", text_pdf(["\n".join([line] * LINES)] * PAGES)
 
 
-def _hostile(count: int) -> Iterator[File]:
-    """The first `count` variations of the worst kinds."""
-    found = (one for one in mutations(1_000, seed=1) if one.kind in WORST)
-    for _, one in zip(range(count), found, strict=False):
-        yield one.name, one.data
+def _iter_hostile(count: int) -> Iterator[File]:
+    """Yield the first `count` variations of the worst kinds."""
+    files = (file for file in mutations(1_000, seed=1) if file.kind in WORST)
+    for _, file in zip(range(count), files, strict=False):
+        yield file.name, file.data
 
 
-def _interleaved(good: Sequence[File], hostile: Sequence[File]) -> Iterator[File]:
-    """The hostile files evenly among the sound ones."""
-    every = max(1, len(good) // max(1, len(hostile)))
+def _interleave(good: Sequence[File], hostile: Sequence[File]) -> Iterator[File]:
+    """Distribute the hostile files evenly among the sound ones."""
+    interval = max(1, len(good) // max(1, len(hostile)))
     rest = iter(hostile)
-    for turn, one in zip(cycle(range(every)), good, strict=False):
-        yield one
+    for turn, file in zip(cycle(range(interval)), good, strict=False):
+        yield file
         if turn == 0:
-            yield from [another for another in (next(rest, None),) if another is not None]
+            yield from [
+                hostile_file for hostile_file in (next(rest, None),) if hostile_file is not None
+            ]
 
 
-def _asked() -> argparse.Namespace:
+def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--good", type=Path, help="folder of sound PDFs instead of our own")
     parser.add_argument("--good-count", type=int, default=300)

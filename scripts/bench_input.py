@@ -1,4 +1,4 @@
-"""What the benches read: PDFs and pages chosen by lot from the corpus, or from the sample crawl."""
+"""Input of the benchmarks: a random choice of PDFs and pages from the corpus or the sample crawl."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What everything is measured on."""
+    """The PDFs and pages of all measurements."""
 
     pdfs: Sequence[bytes]
     pages: Sequence[Page]
@@ -52,11 +52,11 @@ def sample_crawl(folder: Path) -> Path:
 
 
 def gather(data: Path, count: int, home: Path) -> Input:
-    """`count` PDFs and pages, chosen by lot from a fixed seed; those Fonds cannot read are left out."""
+    """Choose `count` PDFs and pages at random with a fixed seed. Skips those that Fonds cannot read."""
     settings = Settings()
     archive, source = open_archive(home, settings), create_path_source([data], home, settings)
-    found = (entry for row in source.iter_inputs() for entry in source.iter_entries(row))
-    items = (entry.item for entry in found if isinstance(entry, Entry))
+    entries = (entry for row in source.iter_inputs() for entry in source.iter_entries(row))
+    items = (entry.item for entry in entries if isinstance(entry, Entry))
     captures = [
         item
         for item in items
@@ -88,11 +88,11 @@ def _bodies(captures: Sequence[Capture], archive: Archive) -> Iterator[tuple[Cap
 
 
 def _is_read(pool: ChildPool, body: bytes, folder: Path) -> bool:
-    """Whether Fonds gets text out of a PDF: a broken one would compare who gives up sooner."""
+    """Tell whether Fonds extracts text from a PDF. A broken one would only compare who gives up sooner."""
     folder.mkdir(parents=True, exist_ok=True)
     with open_unnamed_body(body, folder) as opened:
         try:
-            found = pool(extract_pdf, opened, PdfLimits())
+            result = pool(extract_pdf, opened, PdfLimits())
         except (PermanentError, RuntimeError):
             return False
-    return found.status.reason is None and bool(found.text)
+    return result.status.reason is None and bool(result.text)

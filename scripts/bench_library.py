@@ -1,9 +1,9 @@
-"""What the pages of a large library cost: entries made by the ledger, then each page asked for a few times.
+"""Measure the pages of a large library: fill the ledger, then request each page a few times.
 
     python scripts/bench_library.py --entries 1000000
     python scripts/bench_library.py --entries 1000000 --records "$TEST_POSTGRESQL_URL"
 
-The database named by `--records` is filled and not emptied again: name one that is there for this alone.
+The database of `--records` is filled and not cleared afterwards: use a separate one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GOAL_MS = 50.0
 
 
 def main() -> None:
-    """Fill, ask, print a table."""
+    """Fill the library, request its pages, print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--entries", type=int, default=1_000_000)
     parser.add_argument("--records", default="sqlite:records.sqlite", help="URL of the records")
@@ -47,18 +47,18 @@ def main() -> None:
             print(f"filled in {time.process_time() - started:.0f} s of CPU")
         count = stores.records.count(EntryRow)[()]
         print(
-            f"{count:,} entries; least of {ROUNDS}, ms a request: CPU of this process, wall clock"
+            f"{count:,} entries; minimum of {ROUNDS}, ms per request: CPU of this process, wall clock"
         )
         with TestClient(create_app(stores), base_url="http://localhost") as client:
-            for address in (*ADDRESSES, *_deep(stores.records, count)):
-                cpu, wall = _asked(client, address)
+            for address in (*ADDRESSES, *_build_deep_addresses(stores.records, count)):
+                cpu, wall = _measure(client, address)
                 over = "  over 50" if max(cpu, wall) > GOAL_MS else ""
                 print(f"{cpu:7.1f} {wall:7.1f}  {address[:90]}{over}")
         close_stores(stores)
 
 
-def _deep(records: object, count: int) -> list[str]:
-    """The pages in the middle of long lists."""
+def _build_deep_addresses(records: object, count: int) -> list[str]:
+    """Return addresses in the middle of long lists."""
     (middle,) = records.find(  # type: ignore[attr-defined]
         EntryRow, {"entry_id": f"capture-{count // 4 // 6 * 6:05d}", "pipeline": "library"}
     )
@@ -69,15 +69,15 @@ def _deep(records: object, count: int) -> list[str]:
     ]
 
 
-def _asked(client: TestClient, address: str) -> tuple[float, float]:
-    """Milliseconds of CPU and of the clock, the least of some rounds."""
-    found = []
+def _measure(client: TestClient, address: str) -> tuple[float, float]:
+    """Return the minimum CPU and wall milliseconds of some rounds."""
+    times = []
     for _ in range(ROUNDS):
         wall, cpu = time.perf_counter(), time.process_time()
         answer = client.get(address)
-        found.append((time.process_time() - cpu, time.perf_counter() - wall))
+        times.append((time.process_time() - cpu, time.perf_counter() - wall))
         answer.raise_for_status()
-    return 1e3 * min(cpu for cpu, _ in found), 1e3 * min(wall for _, wall in found)
+    return 1e3 * min(cpu for cpu, _ in times), 1e3 * min(wall for _, wall in times)
 
 
 if __name__ == "__main__":

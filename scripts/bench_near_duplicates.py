@@ -50,7 +50,7 @@ REAL_TEXTS = 2_000
 UNRELATED_MAX = 0.3
 INDEXED = 5_000
 ADDED = 200
-WORD_LIST = [f"{one}{two}" for one in "bcdfghklmnprst" for two in ("ald", "emo", "irk", "un")]
+WORD_LIST = [f"{onset}{rime}" for onset in "bcdfghklmnprst" for rime in ("ald", "emo", "irk", "un")]
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "gold" / "text"
 NOTICE = (
     "all rights reserved subscribe to our newsletter for daily news and follow us contact the "
@@ -151,8 +151,8 @@ def choose_unrelated(texts: Sequence[str]) -> list[str]:
     return [texts[place] for place in chosen]
 
 
-def find_by_bands(signatures: Sequence[bytes | None], least: float) -> Pairs:
-    """Return the pairs that share a band and whose estimate is at least `least`."""
+def find_by_bands(signatures: Sequence[bytes | None], minimum: float) -> Pairs:
+    """Return the pairs that share a band and whose estimate is at least `minimum`."""
     sharing = defaultdict(set)
     for place, signature in enumerate(signatures):
         for band in compute_bands(signature) if signature else ():
@@ -161,7 +161,7 @@ def find_by_bands(signatures: Sequence[bytes | None], least: float) -> Pairs:
     return {
         (first, other)
         for first, other in candidates
-        if estimate_resemblance(signatures[first] or b"", signatures[other] or b"") >= least
+        if estimate_resemblance(signatures[first] or b"", signatures[other] or b"") >= minimum
     }
 
 
@@ -170,8 +170,10 @@ def find_by_runs(texts: Sequence[str]) -> Pairs:
     equal = defaultdict(list)
     for place, text in enumerate(texts):
         equal[text].append(place)
-    same = {pair for places in equal.values() for pair in combinations(places, 2)}
-    return same | find_by_bands([compute_signature(text) for text in texts], RUNS_RESEMBLANCE_MIN)
+    equal_pairs = {pair for places in equal.values() for pair in combinations(places, 2)}
+    return equal_pairs | find_by_bands(
+        [compute_signature(text) for text in texts], RUNS_RESEMBLANCE_MIN
+    )
 
 
 def find_by_words(texts: Sequence[str]) -> Pairs:
@@ -187,20 +189,20 @@ def sign_words(texts: Sequence[str]) -> Iterator[bytes | None]:
         yield compute_minima(np.unique(hashes)) if len(hashes) else None
 
 
-def find_by_terms(texts: Sequence[str], least: float = TERMS_RESEMBLANCE_MIN) -> Pairs:
+def find_by_terms(texts: Sequence[str], minimum: float = TERMS_RESEMBLANCE_MIN) -> Pairs:
     """Return the near-duplicates by shared terms, as for new documents."""
     sets = TermReader().build_sets(texts, ["en"] * len(texts))
-    return match_sets(invert_term_sets(sets), sets, sets, least)
+    return match_sets(invert_term_sets(sets), sets, sets, minimum)
 
 
-def match_sets(index: InvertedTerms, indexed: TermSets, sets: TermSets, least: float) -> Pairs:
+def match_sets(index: InvertedTerms, indexed: TermSets, sets: TermSets, minimum: float) -> Pairs:
     """Return pairs of documents in `sets` and in the index, each pair in ascending order."""
-    places, others = index.find_candidates(sets)
+    places, matches = index.find_candidates(sets)
     return {
-        (min(place, other), max(place, other))
-        for place, other in zip(places.tolist(), others.tolist(), strict=True)
-        if place != other
-        and compare_terms(sets.get_terms(place), indexed.get_terms(other)) >= least
+        (min(place, match), max(place, match))
+        for place, match in zip(places.tolist(), matches.tolist(), strict=True)
+        if place != match
+        and compare_terms(sets.get_terms(place), indexed.get_terms(match)) >= minimum
     }
 
 
@@ -232,8 +234,8 @@ def measure_quality(name: str, originals: Sequence[str]) -> None:
     for edit_name, edit in EDITS.items():
         chance = random.Random(edit_name)
         copies = [" ".join(edit(text.split(), chance, pool)) for text in originals]
-        known = {(place, place + len(originals)) for place in range(len(originals))}
-        print(f"{edit_name:<28}" + _format_row([*originals, *copies], known))
+        known_pairs = {(place, place + len(originals)) for place in range(len(originals))}
+        print(f"{edit_name:<28}" + _format_row([*originals, *copies], known_pairs))
     _print_links("notice shared", [f"{text} {NOTICE}" for text in originals])
     length = sum(len(text.split()) for text in originals) // len(originals)
     long_notice = " ".join(f"notice{place}" for place in range(4 * length))
@@ -271,13 +273,13 @@ def _print_links(name: str, texts: Sequence[str]) -> None:
     print(f"{name + ': false links':<28}" + "".join(f"{count:>14}" for count in counts))
 
 
-def _format_row(texts: Sequence[str], known: Pairs) -> str:
+def _format_row(texts: Sequence[str], known_pairs: Pairs) -> str:
     cells = []
     for find in METHODS.values():
-        found = find(texts)
-        true = len(found & known)
-        precision = f"{100 * true / len(found):.0f}" if found else "-"
-        cells.append(f"{100 * true / len(known):.0f} / {precision}")
+        pairs = find(texts)
+        true = len(pairs & known_pairs)
+        precision = f"{100 * true / len(pairs):.0f}" if pairs else "-"
+        cells.append(f"{100 * true / len(known_pairs):.0f} / {precision}")
     return "".join(f"{cell:>14}" for cell in cells)
 
 

@@ -1,6 +1,6 @@
-"""Pages beside other extractors: text by their sources' own measures, dates, and CPU, all in one run.
+"""Compare page extraction with other extractors: text by the measures of each source, dates, and CPU.
 
-python scripts/bench_pages.py    # the corpus's marked pages; peers go into a folder that is thrown away
+python scripts/bench_pages.py    # labelled pages of the corpus; installs the peers into a temporary folder
 """
 
 from __future__ import annotations
@@ -16,45 +16,48 @@ from page_peers import peers
 
 ROUNDS = 3
 CAPTURED_AT = datetime(2026, 11, 1, tzinfo=UTC)
-OURS = "Fonds, with all it tells of a page"
+FONDS = "Fonds, all fields"
 
 
-def texts_and_cpu(
+def measure_extractors(
     pages: list[Marked], extractors: dict[str, Callable[[Marked], str]]
 ) -> tuple[dict[str, list[str]], dict[str, float]]:
-    """Text of each page by each, and CPU seconds for all pages: page by page in turn, least of the rounds."""
+    """Return the text of each page by each extractor, and the minimum CPU seconds per round.
+
+    The extractors take turns on each page.
+    """
     texts: dict[str, list[str]] = {name: [] for name in extractors}
-    least: dict[str, float] = dict.fromkeys(extractors, float("inf"))
+    cpu_s: dict[str, float] = dict.fromkeys(extractors, float("inf"))
     for round_ in range(ROUNDS):
-        spent = dict.fromkeys(extractors, 0.0)
+        round_s = dict.fromkeys(extractors, 0.0)
         for page in pages:
             for name, extract in extractors.items():
                 began = time.process_time()
                 text = extract(page)
-                spent[name] += time.process_time() - began
+                round_s[name] += time.process_time() - began
                 if round_ == 0:
                     texts[name].append(text)
-        least = {name: min(least[name], spent[name]) for name in extractors}
-    return texts, least
+        cpu_s = {name: min(cpu_s[name], round_s[name]) for name in extractors}
+    return texts, cpu_s
 
 
-def ours(page: Marked) -> str:
+def extract_text(page: Marked) -> str:
     read = parse_page(page.body, page.url, None, CAPTURED_AT, True)
     return read.content.text_content or ""
 
 
 def print_texts(pages: list[Marked]) -> None:
-    with peers() as others:
-        extractors: dict[str, Callable[[Marked], str]] = {OURS: ours}
-        for name, extract in others.items():
+    with peers() as peer_extractors:
+        extractors: dict[str, Callable[[Marked], str]] = {FONDS: extract_text}
+        for name, extract in peer_extractors.items():
             extractors[name] = lambda page, extract=extract: extract(
                 decode_page(page.body, None)[0]
             )  # type: ignore[misc]
-        texts, cpu_s = texts_and_cpu(pages, extractors)
+        texts, cpu_s = measure_extractors(pages, extractors)
     print("| extractor | snippets F1 (P, R) | shingles F1 (P, R) | ms CPU a page | of plain |")
     print("|---|---|---|---|---|")
-    for name, found in texts.items():
-        pairs = list(zip(pages, found, strict=True))
+    for name, page_texts in texts.items():
+        pairs = list(zip(pages, page_texts, strict=True))
         snippets = snippet_score((page.gold, text) for page, text in pairs if page.has_snippets)
         shingles = shingle_score(
             (page.full_text or "", text) for page, text in pairs if not page.has_snippets
@@ -75,11 +78,11 @@ def print_dates(pages: list[Marked]) -> None:
             return htmldate.find_date(
                 markup, url=page.url, original_date=True, extensive_search=extensive
             )
-        except Exception:  # noqa: BLE001 A peer that fails on a page finds nothing there.
+        except Exception:  # noqa: BLE001 The failure of a peer counts as no date.
             return None
 
     readers: dict[str, Callable[[Marked], str | None]] = {
-        OURS: lambda page: (
+        FONDS: lambda page: (
             parse_page(page.body, page.url, None, CAPTURED_AT, True).content.publication_date
         ),
         "htmldate fast": lambda page: by_htmldate(page, extensive=False),
@@ -87,18 +90,19 @@ def print_dates(pages: list[Marked]) -> None:
     }
     print("\n| dates | right | wrong | none |\n|---|---|---|---|")
     for name, read in readers.items():
-        found = [read(page) for page in pages]
-        right = sum(day == wanted(page) for page, day in zip(pages, found, strict=True))
-        none = sum(
-            day is None and wanted(page) is not None for page, day in zip(pages, found, strict=True)
+        dates = [read(page) for page in pages]
+        right = sum(day == get_labelled_date(page) for page, day in zip(pages, dates, strict=True))
+        missing = sum(
+            day is None and get_labelled_date(page) is not None
+            for page, day in zip(pages, dates, strict=True)
         )
-        print(f"| {name} | {right} | {len(pages) - right - none} | {none} |")
+        print(f"| {name} | {right} | {len(pages) - right - missing} | {missing} |")
 
 
-def wanted(page: Marked) -> str | None:
-    """The day somebody marked; None for a page that has none."""
-    said = page.gold["date"]
-    return said[:10] if isinstance(said, str) else None
+def get_labelled_date(page: Marked) -> str | None:
+    """Return the labelled date of a page, or None."""
+    label = page.gold["date"]
+    return label[:10] if isinstance(label, str) else None
 
 
 def main() -> None:

@@ -1,11 +1,11 @@
-"""What each page costs who uses it, in a library of many documents, with many users at once.
+"""Measure the response time of each page in a library of many documents with many concurrent users.
 
     python scripts/bench_pages_served.py --documents 1000000 --home FOLDER
 
-The library is made first, into --home, where it stays: named again it is used as it is. Then `fonds serve`
-answers, and users of this process ask a page again and again, over connections that stay open, each reading
-for --think seconds on average before the next; with 0 all ask without a pause. Server and users share the
-machine. A line a page: milliseconds until the answer was read, and the server's own CPU for one.
+The script first creates the library in --home; an existing one is used as it is. Then `fonds serve` runs, and
+the users, threads of this process, repeat requests over persistent connections. Each user pauses for --think
+seconds on average between two requests. Server and users share the machine. Each line shows a page: its
+milliseconds until the response was read, and the CPU time of the server per request.
 """
 
 from __future__ import annotations
@@ -39,22 +39,24 @@ QUERIES = ("batori", "kalu site:site7.example", '"toba rimen"', "menka kind:pdf"
 
 
 def main() -> None:
-    """Make, measure and print."""
-    asked = argparse.ArgumentParser(
+    """Create the library, measure its pages and print the results."""
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    asked.add_argument("--documents", type=int, default=100_000)
-    asked.add_argument("--users", type=int, default=20)
-    asked.add_argument("--requests", type=int, default=400, help="of each page, by all users")
-    asked.add_argument("--think", type=float, default=1.0, help="seconds between two of a user")
-    asked.add_argument("--home", type=Path, help="where the library is made, or lies")
-    asked.add_argument(
-        "--only", nargs="+", metavar="PAGE", help="these pages, by the names printed"
+    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--users", type=int, default=20)
+    parser.add_argument("--requests", type=int, default=400, help="requests per page, by all users")
+    parser.add_argument(
+        "--think", type=float, default=1.0, help="mean seconds between two requests of a user"
     )
-    chosen = asked.parse_args()
+    parser.add_argument("--home", type=Path, help="folder of the library; created if missing")
+    parser.add_argument(
+        "--only", nargs="+", metavar="PAGE", help="measure only these pages, by their printed names"
+    )
+    chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fonds-pages-") as scratch:
         home = chosen.home or Path(scratch) / "home"
-        _made(home, chosen.documents)
+        _create_library(home, chosen.documents)
         with subprocess.Popen(
             [*FONDS, "--home", str(home), "serve", "--port", "0"], stderr=subprocess.PIPE, text=True
         ) as serving:
@@ -65,13 +67,13 @@ def main() -> None:
                 pages = _pages(home)
                 for name in chosen.only or pages:
                     paths = pages[name]
-                    _print(name, *_asked(serving.pid, users, paths))
+                    _print(name, *_measure(serving.pid, users, paths))
             finally:
                 serving.terminate()
 
 
-def _made(home: Path, count: int) -> None:
-    """The library, made where there is none."""
+def _create_library(home: Path, count: int) -> None:
+    """Create the library if there is none."""
     if (home / "records.sqlite").exists():
         return
     home.mkdir(parents=True, exist_ok=True)
@@ -94,8 +96,8 @@ def _pages(home: Path) -> dict[str, list[str]]:
     return {
         "overview": ["/"],
         "search": search,
-        "search, page 3": [f"{one}&page=3" for one in search],
-        "API search": [one.replace("/search", "/api/search") for one in search],
+        "search, page 3": [f"{path}&page=3" for path in search],
+        "API search": [path.replace("/search", "/api/search") for path in search],
         "file": [f"/file/{key}" for key in keys],
         "files": ["/files", "/files?type=application/pdf"],
         "records": ["/records", "/records?outcome=dropped", "/records?outcome=quarantined"],
@@ -108,7 +110,7 @@ def _pages(home: Path) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """How many ask at `port`, how often each, and the mean of the seconds in between."""
+    """Concurrent users of the server at `port`: number, requests per user, mean pause."""
 
     port: int
     count: int
@@ -116,15 +118,17 @@ class Users:
     think_s: float
 
 
-def _asked(pid: int, users: Users, paths: list[str]) -> tuple[list[float], Counter[int], float]:
-    """Seconds each answer took, how many had which status, and the server's CPU for one, in seconds."""
+def _measure(pid: int, users: Users, paths: list[str]) -> tuple[list[float], Counter[int], float]:
+    """Return the seconds of each response, the counts by status, and the server's CPU seconds per request."""
     took: list[float] = []
     statuses: Counter[int] = Counter()
     first = Users(users.port, 1, len(paths), 0.0)
-    _ask(first, paths, 0, [], Counter())  # what is read for the first time, alone
+    _request_pages(
+        first, paths, 0, [], Counter()
+    )  # A first pass warms the caches; it does not count.
     before = _cpu_s(pid)
     threads = [
-        threading.Thread(target=_ask, args=(users, paths, n, took, statuses))
+        threading.Thread(target=_request_pages, args=(users, paths, n, took, statuses))
         for n in range(users.count)
     ]
     for thread in threads:
@@ -134,13 +138,13 @@ def _asked(pid: int, users: Users, paths: list[str]) -> tuple[list[float], Count
     return sorted(took), statuses, (_cpu_s(pid) - before) / max(1, len(took))
 
 
-def _ask(
+def _request_pages(
     users: Users, paths: list[str], first: int, took: list[float], statuses: Counter[int]
 ) -> None:
-    drawn = random.Random(first)
+    chance = random.Random(first)
     connection = http.client.HTTPConnection("127.0.0.1", users.port, timeout=120)
     for number in range(first, first + users.requests):
-        time.sleep(users.think_s * 2 * drawn.random())
+        time.sleep(users.think_s * 2 * chance.random())
         started = time.perf_counter()
         connection.request("GET", paths[number % len(paths)])
         answer = connection.getresponse()
@@ -151,27 +155,27 @@ def _ask(
 
 
 def _cpu_s(pid: int) -> float:
-    """CPU of a process and of all below it."""
+    """Return the CPU seconds of a process and all its descendants."""
     ticks = 0
-    below = {pid}
-    for stat in sorted(Path("/proc").glob("[0-9]*/stat"), key=lambda one: int(one.parent.name)):
+    process_ids = {pid}
+    for stat in sorted(Path("/proc").glob("[0-9]*/stat"), key=lambda path: int(path.parent.name)):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         number, parent = int(stat.parent.name), int(fields[1])
-        if number in below or parent in below:
-            below.add(number)
+        if number in process_ids or parent in process_ids:
+            process_ids.add(number)
             ticks += int(fields[11]) + int(fields[12])
     return ticks / TICKS
 
 
 def _print(name: str, took: list[float], statuses: Counter[int], cpu_s: float) -> None:
     p50, p95 = (1000 * took[min(int(len(took) * share), len(took) - 1)] for share in (0.5, 0.95))
-    other = {status: count for status, count in statuses.items() if status != 200}
+    other_statuses = {status: count for status, count in statuses.items() if status != 200}
     print(
         f"{name:16} median {p50:6.0f} ms, p95 {p95:6.0f} ms, CPU {1000 * cpu_s:5.1f} ms"
-        f"{f', statuses {other}' if other else ''}",
+        f"{f', statuses {other_statuses}' if other_statuses else ''}",
         flush=True,
     )
 

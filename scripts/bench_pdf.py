@@ -1,12 +1,13 @@
-"""Measures the road of PDFs on ordinary papers: the extraction beside poppler's tools, two processes
-beside one, and the whole pipeline beside the extraction alone.
+"""Measure PDF processing on ordinary papers.
+
+Compares the extraction with poppler's tools, two processes with one, and the full pipeline with the
+extraction alone.
 
     python scripts/bench_pdf.py [--data DIR] [--files N] [--copies N]
 
-Without --data the papers are those that `../shared/corpus/gold/pdf.jsonl` calls ordinary, else the sample's.
-Each is taken in several times with another comment behind its end, so that starting up counts little;
-what a further file costs is the difference between few and many of them. CPU is that of the process and
-of all its children.
+Without --data, the papers are those marked as ordinary in `../shared/corpus/gold/pdf.jsonl`, else those of
+the sample. Each is copied several times with a different trailing comment. The cost of a further file is
+the difference between many and few copies, so that startup does not count. CPU includes child processes.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ POPPLER = ("pdfinfo", "pdftotext", "pdftocairo")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Seconds of the clock and of processors."""
+    """Wall and CPU seconds."""
 
     wall_s: float
     cpu_s: float
@@ -54,24 +55,28 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of PDFs")
-    parser.add_argument("--files", type=int, default=100, help="at most so many [%(default)s]")
-    parser.add_argument("--copies", type=int, default=COPIES, help="of each [%(default)s]")
+    parser.add_argument(
+        "--files", type=int, default=100, help="maximum number of papers [%(default)s]"
+    )
+    parser.add_argument(
+        "--copies", type=int, default=COPIES, help="copies of each paper [%(default)s]"
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fonds-bench-") as scratch:
         work = Path(scratch)
         papers = sorted(gather(args.data, work))[: args.files]
-        few, many = work / "few", work / "many"
-        copy(papers, few, 1)
-        copy(papers, many, 1 + args.copies)
-        more = len(papers) * args.copies
+        few_copies, many_copies = work / "few", work / "many"
+        copy(papers, few_copies, 1)
+        copy(papers, many_copies, 1 + args.copies)
+        further_count = len(papers) * args.copies
         print(f"{len(papers)} papers, {sum(p.stat().st_size for p in papers) / 1e6:.1f} MB")
-        _beside_poppler(papers, few, many, more)
-        _processes(many)
-        _pipeline(few, many, more, work)
+        _compare_poppler(papers, few_copies, many_copies, further_count)
+        _compare_processes(many_copies)
+        _measure_pipeline(few_copies, many_copies, further_count, work)
 
 
 def gather(data: Path | None, work: Path) -> list[Path]:
-    """The papers to measure on."""
+    """Return the papers to measure."""
     if data is not None:
         return list(data.rglob("*.pdf"))
     gold = CORPUS / "gold" / "pdf.jsonl"
@@ -84,41 +89,43 @@ def gather(data: Path | None, work: Path) -> list[Path]:
 
 
 def copy(papers: Sequence[Path], folder: Path, count: int) -> None:
-    """Write each paper `count` times, each time with other bytes behind its end."""
+    """Write each paper `count` times, each with a different trailing comment."""
     folder.mkdir()
     for number, path in enumerate(papers):
         data = path.read_bytes()
-        for again in range(count):
-            (folder / f"{number:04}-{again}.pdf").write_bytes(data + b"\n%%%d\n" % again)
+        for number_of_copy in range(count):
+            (folder / f"{number:04}-{number_of_copy}.pdf").write_bytes(
+                data + b"\n%%%d\n" % number_of_copy
+            )
 
 
-def cost(act: Callable[[], object]) -> Cost:
-    """What a call takes; processes it started must have ended when it returns."""
+def measure_cost(act: Callable[[], object]) -> Cost:
+    """Measure a call. Its processes must have ended when it returns."""
     before, started = _cpu_s(), time.perf_counter()
     act()
     return Cost(time.perf_counter() - started, _cpu_s() - before)
 
 
 def _cpu_s() -> float:
-    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in both)
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def extract(folder: Path, processes: int) -> None:
-    """Metadata, text and thumbnail of every file in isolated children."""
+    """Extract metadata, text and thumbnail of each file in isolated children."""
     files = sorted(folder.iterdir())
     with ChildPool(processes, ChildLimits()) as pool, ThreadPoolExecutor(processes) as threads:
 
-        def one(path: Path) -> None:
-            with path.open("rb") as file:
-                body = OpenBody(file.fileno(), path.stat().st_size)
+        def extract_file(file_path: Path) -> None:
+            with file_path.open("rb") as file:
+                body = OpenBody(file.fileno(), file_path.stat().st_size)
                 pool(extract_pdf, body, PdfLimits())
 
-        list(threads.map(one, files))
+        list(threads.map(extract_file, files))
 
 
-def poppler(papers: Sequence[Path], work: Path) -> None:
-    """The same with the tools of the shell."""
+def run_poppler(papers: Sequence[Path], work: Path) -> None:
+    """Run poppler's tools on each paper."""
     for path in papers:
         file = str(path)
         for command in (
@@ -129,29 +136,43 @@ def poppler(papers: Sequence[Path], work: Path) -> None:
             subprocess.run(command, capture_output=True, check=False, timeout=60)
 
 
-def _beside_poppler(papers: Sequence[Path], few: Path, many: Path, more: int) -> None:
-    ours = _further(lambda folder: extract(folder, 1), few, many, more)
-    print(f"extraction: {1000 * ours:.1f} ms of CPU for a further file")
+def _compare_poppler(
+    papers: Sequence[Path], few_copies: Path, many_copies: Path, further_count: int
+) -> None:
+    own_s = _measure_further_s(
+        lambda folder: extract(folder, 1), few_copies, many_copies, further_count
+    )
+    print(f"extraction: {1000 * own_s:.1f} ms of CPU for a further file")
     if missing := [name for name in POPPLER if shutil.which(name) is None]:
-        print(f"not beside poppler: {', '.join(missing)} missing; install poppler-utils")
+        print(f"not compared with poppler: {', '.join(missing)} missing; install poppler-utils")
         return
-    rounds = [cost(lambda: poppler(papers, few.parent)).cpu_s for _ in range(ROUNDS)]
-    theirs = min(rounds) / len(papers)
+    rounds = [
+        measure_cost(lambda: run_poppler(papers, few_copies.parent)).cpu_s for _ in range(ROUNDS)
+    ]
+    poppler_s = min(rounds) / len(papers)
     words = "pdfinfo, pdftotext, pdftocairo -scale-to 300"
-    print(f"  {words}: {1000 * theirs:.1f} ms; ratio {ours / theirs:.2f}")
+    print(f"  {words}: {1000 * poppler_s:.1f} ms; ratio {own_s / poppler_s:.2f}")
 
 
-def _processes(many: Path) -> None:
-    one, two = cost(lambda: extract(many, 1)), cost(lambda: extract(many, 2))
-    count = len(list(many.iterdir()))
-    print(f"one process: {count / one.wall_s:.1f} files a second; two: {count / two.wall_s:.1f}")
-    print(f"  two are {one.wall_s / two.wall_s:.2f} times as fast on {os.cpu_count()} cores")
+def _compare_processes(folder: Path) -> None:
+    one_process, two_processes = (
+        measure_cost(lambda: extract(folder, 1)),
+        measure_cost(lambda: extract(folder, 2)),
+    )
+    count = len(list(folder.iterdir()))
+    print(
+        f"one process: {count / one_process.wall_s:.1f} files a second;"
+        f" two: {count / two_processes.wall_s:.1f}"
+    )
+    print(
+        f"  two are {one_process.wall_s / two_processes.wall_s:.2f} times as fast on {os.cpu_count()} cores"
+    )
 
 
-def _pipeline(few: Path, many: Path, more: int, work: Path) -> None:
-    """`fonds ingest` of a WARC: read, hash, queue, extract, blobs, rows, index."""
+def _measure_pipeline(few_copies: Path, many_copies: Path, further_count: int, work: Path) -> None:
+    """Measure `fonds ingest` of a WARC: read, hash, queue, extract, blobs, rows, index."""
 
-    def fonds(folder: Path, *words: str) -> None:
+    def run_fonds(folder: Path, *words: str) -> None:
         home = work / f"home-{folder.name}"
         if words[0] == "ingest":
             shutil.rmtree(home, ignore_errors=True)
@@ -160,28 +181,44 @@ def _pipeline(few: Path, many: Path, more: int, work: Path) -> None:
         if done.returncode not in (0, 1):
             raise RuntimeError(done.stderr.decode())
 
-    warcs = {folder: pack(folder, work) for folder in (few, many)}
-    alone = _further(lambda folder: extract(folder, 2), few, many, more)
-    whole = _further(lambda folder: fonds(folder, "ingest", str(warcs[folder])), few, many, more)
-    index = _further(lambda folder: fonds(folder, "reindex"), few, many, more)
-    print(f"whole pipeline: {1000 * whole:.1f} ms of CPU for a further file")
-    print(f"  of which the full-text index, by `fonds reindex`: {1000 * index:.1f} ms")
+    warcs = {folder: pack(folder, work) for folder in (few_copies, many_copies)}
+    extraction_s = _measure_further_s(
+        lambda folder: extract(folder, 2), few_copies, many_copies, further_count
+    )
+    pipeline_s = _measure_further_s(
+        lambda folder: run_fonds(folder, "ingest", str(warcs[folder])),
+        few_copies,
+        many_copies,
+        further_count,
+    )
+    index_s = _measure_further_s(
+        lambda folder: run_fonds(folder, "reindex"), few_copies, many_copies, further_count
+    )
+    print(f"whole pipeline: {1000 * pipeline_s:.1f} ms of CPU for a further file")
+    print(f"  of which the full-text index, by `fonds reindex`: {1000 * index_s:.1f} ms")
     print(
-        f"  the extraction alone: {1000 * alone:.1f} ms; ratio {(whole - index) / alone:.2f},"
-        f" with the index {whole / alone:.2f}"
+        f"  the extraction alone: {1000 * extraction_s:.1f} ms;"
+        f" ratio {(pipeline_s - index_s) / extraction_s:.2f},"
+        f" with the index {pipeline_s / extraction_s:.2f}"
     )
 
 
-def _further(act: Callable[[Path], None], few: Path, many: Path, more: int) -> float:
-    """CPU seconds of one further file, the least of several rounds: others use the machine too."""
+def _measure_further_s(
+    act: Callable[[Path], None], few_copies: Path, many_copies: Path, further_count: int
+) -> float:
+    """Return the CPU seconds per further file, the minimum of several rounds."""
     rounds = [
-        (cost(partial(act, many)).cpu_s, cost(partial(act, few)).cpu_s) for _ in range(ROUNDS)
+        (
+            measure_cost(partial(act, many_copies)).cpu_s,
+            measure_cost(partial(act, few_copies)).cpu_s,
+        )
+        for _ in range(ROUNDS)
     ]
-    return (min(one for one, _ in rounds) - min(one for _, one in rounds)) / more
+    return (min(large for large, _ in rounds) - min(small for _, small in rounds)) / further_count
 
 
 def pack(folder: Path, work: Path) -> Path:
-    """The files of a folder as responses in a WARC."""
+    """Write the files of a folder as responses to a WARC."""
     path = work / f"{folder.name}.warc.gz"
     with path.open("wb") as out:
         writer = WARCWriter(out, gzip=True)

@@ -1,4 +1,4 @@
-"""The bare clients doing what our backends do, and the data both are given."""
+"""Plain clients that do the work of the backends, and the data of both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORDS_A_DOCUMENT = 500
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A bare client: the variable its URL stands in, and what measures it in things a second."""
+    """Plain client: the environment variable of its URL, and a function that returns items per second."""
 
     variable: str
     measure: Callable[..., float]
@@ -38,7 +38,7 @@ def file_rows(count: int) -> list[FileMetaRow]:
 
 
 def wide_rows(count: int) -> list[tuple[bytes, dict[str, bytes]]]:
-    """Rows of the journal's layout: five cells, 1.2 kB."""
+    """Return rows in the layout of the journal: five cells, 1.2 kB."""
     cells = {f"file:{name}": secrets.token_bytes(200) for name in ("cdx", "meta", "mime", "size")}
     return [
         (hashlib.sha1(b"bench %d" % number).digest(), {**cells, "f:c": secrets.token_bytes(400)})
@@ -49,17 +49,17 @@ def wide_rows(count: int) -> list[tuple[bytes, dict[str, bytes]]]:
 def documents(count: int) -> list[IndexDocument]:
     chance, now = random.Random(7), datetime.now(UTC)
     lexicon = [f"w{number:05}" for number in range(20_000)]
-    found = []
+    rows = []
     for number in range(count):
         key = hashlib.sha1(b"bench %d" % number).hexdigest()
         text = " ".join(chance.choices(lexicon, k=WORDS_A_DOCUMENT))
         url = f"https://bench.example/{number}"
-        found.append(
+        rows.append(
             IndexDocument(
                 key, key, Kind.STORY, url, "bench.example", None, "en", f"Title {number}", text, now
             )
         )
-    return found
+    return rows
 
 
 def _seconds(act: Callable[[], object]) -> float:
@@ -69,7 +69,7 @@ def _seconds(act: Callable[[], object]) -> float:
 
 
 def rabbitmq(url: str, body: bytes, count: int) -> float:
-    """Pika's blocking connection: publish with confirms, then consume and acknowledge."""
+    """Publish with confirms over Pika's blocking connection, then consume and acknowledge."""
     import pika
 
     channel = pika.BlockingConnection(pika.URLParameters(url)).channel()
@@ -94,7 +94,7 @@ def rabbitmq(url: str, body: bytes, count: int) -> float:
 
 
 def kafka(url: str, body: bytes, count: int) -> float:
-    """confluent-kafka: produce and flush in batches, then consume and commit each batch."""
+    """Produce and flush in batches with confluent-kafka, then consume and commit each batch."""
     from confluent_kafka import Consumer, Producer
     from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -103,8 +103,12 @@ def kafka(url: str, body: bytes, count: int) -> float:
     admin = AdminClient(settings)
     admin.create_topics([NewTopic(topic, 12, 1)])[topic].result()
     producer = Producer({**settings, "acks": "all", "enable.idempotence": True, "linger.ms": 2})
-    more = {"group.id": topic, "auto.offset.reset": "earliest", "enable.auto.commit": False}
-    consumer = Consumer({**settings, **more})
+    group_settings = {
+        "group.id": topic,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+    }
+    consumer = Consumer({**settings, **group_settings})
 
     def travel() -> None:
         for start in range(0, count, BATCH):
@@ -112,12 +116,12 @@ def kafka(url: str, body: bytes, count: int) -> float:
                 producer.produce(topic, body, f"{start + number}")
             producer.flush()
         consumer.subscribe([topic])
-        left = count
-        while left > 0:
-            found = consumer.consume(BATCH, 1.0)
-            if found:
+        missing_count = count
+        while missing_count > 0:
+            messages = consumer.consume(BATCH, 1.0)
+            if messages:
                 consumer.commit(asynchronous=False)
-            left -= len(found)
+            missing_count -= len(messages)
 
     seconds = _seconds(travel)
     consumer.close()
@@ -126,7 +130,7 @@ def kafka(url: str, body: bytes, count: int) -> float:
 
 
 def postgresql(url: str) -> float:
-    """psycopg: the same upserts by executemany, a transaction for each batch."""
+    """Run the same upserts with psycopg's executemany, one transaction per batch."""
     import psycopg
 
     rows = [tuple(asdict(row).values()) for row in file_rows(5_000)]
@@ -152,7 +156,7 @@ def postgresql(url: str) -> float:
 
 
 def hbase(url: str, table: str) -> float:
-    """happybase: the same rows by its batches."""
+    """Write the same rows in batches of happybase."""
     import happybase
 
     place, rows = urlsplit(url), wide_rows(2_000)
@@ -169,7 +173,7 @@ def hbase(url: str, table: str) -> float:
 
 
 def s3(url: str, data: bytes, count: int) -> float:
-    """Obstore's S3Store, one put after the other."""
+    """Put objects one after the other with obstore's S3Store."""
     import obstore
     from obstore.store import S3Store
 
@@ -188,34 +192,36 @@ def s3(url: str, data: bytes, count: int) -> float:
     return count / seconds
 
 
-def _actions(index: str, found: Sequence[IndexDocument]) -> list[dict[str, Any]]:
-    return [{"_index": index, "_id": one.id, "_source": asdict(one)} for one in found]
+def _actions(index: str, batch: Sequence[IndexDocument]) -> list[dict[str, Any]]:
+    return [
+        {"_index": index, "_id": document.id, "_source": asdict(document)} for document in batch
+    ]
 
 
-def elasticsearch(url: str, found: Sequence[IndexDocument]) -> float:
-    """elasticsearch-py's bulk helper into an index without a mapping of ours."""
+def elasticsearch(url: str, batch: Sequence[IndexDocument]) -> float:
+    """Write with the bulk helper of elasticsearch-py to an index without our mapping."""
     from elasticsearch import Elasticsearch, helpers
 
     index, place = f"bare-{secrets.token_hex(5)}", urlsplit(url)
     client = Elasticsearch(f"http://{place.hostname}:{place.port}")
-    actions = _actions(index, found)
+    actions = _actions(index, batch)
     seconds = _seconds(lambda: helpers.bulk(client, actions, chunk_size=BATCH))
     client.indices.delete(index=index)
     client.close()
-    return len(found) / seconds
+    return len(batch) / seconds
 
 
-def opensearch(url: str, found: Sequence[IndexDocument]) -> float:
-    """opensearch-py's bulk helper into an index without a mapping of ours."""
+def opensearch(url: str, batch: Sequence[IndexDocument]) -> float:
+    """Write with the bulk helper of opensearch-py to an index without our mapping."""
     from opensearchpy import OpenSearch, helpers
 
     index, place = f"bare-{secrets.token_hex(5)}", urlsplit(url)
     client = OpenSearch(f"http://{place.hostname}:{place.port}")
-    actions = _actions(index, found)
+    actions = _actions(index, batch)
     seconds = _seconds(lambda: helpers.bulk(client, actions, chunk_size=BATCH))
     client.indices.delete(index=index)
     client.close()
-    return len(found) / seconds
+    return len(batch) / seconds
 
 
 PEERS = {

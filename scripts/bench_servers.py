@@ -1,8 +1,8 @@
-"""Measures each server backend beside the bare client doing the same, in one run.
+"""Compare each server backend with the plain client of the server.
 
     . .servers/servers.env; python scripts/bench_servers.py [--only queue table records blobs index]
 
-Every number is of this machine and this run: compare the lines of one table, never two tables.
+Numbers depend on the machine and the run: compare lines of one table, never two tables.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ BLOB_BYTES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One measurement: `ours` and `bare` in things a second."""
+    """One measurement: rates of the backend and of the plain client, in items per second."""
 
-    what: str
+    name: str
     backend: str
-    ours: float
+    rate: float
     bare: float | None
 
 
@@ -57,17 +57,17 @@ def main() -> None:
     for kind in arguments.only:
         with tempfile.TemporaryDirectory(prefix="fonds-bench-") as folder:
             for line in kinds[kind](Path(folder)):
-                bare = f"{line.bare:12,.0f} {line.ours / line.bare:6.2f}" if line.bare else ""
-                print(f"{line.what:34} {line.backend:14} {line.ours:10,.0f} {bare}", flush=True)
+                bare = f"{line.bare:12,.0f} {line.rate / line.bare:6.2f}" if line.bare else ""
+                print(f"{line.name:34} {line.backend:14} {line.rate:10,.0f} {bare}", flush=True)
 
 
-def chosen(port: str) -> Iterator[tuple[str, str, Callable[..., float] | None]]:
-    """The backends of a port that can be had here: name, URL and the bare client's peer."""
-    here = {"queue": "queue.sqlite", "table": "table.sqlite", "records": "records.sqlite"}
-    names = {"blobs": "blobs", "index": "index"}
+def iter_available(port: str) -> Iterator[tuple[str, str, Callable[..., float] | None]]:
+    """Yield name, URL and plain client of each available backend of a port."""
+    files = {"queue": "queue.sqlite", "table": "table.sqlite", "records": "records.sqlite"}
+    folders = {"blobs": "blobs", "index": "index"}
     for scheme in BACKENDS[port]:
         if BACKENDS[port][scheme].is_below_home:
-            yield scheme, f"{scheme}:{(here | names)[port]}", None
+            yield scheme, f"{scheme}:{(files | folders)[port]}", None
         elif scheme in peers.PEERS and (url := os.environ.get(peers.PEERS[scheme].variable)):
             yield scheme, url, peers.PEERS[scheme].measure
 
@@ -79,104 +79,104 @@ def rate(count: int, act: Callable[[], object]) -> float:
 
 
 def queues(folder: Path) -> Iterator[Line]:
-    for name, url, bare in chosen("queue"):
+    for name, url, bare in iter_available("queue"):
         for label, (size_bytes, count) in SIZES.items():
             queue = open_backend("queue", url, folder)
             unique = f"b{secrets.token_hex(5)}"
             reader = Subscription(unique, f"{unique}.topic")
             queue.declare([reader])
             body = secrets.token_bytes(size_bytes)
-            ours = rate(count, partial(_travel, queue, reader, body, count))
+            own_rate = rate(count, partial(_send_and_receive, queue, reader, body, count))
             queue.close()
-            theirs = bare(url, body, count) if bare else None
-            yield Line(f"messages of {label}, in and out", name, ours, theirs)
+            peer_rate = bare(url, body, count) if bare else None
+            yield Line(f"messages of {label}, in and out", name, own_rate, peer_rate)
 
 
 def tables(folder: Path) -> Iterator[Line]:
-    for name, url, bare in chosen("table"):
+    for name, url, bare in iter_available("table"):
         table, rows = open_backend("table", url, folder), wide_rows(WIDE_ROWS)
         unique = f"b{secrets.token_hex(5)}"
         table.declare(unique, ("f", "file"))
-        ours = rate(WIDE_ROWS, partial(_in_batches, rows, partial(table.put, unique)))
+        own_rate = rate(WIDE_ROWS, partial(_in_batches, rows, partial(table.put, unique)))
         keys = [key for key, _ in rows]
         reads = rate(WIDE_ROWS, partial(_in_batches, keys, partial(table.get, unique)))
-        theirs = bare(url, unique) if bare else None
-        yield Line("wide rows written", name, ours, theirs)
+        peer_rate = bare(url, unique) if bare else None
+        yield Line("wide rows written", name, own_rate, peer_rate)
         yield Line("wide rows read", name, reads, None)
         yield from _columns(table, f"{unique}l", name)
         getattr(table, "close", lambda: None)()
 
 
 def _columns(table: Table, name: str, backend_name: str) -> Iterator[Line]:
-    """Rows with a large cell beside small ones: read whole, and the one small column alone."""
+    """Measure rows with a large cell: read full rows, then one small column only."""
     table.declare(name, ("file", "grobid0"))
     keys = [number.to_bytes(20) for number in range(LARGE_ROWS)]
     large = secrets.token_bytes(LARGE_CELL_BYTES)
     for key in keys:
         table.put(name, [(key, {"file:size": b"12345678", "grobid0:tei_xml": large})])
-    whole = rate(LARGE_ROWS, partial(_in_batches, keys, partial(table.get, name)))
-    ask = partial(table.get, name, columns=["file:size"])
-    yield Line("rows with a cell of 256 KiB read", backend_name, whole, None)
+    full_rate = rate(LARGE_ROWS, partial(_in_batches, keys, partial(table.get, name)))
+    get_column = partial(table.get, name, columns=["file:size"])
+    yield Line("rows with a cell of 256 KiB read", backend_name, full_rate, None)
     yield Line(
         "one small column of them",
         backend_name,
-        rate(LARGE_ROWS, partial(_in_batches, keys, ask)),
+        rate(LARGE_ROWS, partial(_in_batches, keys, get_column)),
         None,
     )
     table.delete(name, keys)
 
 
 def records(folder: Path) -> Iterator[Line]:
-    for name, url, bare in chosen("records"):
+    for name, url, bare in iter_available("records"):
         store, rows = open_backend("records", url, folder), file_rows(ROWS)
-        ours = rate(ROWS, partial(_in_batches, rows, store.put))
+        own_rate = rate(ROWS, partial(_in_batches, rows, store.put))
         keys = [row.sha1hex for row in rows]
         reads = rate(ROWS, partial(_in_batches, keys, partial(store.get, FileMetaRow)))
         store.delete(FileMetaRow, keys)
         store.close()
-        yield Line("rows upserted", name, ours, bare(url) if bare else None)
+        yield Line("rows upserted", name, own_rate, bare(url) if bare else None)
         yield Line("rows read by key", name, reads, None)
 
 
 def blobs(folder: Path) -> Iterator[Line]:
-    for name, url, bare in chosen("blobs"):
+    for name, url, bare in iter_available("blobs"):
         store, data = open_backend("blobs", url, folder), secrets.token_bytes(BLOB_BYTES)
         keys = [f"bench/{secrets.token_hex(8)}" for _ in range(BLOBS)]
-        ours = rate(BLOBS, partial(_each, keys, partial(_put, store, data)))
-        reads = rate(BLOBS, partial(_each, keys, store.get))
+        own_rate = rate(BLOBS, partial(_for_each, keys, partial(_put_blob, store, data)))
+        reads = rate(BLOBS, partial(_for_each, keys, store.get))
         store.delete(keys)
         getattr(store, "close", lambda: None)()
-        yield Line("blobs of 10 kB put", name, ours, bare(url, data, BLOBS) if bare else None)
+        yield Line("blobs of 10 kB put", name, own_rate, bare(url, data, BLOBS) if bare else None)
         yield Line("blobs of 10 kB read", name, reads, None)
 
 
 def indexes(folder: Path) -> Iterator[Line]:
-    for name, url, bare in chosen("index"):
-        index, found = open_backend("index", url, folder), documents(DOCUMENTS)
-        ours = rate(DOCUMENTS, partial(_in_batches, found, index.put))
-        index.delete([one.id for one in found])
+    for name, url, bare in iter_available("index"):
+        index, batch = open_backend("index", url, folder), documents(DOCUMENTS)
+        own_rate = rate(DOCUMENTS, partial(_in_batches, batch, index.put))
+        index.delete([document.id for document in batch])
         getattr(index, "close", lambda: None)()
-        theirs = bare(url, found) if bare else None
-        yield Line("documents of 3 kB indexed", name, ours, theirs)
+        peer_rate = bare(url, batch) if bare else None
+        yield Line("documents of 3 kB indexed", name, own_rate, peer_rate)
 
 
-def _travel(queue: Queue, reader: Subscription, body: bytes, count: int) -> None:
-    """Put all messages, then take and settle them, in batches."""
+def _send_and_receive(queue: Queue, reader: Subscription, body: bytes, count: int) -> None:
+    """Put all messages, then receive and settle them in batches."""
     for start in range(0, count, BATCH):
         queue.put(reader.topic, [Message(f"{start + n}", body) for n in range(BATCH)])
-    left = count
-    while left:
-        found = queue.receive(reader.incoming, BATCH, 10.0)
-        queue.settle(found)
-        left -= len(found)
+    missing_count = count
+    while missing_count:
+        messages = queue.receive(reader.incoming, BATCH, 10.0)
+        queue.settle(messages)
+        missing_count -= len(messages)
 
 
-def _each(things: Sequence[Any], act: Callable[[Any], object]) -> None:
+def _for_each(things: Sequence[Any], act: Callable[[Any], object]) -> None:
     for thing in things:
         act(thing)
 
 
-def _put(store: Blobs, data: bytes, key: str) -> None:
+def _put_blob(store: Blobs, data: bytes, key: str) -> None:
     store.put([Blob(key, data, "text/plain")])
 
 

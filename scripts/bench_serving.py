@@ -1,8 +1,8 @@
-"""What pages cost who uses them while others hold connections: `fonds serve` beside slow clients.
+"""Measure the pages of `fonds serve` while slow clients keep connections open.
 
-Normal clients ask one page after the other, each over a connection of its own, first alone, then beside slow
-clients that send a byte of a request's head a second and come again when they are closed. All on the
-loopback; the library is the sample crawl, taken in first, or that of --home.
+Normal clients request one page after the other, each over a new connection: first alone, then with slow
+clients. A slow client sends one byte of its request head per second and reconnects when it is closed.
+Everything runs on the loopback. The library is the sample crawl, ingested first, or that of --home.
 
     .venv/bin/python scripts/bench_serving.py --slow 500 --seconds 60
 """
@@ -29,15 +29,15 @@ FONDS = (sys.executable, "-m", "fonds")
 
 
 def main() -> None:
-    """Measure and print."""
-    asked = argparse.ArgumentParser(
+    """Print the measurements."""
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    asked.add_argument("--slow", type=int, default=500, help="slow clients")
-    asked.add_argument("--normal", type=int, default=4, help="normal clients")
-    asked.add_argument("--seconds", type=float, default=60.0, help="of each part")
-    asked.add_argument("--home", type=Path, help="a library that is there already")
-    chosen = asked.parse_args()
+    parser.add_argument("--slow", type=int, default=500, help="slow clients")
+    parser.add_argument("--normal", type=int, default=4, help="normal clients")
+    parser.add_argument("--seconds", type=float, default=60.0, help="duration of each part")
+    parser.add_argument("--home", type=Path, help="an existing library")
+    chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fonds-serving-") as scratch:
         home = chosen.home or _sample(Path(scratch))
         with subprocess.Popen(
@@ -49,18 +49,19 @@ def main() -> None:
                 target=lambda: errors.extend(serving.stderr or ()), daemon=True
             ).start()
             try:
-                _print("alone", _normal(port, chosen.normal, chosen.seconds))
+                _print("alone", _run_normal_clients(port, chosen.normal, chosen.seconds))
                 with subprocess.Popen(
-                    [sys.executable, __file__, *_slow(port, chosen.slow)]
+                    [sys.executable, __file__, *_build_slow_arguments(port, chosen.slow)]
                 ) as slow:
                     time.sleep(5.0)
                     _print(
-                        f"beside {chosen.slow} slow", _normal(port, chosen.normal, chosen.seconds)
+                        f"with {chosen.slow} slow",
+                        _run_normal_clients(port, chosen.normal, chosen.seconds),
                     )
                     slow.terminate()
             finally:
                 serving.terminate()
-        print(f"lines the server logged: {len(errors)}")
+        print(f"lines logged by the server: {len(errors)}")
 
 
 def _sample(folder: Path) -> Path:
@@ -79,8 +80,10 @@ def port_of(serving: subprocess.Popen[str]) -> int:
     raise RuntimeError("the server did not start")
 
 
-def _normal(port: int, clients: int, seconds: float) -> tuple[list[float], Counter[int]]:
-    """Seconds each request took, and how many answers had which status (0: none)."""
+def _run_normal_clients(
+    port: int, clients: int, seconds: float
+) -> tuple[list[float], Counter[int]]:
+    """Return the seconds of each request, and counts by status (0: no response)."""
     until, took, statuses = time.monotonic() + seconds, [0.0] * 0, Counter[int]()
 
     def ask(first: int) -> None:
@@ -118,12 +121,12 @@ def _print(name: str, measured: tuple[list[float], Counter[int]]) -> None:
     )
 
 
-def _slow(port: int, clients: int) -> list[str]:
+def _build_slow_arguments(port: int, clients: int) -> list[str]:
     return ["--as-slow", str(port), str(clients)]
 
 
-async def _hold(port: int) -> None:
-    """One slow client, for ever."""
+async def _run_slow_client(port: int) -> None:
+    """Run one slow client until the process ends."""
     while True:
         with suppress(OSError):
             _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -135,12 +138,12 @@ async def _hold(port: int) -> None:
         await asyncio.sleep(SLOW_BYTE_EVERY_S)
 
 
-async def _hold_all(port: int, clients: int) -> None:
-    await asyncio.gather(*(_hold(port) for _ in range(clients)))
+async def _run_slow_clients(port: int, clients: int) -> None:
+    await asyncio.gather(*(_run_slow_client(port) for _ in range(clients)))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--as-slow"]:
-        asyncio.run(_hold_all(int(sys.argv[2]), int(sys.argv[3])))
+        asyncio.run(_run_slow_clients(int(sys.argv[2]), int(sys.argv[3])))
     else:
         main()

@@ -1,4 +1,4 @@
-"""What sketches of texts cost, how near their estimates are, and which pages of a folder they find alike.
+"""Measure the cost and the accuracy of text sketches; list the near-duplicate pages of a folder.
 
 python scripts/bench_sketches.py [FOLDER OF PAGES]
 """
@@ -29,17 +29,17 @@ from fonds.text.similarity import RUNS_RESEMBLANCE_MIN, compute_bands, estimate_
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STORIES, WORDS = 5_000, 600
-WORD_LIST = [f"{one}{two}" for one in "bcdfghklmnprst" for two in ("ald", "emo", "irk", "un")]
+WORD_LIST = [f"{onset}{rime}" for onset in "bcdfghklmnprst" for rime in ("ald", "emo", "irk", "un")]
 NO_PAGES = (".json", ".txt")
 SHARE_MAX = 100
 
 
-def told(what: str, value: float, unit: str) -> None:
-    print(f"{what:<55} {value:>12,.3f} {unit}")
+def print_value(name: str, value: float, unit: str) -> None:
+    print(f"{name:<55} {value:>12,.3f} {unit}")
 
 
-def row(number: int) -> StoryMetaRow:
-    """A story at an address of its own."""
+def build_row(number: int) -> StoryMetaRow:
+    """Return a story with a distinct URL."""
     url = f"http://site{number % 300}.example/story/{number}"
     facts: tuple[Any, ...] = (
         *("20240101000000", NOW, "success", url, "", None, None, None),
@@ -48,8 +48,8 @@ def row(number: int) -> StoryMetaRow:
     return StoryMetaRow(f"{number:040x}", f"{number:064x}", *facts)
 
 
-def costs() -> None:
-    """Of made-up stories: making a sketch, keeping it, asking for what stands beside it."""
+def measure_costs() -> None:
+    """Measure generated stories: compute sketches, store them, find near-duplicates."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "records.sqlite"
         records = open_sqlite(path)
@@ -58,56 +58,61 @@ def costs() -> None:
         for first in range(0, STORIES, 100):
             texts = [" ".join(random.Random(n).choices(WORD_LIST, k=WORDS)) for n in range(100)]
             begun = time.perf_counter()
-            made = [
-                build_page_sketch(row(first + n), f"{first} {text}") for n, text in enumerate(texts)
+            sketches = [
+                build_page_sketch(build_row(first + n), f"{first} {text}")
+                for n, text in enumerate(texts)
             ]
             making_s += time.perf_counter() - begun
             begun = time.perf_counter()
-            write_sketches(records, made, ())
+            write_sketches(records, sketches, ())
             keeping_s += time.perf_counter() - begun
-        told(f"a sketch of {WORDS} words", making_s / STORIES * 1e3, "ms")
-        told("kept in SQLite, a hundred at a time", keeping_s / STORIES * 1e3, "ms")
-        some = list(records.find(TextSketchRow, count_max=200))
+        print_value(f"a sketch of {WORDS} words", making_s / STORIES * 1e3, "ms")
+        print_value("stored in SQLite, a hundred at a time", keeping_s / STORIES * 1e3, "ms")
+        rows = list(records.find(TextSketchRow, count_max=200))
         begun = time.perf_counter()
-        for one in some:
-            KIND.find_related(records, [one])
-        told("what stands beside one", (time.perf_counter() - begun) / len(some) * 1e3, "ms")
+        for row in rows:
+            KIND.find_related(records, [row])
+        print_value(
+            "finding near-duplicates", (time.perf_counter() - begun) / len(rows) * 1e3, "ms"
+        )
         records.close()
-        told("kept of a story", (path.stat().st_size - before_bytes) / STORIES, "bytes")
+        print_value("stored per story", (path.stat().st_size - before_bytes) / STORIES, "bytes")
 
 
 def text_of(path: Path) -> str:
-    """The text of a page, "" where there is none."""
+    """Return the text of a page, or "" if there is none."""
     body = path.read_bytes()
     body = gzip.decompress(body) if path.suffix == ".gz" else body
     page = parse_page(body, f"http://corpus.example/{path.name}", None, NOW, True)
     return (page.content.text_content or "") if page.status is PageStatus.SUCCESS else ""
 
 
-def pages(folder: Path) -> None:
-    """Which pages are taken for copies, and how many pairs that are alike were found."""
+def print_duplicates(folder: Path) -> None:
+    """Print the near-duplicate pages of a folder, and how many similar pairs were found."""
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     paths = [path for path in paths if path.suffix not in NO_PAGES]
     with ProcessPoolExecutor(2) as pool:
         texts = list(pool.map(text_of, paths, chunksize=10))
     begun = time.process_time()
-    signed = {
+    signatures = {
         n: signature for n, text in enumerate(texts) if (signature := compute_signature(text))
     }
     took_s = time.process_time() - begun
-    told("pages with a signature", len(signed), f"of {len(paths):,}")
-    told("CPU a page", took_s / len(paths) * 1e3, "ms")
-    told("words of a page", statistics.fmean(len(text.split()) for text in texts), "")
+    print_value("pages with a signature", len(signatures), f"of {len(paths):,}")
+    print_value("CPU per page", took_s / len(paths) * 1e3, "ms")
+    print_value("words per page", statistics.fmean(len(text.split()) for text in texts), "")
     sharing = defaultdict(set)
-    for n, one in signed.items():
-        for band in compute_bands(one):
+    for n, signature in signatures.items():
+        for band in compute_bands(signature):
             sharing[band].add(n)
-    candidates = {pair for some in sharing.values() for pair in combinations(sorted(some), 2)}
-    alike = {pair: estimate_resemblance(signed[pair[0]], signed[pair[1]]) for pair in candidates}
+    candidates = {pair for group in sharing.values() for pair in combinations(sorted(group), 2)}
+    alike = {
+        pair: estimate_resemblance(signatures[pair[0]], signatures[pair[1]]) for pair in candidates
+    }
     links = {pair for pair, share in alike.items() if share >= RUNS_RESEMBLANCE_MIN}
-    told("pairs linked", len(links), f"of {len(signed) * (len(signed) - 1) // 2:,}")
-    told("of them with the same text", sum(texts[a] == texts[b] for a, b in links), "")
-    beside_truth(texts, signed, candidates)
+    print_value("pairs linked", len(links), f"of {len(signatures) * (len(signatures) - 1) // 2:,}")
+    print_value("of them with the same text", sum(texts[a] == texts[b] for a, b in links), "")
+    compare_with_truth(texts, signatures, candidates)
     for a, b in sorted(links, key=lambda pair: alike[pair]):
         if texts[a] != texts[b]:
             print(
@@ -115,35 +120,46 @@ def pages(folder: Path) -> None:
             )
 
 
-def beside_truth(
+def compare_with_truth(
     texts: Sequence[str], signed: dict[int, bytes], candidates: set[tuple[int, int]]
 ) -> None:
-    """The pairs there are by the shares they really have in common."""
+    """Compare the candidates with the exact shares that pairs have in common."""
     runs = {n: set(hash_shingles(texts[n]).tolist()) for n in signed}
-    having = defaultdict(list)
-    for n, some in runs.items():
-        for one in some:
-            having[one].append(n)
+    pages_by_run = defaultdict(list)
+    for n, page_runs in runs.items():
+        for run in page_runs:
+            pages_by_run[run].append(n)
     pairs = {
-        pair for some in having.values() if len(some) <= SHARE_MAX for pair in combinations(some, 2)
+        pair
+        for group in pages_by_run.values()
+        if len(group) <= SHARE_MAX
+        for pair in combinations(group, 2)
     }
     truth = {(a, b): len(runs[a] & runs[b]) / len(runs[a] | runs[b]) for a, b in pairs}
-    for least in (0.9, 0.8, 0.7, 0.6):
-        there = {pair for pair, share in truth.items() if share >= least}
-        told(f"pairs with {least} in common, found", len(there & candidates), f"of {len(there):,}")
+    for minimum in (0.9, 0.8, 0.7, 0.6):
+        true_pairs = {pair for pair, share in truth.items() if share >= minimum}
+        print_value(
+            f"pairs with {minimum} in common, found",
+            len(true_pairs & candidates),
+            f"of {len(true_pairs):,}",
+        )
     errors = [
         estimate_resemblance(signed[a], signed[b]) - share
         for (a, b), share in truth.items()
         if 0.05 < share < 1
     ]
-    told("estimate off by (standard deviation)", statistics.pstdev(errors), f"of {len(errors):,}")
+    print_value(
+        "error of the estimate (standard deviation)",
+        statistics.pstdev(errors),
+        f"of {len(errors):,}",
+    )
 
 
 def main() -> None:
-    """Costs, then the pages of a folder."""
-    costs()
+    """Print costs, then the pages of a folder."""
+    measure_costs()
     if len(sys.argv) > 1:
-        pages(Path(sys.argv[1]))
+        print_duplicates(Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""CPU of the worst input known for each format, at a size and at twice that size.
+"""Measure CPU on the worst known input of each format, at one size and at twice that size.
 
-python scripts/bench_worst.py                       # 32 MB and 64 MB of each, a case in a process of its own
+python scripts/bench_worst.py                       # 32 MB and 64 MB of each, one process per case
 python scripts/bench_worst.py --mb 4 archives       # smaller, and one group
-python scripts/bench_worst.py --ratio-max 2.3       # ends with 1 when twice the size cost more than that
+python scripts/bench_worst.py --ratio-max 2.3       # exit code 1 if twice the size costs more than that
 
-A case that is limited to less is measured at its limit and at half of it. Small inputs cost less than a clock
-tells apart: what took under 250 ms at twice the size has no ratio.
+A case with a smaller limit is measured at its limit and at half of it. A case under 250 ms has no ratio,
+because the clock is not precise enough.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ STOPPED_S = 3600
 
 
 def cpu_s(case: Case, size_bytes: int) -> float:
-    """CPU, the least of three rounds where one is short; making the input does not count."""
-    made = case.make(size_bytes)
+    """Return CPU seconds without creating the input: the minimum of three rounds if a round is short."""
+    data = case.make(size_bytes)
     rounds: list[float] = []
     while len(rounds) < (3 if sum(rounds) < SHORT_S else 1):
         gc.collect()
         began = time.process_time()
-        case.run(made)
+        case.run(data)
         rounds.append(time.process_time() - began)
     return min(rounds)
 
 
-def measured(case: Case, size_mb: float) -> tuple[float, float, float]:
-    """Megabytes of the larger input, and CPU seconds of half of it and of it."""
+def measure(case: Case, size_mb: float) -> tuple[float, float, float]:
+    """Return the megabytes of the larger input, and CPU seconds at half and full size."""
     large_bytes = int(size_mb * 1e6)
     if case.limit_bytes:
         large_bytes = min(large_bytes, case.limit_bytes)
@@ -44,8 +44,8 @@ def measured(case: Case, size_mb: float) -> tuple[float, float, float]:
     return large_bytes / 1e6, small, cpu_s(case, large_bytes)
 
 
-def in_a_process(group: str, number: int, size_mb: float) -> tuple[float, float, float]:
-    """The same in a process of its own, so that no case finds memory another left."""
+def measure_in_process(group: str, number: int, size_mb: float) -> tuple[float, float, float]:
+    """Measure a case in its own process, so that cases do not share memory."""
     words = [sys.executable, __file__, "--mb", str(size_mb), "--case", f"{group}:{number}"]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=STOPPED_S)
     large_mb, small, large = map(float, done.stdout.split())
@@ -61,22 +61,23 @@ def main() -> int:
     chosen = words.parse_args()
     if chosen.case:
         group, _, number = chosen.case.partition(":")
-        print(*measured(CASES[group][int(number)], chosen.mb))
+        print(*measure(CASES[group][int(number)], chosen.mb))
         return 0
     unknown = [name for name in chosen.groups if name not in CASES]
     if unknown:
-        words.error(f"there is no group {unknown[0]!r}; there are {', '.join(CASES)}")
+        words.error(f"unknown group {unknown[0]!r}; groups are {', '.join(CASES)}")
     print("| worst case | MB | CPU s of half | CPU s | ratio |")
     print("|---|---|---|---|---|", flush=True)
     worst = 0.0
     for group in chosen.groups or CASES:
         for number, case in enumerate(CASES[group]):
-            large_mb, small, large = in_a_process(group, number, chosen.mb)
+            large_mb, small, large = measure_in_process(group, number, chosen.mb)
             ratio = large / small if large >= MEASURED_S_MIN and small else 0.0
             worst = max(worst, ratio)
-            told = f"{ratio:.2f}" if ratio else "-"
+            ratio_text = f"{ratio:.2f}" if ratio else "-"
             print(
-                f"| {case.name} | {large_mb:.0f} | {small:.2f} | {large:.2f} | {told} |", flush=True
+                f"| {case.name} | {large_mb:.0f} | {small:.2f} | {large:.2f} | {ratio_text} |",
+                flush=True,
             )
     print(f"\nThe highest ratio is {worst:.2f}; {chosen.ratio_max} is allowed.")
     return 0 if worst <= chosen.ratio_max else 1

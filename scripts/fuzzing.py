@@ -1,10 +1,10 @@
-"""Fuzzes each target of `tests/nightly/fuzz/targets/` in turn, in an environment of its own.
+"""Fuzz each target of `tests/nightly/fuzz/targets/` in turn, in a separate environment.
 
 python scripts/fuzzing.py --seconds 600                 # all of them
 python scripts/fuzzing.py --seconds 60 cdx codings      # two of them
 
-What it needs goes to `.fuzz/` and stays there: the environment, and what was found for each target. Ends
-with 1 when a promise was broken, after all targets had their time; `.fuzz/TARGET/crash-…` is the input.
+`.fuzz/` keeps the environment and the inputs found for each target. The exit code is 1 if a promise was
+broken; all targets get their time first. `.fuzz/TARGET/crash-…` is the failing input.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MEMORY_MB = 3_000
 
 
 def set_up() -> None:
-    """The environment: what Fonds needs, Fonds itself, and the fuzzer, each as it is locked."""
+    """Install Fonds, its dependencies and the fuzzer into the environment, as locked."""
     locked = "".join((ROOT / lock).read_text("utf-8") for lock in LOCKS)
     mark = PYTHON.parents[1] / "locked"
     if mark.exists() and mark.read_text("utf-8") == locked:
@@ -51,7 +51,7 @@ def set_up() -> None:
 
 
 def fuzz(target: str, seconds: int) -> bool:
-    """Whether the target held for so long; says how much was tried."""
+    """Fuzz a target and print the number of inputs. Returns False if a promise was broken."""
     folder = FOLDER / target
     (folder / "found").mkdir(parents=True, exist_ok=True)
     seeds = folder / "seeds"
@@ -84,15 +84,15 @@ def fuzz(target: str, seconds: int) -> bool:
 def main() -> int:
     words = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     words.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}")
-    words.add_argument("--seconds", type=int, default=600, help="for each target")
+    words.add_argument("--seconds", type=int, default=600, help="seconds per target")
     chosen = words.parse_args()
     unknown = [name for name in chosen.targets if name not in TARGETS]
     if unknown:
-        words.error(f"there is no target {unknown[0]!r}; there are {', '.join(TARGETS)}")
+        words.error(f"unknown target {unknown[0]!r}; targets are {', '.join(TARGETS)}")
     set_up()
     os.nice(10)
-    held = [fuzz(target, chosen.seconds) for target in chosen.targets or TARGETS]
-    return 0 if all(held) else 1
+    results = [fuzz(target, chosen.seconds) for target in chosen.targets or TARGETS]
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Other recipes for grouping texts; what is not ours is installed into a folder that is thrown away."""
+"""Other recipes for grouping texts. Their packages are installed into a temporary folder."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from fonds.grouping.algorithms.terms import split_terms
 PACKAGES = ("umap-learn", "evoc")
 
 Recipe = Callable[[list[str], np.ndarray, int], np.ndarray]
-"""Texts, their dense vectors and the number of labels to clusters; -1 for none."""
+"""Map texts, their dense vectors and the number of labels to cluster numbers; -1 means no cluster."""
 
 
 @contextmanager
 def peers() -> Iterator[dict[str, Recipe]]:
-    """Recipes by name; those whose packages cannot be installed here are left out, saying so."""
+    """Yield recipes by name. Prints which packages cannot be installed, and leaves their recipes out."""
     warnings.simplefilter("ignore")
     recipes: dict[str, Recipe] = {
         "textcluster's behaviour": lambda texts, dense, k: textcluster(texts),
@@ -42,19 +42,19 @@ def peers() -> Iterator[dict[str, Recipe]]:
             install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder]
             done = subprocess.run([*install, package], check=False, capture_output=True)
             if done.returncode:
-                told = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-                print(f"{package} cannot be installed here: {' '.join(told)}", file=sys.stderr)
-        # At the end, so that what both need comes from our own environment.
+                last_line = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+                print(f"{package} cannot be installed here: {' '.join(last_line)}", file=sys.stderr)
+        # At the end, so that shared dependencies come from our own environment.
         sys.path.append(folder)
-        yield recipes | _installed()
+        yield recipes | _load_installed()
 
 
-def _installed() -> dict[str, Recipe]:
-    found: dict[str, Recipe] = {}
+def _load_installed() -> dict[str, Recipe]:
+    recipes: dict[str, Recipe] = {}
     try:
         import umap  # type: ignore[import-not-found]
 
-        found["BERTopic's recipe: UMAP 5, HDBSCAN"] = lambda texts, dense, k: HDBSCAN(
+        recipes["BERTopic's recipe: UMAP 5, HDBSCAN"] = lambda texts, dense, k: HDBSCAN(
             10, copy=True
         ).fit_predict(
             umap.UMAP(15, 5, min_dist=0.0, metric="cosine", random_state=0).fit_transform(dense)
@@ -64,33 +64,33 @@ def _installed() -> dict[str, Recipe]:
     try:
         import evoc  # type: ignore[import-not-found]
 
-        found["EVoC"] = lambda texts, dense, k: np.asarray(
+        recipes["EVoC"] = lambda texts, dense, k: np.asarray(
             evoc.EVoC(random_state=0).fit_predict(dense)
         )
     except Exception as error:  # noqa: BLE001 A peer that does not load here is left out.
         print(f"evoc does not load: {error}", file=sys.stderr)
-    return found
+    return recipes
 
 
 def bare_topics(texts: list[str], clusters: int) -> np.ndarray:
-    """What scikit-learn's own calls make, without near-duplicates, labels or anything else."""
+    """Cluster with plain scikit-learn calls, without near-duplicates or labels."""
     weighted = TfidfVectorizer(
         stop_words="english", sublinear_tf=True, min_df=2, dtype=np.float32
     ).fit_transform(texts)
-    placed = normalize(TruncatedSVD(100, random_state=0).fit_transform(weighted))
-    return np.asarray(KMeans(clusters, n_init=3, random_state=0).fit_predict(placed))
+    vectors = normalize(TruncatedSVD(100, random_state=0).fit_transform(weighted))
+    return np.asarray(KMeans(clusters, n_init=3, random_state=0).fit_predict(vectors))
 
 
 def nmf(texts: list[str], clusters: int) -> np.ndarray:
     weighted = TfidfVectorizer(
         stop_words="english", sublinear_tf=True, min_df=2, dtype=np.float32
     ).fit_transform(texts)
-    held = NMF(clusters, init="nndsvda", random_state=0).fit_transform(weighted)
-    return np.asarray(np.asarray(held).argmax(axis=1))
+    factors = NMF(clusters, init="nndsvda", random_state=0).fit_transform(weighted)
+    return np.asarray(np.asarray(factors).argmax(axis=1))
 
 
 def textcluster(texts: list[str]) -> np.ndarray:
-    """Grouperfish's algorithm as it behaved: its idf is constant, and whoever comes first leads."""
+    """Cluster like Grouperfish: its idf is constant, and the first document of a cluster leads."""
     read = [Counter(term for term in split_terms(text, "en") if term) for text in texts]
     weight = log(max(len(texts), 2))
     postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
@@ -106,9 +106,9 @@ def textcluster(texts: list[str]) -> np.ndarray:
         total = sum(counted.values())
         near: dict[int, float] = defaultdict(float)
         for term, count in counted.items():
-            for other, theirs in postings[term]:
-                near[other] += weight * count / total * theirs
-        joined = [one for one, much in near.items() if much >= 0.1 and members[one] < 0]
+            for other, other_weight in postings[term]:
+                near[other] += weight * count / total * other_weight
+        joined = [other for other, score in near.items() if score >= 0.1 and members[other] < 0]
         if len(set(joined) - {place}):
             members[[*joined, place]] = clusters
             clusters += 1

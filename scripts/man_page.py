@@ -1,4 +1,4 @@
-"""Writes docs/fonds.1, the manual page: `--help` of each command, and the examples of docs/commands.md.
+"""Write docs/fonds.1, the manual page, from the `--help` of each command and docs/commands.md.
 
 Source: man(7), groff_man(7).
 """
@@ -43,14 +43,16 @@ _EXAMPLE = re.compile(r"(fonds [a-z].*?)\s+# (.+)")
 
 
 def pages() -> dict[str, str]:
-    """The page by its path from the repository's root."""
+    """Return the page by its path from the root of the repository."""
     return {"docs/fonds.1": "".join(f"{line}\n" for line in _lines())}
 
 
 def examples() -> list[tuple[str, str]]:
     """Return each command of docs/commands.md with its purpose."""
-    found = map(_EXAMPLE.fullmatch, (ROOT / "docs" / "commands.md").read_text("utf-8").splitlines())
-    return [(one[1].strip(), one[2]) for one in found if one]
+    matches = map(
+        _EXAMPLE.fullmatch, (ROOT / "docs" / "commands.md").read_text("utf-8").splitlines()
+    )
+    return [(match[1].strip(), match[2]) for match in matches if match]
 
 
 def _lines() -> Iterator[str]:
@@ -80,14 +82,14 @@ def _lines() -> Iterator[str]:
 
 
 def _commands(
-    group: click.Group, above: Sequence[str]
+    group: click.Group, parents: Sequence[str]
 ) -> Iterator[tuple[Sequence[str], click.Command]]:
-    """Every command with the words that lead to it; groups before what they hold."""
+    """Yield each command with its path; groups before their commands."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
-        path = (*above, name)
+        path = (*parents, name)
         yield path, command
         if isinstance(command, click.Group):
             yield from _commands(command, path)
@@ -103,9 +105,13 @@ def _command(path: Sequence[str], command: click.Command) -> Iterator[str]:
     )
     yield f".SS {_text(' '.join(['fonds', *path, usage]).strip())}"
     yield from _prose(command.help or "")
-    for one in command.params:
-        if isinstance(one, click.Option) and not one.hidden and one.name not in shared:
-            yield from _option(one)
+    for parameter in command.params:
+        if (
+            isinstance(parameter, click.Option)
+            and not parameter.hidden
+            and parameter.name not in shared
+        ):
+            yield from _option(parameter)
 
 
 def _option(option: click.Option) -> Iterator[str]:
@@ -115,7 +121,7 @@ def _option(option: click.Option) -> Iterator[str]:
 
 
 def _prose(text: str) -> Iterator[str]:
-    """Paragraphs; those behind a backspace stay as they were typed."""
+    """Yield paragraphs. A paragraph after a backspace keeps its line breaks."""
     for part in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         is_kept = part.lstrip().startswith("\b")
         lines = [line for line in part.replace("\b", "").splitlines() if line.strip()]
@@ -127,9 +133,9 @@ def _prose(text: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """A line of text that says nothing to roff, and can be copied from what is shown."""
+    """Escape text for roff, so that it can be copied from the formatted page."""
     plain = "".join(
-        _ESCAPED.get(one) or (one if one.isascii() else rf"\[u{ord(one):04X}]") for one in text
+        _ESCAPED.get(char) or (char if char.isascii() else rf"\[u{ord(char):04X}]") for char in text
     )
     return rf"\&{plain}" if plain[:1] == "." else plain
 

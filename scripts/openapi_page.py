@@ -1,4 +1,4 @@
-"""Writes docs/openapi.json: what the service of grouping takes and answers, as `/openapi.json` says it."""
+"""Write docs/openapi.json, the API of the grouping service, as served at `/openapi.json`."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ PAGE = "docs/openapi.json"
 
 
 def pages() -> dict[str, str]:
-    """The page by its path. The pages' own API is left out: it may change with the pages."""
+    """Return the page by its path. The API of the web pages is left out, because it may change with them."""
     app = FastAPI(title="Fonds", version="1")
     describe(app)
     schema: dict[str, Any] = app.openapi()
-    schema["paths"] = {path: told for path, told in schema["paths"].items() if is_rest(path)}
+    schema["paths"] = {
+        path: operations for path, operations in schema["paths"].items() if is_rest(path)
+    }
     schema["components"]["schemas"] = _used(schema)
     return {PAGE: json.dumps(schema, indent=1, ensure_ascii=False, sort_keys=True) + "\n"}
 
 
 def _used(schema: dict[str, Any]) -> dict[str, Any]:
-    """The shapes that the paths name, and those that these name."""
+    """Return the schemas that the paths reference, directly or indirectly."""
     shapes: dict[str, Any] = schema["components"]["schemas"]
     used: dict[str, Any] = {}
-    said = json.dumps(schema["paths"])
+    text = json.dumps(schema["paths"])
     while new := [
-        name for name in shapes if name not in used and f'"#/components/schemas/{name}"' in said
+        name for name in shapes if name not in used and f'"#/components/schemas/{name}"' in text
     ]:
         for name in new:
             used[name] = shapes[name]
-        said = json.dumps(used)
+        text = json.dumps(used)
     return used
 
 

@@ -1,4 +1,4 @@
-"""Pages of mcmetadata's tests read by us, beside what mcmetadata itself made of them.
+"""Compare our extraction with mcmetadata's own results, on the pages of its tests.
 
 python scripts/page_baseline.py [FOLDER OF PAGES] [CSV OF ITS RESULTS]
 """
@@ -18,118 +18,122 @@ SHARED = Path(__file__).parents[1].parent / "shared"
 FIXTURES = SHARED / "corpus/html/mediacloud+metadata-lib/mcmetadata/test/fixtures"
 RESULTS = SHARED / "reference/mcmetadata-fixture-baseline.csv"
 CAPTURED_AT = datetime(2024, 6, 1, tzinfo=UTC)
-"""The pages were kept until the spring of 2024."""
+"""The pages were saved before the summer of 2024."""
 
 LENGTH_SPREAD = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """One page: what they made of it, None where they refused it, and what we did."""
+class PageComparison:
+    """One page: the result of mcmetadata, None if it refused the page, and our extraction."""
 
     name: str
-    theirs: dict[str, str] | None
+    baseline: dict[str, str] | None
     refused_for: str
-    ours: PageExtraction
+    extraction: PageExtraction
 
     @property
     def is_story(self) -> bool:
-        """Whether we take it for a story."""
-        return self.ours.status is PageStatus.SUCCESS
+        """Whether our extraction treats the page as a story."""
+        return self.extraction.status is PageStatus.SUCCESS
 
     @property
     def chars(self) -> int:
-        """Of our text."""
-        return len(self.ours.content.text_content or "")
+        """Length of our text."""
+        return len(self.extraction.content.text_content or "")
 
     @property
     def same_title(self) -> bool:
-        """But for blanks and letter case."""
-        theirs = (self.theirs or {})["title"]
-        return _bare(theirs) == _bare(self.ours.content.article_title or "")
+        """Whether the titles are equal without whitespace and case."""
+        baseline_title = (self.baseline or {})["title"]
+        return _bare(baseline_title) == _bare(self.extraction.content.article_title or "")
 
     @property
     def same_language(self) -> bool:
-        """By its two letters."""
-        return (self.theirs or {})["lang"] == (self.ours.content.language or "")
+        """Whether the language codes are equal."""
+        return (self.baseline or {})["lang"] == (self.extraction.content.language or "")
 
     @property
     def dates(self) -> tuple[date | None, date | None]:
-        """Theirs and ours."""
-        theirs = (self.theirs or {})["date"][:10]
-        ours = self.ours.content.publication_date
+        """The dates of mcmetadata and of our extraction."""
+        baseline_date = (self.baseline or {})["date"][:10]
+        own_date = self.extraction.content.publication_date
         return (
-            date.fromisoformat(theirs) if theirs else None,
-            date.fromisoformat(ours) if ours else None,
+            date.fromisoformat(baseline_date) if baseline_date else None,
+            date.fromisoformat(own_date) if own_date else None,
         )
 
     @property
     def close_dates(self) -> bool:
-        """The same, or a day apart, as time zones make them."""
-        theirs, ours = self.dates
-        if theirs is None or ours is None:
-            return theirs is ours
-        return abs(theirs - ours) <= timedelta(days=1)
+        """Whether the dates differ by at most a day; time zones cause this."""
+        baseline_date, own_date = self.dates
+        if baseline_date is None or own_date is None:
+            return baseline_date is own_date
+        return abs(baseline_date - own_date) <= timedelta(days=1)
 
     @property
     def same_length(self) -> bool:
-        """Within a quarter."""
-        theirs = int((self.theirs or {})["nchars"])
-        return abs(self.chars - theirs) <= LENGTH_SPREAD * max(self.chars, theirs)
+        """Whether the lengths differ by at most a quarter."""
+        baseline_chars = int((self.baseline or {})["nchars"])
+        return abs(self.chars - baseline_chars) <= LENGTH_SPREAD * max(self.chars, baseline_chars)
 
 
 def _bare(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def compared(folder: Path = FIXTURES, results: Path = RESULTS) -> list[Beside]:
-    """Those pages of the results that are in the folder, in the order of their names."""
+def compare_pages(folder: Path = FIXTURES, results: Path = RESULTS) -> list[PageComparison]:
+    """Return the pages of the results that are in the folder, sorted by name."""
     with results.open(encoding="utf-8", newline="") as stream:
         rows = {row["fixture"]: row for row in csv.DictReader(stream)}
-    found = []
+    pages = []
     for name, row in sorted(rows.items()):
         path = folder / name
         if not path.is_file():
             continue
         url = f"https://pages.example/{name}"
         page = parse_page(path.read_bytes(), url, None, CAPTURED_AT, True)
-        refused = row["result"] if row["result"].startswith("EXC:") else ""
-        found.append(Beside(name, None if refused else row, refused, page))
-    return found
+        refusal = row["result"] if row["result"].startswith("EXC:") else ""
+        pages.append(PageComparison(name, None if refusal else row, refusal, page))
+    return pages
 
 
 def main() -> None:
-    """The counts, then each page on which the two differ."""
-    given = [Path(one) for one in sys.argv[1:3]]
-    found = compared(*given)
-    both = [one for one in found if one.theirs and one.is_story]
+    """Print counts, then each page where the two differ."""
+    pages = compare_pages(*map(Path, sys.argv[1:3]))
+    stories = [page for page in pages if page.baseline and page.is_story]
     sides: Sequence[tuple[str, int]] = (
-        ("both a story", len(both)),
-        ("story with us alone", sum(one.is_story and not one.theirs for one in found)),
-        ("story with them alone", sum(bool(one.theirs) and not one.is_story for one in found)),
-        ("neither", sum(not one.theirs and not one.is_story for one in found)),
-        ("of both: same title", sum(one.same_title for one in both)),
-        ("of both: same language", sum(one.same_language for one in both)),
-        ("of both: same date, or a day apart", sum(one.close_dates for one in both)),
-        ("of both: length of text within a quarter", sum(one.same_length for one in both)),
+        ("both a story", len(stories)),
+        ("story only for Fonds", sum(page.is_story and not page.baseline for page in pages)),
+        (
+            "story only for mcmetadata",
+            sum(bool(page.baseline) and not page.is_story for page in pages),
+        ),
+        ("neither", sum(not page.baseline and not page.is_story for page in pages)),
+        ("of both: same title", sum(page.same_title for page in stories)),
+        ("of both: same language", sum(page.same_language for page in stories)),
+        ("of both: same date, or a day apart", sum(page.close_dates for page in stories)),
+        ("of both: length of text within a quarter", sum(page.same_length for page in stories)),
     )
-    print(f"{len(found)} pages")
-    for what, count in sides:
-        print(f"{what:<45} {count:>4}")
-    for one in found:
-        if (one.theirs is None) != (not one.is_story) or not one.is_story:
-            print(f"{one.refused_for or 'story'} / {one.ours.status} {one.chars}: {one.name}")
-    for one in both:
-        theirs = one.theirs or {}
-        content = one.ours.content
-        if not one.same_title:
-            print(f"title {theirs['title']!r} / {content.article_title!r}: {one.name}")
-        if not one.same_language:
-            print(f"language {theirs['lang']} / {content.language}: {one.name}")
-        if not one.close_dates:
-            print(f"date {one.dates[0]} / {one.dates[1]}: {one.name}")
-        if not one.same_length:
-            print(f"characters {theirs['nchars']} / {one.chars}: {one.name}")
+    print(f"{len(pages)} pages")
+    for name, count in sides:
+        print(f"{name:<45} {count:>4}")
+    for page in pages:
+        if (page.baseline is None) != (not page.is_story) or not page.is_story:
+            print(
+                f"{page.refused_for or 'story'} / {page.extraction.status} {page.chars}: {page.name}"
+            )
+    for page in stories:
+        baseline = page.baseline or {}
+        content = page.extraction.content
+        if not page.same_title:
+            print(f"title {baseline['title']!r} / {content.article_title!r}: {page.name}")
+        if not page.same_language:
+            print(f"language {baseline['lang']} / {content.language}: {page.name}")
+        if not page.close_dates:
+            print(f"date {page.dates[0]} / {page.dates[1]}: {page.name}")
+        if not page.same_length:
+            print(f"characters {baseline['nchars']} / {page.chars}: {page.name}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The corpus's marked pages, and what their own authors measure on them.
+"""Labelled pages of the corpus, and the measures of their authors.
 
-Source: trafilatura's evaluation (snippets that must or must not be found as they stand); the script of
+Source: trafilatura's evaluation (snippets that must or must not occur in the text); the script of
 scrapinghub's article-extraction-benchmark (shingles of four words, each page of equal weight).
 """
 
@@ -22,7 +22,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A page with all that is known of it. `site` groups pages that may share markup."""
+    """A page with its labels."""
 
     path: str
     body: bytes
@@ -30,36 +30,36 @@ class Marked:
 
     @property
     def source(self) -> str:
-        """The collection the page is from."""
+        """The data set of the page."""
         return str(self.gold.get("source", ""))
 
     @property
     def url(self) -> str:
-        """The page's address; one made of its file's name where it has none."""
+        """The URL of the page, or a file URL if it has none."""
         url = str(self.gold.get("url") or "")
         return url if url.startswith("http") else f"file:///{self.path}"
 
     @property
     def site(self) -> str:
-        """What pages of one site share: its domain, or the beginning of the file's name."""
+        """The domain, or the start of the file name. Pages of one site may share markup."""
         host = urlsplit(self.url).hostname or Path(self.path).name
         labels = host.removeprefix("www.").split(".")
         return ".".join(labels[:2] if self.url.startswith("file:") else labels[-2:])
 
     @property
     def full_text(self) -> str | None:
-        """The whole text as somebody marked it, None where there is none."""
+        """The labelled full text, or None."""
         is_full = str(self.gold.get("text_kind", "")).startswith("full")
         return str(self.gold["text"]) if is_full and self.gold.get("text") else None
 
     @property
     def has_snippets(self) -> bool:
-        """Whether pieces of text are marked as wanted and unwanted."""
+        """Whether snippets of text are labelled as wanted or unwanted."""
         return "must_contain" in self.gold
 
 
 def marked_pages() -> Iterator[Marked]:
-    """Every page the corpus's gold knows, once, with all rows about it in one."""
+    """Yield each labelled page of the corpus once, with its rows merged."""
     rows: dict[str, dict[str, Any]] = {}
     for line in (CORPUS / "gold" / "html.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
@@ -71,39 +71,41 @@ def marked_pages() -> Iterator[Marked]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Precision and recall of many pages together."""
+    """Precision and recall over many pages."""
 
     precision: float
     recall: float
 
     @property
     def f1(self) -> float:
-        """Their harmonic mean."""
-        both = self.precision + self.recall
-        return 2 * self.precision * self.recall / both if both else 0.0
+        """The harmonic mean of precision and recall."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
 
 
 def snippet_score(pages: Iterable[tuple[dict[str, Any], str]]) -> Score:
-    """Of (gold, text): how many wanted snippets are found as they stand, and how many unwanted ones."""
-    found = missed = unwanted = 0
+    """Score (labels, text) pairs by the wanted and unwanted snippets in the text."""
+    hit_count = missed_count = unwanted_count = 0
     for gold, text in pages:
-        hits = sum(snippet in text for snippet in gold["must_contain"])
-        found += hits
-        missed += len(gold["must_contain"]) - hits
-        unwanted += sum(snippet in text for snippet in gold["must_not_contain"])
-    return Score(found / max(found + unwanted, 1), found / max(found + missed, 1))
+        page_hits = sum(snippet in text for snippet in gold["must_contain"])
+        hit_count += page_hits
+        missed_count += len(gold["must_contain"]) - page_hits
+        unwanted_count += sum(snippet in text for snippet in gold["must_not_contain"])
+    return Score(
+        hit_count / max(hit_count + unwanted_count, 1), hit_count / max(hit_count + missed_count, 1)
+    )
 
 
 def shingle_score(pages: Iterable[tuple[str, str]]) -> Score:
-    """Of (wanted, text): the mean precision and recall over shingles of four words."""
+    """Score (expected text, text) pairs by mean precision and recall of shingles of four words."""
     precisions, recalls = [], []
-    for wanted, text in pages:
-        theirs, ours = _shingles(wanted), _shingles(text)
-        shared = sum((theirs & ours).values())
-        if ours:
-            precisions.append(shared / sum(ours.values()))
-        if theirs:
-            recalls.append(shared / sum(theirs.values()))
+    for expected, text in pages:
+        expected_shingles, shingles = _shingles(expected), _shingles(text)
+        shared = sum((expected_shingles & shingles).values())
+        if shingles:
+            precisions.append(shared / sum(shingles.values()))
+        if expected_shingles:
+            recalls.append(shared / sum(expected_shingles.values()))
     return Score(sum(precisions) / len(precisions), sum(recalls) / len(recalls))
 
 

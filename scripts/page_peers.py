@@ -1,4 +1,4 @@
-"""Other extractors of articles, installed into a folder that is thrown away, for comparison only."""
+"""Other article extractors, for comparison only. They are installed into a temporary folder."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Extractor = Callable[[str], str]
 
 @contextmanager
 def peers() -> Iterator[dict[str, Extractor]]:
-    """Extractors by name, each from markup to text, "" where it finds none or fails."""
+    """Yield extractors by name. Each returns the text of markup, or "" if it finds none or fails."""
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory(prefix="page-peers-") as folder:
         install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, *PACKAGES]
         subprocess.run(install, check=True)
-        # At the end, so that what both need comes from our own environment.
+        # At the end, so that shared dependencies come from our own environment.
         sys.path.append(folder)
-        yield {**_trafilatura(), **_others()}
+        yield {**_load_trafilatura_modes(), **_load_other_extractors()}
 
 
-def _trafilatura() -> dict[str, Extractor]:
+def _load_trafilatura_modes() -> dict[str, Extractor]:
     import trafilatura
 
     def mode(**options: Any) -> Extractor:
@@ -42,10 +42,10 @@ def _trafilatura() -> dict[str, Extractor]:
         "trafilatura fast recall": mode(fast=True, favor_recall=True),
         "trafilatura precision": mode(favor_precision=True),
     }
-    return {name: _careful(extract) for name, extract in modes.items()}
+    return {name: _catch_errors(extract) for name, extract in modes.items()}
 
 
-def _others() -> dict[str, Extractor]:
+def _load_other_extractors() -> dict[str, Extractor]:
     import lxml.html
     from readability import Document  # type: ignore[import-not-found]
     from resiliparse.extract.html2text import extract_plain_text  # type: ignore[import-not-found]
@@ -56,14 +56,17 @@ def _others() -> dict[str, Extractor]:
     def resiliparse(markup: str) -> str:
         return str(extract_plain_text(markup, main_content=True, alt_texts=False))
 
-    return {"resiliparse": _careful(resiliparse), "readability-lxml": _careful(readability)}
+    return {
+        "resiliparse": _catch_errors(resiliparse),
+        "readability-lxml": _catch_errors(readability),
+    }
 
 
-def _careful(extract: Extractor) -> Extractor:
+def _catch_errors(extract: Extractor) -> Extractor:
     def extract_or_nothing(markup: str) -> str:
         try:
             return extract(markup)
-        except Exception:  # noqa: BLE001 A peer that fails on a page finds nothing there.
+        except Exception:  # noqa: BLE001 The failure of a peer counts as an empty text.
             return ""
 
     return extract_or_nothing

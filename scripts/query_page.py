@@ -1,4 +1,4 @@
-"""Writes the table of search fields in docs/query.md from `fonds.search.fields`."""
+"""Write the table of search fields in docs/query.md from `fonds.search.fields`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BEGIN, END = "<!-- fields: written by scripts/query_page.py -->\n", "<!-- end of
 
 
 def pages() -> dict[str, str]:
-    """The page by its path from the repository's root."""
+    """Return the page by its path from the root of the repository."""
     text = (ROOT / PAGE).read_text("utf-8")
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)

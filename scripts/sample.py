@@ -1,8 +1,8 @@
-"""Writes a small crawl to try Fonds on: news pages and PDFs of our own in WARCs, a CDX, a ZIP and a folder.
+"""Write a small sample crawl: invented news pages and PDFs in WARCs, a CDX, a ZIP and a folder.
 
     python scripts/sample.py [FOLDER]
 
-Every run gives the same bytes. What is wrong with some of the files is wrong on purpose.
+Every run writes the same bytes. Some files are damaged on purpose.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ CRAWLED_AT = datetime(2025, 7, 1, 4, 0, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class SampleSummary:
-    """What `write_sample` made, as somebody who reads the whole folder should find it.
+    """Counts of a written sample crawl.
 
-    `captures` counts the captures in each file, by its path in `folder`: answers in a WARC, lines of
-    the CDX, members of the ZIP, loose files. They are `stories` and `pdfs`, each counted where it is
-    found first, `repeats` of the same bytes, and one each of the kinds in `others`.
+    `captures` counts the captures in each file, by its path in `folder`: responses in a WARC, lines of the
+    CDX, members of the ZIP, loose files. In total they are `stories` and `pdfs`, each counted at its first
+    capture, `repeats` of the same bytes, and one of each kind in `others`.
     """
 
     folder: Path
@@ -43,14 +43,14 @@ class SampleSummary:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """The stories and reports that one container holds."""
+    """The stories and reports of one container."""
 
     stories: Sequence[Story]
     reports: Sequence[Report]
 
 
 def write_sample(folder: Path) -> SampleSummary:
-    """Write the sample crawl into `folder`, which is made if need be; its files are replaced."""
+    """Write the sample crawl to `folder`. Creates the folder, or replaces its files."""
     for part in ("indexed", "loose"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     texts, papers = stories(), reports()
@@ -59,10 +59,10 @@ def write_sample(folder: Path) -> SampleSummary:
     zipped, cut = _Share(texts[35:38], papers[13:15]), _Share(texts[38:40], [])
     captures = {
         "news.warc.gz": _write_main(folder / "news.warc.gz", main),
-        "papers.warc": _write_plain(folder / "papers.warc", plain, again=main.stories[3]),
+        "papers.warc": _write_plain(folder / "papers.warc", plain, repeated=main.stories[3]),
         **_write_indexed(folder, indexed),
         **_write_loose(folder, loose, locked=papers[1], damaged=papers[3]),
-        "bundle.zip": _write_bundle(folder / "bundle.zip", zipped, again=loose.reports[0]),
+        "bundle.zip": _write_bundle(folder / "bundle.zip", zipped, repeated=loose.reports[0]),
         "cut.warc.gz": _write_cut(folder / "cut.warc.gz", cut),
     }
     return SampleSummary(
@@ -84,10 +84,10 @@ def write_sample(folder: Path) -> SampleSummary:
 
 
 def _write_main(path: Path, share: _Share) -> int:
-    """Pages and PDFs, and everything else a crawler meets; returns the number of captures."""
+    """Write pages, PDFs and other typical responses; return the number of captures."""
     visits = _visits(share, CRAWLED_AT)
-    # Some servers compress what they send.
-    visits = [_packed(visit) if number % 7 == 2 else visit for number, visit in enumerate(visits)]
+    # Some servers compress their responses.
+    visits = [_compress(visit) if number % 7 == 2 else visit for number, visit in enumerate(visits)]
     first = visits[0]
     later = CRAWLED_AT + timedelta(days=14)
     site = SITES["riverpost"]
@@ -103,24 +103,24 @@ def _write_main(path: Path, share: _Share) -> int:
     return len(write_warc(path, visits, packed=True))
 
 
-def _write_plain(path: Path, share: _Share, again: Story) -> int:
-    """An uncompressed WARC; `again` is a story of another container at another address."""
+def _write_plain(path: Path, share: _Share, repeated: Story) -> int:
+    """Write an uncompressed WARC. `repeated` is a story of another container, here with another URL."""
     visits = _visits(share, CRAWLED_AT + timedelta(days=1))
-    url = f"https://mirror.press.example/{slug(again.title)}"
-    visits.append(Visit(url, visits[-1].at, content_type(again.site), _page(again)))
+    url = f"https://mirror.press.example/{slug(repeated.title)}"
+    visits.append(Visit(url, visits[-1].at, content_type(repeated.site), _page(repeated)))
     return len(write_warc(path, visits, packed=False))
 
 
 def _write_indexed(folder: Path, share: _Share) -> dict[str, int]:
-    """A WARC and the CDX that leads to it; reading both finds each capture twice."""
+    """Write a WARC and its CDX. Reading both finds each capture twice."""
     warc = folder / "indexed" / "archive.warc.gz"
-    placed = write_warc(warc, _visits(share, CRAWLED_AT + timedelta(days=2)), packed=True)
-    write_cdx(folder / "indexed" / "captures.cdx", placed, warc.name)
-    return {"indexed/archive.warc.gz": len(placed), "indexed/captures.cdx": len(placed)}
+    records = write_warc(warc, _visits(share, CRAWLED_AT + timedelta(days=2)), packed=True)
+    write_cdx(folder / "indexed" / "captures.cdx", records, warc.name)
+    return {"indexed/archive.warc.gz": len(records), "indexed/captures.cdx": len(records)}
 
 
 def _write_loose(folder: Path, share: _Share, locked: Report, damaged: Report) -> dict[str, int]:
-    """Files as people keep them, with a PDF that is broken and one that is locked among them."""
+    """Write loose files, among them a broken and an encrypted PDF."""
     files = {
         **_members(share, "loose/", "loose/"),
         f"loose/{locked.key}-confidential.pdf": encrypted(locked),
@@ -132,17 +132,19 @@ def _write_loose(folder: Path, share: _Share, locked: Report, damaged: Report) -
     return dict.fromkeys(files, 1)
 
 
-def _write_bundle(path: Path, share: _Share, again: Report) -> int:
-    members = _members(share, "pages/", "papers/") | {f"papers/copy-of-{again.key}.pdf": pdf(again)}
+def _write_bundle(path: Path, share: _Share, repeated: Report) -> int:
+    members = _members(share, "pages/", "papers/") | {
+        f"papers/copy-of-{repeated.key}.pdf": pdf(repeated)
+    }
     write_zip(path, members, CRAWLED_AT)
     return len(members)
 
 
 def _write_cut(path: Path, share: _Share) -> int:
-    """A WARC whose last record ends in the middle, as a full disk leaves it."""
-    placed = write_warc(path, _visits(share, CRAWLED_AT + timedelta(days=3)), packed=True)
-    os.truncate(path, placed[-1].offset + placed[-1].size_bytes // 2)
-    return len(placed)
+    """Write a WARC with a truncated last record, as a full disk leaves it."""
+    records = write_warc(path, _visits(share, CRAWLED_AT + timedelta(days=3)), packed=True)
+    os.truncate(path, records[-1].offset + records[-1].size_bytes // 2)
+    return len(records)
 
 
 def _members(share: _Share, pages: str, papers: str) -> dict[str, bytes]:
@@ -152,7 +154,7 @@ def _members(share: _Share, pages: str, papers: str) -> dict[str, bytes]:
 
 
 def _visits(share: _Share, began: datetime) -> list[Visit]:
-    """One visit a story and report, forty seconds apart."""
+    """Return one visit per story and report, forty seconds apart."""
     answers: Iterable[tuple[str, str, bytes]] = [
         *((story.url, content_type(story.site), _page(story)) for story in share.stories),
         *((report.url, "application/pdf", pdf(report)) for report in share.reports),
@@ -163,16 +165,16 @@ def _visits(share: _Share, began: datetime) -> list[Visit]:
     ]
 
 
-def _packed(visit: Visit) -> Visit:
+def _compress(visit: Visit) -> Visit:
     return Visit(visit.url, visit.at, visit.content_type, visit.body, packed=True)
 
 
 def _page(story: Story) -> bytes:
-    """The page, its sidebar naming stories of the same site that were out by then.
+    """Return the page of a story; its sidebar links to earlier stories of the same site.
 
-    Features without a date have no such list, or the dates in its addresses would be taken for theirs.
+    Stories without a date have no sidebar, because readers would take the dates in its URLs for theirs.
     """
-    others = [
+    sidebar_stories = [
         other
         for other in stories()
         if other.site == story.site
@@ -180,11 +182,11 @@ def _page(story: Story) -> bytes:
         and story.published
         and other.published <= story.published
     ]
-    return page(story, others)
+    return page(story, sidebar_stories)
 
 
 def _picture() -> bytes:
-    """A PNG of 16 by 16 pixels, blue fading to white."""
+    """Return a PNG of 16 by 16 pixels, blue fading to white."""
     rows = b"".join(b"\0" + bytes([16 * y, 16 * y, 255]) * 16 for y in range(16))
 
     def chunk(kind: bytes, data: bytes) -> bytes:
@@ -202,7 +204,7 @@ def _picture() -> bytes:
 
 
 def main() -> None:
-    """Write the sample and say what is in it."""
+    """Write the sample and print its contents."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=Path("sample-crawl"))
     summary = write_sample(parser.parse_args().folder)
@@ -212,7 +214,7 @@ def main() -> None:
         print(f"  {count:3}  {size / 1000:7.1f} kB  {name}")
     print(
         f"They are {summary.stories} pages, {summary.pdfs} PDFs, {summary.repeats} repeats, "
-        f"and one each of: {', '.join(summary.others)}."
+        f"and one of each: {', '.join(summary.others)}."
     )
 
 

@@ -1,4 +1,4 @@
-"""The files a crawl comes in: WARCs with fixed identifiers, a CDX beside one, a ZIP."""
+"""Containers of the sample crawl: WARCs with fixed identifiers, a CDX and a ZIP."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ _STATUS_LINES = {200: "200 OK", 301: "301 Moved Permanently", 404: "404 Not Foun
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One answer of a server. `same_as` is when the same body was archived: a revisit is written then.
+    """One response of a server.
 
+    `same_as` is the time of an earlier capture of the same body; the record is then a revisit.
     `packed` sends the body with gzip content coding.
     """
 
@@ -39,28 +40,28 @@ class Visit:
 
     @property
     def digest(self) -> str:
-        """SHA-1 of the body as it was sent, in base32."""
+        """SHA-1 of the encoded body, in base32."""
         raw = hashlib.sha1(self.sent, usedforsecurity=False).digest()
         return base64.b32encode(raw).decode()
 
     @property
     def sent(self) -> bytes:
-        """The body as it was sent."""
+        """The encoded body."""
         return gzip.compress(self.body, mtime=0) if self.packed else self.body
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """Where the record of a visit lies in its WARC, in bytes on disk."""
+class WrittenRecord:
+    """The record of a visit, with its offset and size in the WARC file."""
 
     visit: Visit
     offset: int
     size_bytes: int
 
 
-def write_warc(path: Path, visits: Sequence[Visit], *, packed: bool) -> list[Placed]:
-    """A WARC/1.0 with a warcinfo record, and a request before each answer, as crawlers write it."""
-    placed = []
+def write_warc(path: Path, visits: Sequence[Visit], *, packed: bool) -> list[WrittenRecord]:
+    """Write a WARC/1.0 with a warcinfo record, and a request record before each response."""
+    records = []
     with path.open("wb") as stream:
         writer = WARCWriter(stream, gzip=packed)
         writer.write_record(_warcinfo(writer, path.name, visits[0].at))
@@ -68,23 +69,23 @@ def write_warc(path: Path, visits: Sequence[Visit], *, packed: bool) -> list[Pla
             writer.write_record(_request(writer, visit, _identity(path.name, number, "request")))
             offset = stream.tell()
             writer.write_record(_answer(writer, visit, _identity(path.name, number, "answer")))
-            placed.append(Placed(visit, offset, stream.tell() - offset))
-    return placed
+            records.append(WrittenRecord(visit, offset, stream.tell() - offset))
+    return records
 
 
-def write_cdx(path: Path, placed: Sequence[Placed], warc_name: str) -> None:
-    """An index with the eleven fields of the Wayback Machine, in byte order."""
+def write_cdx(path: Path, records: Sequence[WrittenRecord], warc_name: str) -> None:
+    """Write a CDX with the eleven fields of the Wayback Machine, in byte order."""
     lines = sorted(
         f"{_surt(at.visit.url)} {at.visit.at:%Y%m%d%H%M%S} {at.visit.url} "
         f"{at.visit.content_type.split(';')[0]} {at.visit.status} {at.visit.digest} - - "
         f"{at.size_bytes} {at.offset} {warc_name}\n"
-        for at in placed
+        for at in records
     )
     path.write_bytes("".join([" CDX N b a m s k r M S V g\n", *lines]).encode())
 
 
 def write_zip(path: Path, members: Mapping[str, bytes], at: datetime) -> None:
-    """A ZIP whose members all bear one time."""
+    """Write a ZIP whose members all have the same time."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
             info = zipfile.ZipInfo(name, at.timetuple()[:6])
@@ -159,7 +160,7 @@ def _answer(writer: WARCWriter, visit: Visit, identity: str) -> Any:
 
 
 def _surt(url: str) -> str:
-    """The sort-friendly key of the plain URLs used here: reversed host, then the path."""
+    """Return the SURT of a plain URL: reversed host, then the path."""
     parts = urlsplit(url)
     host = parts.netloc.removeprefix("www.")
     return f"{','.join(reversed(host.split('.')))}){parts.path.lower()}"

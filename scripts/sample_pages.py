@@ -1,4 +1,4 @@
-"""Web pages around the stories of the sample crawl: three layouts, with all that stands about a text."""
+"""Web pages of the sample stories in three layouts, with the usual boilerplate."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from sample_texts import Site, Story
 
 
 @dataclass(frozen=True, slots=True)
-class _Furniture:
-    """What stands around every text of a site, in its language."""
+class _Boilerplate:
+    """Boilerplate of every page of a site, in its language."""
 
     nav: tuple[str, ...]
-    aside: str
+    sidebar_title: str
     by: str
     cookies: str
     letter: str
     foot: str
 
 
-_FURNITURE = {
-    "en": _Furniture(
+_BOILERPLATE = {
+    "en": _Boilerplate(
         nav=("Home", "News", "Sport", "Science", "Weather", "Subscribe"),
-        aside="Most read this week",
+        sidebar_title="Most read this week",
         by="By",
         cookies="We use cookies to make this site work. You can change your settings at any time.",
         letter="Get the morning letter: five stories before breakfast, free of charge.",
         foot="All rights reserved. Contact · Imprint · Privacy · Advertise with us",
     ),
-    "de": _Furniture(
+    "de": _Boilerplate(
         nav=("Startseite", "Lokales", "Sport", "Kultur", "Wetter", "Abonnement"),
-        aside="Meistgelesen",
+        sidebar_title="Meistgelesen",
         by="Von",
         cookies="Wir verwenden Cookies. Sie können Ihre Einstellungen jederzeit ändern.",
         letter="Der Morgenbrief: fünf Meldungen zum Frühstück, kostenlos.",
         foot="Alle Rechte vorbehalten. Kontakt · Impressum · Datenschutz · Anzeigen",
     ),
-    "fr": _Furniture(
+    "fr": _Boilerplate(
         nav=("Accueil", "Région", "Sports", "Culture", "Météo", "Abonnement"),
-        aside="Les plus lus",
+        sidebar_title="Les plus lus",
         by="Par",
         cookies="Ce site utilise des cookies. Vous pouvez modifier vos choix à tout moment.",
         letter="La lettre du matin : cinq articles avant le café, gratuitement.",
         foot="Tous droits réservés. Contact · Mentions légales · Confidentialité · Publicité",
     ),
-    "es": _Furniture(
+    "es": _Boilerplate(
         nav=("Portada", "Local", "Deportes", "Ciencia", "El tiempo", "Suscripción"),
-        aside="Lo más leído",
+        sidebar_title="Lo más leído",
         by="Por",
         cookies="Utilizamos cookies. Puede cambiar sus preferencias en cualquier momento.",
         letter="La carta de la mañana: cinco noticias antes del café, gratis.",
@@ -58,21 +58,21 @@ _FURNITURE = {
 }
 
 
-def page(story: Story, others: Sequence[Story]) -> bytes:
-    """The page of a story in the charset of its site; `others` are named in its sidebar."""
+def page(story: Story, sidebar_stories: Sequence[Story]) -> bytes:
+    """Return the page of a story in the charset of its site; its sidebar links to other stories."""
     layout = {"article": _article, "portal": _portal, "table": _table}[story.site.layout]
-    return layout(story, [other for other in others if other != story][:5]).encode(
+    return layout(story, [other for other in sidebar_stories if other != story][:5]).encode(
         story.site.charset
     )
 
 
 def content_type(site: Site) -> str:
-    """What the server says: sites with an old layout leave the charset to the page."""
+    """Return the Content-Type header. Sites with the old layout state the charset only in the page."""
     return "text/html" if site.layout == "table" else f"text/html; charset={site.charset}"
 
 
 def not_found(site: Site) -> bytes:
-    """The page a site shows for an address it does not know."""
+    """Return the page of a site for an unknown URL."""
     return (
         f"<!DOCTYPE html><html><head><title>Not found - {escape(site.name)}</title></head>"
         "<body><h1>404</h1><p>There is nothing at this address.</p></body></html>"
@@ -98,8 +98,8 @@ def _head(story: Story, charset_tag: str, extra: str = "") -> str:
 """
 
 
-def _article(story: Story, others: Sequence[Story]) -> str:
-    words = _FURNITURE[story.language]
+def _article(story: Story, sidebar_stories: Sequence[Story]) -> str:
+    words = _BOILERPLATE[story.language]
     dated = ""
     if story.published:
         described = {
@@ -122,7 +122,7 @@ def _article(story: Story, others: Sequence[Story]) -> str:
 <p class="byline">{words.by} <span rel="author">{escape(story.author)}</span></p>
 {_text(story)}
 </article>
-<aside><h2>{escape(words.aside)}</h2>{_links(others)}</aside>
+<aside><h2>{escape(words.sidebar_title)}</h2>{_links(sidebar_stories)}</aside>
 </main>
 <footer><p>{escape(words.letter)}</p><p>© {escape(story.site.name)}. {escape(words.foot)}</p></footer>
 <script>window.dataLayer = window.dataLayer || [];</script>
@@ -131,12 +131,12 @@ def _article(story: Story, others: Sequence[Story]) -> str:
 """
 
 
-def _portal(story: Story, others: Sequence[Story]) -> str:
-    words = _FURNITURE[story.language]
+def _portal(story: Story, sidebar_stories: Sequence[Story]) -> str:
+    words = _BOILERPLATE[story.language]
     time = f'<time datetime="{story.published}">{story.published}</time>' if story.published else ""
     return f"""{_head(story, '<meta charset="utf-8">')}<body class="portal">
 <div id="top"><div class="logo">{escape(story.site.name)}</div>{_nav(words.nav)}</div>
-<div id="sidebar" class="sidebar"><h3>{escape(words.aside)}</h3>{_links(others)}
+<div id="sidebar" class="sidebar"><h3>{escape(words.sidebar_title)}</h3>{_links(sidebar_stories)}
 <div class="promo">{escape(words.letter)}</div></div>
 <div id="content" class="post">
 <h1 class="headline">{escape(story.title)}</h1>
@@ -152,15 +152,15 @@ def _portal(story: Story, others: Sequence[Story]) -> str:
 """
 
 
-def _table(story: Story, others: Sequence[Story]) -> str:
-    words = _FURNITURE[story.language]
+def _table(story: Story, sidebar_stories: Sequence[Story]) -> str:
+    words = _BOILERPLATE[story.language]
     charset = f'<meta http-equiv="Content-Type" content="text/html; charset={story.site.charset}">'
     dated = f'<meta name="date" content="{story.published}">\n' if story.published else ""
     day = f"{story.published:%d.%m.%Y} &nbsp; " if story.published else ""
     return f"""{_head(story, charset, dated)}<body bgcolor="#ffffff">
 <table width="900" align="center">
 <tr><td colspan="2"><b>{escape(story.site.name)}</b> {_nav(words.nav)}</td></tr>
-<tr><td width="180" valign="top"><b>{escape(words.aside)}</b>{_links(others)}</td>
+<tr><td width="180" valign="top"><b>{escape(words.sidebar_title)}</b>{_links(sidebar_stories)}</td>
 <td valign="top"><h2>{escape(story.title)}</h2>
 <small>{day}{words.by} {escape(story.author)}</small>
 {_text(story)}
@@ -176,8 +176,10 @@ def _nav(items: Sequence[str]) -> str:
     return f"<nav><ul>{links}</ul></nav>"
 
 
-def _links(others: Sequence[Story]) -> str:
-    links = "".join(f'<li><a href="{escape(s.url)}">{escape(s.title)}</a></li>' for s in others)
+def _links(sidebar_stories: Sequence[Story]) -> str:
+    links = "".join(
+        f'<li><a href="{escape(s.url)}">{escape(s.title)}</a></li>' for s in sidebar_stories
+    )
     return f"<ul>{links}</ul>"
 
 

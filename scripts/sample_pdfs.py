@@ -23,15 +23,15 @@ PASSWORD = "lenna"
 
 
 def pdf(report: Report) -> bytes:
-    """The PDF of a report: title, author and dates in its Info, Helvetica text, one or two columns."""
+    """Return the PDF of a report: title, author and dates in its Info, Helvetica text, one or two columns."""
     contents = [_page(report, number) for number in range(len(report.pages))]
     return _file(contents, _info(report), _xmp(report) if report.doi else None)
 
 
 def encrypted(report: Report) -> bytes:
-    """The same PDF locked with a user password.
+    """Return the PDF encrypted with a user password.
 
-    RC4 with a fixed identifier, because every other cipher brings random bytes with it.
+    Uses RC4 with a fixed identifier, because all other ciphers add random bytes.
     """
     packed = io.BytesIO()
     lock = pikepdf.Encryption(user=PASSWORD, owner="marr", R=3, aes=False, metadata=False)
@@ -41,13 +41,13 @@ def encrypted(report: Report) -> bytes:
 
 
 def broken(report: Report) -> bytes:
-    """The first third of a PDF: what a download that was cut off leaves behind, past repair."""
-    whole = pdf(report)
-    return whole[: len(whole) // 3]
+    """Return the first third of a PDF, as left by an interrupted download. It cannot be repaired."""
+    data = pdf(report)
+    return data[: len(data) // 3]
 
 
 def _page(report: Report, number: int) -> bytes:
-    """The drawing operators of one page."""
+    """Return the drawing operators of a page."""
     parts: list[str] = []
     top: float = PAGE_HEIGHT - MARGIN
     if number == 0:
@@ -64,30 +64,30 @@ def _page(report: Report, number: int) -> bytes:
 
 def _columns(parts: list[str], report: Report, number: int, top: float) -> None:
     width = (PAGE_WIDTH - 2 * MARGIN - COLUMN_GAP * (report.columns - 1)) / report.columns
-    # Half an em is what a letter of Helvetica takes on average.
+    # The average width of a letter in Helvetica is half an em.
     lines = [
         line
         for paragraph in report.pages[number]
         for line in [*textwrap.wrap(paragraph, int(width / (TEXT_SIZE * 0.5))), ""]
     ]
-    each = math.ceil(len(lines) / report.columns)
+    lines_per_column = math.ceil(len(lines) / report.columns)
     for column in range(report.columns):
         left = MARGIN + column * (width + COLUMN_GAP)
-        column_lines = lines[column * each : (column + 1) * each]
+        column_lines = lines[column * lines_per_column : (column + 1) * lines_per_column]
         _lines(parts, "F1", TEXT_SIZE, left, top, column_lines, LEADING)
 
 
 def _lines(
     parts: list[str], font: str, size: int, left: float, top: float, lines: list[str], leading: int
 ) -> float:
-    """Write lines downwards from `top`; the height at which the next may begin."""
-    shown = "\n".join(f"({_escaped(line)}) Tj T*" for line in lines)
-    parts.append(f"BT /{font} {size} Tf {leading} TL {left:.1f} {top:.1f} Td\n{shown}\nET")
+    """Write lines downwards from `top`; return the height of the next line."""
+    operators = "\n".join(f"({_escaped(line)}) Tj T*" for line in lines)
+    parts.append(f"BT /{font} {size} Tf {leading} TL {left:.1f} {top:.1f} Td\n{operators}\nET")
     return top - leading * len(lines)
 
 
 def _arch(parts: list[str], top: float) -> float:
-    """A bridge of two curves, its deck and hangers, in colour."""
+    """Draw a coloured bridge of two arches, deck and hangers."""
     left, right, deck = MARGIN, PAGE_WIDTH - MARGIN, top - 130
     parts.append("q 0.55 0.12 0.10 RG 3 w")
     for rise in (150, 120):
@@ -117,13 +117,13 @@ def _escaped(text: str) -> str:
 
 
 def _info(report: Report) -> bytes:
-    written = f"D:{report.written:%Y%m%d}093000+01'00'"
+    date_text = f"D:{report.written_on:%Y%m%d}093000+01'00'"
     entries = {
         "Title": report.title,
         "Author": report.author,
         "Producer": "Fonds sample writer",
-        "CreationDate": written,
-        "ModDate": written,
+        "CreationDate": date_text,
+        "ModDate": date_text,
     }
     if report.doi:
         entries["doi"] = report.doi
@@ -152,7 +152,7 @@ def _xmp(report: Report) -> bytes:
 
 
 def _file(contents: list[bytes], info: bytes, xmp: bytes | None) -> bytes:
-    """Header, objects, cross-reference table and trailer around the contents of the pages."""
+    """Return a PDF file with these page contents."""
     first_page = 7
     kids = b" ".join(b"%d 0 R" % (first_page + 2 * n) for n in range(len(contents)))
     font = b"<< /Type /Font /Subtype /Type1 /BaseFont /%s /Encoding /WinAnsiEncoding >>"

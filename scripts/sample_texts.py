@@ -1,6 +1,6 @@
-"""The words of the sample crawl: news stories on five themes and reports, read from `stories/*.txt`.
+"""Texts of the sample crawl: news stories on five themes, and reports, read from `stories/*.txt`.
 
-All of them were written for Fonds; towns, people and newspapers are invented, domains are reserved.
+They were written for Fonds. Towns, people and newspapers are invented; domains are reserved.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FOLDER = Path(__file__).parent / "stories"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A newspaper of ours: its name, language, page layout and the charset it writes."""
+    """An invented newspaper: name, host, language, page layout and charset."""
 
     name: str
     host: str
@@ -29,7 +29,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One article; `published` None means that the page names no date anywhere."""
+    """One article. `published` is None if the page has no date."""
 
     theme: str
     site: Site
@@ -40,25 +40,25 @@ class Story:
 
     @property
     def language(self) -> str:
-        """The language of the article, which is that of its newspaper."""
+        """The language of the newspaper."""
         return self.site.language
 
     @property
     def url(self) -> str:
-        """Where the story stands on its site."""
+        """The URL of the story."""
         day = self.published.strftime("%Y/%m/%d") if self.published else "features"
         return f"https://{self.site.host}/{day}/{slug(self.title)}.html"
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One PDF to be made: paragraphs by page, and what is special about it."""
+    """Content of a PDF: paragraphs by page, and its special features."""
 
     key: str
     title: str
     author: str
     language: str
-    written: date
+    written_on: date
     pages: tuple[tuple[str, ...], ...]
     doi: str | None = None
     columns: int = 1
@@ -67,8 +67,8 @@ class Report:
 
     @property
     def url(self) -> str:
-        """Where the report was published."""
-        return f"https://reports.council.example/{self.written.year}/{self.key}.pdf"
+        """The URL of the report."""
+        return f"https://reports.council.example/{self.written_on.year}/{self.key}.pdf"
 
 
 SITES = {
@@ -90,24 +90,24 @@ SITES = {
 
 
 def stories() -> list[Story]:
-    """All stories, the themes taking turns."""
+    """Return all stories; the themes alternate."""
     by_theme = [[_story(theme, *part) for part in _parts(theme)] for theme in THEMES]
     return [story for turn in zip(*by_theme, strict=True) for story in turn]
 
 
 def reports() -> list[Report]:
-    """All reports, in the order of their file."""
+    """Return all reports in the order of their file."""
     return [_report(*part) for part in _parts("reports")]
 
 
 def slug(title: str) -> str:
-    """The title as part of a URL: ASCII letters, digits and hyphens."""
+    """Return the title as part of a URL: ASCII letters, digits and hyphens."""
     plain = unicodedata.normalize("NFKD", title.replace("ß", "ss")).encode("ascii", "ignore")
     return "-".join(re.findall(r"[a-z0-9]+", plain.decode().lower()))[:70].strip("-")
 
 
 def _parts(name: str) -> Iterator[tuple[Mapping[str, str], str]]:
-    """Head and body of each text in a file: `name: value` lines, an empty line, paragraphs."""
+    """Yield head and body of each text in a file: `name: value` lines, an empty line, paragraphs."""
     text = (_FOLDER / f"{name}.txt").read_text("utf-8")
     for part in text.strip().split("\n%%\n"):
         head, _, body = part.partition("\n\n")
@@ -132,7 +132,7 @@ def _report(head: Mapping[str, str], body: str) -> Report:
         title=head["title"],
         author=head["author"],
         language=head.get("language", "en"),
-        written=date.fromisoformat(head["date"]),
+        written_on=date.fromisoformat(head["date"]),
         pages=tuple(_paragraphs(page) for page in body.split("\n%%page\n")),
         doi=head.get("doi"),
         columns=int(head.get("columns", "1")),

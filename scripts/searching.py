@@ -1,4 +1,4 @@
-"""What starting OpenSearch and Elasticsearch has in common: the archive, a Java, a user that is not root."""
+"""Start OpenSearch or Elasticsearch: distribution, Java, and a user other than root."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def unpack(group: str, artifact: str, version: str, folder: Path) -> None:
     if home.exists():
         return
     install_packages({"/usr/bin/mvn": "maven"})
-    wanted = f"{group}:{artifact}:{version}:zip"
-    command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={wanted}"]
+    coordinates = f"{group}:{artifact}:{version}:zip"
+    command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={coordinates}"]
     done = subprocess.run(
         [*command, f"-DoutputDirectory={folder}"], capture_output=True, check=False, timeout=600
     )
@@ -43,17 +43,17 @@ def unpack(group: str, artifact: str, version: str, folder: Path) -> None:
 
 
 def new_java() -> Path:
-    """The home of a Java that is new enough. Raises RuntimeError when there is none."""
+    """Return the home of a Java that is new enough. Raises RuntimeError if there is none."""
     homes = [Path(os.environ["JAVA_HOME"])] if "JAVA_HOME" in os.environ else []
     homes += sorted(Path("/usr/lib/jvm").glob("*"))
     for home in homes:
         command = [str(home / "bin" / "java"), "-version"]
         try:
-            told = subprocess.run(command, capture_output=True, check=False, timeout=20).stderr
+            output = subprocess.run(command, capture_output=True, check=False, timeout=20).stderr
         except OSError:
             continue
-        found = re.search(rb'version "(\d+)', told)
-        if found and int(found[1]) >= JAVA_MIN:
+        match = re.search(rb'version "(\d+)', output)
+        if match and int(match[1]) >= JAVA_MIN:
             return home
     raise RuntimeError(f"no Java {JAVA_MIN} or newer in /usr/lib/jvm or JAVA_HOME: install one")
 
@@ -61,29 +61,33 @@ def new_java() -> Path:
 def run(
     folder: Path, program: str, settings: Mapping[str, object], environment: Mapping[str, str]
 ) -> list[subprocess.Popen[bytes]]:
-    """Start it as a user that is not root, with a configuration of its own."""
+    """Start the server with its own configuration, as a user other than root."""
     conf, data = folder / "conf", folder / "data"
     conf.mkdir(exist_ok=True)
     for name in ("jvm.options", "log4j2.properties"):
         lines = (folder / "home" / "config" / name).read_text().splitlines()
-        # The garbage collector's log would go where the user that runs it may not write.
+        # The user may not write to the folder of the garbage collection log.
         (conf / name).write_text("\n".join(line for line in lines if "Xlog:gc" not in line) + "\n")
-    whole = {**settings, "path.data": str(data), "path.logs": str(folder / "logs")}
-    lines = [f"{name}: {json.dumps(value)}\n" for name, value in whole.items()]
+    full_settings = {**settings, "path.data": str(data), "path.logs": str(folder / "logs")}
+    lines = [f"{name}: {json.dumps(value)}\n" for name, value in full_settings.items()]
     (conf / f"{program}.yml").write_text("".join(lines))
     folder.chmod(0o755)
     owner = as_owner(OWNER, conf, data, folder / "logs", folder / "tmp")
     if owner:
-        # It attaches to itself by a file in /tmp, where not everybody may write on every machine.
+        # The server attaches to itself by a file in /tmp, which is not writable for all on every machine.
         owner += ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
     command = [*owner, str(folder / "home" / "bin" / program)]
     scratch = str(folder / "tmp")
-    more = {"HOME": scratch, "CLI_JAVA_OPTS": f"-Djava.io.tmpdir={scratch}", **environment}
-    return [spawn(command, folder / "server.log", more)]
+    full_environment = {
+        "HOME": scratch,
+        "CLI_JAVA_OPTS": f"-Djava.io.tmpdir={scratch}",
+        **environment,
+    }
+    return [spawn(command, folder / "server.log", full_environment)]
 
 
 def answers(port: int) -> bool:
-    """Whether the cluster has elected itself and takes writes."""
+    """Tell whether the cluster has a master and accepts writes."""
     address = f"http://127.0.0.1:{port}/_cluster/health?wait_for_status=yellow&timeout=2s"
     try:
         with urllib.request.urlopen(address, timeout=4) as answer:

@@ -1,4 +1,4 @@
-"""What `scripts/servers.py` must know of one server: how it is had, started, and asked whether it answers."""
+"""Description of a server for `scripts/servers.py`: install, start and readiness check."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One server on loopback; `scripts/server_NAME.py` holds its SERVER.
+    """One server on loopback; `scripts/server_NAME.py` defines its SERVER.
 
-    `variable` is the environment variable the tests find its URL in. `install` makes it be there, given
-    the scratch folder; again is quick and harmless, and it raises RuntimeError saying what cannot be
-    had. `start` starts it on a port with data and logs below the folder and returns its processes, each
-    the leader of its own session, none of them waited for. `ready` says whether it answers by now; it
-    never raises. `url` is what Fonds is given. All get a folder of their own.
+    - `variable`: environment variable in which the tests find its URL
+    - `install`: installs it, given the scratch folder; a second call is quick. Raises RuntimeError.
+    - `start`: starts it on a port, with data and logs below the folder. Returns its processes, each the
+            leader of its own session, without waiting for them.
+    - `ready`: tells whether it answers; never raises
+    - `url`: the URL for Fonds
+
+    Each server has its own folder.
     """
 
     name: str

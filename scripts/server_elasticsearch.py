@@ -1,4 +1,4 @@
-"""Elasticsearch 9, the plain distribution of Maven Central; used by the tests alone."""
+"""Elasticsearch 9, the plain distribution of Maven Central, for the tests only."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
     words = [
         str(java()),
         "-Xmx1g",
-        *(f"--add-opens={one}=ALL-UNNAMED" for one in OPENED),
+        *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
         "-cp",
         f"{conf}:{folder / 'lib'}/*",
     ]
@@ -77,7 +77,7 @@ def _site(folder: Path, port: int) -> str:
         "hbase.tmp.dir": folder / "tmp",
         "hbase.cluster.distributed": "false",
         "hbase.unsafe.stream.capability.enforce": "false",
-        # Else each family of each table the tests leave behind holds 2 MB.
+        # Otherwise each family of each leftover test table uses 2 MB.
         "hbase.hregion.memstore.mslab.enabled": "false",
         "hbase.wal.provider": "filesystem",
         "hbase.master.hostname": "localhost",
@@ -108,7 +108,7 @@ def _site(folder: Path, port: int) -> str:
 
 
 def ready(folder: Path, port: int) -> bool:
-    """It answers a Thrift call for the names of its tables, and not with an error."""
+    """Tell whether the server answers a Thrift call for its table names without an error."""
     name = b"getTableNames"
     call = struct.pack(">II", 0x80010001, len(name)) + name + struct.pack(">IB", 1, 0)
     try:

@@ -1,4 +1,4 @@
-"""PostgreSQL 15 from Debian, with a cluster of its own."""
+"""PostgreSQL 15 from Debian, with a separate cluster."""
 
 from __future__ import annotations
 

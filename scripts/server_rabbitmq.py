@@ -1,4 +1,4 @@
-"""RabbitMQ 3.10 from Debian, a node of its own that shares nothing with one of the system."""
+"""RabbitMQ 3.10 from Debian, as a node that shares nothing with the node of the system."""
 
 from __future__ import annotations
 

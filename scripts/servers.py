@@ -1,4 +1,4 @@
-"""Starts and stops the real servers the tests run against, as plain processes on loopback.
+"""Start and stop the real servers of the tests, as plain processes on loopback.
 
 python scripts/servers.py install
 python scripts/servers.py start [--only "postgresql kafka"] [--port kafka=19092]
@@ -24,24 +24,24 @@ from pathlib import Path
 
 from server import Server
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 STOP_MAX_S = 20.0
 POLL_S = 0.2
 TAIL_LINES = 25
 
 
 def known_servers() -> dict[str, Server]:
-    """The servers there are, by name."""
-    names = sorted(path.stem for path in HERE.glob("server_*.py"))
-    found = [import_module(name).SERVER for name in names]
-    return {server.name: server for server in found}
+    """Return all servers by name."""
+    names = sorted(path.stem for path in FOLDER.glob("server_*.py"))
+    servers = [import_module(name).SERVER for name in names]
+    return {server.name: server for server in servers}
 
 
 def install(servers: list[Server], folder: Path) -> int:
-    """Install all, side by side, and start none; returns how many could not be installed."""
+    """Install all in parallel, without starting them; return the number of failures."""
     folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(len(servers)) as threads:
-        return list(threads.map(lambda one: _install_one(one, folder), servers)).count(False)
+        return list(threads.map(lambda server: _install_one(server, folder), servers)).count(False)
 
 
 def _install_one(server: Server, folder: Path) -> bool:
@@ -56,22 +56,25 @@ def _install_one(server: Server, folder: Path) -> bool:
 
 
 def start(servers: list[Server], folder: Path) -> int:
-    """Install and start all, side by side; returns how many did not come up."""
+    """Install and start all in parallel; return the number of failures."""
     folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(len(servers)) as threads:
-        urls = list(threads.map(lambda one: _start_one(one, folder), servers))
+        urls = list(threads.map(lambda server: _start_one(server, folder), servers))
     _write_environment(folder, servers, urls)
     return urls.count(None)
 
 
 def _start_one(server: Server, folder: Path) -> str | None:
-    """The server's URL once it answers; None when it does not, with the reason printed."""
+    """Start a server and return its URL when it answers. Prints why and returns None if it does not."""
     started = time.monotonic()
     home = folder / server.name
-    if _alive(_pids(home)) and server.ready(home, server.port):
-        print(f"{server.name}: runs already, {shown(server.url(home, server.port))}", flush=True)
+    if _find_running(_pids(home)) and server.ready(home, server.port):
+        print(
+            f"{server.name}: runs already, {hide_password(server.url(home, server.port))}",
+            flush=True,
+        )
         return server.url(home, server.port)
-    if _taken(server.port):
+    if _is_port_in_use(server.port):
         print(
             f"{server.name}: port {server.port} is taken; end what listens there,"
             f" or choose another with --port {server.name}=PORT",
@@ -94,7 +97,7 @@ def _start_one(server: Server, folder: Path) -> str | None:
     ready_s = time.monotonic() - started
     url = server.url(home, server.port)
     seconds = f"{ready_s - installed_s:.1f} s, {ready_s:.1f} s in all"
-    print(f"{server.name}: {shown(url)} ({seconds})", flush=True)
+    print(f"{server.name}: {hide_password(url)} ({seconds})", flush=True)
     return url
 
 
@@ -110,7 +113,7 @@ def _wait_until_ready(server: Server, home: Path, processes: list[subprocess.Pop
 
 
 def _tail(home: Path) -> str:
-    """The end of what the server logged last."""
+    """Return the last lines of the newest log."""
     logs = sorted(home.glob("*.log"), key=lambda path: path.stat().st_mtime)
     if not logs:
         return "(no log)"
@@ -119,38 +122,38 @@ def _tail(home: Path) -> str:
 
 
 def stop(servers: list[Server], folder: Path) -> int:
-    """End the servers and what they started; returns how many could not be ended."""
+    """Stop the servers and their processes; return the number of failures."""
     return [_end(folder / server.name) for server in servers].count(False)
 
 
 def _end(home: Path) -> bool:
     pids = _pids(home)
     for number in (signal.SIGTERM, signal.SIGKILL):
-        for pid in _alive(pids):
+        for pid in _find_running(pids):
             os.killpg(pid, number)
         deadline = time.monotonic() + STOP_MAX_S
-        while _alive(pids) and time.monotonic() < deadline:
+        while _find_running(pids) and time.monotonic() < deadline:
             time.sleep(POLL_S)
-    if _alive(pids):
+    if _find_running(pids):
         return False
     (home / "pids").unlink(missing_ok=True)
     return True
 
 
 def status(servers: list[Server], folder: Path) -> int:
-    """Say which answer; returns how many do not."""
+    """Print which servers answer; return how many do not."""
     silent = 0
     for server in servers:
         home = folder / server.name
-        answers = bool(_alive(_pids(home))) and server.ready(home, server.port)
+        answers = bool(_find_running(_pids(home))) and server.ready(home, server.port)
         silent += not answers
-        told = shown(server.url(home, server.port)) if answers else "does not answer"
-        print(f"{server.name}: {told}")
+        state = hide_password(server.url(home, server.port)) if answers else "does not answer"
+        print(f"{server.name}: {state}")
     return silent
 
 
-def shown(url: str) -> str:
-    """The URL without its password; the whole is in `servers.env`."""
+def hide_password(url: str) -> str:
+    """Return the URL without its password. `servers.env` contains the full URL."""
     return re.sub(r"(?<=://)[^/@]+(?=@)", "***", url)
 
 
@@ -161,9 +164,9 @@ def _pids(home: Path) -> list[int]:
         return []
 
 
-def _alive(pids: list[int]) -> list[int]:
-    """Those whose process group still has somebody in it."""
-    found = []
+def _find_running(pids: list[int]) -> list[int]:
+    """Return the processes whose group still runs."""
+    running = []
     for pid in pids:
         with suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
@@ -171,11 +174,11 @@ def _alive(pids: list[int]) -> list[int]:
             os.killpg(pid, 0)
         except ProcessLookupError:
             continue
-        found.append(pid)
-    return found
+        running.append(pid)
+    return running
 
 
-def _taken(port: int) -> bool:
+def _is_port_in_use(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -186,21 +189,21 @@ def _taken(port: int) -> bool:
 
 
 def _write_environment(folder: Path, servers: list[Server], urls: list[str | None]) -> None:
-    """What the tests read; servers started earlier stay in it."""
+    """Write the URLs for the tests. URLs of servers started earlier are kept."""
     path = folder / "servers.env"
     lines = path.read_text().splitlines() if path.exists() else []
-    known = dict(line.removeprefix("export ").split("=", 1) for line in lines if "=" in line)
+    variables = dict(line.removeprefix("export ").split("=", 1) for line in lines if "=" in line)
     for server, url in zip(servers, urls, strict=True):
         if url is None:
-            known.pop(server.variable, None)
+            variables.pop(server.variable, None)
         else:
-            known[server.variable] = f"'{url}'"
+            variables[server.variable] = f"'{url}'"
     path.touch(mode=0o600)
-    path.write_text("".join(f"export {name}={url}\n" for name, url in sorted(known.items())))
+    path.write_text("".join(f"export {name}={url}\n" for name, url in sorted(variables.items())))
 
 
 def _chosen(only: list[str], ports: list[str]) -> list[Server]:
-    """Raises SystemExit with a sentence for a name there is not."""
+    """Return the selected servers. Raises SystemExit for an unknown name."""
     servers = known_servers()
     names = [name for word in only for name in word.split()] or list(servers)
     changed = dict(word.partition("=")[::2] for word in ports)

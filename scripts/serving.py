@@ -1,4 +1,4 @@
-"""Packages, owners and processes: what starting any of the servers needs."""
+"""Packages, owners and processes of the servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ APT_LOCK = Path("/tmp/fonds-servers-apt.lock")
 
 
 def install_packages(by_file: Mapping[str, str]) -> None:
-    """Install the Debian packages whose file is not there. Raises RuntimeError when that fails."""
+    """Install the Debian packages whose file is missing. Raises RuntimeError if that fails."""
     missing = [package for path, package in by_file.items() if not Path(path).exists()]
     if not missing:
         return
@@ -33,7 +33,7 @@ def install_packages(by_file: Mapping[str, str]) -> None:
 
 
 def as_owner(user: str, *folders: Path) -> list[str]:
-    """What stands before a command that does not run as root; the folders are made the user's own."""
+    """Give the folders to the user; return the command prefix that runs a command as this user."""
     if os.geteuid() != 0:
         return []
     account = pwd.getpwnam(user)
@@ -47,7 +47,7 @@ def as_owner(user: str, *folders: Path) -> list[str]:
 def spawn(
     command: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own, its output in `log`."""
+    """Start a process in a new session, with its output in `log`."""
     with log.open("ab") as out:
         return subprocess.Popen(
             [str(word) for word in command],
@@ -61,15 +61,15 @@ def spawn(
 
 
 def java() -> Path:
-    """The Java to run with. Raises RuntimeError when there is none."""
-    found = shutil.which("java")
-    if found is None:
+    """Return the path of Java. Raises RuntimeError if there is none."""
+    path = shutil.which("java")
+    if path is None:
         raise RuntimeError("there is no java: install openjdk-17-jre-headless")
-    return Path(found)
+    return Path(path)
 
 
 def fetch_jars(pom: Path, folder: Path) -> Path:
-    """The folder with all jars a Maven project depends on, fetched once."""
+    """Return the folder with all dependencies of a Maven project. They are fetched once."""
     jars = folder / "lib"
     mark = folder / "lib.complete"
     if mark.exists() and mark.read_text() == pom.read_text():

@@ -1,4 +1,4 @@
-"""Writes the pages of the documentation that are made from the code: settings, reasons, statuses of PDFs."""
+"""Write the generated pages of the documentation: settings, reasons, statuses of PDFs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ Statuses of similar systems correspond to these:
 
 
 def pages() -> dict[str, str]:
-    """The generated pages by their path from the repository's root."""
+    """Return the pages by their path from the root of the repository."""
     return {
         "docs/settings.md": settings_page(),
         "docs/reasons.md": reasons_page(),
@@ -82,7 +82,7 @@ def pages() -> dict[str, str]:
 
 
 def settings_page() -> str:
-    """Every setting with its variable, default, limits and description."""
+    """Return the page of settings, with variable, default, limits and description."""
     lines = [_setting(name, field) for name, field in SETTINGS.items()]
     return SETTINGS_TOP + "".join(f"{line}\n" for line in lines)
 
@@ -111,30 +111,30 @@ def _limits(field: Setting) -> Iterator[str]:
 
 
 def reasons_page() -> str:
-    """Every reason under its weight, with its explanation."""
+    """Return the page of reasons, grouped by weight."""
     parts = [REASONS_TOP]
     for weight, meaning in WEIGHTS.items():
         parts.append(f"\n## {str(weight).capitalize()}\n\n{meaning}\n\n")
-        of_it = [reason for reason in Reason if reason.weight is weight]
-        again = any(reason.retry_hint for reason in of_it)
-        parts.append(f"| reason | meaning |{' a retry can help |' if again else ''}\n")
-        parts.append("|---|---|---|\n" if again else "|---|---|\n")
-        for one in of_it:
-            helps = f" {one.retry_hint or 'never'} |" if again else ""
-            parts.append(f"| `{one.value}` | {one.explanation} |{helps}\n")
+        members = [reason for reason in Reason if reason.weight is weight]
+        has_retry_hint = any(reason.retry_hint for reason in members)
+        parts.append(f"| reason | meaning |{' a retry can help |' if has_retry_hint else ''}\n")
+        parts.append("|---|---|---|\n" if has_retry_hint else "|---|---|\n")
+        for member in members:
+            hint = f" {member.retry_hint or 'never'} |" if has_retry_hint else ""
+            parts.append(f"| `{member.value}` | {member.explanation} |{hint}\n")
     return "".join(parts)
 
 
 def statuses_page() -> str:
-    """Every status of a PDF under its class, with its reason and its explanation."""
+    """Return the page of PDF statuses, grouped by class."""
     parts = [STATUSES_TOP]
     for status_class, meaning in CLASSES.items():
         parts.append(f"\n## {str(status_class).capitalize()}\n\n{meaning}\n\n")
         parts.append("| status | meaning | reason |\n|---|---|---|\n")
         parts += [
-            f"| `{one.value}` | {one.explanation} | {f'`{one.reason}`' if one.reason else ''} |\n"
-            for one in PdfStatus
-            if one.status_class is status_class
+            f"| `{status.value}` | {status.explanation} | {f'`{status.reason}`' if status.reason else ''} |\n"
+            for status in PdfStatus
+            if status.status_class is status_class
         ]
     return "".join(parts)
 

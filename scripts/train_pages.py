@@ -1,10 +1,10 @@
-"""Make the weights of the model that judges the blocks of pages, out of the corpus's marked pages.
+"""Train the model that classifies the blocks of pages, on the labelled pages of the corpus.
 
-    python scripts/train_pages.py --folds 5    # how good it is on sites it has not seen
+    python scripts/train_pages.py --folds 5    # cross-validate by site
     python scripts/train_pages.py              # write src/fonds/extract/article/weights.npz
 
-Pages with their whole text marked teach block by block; snippets teach the blocks that hold them; of pages
-without marks, the blocks that four other extractors agree on teach a little.
+Pages with a labelled full text give a label for each block. Snippets give labels for the blocks that contain
+them. On pages without labels, blocks on which four other extractors agree get a label with a small weight.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ from page_peers import Extractor, peers
 Floats = NDArray[np.float32]
 WEIGHTS = Path(__file__).parents[1] / "src" / "fonds" / "extract" / "article" / "weights.npz"
 VOTERS = ("trafilatura", "trafilatura fast recall", "readability-lxml", "resiliparse")
-ASKED = "trafilatura fast recall"
+SECOND_OPINION = "trafilatura fast recall"
 HIDDEN, EPOCHS, BATCH, RATE, DECAY, DROPPED, NETS = 48, 14, 512, 2e-3, 1e-3, 0.25, 3
 _NOT_WORD, _WORD = re.compile(r"\W+"), re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A page's blocks: features, wanted (1) or not (0), and how much each counts (0: nothing is known)."""
+    """Training data of a page: features, targets (1: keep) and weights (0: unlabelled) of its blocks."""
 
     page: Marked
     features: Floats
     texts: list[str]
-    wanted: Floats
+    targets: Floats
     weights: Floats
     agrees: NDArray[np.bool_]
 
 
-def lesson(page: Marked, voters: dict[str, Extractor]) -> Lesson | None:
+def build_lesson(page: Marked, voters: dict[str, Extractor]) -> Lesson | None:
     markup, _ = decode_page(page.body, None)
     read = read_page(markup)
     if read is None or read.features is None:
         return None
     texts = [normalize_text(block.text) for block in read.blocks]
-    wanted = np.zeros(len(texts), np.float32)
+    targets = np.zeros(len(texts), np.float32)
     weights = np.zeros(len(texts), np.float32)
     full = page.full_text
     if full is not None and page.source in (
@@ -70,68 +70,82 @@ def lesson(page: Marked, voters: dict[str, Extractor]) -> Lesson | None:
         "newspaper",
         "readability",
     ):
-        _by_text(full, texts, wanted, weights)
+        _by_text(full, texts, targets, weights)
     else:
-        _by_votes([voters[name](markup) for name in VOTERS], texts, wanted, weights)
+        _by_votes([voters[name](markup) for name in VOTERS], texts, targets, weights)
     if page.has_snippets:
-        _by_snippets(page, texts, wanted, weights)
-    opinion = _squashed(voters[ASKED](markup))
-    agrees = np.array([_squashed(block.text[:400]) in opinion for block in read.blocks])
-    return Lesson(page, read.features, texts, wanted, weights, agrees & (len(opinion) > 0))
+        _by_snippets(page, texts, targets, weights)
+    opinion = _squash(voters[SECOND_OPINION](markup))
+    agrees = np.array([_squash(block.text[:400]) in opinion for block in read.blocks])
+    return Lesson(page, read.features, texts, targets, weights, agrees & (len(opinion) > 0))
 
 
-def _by_text(full: str, texts: list[str], wanted: Floats, weights: Floats) -> None:
+def _by_text(full: str, texts: list[str], targets: Floats, weights: Floats) -> None:
     words = _WORD.findall(full.casefold())
     rows = set(zip(words, words[1:], words[2:], words[3:], strict=False))
     pairs = set(itertools.pairwise(words))
-    lines = {_squashed(line) for line in full.split("\n")}
+    lines = {_squash(line) for line in full.split("\n")}
     for index, text in enumerate(texts):
-        mine = _WORD.findall(text.casefold())
-        if len(mine) >= 6:
-            own = list(zip(mine, mine[1:], mine[2:], mine[3:], strict=False))
+        words_of_block = _WORD.findall(text.casefold())
+        if len(words_of_block) >= 6:
+            own = list(
+                zip(
+                    words_of_block,
+                    words_of_block[1:],
+                    words_of_block[2:],
+                    words_of_block[3:],
+                    strict=False,
+                )
+            )
             share = sum(row in rows for row in own) / len(own)
-            wanted[index] = share >= 0.5
+            targets[index] = share >= 0.5
             weights[index] = 1.0 if not 0.2 < share < 0.8 else 0.3
         else:
-            is_line = _squashed(text) in lines
-            own_pairs = list(itertools.pairwise(mine))
+            is_line = _squash(text) in lines
+            own_pairs = list(itertools.pairwise(words_of_block))
             is_part = bool(own_pairs) and all(pair in pairs for pair in own_pairs)
-            wanted[index] = is_line
+            targets[index] = is_line
             weights[index] = 0.7 if is_line or not is_part else 0.1
 
 
-def _by_votes(readings: list[str], texts: list[str], wanted: Floats, weights: Floats) -> None:
-    squashed = [_squashed(reading) for reading in readings]
+def _by_votes(readings: list[str], texts: list[str], targets: Floats, weights: Floats) -> None:
+    squashed = [_squash(reading) for reading in readings]
     if min(map(len, squashed)) <= 150:
         return
     for index, text in enumerate(texts):
-        mine = _squashed(text)[:400]
-        if len(mine) < 12:
+        block_text = _squash(text)[:400]
+        if len(block_text) < 12:
             continue
-        votes = sum(mine in reading for reading in squashed)
+        votes = sum(block_text in reading for reading in squashed)
         if votes in (0, len(squashed)):
-            wanted[index] = votes > 0
+            targets[index] = votes > 0
             weights[index] = 0.1
 
 
-def _by_snippets(page: Marked, texts: list[str], wanted: Floats, weights: Floats) -> None:
+def _by_snippets(page: Marked, texts: list[str], targets: Floats, weights: Floats) -> None:
     for name, value in (("must_contain", 1), ("must_not_contain", 0)):
         for snippet in page.gold[name]:
             holding = [index for index, text in enumerate(texts) if snippet in text]
             for index in holding if value == 0 or len(holding) <= 2 else ():
-                wanted[index] = value
+                targets[index] = value
                 weights[index] = 8 / len(holding)
 
 
-def _squashed(text: str) -> str:
+def _squash(text: str) -> str:
     return _NOT_WORD.sub("", text).casefold()
 
 
 def train(lessons: list[Lesson]) -> ClassifierWeights:
-    known = [one.weights > 0 for one in lessons]
-    x = np.concatenate([one.features[mask] for one, mask in zip(lessons, known, strict=True)])
-    y = np.concatenate([one.wanted[mask] for one, mask in zip(lessons, known, strict=True)])
-    w = np.concatenate([one.weights[mask] for one, mask in zip(lessons, known, strict=True)])
+    labelled_masks = [lesson.weights > 0 for lesson in lessons]
+    x = np.concatenate(
+        [lesson.features[mask] for lesson, mask in zip(lessons, labelled_masks, strict=True)]
+    )
+    y = np.concatenate(
+        [lesson.targets[mask] for lesson, mask in zip(lessons, labelled_masks, strict=True)]
+    )
+    w = np.concatenate(
+        [lesson.weights[mask] for lesson, mask in zip(lessons, labelled_masks, strict=True)]
+    )
     mean, spread = x.mean(0), x.std(0) + 1e-3
     x = np.clip((x - mean) / spread, -6, 6).astype(np.float32)
     nets = [_net(x, y, w, seed) for seed in range(NETS)]
@@ -139,7 +153,7 @@ def train(lessons: list[Lesson]) -> ClassifierWeights:
 
 
 def _net(x: Floats, y: Floats, w: Floats, seed: int) -> list[Floats]:
-    """One network by Adam with dropout; the rate falls to nothing."""
+    """Train one network by Adam with dropout and a rate that decays to zero."""
     random = np.random.default_rng(seed)
     sizes = (x.shape[1], HIDDEN, HIDDEN // 2, 1)
     parts: list[Floats] = []
@@ -173,37 +187,43 @@ def _slopes(
 ) -> list[Floats]:
     x = x * (random.random(x.shape, dtype=np.float32) > 0.05) / 0.95
     a = x @ parts[0] + parts[1]
-    kept = (random.random(a.shape, dtype=np.float32) > DROPPED) / (1 - DROPPED)
-    h = np.maximum(a, 0) * kept
+    dropout_mask = (random.random(a.shape, dtype=np.float32) > DROPPED) / (1 - DROPPED)
+    h = np.maximum(a, 0) * dropout_mask
     b = h @ parts[2] + parts[3]
     g = np.maximum(b, 0)
     p = 1 / (1 + np.exp(-(g @ parts[4] + parts[5])[:, 0]))
     error = ((p - y) * w / w.mean() / len(x)).astype(np.float32)[:, None]
     to_g = error @ parts[4].T * (b > 0)
-    to_h = to_g @ parts[2].T * kept * (a > 0)
+    to_h = to_g @ parts[2].T * dropout_mask * (a > 0)
     return [x.T @ to_h, to_h.sum(0), h.T @ to_g, to_g.sum(0), g.T @ error, error.sum(0)]
 
 
 def scores(
-    lessons: list[Lesson], layers: list[ClassifierWeights], *, asks: bool
+    lessons: list[Lesson], layers: list[ClassifierWeights], *, has_second_opinion: bool
 ) -> tuple[Score, Score]:
-    """Snippets, and shingles of scrapinghub's pages, each page judged by its own layers.
+    """Return the scores by snippets, and by shingles on scrapinghub's pages; each page has its own layers.
 
-    With `asks` trafilatura is asked where the model is in doubt, as it is when pages are read.
+    With `has_second_opinion`, trafilatura decides where the model is in doubt, as in production.
     """
     texts = []
-    for one, mine in zip(lessons, layers, strict=True):
-        likely = score_blocks(mine, one.features)
-        if asks and one.agrees.any() and compute_uncertainty(likely, one.features) > DOUBT_MAX:
-            likely = apply_opinion(likely, one.agrees, OPINION_STRENGTH)
-        kept = likely >= KEEP_THRESHOLD
-        texts.append("\n".join(text for text, keep in zip(one.texts, kept, strict=True) if keep))
+    for lesson, page_layers in zip(lessons, layers, strict=True):
+        likely = score_blocks(page_layers, lesson.features)
+        if (
+            has_second_opinion
+            and lesson.agrees.any()
+            and compute_uncertainty(likely, lesson.features) > DOUBT_MAX
+        ):
+            likely = apply_opinion(likely, lesson.agrees, OPINION_STRENGTH)
+        is_kept = likely >= KEEP_THRESHOLD
+        texts.append(
+            "\n".join(text for text, keep in zip(lesson.texts, is_kept, strict=True) if keep)
+        )
     pairs = list(zip(lessons, texts, strict=True))
-    snippets = [(one.page.gold, text) for one, text in pairs if one.page.has_snippets]
+    snippets = [(lesson.page.gold, text) for lesson, text in pairs if lesson.page.has_snippets]
     full = [
-        (one.page.full_text or "", text)
-        for one, text in pairs
-        if one.page.source == "article-extraction-benchmark"
+        (lesson.page.full_text or "", text)
+        for lesson, text in pairs
+        if lesson.page.source == "article-extraction-benchmark"
     ]
     return snippet_score(snippets), shingle_score(full)
 
@@ -214,24 +234,24 @@ def fold_of(site: str, folds: int) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folds", type=int, default=0, help="judge by sites left out instead")
+    parser.add_argument("--folds", type=int, default=0, help="cross-validate by site instead")
     folds = parser.parse_args().folds
     with peers() as voters:
-        lessons = [one for page in marked_pages() if (one := lesson(page, voters))]
+        lessons = [lesson for page in marked_pages() if (lesson := build_lesson(page, voters))]
     if not folds:
         layers = train(lessons)
         layers.save(WEIGHTS)
         print(f"{len(lessons)} pages, {layers.first.shape[1]} features: {WEIGHTS}")
         return
     by_fold = {
-        fold: train([one for one in lessons if fold_of(one.page.site, folds) != fold])
+        fold: train([lesson for lesson in lessons if fold_of(lesson.page.site, folds) != fold])
         for fold in range(folds)
     }
-    judged = [by_fold[fold_of(one.page.site, folds)] for one in lessons]
-    for asks in (False, True):
-        print("the model, trafilatura asked in doubt" if asks else "the model alone")
-        both = scores(lessons, judged, asks=asks)
-        for name, score in zip(("snippets", "shingles"), both, strict=True):
+    judged = [by_fold[fold_of(lesson.page.site, folds)] for lesson in lessons]
+    for has_second_opinion in (False, True):
+        print("model, with trafilatura in doubt" if has_second_opinion else "model alone")
+        score_pair = scores(lessons, judged, has_second_opinion=has_second_opinion)
+        for name, score in zip(("snippets", "shingles"), score_pair, strict=True):
             print(f"  {name}: F1 {score.f1:.4f} ({score.precision:.4f}, {score.recall:.4f})")
 
 

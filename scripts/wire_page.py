@@ -1,4 +1,4 @@
-"""Writes the page about public topics: their JSON Schemas, made from the code."""
+"""Write the page about public topics, with their JSON Schemas."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LINE_MAX_CHARS = 120
 TOP = """\
 # Public topics on the wire
 
-What other programs put on the topics of Fonds and read from them. Bodies are bare: JSON with its fields at
-the top level, or a picture. Names and types are those of the systems Fonds works beside; what is Fonds' own
-stands beside them and may be passed over, as may any field that is not named here. How brokers carry it
-is told in [brokers.md](brokers.md). This page is written by `scripts/wire_page.py`.
+Other programs write to the topics of Fonds and read from them. A body has no envelope: it is JSON with its
+fields at the top level, or a picture. Names and types are those of the systems that Fonds replaces or
+complements. Readers may ignore the fields that Fonds adds, and all fields that are not on this page.
+[brokers.md](brokers.md) describes the transport. `scripts/wire_page.py` generates this page.
 
 | topic | key | body | schema | kept |
 |---|---|---|---|---|
@@ -33,26 +33,26 @@ HEADERS = """
 form of the thumbnail, `180px-jpg` and those of `pdf.more_thumbnails`. Brokers other than Kafka keep no log.
 
 ## Headers
-Versions, ids and attempts are headers, never fields. None is needed of others.
+Versions, ids and attempts are headers, never fields. Other programs need not set any of them.
 
 | header | meaning |
 |---|---|
-| `fonds-id` | the id of the message, the same when the work is done again |
-| `fonds-attempt` | how many failures were charged to it |
-| `pipeline` | the pipeline that made it; others may name the one they mean. `-NAME`: worked already, \
-for others to read |
-| `entry` | the id of what entered, where it is another than the message's own |
-| `about` | the SHA-1 of the file, where the key is something else |
-| `run` | set when a person or `fonds catchup` sent it round again |
-| `fonds-field` | the field that lies in a blob: see [Large results](#large-results) |
+| `fonds-id` | the id of the message; repeated work produces the same id |
+| `fonds-attempt` | the number of failed attempts |
+| `pipeline` | the pipeline that sent the message, or the one that should receive it. `-NAME`: already \
+processed, for other programs to read |
+| `entry` | the id of the entry, if it is not the id of the message |
+| `about` | the SHA-1 of the file, if the key is something else |
+| `run` | set if a person or `fonds catchup` sent the message again |
+| `fonds-field` | the field that is stored in a blob: see [Large results](#large-results) |
 | `fonds-field-blob`, `fonds-field-bytes`, `fonds-field-sha256` | the blob's key, size and SHA-256 |
-| `fonds-body` | between steps only: the key of the blob that holds the body |
+| `fonds-body` | between steps only: the key of the blob that contains the body |
 
-The version of what made a result is its field `extractor`.
+The field `extractor` of a result names the program that made it, with its version.
 
 ## Large results
-A public topic carries whole messages of up to 16,000,000 bytes: body, key and headers together, less 1,024
-bytes for framing. The limit is the same on every broker:
+A message on a public topic has at most 16,000,000 bytes: body, key and headers together, less 1,024 bytes for
+framing. The limit is the same on every broker:
 
 | broker | its own limit |
 |---|---|
@@ -63,44 +63,43 @@ limit of an existing topic when it starts, and keeps to it. |
 | SQLite | 1 GB; Fonds keeps to 16,000,000 bytes |
 
 `topic_message_max_bytes` lowers the limit. In a message above the limit, one field is null: `text` on
-`pdf-text`, `tei_xml` on `grobid-output`. Its value lies in the blob store. `text_blob` or `tei_xml_blob`,
-and four headers, give the blob's key, its size in bytes and its SHA-256. The blob is UTF-8 and holds the
-value alone. All other fields are in the message.
+`pdf-text`, `tei_xml` on `grobid-output`. Its value is in the blob store. `text_blob` or `tei_xml_blob`,
+and four headers, give the blob's key, its size in bytes and its SHA-256. The blob is UTF-8 and contains only
+the value. All other fields are in the message.
 
-The blob is there before the message, and stays until the next message of the same key replaces or removes it,
-or the file is taken down. If the SHA-256 differs or the blob is gone, a newer message of that key is on
-the topic, or the file was taken down.
+The blob is stored before the message is sent. It stays until the next message of the same key replaces or
+removes it, or the file is taken down. If the SHA-256 differs or the blob is missing, the topic has a newer
+message of that key, or the file was taken down.
 
 ## Work for Fonds
-A work object on `{prefix}.unextracted`, or one under `source` in a larger object, is taken in by every
-pipeline that extracts PDFs: it is an entry of its own, its bytes are fetched by its place and identified,
-file and capture are noted as those of any other source are, and then it is extracted. An object names its
-place by the first of these that is all there:
+Every pipeline that extracts PDFs accepts work objects on `{prefix}.unextracted`, also under `source` in a
+larger object. A work object is an entry. Fonds fetches its bytes from its place, identifies them, records
+file and capture as for any other source, and extracts the file. The place of an object is the first of these
+whose fields are complete:
 
 | fields | place |
 |---|---|
-| `url`, `warc_path`, `warc_offset` | a record of a WARC: one that is on the books, else below `warc.base`, \
-else below `elsewhere.task_folder`; else, with `datetime`, as the next line |
+| `url`, `warc_path`, `warc_offset` | a record of a WARC: a known WARC, else below `warc.base`, else below \
+`elsewhere.task_folder`; else, with `datetime`, as in the next row |
 | `url`, `datetime` | a capture that the web archive `elsewhere.replay_url` replays |
 | `item`, `path` | a file of a petabox item, at `elsewhere.petabox_url` |
-| `path` | a file of this machine below `elsewhere.task_folder`; refused where that is not set |
+| `path` | a local file below `elsewhere.task_folder`; refused if that setting is empty |
 
-The SHA-1 may stand in `sha1hex`, in `file_meta` or in the message's key; where it stands, the bytes must have
-it. Without it, it is what was read. A place may be that of a revisit record: then the response it repeats
-is read, if `cdx` or the same WARC has it.
+`sha1hex`, `file_meta` or the key of the message can state the SHA-1; the bytes must then have it. A place can
+be that of a revisit record. Fonds then reads the response that it repeats, if `cdx` or the same WARC has it.
 
-| what is the matter | how the message ends |
+| problem | outcome of the message |
 |---|---|
 | not JSON, no object, no place, fields of another type, two different SHA-1s | quarantined, `bad-message` |
-| other bytes than the SHA-1 says | quarantined, `damaged-record` |
-| a path outside the folders above, or an address that is private (`elsewhere.private_addresses`) \
+| bytes with another SHA-1 | quarantined, `damaged-record` |
+| a path outside the folders above, or a private address (`elsewhere.private_addresses`) \
 | quarantined, `unreadable-source` |
-| the file or record is not there | quarantined, `missing-source` |
-| no PDF | dropped, `unsupported-type` |
-| marked as work of Fonds (`pipeline`, `capture`), of a file that is not known | quarantined, `bad-message` |
+| the file or record is missing | quarantined, `missing-source` |
+| not a PDF | dropped, `unsupported-type` |
+| marked as work of Fonds (`pipeline`, `capture`), of an unknown file | quarantined, `bad-message` |
 
-The same holds for `{prefix}.ungrobided`, of pipelines that ask GROBID: the flavour `grobid`, and all that
-read PDFs where `grobid.url` is set. What is put there is noted and sent to GROBID, and is not extracted.
+The same applies to `{prefix}.ungrobided` in pipelines that use GROBID: the flavour `grobid`, and all that
+read PDFs if `grobid.url` is set. Files on this topic are recorded and sent to GROBID, but not extracted.
 
 A task that states a SHA-1 and leads to no PDF gives a message on `{prefix}.pdf-text` and a row in `pdf_meta`,
 or a message on `{prefix}.grobid-output` and a row in `grobid`: `not-pdf`, `empty-blob`, `too-large`, or
@@ -109,8 +108,7 @@ for a `bad-message`, there is no such message.
 
 A file that was extracted by the same extractor before is not extracted again; if the task states its SHA-1,
 it is not downloaded either, whatever URL the task names. A new file is downloaded once for all steps of one
-process. Results of other programs on
-`pdf-text` and `grobid-output` are set apart as `bad-message`.
+process. Results of other programs on `pdf-text` and `grobid-output` are quarantined as `bad-message`.
 
 ## Rows of other programs
 
@@ -123,30 +121,32 @@ accounts for it. `fonds repair` corrects the counts of rows that other programs 
 
 
 def pages() -> dict[str, str]:
-    """The page by its path from the repository's root."""
+    """Return the page by its path from the root of the repository."""
     return {"docs/wire.md": wire_page()}
 
 
 def wire_page() -> str:
-    """Topics, headers, and every schema."""
+    """Return the page: topics, headers and all schemas."""
     topics = (UNEXTRACTED, PDF_TEXT, build_thumbnail_topic("SIZE-TYPE"), UNGROBIDED, GROBID_OUTPUT)
     parts = [TOP, *(_row(topic) for topic in topics), HEADERS, "## Schemas\n"]
     for name, schema in build_schemas().items():
-        text = _printed(schema, "")
+        text = _format_json(schema, "")
         parts.append(f"\n### {name}\n```json\n{text}\n```\n")
     return "".join(parts)
 
 
-def _printed(value: Any, indent: str) -> str:
-    """JSON with what is short in one line."""
+def _format_json(value: Any, indent: str) -> str:
+    """Return indented JSON, with short values on one line."""
     flat = json.dumps(value, ensure_ascii=False)
     if isinstance(value, str) or len(indent) + len(flat) <= LINE_MAX_CHARS:
         return flat
     inner = f"{indent}  "
     if isinstance(value, list):
-        lines = [inner + _printed(one, inner) for one in value]
+        lines = [inner + _format_json(item, inner) for item in value]
         return "[\n" + ",\n".join(lines) + f"\n{indent}]"
-    lines = [f"{inner}{json.dumps(name)}: {_printed(one, inner)}" for name, one in value.items()]
+    lines = [
+        f"{inner}{json.dumps(name)}: {_format_json(item, inner)}" for name, item in value.items()
+    ]
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
 
@@ -155,8 +155,8 @@ def _row(topic: Topic) -> str:
     body = "JSON" if contract.schema else "the picture's bytes"
     schema = f"[{contract.schema}](#{contract.schema})" if contract.schema else ""
     schema += ", from others [work-object](#work-object)" if contract.is_work_topic else ""
-    kept = "newest by key" if traits.compacted else "all"
-    broker = f"{traits.partitions} partitions, {traits.compression}, {kept}"
+    retention = "newest by key" if traits.compacted else "all"
+    broker = f"{traits.partitions} partitions, {traits.compression}, {retention}"
     return f"| `{{prefix}}.{topic.name}` | `sha1hex` of the PDF | {body} | {schema} | {broker} |\n"
 
 

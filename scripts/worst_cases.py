@@ -1,4 +1,4 @@
-"""The worst input known for each format, made to a size, and what is done with it; for `bench_worst.py`."""
+"""The worst known input of each format at a given size, and the code to measure; for `bench_worst.py`."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ URL_CHARACTERS = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`make` gives an input of about so many bytes, `run` does with it what Fonds does.
+    """`make` creates an input of about a given size, `run` processes it as Fonds does.
 
-    `limit_bytes` is how large such an input may be at all, 0 for any size.
+    `limit_bytes` is the maximum size of such an input; 0 means no limit.
     """
 
     name: str
@@ -58,15 +58,15 @@ class Case:
     limit_bytes: int = 0
 
 
-def times(unit: bytes) -> Callable[[int], bytes]:
+def repeat(unit: bytes) -> Callable[[int], bytes]:
     return lambda size: unit * (size // len(unit))
 
 
-def text_times(unit: str) -> Callable[[int], str]:
+def repeat_text(unit: str) -> Callable[[int], str]:
     return lambda size: unit * (size // len(unit.encode()))
 
 
-def within(before: bytes, unit: bytes, after: bytes) -> Callable[[int], bytes]:
+def surround(before: bytes, unit: bytes, after: bytes) -> Callable[[int], bytes]:
     return lambda size: before + unit * (size // len(unit)) + after
 
 
@@ -75,14 +75,14 @@ def scan(data: bytes) -> int:
 
 
 def scan_and_read(data: bytes) -> None:
-    """Every record by its place, as identify reads them."""
+    """Read each record by its place, like the step `identify`."""
     stream = io.BytesIO(data)
     for head in read_heads(io.BytesIO(data)):
         if isinstance(head, RecordHead):
             read_record(stream, head.offset, body_max_bytes=BODY_MAX_BYTES)
 
 
-def decoded(*codings: str) -> Callable[[bytes], None]:
+def decode_all(*codings: str) -> Callable[[bytes], None]:
     def run(data: bytes) -> None:
         def pieces() -> Iterator[bytes]:
             return (data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES))
@@ -121,7 +121,7 @@ def article(markup: str) -> object:
 
 
 def stacked_gzip(size: int) -> bytes:
-    """What gzip makes of gzip, over and over, with a body that hardly packs."""
+    """Compress repeatedly with gzip, with a body that hardly compresses."""
     body = bytes(zlib.crc32(bytes([n & 255, n >> 8 & 255])) & 255 for n in range(65_536))
     data = body * (size // len(body))
     for _ in range(4):
@@ -138,87 +138,87 @@ CDX_LINE = b"a)/ 20200101000000 http://a/ text/html 200 - - - 1 2 x\n"
 DEEP = b'{"a":' * 400 + b"1" + b"}" * 400
 
 WARC = [
-    Case("WARC: records of no length", times(RECORD), scan),
-    Case("WARC: each length reaches to the end", times(LYING), scan),
-    Case("WARC: version lines and no header", times(b"WARC/1.0\r\n"), scan),
-    Case("WARC: one header without an end", within(b"WARC/1.0\r\n", b"A: b\r\n", b""), scan),
+    Case("WARC: records of no length", repeat(RECORD), scan),
+    Case("WARC: each length reaches to the end", repeat(LYING), scan),
+    Case("WARC: version lines and no header", repeat(b"WARC/1.0\r\n"), scan),
+    Case("WARC: one header without an end", surround(b"WARC/1.0\r\n", b"A: b\r\n", b""), scan),
     Case(
         "WARC: interim answers",
-        times(b"HTTP/1.1 100 C\r\n\r\n"),
+        repeat(b"HTTP/1.1 100 C\r\n\r\n"),
         lambda d: parse_head(d[: 1 << 18]),
     ),
-    Case("ARC: records of no length", times(ARC_RECORD), scan),
-    Case("ARC: lines that are nearly its own", within(b"WARC/", ARC_ALMOST, b""), scan),
-    Case("junk: the magic of gzip", within(b"WARC/", b"\x1f\x8b\x08\x00", b""), scan),
+    Case("ARC: records of no length", repeat(ARC_RECORD), scan),
+    Case("ARC: lines that are nearly its own", surround(b"WARC/", ARC_ALMOST, b""), scan),
+    Case("junk: the magic of gzip", surround(b"WARC/", b"\x1f\x8b\x08\x00", b""), scan),
     Case(
         "junk: the magic of zstd",
-        within(b"WARC/", b"\x28\xb5\x2f\xfd\x24\x00\x00\xff\x03", b""),
+        surround(b"WARC/", b"\x28\xb5\x2f\xfd\x24\x00\x00\xff\x03", b""),
         scan,
     ),
-    Case("junk: the magic of LZ4", within(b"WARC/", b"\x04\x22\x4d\x18\x60\x40\x82", b""), scan),
-    Case("gzip: empty members", times(gzip.compress(b"", mtime=0)), scan),
-    Case("gzip: a record in each member", times(gzip.compress(RECORD, mtime=0)), scan_and_read),
-    Case("gzip: all records in one member", lambda n: gzip.compress(times(RECORD)(n), 1), scan),
-    Case("zstd: empty frames", times(zstandard.compress(b"")), scan),
-    Case("zstd: a record in each frame", times(zstandard.compress(RECORD)), scan_and_read),
-    Case("zstd: frames to be skipped", times(b"\x50\x2a\x4d\x18\x00\x00\x00\x00"), scan),
-    Case("bzip2: empty streams", times(bz2.compress(b"")), scan),
-    Case("XZ: empty streams", times(lzma.compress(b"")), scan),
-    Case("LZ4: empty frames", times(lz4.frame.compress(b"")), scan),
+    Case("junk: the magic of LZ4", surround(b"WARC/", b"\x04\x22\x4d\x18\x60\x40\x82", b""), scan),
+    Case("gzip: empty members", repeat(gzip.compress(b"", mtime=0)), scan),
+    Case("gzip: a record in each member", repeat(gzip.compress(RECORD, mtime=0)), scan_and_read),
+    Case("gzip: all records in one member", lambda n: gzip.compress(repeat(RECORD)(n), 1), scan),
+    Case("zstd: empty frames", repeat(zstandard.compress(b"")), scan),
+    Case("zstd: a record in each frame", repeat(zstandard.compress(RECORD)), scan_and_read),
+    Case("zstd: frames to be skipped", repeat(b"\x50\x2a\x4d\x18\x00\x00\x00\x00"), scan),
+    Case("bzip2: empty streams", repeat(bz2.compress(b"")), scan),
+    Case("XZ: empty streams", repeat(lzma.compress(b"")), scan),
+    Case("LZ4: empty frames", repeat(lz4.frame.compress(b"")), scan),
     Case(
         "zstd: blocks of no length",
-        within(b"\x28\xb5\x2f\xfd\x00\x48", b"\x00\x00\x00", b"\x01\x00\x00"),
+        surround(b"\x28\xb5\x2f\xfd\x00\x48", b"\x00\x00\x00", b"\x01\x00\x00"),
         scan,
     ),
 ]
 CODINGS = [
     Case(
         "gzip: empty members, as many as may be",
-        times(gzip.compress(b"", mtime=0)),
-        decoded("gzip"),
+        repeat(gzip.compress(b"", mtime=0)),
+        decode_all("gzip"),
         limit_bytes=20 * MEMBERS_MAX,
     ),
     Case(
         "gzip: members of 4 KB",
-        times(gzip.compress(Random(1).randbytes(4_000), mtime=0)),
-        decoded("gzip"),
+        repeat(gzip.compress(Random(1).randbytes(4_000), mtime=0)),
+        decode_all("gzip"),
     ),
-    Case("gzip in gzip in gzip in gzip", stacked_gzip, decoded("gzip", "gzip", "gzip", "gzip")),
+    Case("gzip in gzip in gzip in gzip", stacked_gzip, decode_all("gzip", "gzip", "gzip", "gzip")),
     Case(
         "deflate: blocks of no length",
-        within(b"", b"\x00\x00\x00\xff\xff", b""),
-        decoded("deflate"),
+        surround(b"", b"\x00\x00\x00\xff\xff", b""),
+        decode_all("deflate"),
     ),
     Case(
         "br: no better than stored",
         lambda n: brotli.compress(Random(1).randbytes(n), quality=0),
-        decoded("br"),
+        decode_all("br"),
     ),
-    Case("zstd: empty frames", times(zstandard.compress(b"")), decoded("zstd")),
-    Case("chunked: chunks of one byte", times(b"1\r\nx\r\n"), decoded("chunked")),
-    Case("chunked: blank lines", within(b"1\r\nx", b"\r\n", b""), decoded("chunked")),
-    Case("chunked, then gzip", lambda n: times(b"1\r\nx\r\n")(n), decoded("chunked", "gzip")),
+    Case("zstd: empty frames", repeat(zstandard.compress(b"")), decode_all("zstd")),
+    Case("chunked: chunks of one byte", repeat(b"1\r\nx\r\n"), decode_all("chunked")),
+    Case("chunked: blank lines", surround(b"1\r\nx", b"\r\n", b""), decode_all("chunked")),
+    Case("chunked, then gzip", lambda n: repeat(b"1\r\nx\r\n")(n), decode_all("chunked", "gzip")),
 ]
 LINES = [
-    Case("CDX: shortest lines", times(CDX_LINE), lines),
-    Case("CDX: empty lines", times(b"\n"), lines),
-    Case("CDXJ: JSON in JSON", times(b"a 20200101000000 " + DEEP + b"\n"), lines),
+    Case("CDX: shortest lines", repeat(CDX_LINE), lines),
+    Case("CDX: empty lines", repeat(b"\n"), lines),
+    Case("CDXJ: JSON in JSON", repeat(b"a 20200101000000 " + DEEP + b"\n"), lines),
     Case(
         "story: fields nobody knows",
         lambda n: b"{" + b'"a1":{"b":1},' * (n // 13) + b'"z":1}',
         story,
     ),
-    Case("story: JSON in JSON", within(b"", b'{"a":', b"1"), story),
+    Case("story: JSON in JSON", surround(b"", b'{"a":', b"1"), story),
 ]
 ADDRESSES = [
-    Case(f"{name} of {what}", text_times(unit), each_url(make))
+    Case(f"{name} of {pattern}", repeat_text(unit), each_url(make))
     for name, make in {
         "SURT": build_surt,
         "normal spelling": normalize_url,
         "Media Cloud's id": hash_url,
         "domain": find_canonical_domain,
     }.items()
-    for what, unit in {
+    for pattern, unit in {
         "escapes in escapes": "%252525",
         "steps up and down": "a/../",
         "parameters": "b=2&a=1&",
@@ -227,20 +227,20 @@ ADDRESSES = [
     }.items()
 ]
 PAGES = [
-    Case("page: tags that never end", text_times("<p "), extract_paragraphs),
-    Case("page: comments that never end", text_times("<!-- "), extract_paragraphs),
-    Case("page: scripts that never end", text_times("<script>"), extract_paragraphs),
-    Case("page: links in links", text_times("<a><a href=x>b "), extract_paragraphs),
-    Case("page: entities", text_times("&amp;&#x41;&lt"), extract_paragraphs),
-    Case("charset: no language in it", times(b"\xe0\x80\xff <a> "), lambda d: decode(d, None)),
-    Case("charset: declarations", times(b"<meta charset=x>"), lambda d: decode(d, "utf-7")),
-    Case("type: comments before anything", times(b"<!-- -->"), lambda d: sniff(d, None)),
-    Case("type: gzip members before anything", times(gzip.compress(b"")), detect_container),
-    Case("article: elements in elements", text_times("<div>"), article, limit_bytes=10_000_000),
-    Case("article: paragraphs of one letter", text_times("<p>a"), article, limit_bytes=10_000_000),
-    Case("article: links", text_times("<a href=x>a</a> "), article, limit_bytes=10_000_000),
-    Case("article: attributes", text_times("<p a=b c=d>x"), article, limit_bytes=10_000_000),
-    Case("article: one text", text_times("word "), article, limit_bytes=10_000_000),
+    Case("page: tags that never end", repeat_text("<p "), extract_paragraphs),
+    Case("page: comments that never end", repeat_text("<!-- "), extract_paragraphs),
+    Case("page: scripts that never end", repeat_text("<script>"), extract_paragraphs),
+    Case("page: links in links", repeat_text("<a><a href=x>b "), extract_paragraphs),
+    Case("page: entities", repeat_text("&amp;&#x41;&lt"), extract_paragraphs),
+    Case("charset: no language in it", repeat(b"\xe0\x80\xff <a> "), lambda d: decode(d, None)),
+    Case("charset: declarations", repeat(b"<meta charset=x>"), lambda d: decode(d, "utf-7")),
+    Case("type: comments before anything", repeat(b"<!-- -->"), lambda d: sniff(d, None)),
+    Case("type: gzip members before anything", repeat(gzip.compress(b"")), detect_container),
+    Case("article: elements in elements", repeat_text("<div>"), article, limit_bytes=10_000_000),
+    Case("article: paragraphs of one letter", repeat_text("<p>a"), article, limit_bytes=10_000_000),
+    Case("article: links", repeat_text("<a href=x>a</a> "), article, limit_bytes=10_000_000),
+    Case("article: attributes", repeat_text("<p a=b c=d>x"), article, limit_bytes=10_000_000),
+    Case("article: one text", repeat_text("word "), article, limit_bytes=10_000_000),
     Case(
         "article: linked data",
         lambda n: (
@@ -253,18 +253,18 @@ PAGES = [
     ),
     Case(
         "language: one word over and over",
-        text_times("a"),
+        repeat_text("a"),
         lambda t: identify_page_language(t, None),
     ),
-    Case("days: numbers", text_times("1 2 2024 "), lambda t: sum(1 for _ in find_days(t))),
+    Case("days: numbers", repeat_text("1 2 2024 "), lambda t: sum(1 for _ in find_days(t))),
 ]
 PDFS = [
-    Case("PDF: /ID over and over", times(b"/ID[<00"), scan_trailer),
-    Case("PDF: /Linearized over and over", times(b"/Linearized 1 "), scan_trailer),
-    Case("PDF: a string of escapes", times(b"\\053"), decode_text_string),
-    Case("PDF: a page of hyphens", text_times("a-\n"), normalize_page_text),
-    Case("PDF: a page of blanks", text_times(" \n"), normalize_page_text),
-    Case("PDF: words of one letter", text_times("a "), count_words),
+    Case("PDF: /ID over and over", repeat(b"/ID[<00"), scan_trailer),
+    Case("PDF: /Linearized over and over", repeat(b"/Linearized 1 "), scan_trailer),
+    Case("PDF: a string of escapes", repeat(b"\\053"), decode_text_string),
+    Case("PDF: a page of hyphens", repeat_text("a-\n"), normalize_page_text),
+    Case("PDF: a page of blanks", repeat_text(" \n"), normalize_page_text),
+    Case("PDF: words of one letter", repeat_text("a "), count_words),
     Case(
         "PDF: XMP of empty elements",
         lambda n: "<x>" + "<a/>" * (n // 4) + "</x>",

@@ -1,4 +1,4 @@
-"""Writes pages of the documentation that are made from the package."""
+"""Write generated pages of the documentation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def write(pages: Mapping[str, str]) -> None:
-    """Write texts to their paths from the repository's root, and say which changed."""
+    """Write texts to their paths from the root of the repository, and print which changed."""
     for name, text in pages.items():
         path = ROOT / name
         before = path.read_text("utf-8") if path.exists() else ""

@@ -1,4 +1,4 @@
-"""A real browser, and an application served on a free port of the loopback for it to look at."""
+"""A real browser, and an application served on a free loopback port."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ QUIET = (
 START_S = 20.0
 
 
-def chromium() -> str:
-    """The browser's path. Without one the tests fail in CI and are skipped elsewhere."""
+def find_chromium() -> str:
+    """Return the path of the browser. Without one, the tests fail in CI and are skipped elsewhere."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         reason = "no Chromium on this machine; `sh scripts/browser.sh` says what to install"
@@ -37,8 +37,8 @@ def chromium() -> str:
 
 
 @contextmanager
-def running(app: ASGIApp) -> Iterator[str]:
-    """The origin an application is served at."""
+def serve_app(app: ASGIApp) -> Iterator[str]:
+    """Serve an application; yield its origin."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = make_server(app)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -46,7 +46,7 @@ def running(app: ASGIApp) -> Iterator[str]:
         try:
             deadline = time.monotonic() + START_S
             while not server.started:
-                assert thread.is_alive(), "the server died at its start"
+                assert thread.is_alive(), "the server failed to start"
                 assert time.monotonic() < deadline, "the server did not start"
                 time.sleep(0.01)
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -8,20 +8,20 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from browser.library import Library, serve_library
-from browser.matrix import AS_IS, LIGHT, WIDE, launched
-from browser.templates import RenderedTemplates, rendered_templates
+from browser.matrix import DEFAULT_MEDIA, LIGHT, WIDE, launch_browser
+from browser.templates import RenderedTemplates, record_templates
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Closed after the last test of this folder: its event loop would be in the way of other tests."""
-    with launched() as found:
-        yield found
+    """Closed after the last test of this folder, because its event loop would disturb other tests."""
+    with launch_browser() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="package")
 def shared_page(browser: Browser) -> Iterator[Page]:
-    """A new context costs 0.5 s of CPU."""
+    """A page shared by tests, because a new context costs 0.5 s of CPU."""
     context = browser.new_context(**LIGHT)
     yield context.new_page()
     context.close()
@@ -29,22 +29,22 @@ def shared_page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def page(shared_page: Page) -> Page:
-    """The page of tests that store nothing in the browser; they open an address first."""
+    """A page for tests that store nothing in the browser and first open an address."""
     shared_page.set_viewport_size(WIDE)  # type: ignore[arg-type]
-    shared_page.emulate_media(**AS_IS)
+    shared_page.emulate_media(**DEFAULT_MEDIA)
     shared_page.mouse.move(0, 0)
     return shared_page
 
 
 @pytest.fixture(scope="package")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    """Tests only read it."""
+    """A served library; tests must not change it."""
     folders = [tmp_path_factory.mktemp(name) for name in ("full", "empty", "read")]
-    with serve_library(*folders) as found:
-        yield found
+    with serve_library(*folders) as served_library:
+        yield served_library
 
 
 @pytest.fixture(scope="package")
 def templates() -> Iterator[RenderedTemplates]:
-    with rendered_templates() as found:
-        yield found
+    with record_templates() as recorded:
+        yield recorded

@@ -1,4 +1,4 @@
-"""The homes most browser tests look at, and the pages they show in every state."""
+"""The homes of most browser tests, and their pages in every state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from browser.browsing import running
+from browser.browsing import serve_app
 from failed_home import body, fail
 from filled_home import FilledHome, open_home
 from followed_home import GOOD
@@ -32,7 +32,7 @@ FAILED_BODIES = (900, 903)
 
 
 class PageCase(NamedTuple):
-    """A page: its address, the template it is made of, and its status."""
+    """A page: address, template and status."""
 
     address: str
     template: str
@@ -41,7 +41,7 @@ class PageCase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """The origins of three served homes: one of everything, an empty one, and one of files to read."""
+    """The origins of three served homes: a full one, an empty one, and one with files to read."""
 
     filled: FilledHome
     full: str
@@ -164,14 +164,18 @@ class Library:
 def serve_library(full: Path, empty: Path, read: Path) -> Iterator[Library]:
     """Fill three folders and serve them."""
     filled, reading = fill_with_themes(full), fill_reading(read)
-    with open_home(full) as stores, open_home(empty) as nothing, open_home(read) as readable:
+    with (
+        open_home(full) as stores,
+        open_home(empty) as empty_stores,
+        open_home(read) as reading_stores,
+    ):
         clusters = load_clusters(Tables(stores.table), FIVE)
         assert clusters is not None
         fail(stores, *FAILED_BODIES)
         with (
-            running(create_app(stores)) as full_origin,
-            running(create_app(nothing)) as empty_origin,
-            running(create_app(readable, views=create_local_page_views())) as read_origin,
+            serve_app(create_app(stores)) as full_origin,
+            serve_app(create_app(empty_stores)) as empty_origin,
+            serve_app(create_app(reading_stores, views=create_local_page_views())) as read_origin,
         ):
             yield Library(
                 filled,
@@ -185,7 +189,7 @@ def serve_library(full: Path, empty: Path, read: Path) -> Iterator[Library]:
 
 
 def list_templates() -> dict[str, str]:
-    """Return the template of every page, by the page's name."""
+    """Return the template of each page by its name."""
     pages = Library(FilledHome(), "", "", "", NOTHING_READ, "", "").list_pages()
     return {name: page.template for name, page in pages.items()}
 

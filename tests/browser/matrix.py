@@ -1,4 +1,4 @@
-"""Every way a page is met in a browser, and what must hold of it in each: one place for all page tests."""
+"""The media in which pages are tested, and the checks of each page, for all page tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
-from browser.browsing import QUIET, chromium
+from browser.browsing import QUIET, find_chromium
 from depth import IS_NIGHTLY
 
 WIDE = {"width": 1280, "height": 900}
@@ -19,7 +19,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "dark": {**LIGHT, "color_scheme": "dark"},
     "narrow": {**LIGHT, "viewport": {"width": 320, "height": 640}},
 }
-# A window of 1280 by 900 at 400 % has this many CSS pixels; A4 less its margins is as wide as PAPER.
+# ZOOMED is a window of 1280 by 900 at 400 %, in CSS pixels. PAPER has the width of A4 without margins.
 ZOOMED, PAPER = {"width": 320, "height": 225}, {"width": 718, "height": 1000}
 MEDIA: dict[str, tuple[dict[str, int], dict[str, Any]]] = {
     "light": (WIDE, {"color_scheme": "light"}),
@@ -30,38 +30,43 @@ MEDIA: dict[str, tuple[dict[str, int], dict[str, Any]]] = {
     "print": (PAPER, {"media": "print"}),
 }
 MEDIA_ON_PUSH = ("light", "narrow")
-"""Every medium is checked in `make nightly`; axe reads a page on push in light only."""
-AS_IS: dict[str, Any] = {"media": "screen", "color_scheme": "light", "forced_colors": "none"}
-# What axe cannot decide by itself; the contrast of words in pictures is measured in test_pages.py.
+"""`make nightly` checks all media; on push, axe runs only in light."""
+DEFAULT_MEDIA: dict[str, Any] = {
+    "media": "screen",
+    "color_scheme": "light",
+    "forced_colors": "none",
+}
+# Rules that axe cannot decide. `test_pages.py` measures the contrast of words in pictures.
 UNDECIDED = {"color-contrast"}
 REPORTED = ["violations", "incomplete"]
 WORDS_MIN_PX, TARGET_MIN_PX, STOPS_MAX = 12.0, 24.0, 600
 
-TOO_WIDE = """(width) => [...document.querySelectorAll("main *")].filter((e) => e.getClientRects().length
+FIND_WIDE = """(width) => [...document.querySelectorAll("main *")].filter((e) => e.getClientRects().length
     && !e.closest("svg, .scroll, .skip, .off") && e.getBoundingClientRect().right > width + 1)
     .map((e) => e.outerHTML.slice(0, 200))"""
-TOO_SMALL = """(least) => [...document.querySelectorAll("body *")].filter((e) => !e.closest("svg, .off")
-    && e.getClientRects().length && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())
-    && parseFloat(getComputedStyle(e).fontSize) < least).map((e) => e.outerHTML.slice(0, 200))"""
-FLAT = """(least) => [...document.querySelectorAll("button, input, select, textarea, summary")].filter((e) =>
-    e.type !== "hidden" && e.checkVisibility() && !e.closest(".off")
-    && e.getBoundingClientRect().height < least && !e.closest("label"))
+FIND_SMALL_TEXT = """(minimum) => [...document.querySelectorAll("body *")].filter((e) =>
+    !e.closest("svg, .off") && e.getClientRects().length
+    && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())
+    && parseFloat(getComputedStyle(e).fontSize) < minimum).map((e) => e.outerHTML.slice(0, 200))"""
+FIND_LOW_TARGETS = """(minimum) => [...document.querySelectorAll("button, input, select, textarea, summary")]
+    .filter((e) => e.type !== "hidden" && e.checkVisibility() && !e.closest(".off")
+    && e.getBoundingClientRect().height < minimum && !e.closest("label"))
     .map((e) => e.outerHTML.slice(0, 200))"""
-BEGIN = """() => {
+PREPARE_STOPS = """() => {
   window.stops = [];
-  window.wanted = [...document.querySelectorAll(
+  window.controls = [...document.querySelectorAll(
     "a[href], button, input, select, textarea, summary, [tabindex]"
     )].filter((e) => e.tabIndex >= 0 && !e.disabled && e.type !== "hidden" && e.checkVisibility());
   document.activeElement.blur();
   window.getSelection().removeAllRanges();
   window.scrollTo(0, 0);
-  // An address with a fragment would begin behind it.
-  const first = window.wanted[0];
+  // With a fragment in the address, the order would begin after its target.
+  const first = window.controls[0];
   first.focus();
   first.blur();
   window.stops.push(first);
 }"""
-STOPPED = """() => {
+CHECK_STOP = """() => {
   const e = document.activeElement, last = window.stops.at(-1);
   if (e === document.body || !e) return "left";
   if (e === last) return "";
@@ -73,33 +78,33 @@ STOPPED = """() => {
   return parseFloat(style.outlineWidth) >= 2 && style.outlineStyle !== "none" ? ""
     : "unmarked: " + e.outerHTML.slice(0, 200);
 }"""
-PASSED_BY = """() => window.wanted.filter((e) => !window.stops.includes(e))
+FIND_MISSED = """() => window.controls.filter((e) => !window.stops.includes(e))
     .map((e) => e.outerHTML.slice(0, 200))"""
 
 
 @contextmanager
-def launched() -> Iterator[Browser]:
-    """The browser."""
-    path = chromium()
+def launch_browser() -> Iterator[Browser]:
+    """Launch the browser; yield it."""
+    path = find_chromium()
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=list(QUIET))
-        yield found
-        found.close()
+        browser = playwright.chromium.launch(executable_path=path, args=list(QUIET))
+        yield browser
+        browser.close()
 
 
 class Visitor:
-    """A page in a context of its own that opens one address after another.
+    """A page in a separate context that opens one address after another.
 
-    Each address must leave its requests and its console clean.
+    Each address must send no requests to other hosts and write no errors to the console.
     """
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self._address = ""
         self._requests: list[Request] = []
-        self._complaints: list[str] = []
+        self._errors: list[str] = []
         page.on("request", lambda request: self._requests.append(request))
-        page.on("pageerror", lambda error: self._complaints.append(str(error)))
+        page.on("pageerror", lambda error: self._errors.append(str(error)))
         page.on("console", self._note)
 
     @contextmanager
@@ -107,23 +112,24 @@ class Visitor:
         """Open an address. Check the status at once, and requests and console at the end."""
         self._address = address
         self._requests.clear()
-        self._complaints.clear()
+        self._errors.clear()
         answer = self.page.goto(address, wait_until="load")
         assert answer is not None
         assert answer.status == status
         yield self.page
-        assert self._complaints == []
-        assert {one.url.split("/")[2] for one in self._requests} == {address.split("/")[2]}
+        assert self._errors == []
+        hosts = {request.url.split("/")[2] for request in self._requests}
+        assert hosts == {address.split("/")[2]}
 
     def _note(self, message: ConsoleMessage) -> None:
-        """Chromium logs the status of an error page itself; everything else is a complaint."""
+        """Record errors and warnings. Chromium itself logs the status of an error page, which is ignored."""
         if message.type in ("error", "warning") and message.location.get("url") != self._address:
-            self._complaints.append(message.text)
+            self._errors.append(message.text)
 
 
 @contextmanager
-def visiting(browser: Browser, **settings: Any) -> Iterator[Visitor]:
-    """A visitor in a context with these settings."""
+def open_visitor(browser: Browser, **settings: Any) -> Iterator[Visitor]:
+    """Yield a visitor in a context with these settings."""
     context = browser.new_context(**settings)
     try:
         yield Visitor(context.new_page())
@@ -132,14 +138,14 @@ def visiting(browser: Browser, **settings: Any) -> Iterator[Visitor]:
 
 
 @contextmanager
-def looking(browser: Browser, address: str, status: int, **settings: Any) -> Iterator[Page]:
-    """A page opened in a context of its own; its requests and its console must stay clean."""
-    with visiting(browser, **settings) as visitor, visitor.visit(address, status) as page:
+def open_page(browser: Browser, address: str, status: int, **settings: Any) -> Iterator[Page]:
+    """Open a page in a separate context; check its requests and its console."""
+    with open_visitor(browser, **settings) as visitor, visitor.visit(address, status) as page:
         yield page
 
 
 @contextmanager
-def named(name: str) -> Iterator[None]:
+def name_in_failures(name: str) -> Iterator[None]:
     """Name the page in a failure of a test that visits several."""
     try:
         yield
@@ -148,63 +154,63 @@ def named(name: str) -> Iterator[None]:
         raise
 
 
-def is_usable(page: Page) -> None:
-    """An open page is accessible, fits, can be read and can be used by keyboard alone.
+def check_usable(page: Page) -> None:
+    """Check that an open page is accessible, fits, is legible and usable by keyboard only.
 
-    On push this is checked in light and narrow, in `make nightly` in every medium of MEDIA.
-    The context has to have been made with `bypass_csp`: the policy would keep axe itself out.
+    On push, this is checked in light and narrow; `make nightly` checks all of MEDIA. The context needs
+    `bypass_csp`, because the policy would block axe.
     """
     for name in MEDIA if IS_NIGHTLY else MEDIA_ON_PUSH:
         viewport, media = MEDIA[name]
         page.set_viewport_size(viewport)  # type: ignore[arg-type]
-        page.emulate_media(**AS_IS | media)
-        is_legible(page, viewport["width"], name)
-        assert name == "print" or page.evaluate(FLAT, TARGET_MIN_PX) == [], name
+        page.emulate_media(**DEFAULT_MEDIA | media)
+        check_legible(page, viewport["width"], name)
+        assert name == "print" or page.evaluate(FIND_LOW_TARGETS, TARGET_MIN_PX) == [], name
         if viewport is not ZOOMED:
             if IS_NIGHTLY or name == "light":
-                is_accessible(page, name)
+                check_accessible(page, name)
         elif page.locator("main svg a").count() == 0:
-            is_walked_by_keyboard(page)
+            check_keyboard_order(page)
         if name == "print":
             navigation = page.locator("nav, .who, .pager, .skip").all()
-            assert [one.inner_text() for one in navigation if one.is_visible()] == []
+            assert [element.inner_text() for element in navigation if element.is_visible()] == []
             assert page.locator("h1").is_visible()
     page.set_viewport_size(WIDE)  # type: ignore[arg-type]
-    page.emulate_media(**AS_IS)
-    is_walked_by_keyboard(page)
+    page.emulate_media(**DEFAULT_MEDIA)
+    check_keyboard_order(page)
 
 
-def is_accessible(page: Page, name: str = "") -> None:
-    """Axe finds nothing, and leaves open only what it cannot decide.
+def check_accessible(page: Page, name: str = "") -> None:
+    """Check that axe finds no violations and leaves only UNDECIDED rules open.
 
-    It reads the colours of the sheet, which forced colours replace: there their contrast is the system's.
+    Contrast is not checked with forced colours, because axe reads the colours of the style sheet.
     """
     measured = {"enabled": name != "forced colours"}
     rules = {"target-size": {"enabled": True}, "color-contrast": measured}
-    found = Axe().run(page, options={"rules": rules, "resultTypes": REPORTED})
-    assert found.violations_count == 0, f"{name}: {found.generate_report()}"
-    assert {one["id"] for one in found.response["incomplete"]} <= UNDECIDED, name
+    results = Axe().run(page, options={"rules": rules, "resultTypes": REPORTED})
+    assert results.violations_count == 0, f"{name}: {results.generate_report()}"
+    assert {rule["id"] for rule in results.response["incomplete"]} <= UNDECIDED, name
 
 
-def is_legible(page: Page, width: int, name: str = "") -> None:
-    """The page fits, and no words are too small."""
-    fits(page, width, name)
-    assert page.evaluate(TOO_SMALL, WORDS_MIN_PX) == [], name
+def check_legible(page: Page, width: int, name: str = "") -> None:
+    """Check that the page fits and no text is too small."""
+    check_width(page, width, name)
+    assert page.evaluate(FIND_SMALL_TEXT, WORDS_MIN_PX) == [], name
 
 
-def fits(page: Page, width: int, name: str = "") -> None:
-    """Nothing is wider than the window of `width` CSS pixels."""
+def check_width(page: Page, width: int, name: str = "") -> None:
+    """Check that nothing is wider than the window of `width` CSS pixels."""
     assert page.evaluate("document.documentElement.scrollWidth") == width, name
-    assert page.evaluate(TOO_WIDE, width) == [], name
+    assert page.evaluate(FIND_WIDE, width) == [], name
 
 
-def is_walked_by_keyboard(page: Page) -> None:
-    """Tab goes to all that can be used, in the order of the page, each in sight and marked, and out again."""
-    page.evaluate(BEGIN)
+def check_keyboard_order(page: Page) -> None:
+    """Check that Tab reaches all controls in page order, each visible and marked, then leaves the page."""
+    page.evaluate(PREPARE_STOPS)
     for _ in range(STOPS_MAX):
         page.keyboard.press("Tab")
-        told = page.evaluate(STOPPED)
-        if told in ("left", "back"):
+        problem = page.evaluate(CHECK_STOP)
+        if problem in ("left", "back"):
             break
-        assert told == "", told
-    assert page.evaluate(PASSED_BY) == []
+        assert problem == "", problem
+    assert page.evaluate(FIND_MISSED) == []

@@ -1,4 +1,4 @@
-"""The page that is looked at on every push for each template, and what templates a server renders."""
+"""The page that is checked on every push for each template, and the templates that a server renders."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ REPRESENTATIVES = {
     "verified.html": "bytes, the same",
     "verify.html": "result, other",
 }
-"""Template -> its page that is checked on push in full; all other pages are in `make nightly`."""
+"""Page of each template that is fully checked on push; `make nightly` checks all other pages."""
 INCLUDED = {"base.html", "parts.html", "reading_parts.html", "theme_parts.html"}
-"""Templates that make no page by themselves."""
+"""Templates that are only parts of pages."""
 
 
 class RenderedTemplates:
@@ -61,23 +61,23 @@ class RenderedTemplates:
 
     @contextmanager
     def expect(self, template: str) -> Iterator[None]:
-        """What is opened inside ends at a page of this template."""
+        """Check that the last rendered page has this template."""
         self.names.clear()
         yield
         assert self.names[-1:] == [template]
 
 
 @contextmanager
-def rendered_templates() -> Iterator[RenderedTemplates]:
-    """Note the template of each page."""
-    found = RenderedTemplates()
+def record_templates() -> Iterator[RenderedTemplates]:
+    """Record the template of each page."""
+    templates = RenderedTemplates()
     load = ENVIRONMENT.get_template
 
-    def note(name: str, parent: str | None = None, *others: Any) -> Any:
+    def record(name: str, parent: str | None = None, *arguments: Any) -> Any:
         if parent is None:
-            found.names.append(name)
-        return load(name, parent, *others)
+            templates.names.append(name)
+        return load(name, parent, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ENVIRONMENT, "get_template", note)
-        yield found
+        patch.setattr(ENVIRONMENT, "get_template", record)
+        yield templates

@@ -1,4 +1,4 @@
-"""Completion of the search box in a real browser: by keyboard and mouse, and what screen readers are told."""
+"""Completion of the search box in a real browser: by keyboard and mouse, and for screen readers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, Request, expect
 
 from browser.library import Library
-from browser.matrix import AS_IS, is_accessible
+from browser.matrix import DEFAULT_MEDIA, check_accessible
 from depth import IS_NIGHTLY
 
 expect.set_options(timeout=30_000)
@@ -20,21 +20,21 @@ WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 320, "height": 640}
 
 
 @contextmanager
-def box_at(page: Page, address: str) -> Iterator[Locator]:
-    """The search box of a page; its scripts raise nothing and ask nobody else."""
-    complaints: list[str] = []
+def open_box(page: Page, address: str) -> Iterator[Locator]:
+    """Yield the search box of a page; check that scripts raise no errors and request no other hosts."""
+    errors: list[str] = []
     requests: list[Request] = []
 
     def note_error(error: Error) -> None:
-        complaints.append(str(error))
+        errors.append(str(error))
 
     def note_message(message: ConsoleMessage) -> None:
-        _note(message.text, complaints)
+        _note(message.text, errors)
 
     def note_request(request: Request) -> None:
         requests.append(request)
 
-    # The page before may still be asking for something.
+    # The previous page may still send requests.
     page.goto("about:blank")
     page.on("pageerror", note_error)
     page.on("console", note_message)
@@ -42,8 +42,8 @@ def box_at(page: Page, address: str) -> Iterator[Locator]:
     try:
         page.goto(address)
         yield page.get_by_label("Search", exact=True)
-        assert complaints == []
-        assert {one.url.split("/")[2] for one in requests} == {address.split("/")[2]}
+        assert errors == []
+        assert {request.url.split("/")[2] for request in requests} == {address.split("/")[2]}
     finally:
         page.remove_listener("pageerror", note_error)
         page.remove_listener("console", note_message)
@@ -52,32 +52,32 @@ def box_at(page: Page, address: str) -> Iterator[Locator]:
 
 @contextmanager
 def new_page(browser: Browser, **settings: Any) -> Iterator[Page]:
-    """The page of a new visitor."""
+    """Yield a page in a new context."""
     context = browser.new_context(**{"viewport": WIDE, **settings})
     yield context.new_page()
     context.close()
 
 
-def _note(text: str, complaints: list[str]) -> None:
-    """Chromium logs the status of a refused search itself; everything else is a complaint."""
+def _note(text: str, errors: list[str]) -> None:
+    """Record a message. Chromium itself logs the status of a refused search, which is ignored."""
     if "responded with a status of 400" not in text:
-        complaints.append(text)
+        errors.append(text)
 
 
 def options(page: Page) -> Locator:
     return page.get_by_role("option")
 
 
-def place(box: Locator) -> int:
-    found: int = box.evaluate("(one) => one.selectionStart")
-    return found
+def get_cursor(box: Locator) -> int:
+    position: int = box.evaluate("(input) => input.selectionStart")
+    return position
 
 
 @pytest.mark.parametrize("path", ["/search", "/"])
 def test_a_field_and_its_value_are_completed_by_keyboard(
     page: Page, library: Library, path: str
 ) -> None:
-    with box_at(page, f"{library.full}{path}") as box:
+    with open_box(page, f"{library.full}{path}") as box:
         expect(box).to_have_attribute("aria-expanded", "false")
         box.press_sequentially("flood si")
         expect(options(page)).to_have_count(1)
@@ -100,20 +100,22 @@ def test_a_field_and_its_value_are_completed_by_keyboard(
         assert page.locator("h1").inner_text().endswith("found for “flood site:daily.example”")
 
 
-def test_in_the_middle_of_a_search_the_rest_is_left(page: Page, library: Library) -> None:
-    with box_at(page, f"{library.full}/search") as box:
+def test_a_completion_inside_a_search_keeps_the_rest(page: Page, library: Library) -> None:
+    with open_box(page, f"{library.full}/search") as box:
         box.fill("\U0001f600 site:dai river")
-        box.evaluate("(one) => one.setSelectionRange(11, 11)")
+        box.evaluate("(input) => input.setSelectionRange(11, 11)")
         box.press("ArrowDown")
         expect(options(page)).to_have_count(1)
         options(page).first.click()
         expect(box).to_have_value("\U0001f600 site:daily.example river")
-        assert place(box) == len("\U0001f600 site:daily.example") + 1
+        assert get_cursor(box) == len("\U0001f600 site:daily.example") + 1
         expect(box).to_be_focused()
 
 
-def test_escape_closes_and_enter_searches_for_what_was_typed(page: Page, library: Library) -> None:
-    with box_at(page, f"{library.full}/search") as box:
+def test_escape_closes_the_list_and_enter_searches_the_typed_text(
+    page: Page, library: Library
+) -> None:
+    with open_box(page, f"{library.full}/search") as box:
         box.press_sequentially("kind:")
         expect(options(page)).to_have_count(3)
         expect(options(page).first).to_contain_text("News page")
@@ -130,17 +132,17 @@ def test_escape_closes_and_enter_searches_for_what_was_typed(page: Page, library
         page.wait_for_url("**/search?q=kind%3Apdf")
 
 
-def test_what_was_typed_since_is_not_overwritten(page: Page, library: Library) -> None:
-    with box_at(page, f"{library.full}/search") as box:
+def test_a_late_completion_does_not_overwrite_typed_text(page: Page, library: Library) -> None:
+    with open_box(page, f"{library.full}/search") as box:
         box.press_sequentially("site:")
         expect(options(page).nth(1)).to_be_visible()
         after = box.evaluate(
-            """(one) => {
-                one.value = "site:no";
-                one.dispatchEvent(new InputEvent("input"));
-                one.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", cancelable: true }));
+            """(input) => {
+                input.value = "site:no";
+                input.dispatchEvent(new InputEvent("input"));
+                input.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", cancelable: true }));
                 document.getElementById("offered-0").click();
-                return [one.value, one.hasAttribute("aria-activedescendant")];
+                return [input.value, input.hasAttribute("aria-activedescendant")];
             }"""
         )
         assert after == ["site:no", False]
@@ -149,8 +151,8 @@ def test_what_was_typed_since_is_not_overwritten(page: Page, library: Library) -
         expect(options(page)).to_have_count(0)
 
 
-def test_the_form_of_a_free_field_is_told(page: Page, library: Library) -> None:
-    with box_at(page, f"{library.full}/search") as box:
+def test_the_format_of_a_field_without_values_is_shown(page: Page, library: Library) -> None:
+    with open_box(page, f"{library.full}/search") as box:
         box.press_sequentially("words:")
         expect(page.get_by_role("status")).to_contain_text("e.g. words:>500")
         expect(page.locator(".form")).to_be_visible()
@@ -159,14 +161,17 @@ def test_the_form_of_a_free_field_is_told(page: Page, library: Library) -> None:
 
 
 def test_hostile_names_stay_text(page: Page, library: Library) -> None:
-    with box_at(page, f"{library.full}/search") as box:
+    with open_box(page, f"{library.full}/search") as box:
         box.press_sequentially("theme:")
         expect(options(page).first).to_be_visible()
         assert page.locator(".offered script, .offered b").count() == 0
 
 
 def test_the_open_list_is_accessible_and_fits_a_phone(browser: Browser, library: Library) -> None:
-    with new_page(browser, bypass_csp=True) as page, box_at(page, f"{library.full}/search") as box:
+    with (
+        new_page(browser, bypass_csp=True) as page,
+        open_box(page, f"{library.full}/search") as box,
+    ):
         for size in (WIDE, NARROW):
             page.set_viewport_size({"width": size["width"], "height": size["height"]})
             box.fill("")
@@ -176,16 +181,14 @@ def test_the_open_list_is_accessible_and_fits_a_phone(browser: Browser, library:
             assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
             for scheme in ("light", "dark"):
                 if IS_NIGHTLY or (size, scheme) == (WIDE, "light"):
-                    page.emulate_media(**AS_IS | {"color_scheme": scheme})
-                    is_accessible(page, scheme)
+                    page.emulate_media(**DEFAULT_MEDIA | {"color_scheme": scheme})
+                    check_accessible(page, scheme)
 
 
-def test_without_scripts_the_page_says_the_same_in_links(
-    browser: Browser, library: Library
-) -> None:
+def test_without_scripts_completions_are_links(browser: Browser, library: Library) -> None:
     with (
         new_page(browser, java_script_enabled=False) as page,
-        box_at(page, f"{library.full}/search?q=words") as box,
+        open_box(page, f"{library.full}/search?q=words") as box,
     ):
         box.fill("flood site:")
         page.get_by_role("button", name="Search").click()

@@ -1,4 +1,4 @@
-"""What forms answer, in every setting: keys, signing in, embargoes, takedowns, and results verified."""
+"""Responses of forms in every setting: keys, sign-in, embargoes, takedowns and verified results."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import Browser, Page
 
-from browser.browsing import running
-from browser.matrix import LIGHT, is_usable, named
+from browser.browsing import serve_app
+from browser.matrix import LIGHT, check_usable, name_in_failures
 from browser.templates import REPRESENTATIVES, RenderedTemplates
 from failed_home import body, fail
 from filled_home import FilledHome, fill_home
@@ -29,7 +29,7 @@ from takedowns import build_takedown, create_takedown_service
 pytestmark = pytest.mark.xdist_group("forms")
 
 FAILED = (900, 903)
-NOTE, MANY = "asked-for-by-a-name-without-any-blank-" * 12, 220
+NOTE, EMBARGO_COUNT = "asked-for-by-a-name-without-any-blank-" * 12, 220
 ROLES = tuple(map(str, Role))
 HIDDEN = f"{1:040x}"
 UNTIL = datetime(2999, 5, 1, tzinfo=UTC)
@@ -37,8 +37,10 @@ UNTIL = datetime(2999, 5, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Site:
-    """A home in which one file was taken down and many are under embargo; `before` and `after` are the
-    manifests of a result of then and of now."""
+    """A home with a taken-down file and many embargoes.
+
+    `before` and `after` are manifests of a result before and after these.
+    """
 
     home: GuardedHome
     filled: FilledHome
@@ -53,14 +55,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     filled = fill_home(folder)
     with (
         open_guarded_home(folder) as home,
-        running(home.pages) as address,
+        serve_app(home.pages) as address,
     ):
         fail(home.stores, *FAILED)
         before = _manifest(home)
         before |= {"documents": before["documents"][2:], "rows": before["rows"] - 2}
         create_takedown_service(home.stores)(build_takedown(filled.pdfs[2]))
         row = EmbargoRow(filled.pdfs[0], EmbargoReason.RIGHTS, NOTE, UNTIL, "ann", NOW)
-        home.stores.records.put([row, *(replace(row, sha1hex=f"{n:040x}") for n in range(MANY))])
+        home.stores.records.put(
+            [row, *(replace(row, sha1hex=f"{n:040x}") for n in range(EMBARGO_COUNT))]
+        )
         after = _manifest(home)
         yield Site(home, filled, address, json.dumps(before), json.dumps(after))
 
@@ -68,8 +72,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def _manifest(home: GuardedHome) -> dict[str, Any]:
     answer = home.sign_in(Role.ADMIN).get("/search/export/csv.zip?q=flood")
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
-        found: dict[str, Any] = json.loads(archive.read("search.csv.manifest.json"))
-    return found
+        manifest: dict[str, Any] = json.loads(archive.read("search.csv.manifest.json"))
+    return manifest
 
 
 def _sign_in(page: Page, site: Site, secret: str) -> None:
@@ -79,9 +83,9 @@ def _sign_in(page: Page, site: Site, secret: str) -> None:
 
 
 def _make_key(page: Page, site: Site, begin: str) -> None:
-    """A name is given out once: the number of keys makes it another one each time."""
-    taken = {one.name for one in site.home.gate.keys.list_all()}
-    name = begin if begin in ROLES else f"{begin}{len(taken)}"
+    """Create a key with a unique name: the number of keys is appended."""
+    count = len({key.name for key in site.home.gate.keys.list_all()})
+    name = begin if begin in ROLES else f"{begin}{count}"
     page.goto(f"{site.address}/admin")
     page.get_by_text("Create a key").click()
     page.get_by_label("Name (lower case)").fill(name)
@@ -90,13 +94,13 @@ def _make_key(page: Page, site: Site, begin: str) -> None:
 
 
 def _list_keys(page: Page, site: Site) -> None:
-    made = site.home.gate.keys.create(
+    created_key = site.home.gate.keys.create(
         f"{'n' * 40}{len(site.home.gate.keys.list_all())}", Role.READER, "local:me"
     )
     page.goto(f"{site.address}/admin")
-    page.get_by_text(f"Revoke {made.row.name}", exact=True).click()
-    page.get_by_label(f"Reason for revoking {made.row.name}").fill("w" * 100)
-    page.locator("li", has_text=made.row.name).get_by_role("button", name="Revoke").click()
+    page.get_by_text(f"Revoke {created_key.row.name}", exact=True).click()
+    page.get_by_label(f"Reason for revoking {created_key.row.name}").fill("w" * 100)
+    page.locator("li", has_text=created_key.row.name).get_by_role("button", name="Revoke").click()
 
 
 def _hide(page: Page, site: Site, sha1hex: str) -> None:
@@ -106,19 +110,21 @@ def _hide(page: Page, site: Site, sha1hex: str) -> None:
     page.get_by_role("button", name="Hide file").click()
 
 
-def _another(site: Site) -> str:
-    """A file that nothing else is asked of."""
+def _add_file(site: Site) -> str:
+    """Add a file for this call only; return its SHA-1."""
     records = site.home.stores.records
     number = 5_000 + records.count(TakedownRow).get((), 0)
-    one = Body(number, f"http://made.example/{'n' * 200}{number}", NOW, "text/html", b"%d" % number)
-    records.put([file_row(one)])
-    return one.sha1hex
+    new_body = Body(
+        number, f"http://made.example/{'n' * 200}{number}", NOW, "text/html", b"%d" % number
+    )
+    records.put([file_row(new_body)])
+    return new_body.sha1hex
 
 
 def _take_down(page: Page, site: Site, note: bool = True) -> None:
-    """A file that was put here for it, since each is taken down once; refused without the box."""
-    one = _another(site) if note else site.filled.broken
-    page.goto(f"{site.address}/takedowns?key={one}")
+    """Take down a new file; without `note`, submit the form without its checkbox."""
+    sha1hex = _add_file(site) if note else site.filled.broken
+    page.goto(f"{site.address}/takedowns?key={sha1hex}")
     page.get_by_label("Who asked for it").fill(NOTE)
     if note:
         page.get_by_label("I checked the file").check()
@@ -134,7 +140,7 @@ def _verify(page: Page, site: Site, manifest: str) -> None:
 
 
 def _accept(page: Page, site: Site) -> None:
-    """One of two failures, since each is accepted once."""
+    """Accept one of two failures; each can be accepted once."""
     for number in FAILED:
         page.goto(
             f"{site.address}/failures/accept?pipeline=library&entry={body(number).capture_id}"
@@ -152,7 +158,7 @@ def _read_again(page: Page, site: Site) -> None:
 
 
 class Answer(NamedTuple):
-    """What leads to an answer, how its heading begins, and its template."""
+    """A response of a form: the function that leads to it, the start of its heading, and its template."""
 
     lead: Callable[[Page, Site], Any]
     heading: str
@@ -182,7 +188,7 @@ ANSWERS: dict[str, Answer] = {
     "keys, listed and revoked": Answer(_list_keys, "", "admin.html"),
     "embargo, made": Answer(
         lambda page, at: _hide(page, at, at.filled.broken),
-        f"{MANY + 2} files are",
+        f"{EMBARGO_COUNT + 2} files are",
         "embargoes.html",
     ),
     "embargo, refused": Answer(
@@ -207,26 +213,26 @@ ANSWERS: dict[str, Answer] = {
     "failure, accepted": Answer(_accept, "1 failure was accepted", "decided.html"),
     "bytes, the same": Answer(_read_again, "The bytes are as they were archived", "verified.html"),
 }
-"""Answers by name; all but SIGNED_OUT are given to an admin."""
+"""Responses by name. All except SIGNED_OUT are for an admin."""
 SIGNED_OUT = ("sign-in, refused", "file under embargo")
 ON_PUSH = [name for name in REPRESENTATIVES.values() if name in ANSWERS]
 
 
 @dataclass(frozen=True)
 class Readers:
-    """A page of nobody, and one of an admin who signed in."""
+    """A page of a guest, and one of a signed-in admin."""
 
     guest: Page
     admin: Page
 
     def open(self, site: Site, name: str, templates: RenderedTemplates) -> Page:
-        """Lead one of them to an answer."""
+        """Open a response as guest or admin."""
         answer = ANSWERS[name]
         page = self.guest if name in SIGNED_OUT else self.admin
         with templates.expect(answer.template):
             answer.lead(page, site)
-            found = page.locator("h1").inner_text()
-        assert found.startswith(answer.heading), found
+            heading = page.locator("h1").inner_text()
+        assert heading.startswith(answer.heading), heading
         return page
 
 
@@ -242,7 +248,7 @@ def reading(browser: Browser, site: Site, **settings: Any) -> Iterator[Readers]:
         admins.close()
 
 
-def test_answers_need_no_scripts_and_one_of_each_template_holds_in_every_setting(
+def test_responses_work_without_scripts_and_in_every_setting(
     browser: Browser, site: Site, templates: RenderedTemplates
 ) -> None:
     with (
@@ -250,25 +256,25 @@ def test_answers_need_no_scripts_and_one_of_each_template_holds_in_every_setting
         reading(browser, site, bypass_csp=True) as scripted,
     ):
         for name in ANSWERS:
-            with named(name):
+            with name_in_failures(name):
                 page = plain.open(site, name, templates)
                 assert page.locator("h1").count() == 1
                 if name in ON_PUSH:
-                    _is_usable_at(page.url, scripted.open(site, name, templates))
+                    _check_usable_at(page.url, scripted.open(site, name, templates))
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", [name for name in ANSWERS if name not in ON_PUSH])
-def test_every_answer_holds_in_every_setting(
+def test_every_response_is_usable_in_every_setting(
     browser: Browser, site: Site, templates: RenderedTemplates, name: str
 ) -> None:
     with reading(browser, site, java_script_enabled=False) as plain:
         href = plain.open(site, name, templates).url
     with reading(browser, site, bypass_csp=True) as scripted:
-        _is_usable_at(href, scripted.open(site, name, templates))
+        _check_usable_at(href, scripted.open(site, name, templates))
 
 
-def _is_usable_at(href: str, page: Page) -> None:
-    """Scripts lead to the same folder; what a form answered is at no address."""
+def _check_usable_at(href: str, page: Page) -> None:
+    """Check that the page has the same folder as without scripts, and is usable."""
     assert page.url.rpartition("/")[0] == href.rpartition("/")[0]
-    is_usable(page)
+    check_usable(page)

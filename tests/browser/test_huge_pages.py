@@ -1,4 +1,4 @@
-"""Pages of much, in every setting: long lists, long names and large numbers."""
+"""Pages with long lists, long names and large numbers, in every setting."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser
 
-from browser.browsing import running
+from browser.browsing import serve_app
 from browser.matrix import (
     LIGHT,
     SETTINGS,
-    is_legible,
-    is_usable,
-    looking,
-    named,
-    visiting,
+    check_legible,
+    check_usable,
+    name_in_failures,
+    open_page,
+    open_visitor,
 )
 from filled_home import open_home
 from followed_home import GOOD, add_health
@@ -35,7 +35,7 @@ from many_themes import fill_many_themes
 pytestmark = pytest.mark.xdist_group("library")
 
 LONG = "Überschwemmungsgebietsverordnung" * 8
-ENTRIES, SOURCES, DOCUMENTS, MANY = 900, 130, 400, 987_654_321
+ENTRIES, SOURCES, DOCUMENTS, HUGE_NUMBER = 900, 130, 400, 987_654_321
 THEMES = 3_000
 
 PAGES = {
@@ -77,21 +77,21 @@ ON_PUSH = (
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with open_home(tmp_path_factory.mktemp("much")) as stores:
         _fill(stores)
-        with running(create_app(stores)) as found:
-            yield found
+        with serve_app(create_app(stores)) as served_origin:
+            yield served_origin
 
 
 def _fill(stores: Stores) -> None:
     fill_entries(stores, ENTRIES)
-    many = stores.records.find(TallyRow, {"counted": "entries", "first": "done"})
-    stores.records.put([replace(row, count=row.count + MANY) for row in many])
+    rows = stores.records.find(TallyRow, {"counted": "entries", "first": "done"})
+    stores.records.put([replace(row, count=row.count + HUGE_NUMBER) for row in rows])
     stores.records.put([_source(number) for number in range(SOURCES)])
     stores.index.put([_document(number) for number in range(DOCUMENTS)])
     fill_many_themes(stores, THEMES, LONG)
 
 
 def _source(number: int) -> SourceRow:
-    """Sources of all standings, some of them muted."""
+    """Return a source; together they have every health, and some are muted."""
     row = replace(
         GOOD,
         source_id=f"{number:012x}",
@@ -100,9 +100,9 @@ def _source(number: int) -> SourceRow:
         error=LONG if number % 3 else None,
         failures=number,
         failing_since=NOW if number else None,
-        links=MANY,
+        links=HUGE_NUMBER,
         next_poll=NOW,
-        refused_tally={"non-news": MANY},
+        refused_tally={"non-news": HUGE_NUMBER},
         muted_at=NOW if number % 4 == 0 else None,
         muted_until=UNTIL_RECOVERED if number % 4 == 0 else None,
         mute_note=LONG if number % 4 == 0 else "",
@@ -124,25 +124,27 @@ def _document(number: int) -> IndexDocument:
         text_content=f"A flood, {LONG}, and {number} other words.",
         indexed_date=NOW,
         authors=(LONG,) * 30,
-        page_count=MANY,
-        word_count=MANY,
+        page_count=HUGE_NUMBER,
+        word_count=HUGE_NUMBER,
     )
 
 
-def test_a_page_of_much_of_each_kind_fits_a_phone(browser: Browser, origin: str) -> None:
-    """None sends a request to another host, none complains."""
+def test_pages_with_much_content_fit_a_phone(browser: Browser, origin: str) -> None:
+    """No page sends a request to another host or logs an error."""
     narrow = SETTINGS["narrow"]
-    with visiting(browser, **narrow) as visitor:
+    with open_visitor(browser, **narrow) as visitor:
         for name in ON_PUSH:
-            with named(name), visitor.visit(origin + PAGES[name], _status(name)) as page:
-                is_legible(page, narrow["viewport"]["width"])
+            with name_in_failures(name), visitor.visit(origin + PAGES[name], _status(name)) as page:
+                check_legible(page, narrow["viewport"]["width"])
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_of_much_holds_in_every_setting(browser: Browser, origin: str, name: str) -> None:
-    with looking(browser, origin + PAGES[name], _status(name), bypass_csp=True, **LIGHT) as page:
-        is_usable(page)
+def test_pages_with_much_content_are_usable_in_every_setting(
+    browser: Browser, origin: str, name: str
+) -> None:
+    with open_page(browser, origin + PAGES[name], _status(name), bypass_csp=True, **LIGHT) as page:
+        check_usable(page)
 
 
 def _status(name: str) -> int:

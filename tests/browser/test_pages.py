@@ -1,4 +1,4 @@
-"""The pages in a real browser: light, dark, narrow, printed and without scripts, read as people read them."""
+"""The pages in a real browser: light, dark, narrow, printed and without scripts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from browser.browsing import running
+from browser.browsing import serve_app
 from browser.library import FAILED_BODIES, PAGES, Library
 from browser.matrix import (
     LIGHT,
     SETTINGS,
     Visitor,
-    is_legible,
-    is_usable,
-    looking,
-    named,
-    visiting,
+    check_legible,
+    check_usable,
+    name_in_failures,
+    open_page,
+    open_visitor,
 )
 from browser.templates import REPRESENTATIVES, RenderedTemplates
 from failed_home import fail
@@ -51,100 +51,98 @@ SVG_TEXTS = """() => {
 
 ON_PUSH = [name for name in REPRESENTATIVES.values() if name in PAGES]
 PICTURED = {"search": False, "collection": True, "theme": False}
-"""Whether a page has words in pictures. Histograms have their words in HTML."""
+"""Whether a page has text in pictures. Histograms have their text in HTML."""
 
 pytestmark = pytest.mark.xdist_group("library")
 
 
-def test_a_page_of_each_template_is_usable_and_reads_the_same_without_scripts(
+def test_a_page_of_each_template_is_usable_and_equal_without_scripts(
     browser: Browser, library: Library
 ) -> None:
-    """No page sends a request to another host, whatever is checked of it."""
+    """No page sends a request to another host."""
     with (
-        visiting(browser, bypass_csp=True, **LIGHT) as visitor,
-        visiting(browser, java_script_enabled=False, **LIGHT) as plain,
+        open_visitor(browser, bypass_csp=True, **LIGHT) as visitor,
+        open_visitor(browser, java_script_enabled=False, **LIGHT) as plain,
     ):
         for name in ON_PUSH:
-            with named(name):
-                _is_usable_and_reads_the_same(library, name, visitor, plain)
+            with name_in_failures(name):
+                _check_with_and_without_scripts(library, name, visitor, plain)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", [name for name in PAGES if name not in ON_PUSH])
-def test_every_page_is_usable_and_reads_the_same_without_scripts(
+def test_every_page_is_usable_and_equal_without_scripts(
     browser: Browser, library: Library, name: str
 ) -> None:
     with (
-        visiting(browser, bypass_csp=True, **LIGHT) as visitor,
-        visiting(browser, java_script_enabled=False, **LIGHT) as plain,
+        open_visitor(browser, bypass_csp=True, **LIGHT) as visitor,
+        open_visitor(browser, java_script_enabled=False, **LIGHT) as plain,
     ):
-        _is_usable_and_reads_the_same(library, name, visitor, plain)
+        _check_with_and_without_scripts(library, name, visitor, plain)
 
 
-def _is_usable_and_reads_the_same(
+def _check_with_and_without_scripts(
     library: Library, name: str, visitor: Visitor, plain: Visitor
 ) -> None:
     address, _, status = library.list_pages()[name]
     with visitor.visit(address, status) as page:
         with_scripts = page.locator("main").inner_text()
-        is_usable(page)
+        check_usable(page)
     with plain.visit(address, status) as page:
         assert page.locator("h1").count() == 1
         assert page.locator("main").inner_text() == with_scripts
 
 
-def test_every_page_is_made_of_its_template_and_fits_a_phone(
+def test_every_page_has_its_template_and_fits_a_phone(
     browser: Browser, library: Library, templates: RenderedTemplates
 ) -> None:
-    """None sends a request to another host, none complains."""
+    """No page sends a request to another host or logs an error."""
     narrow = SETTINGS["narrow"]
-    with visiting(browser, **narrow) as visitor:
+    with open_visitor(browser, **narrow) as visitor:
         for name, (address, template, status) in library.list_pages().items():
             with (
-                named(name),
+                name_in_failures(name),
                 templates.expect(template),
                 visitor.visit(address, status) as page,
             ):
                 assert page.locator("h1").count() == 1
-                is_legible(page, narrow["viewport"]["width"])
+                check_legible(page, narrow["viewport"]["width"])
 
 
-def test_words_in_pictures_can_be_read_and_do_not_overlap(
+def test_text_in_pictures_is_legible_and_does_not_overlap(
     browser: Browser, library: Library
 ) -> None:
-    with visiting(browser, **LIGHT) as visitor:
+    with open_visitor(browser, **LIGHT) as visitor:
         for name, is_pictured in PICTURED.items():
             address, _, status = library.list_pages()[name]
-            with named(name), visitor.visit(address, status) as page:
+            with name_in_failures(name), visitor.visit(address, status) as page:
                 for setting, medium in SETTINGS.items():
                     page.set_viewport_size(medium["viewport"])
                     page.emulate_media(color_scheme=medium["color_scheme"])
                     texts: list[dict[str, Any]] = page.evaluate(SVG_TEXTS)
                     assert bool(texts) is is_pictured, setting
-                    _are_legible_and_apart(texts, setting)
+                    _check_texts(texts, setting)
 
 
-def _are_legible_and_apart(texts: list[dict[str, Any]], setting: str) -> None:
-    for number, one in enumerate(texts):
-        assert one["px"] >= TEXT_MIN_PX, (setting, one)
-        assert one["contrast"] >= CONTRAST_MIN, (setting, one)
-        for text in texts[:number]:
-            assert not _overlap(one["box"], text["box"]), (setting, one, text)
+def _check_texts(texts: list[dict[str, Any]], setting: str) -> None:
+    for number, text in enumerate(texts):
+        assert text["px"] >= TEXT_MIN_PX, (setting, text)
+        assert text["contrast"] >= CONTRAST_MIN, (setting, text)
+        for other in texts[:number]:
+            assert not _overlap(text["box"], other["box"]), (setting, text, other)
 
 
-def _overlap(one: list[float], other: list[float]) -> bool:
+def _overlap(first: list[float], second: list[float]) -> bool:
     return (
-        one[0] < other[2] - 1
-        and other[0] < one[2] - 1
-        and one[1] < other[3] - 4
-        and other[1] < one[3] - 4
+        first[0] < second[2] - 1
+        and second[0] < first[2] - 1
+        and first[1] < second[3] - 4
+        and second[1] < first[3] - 4
     )
 
 
-def test_searching_filtering_and_opening_a_file_needs_no_scripts(
-    browser: Browser, library: Library
-) -> None:
-    with looking(
+def test_search_filters_and_files_work_without_scripts(browser: Browser, library: Library) -> None:
+    with open_page(
         browser, f"{library.full}/search", 200, java_script_enabled=False, **LIGHT
     ) as page:
         page.get_by_label("Search", exact=True).fill("flood -council")
@@ -161,11 +159,11 @@ def test_searching_filtering_and_opening_a_file_needs_no_scripts(
         assert page.url.endswith("kind=pdf")
 
 
-def test_themes_are_walked_from_the_map_to_a_document_without_scripts(
+def test_themes_link_from_the_map_to_documents_without_scripts(
     browser: Browser, library: Library
 ) -> None:
     address = f"{library.full}{link_to_collection(FIVE)}"
-    with looking(browser, address, 200, java_script_enabled=False, **LIGHT) as page:
+    with open_page(browser, address, 200, java_script_enabled=False, **LIGHT) as page:
         circle = page.locator("svg.map a").first
         label = (circle.locator("title").text_content() or "").partition(":")[0]
         circle.locator("circle").click()
@@ -179,14 +177,14 @@ def test_themes_are_walked_from_the_map_to_a_document_without_scripts(
         assert page.locator(".hits li").count() > 0
 
 
-def test_failures_are_tried_again_after_a_question_without_scripts(
+def test_failures_are_retried_after_confirmation_without_scripts(
     browser: Browser, tmp_path: Path
 ) -> None:
     fill_home(tmp_path)
     with (
         open_home(tmp_path) as stores,
-        running(create_app(stores)) as origin,
-        visiting(browser, java_script_enabled=False, **LIGHT) as visitor,
+        serve_app(create_app(stores)) as origin,
+        open_visitor(browser, java_script_enabled=False, **LIGHT) as visitor,
     ):
         fail(stores, *FAILED_BODIES)
         address = f"{origin}/failures?reason=timeout&step=extract_pdf"
@@ -202,8 +200,8 @@ def test_failures_are_tried_again_after_a_question_without_scripts(
             assert page.locator("h1").inner_text().startswith(f"{FAILED} failed records")
 
 
-def test_every_number_of_the_overview_can_be_clicked(browser: Browser, library: Library) -> None:
-    with looking(browser, f"{library.full}/", 200, **LIGHT) as page:
+def test_numbers_of_the_overview_link_to_their_records(browser: Browser, library: Library) -> None:
+    with open_page(browser, f"{library.full}/", 200, **LIGHT) as page:
         failed = page.locator(".sum .failed .figure").inner_text()
         page.locator(".sum .failed a").click()
         assert page.locator("h1").inner_text().startswith(f"{failed} records failed")
@@ -213,10 +211,8 @@ def test_every_number_of_the_overview_can_be_clicked(browser: Browser, library: 
         assert page.locator("h1").inner_text() == f"{DUPLICATES} records skipped as duplicate"
 
 
-def test_the_first_stop_of_the_keyboard_leads_past_the_navigation(
-    browser: Browser, library: Library
-) -> None:
-    with looking(browser, f"{library.full}/", 200, **LIGHT) as page:
+def test_the_first_tab_stop_skips_the_navigation(browser: Browser, library: Library) -> None:
+    with open_page(browser, f"{library.full}/", 200, **LIGHT) as page:
         page.keyboard.press("Tab")
         skip = page.locator(":focus")
         assert skip.inner_text() == "Skip to content"
@@ -225,11 +221,11 @@ def test_the_first_stop_of_the_keyboard_leads_past_the_navigation(
         assert page.evaluate("document.activeElement.id") == "main"
 
 
-def test_a_phone_shows_how_much_is_in_quarantine(browser: Browser, library: Library) -> None:
-    """Without scrolling sideways; the other columns of the pipeline may lie beyond the edge."""
+def test_a_phone_shows_the_quarantine_column(browser: Browser, library: Library) -> None:
+    """The column is visible without scrolling; other columns of the pipeline may need it."""
     width = 390
     address, _, status = library.list_pages()["pipeline"]
-    with looking(browser, address, status, viewport={"width": width, "height": 844}) as page:
+    with open_page(browser, address, status, viewport={"width": width, "height": 844}) as page:
         heads = page.get_by_role("columnheader", name="In quarantine")
         assert heads.count() > 0
         for number in range(heads.count()):
@@ -238,28 +234,28 @@ def test_a_phone_shows_how_much_is_in_quarantine(browser: Browser, library: Libr
             assert box["x"] + box["width"] <= width
 
 
-def test_pictures_hold_the_keyboard_up_nowhere(browser: Browser, library: Library) -> None:
-    with looking(browser, f"{library.full}/search?q=flood", 200, **LIGHT) as page:
+def test_pictures_have_no_tab_stops(browser: Browser, library: Library) -> None:
+    with open_page(browser, f"{library.full}/search?q=flood", 200, **LIGHT) as page:
         assert page.locator("svg a").count() > 5
         assert page.locator("svg a:not([tabindex='-1'])").count() == 0
 
 
-def test_printed_pages_leave_the_navigation_out_and_the_tables_in(
+def test_printed_pages_omit_the_navigation_and_show_tables(
     browser: Browser, library: Library
 ) -> None:
-    with looking(browser, f"{library.full}/", 200, **LIGHT) as page:
+    with open_page(browser, f"{library.full}/", 200, **LIGHT) as page:
         navigation = page.get_by_role("navigation", include_hidden=True)
-        assert all(one.is_visible() for one in navigation.all())
+        assert all(element.is_visible() for element in navigation.all())
         page.emulate_media(media="print")
-        assert not any(one.is_visible() for one in navigation.all())
+        assert not any(element.is_visible() for element in navigation.all())
         for table in page.locator(".ledger table").all():
             assert table.bounding_box()["height"] > 100  # type: ignore[index]
 
 
-def test_archived_html_is_downloaded_and_never_shown(
+def test_archived_html_is_downloaded_instead_of_shown(
     browser: Browser, library: Library, tmp_path: Path
 ) -> None:
-    with looking(browser, f"{library.full}/file/{library.filled.hostile}", 200, **LIGHT) as page:
+    with open_page(browser, f"{library.full}/file/{library.filled.hostile}", 200, **LIGHT) as page:
         with page.expect_download() as waiting:
             page.get_by_role("link", name="Download file").click()
         waiting.value.save_as(tmp_path / "body")
@@ -267,9 +263,9 @@ def test_archived_html_is_downloaded_and_never_shown(
     assert b"<script>" in (tmp_path / "body").read_bytes()
 
 
-def test_opening_a_file_never_runs_what_it_holds(browser: Browser, library: Library) -> None:
+def test_opening_a_file_runs_none_of_its_scripts(browser: Browser, library: Library) -> None:
     for path in ("", "/text"):
         address = f"{library.full}/file/{library.filled.hostile}{path}"
-        with looking(browser, address, 200, **LIGHT) as page:
+        with open_page(browser, address, 200, **LIGHT) as page:
             page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
             assert page.locator("body script").count() == 0

@@ -1,4 +1,4 @@
-"""Words chosen in a text in a real browser lead to how they are cited: by mouse, by key, without scripts."""
+"""Selected words are cited in a real browser: by mouse, by key and without scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reading_home import PAGES
 
 pytestmark = pytest.mark.xdist_group("forms")
 
-CHOOSE = """([start, end]) => {
+SELECT_WORDS = """([start, end]) => {
   const inside = document.querySelector("[data-cite]");
   const text = document.createTreeWalker(inside, NodeFilter.SHOW_TEXT).nextNode();
   getSelection().setBaseAndExtent(text, start, text, end);
@@ -25,16 +25,16 @@ def read_page(page: Page, library: Library) -> Page:
     return page
 
 
-def test_chosen_words_are_cited_and_found_again(read_page: Page) -> None:
+def test_selected_words_are_cited_and_found_in_the_text(read_page: Page) -> None:
     page = read_page
     quote = PAGES[2][2:14].strip()
-    page.evaluate(CHOOSE, [2, 14])
+    page.evaluate(SELECT_WORDS, [2, 14])
     page.get_by_role("link", name="Cite quote").click()
     page.wait_for_url(re.compile(r"/cite\?"))
     assert page.locator("h1").inner_text() == "How these words are cited"
     assert page.locator(".cited").inner_text().startswith(f"“{quote}” (characters ")
     page.go_back()
-    page.evaluate(CHOOSE, [0, len(PAGES[2].split()[0])])
+    page.evaluate(SELECT_WORDS, [0, len(PAGES[2].split()[0])])
     page.get_by_role("link", name="Cite quote").wait_for()
     page.keyboard.press("c")
     page.wait_for_url(re.compile(r"/cite\?"))
@@ -43,21 +43,21 @@ def test_chosen_words_are_cited_and_found_again(read_page: Page) -> None:
     assert page.locator("mark").first.inner_text() == PAGES[2].split()[0]
 
 
-def test_without_words_chosen_nothing_is_offered(read_page: Page) -> None:
+def test_the_cite_link_needs_selected_words(read_page: Page) -> None:
     page = read_page
-    way = page.get_by_role("link", name="Cite quote")
-    assert way.count() == 0
-    page.evaluate(CHOOSE, [0, 5])
-    way.wait_for()
+    link = page.get_by_role("link", name="Cite quote")
+    assert link.count() == 0
+    page.evaluate(SELECT_WORDS, [0, 5])
+    link.wait_for()
     page.evaluate("() => getSelection().removeAllRanges()")
-    way.wait_for(state="detached")
+    link.wait_for(state="detached")
     page.evaluate("() => getSelection().selectAllChildren(document.querySelector('h1'))")
-    assert way.count() == 0
+    assert link.count() == 0
     page.evaluate("() => getSelection().selectAllChildren(document.body)")
-    assert way.count() == 0
+    assert link.count() == 0
 
 
-def test_words_are_pasted_where_there_are_no_scripts(browser: Browser, library: Library) -> None:
+def test_without_scripts_a_quote_is_entered_in_a_form(browser: Browser, library: Library) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{library.read}/file/{library.reading.pdf}/cite?page=3")

@@ -1,4 +1,4 @@
-"""Signing in with a real browser, without scripts: the session, the admin's page, and the end of both."""
+"""Sign-in with a real browser without scripts: the session, the admin page, and revoked keys."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from browser.browsing import running
-from browser.matrix import is_accessible
+from browser.browsing import serve_app
+from browser.matrix import check_accessible
 from fonds.model.access import Role
 from guarded_home import GuardedHome, open_guarded_home
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.xdist_group("forms")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GuardedHome, str]]:
     with (
         open_guarded_home(tmp_path_factory.mktemp("guarded"), reading=True) as home,
-        running(home.pages) as address,
+        serve_app(home.pages) as address,
     ):
         yield home, address
 
@@ -32,7 +32,7 @@ def sign_in(context: BrowserContext, address: str, secret: str) -> Page:
     return page
 
 
-def test_a_key_is_shown_once_and_its_session_ends_when_it_is_revoked(
+def test_a_session_ends_when_its_key_is_revoked(
     browser: Browser, served: tuple[GuardedHome, str]
 ) -> None:
     home, address = served
@@ -61,12 +61,12 @@ def test_a_key_is_shown_once_and_its_session_ends_when_it_is_revoked(
     assert answer.status == 401
     admin.get_by_role("button", name="Sign out").click()
     assert admin.get_by_role("link", name="Sign in", exact=True).count() == 1
-    assert not [one for one in admins.cookies() if "session" in one.get("name", "")]
+    assert not [cookie for cookie in admins.cookies() if "session" in cookie.get("name", "")]
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("path", ["/sign-in", "/admin", "/embargoes"])
-def test_the_pages_of_access_are_accessible_and_fit_a_phone(
+def test_access_pages_are_accessible_and_fit_a_phone(
     browser: Browser, served: tuple[GuardedHome, str], path: str
 ) -> None:
     home, address = served
@@ -76,5 +76,5 @@ def test_the_pages_of_access_are_accessible_and_fit_a_phone(
         page.set_viewport_size({"width": width, "height": 800})
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         page.goto(f"{address}{path}")
-        is_accessible(page, f"{scheme}, {width}")
+        check_accessible(page, f"{scheme}, {width}")
         assert page.evaluate("document.documentElement.scrollWidth") == width

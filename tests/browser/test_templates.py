@@ -1,4 +1,4 @@
-"""Each template has a page that browser tests check in full on every push."""
+"""Each template has a page that browser tests check fully on every push."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from browser.test_form_answers import ANSWERS
 from fonds.web.html.rendering import ENVIRONMENT
 
 
-def test_every_template_is_visited_on_push() -> None:
+def test_every_template_has_a_representative_page() -> None:
     assert set(ENVIRONMENT.list_templates(["html"])) == REPRESENTATIVES.keys() | INCLUDED
 
 
-def test_a_page_that_represents_a_template_is_made_of_it() -> None:
-    templates = list_templates() | {name: one.template for name, one in ANSWERS.items()}
+def test_each_representative_page_has_its_template() -> None:
+    templates = list_templates() | {name: answer.template for name, answer in ANSWERS.items()}
     assert not PAGES & ANSWERS.keys()
     for template, name in REPRESENTATIVES.items():
         assert templates[name] == template

@@ -1,4 +1,4 @@
-"""What every archive promises, whatever it is made of."""
+"""Promises of every archive."""
 
 from __future__ import annotations
 
@@ -32,42 +32,42 @@ NO_ARCHIVE = pytest.mark.parametrize(
 # Writing
 
 
-def test_what_is_written_can_be_read_at_once(archive: Archive) -> None:
+def test_a_written_body_is_readable_at_once(archive: Archive) -> None:
     entries = [entry(n, body=b"%d" % n * 100) for n in range(3)]
     archived = archive.write(entries)
-    assert [one.capture_id for one in archived] == [one.capture_id for one in entries]
-    for one, written in zip(archived, entries, strict=True):
-        payload = archive.read(one.place)
-        assert payload.body == written.body
-        assert payload.size_bytes == one.place.size_bytes
+    assert [record.capture_id for record in archived] == [entry.capture_id for entry in entries]
+    for record, written_entry in zip(archived, entries, strict=True):
+        payload = archive.read(record.place)
+        assert payload.body == written_entry.body
+        assert payload.size_bytes == record.place.size_bytes
         assert payload.http is not None
 
 
-def test_what_is_written_has_the_id_that_is_told(archive: Archive) -> None:
+def test_a_written_record_has_the_returned_id(archive: Archive) -> None:
     entries = [entry(n, metadata_json=b"{}") for n in range(7)]
     entries[2] = replace(
         entries[2], original=OriginalCapture(entries[1].url, entries[1].captured_at)
     )
     archived = archive.write(entries)
 
-    def there() -> list[str]:
-        return [archive.read(one.place).warc_headers["WARC-Record-ID"] for one in archived]
+    def read_ids() -> list[str]:
+        return [archive.read(record.place).warc_headers["WARC-Record-ID"] for record in archived]
 
-    told = [f"<{one.record_id}>" for one in archived]
-    assert len(set(told)) == len(entries)
-    assert there() == told
+    returned_ids = [f"<{record.record_id}>" for record in archived]
+    assert len(set(returned_ids)) == len(entries)
+    assert read_ids() == returned_ids
     archive.finish()
-    assert there() == told
+    assert read_ids() == returned_ids
 
 
-def test_our_files_are_known_by_their_bare_name(archive: Archive, tmp_path: Path) -> None:
+def test_a_place_in_an_own_warc_has_its_bare_file_name(archive: Archive, tmp_path: Path) -> None:
     (archived,) = archive.write([entry()])
     archive.finish()
     assert archived.place.kind is PlaceKind.WARC
     assert [path.name for path in files(tmp_path, ".warc.gz")] == [archived.place.path]
 
 
-def test_a_file_has_its_final_name_from_the_start_and_a_marker_until_the_end(
+def test_an_open_warc_has_its_final_name_and_a_marker_file(
     archive: Archive, tmp_path: Path
 ) -> None:
     archive.write([entry()])
@@ -75,11 +75,11 @@ def test_a_file_has_its_final_name_from_the_start_and_a_marker_until_the_end(
     assert path.name.startswith("fonds-20")
     assert len(files(tmp_path, ".warc.gz.open")) == 1
     archive.finish()
-    assert [one.name for one in files(tmp_path, ".warc.gz")] == [path.name]
+    assert [file.name for file in files(tmp_path, ".warc.gz")] == [path.name]
     assert files(tmp_path, ".open") == []
 
 
-def test_finishing_writes_a_sorted_index_beside_the_file(archive: Archive, tmp_path: Path) -> None:
+def test_finish_writes_a_sorted_index_next_to_the_warc(archive: Archive, tmp_path: Path) -> None:
     archived = archive.write([entry(3), entry(1), entry(2, http=None, mime="application/pdf")])
     archive.finish()
     (path,) = files(tmp_path, ".cdxj")
@@ -87,13 +87,13 @@ def test_finishing_writes_a_sorted_index_beside_the_file(archive: Archive, tmp_p
     lines = index_of(path)
     assert [line.url[-1] for line in lines] == ["1", "2", "3"]
     by_url = {line.url: line for line in lines}
-    for one, number in zip(archived, (3, 1, 2), strict=True):
+    for record, number in zip(archived, (3, 1, 2), strict=True):
         line = by_url[f"http://example.org/{number}"]
-        assert (line.offset, line.size_bytes) == (one.place.offset, one.place.size_bytes)
-        assert line.filename == Path(one.place.path).name
+        assert (line.offset, line.size_bytes) == (record.place.offset, record.place.size_bytes)
+        assert line.filename == Path(record.place.path).name
 
 
-def test_finishing_twice_or_with_nothing_open_is_harmless(
+def test_finishing_twice_or_without_an_open_warc_does_nothing(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
     archive = open_archive(tmp_path)
@@ -105,29 +105,29 @@ def test_finishing_twice_or_with_nothing_open_is_harmless(
     assert len(files(tmp_path, ".cdxj")) == 1
 
 
-def test_writing_nothing_makes_no_file(archive: Archive, tmp_path: Path) -> None:
+def test_an_empty_write_creates_no_file(archive: Archive, tmp_path: Path) -> None:
     assert archive.write([]) == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_is_closed_when_it_is_full(archive: Archive, tmp_path: Path) -> None:
+def test_a_warc_is_closed_at_the_maximum_of_stories(archive: Archive, tmp_path: Path) -> None:
     archived = archive.write([entry(n) for n in range(12)])
     assert len(files(tmp_path, ".warc.gz")) == 3
-    assert files(tmp_path, ".cdxj") == [], "nobody may have noted yet what lies in them"
+    assert files(tmp_path, ".cdxj") == [], "the caller may not have stored the rows yet"
     archive.write([entry(12)])
     assert len(files(tmp_path, ".cdxj")) == 2
     archive.finish()
     assert sorted(len(index_of(path)) for path in files(tmp_path, ".cdxj")) == [3, 5, 5]
-    for number, one in enumerate(archived):
-        assert archive.read(one.place).body == b"<html>%d</html>" % number
+    for number, record in enumerate(archived):
+        assert archive.read(record.place).body == b"<html>%d</html>" % number
 
 
-def test_a_file_is_closed_when_it_is_large(archive: Archive, tmp_path: Path) -> None:
+def test_a_warc_is_closed_at_the_maximum_size(archive: Archive, tmp_path: Path) -> None:
     archive.write([entry(n, body=os.urandom(60_000)) for n in range(3)])
     assert len(files(tmp_path, ".warc.gz")) == 3
 
 
-def test_repeats_and_metadata_are_written_too(archive: Archive, tmp_path: Path) -> None:
+def test_repeats_are_revisits_and_metadata_are_records(archive: Archive, tmp_path: Path) -> None:
     first = entry(1, metadata_json=b'{"content_metadata": {}}')
     repeat = entry(2, body=first.body, original=OriginalCapture(first.url, first.captured_at))
     archived = archive.write([first, repeat])
@@ -135,18 +135,18 @@ def test_repeats_and_metadata_are_written_too(archive: Archive, tmp_path: Path) 
     archive.finish()
     (path,) = files(tmp_path, ".warc.gz")
     with path.open("rb") as stream:
-        found = [head.type for head in read_heads(stream) if isinstance(head, RecordHead)]
-    assert found == ["warcinfo", "response", "metadata", "revisit"]
+        types = [head.type for head in read_heads(stream) if isinstance(head, RecordHead)]
+    assert types == ["warcinfo", "response", "metadata", "revisit"]
     assert {line.mime for line in index_of(files(tmp_path, ".cdxj")[0])} == {
         "text/html",
         "warc/revisit",
     }
 
 
-def test_many_threads_write_and_read_at_once(archive: Archive) -> None:
+def test_concurrent_threads_write_and_read(archive: Archive) -> None:
     def work(number: int) -> bool:
-        (one,) = archive.write([entry(number, body=b"body %d" % number)])
-        return archive.read(one.place).body == b"body %d" % number
+        (record,) = archive.write([entry(number, body=b"body %d" % number)])
+        return archive.read(record.place).body == b"body %d" % number
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(64)))
@@ -167,7 +167,7 @@ def test_two_archives_of_one_home_write_different_files(
 # Reading
 
 
-def test_a_loose_file_is_its_own_body(archive: Archive, tmp_path: Path) -> None:
+def test_a_loose_file_is_returned_as_body(archive: Archive, tmp_path: Path) -> None:
     path = tmp_path / "a b.pdf"
     path.write_bytes(b"%PDF-1.4")
     payload = archive.read(Place(PlaceKind.FILE, str(path)))
@@ -175,7 +175,7 @@ def test_a_loose_file_is_its_own_body(archive: Archive, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped, warcs.zstandarded])
-def test_records_of_foreign_files_are_read(pack, archive: Archive, tmp_path: Path) -> None:
+def test_records_of_foreign_warcs_are_read(pack, archive: Archive, tmp_path: Path) -> None:
     path = tmp_path / "foreign.warc"
     members = [pack([record]) for record in (warcs.warcinfo(), warcs.http_response())]
     path.write_bytes(b"".join(members))
@@ -183,9 +183,7 @@ def test_records_of_foreign_files_are_read(pack, archive: Archive, tmp_path: Pat
     assert payload.body == warcs.PAGE
 
 
-def test_records_of_one_member_are_read_in_any_order_by_many_threads(
-    archive: Archive, tmp_path: Path
-) -> None:
+def test_threads_read_records_of_one_member_in_any_order(archive: Archive, tmp_path: Path) -> None:
     records = [warcs.http_response(b"body %d" % number) for number in range(60)]
     (tmp_path / "whole.warc.gz").write_bytes(warcs.gzipped_whole(records))
     with (tmp_path / "whole.warc.gz").open("rb") as stream:
@@ -216,7 +214,7 @@ def test_a_missing_file_is_a_missing_source(
 
 
 @NO_ARCHIVE
-def test_places_of_an_archive_nobody_named_are_unreadable(
+def test_places_of_an_unconfigured_archive_are_unreadable(
     archive: Archive, kind: PlaceKind, path: str
 ) -> None:
     assert refused(archive, Place(kind, path)).reason is Reason.UNREADABLE_SOURCE
@@ -230,26 +228,26 @@ def test_a_path_below_a_file_is_a_missing_source(archive: Archive, tmp_path: Pat
 
 @pytest.mark.parametrize("kind", ON_DISKS)
 @pytest.mark.parametrize("path", ["", "..", "a/b", "../secret", "archive/../../secret", "a\x00b"])
-def test_a_relative_path_leads_nowhere(archive: Archive, kind: PlaceKind, path: str) -> None:
-    # `a/b` may be the name of a WARC, which nobody has seen here.
+def test_a_relative_path_is_refused(archive: Archive, kind: PlaceKind, path: str) -> None:
+    # `a/b` may be the name of a WARC, but it is unknown here.
     is_name = kind is PlaceKind.WARC and path == "a/b"
     reason = Reason.MISSING_SOURCE if is_name else Reason.UNREADABLE_SOURCE
     assert refused(archive, Place(kind, path)).reason is reason
 
 
 @pytest.mark.parametrize("kind", [PlaceKind.FILE, PlaceKind.ZIP])
-def test_a_bare_name_is_a_warc_of_ours_and_nothing_else(
+def test_a_bare_name_is_only_accepted_as_an_own_warc(
     archive: Archive, kind: PlaceKind, tmp_path: Path
 ) -> None:
     (archived,) = archive.write([entry()])
     assert refused(archive, Place(kind, archived.place.path)).reason is Reason.UNREADABLE_SOURCE
-    gone = Place(
+    missing = Place(
         PlaceKind.WARC, f"fonds-20240305060708-00000-{get_host_name()}-12345678.warc.gz", 0, 10
     )
-    assert refused(archive, gone).reason is Reason.MISSING_SOURCE
+    assert refused(archive, missing).reason is Reason.MISSING_SOURCE
 
 
-def test_only_the_bytes_that_are_asked_for_are_given(archive: Archive, tmp_path: Path) -> None:
+def test_a_body_with_another_sha1_is_refused(archive: Archive, tmp_path: Path) -> None:
     (archived,) = archive.write([entry(body=b"as it was")])
     sha1hex = sha1(b"as it was").hexdigest()
     assert archive.read(archived.place, sha1hex).body == b"as it was"
@@ -264,7 +262,7 @@ def test_only_the_bytes_that_are_asked_for_are_given(archive: Archive, tmp_path:
 
 
 @pytest.mark.parametrize("kind", ON_DISKS)
-def test_pipes_devices_sockets_and_folders_are_never_opened(
+def test_pipes_devices_sockets_and_folders_are_refused(
     archive: Archive, kind: PlaceKind, tmp_path: Path
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -278,7 +276,7 @@ def test_pipes_devices_sockets_and_folders_are_never_opened(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
-def test_a_file_without_rights_is_unreadable(archive: Archive, tmp_path: Path) -> None:
+def test_a_file_without_read_permission_is_unreadable(archive: Archive, tmp_path: Path) -> None:
     (tmp_path / "locked").write_bytes(b"x")
     (tmp_path / "locked").chmod(0)
     error = refused(archive, Place(PlaceKind.FILE, str(tmp_path / "locked")))
@@ -293,7 +291,9 @@ def test_a_huge_sparse_file_is_refused_by_its_size(archive: Archive, tmp_path: P
     assert error.reason is Reason.TOO_LARGE
 
 
-def test_a_file_at_the_limit_is_read_and_one_above_is_not(archive: Archive, tmp_path: Path) -> None:
+def test_a_file_at_the_size_limit_is_read_and_a_larger_one_refused(
+    archive: Archive, tmp_path: Path
+) -> None:
     (tmp_path / "at").write_bytes(bytes(BODY_MAX_BYTES))
     (tmp_path / "over").write_bytes(bytes(BODY_MAX_BYTES + 1))
     assert len(archive.read(Place(PlaceKind.FILE, str(tmp_path / "at"))).body) == BODY_MAX_BYTES

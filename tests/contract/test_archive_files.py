@@ -1,4 +1,4 @@
-"""Which file an entry goes to: by its prefix, and so that no file has more than it may."""
+"""The WARC of an entry depends on its prefix, and no WARC exceeds its limits."""
 
 from __future__ import annotations
 
@@ -19,33 +19,31 @@ from fonds.ports import WarcArchive
 NAME = re.compile(r"(?P<prefix>.+)-(?P<time>\d{14})-(?P<serial>\d{5})-(?P<host>.+)\.warc\.gz")
 
 
-def prefix_of(name: str) -> str:
+def parse_prefix(name: str) -> str:
     match = NAME.fullmatch(name)
     assert match is not None, name
     return match["prefix"]
 
 
-def test_entries_go_to_files_of_their_prefixes_and_come_back_in_their_order(
+def test_entries_are_written_to_the_warc_of_their_prefix_in_order(
     archive: WarcArchive, tmp_path: Path
 ) -> None:
     prefixes = ["mc", "", "mchist2011", "mc", "mchist2012", ""]
-    entries = [entry(n, prefix=one) for n, one in enumerate(prefixes)]
+    entries = [entry(n, prefix=prefix) for n, prefix in enumerate(prefixes)]
     archived = [*archive.write(entries[:3]), *archive.write(entries[3:])]
-    assert [one.capture_id for one in archived] == [one.capture_id for one in entries]
-    assert [prefix_of(one.place.path) for one in archived] == [
+    assert [record.capture_id for record in archived] == [entry.capture_id for entry in entries]
+    assert [parse_prefix(record.place.path) for record in archived] == [
         prefix or "fonds" for prefix in prefixes
     ]
     assert archived[0].place.path == archived[3].place.path
-    for one, there in zip(entries, archived, strict=True):
-        assert archive.read(there.place).body == one.body
+    for written_entry, record in zip(entries, archived, strict=True):
+        assert archive.read(record.place).body == written_entry.body
     archive.finish()
-    held = {path.name: len(index_of(path)) for path in files(tmp_path, ".cdxj")}
-    assert sorted(held.values()) == [1, 1, 2, 2]
+    counts = {path.name: len(index_of(path)) for path in files(tmp_path, ".cdxj")}
+    assert sorted(counts.values()) == [1, 1, 2, 2]
 
 
-def test_of_many_prefixes_the_files_are_finished_in_turn(
-    archive: WarcArchive, tmp_path: Path
-) -> None:
+def test_at_most_a_few_prefixes_have_open_warcs(archive: WarcArchive, tmp_path: Path) -> None:
     for year in range(1990, 1990 + 3 * PREFIXES_OPEN_MAX):
         archive.write([entry(year, prefix=f"mchist{year}")])
         archive.write([entry(1000 + year, prefix="mc")])
@@ -53,7 +51,7 @@ def test_of_many_prefixes_the_files_are_finished_in_turn(
         assert still_open <= PREFIXES_OPEN_MAX + 1
     archive.finish()
     assert list((tmp_path / "archive").glob("*.open")) == []
-    names = [prefix_of(path.name) for path in files(tmp_path, ".warc.gz")]
+    names = [parse_prefix(path.name) for path in files(tmp_path, ".warc.gz")]
     assert sorted(set(names)) == ["mc", *(f"mchist{year}" for year in range(1990, 2014))]
 
 
@@ -63,16 +61,17 @@ def test_of_many_prefixes_the_files_are_finished_in_turn(
     file_max_bytes=st.integers(1_000, 60_000),
     stories_max=st.integers(1, 7),
 )
-def test_no_file_is_longer_than_it_may_be_but_for_one_long_body_alone(
+def test_no_warc_exceeds_its_limits_except_for_one_long_body(
     tmp_path_factory: object, sizes: list[int], file_max_bytes: int, stories_max: int
 ) -> None:
     folder = tmp_path_factory.mktemp("archive")  # type: ignore[attr-defined]
     options = ArchiveOptions(file_max_bytes=file_max_bytes, stories_max=stories_max)
     archive = FolderArchive(folder, options)
-    # Random bytes do not shrink.
+    # Random bytes do not compress.
     entries = [entry(n, body=os.urandom(size)) for n, size in enumerate(sizes)]
     for start in range(0, len(entries), 4):
-        archive.write([replace(one, metadata_json=b"{}") for one in entries[start : start + 4]])
+        batch = entries[start : start + 4]
+        archive.write([replace(written_entry, metadata_json=b"{}") for written_entry in batch])
     archive.finish()
     for path in folder.glob("*.warc.gz"):
         (index,) = folder.glob(path.name.replace(".warc.gz", ".cdxj"))

@@ -1,4 +1,4 @@
-"""What every archive says of its files without reading a record, and how it makes an index again."""
+"""Every archive describes its WARCs without reading records, and rebuilds their indexes."""
 
 from __future__ import annotations
 
@@ -13,94 +13,93 @@ from fonds.model.errors import PermanentError
 from fonds.ports import WarcArchive
 
 
-def test_a_finished_file_is_told_with_its_length_and_its_records(
-    archive: WarcArchive, tmp_path: Path
-) -> None:
+def test_a_finished_warc_has_a_size_and_records(archive: WarcArchive, tmp_path: Path) -> None:
     archived = archive.write([entry(1), entry(2)])
     archive.finish()
-    held = archive.inspect(archived[0].place.path)
-    assert held is not None
-    assert not held.is_open
-    assert held.size_bytes == files(tmp_path, ".warc.gz")[0].stat().st_size
-    assert held.records is not None
+    description = archive.inspect(archived[0].place.path)
+    assert description is not None
+    assert not description.is_open
+    assert description.size_bytes == files(tmp_path, ".warc.gz")[0].stat().st_size
+    assert description.records is not None
     assert [
-        (record.url, record.offset, record.size_bytes, record.is_revisit) for record in held.records
+        (record.url, record.offset, record.size_bytes, record.is_revisit)
+        for record in description.records
     ] == [
         (f"http://example.org/{n}", place.offset, place.size_bytes, False)
         for n, place in ((1, archived[0].place), (2, archived[1].place))
     ]
-    assert all(len(record.sha1hex) == 40 for record in held.records)
+    assert all(len(record.sha1hex) == 40 for record in description.records)
 
 
-def test_an_open_file_has_no_index_yet(archive: WarcArchive) -> None:
-    (one,) = archive.write([entry()])
-    held = archive.inspect(one.place.path)
-    assert held is not None
-    assert (held.is_open, held.records) == (True, None)
+def test_an_open_warc_has_no_index(archive: WarcArchive) -> None:
+    (record,) = archive.write([entry()])
+    description = archive.inspect(record.place.path)
+    assert description is not None
+    assert (description.is_open, description.records) == (True, None)
 
 
-def test_what_is_gone_is_nothing(archive: WarcArchive, tmp_path: Path) -> None:
+def test_a_missing_warc_has_no_description(archive: WarcArchive, tmp_path: Path) -> None:
     assert archive.inspect("fonds-20260101000000-00000-here-00000000.warc.gz") is None
     assert archive.inspect(str(tmp_path / "none.warc.gz")) is None
     assert archive.inspect(str(tmp_path)) is None
 
 
-def test_of_others_files_the_length_is_known_here_and_nothing_elsewhere(
+def test_a_foreign_warc_has_only_a_size_if_it_is_local(
     archive: WarcArchive, tmp_path: Path
 ) -> None:
     (tmp_path / "theirs.warc").write_bytes(b"ten bytes.")
-    held = archive.inspect(str(tmp_path / "theirs.warc"))
-    assert held is not None
-    assert (held.size_bytes, held.records) == (10, None)
+    description = archive.inspect(str(tmp_path / "theirs.warc"))
+    assert description is not None
+    assert (description.size_bytes, description.records) == (10, None)
     for path in ("https://example.org/a.warc.gz", "s3://bucket/a.warc.gz", "relative/a.warc.gz"):
-        away = archive.inspect(path)
-        assert away is not None
-        assert away.size_bytes is None
+        remote = archive.inspect(path)
+        assert remote is not None
+        assert remote.size_bytes is None
 
 
 @pytest.mark.parametrize("open_archive", ["local", "cached"], indirect=True)
-def test_an_index_is_made_again_from_the_records(archive: WarcArchive, tmp_path: Path) -> None:
+def test_a_damaged_index_is_rebuilt_from_the_records(archive: WarcArchive, tmp_path: Path) -> None:
     archived = archive.write([entry(n) for n in range(3)])
     archive.finish()
     name = archived[0].place.path
     (index,) = files(tmp_path, ".cdxj")
     before = index.read_bytes()
-    for wrecked in (b"", before[: len(before) // 2], b"\xff junk\n"):
-        index.write_bytes(wrecked)
-        held = archive.inspect(name)
-        assert held is not None
-        assert held.records is not None
-        assert len(held.records) < 3
-        mended = archive.inspect(name, repair=True)
-        assert mended is not None
-        assert mended.records is not None
-        assert [type(record) for record in mended.records] == [IndexedRecord] * 3
+    for damaged in (b"", before[: len(before) // 2], b"\xff junk\n"):
+        index.write_bytes(damaged)
+        description = archive.inspect(name)
+        assert description is not None
+        assert description.records is not None
+        assert len(description.records) < 3
+        repaired = archive.inspect(name, repair=True)
+        assert repaired is not None
+        assert repaired.records is not None
+        assert [type(record) for record in repaired.records] == [IndexedRecord] * 3
         assert len(index_of(index)) == 3
     index.unlink()
-    gone = archive.inspect(name)
-    assert gone is not None
-    assert gone.records is None
-    assert archive.inspect(name, repair=True) == mended
+    without_index = archive.inspect(name)
+    assert without_index is not None
+    assert without_index.records is None
+    assert archive.inspect(name, repair=True) == repaired
 
 
-def test_every_file_of_ours_is_named_once_and_can_be_read_from_its_first_byte(
+def test_every_own_warc_is_listed_once_and_seekable(
     archive: WarcArchive,
 ) -> None:
     assert list(archive.iter_names()) == []
     archived = archive.write([entry(n) for n in range(7)])
-    names = {one.place.path for one in archived}
+    names = {record.place.path for record in archived}
     assert len(names) == 2
     assert sorted(archive.iter_names()) == sorted(names)
     archive.finish()
     assert sorted(archive.iter_names()) == sorted(names)
-    for one in archived:
-        with archive.open(one.place.path) as stream:
+    for record in archived:
+        with archive.open(record.place.path) as stream:
             assert stream.read(3) == b"\x1f\x8b\x08"
-            stream.seek(one.place.offset)
+            stream.seek(record.place.offset)
             assert stream.read(3) == b"\x1f\x8b\x08"
 
 
-def test_what_cannot_be_opened_is_refused(archive: WarcArchive, tmp_path: Path) -> None:
+def test_opening_a_missing_or_invalid_path_is_refused(archive: WarcArchive, tmp_path: Path) -> None:
     (tmp_path / "theirs.warc").write_bytes(b"ten bytes.")
     with archive.open(str(tmp_path / "theirs.warc")) as stream:
         assert stream.read() == b"ten bytes."

@@ -1,4 +1,4 @@
-"""What every archive leaves behind when its process is killed, and how it is mended."""
+"""Recovery of an archive after its process was killed."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from fonds.ports import Archive
 
 @pytest.fixture
 def open_archive() -> Callable[[Path], Archive]:
-    """The folder: in a bucket, too, files lie here until they are finished, and a client of S3 does not
-    outlive a fork. `tests/servers/test_s3_archive.py` kills processes that use one."""
+    """The folder archive. An S3 archive also writes open WARCs to a folder, but an S3 client does not
+    survive a fork. `tests/servers/test_s3_archive.py` kills processes with an S3 archive."""
     return BACKENDS["local"]
 
 
-def written_by_a_killed_process(
+def write_in_killed_process(
     open_archive: Callable[[Path], Archive], home: Path, entries: list[ArchiveEntry]
 ) -> list[ArchivedRecord]:
-    """What a process wrote that ended without finishing anything."""
+    """Write entries in a process that ends without finishing its WARC."""
     forked = multiprocessing.get_context("fork")
     receiving, sending = forked.Pipe(duplex=False)
 
@@ -44,20 +44,20 @@ def written_by_a_killed_process(
     return archived
 
 
-def test_recovery_cuts_what_nobody_refers_to(
+def test_recovery_truncates_a_warc_after_its_last_known_record(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
-    archived = written_by_a_killed_process(open_archive, tmp_path, [entry(1), entry(2), entry(3)])
+    archived = write_in_killed_process(open_archive, tmp_path, [entry(1), entry(2), entry(3)])
     last = archived[1].place
     archive = open_archive(tmp_path)
-    asked: list[str] = []
+    requested_paths: list[str] = []
 
-    def known(path: str) -> int:
-        asked.append(path)
+    def find_end(path: str) -> int:
+        requested_paths.append(path)
         return last.offset + (last.size_bytes or 0)
 
-    archive.recover(known)
-    assert asked == [last.path]
+    archive.recover(find_end)
+    assert requested_paths == [last.path]
     assert (tmp_path / "archive" / last.path).stat().st_size == last.offset + (last.size_bytes or 0)
     assert files(tmp_path, ".open") == []
     lines = index_of(files(tmp_path, ".cdxj")[0])
@@ -68,63 +68,63 @@ def test_recovery_cuts_what_nobody_refers_to(
 def test_recovery_keeps_the_metadata_of_the_last_record(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
-    archived = written_by_a_killed_process(
+    archived = write_in_killed_process(
         open_archive, tmp_path, [entry(1, metadata_json=b"{}"), entry(2, metadata_json=b"{}")]
     )
     place = archived[0].place
     open_archive(tmp_path).recover(lambda _: place.offset + (place.size_bytes or 0))
     with (tmp_path / "archive" / place.path).open("rb") as stream:
-        found = [head.type for head in read_heads(stream) if isinstance(head, RecordHead)]
-    assert found == ["warcinfo", "response", "metadata"]
+        types = [head.type for head in read_heads(stream) if isinstance(head, RecordHead)]
+    assert types == ["warcinfo", "response", "metadata"]
     assert (tmp_path / "archive" / place.path).stat().st_size == archived[1].place.offset
 
 
-def test_recovery_mends_a_record_cut_in_the_middle(
+def test_recovery_removes_a_truncated_record(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
-    first, second = written_by_a_killed_process(open_archive, tmp_path, [entry(1), entry(2)])
+    first, second = write_in_killed_process(open_archive, tmp_path, [entry(1), entry(2)])
     path = tmp_path / "archive" / first.place.path
     os.truncate(path, path.stat().st_size - 30)
     open_archive(tmp_path).recover(lambda _: second.place.offset)
     with path.open("rb") as stream:
-        assert [type(thing) for thing in read_heads(stream)] == [RecordHead] * 2
+        assert [type(head) for head in read_heads(stream)] == [RecordHead] * 2
 
 
-def test_recovery_removes_a_file_nobody_refers_to(
+def test_recovery_removes_a_warc_without_known_records(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
-    written_by_a_killed_process(open_archive, tmp_path, [entry(1)])
+    write_in_killed_process(open_archive, tmp_path, [entry(1)])
     open_archive(tmp_path).recover(lambda _: None)
     assert list((tmp_path / "archive").iterdir()) == []
 
 
-def test_recovery_without_archive_or_files_is_harmless(
+def test_recovery_without_archive_or_open_warcs_does_nothing(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
     archive = open_archive(tmp_path)
     archive.recover(lambda _: 5)
     archive.write([entry(1)])
     archive.finish()
-    archive.recover(lambda _: pytest.fail("a finished file is asked for"))
+    archive.recover(lambda _: pytest.fail("a finished WARC was recovered"))
 
 
-def test_recovery_leaves_the_file_this_process_writes(archive: Archive) -> None:
-    (one,) = archive.write([entry(1)])
+def test_recovery_keeps_the_open_warc_of_this_process(archive: Archive) -> None:
+    (record,) = archive.write([entry(1)])
     archive.recover(lambda _: None)
-    assert archive.read(one.place).body == b"<html>1</html>"
+    assert archive.read(record.place).body == b"<html>1</html>"
     archive.write([entry(2)])
 
 
-def test_several_threads_may_recover_at_once(
+def test_concurrent_recoveries_are_safe(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
-    (one,) = written_by_a_killed_process(open_archive, tmp_path, [entry(1)])
-    end = one.place.offset + (one.place.size_bytes or 0)
+    (record,) = write_in_killed_process(open_archive, tmp_path, [entry(1)])
+    end = record.place.offset + (record.place.size_bytes or 0)
     archives = [open_archive(tmp_path) for _ in range(4)]
     threads = [threading.Thread(target=a.recover, args=(lambda _: end,)) for a in archives]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert archives[0].read(one.place).body == b"<html>1</html>"
+    assert archives[0].read(record.place).body == b"<html>1</html>"
     assert files(tmp_path, ".open") == []

@@ -1,4 +1,4 @@
-"""Members of ZIP files, as every archive reads or refuses them."""
+"""Every archive reads members of ZIP files, and refuses bad ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fonds.model.disposition import Reason
 from fonds.ports import Archive
 
 
-def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def make_zip(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as packed:
         for name, data in members.items():
@@ -32,49 +32,49 @@ def read_member(archive: Archive, home: Path, data: bytes, name: str) -> bytes:
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_members_of_zip_files_are_read(method: int, archive: Archive, tmp_path: Path) -> None:
-    data = zipped({"a/ü.pdf": b"%PDF" * 999, "empty": b""}, method)
+    data = make_zip({"a/ü.pdf": b"%PDF" * 999, "empty": b""}, method)
     assert read_member(archive, tmp_path, data, "a/ü.pdf") == b"%PDF" * 999
     assert read_member(archive, tmp_path, data, "empty") == b""
     assert read_member(archive, tmp_path, b"a program first" + data, "empty") == b""
 
 
-def test_a_changed_zip_file_is_read_anew(archive: Archive, tmp_path: Path) -> None:
-    assert read_member(archive, tmp_path, zipped({"a": b"old"}), "a") == b"old"
-    assert read_member(archive, tmp_path, zipped({"b": b"", "a": b"new one"}), "a") == b"new one"
+def test_a_changed_zip_file_is_read_again(archive: Archive, tmp_path: Path) -> None:
+    assert read_member(archive, tmp_path, make_zip({"a": b"old"}), "a") == b"old"
+    assert read_member(archive, tmp_path, make_zip({"b": b"", "a": b"new one"}), "a") == b"new one"
 
 
-def encrypted() -> bytes:
-    """A ZIP whose only member is said to be encrypted, in both of its headers."""
-    data = bytearray(zipped({"a": b"secret"}))
+def make_encrypted_zip() -> bytes:
+    """Return a ZIP whose only member is marked as encrypted in both headers."""
+    data = bytearray(make_zip({"a": b"secret"}))
     data[6] |= 1
     data[data.index(b"PK\x01\x02") + 8] |= 1
     return bytes(data)
 
 
-def lying_about_its_size() -> bytes:
-    """A member that unpacks to far more than its header says."""
-    data = bytearray(zipped({"a": bytes(100_000)}))
+def make_zip_with_wrong_size() -> bytes:
+    """Return a ZIP whose member is much larger than its header states."""
+    data = bytearray(make_zip({"a": bytes(100_000)}))
     start = data.index(b"PK\x01\x02") + 24
     data[start : start + 4] = struct.pack("<I", 50)
     return bytes(data)
 
 
 BAD_ZIPS = {
-    "no such member": (zipped({"b": b""}), Reason.MISSING_SOURCE),
-    "an encrypted member": (encrypted(), Reason.UNREADABLE_SOURCE),
-    "an unknown method": (zipped({"a": b"x"}, zipfile.ZIP_LZMA), Reason.UNREADABLE_SOURCE),
-    "a bomb": (zipped({"a": bytes(BODY_MAX_BYTES - 1)}), None),
-    "a large member": (zipped({"a": os.urandom(BODY_MAX_BYTES + 1)}), Reason.TOO_LARGE),
-    "a member larger than it says": (lying_about_its_size(), Reason.DAMAGED_RECORD),
+    "no such member": (make_zip({"b": b""}), Reason.MISSING_SOURCE),
+    "an encrypted member": (make_encrypted_zip(), Reason.UNREADABLE_SOURCE),
+    "an unknown method": (make_zip({"a": b"x"}, zipfile.ZIP_LZMA), Reason.UNREADABLE_SOURCE),
+    "a bomb": (make_zip({"a": bytes(BODY_MAX_BYTES - 1)}), None),
+    "a large member": (make_zip({"a": os.urandom(BODY_MAX_BYTES + 1)}), Reason.TOO_LARGE),
+    "a member larger than it says": (make_zip_with_wrong_size(), Reason.DAMAGED_RECORD),
     "a wrong checksum": (
-        warcs.flipped(zipped({"a": b"some data"}, zipfile.ZIP_STORED), 34),
+        warcs.flipped(make_zip({"a": b"some data"}, zipfile.ZIP_STORED), 34),
         Reason.DAMAGED_RECORD,
     ),
     "a damaged stream": (
-        warcs.flipped(zipped({"a": b"some data" * 99}), 33),
+        warcs.flipped(make_zip({"a": b"some data" * 99}), 33),
         Reason.DAMAGED_RECORD,
     ),
-    "a cut file": (zipped({"a": b"some data" * 99})[:-20], Reason.DAMAGED_RECORD),
+    "a cut file": (make_zip({"a": b"some data" * 99})[:-20], Reason.DAMAGED_RECORD),
     "no ZIP at all": (b"not a ZIP" * 99, Reason.DAMAGED_RECORD),
     "nothing": (b"", Reason.DAMAGED_RECORD),
     "a directory of four gigabytes": (
@@ -90,7 +90,7 @@ def test_a_bad_zip_is_refused(name: str, archive: Archive, tmp_path: Path) -> No
     (tmp_path / "a.zip").write_bytes(data)
     place = Place(PlaceKind.ZIP, str(tmp_path / "a.zip"), member="a")
     if reason is None:
-        # Below a MiB no ratio counts: a page of blanks is no bomb.
+        # Below 1 MiB, the compression ratio is not checked: a blank page is not a bomb.
         assert len(archive.read(place).body) == BODY_MAX_BYTES - 1
     else:
         assert refused(archive, place).reason is reason

@@ -1,4 +1,4 @@
-"""What every blob store promises (`fonds.ports.Blobs`)."""
+"""Promises of every blob store (`fonds.ports.Blobs`)."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ def test_a_blob_is_read_as_it_was_put(blobs: Blobs, name: str, data: bytes) -> N
     assert blobs.get(f"{name}/{KEY}") == data
 
 
-def test_a_put_replaces_the_whole_blob(blobs: Blobs, name: str) -> None:
+def test_a_put_replaces_the_complete_blob(blobs: Blobs, name: str) -> None:
     blobs.put([Blob(f"{name}/a.txt", b"a long text", "text/plain")])
     blobs.put([Blob(f"{name}/a.txt", b"short", "text/plain")])
     assert blobs.get(f"{name}/a.txt") == b"short"
 
 
-def test_there_is_nothing_where_nothing_was_put(blobs: Blobs, name: str) -> None:
+def test_a_missing_key_and_a_folder_have_no_blob(blobs: Blobs, name: str) -> None:
     blobs.put([Blob(f"{name}/folder/a.txt", b"", "text/plain")])
     absent = [f"{name}/b.txt", f"{name}/folder", f"{name}/folder/a.txt/b"]
     assert [blobs.get(key) for key in absent] == [None, None, None]
     assert blobs.filter_existing(absent) == set()
 
 
-def test_exists_tells_those_that_exist_even_when_empty(blobs: Blobs, name: str) -> None:
+def test_filter_existing_includes_empty_blobs(blobs: Blobs, name: str) -> None:
     blobs.put([Blob(f"{name}/empty", b"", "text/plain")])
     assert blobs.filter_existing([f"{name}/empty", f"{name}/none"]) == {f"{name}/empty"}
     assert blobs.filter_existing([]) == set()
 
 
-def test_sizes_are_told_of_those_that_exist(blobs: Blobs, name: str) -> None:
+def test_get_sizes_returns_existing_blobs_only(blobs: Blobs, name: str) -> None:
     blobs.put([Blob(f"{name}/a/empty", b"", "text/plain")])
     blobs.put([Blob(f"{name}/a/five", b"12345", "text/plain")])
-    asked = [f"{name}/a/empty", f"{name}/a/five", f"{name}/none", f"{name}/a"]
-    assert blobs.get_sizes(asked) == {f"{name}/a/empty": 0, f"{name}/a/five": 5}
+    keys = [f"{name}/a/empty", f"{name}/a/five", f"{name}/none", f"{name}/a"]
+    assert blobs.get_sizes(keys) == {f"{name}/a/empty": 0, f"{name}/a/five": 5}
     assert blobs.get_sizes([]) == {}
 
 
-def test_deleting_removes_what_exists_and_passes_over_the_rest(blobs: Blobs, name: str) -> None:
+def test_delete_ignores_missing_keys(blobs: Blobs, name: str) -> None:
     blobs.put([Blob(f"{name}/a/1", b"1", "text/plain")])
     blobs.put([Blob(f"{name}/a/2", b"2", "text/plain")])
     blobs.delete([f"{name}/a/1", f"{name}/none", f"{name}/a"])
@@ -76,7 +76,7 @@ def test_deleting_removes_what_exists_and_passes_over_the_rest(blobs: Blobs, nam
         "\ud800",
     ],
 )
-def test_keys_that_lead_elsewhere_are_refused_by_every_method(blobs: Blobs, key: str) -> None:
+def test_every_method_refuses_unsafe_keys(blobs: Blobs, key: str) -> None:
     with pytest.raises(ConfigurationError, match="key"):
         blobs.put([Blob(key, b"", "text/plain")])
     with pytest.raises(ConfigurationError, match="key"):
@@ -88,12 +88,12 @@ def test_keys_that_lead_elsewhere_are_refused_by_every_method(blobs: Blobs, key:
 
 
 @pytest.mark.parametrize("key", ["x" * 256, "ü" * 128, "/".join(["x" * 200] * 6)])
-def test_keys_no_store_could_hold_are_refused(blobs: Blobs, key: str) -> None:
+def test_too_long_keys_are_refused(blobs: Blobs, key: str) -> None:
     with pytest.raises(ConfigurationError, match="longer"):
         blobs.put([Blob(key, b"", "text/plain")])
 
 
-def test_writers_of_one_blob_leave_one_of_their_blobs_whole(blobs: Blobs, name: str) -> None:
+def test_concurrent_writers_of_a_key_leave_one_complete_blob(blobs: Blobs, name: str) -> None:
     versions = [bytes([i]) * 100_000 for i in range(8)]
     threads = [
         threading.Thread(target=blobs.put, args=([Blob(f"{name}/a", data, "text/plain")],))
@@ -117,7 +117,9 @@ PARTS = st.text(
     deadline=None,
 )
 @given(parts=st.lists(PARTS, min_size=1, max_size=4), data=st.binary(max_size=50))
-def test_any_relative_path_is_a_key(blobs: Blobs, name: str, parts: list[str], data: bytes) -> None:
+def test_any_relative_path_is_a_valid_key(
+    blobs: Blobs, name: str, parts: list[str], data: bytes
+) -> None:
     key = "/".join([name, *parts, "blob.bin"])
     blobs.put([Blob(key, data, "application/octet-stream")])
     assert blobs.get(key) == data
@@ -125,20 +127,20 @@ def test_any_relative_path_is_a_key(blobs: Blobs, name: str, parts: list[str], d
     assert blobs.filter_existing([key]) == set()
 
 
-def test_many_are_put_at_once_and_the_last_of_one_key_is_not_torn(blobs: Blobs, name: str) -> None:
-    wanted = {f"{name}/{number % 7}/{number}": bytes([number]) * number for number in range(50)}
-    blobs.put([Blob(key, data, "text/plain") for key, data in wanted.items()])
-    assert {key: blobs.get(key) for key in wanted} == wanted
+def test_a_batch_stores_all_blobs_and_keeps_each_key_intact(blobs: Blobs, name: str) -> None:
+    expected = {f"{name}/{number % 7}/{number}": bytes([number]) * number for number in range(50)}
+    blobs.put([Blob(key, data, "text/plain") for key, data in expected.items()])
+    assert {key: blobs.get(key) for key in expected} == expected
     blobs.put([])
-    twice = [Blob(f"{name}/same", data, "text/plain") for data in (b"1" * 9_000, b"2" * 9_000)]
-    blobs.put(twice)
-    assert blobs.get(f"{name}/same") in {one.data for one in twice}
+    versions = [Blob(f"{name}/same", data, "text/plain") for data in (b"1" * 9_000, b"2" * 9_000)]
+    blobs.put(versions)
+    assert blobs.get(f"{name}/same") in {blob.data for blob in versions}
 
 
-def test_of_many_one_that_cannot_be_kept_is_told(blobs: Blobs, name: str) -> None:
-    some = [Blob(f"{name}/{key}", b"", "text/plain") for key in ("a", "../b", "c")]
+def test_an_invalid_key_in_a_batch_is_refused(blobs: Blobs, name: str) -> None:
+    batch = [Blob(f"{name}/{key}", b"", "text/plain") for key in ("a", "../b", "c")]
     with pytest.raises(ConfigurationError):
-        blobs.put(some)
+        blobs.put(batch)
 
 
 def test_a_key_is_limited_in_bytes_as_a_whole(blobs: Blobs, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The promises of the Index port, kept by every backend: what is put can be had again and found."""
+"""Promises of the Index port for every backend: documents are stored, returned and found."""
 
 import threading
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ def index(backend: str, tmp_path: Path) -> Iterator[Index]:
         yield index
 
 
-class TestKeeping:
-    def test_a_new_index_is_empty_and_answers_everything(self, index):
+class TestStorage:
+    def test_an_empty_index_returns_empty_results(self, index):
         assert index.count() == 0
         assert index.get([sha1hex("a")]) == {}
         results = index.search(SearchQuery("anything"))
@@ -42,7 +42,7 @@ class TestKeeping:
         }
         index.delete([sha1hex("a")])
 
-    def test_documents_come_back_whole(self, index):
+    def test_get_returns_complete_documents(self, index):
         full = document(
             "full",
             "First line\nsecond \x0c page – “quoted” 東京 e\u0301 \U0001f30a\x00end",
@@ -56,72 +56,72 @@ class TestKeeping:
         )
         bare = document("bare", "", publication_date=None, language=None)
         index.put([full, bare])
-        wanted = [full.sha1hex, bare.sha1hex, sha1hex("absent")]
-        assert index.get(wanted) == {full.sha1hex: full, bare.sha1hex: bare}
+        ids = [full.sha1hex, bare.sha1hex, sha1hex("absent")]
+        assert index.get(ids) == {full.sha1hex: full, bare.sha1hex: bare}
 
-    def test_what_was_put_is_seen_at_once_through_another_opening(self, index, backend, tmp_path):
-        other = BACKENDS[backend](tmp_path / "index")
-        assert other.count() == 0
+    def test_another_open_index_sees_a_put_at_once(self, index, backend, tmp_path):
+        second_index = BACKENDS[backend](tmp_path / "index")
+        assert second_index.count() == 0
         index.put([document("a")])
-        assert set(other.get([sha1hex("a")])) == {sha1hex("a")}
+        assert set(second_index.get([sha1hex("a")])) == {sha1hex("a")}
         index.put([document("b")])
-        assert set(other.get([sha1hex("a"), sha1hex("b")])) == {sha1hex("a"), sha1hex("b")}
+        assert set(second_index.get([sha1hex("a"), sha1hex("b")])) == {sha1hex("a"), sha1hex("b")}
 
-    def test_a_document_replaces_the_one_with_its_id(self, index):
+    def test_a_put_replaces_the_document_with_the_same_id(self, index):
         index.put([document("a", "old words"), document("b", "old words")])
         index.put([document("a", "new words")])
         assert index.count() == 2
         assert search_names(index, "old") == {"b"}
         assert search_names(index, "new") == {"a"}
 
-    def test_documents_of_one_file_are_told_apart_by_their_ids(self, index):
-        one = document("a", "first words")
-        other = replace(one, id="5" * 64, story_id="5" * 64, text_content="other words")
-        index.put([one, other])
+    def test_documents_of_one_file_have_separate_ids(self, index):
+        first = document("a", "first words")
+        second = replace(first, id="5" * 64, story_id="5" * 64, text_content="other words")
+        index.put([first, second])
         assert index.count() == 2
-        index.delete([one.id])
-        assert index.get([one.id, other.id]) == {other.id: other}
+        index.delete([first.id])
+        assert index.get([first.id, second.id]) == {second.id: second}
 
-    def test_a_document_made_of_another_file_replaces_the_one_with_its_id(self, index):
-        one = document("a", "old words")
-        index.put([one])
+    def test_a_document_of_another_file_replaces_the_same_id(self, index):
+        earlier = document("a", "old words")
+        index.put([earlier])
         later = replace(
-            one, sha1hex=sha1hex("b"), indexed_date=one.indexed_date - timedelta(days=9)
+            earlier, sha1hex=sha1hex("b"), indexed_date=earlier.indexed_date - timedelta(days=9)
         )
         index.put([later])
-        assert (index.count(), index.get([one.id])) == (1, {one.id: later})
+        assert (index.count(), index.get([earlier.id])) == (1, {earlier.id: later})
 
-    def test_the_last_of_several_with_one_id_in_a_batch_wins(self, index):
+    def test_the_last_document_with_an_id_in_a_batch_wins(self, index):
         index.put([document("a", "first"), document("a", "second")])
         assert index.count() == 1
         assert index.get([sha1hex("a")])[sha1hex("a")].text_content == "second"
 
-    def test_putting_again_changes_nothing(self, index):
+    def test_a_repeated_put_changes_nothing(self, index):
         batch = [document(str(number)) for number in range(5)]
         index.put(batch)
         index.put(batch)
         assert index.count() == 5
 
-    def test_deleted_documents_are_gone_and_absent_ones_no_error(self, index):
+    def test_delete_removes_documents_and_ignores_missing_ids(self, index):
         index.put([document("a"), document("b")])
         index.delete([sha1hex("a"), sha1hex("absent")])
         assert index.count() == 1
         assert index.get([sha1hex("a")]) == {}
         assert search_names(index) == {"b"}
 
-    def test_empty_batches_are_no_error(self, index):
+    def test_empty_batches_are_accepted(self, index):
         index.put([])
         index.delete([])
         assert index.get([]) == {}
 
-    def test_texts_of_ten_megabytes_are_kept_and_found_to_their_end(self, index):
+    def test_texts_of_ten_megabytes_are_stored_and_searchable(self, index):
         text = " ".join(f"w{number % 50_000}" for number in range(1_600_000)) + " finalword"
         assert len(text) > 10_000_000
         index.put([document("large", text)])
         assert search_names(index, "finalword") == {"large"}
         assert index.get([sha1hex("large")])[sha1hex("large")].text_content == text
 
-    def test_lone_surrogates_are_left_out_and_do_no_harm(self, index):
+    def test_lone_surrogates_are_removed(self, index):
         index.put(
             [
                 document(
@@ -129,12 +129,12 @@ class TestKeeping:
                 )
             ]
         )
-        kept = index.get([sha1hex("odd")])[sha1hex("odd")]
-        assert (kept.text_content, kept.article_title) == ("broken  pair", "title")
+        stored = index.get([sha1hex("odd")])[sha1hex("odd")]
+        assert (stored.text_content, stored.article_title) == ("broken  pair", "title")
         assert search_names(index, "pair") == {"odd"}
         assert search_names(index, "pair \udcff") == {"odd"}
 
-    def test_any_year_can_be_a_date(self, index):
+    def test_dates_of_any_year_are_supported(self, index):
         index.put(
             [
                 document("early", publication_date=date(1, 1, 1)),
@@ -146,7 +146,7 @@ class TestKeeping:
         dates = index.search(SearchQuery()).dates
         assert list(dates) == [("0001-01", 1), ("9999-12", 1)]
 
-    def test_several_threads_put_and_search_together(self, index):
+    def test_concurrent_threads_put_and_search(self, index):
         faults: list[BaseException] = []
 
         def work(thread: int) -> None:
@@ -235,7 +235,7 @@ class TestQuerySyntax:
             ("title:大雨", {"tokyo"}),
         ],
     )
-    def test_it_finds(self, index, text, expected):
+    def test_a_query_finds_its_documents(self, index, text, expected):
         assert search_names(index, text) == expected
 
     @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ class TestQuerySyntax:
             ("r" * 5_000, "5,000"),
         ],
     )
-    def test_what_cannot_be_understood_is_named(self, index, text, token):
+    def test_an_invalid_query_names_its_faulty_part(self, index, text, token):
         with pytest.raises(ValueError) as caught:
             index.search(SearchQuery(text))
         assert token in str(caught.value)
@@ -286,7 +286,7 @@ class TestQuerySyntax:
             max_size=20,
         ).map(" ".join)
     )
-    def test_any_text_is_answered_or_refused_with_a_sentence(self, index, text):
+    def test_any_text_is_searched_or_refused_with_a_sentence(self, index, text):
         try:
             index.search(SearchQuery(text))
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""Values of the fields of a search, with counts, out of every index alike."""
+"""Completions of field values with counts, from every index."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def library(index: Index) -> QueryCompleter:
     return create_completer(index, lambda: iter(THEMES), names, CHARS_MAX)
 
 
-def counts(found: CompletionList) -> dict[str, int | None]:
-    return {completion.value: completion.count for completion in found.completions}
+def count_by_value(completions: CompletionList) -> dict[str, int | None]:
+    return {completion.value: completion.count for completion in completions.completions}
 
 
 class TestValues:
@@ -96,12 +96,12 @@ class TestValues:
             ("version:a", {"all": None}),
         ],
     )
-    def test_of_each_field_those_there_are_the_most_frequent_first(
+    def test_values_of_a_field_are_sorted_by_frequency(
         self, library: QueryCompleter, typed: str, expected: dict[str, int | None]
     ) -> None:
-        found = library.complete(typed)
-        assert list(counts(found).items()) == list(expected.items())
-        assert not found.has_more
+        completions = library.complete(typed)
+        assert list(count_by_value(completions).items()) == list(expected.items())
+        assert not completions.has_more
 
     @pytest.mark.parametrize(
         "typed",
@@ -116,29 +116,29 @@ class TestValues:
             "prefers:",
         ],
     )
-    def test_each_completion_is_a_search_that_finds_as_many(
+    def test_the_count_of_a_completion_is_that_of_its_search(
         self, index: Index, library: QueryCompleter, typed: str
     ) -> None:
         for completion in library.complete(typed).completions:
             assert index.search(SearchQuery(completion.text)).total == completion.count, completion
 
 
-def test_of_more_domains_than_are_counted_at_once_the_one_that_is_typed_is_found(
+def test_a_typed_domain_is_found_among_more_than_the_counted_ones(
     index: Index, library: QueryCompleter
 ) -> None:
-    many = VALUES_MAX + 60
+    count = VALUES_MAX + 60
     index.put(
         [
             document(f"d{n}", canonical_domain=f"{name}.example", url=f"https://{name}.example/{n}")
-            for n in range(many)
+            for n in range(count)
             for name in [f"site{n:04d}"]
         ]
     )
     index.put(
         [document("last", canonical_domain="zebra.example", url="https://zebra.example/last")]
     )
-    found = library.complete("site:zeb")
-    assert counts(found) == {"zebra.example": 1}
-    assert not found.has_more
+    completions = library.complete("site:zeb")
+    assert count_by_value(completions) == {"zebra.example": 1}
+    assert not completions.has_more
     assert library.complete("site:").has_more
     assert len(library.complete("site:site0").completions) == 10

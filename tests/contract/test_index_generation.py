@@ -1,4 +1,4 @@
-"""The promise of the Index port about generations: the same one, the same documents."""
+"""Promise of the Index port: equal generations mean equal documents."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def index(backend: str, tmp_path: Path) -> Iterator[Index]:
         yield index
 
 
-def generation(index: Index, text: str = "", **rest: int) -> str:
-    told = index.search(SearchQuery(text, **rest)).generation
-    assert told is not None
-    return told
+def get_generation(index: Index, text: str = "", **rest: int) -> str:
+    value = index.search(SearchQuery(text, **rest)).generation
+    assert value is not None
+    return value
 
 
-def test_an_index_that_was_never_written_to_has_one(index: Index) -> None:
-    assert generation(index) == generation(index)
+def test_a_new_index_has_a_generation(index: Index) -> None:
+    assert get_generation(index) == get_generation(index)
 
 
-def test_every_write_and_every_deletion_makes_another(index: Index) -> None:
-    seen = [generation(index)]
+def test_every_write_and_deletion_changes_the_generation(index: Index) -> None:
+    generations = [get_generation(index)]
     for change in (
         lambda: index.put([document("a")]),
         lambda: index.put([document("b"), document("c")]),
@@ -46,47 +46,47 @@ def test_every_write_and_every_deletion_makes_another(index: Index) -> None:
         lambda: index.delete([sha1hex("b")]),
     ):
         change()
-        seen.append(generation(index))
-    assert len(set(seen)) == len(seen)
+        generations.append(get_generation(index))
+    assert len(set(generations)) == len(generations)
 
 
-def test_it_is_the_same_while_nothing_is_written_whatever_is_asked(index: Index) -> None:
+def test_searches_do_not_change_the_generation(index: Index) -> None:
     index.put([document("a"), document("b")])
-    asked = [
-        generation(index),
-        generation(index, "some"),
-        generation(index, "nothinglikethis"),
-        generation(index, count_max=0, facet_values_max=0),
-        generation(index, count_max=1, facet_values_max=0),
+    generations = [
+        get_generation(index),
+        get_generation(index, "some"),
+        get_generation(index, "nothinglikethis"),
+        get_generation(index, count_max=0, facet_values_max=0),
+        get_generation(index, count_max=1, facet_values_max=0),
     ]
-    assert len(set(asked)) == 1
+    assert len(set(generations)) == 1
 
 
-def test_it_is_the_same_through_another_opening(index: Index, backend: str, tmp_path: Path) -> None:
-    index.put([document("a")])
-    other = BACKENDS[backend](tmp_path / "index")
-    assert generation(other) == generation(index)
-
-
-def test_what_another_opening_wrote_is_told_within_the_time_that_is_promised(
+def test_another_open_index_has_the_same_generation(
     index: Index, backend: str, tmp_path: Path
 ) -> None:
-    other = BACKENDS[backend](tmp_path / "index")
-    before = generation(other)
+    index.put([document("a")])
+    second_index = BACKENDS[backend](tmp_path / "index")
+    assert get_generation(second_index) == get_generation(index)
+
+
+def test_another_open_index_sees_a_new_generation_in_time(
+    index: Index, backend: str, tmp_path: Path
+) -> None:
+    second_index = BACKENDS[backend](tmp_path / "index")
+    before = get_generation(second_index)
     index.put([document("a")])
     for _ in range(200):
-        if generation(other) != before:
+        if get_generation(second_index) != before:
             break
         threading.Event().wait(0.05)
-    assert generation(other) == generation(index) != before
+    assert get_generation(second_index) == get_generation(index) != before
 
 
-def test_an_index_made_anew_of_the_same_has_another(
-    index: Index, backend: str, tmp_path: Path
-) -> None:
+def test_a_rebuilt_index_has_another_generation(index: Index, backend: str, tmp_path: Path) -> None:
     index.put([document("a"), document("b")])
-    with open_index(backend, tmp_path / "anew") as anew:
-        anew.put([document("a"), document("b")])
-        told = generation(anew), generation(index)
-    assert told[0] != told[1]
-    assert told[0].partition("-")[0] == told[1].partition("-")[0]
+    with open_index(backend, tmp_path / "anew") as new_index:
+        new_index.put([document("a"), document("b")])
+        generations = get_generation(new_index), get_generation(index)
+    assert generations[0] != generations[1]
+    assert generations[0].partition("-")[0] == generations[1].partition("-")[0]

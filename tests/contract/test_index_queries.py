@@ -1,4 +1,4 @@
-"""The promises of the Index port, kept by every backend: a query finds what brute force finds."""
+"""Promise of the Index port for every backend: a query finds the same documents as brute force."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -37,20 +37,20 @@ PREFERENCES = (
 )  # fmt: skip
 
 
-def _documents() -> list[IndexDocument]:
-    """Each language with runs of the vocabulary, of several lengths, dates and other values."""
+def _make_documents() -> list[IndexDocument]:
+    """Return documents of each language with words of the vocabulary and varied fields."""
     languages = cycle(LANGUAGES)
-    made = []
+    documents = []
     for number in range(80):
         first, size = (number * 7) % len(VOCABULARY), number % 9
-        some = [
+        words = [
             VOCABULARY[(first + step * (1 + number % 4)) % len(VOCABULARY)] for step in range(size)
         ]
-        made.append(
+        documents.append(
             document(
                 f"d{number}",
-                " ".join(some),
-                " ".join(some[:1]) if number % 3 else None,
+                " ".join(words),
+                " ".join(words[:1]) if number % 3 else None,
                 language=next(languages),
                 url=f"https://{'www.' if number % 2 else ''}site{number % 4}.example/d{number}",
                 kind=Kind.PDF if number % 5 == 0 else Kind.STORY,
@@ -67,11 +67,11 @@ def _documents() -> list[IndexDocument]:
                 prefers=PREFERENCES[number % 7 : number % 7 + number % 3],
             )
         )
-    return made
+    return documents
 
 
 DOCUMENTS = [
-    *_documents(),
+    *_make_documents(),
     document("near", "sea one two three four hills", word_count=6),
     document("book", "قرأت كتاب", language="ar"),
 ]
@@ -84,9 +84,9 @@ def index(request: pytest.FixtureRequest, tmp_path_factory) -> Iterator[Index]:
         yield index
 
 
-def expected(text: str) -> set[str]:
+def find_by_brute_force(text: str) -> set[str]:
     tree = parse(text)
-    return {one.url.rsplit("/", 1)[-1] for one in DOCUMENTS if matches(tree, one)}
+    return {item.url.rsplit("/", 1)[-1] for item in DOCUMENTS if matches(tree, item)}
 
 
 @pytest.mark.parametrize(
@@ -182,23 +182,27 @@ def expected(text: str) -> set[str]:
     ],
 )
 def test_a_query_finds_what_brute_force_finds(index, text):
-    assert search_names(index, text) == expected(text)
+    assert search_names(index, text) == find_by_brute_force(text)
 
 
-def test_the_documents_answer_most_of_these_queries():
-    assert len(expected("network")) > len(expected("=networks")) > 0
-    assert expected('"sea hills"~4') == expected('"hills sea"~4') == {"near"}
-    assert expected('"sea hills"~3') == expected('"sea one"~0') - {"near"} == set()
-    assert "book" in expected("الكتاب") - expected("=الكتاب")
+def test_brute_force_finds_documents_for_the_queries():
+    assert len(find_by_brute_force("network")) > len(find_by_brute_force("=networks")) > 0
+    assert find_by_brute_force('"sea hills"~4') == find_by_brute_force('"hills sea"~4') == {"near"}
+    assert (
+        find_by_brute_force('"sea hills"~3')
+        == find_by_brute_force('"sea one"~0') - {"near"}
+        == set()
+    )
+    assert "book" in find_by_brute_force("الكتاب") - find_by_brute_force("=الكتاب")
 
 
 _WORD = st.sampled_from([word.removesuffix("++") for word in VOCABULARY])
 _ATOM = st.one_of(
     _WORD,
     _WORD.map("={}".format),
-    st.lists(_WORD, min_size=1, max_size=3).map(lambda some: f'"{" ".join(some)}"'),
+    st.lists(_WORD, min_size=1, max_size=3).map(lambda words: f'"{" ".join(words)}"'),
     st.lists(_WORD, min_size=2, max_size=3, unique_by=str.casefold).map(" ".join).flatmap(
-        lambda some: st.integers(0, 6).map(lambda n: f'"{some}"~{n}')
+        lambda words: st.integers(0, 6).map(lambda n: f'"{words}"~{n}')
     ),
     _WORD.filter(lambda word: len(word) > 4).map(lambda word: f"{word[:4]}*"),
     st.builds("{}:{}".format, st.sampled_from(["title", "text", "author"]), _WORD),
@@ -213,7 +217,7 @@ _QUERY = st.recursive(
     lambda inner: st.one_of(
         inner.map("-({})".format),
         st.lists(inner, min_size=2, max_size=3).map(" ".join),
-        st.lists(inner, min_size=2, max_size=3).map(lambda some: f"({' OR '.join(some)})"),
+        st.lists(inner, min_size=2, max_size=3).map(lambda words: f"({' OR '.join(words)})"),
     ),
     max_leaves=6,
 )
@@ -226,14 +230,14 @@ _QUERY = st.recursive(
 )
 @example("-(network) (Straße OR =strassen)")
 @given(_QUERY)
-def test_any_query_counts_what_brute_force_counts(index, text):
+def test_any_query_finds_what_brute_force_finds(index, text):
     try:
-        wanted = expected(text)
+        expected_names = find_by_brute_force(text)
     except ValueError:
         return
     results = index.search(SearchQuery(text, count_max=100))
-    assert {hit.document.url.rsplit("/", 1)[-1] for hit in results.hits} == wanted
-    assert results.total == len(wanted)
+    assert {hit.document.url.rsplit("/", 1)[-1] for hit in results.hits} == expected_names
+    assert results.total == len(expected_names)
 
 
 @settings(
@@ -244,7 +248,7 @@ def test_any_query_counts_what_brute_force_counts(index, text):
 @example("what is the network of the university")
 @example("(network language:en) OR (=floods rivers -2024)")
 @given(_QUERY)
-def test_best_match_finds_what_brute_force_finds_and_all_that_exact_finds(index, text):
+def test_best_match_finds_what_brute_force_and_exact_match_find(index, text):
     query = SearchQuery(text, count_max=100, match=MatchMode.BEST)
     try:
         tree = parse_query(query)
@@ -252,24 +256,28 @@ def test_best_match_finds_what_brute_force_finds_and_all_that_exact_finds(index,
         return
     results = index.search(query)
     names = {hit.document.url.rsplit("/", 1)[-1] for hit in results.hits}
-    assert names == {one.url.rsplit("/", 1)[-1] for one in DOCUMENTS if matches(tree, one)}
-    assert names >= expected(text)
+    assert names == {item.url.rsplit("/", 1)[-1] for item in DOCUMENTS if matches(tree, item)}
+    assert names >= find_by_brute_force(text)
 
 
-def marked(index: Index, text: str) -> Sequence[Sequence[str]]:
+def get_marked_words(index: Index, text: str) -> Sequence[Sequence[str]]:
     hits = index.search(SearchQuery(text, count_max=100)).hits
     return [[hit.snippet.text[a:b] for a, b in hit.snippet.marks] for hit in hits]
 
 
-def test_other_forms_of_a_word_are_marked_where_they_stand(index):
-    every = {word for some in marked(index, "text:networking language:en") for word in some}
-    assert every <= {"network", "networks", "networked", "networking"}
-    assert len(every) > 2
-    assert {word for some in marked(index, "=networks") for word in some} == {"networks"}
+def test_inflected_forms_of_a_word_are_marked(index):
+    marked_words = {
+        word for words in get_marked_words(index, "text:networking language:en") for word in words
+    }
+    assert marked_words <= {"network", "networks", "networked", "networking"}
+    assert len(marked_words) > 2
+    assert {word for words in get_marked_words(index, "=networks") for word in words} == {
+        "networks"
+    }
 
 
-def test_what_is_said_of_a_document_comes_back(index):
-    told = document(
+def test_get_returns_the_metadata_of_a_document(index):
+    full = document(
         "told",
         authors=("Ana Müller", "Bo"),
         doi="10.1/x",
@@ -280,13 +288,13 @@ def test_what_is_said_of_a_document_comes_back(index):
         holders=("Ana Müller",),
         prefers=("noai",),
     )
-    index.put([told])
-    assert index.get([told.id]) == {told.id: told}
-    index.delete([told.id])
+    index.put([full])
+    assert index.get([full.id]) == {full.id: full}
+    index.delete([full.id])
 
 
 THEMES = {
-    "Floods, rivers": [one.id for one in DOCUMENTS[::3]],
+    "Floods, rivers": [item.id for item in DOCUMENTS[::3]],
     "gone": ["no-such-document"],
     "nobody": [],
 }
@@ -305,19 +313,17 @@ THEMES = {
         "-theme:nobody",
     ],
 )
-def test_documents_of_a_theme_are_those_whose_ids_came_with_the_query(
-    index: Index, text: str
-) -> None:
+def test_a_theme_query_finds_the_ids_given_with_it(index: Index, text: str) -> None:
     tree = parse(text, get_themes(SearchQuery(themes=THEMES)))
-    wanted = {one.url.rsplit("/", 1)[-1] for one in DOCUMENTS if matches(tree, one)}
-    assert search_names(index, text, themes=THEMES) == wanted
+    expected_names = {item.url.rsplit("/", 1)[-1] for item in DOCUMENTS if matches(tree, item)}
+    assert search_names(index, text, themes=THEMES) == expected_names
 
 
-def test_a_theme_of_fifty_thousand_documents_can_be_asked_for(index: Index) -> None:
-    some = [f"{number:040x}" for number in range(49_999)]
-    assert search_names(index, "theme:x", themes={"x": [*some, DOCUMENTS[-1].id]}) == {"book"}
+def test_a_theme_of_fifty_thousand_documents_is_supported(index: Index) -> None:
+    other_ids = [f"{number:040x}" for number in range(49_999)]
+    assert search_names(index, "theme:x", themes={"x": [*other_ids, DOCUMENTS[-1].id]}) == {"book"}
 
 
-def test_a_theme_the_query_does_not_bring_is_refused(index: Index) -> None:
+def test_a_theme_without_ids_in_the_query_is_refused(index: Index) -> None:
     with pytest.raises(ValueError, match="themes cannot be asked for here"):
         index.search(SearchQuery("flood theme:x"))

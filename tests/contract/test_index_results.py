@@ -1,4 +1,4 @@
-"""The promises of the Index port, kept by every backend: ranking, filters, counts and snippets."""
+"""Promises of the Index port for every backend: ranking, filters, counts and snippets."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,13 +20,13 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
         yield index
 
 
-def marked(results: SearchResults) -> list[str]:
+def get_marked_words(results: SearchResults) -> list[str]:
     snippet = results.hits[0].snippet
     return [snippet.text[start:end] for start, end in snippet.marks]
 
 
 class TestRanking:
-    def test_the_title_weighs_more_than_the_text(self, index):
+    def test_a_match_in_the_title_ranks_higher(self, index):
         filler = [
             document(f"other{number}", "ships and prices", "Harbour news") for number in range(20)
         ]
@@ -41,13 +41,13 @@ class TestRanking:
         assert [hit.document.url.rsplit("/", 1)[-1] for hit in results.hits] == ["title", "text"]
         assert results.hits[0].score > results.hits[1].score > 0
 
-    def test_hits_carry_everything_but_the_text(self, index):
-        whole = document("a", "a river", "Title", page_count=2, has_thumbnail=True)
-        index.put([whole])
+    def test_hits_have_all_fields_except_the_text(self, index):
+        full = document("a", "a river", "Title", page_count=2, has_thumbnail=True)
+        index.put([full])
         hit = index.search(SearchQuery("river")).hits[0]
-        assert hit.document == replace(whole, text_content="")
+        assert hit.document == replace(full, text_content="")
 
-    def test_documents_are_found_among_those_that_are_named(self, index):
+    def test_a_search_is_limited_to_given_ids(self, index):
         index.put([document("a", "river"), document("b", "river"), document("c", "lake")])
         named = [document(name, "").id for name in ("b", "c", "never")]
         results = index.search(SearchQuery("river", ids=named))
@@ -105,7 +105,7 @@ class TestFiltersAndOrder:
             ({"undated": True}, {"none"}),
         ],
     )
-    def test_filters_of_one_field_are_alternatives_and_of_several_hold_together(
+    def test_filters_are_alternatives_per_field_and_combined_across_fields(
         self, index, query, expected
     ):
         assert search_names(index, **query) == expected
@@ -116,21 +116,21 @@ class TestFiltersAndOrder:
         ("sort", "expected"),
         [("newest", ["mar", "feb", "jan", "none"]), ("oldest", ["jan", "feb", "mar", "none"])],
     )
-    def test_sorting_by_date_puts_the_undated_last(self, index, sort, expected):
+    def test_sorting_by_date_lists_undated_documents_last(self, index, sort, expected):
         results = index.search(SearchQuery(sort=sort))
         assert [hit.document.url.rsplit("/", 1)[-1] for hit in results.hits] == expected
 
-    def test_pages_follow_each_other_without_gap(self, index):
+    def test_pages_of_a_result_have_no_gaps(self, index):
         pages = [index.search(SearchQuery(sort="oldest", offset=n, count_max=1)) for n in range(5)]
         names = [[hit.document.url.rsplit("/", 1)[-1] for hit in page.hits] for page in pages]
         assert names == [["jan"], ["feb"], ["mar"], ["none"], []]
         assert {page.total for page in pages} == {4}
 
-    def test_a_page_of_nothing_still_counts(self, index):
+    def test_an_empty_page_still_has_counts(self, index):
         results = index.search(SearchQuery(count_max=0))
         assert (results.total, list(results.hits), results.undated) == (4, [], 1)
 
-    def test_the_last_page_allowed_ends_at_ten_thousand(self, index):
+    def test_pages_beyond_ten_thousand_results_are_refused(self, index):
         assert index.search(SearchQuery(offset=9_990, count_max=10)).total == 4
         with pytest.raises(ValueError, match="10,000"):
             index.search(SearchQuery(offset=9_991, count_max=10))
@@ -151,13 +151,13 @@ class TestFiltersAndOrder:
             {"undated": True, "date_to": date(2024, 1, 1)},
         ],
     )
-    def test_what_could_only_find_nothing_is_refused(self, index, query):
+    def test_contradictory_or_invalid_queries_are_refused(self, index, query):
         with pytest.raises(ValueError, match="\\."):
             index.search(SearchQuery(**query))
 
 
 class TestCounts:
-    def test_facets_count_all_matches_and_not_just_the_page(self, index):
+    def test_facets_count_all_matches(self, index):
         index.put(
             [
                 document("a", "river", kind=Kind.PDF, canonical_domain="a.example"),
@@ -191,11 +191,11 @@ class TestCounts:
             "canonical_domain": 1 + 2 + 3 + 4 + 5,
             "collection": 0,
         }
-        whole = index.search(SearchQuery(facet_values_max=1_000))
-        assert len(whole.facets["canonical_domain"]) == 25
-        assert whole.beyond["canonical_domain"] == 0
+        all_values = index.search(SearchQuery(facet_values_max=1_000))
+        assert len(all_values.facets["canonical_domain"]) == 25
+        assert all_values.beyond["canonical_domain"] == 0
 
-    def test_months_and_the_undated_add_up_to_the_total(self, index):
+    def test_months_and_undated_documents_add_up_to_the_total(self, index):
         days = [
             date(2023, 12, 31),
             date(2024, 1, 1),
@@ -215,33 +215,33 @@ class TestCounts:
 
 
 class TestSnippets:
-    def test_marks_count_characters_of_the_snippet(self, index):
+    def test_marks_are_character_positions_in_the_snippet(self, index):
         index.put(
             [document("a", "Öl & <b>Wasser</b>: die größte Überschwemmung 🌊 am Fluß seit 1900.")]
         )
         results = index.search(SearchQuery("uberschwemmung fluss"))
-        assert marked(results) == ["Überschwemmung", "Fluß"]
+        assert get_marked_words(results) == ["Überschwemmung", "Fluß"]
         assert "<b>Wasser</b>" in results.hits[0].snippet.text
 
-    def test_the_passage_lies_where_the_words_stand(self, index):
+    def test_the_snippet_contains_the_matching_words(self, index):
         text = (
             "nothing here. " * 300 + "At last the comet appeared over the hills. " + "more. " * 300
         )
         index.put([document("a", text)])
         results = index.search(SearchQuery("comet hills"))
-        assert marked(results) == ["comet", "hills"]
+        assert get_marked_words(results) == ["comet", "hills"]
         assert len(results.hits[0].snippet.text) <= 400
 
-    def test_without_a_match_in_the_text_its_beginning_is_shown(self, index):
+    def test_the_snippet_is_the_beginning_if_the_text_has_no_match(self, index):
         index.put([document("a", "The first words of a long story. " * 40, "Comet")])
         snippet = index.search(SearchQuery("comet")).hits[0].snippet
         assert snippet.text.startswith("The first words of a long story.")
         assert len(snippet.text) <= 400
         assert not snippet.marks
 
-    def test_characters_of_spaceless_scripts_are_marked(self, index):
+    def test_matches_in_scripts_without_spaces_are_marked(self, index):
         index.put([document("a", "大雨のため東京タワーは休みです。")])
-        assert "".join(marked(index.search(SearchQuery("東京タワー")))) == "東京タワー"
+        assert "".join(get_marked_words(index.search(SearchQuery("東京タワー")))) == "東京タワー"
 
     def test_a_document_without_text_has_an_empty_snippet(self, index):
         index.put([document("a", "", "Comet")])
@@ -258,7 +258,7 @@ class TestNothingFound:
             ]
         )
 
-    def test_the_word_no_document_has_is_named_with_what_was_meant(self, index):
+    def test_an_unknown_word_is_reported_with_a_correction(self, index):
         results = index.search(SearchQuery("telescpoe lightning =nowhere"))
         assert results.total == 0
         assert list(results.notes) == [
@@ -267,29 +267,29 @@ class TestNothingFound:
         ]
         assert results.corrected_query == "telescope lightning =nowhere"
 
-    def test_what_was_meant_finds_something(self, index):
-        meant = index.search(SearchQuery("ligthning title:strom")).corrected_query
-        assert meant == "lightning title:storm"
-        assert index.search(SearchQuery(meant)).total == 1
+    def test_the_corrected_query_finds_something(self, index):
+        corrected = index.search(SearchQuery("ligthning title:strom")).corrected_query
+        assert corrected == "lightning title:storm"
+        assert index.search(SearchQuery(corrected)).total == 1
 
-    def test_words_that_never_stand_together_are_told(self, index):
+    def test_words_without_a_common_document_are_reported(self, index):
         results = index.search(SearchQuery("lightning insurers"))
         assert list(results.notes) == [
             "Each part of this is found by itself, but no document has all of it."
         ]
         assert results.corrected_query is None
 
-    def test_filters_that_are_the_reason_are_told(self, index):
+    def test_filters_that_exclude_everything_are_reported(self, index):
         results = index.search(SearchQuery("lightning", languages=["de"]))
         assert list(results.notes) == ["Without the filters 1 would be found."]
 
-    def test_words_alike_are_those_of_the_documents(self, index):
+    def test_similar_words_are_words_of_documents(self, index):
         assert list(index.find_similar_words("telescope")) == []
         assert list(index.find_similar_words("telescpoe")) == ["telescope"]
         assert list(index.find_similar_words("abc")) == []
         assert list(index.find_similar_words("x" * 500)) == []
 
-    def test_what_was_found_has_no_notes(self, index):
+    def test_a_result_with_hits_has_no_notes(self, index):
         results = index.search(SearchQuery("lightning"))
         assert (list(results.notes), results.corrected_query) == ([], None)
 
@@ -306,48 +306,52 @@ class TestBestMatch:
             ]
         )
 
-    def best(self, index, text: str, **rest) -> list[str]:
+    def search_best(self, index, text: str, **rest) -> list[str]:
         results = index.search(SearchQuery(text, match=MatchMode.BEST, **rest))
         assert results.match is MatchMode.BEST
         return [hit.document.url.rsplit("/", 1)[-1] for hit in results.hits]
 
-    def test_any_word_is_enough_and_more_words_rank_first(self, index):
+    def test_any_word_matches_and_more_words_rank_higher(self, index):
         assert search_names(index, "flood bridge dam") == set()
-        ranked = self.best(index, "flood bridge dam")
+        ranked = self.search_best(index, "flood bridge dam")
         assert ranked[0] == "both"
         assert set(ranked) == {"both", "flood", "bridge"}
 
-    def test_stop_words_find_nothing(self, index):
-        assert set(self.best(index, "What is the name of the bridge?")) == {"both", "bridge"}
-        assert set(self.best(index, "what is the")) == {"both", "flood", "bridge", "other"}
+    def test_stop_words_are_ignored_next_to_other_words(self, index):
+        assert set(self.search_best(index, "What is the name of the bridge?")) == {"both", "bridge"}
+        assert set(self.search_best(index, "what is the")) == {"both", "flood", "bridge", "other"}
 
-    def test_stop_words_of_another_language_are_words(self, index):
+    def test_stop_words_of_other_languages_are_not_ignored(self, index):
         index.put([document("war", "A war began."), document("die", "The die is cast.")])
-        assert self.best(index, "war archive") == ["war"]
-        assert self.best(index, "die archive") == ["die"]
+        assert self.search_best(index, "war archive") == ["war"]
+        assert self.search_best(index, "die archive") == ["die"]
 
-    def test_filters_values_and_exclusions_hold(self, index):
-        assert self.best(index, "flood dam", kinds=[Kind.PDF]) == []
-        assert self.best(index, "bridge dam kind:pdf") == ["bridge"]
-        assert set(self.best(index, "flood dam bridge -old")) == {"both", "flood"}
-        assert self.best(index, '"the old bridge" title:flood') == []
+    def test_filters_fields_and_exclusions_apply(self, index):
+        assert self.search_best(index, "flood dam", kinds=[Kind.PDF]) == []
+        assert self.search_best(index, "bridge dam kind:pdf") == ["bridge"]
+        assert set(self.search_best(index, "flood dam bridge -old")) == {"both", "flood"}
+        assert self.search_best(index, '"the old bridge" title:flood') == []
 
-    def test_a_group_is_taken_apart_and_a_phrase_is_not(self, index):
-        assert set(self.best(index, "(flood dam) OR (price dam)")) == {"both", "flood", "other"}
-        assert set(self.best(index, '"the bridge" harvest')) == {"both", "bridge", "other"}
+    def test_groups_are_split_and_phrases_are_not(self, index):
+        assert set(self.search_best(index, "(flood dam) OR (price dam)")) == {
+            "both",
+            "flood",
+            "other",
+        }
+        assert set(self.search_best(index, '"the bridge" harvest')) == {"both", "bridge", "other"}
 
-    def test_broken_marks_of_a_sentence_are_punctuation(self, index):
+    def test_invalid_syntax_in_a_sentence_is_ignored(self, index):
         question = 'How old is the "bridge of the valley, and what * was there before?'
         assert index.search(SearchQuery(question)).total == 0
-        assert self.best(index, question)[0] == "bridge"
+        assert self.search_best(index, question)[0] == "bridge"
 
-    def test_marks_and_counts_are_those_of_the_words(self, index):
+    def test_marks_and_facets_use_the_matching_words(self, index):
         results = index.search(SearchQuery("What is the flood dam?", match=MatchMode.BEST))
         (text, marks), *_ = [hit.snippet.text_with_ellipses for hit in results.hits]
         assert [text[start:end] for start, end in marks] == ["flood"]
         assert dict(results.facets["kind"]) == {"story": results.total} == {"story": 2}
 
-    def test_words_no_document_has_are_named(self, index):
+    def test_all_unknown_words_are_reported(self, index):
         results = index.search(SearchQuery("levee dam", match=MatchMode.BEST))
         assert list(results.notes) == [
             "No document here has “levee”.",
@@ -355,52 +359,52 @@ class TestBestMatch:
         ]
 
 
-class TestAllOfAResult:
-    """In the order by id every document is had once, page by page."""
+class TestPaging:
+    """Sorted by id, all pages together contain every document once."""
 
-    def _walked(self, index, size: int, before=lambda page: None) -> list[str]:
+    def _list_all(self, index, size: int, before=lambda page: None) -> list[str]:
         names: list[str] = []
         after = None
         for page in range(100):
             before(page)
-            asked = SearchQuery("river", sort="id", after=after, count_max=size)
-            results = index.search(replace(asked, with_snippets=False, facet_values_max=0))
+            query = SearchQuery("river", sort="id", after=after, count_max=size)
+            results = index.search(replace(query, with_snippets=False, facet_values_max=0))
             if not results.hits:
                 return names
             assert {hit.snippet.text for hit in results.hits} == {""}
             after = results.hits[-1].document.id
             names += [hit.document.url.rsplit("/", 1)[-1] for hit in results.hits]
-        raise AssertionError("it never ends")
+        raise AssertionError("paging does not end")
 
     @pytest.mark.parametrize("size", [1, 7, 100])
-    def test_every_match_comes_once(self, index, size):
+    def test_pages_contain_every_match_once(self, index, size):
         index.put([document(f"d{n}", "river" if n % 3 else "lake") for n in range(40)])
-        walked = self._walked(index, size)
-        assert sorted(walked) == sorted(f"d{n}" for n in range(40) if n % 3)
-        assert walked == self._walked(index, 3)
+        listed = self._list_all(index, size)
+        assert sorted(listed) == sorted(f"d{n}" for n in range(40) if n % 3)
+        assert listed == self._list_all(index, 3)
 
-    def test_what_comes_or_goes_meanwhile_moves_no_other(self, index):
+    def test_changes_during_paging_do_not_move_other_documents(self, index):
         index.put([document(f"d{n}", "river") for n in range(30)])
 
         def change(page: int) -> None:
             index.put([document(f"new{page}", "river")])
             index.delete([document(f"d{page}").id])
 
-        walked = self._walked(index, 5, before=change)
-        assert len(walked) == len(set(walked))
-        assert {f"d{n}" for n in range(15, 30)} <= set(walked)
+        listed = self._list_all(index, 5, before=change)
+        assert len(listed) == len(set(listed))
+        assert {f"d{n}" for n in range(15, 30)} <= set(listed)
 
-    def test_the_total_counts_all_of_it_on_every_page(self, index):
+    def test_every_page_has_the_same_total_and_facets(self, index):
         index.put([document(f"d{n}", "river") for n in range(9)])
         first = index.search(SearchQuery("river", sort="id", count_max=4))
-        again = SearchQuery("river", sort="id", count_max=4, after=first.hits[-1].document.id)
-        second = index.search(again)
+        next_query = SearchQuery("river", sort="id", count_max=4, after=first.hits[-1].document.id)
+        second = index.search(next_query)
         assert (first.total, second.total, len(second.hits)) == (9, 9, 4)
         assert dict(second.facets)["kind"] == dict(first.facets)["kind"]
 
-    def test_a_document_that_is_gone_is_still_a_place_to_go_on_from(self, index):
+    def test_paging_continues_after_a_deleted_document(self, index):
         index.put([document(f"d{n}", "river") for n in range(9)])
-        whole = [hit.document.id for hit in index.search(SearchQuery("river", sort="id")).hits]
-        index.delete([whole[3]])
-        left = index.search(SearchQuery("river", sort="id", after=whole[3])).hits
-        assert [hit.document.id for hit in left] == whole[4:]
+        ids = [hit.document.id for hit in index.search(SearchQuery("river", sort="id")).hits]
+        index.delete([ids[3]])
+        remaining = index.search(SearchQuery("river", sort="id", after=ids[3])).hits
+        assert [hit.document.id for hit in remaining] == ids[4:]

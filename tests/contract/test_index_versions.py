@@ -1,4 +1,4 @@
-"""The promises of the Index port about earlier versions of stories: found on request, and never else."""
+"""Promises of the Index port: earlier versions of stories are found only on request."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,18 +32,22 @@ def index(backend: str, tmp_path: Path) -> Iterator[Index]:
         yield index
 
 
-def earlier(name: str, text: str, title: str | None = None, day: int = 1) -> EarlierVersion:
+def make_version(name: str, text: str, title: str | None = None, day: int = 1) -> EarlierVersion:
     return EarlierVersion(sha1hex(name), f"202403{day:02d}080000", title, text)
 
 
-def wall(*versions: EarlierVersion) -> IndexDocument:
+def make_wall(*versions: EarlierVersion) -> IndexDocument:
     return document("wall", NEW, "Harbour wall decided", earlier=versions)
 
 
-WALL = wall(
-    earlier("old", OLD, "Wall for millions", 2), earlier("oldest", OLDEST, "Bakers protest", 1)
+WALL = make_wall(
+    make_version("old", OLD, "Wall for millions", 2),
+    make_version("oldest", OLDEST, "Bakers protest", 1),
 )
-OTHERS = (document("bread", "A bakery opens.", "Bread"), document("sea", "Wall and euros."))
+OTHER_DOCUMENTS = (
+    document("bread", "A bakery opens.", "Bread"),
+    document("sea", "Wall and euros."),
+)
 
 
 @pytest.mark.parametrize(
@@ -66,22 +70,22 @@ OTHERS = (document("bread", "A bakery opens.", "Bread"), document("sea", "Wall a
         ("wall -bakery", {"sea"}),
         ("kind:story -wall", {"bread"}),
         ("url:bakery", set()),
-        # No phrase and no nearness reaches from one version into another.
+        # Phrases and proximity never span two versions.
         ('"mayor the brandt"', set()),
         ('"millions bakers"', set()),
         ('"mayor brandt"~100', set()),
     ],
 )
-def test_words_of_earlier_versions_are_found_where_they_are_asked_for(
+def test_version_all_finds_words_of_earlier_versions(
     index: Index, query: str, names: set[str]
 ) -> None:
-    index.put([WALL, *OTHERS])
+    index.put([WALL, *OTHER_DOCUMENTS])
     assert search_names(index, f"version:all {query}") == names
     assert search_names(index, f"{query} VERSION:All") == names
     assert search_names(index, query, in_versions=True) == names
 
 
-def test_other_searches_are_as_without_versions(index: Index, backend: str, tmp_path: Path) -> None:
+def test_other_searches_ignore_earlier_versions(index: Index, backend: str, tmp_path: Path) -> None:
     queries = (
         "wall",
         "bakery",
@@ -92,88 +96,95 @@ def test_other_searches_are_as_without_versions(index: Index, backend: str, tmp_
         "-bakery",
         "million",
     )
-    asked = [SearchQuery(text, match=match) for text in queries for match in MatchMode]
-    index.put([WALL, *OTHERS])
-    with open_index(backend, tmp_path / "without") as without:
-        without.put([replace(WALL, earlier=()), *OTHERS])
-        for query in asked:
-            one, other = index.search(query), without.search(query)
-            assert (one.total, one.facets, one.dates) == (other.total, other.facets, other.dates)
-            for hit, plain in zip(one.hits, other.hits, strict=True):
+    searches = [SearchQuery(text, match=match) for text in queries for match in MatchMode]
+    index.put([WALL, *OTHER_DOCUMENTS])
+    with open_index(backend, tmp_path / "without") as plain_index:
+        plain_index.put([replace(WALL, earlier=()), *OTHER_DOCUMENTS])
+        for query in searches:
+            actual, expected = index.search(query), plain_index.search(query)
+            assert (actual.total, actual.facets, actual.dates) == (
+                expected.total,
+                expected.facets,
+                expected.dates,
+            )
+            for hit, plain in zip(actual.hits, expected.hits, strict=True):
                 assert replace(hit, document=plain.document) == plain
     assert search_names(index, "bakery version:current") == search_names(index, "bakery")
 
 
-def test_versions_come_back_without_their_texts(index: Index) -> None:
-    put = replace(WALL, earlier_left_out=3)
-    index.put([put, *OTHERS])
-    told = tuple(replace(one, text="") for one in put.earlier)
-    assert index.get([put.id]) == {put.id: replace(put, earlier=told)}
+def test_returned_documents_have_versions_without_texts(index: Index) -> None:
+    stored = replace(WALL, earlier_left_out=3)
+    index.put([stored, *OTHER_DOCUMENTS])
+    versions_without_text = tuple(replace(version, text="") for version in stored.earlier)
+    assert index.get([stored.id]) == {stored.id: replace(stored, earlier=versions_without_text)}
     (hit,) = index.search(SearchQuery("residents")).hits
-    assert hit.document.earlier == told
+    assert hit.document.earlier == versions_without_text
     assert search_names(index, cut_versions=True) == {"wall"}
 
 
-def test_a_version_that_is_put_no_more_is_found_no_more(index: Index) -> None:
+def test_a_removed_version_is_not_found(index: Index) -> None:
     index.put([WALL])
-    index.put([wall(WALL.earlier[0])])
+    index.put([make_wall(WALL.earlier[0])])
     assert search_names(index, "version:all bakery") == set()
     assert search_names(index, "version:all 17") == {"wall"}
-    index.put([wall()])
+    index.put([make_wall()])
     assert search_names(index, "version:all 17") == set()
     assert search_names(index, "version:all protest") == set()
 
 
-def test_lone_surrogates_of_versions_are_left_out(index: Index) -> None:
-    index.put([wall(earlier("odd", "broken \udcff pair", "ti\ud800tle"))])
+def test_lone_surrogates_of_versions_are_removed(index: Index) -> None:
+    index.put([make_wall(make_version("odd", "broken \udcff pair", "ti\ud800tle"))])
     assert search_names(index, "version:all pair") == {"wall"}
 
 
-def test_a_search_that_finds_nothing_tells_of_earlier_versions(index: Index) -> None:
-    index.put([WALL, *OTHERS])
-    told = index.search(SearchQuery('"17 million euros"', kinds=["story"]))
-    assert (told.total, told.earlier_count, list(told.notes)) == (0, 1, [])
-    assert told.earlier_text == 'version:all "17 million euros"'
-    assert search_names(index, told.earlier_text) == {"wall"}
-    none = index.search(SearchQuery('"17 million euros"', kinds=["pdf"]))
-    assert (none.earlier_count, none.earlier_text) == (0, None)
-    some = index.search(SearchQuery("brandt zyzzogeton"))
-    assert (some.earlier_count, some.earlier_text) == (0, None)
-    assert list(some.notes) == [
+def test_an_empty_result_counts_matching_earlier_versions(index: Index) -> None:
+    index.put([WALL, *OTHER_DOCUMENTS])
+    results = index.search(SearchQuery('"17 million euros"', kinds=["story"]))
+    assert (results.total, results.earlier_count, list(results.notes)) == (0, 1, [])
+    assert results.earlier_text == 'version:all "17 million euros"'
+    assert search_names(index, results.earlier_text) == {"wall"}
+    no_results = index.search(SearchQuery('"17 million euros"', kinds=["pdf"]))
+    assert (no_results.earlier_count, no_results.earlier_text) == (0, None)
+    partial_results = index.search(SearchQuery("brandt zyzzogeton"))
+    assert (partial_results.earlier_count, partial_results.earlier_text) == (0, None)
+    assert list(partial_results.notes) == [
         "Only earlier versions of 1 story have “brandt”.",
         "No document here has “zyzzogeton”.",
     ]
-    quiet = index.search(SearchQuery("brandt", with_notes=False))
-    assert quiet.earlier_count == 0
-    asked = index.search(SearchQuery("version:all zyzzogeton"))
-    assert (asked.earlier_count, list(asked.notes)) == (0, ["No document here has “zyzzogeton”."])
+    results_without_notes = index.search(SearchQuery("brandt", with_notes=False))
+    assert results_without_notes.earlier_count == 0
+    version_results = index.search(SearchQuery("version:all zyzzogeton"))
+    assert (version_results.earlier_count, list(version_results.notes)) == (
+        0,
+        ["No document here has “zyzzogeton”."],
+    )
 
 
-def test_of_a_sentence_with_an_open_quote_the_words_are_looked_for(index: Index) -> None:
+def test_an_open_quote_in_a_sentence_is_ignored_for_earlier_versions(index: Index) -> None:
     index.put([WALL])
-    told = index.search(SearchQuery('has the bakery to move for "14 million'))
-    assert told.total == 0
-    assert told.earlier_text == "version:all has the bakery to move for 14 million"
-    assert search_names(index, told.earlier_text) == {"wall"}
+    results = index.search(SearchQuery('has the bakery to move for "14 million'))
+    assert results.total == 0
+    assert results.earlier_text == "version:all has the bakery to move for 14 million"
+    assert search_names(index, results.earlier_text) == {"wall"}
 
 
-def test_a_best_match_looks_into_earlier_versions_too(index: Index) -> None:
-    index.put([WALL, *OTHERS])
+def test_best_match_supports_earlier_versions(index: Index) -> None:
+    index.put([WALL, *OTHER_DOCUMENTS])
     query = SearchQuery("version:all brandt zyzzogeton", match=MatchMode.BEST)
     assert [hit.document.id for hit in index.search(query).hits] == [WALL.id]
     assert index.search(SearchQuery("brandt zyzzogeton", match=MatchMode.BEST)).total == 0
 
 
-def test_a_match_in_the_current_version_stands_first(index: Index) -> None:
+def test_a_match_in_the_current_version_ranks_higher(index: Index) -> None:
     current = document("current", OLDEST, "Bakers protest")
-    before = document("before", NEW, "Wall", earlier=(earlier("v", OLDEST, "Bakers protest"),))
+    before = document("before", NEW, "Wall", earlier=(make_version("v", OLDEST, "Bakers protest"),))
     index.put([before, current])
     hits = index.search(SearchQuery("version:all bakery")).hits
     assert [hit.document.id for hit in hits] == [current.id, before.id]
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ("version:old bakery", "“version:old”: version is all or current."),
         (
@@ -185,23 +196,25 @@ def test_a_match_in_the_current_version_stands_first(index: Index) -> None:
         ("version:(all)", "“version:”: write version:all, or version:current."),
     ],
 )
-def test_what_is_no_version_is_refused(index: Index, query: str, told: str) -> None:
+def test_invalid_version_terms_are_refused(index: Index, query: str, message: str) -> None:
     with pytest.raises(QueryError) as refused:
         index.search(SearchQuery(query))
-    assert str(refused.value) == told
+    assert str(refused.value) == message
 
 
 class TestVersionOfAHit:
-    """Which version matches, by the index that knows the texts."""
+    """The index with texts determines which version matches."""
 
     @pytest.fixture
     def versioned(self, index: Index, tmp_path: Path) -> VersionedIndex:
         blobs = FolderBlobs(tmp_path / "blobs")
-        blobs.put([build_text_blob(one.sha1hex, one.text.encode()) for one in WALL.earlier])
-        index.put([WALL, *OTHERS])
+        blobs.put(
+            [build_text_blob(version.sha1hex, version.text.encode()) for version in WALL.earlier]
+        )
+        index.put([WALL, *OTHER_DOCUMENTS])
         return VersionedIndex(index, blobs, lambda _: ())
 
-    def test_it_is_the_one_with_the_words(self, versioned: VersionedIndex) -> None:
+    def test_the_version_of_a_hit_contains_the_words(self, versioned: VersionedIndex) -> None:
         (hit,) = versioned.search(SearchQuery('version:all "17 million euros"')).hits
         assert hit.version is not None
         version = WALL.earlier[0]
@@ -214,16 +227,18 @@ class TestVersionOfAHit:
         assert title.version.title == "Bakers protest"
         assert list(title.version.title_marks) == [(7, 14)]
 
-    def test_of_several_it_is_the_newest_with_the_most_words(
+    def test_the_newest_version_with_the_most_words_is_chosen(
         self, versioned: VersionedIndex
     ) -> None:
-        both = versioned.search(SearchQuery("version:all million")).hits[0].version
-        assert both is not None
-        assert both.sha1hex == sha1hex("old")
-        most = versioned.search(SearchQuery("version:all million mayor euros move brandt")).hits
-        assert [hit.version and hit.version.sha1hex for hit in most] == [sha1hex("oldest")]
+        version = versioned.search(SearchQuery("version:all million")).hits[0].version
+        assert version is not None
+        assert version.sha1hex == sha1hex("old")
+        hits = versioned.search(SearchQuery("version:all million mayor euros move brandt")).hits
+        assert [hit.version and hit.version.sha1hex for hit in hits] == [sha1hex("oldest")]
 
-    def test_a_hit_whose_current_version_matches_has_none(self, versioned: VersionedIndex) -> None:
+    def test_a_hit_in_the_current_version_has_no_earlier_version(
+        self, versioned: VersionedIndex
+    ) -> None:
         hits = versioned.search(SearchQuery("version:all wall")).hits
         assert [hit.version for hit in hits] == [None, None]
         hits = versioned.search(SearchQuery("version:all bakery OR council")).hits
@@ -232,7 +247,7 @@ class TestVersionOfAHit:
         assert hit.version is not None
         assert hit.version.sha1hex == sha1hex("oldest")
 
-    def test_of_hidden_versions_nothing_is_told(
+    def test_a_hidden_version_has_no_sha1_and_no_snippet(
         self, versioned: VersionedIndex, index: Index
     ) -> None:
         hiding = replace(versioned, find_hidden=lambda _: {sha1hex("oldest")})
@@ -240,7 +255,7 @@ class TestVersionOfAHit:
         assert hit.version is not None
         assert (hit.version.sha1hex, list(hit.version.snippets)) == (None, [])
 
-    def test_behind_its_bound_it_is_said_that_it_is_an_earlier_one(
+    def test_a_version_beyond_the_limits_has_no_sha1(
         self, versioned: VersionedIndex, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(versions, "VERSIONS_MAX", 1)
@@ -253,12 +268,15 @@ class TestVersionOfAHit:
         assert hit.version is not None
         assert hit.version.sha1hex is None
 
-    def test_what_is_left_out_is_told(self, versioned: VersionedIndex) -> None:
-        told = "1 story has more earlier versions, or longer ones, than can be searched."
+    def test_omitted_versions_are_reported_in_a_note(self, versioned: VersionedIndex) -> None:
+        note = "1 story has more earlier versions, or longer ones, than can be searched."
         assert list(versioned.search(SearchQuery("version:all wall")).notes) == []
         versioned.put([replace(WALL, earlier_left_out=1)])
-        assert list(versioned.search(SearchQuery("version:all bread")).notes) == [told]
+        assert list(versioned.search(SearchQuery("version:all bread")).notes) == [note]
         assert list(versioned.search(SearchQuery("bread")).notes) == []
         versioned.put([replace(WALL, id="2" * 40, earlier_left_out=2)])
-        (many,) = versioned.search(SearchQuery("version:all zyzzogeton bread")).notes[-1:]
-        assert many == "2 stories have more earlier versions, or longer ones, than can be searched."
+        (last_note,) = versioned.search(SearchQuery("version:all zyzzogeton bread")).notes[-1:]
+        assert (
+            last_note
+            == "2 stories have more earlier versions, or longer ones, than can be searched."
+        )

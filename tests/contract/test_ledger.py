@@ -1,4 +1,4 @@
-"""The contract of the port Ledger: one suite for every database."""
+"""Contract of the port Ledger, for every database."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from fonds.stores.records.sql import SqlRecords
 STEPS = ("identify", "extract")
 
 
-def outcomes(records: Records) -> dict[str, str]:
+def load_outcomes(records: Records) -> dict[str, str]:
     return {row.entry_id: row.outcome for row in records.find(EntryRow)}
 
 
-def entry_tallies(records: Records) -> dict[tuple[str, str, str], int]:
+def load_entry_tallies(records: Records) -> dict[tuple[str, str, str], int]:
     rows = records.find(TallyRow, {"counted": "entries"})
     return {(row.first, row.second, row.third): row.count for row in rows if row.count}
 
 
-def test_what_entered_is_pending_until_its_message_has_ended(records: SqlRecords) -> None:
+def test_an_entry_is_pending_until_its_message_ends(records: SqlRecords) -> None:
     ledger = records.ledger
     assert ledger.enter([], [entry("a")], ["identify"]) == {"a"}
-    assert outcomes(records) == {"a": "pending"}
+    assert load_outcomes(records) == {"a": "pending"}
     ledger.write([build_disposition("a", "a", "identify", "done")])
-    assert outcomes(records) == {"a": "done"}
-    assert entry_tallies(records) == {("done", "", "identify"): 1}
+    assert load_outcomes(records) == {"a": "done"}
+    assert load_entry_tallies(records) == {("done", "", "identify"): 1}
 
 
-def test_an_entry_that_is_known_stays_as_it_is_and_says_whether_its_message_is_settled(
+def test_a_known_entry_is_kept_and_returned_while_unsettled(
     records: SqlRecords,
 ) -> None:
     ledger = records.ledger
@@ -55,33 +55,33 @@ def test_an_entry_that_is_known_stays_as_it_is_and_says_whether_its_message_is_s
     assert ledger.recount() == []
 
 
-def test_an_entry_is_not_over_while_a_promise_is_open(records: SqlRecords) -> None:
+def test_an_entry_with_an_open_promise_is_pending(records: SqlRecords) -> None:
     ledger = records.ledger
     ledger.enter([], [entry("a")], ["identify"])
     children = [build_promise("a", "a", "persist"), build_promise("a", "a.pages.1", "parse")]
     ledger.write([build_disposition("a", "a", "identify", "done"), *children])
-    assert outcomes(records) == {"a": "pending"}
+    assert load_outcomes(records) == {"a": "pending"}
     ledger.write([build_disposition("a", "a", "persist", "done")])
-    assert outcomes(records) == {"a": "pending"}
+    assert load_outcomes(records) == {"a": "pending"}
     ledger.write([build_disposition("a", "a.pages.1", "parse", "dropped", reason="no-text")])
-    assert outcomes(records) == {"a": "dropped"}
-    assert entry_tallies(records) == {("dropped", "no-text", "parse"): 1}
+    assert load_outcomes(records) == {"a": "dropped"}
+    assert load_entry_tallies(records) == {("dropped", "no-text", "parse"): 1}
 
 
-def test_a_child_that_ended_before_its_parent_does_not_end_the_entry(records: SqlRecords) -> None:
+def test_an_early_disposition_of_a_child_keeps_the_entry_pending(records: SqlRecords) -> None:
     ledger = records.ledger
     ledger.enter([], [entry("a")], ["identify"])
     ledger.write([build_disposition("a", "a", "persist", "done")])
-    assert outcomes(records) == {"a": "pending"}
+    assert load_outcomes(records) == {"a": "pending"}
     ledger.write(
         [build_disposition("a", "a", "identify", "done"), build_promise("a", "a", "persist")]
     )
-    assert outcomes(records) == {"a": "done"}
+    assert load_outcomes(records) == {"a": "done"}
     (child,) = records.get(DispositionRow, [("a", "library", "persist")])
     assert (child.verdict, child.parent_id, child.parent_step) == ("done", "a", "identify")
 
 
-def test_what_is_quarantined_says_so_at_once_and_again_when_it_is_tried_again(
+def test_a_quarantined_entry_is_pending_during_a_retry(
     records: SqlRecords,
 ) -> None:
     ledger = records.ledger
@@ -98,7 +98,7 @@ def test_what_is_quarantined_says_so_at_once_and_again_when_it_is_tried_again(
         *("persist", "slow"),
     )
     ledger.write([build_disposition("a", "a", "persist", "retried")])
-    assert outcomes(records) == {"a": "pending"}
+    assert load_outcomes(records) == {"a": "pending"}
     ledger.write([build_disposition("a", "a", "persist", "done")])
     (row,) = records.find(EntryRow)
     assert (row.outcome, row.reason) == ("done", None)
@@ -106,7 +106,7 @@ def test_what_is_quarantined_says_so_at_once_and_again_when_it_is_tried_again(
 
 
 @pytest.mark.parametrize("verdict", ["retried", "deferred"])
-def test_what_is_to_come_back_keeps_its_entry_open_though_the_rest_has_ended(
+def test_a_retried_or_deferred_message_keeps_the_entry_pending(
     records: SqlRecords, verdict: str
 ) -> None:
     ledger = records.ledger
@@ -115,12 +115,12 @@ def test_what_is_to_come_back_keeps_its_entry_open_though_the_rest_has_ended(
     ledger.write([build_disposition("a", "a", "identify", "done"), *children])
     ledger.write([build_disposition("a", "a.1", "persist", verdict, reason="store-unavailable")])
     ledger.write([build_disposition("a", "a.2", "parse", "done")])
-    assert outcomes(records) == {"a": "pending"}
+    assert load_outcomes(records) == {"a": "pending"}
     ledger.write([build_disposition("a", "a.2", "parse", "quarantined", reason="timeout")])
-    assert outcomes(records) == {"a": "quarantined"}
+    assert load_outcomes(records) == {"a": "quarantined"}
 
 
-def test_of_endings_of_one_weight_the_latest_decides(records: SqlRecords) -> None:
+def test_the_latest_of_equal_dispositions_decides_the_outcome(records: SqlRecords) -> None:
     ledger = records.ledger
     ledger.enter([], [entry("a")], ["identify", "extract"])
     ledger.write([build_disposition("a", "a", "extract", "dropped", reason="bomb", minute=2)])
@@ -129,21 +129,21 @@ def test_of_endings_of_one_weight_the_latest_decides(records: SqlRecords) -> Non
     assert (row.outcome, row.reason, row.step) == ("dropped", "bomb", "extract")
 
 
-def test_written_twice_is_written_once(records: SqlRecords) -> None:
+def test_repeated_rows_are_counted_once(records: SqlRecords) -> None:
     ledger = records.ledger
     ledger.enter([], [entry("a")], ["identify"])
     rows = [build_disposition("a", "a", "identify", "done"), build_promise("a", "a", "persist")]
     for _ in range(3):
         ledger.write(rows)
         ledger.write(rows + rows)
-    assert entry_tallies(records) == {("pending", "", ""): 1}
+    assert load_entry_tallies(records) == {("pending", "", ""): 1}
     assert ledger.recount() == []
 
 
-def test_pipelines_have_books_of_their_own(records: SqlRecords) -> None:
+def test_each_pipeline_has_separate_outcomes(records: SqlRecords) -> None:
     ledger = records.ledger
-    both = [entry("a"), entry("a", pipeline="pdf-only")]
-    ledger.enter([], both, ["identify"])
+    entries = [entry("a"), entry("a", pipeline="pdf-only")]
+    ledger.enter([], entries, ["identify"])
     ledger.write([build_disposition("a", "a", "identify", "done", pipeline="pdf-only")])
     assert {row.pipeline: row.outcome for row in records.find(EntryRow)} == {
         "library": "pending",
@@ -151,7 +151,7 @@ def test_pipelines_have_books_of_their_own(records: SqlRecords) -> None:
     }
 
 
-def test_inputs_are_counted_as_they_are_read(records: SqlRecords) -> None:
+def test_tallies_of_inputs_follow_each_update(records: SqlRecords) -> None:
     ledger = records.ledger
     for tally in ({"not-a-capture": 2}, {"not-a-capture": 5, "bomb": 1}):
         ledger.enter([input_row("i", tally=tally, tally_count=sum(tally.values()))], [], [])
@@ -160,7 +160,7 @@ def test_inputs_are_counted_as_they_are_read(records: SqlRecords) -> None:
     assert [row.tally_count for row in records.find(InputRow)] == [6]
 
 
-def test_files_are_counted_by_type_with_the_act_that_writes_them(records: SqlRecords) -> None:
+def test_files_are_counted_by_type_when_written(records: SqlRecords) -> None:
     row = FileMetaRow("a" * 40, "b" * 64, "c" * 32, 1, "text/html", "capture", NOON)
     records.put([row, replace(row, sha1hex="b" * 40, mimetype="application/pdf")])
     records.put([row])
@@ -173,21 +173,21 @@ def test_files_are_counted_by_type_with_the_act_that_writes_them(records: SqlRec
     assert records.ledger.recount() == []
 
 
-def test_a_recount_names_what_does_not_add_up_and_mends_it(records: SqlRecords) -> None:
+def test_a_recount_reports_and_repairs_inconsistencies(records: SqlRecords) -> None:
     ledger = records.ledger
     ledger.enter([], [entry("a"), entry("b")], ["identify"])
     ledger.write([build_disposition("a", "a", "identify", "done")])
     records.change(EntryRow, [("a", "library")], {"outcome": "dropped"})
     records.change(DispositionRow, [("b", "library", "identify")], {"is_open": False})
-    told = ledger.recount()
-    assert any(one.startswith("entry a (library) is recorded as dropped") for one in told)
+    faults = ledger.recount()
+    assert any(fault.startswith("entry a (library) is recorded as dropped") for fault in faults)
     assert any(
-        one.startswith("entry b (library) is recorded as pending with 1 open") for one in told
+        fault.startswith("entry b (library) is recorded as pending with 1 open") for fault in faults
     )
     ledger.recount(repair=True)
     assert ledger.recount() == []
     records.delete(EntryRow, [("a", "library")])
-    assert any("entry a (library) is not in the ledger" in one for one in ledger.recount())
+    assert any("entry a (library) is not in the ledger" in fault for fault in ledger.recount())
 
 
 VERDICTS = ("done", "dropped", "quarantined", "retried", "deferred", "pending")
@@ -195,7 +195,7 @@ VERDICTS = ("done", "dropped", "quarantined", "retried", "deferred", "pending")
 
 @st.composite
 def batches(draw: st.DrawFn) -> list[list[DispositionRow]]:
-    """Rows of a few messages at a few steps, in any order and as often as one likes."""
+    """Draw batches of rows of a few messages at a few steps, in any order, with repeats."""
     drawn = []
     for _ in range(draw(st.integers(1, 6))):
         rows = []
@@ -221,7 +221,7 @@ def batches(draw: st.DrawFn) -> list[list[DispositionRow]]:
     return drawn
 
 
-def cleared(records: SqlRecords) -> SqlRecords:
+def clear_ledger(records: SqlRecords) -> SqlRecords:
     records.delete(EntryRow, [(r.entry_id, r.pipeline) for r in records.find(EntryRow)])
     keys = [(r.message_id, r.pipeline, r.step) for r in records.find(DispositionRow)]
     records.delete(DispositionRow, keys)
@@ -235,10 +235,10 @@ def cleared(records: SqlRecords) -> SqlRecords:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(batches=batches())
-def test_whatever_is_written_the_books_agree_with_a_recount(
+def test_any_writes_agree_with_a_recount(
     records: SqlRecords, batches: list[list[DispositionRow]]
 ) -> None:
-    ledger = cleared(records).ledger
+    ledger = clear_ledger(records).ledger
     ledger.enter([], [entry("a"), entry("b")], ["identify"])
     for rows in batches:
         ledger.write(rows)
@@ -248,31 +248,31 @@ def test_whatever_is_written_the_books_agree_with_a_recount(
         for row in rows:
             if row.verdict != "pending":
                 settled_before.add((row.message_id, row.step))
-    stand = {(r.message_id, r.step): r for r in records.find(DispositionRow)}
+    dispositions = {(r.message_id, r.step): r for r in records.find(DispositionRow)}
     for key in settled_before:
-        assert stand[key].verdict != "pending", "a promise undid an ending"
-    verdicts = Counter(row.verdict for row in stand.values())
+        assert dispositions[key].verdict != "pending", "a promise replaced a disposition"
+    verdicts = Counter(row.verdict for row in dispositions.values())
     tallied: Counter[str] = Counter()
     for row in records.find(TallyRow, {"counted": "dispositions"}):
         tallied[row.second] += row.count
     assert +tallied == verdicts
 
 
-def test_many_writers_at_once_keep_the_books_right(records: SqlRecords) -> None:
-    """Each writes about every entry: whoever looks before another wrote would count wrongly."""
+def test_concurrent_writers_keep_the_counts_consistent(records: SqlRecords) -> None:
+    """Each thread writes rows of every entry; a read before the write of another would miscount."""
     ids = [f"e{n}" for n in range(8)]
-    records.ledger.enter([], [entry(one) for one in ids], ["identify"])
+    records.ledger.enter([], [entry(id_) for id_ in ids], ["identify"])
     faults: list[BaseException] = []
 
     def work(number: int) -> None:
         try:
-            for one in ids:
-                rows = [build_disposition(one, f"{one}.{number}", "extract", "done")]
+            for id_ in ids:
+                rows = [build_disposition(id_, f"{id_}.{number}", "extract", "done")]
                 if number == 0:
-                    rows += [build_disposition(one, one, "identify", "done")]
-                    rows += [build_promise(one, f"{one}.{k}", "extract") for k in range(4)]
+                    rows += [build_disposition(id_, id_, "identify", "done")]
+                    rows += [build_promise(id_, f"{id_}.{k}", "extract") for k in range(4)]
                 records.ledger.write(rows)
-        except BaseException as error:  # noqa: BLE001 (told to the test)
+        except BaseException as error:  # noqa: BLE001 (reported to the test)
             faults.append(error)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
@@ -281,7 +281,7 @@ def test_many_writers_at_once_keep_the_books_right(records: SqlRecords) -> None:
     for thread in threads:
         thread.join(120)
     assert faults == []
-    assert set(outcomes(records).values()) == {"done"}
+    assert set(load_outcomes(records).values()) == {"done"}
     assert records.ledger.recount() == []
 
 

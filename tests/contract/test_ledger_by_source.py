@@ -1,4 +1,4 @@
-"""What became of the links of a source is counted as it changes, and agrees with the entries."""
+"""Outcomes of links are counted by source, and the counts agree with the entries."""
 
 from __future__ import annotations
 
@@ -20,26 +20,33 @@ from fonds.model.tallies import (
 )
 from fonds.stores.records.sql import SqlRecords
 
-ONE, OTHER = "0123456789ab", "ba9876543210"
-POLLS = (f"{ONE}.000001", f"{ONE}.000002", f"{OTHER}.1000000")
-NO_POLLS = ("input", ONE, f"{ONE}.", f"{ONE}.12345", f"{ONE}-000001", "")
+FIRST_SOURCE, SECOND_SOURCE = "0123456789ab", "ba9876543210"
+POLLS = (f"{FIRST_SOURCE}.000001", f"{FIRST_SOURCE}.000002", f"{SECOND_SOURCE}.1000000")
+OTHER_INPUTS = (
+    "input",
+    FIRST_SOURCE,
+    f"{FIRST_SOURCE}.",
+    f"{FIRST_SOURCE}.12345",
+    f"{FIRST_SOURCE}-000001",
+    "",
+)
 
 
-def counted(records: SqlRecords) -> Counter[tuple[str, ...]]:
-    found: Counter[tuple[str, ...]] = Counter()
+def load_counts(records: SqlRecords) -> Counter[tuple[str, ...]]:
+    counts: Counter[tuple[str, ...]] = Counter()
     for row in records.find(TallyRow, {"counted": ENTRIES_BY_SOURCE}):
-        found[row.pipeline, row.first, row.second, row.third] += row.count
-    assert all(count >= 0 for count in found.values())
-    return +found
+        counts[row.pipeline, row.first, row.second, row.third] += row.count
+    assert all(count >= 0 for count in counts.values())
+    return +counts
 
 
-def of_rows(records: SqlRecords) -> Counter[tuple[str, ...]]:
-    found: Counter[tuple[str, ...]] = Counter()
+def count_rows(records: SqlRecords) -> Counter[tuple[str, ...]]:
+    counts: Counter[tuple[str, ...]] = Counter()
     for row in records.find(EntryRow):
         if row.kind == "link" and row.input_id in POLLS:
-            why = encode_step_reason(row.outcome, row.step, row.reason)
-            found[row.pipeline, row.input_id[:12], row.outcome, why] += 1
-    return found
+            step_reason = encode_step_reason(row.outcome, row.step, row.reason)
+            counts[row.pipeline, row.input_id[:12], row.outcome, step_reason] += 1
+    return counts
 
 
 @settings(
@@ -49,40 +56,46 @@ def of_rows(records: SqlRecords) -> Counter[tuple[str, ...]]:
 )
 @given(
     history=histories(),
-    inputs=st.lists(st.sampled_from([*POLLS, *NO_POLLS]), min_size=3, max_size=3),
+    inputs=st.lists(st.sampled_from([*POLLS, *OTHER_INPUTS]), min_size=3, max_size=3),
     kinds=st.lists(st.sampled_from(["link", "link", "capture"]), min_size=3, max_size=3),
 )
-def test_links_are_counted_by_their_source(
+def test_outcomes_of_links_are_counted_by_source(
     records: SqlRecords, history: list[list[DispositionRow]], inputs: list[str], kinds: list[str]
 ) -> None:
-    records.delete(EntryRow, [(one, "library") for one in "abc"])
-    gone = [(row.message_id, row.pipeline, row.step) for row in records.find(DispositionRow)]
-    records.delete(DispositionRow, gone)
+    records.delete(EntryRow, [(id_, "library") for id_ in "abc"])
+    keys = [(row.message_id, row.pipeline, row.step) for row in records.find(DispositionRow)]
+    records.delete(DispositionRow, keys)
     records.ledger.recount(repair=True)
     facts = zip("abc", inputs, kinds, strict=True)
-    entries = [entry(name, input_id=where, kind=kind) for name, where, kind in facts]
+    entries = [entry(name, input_id=input_id, kind=kind) for name, input_id, kind in facts]
     for rows in history:
         for _ in range(2):
             records.ledger.enter([], entries, ["identify"])
             records.ledger.write(rows)
-        assert counted(records) == of_rows(records)
+        assert load_counts(records) == count_rows(records)
         assert records.ledger.recount() == []
 
 
-def test_a_source_that_was_miscounted_is_named_and_mended(records: SqlRecords) -> None:
-    one = entry("a", input_id=POLLS[0], kind="link")
-    records.ledger.enter([], [one], ["fetch"])
+def test_a_wrong_count_of_a_source_is_reported_and_repaired(records: SqlRecords) -> None:
+    link = entry("a", input_id=POLLS[0], kind="link")
+    records.ledger.enter([], [link], ["fetch"])
     records.ledger.write([build_disposition("a", "a", "fetch", "dropped", reason="robots-denied")])
     (row,) = records.find(TallyRow, {"counted": ENTRIES_BY_SOURCE, "second": "dropped"})
-    assert (row.first, decode_step_reason(row.third)) == (ONE, ("fetch", "robots-denied"))
+    assert (row.first, decode_step_reason(row.third)) == (FIRST_SOURCE, ("fetch", "robots-denied"))
     values: tuple[Any, ...] = (row.counted, row.pipeline, row.first, row.second, row.third)
     records.put([TallyRow(*values, 7)])
-    (said,) = records.ledger.recount(repair=True)
-    assert said.startswith(f"tally entries_by_source library {ONE} dropped fetch robots-denied: 7")
-    assert counted(records) == of_rows(records)
+    (fault,) = records.ledger.recount(repair=True)
+    assert fault.startswith(
+        f"tally entries_by_source library {FIRST_SOURCE} dropped fetch robots-denied: 7"
+    )
+    assert load_counts(records) == count_rows(records)
 
 
-def test_what_no_poll_found_is_of_no_source() -> None:
-    assert [find_source_id("link", poll) for poll in POLLS] == [ONE, ONE, OTHER]
-    assert {find_source_id("link", no_poll) for no_poll in NO_POLLS} == {None}
+def test_only_links_of_polls_have_a_source() -> None:
+    assert [find_source_id("link", poll) for poll in POLLS] == [
+        FIRST_SOURCE,
+        FIRST_SOURCE,
+        SECOND_SOURCE,
+    ]
+    assert {find_source_id("link", no_poll) for no_poll in OTHER_INPUTS} == {None}
     assert find_source_id("capture", POLLS[0]) is None

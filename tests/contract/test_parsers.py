@@ -1,4 +1,4 @@
-"""What fuzzing begins with holds: each target checks its seeds, and what Hypothesis makes of them."""
+"""The fuzzing targets accept their seeds, and variations of them by Hypothesis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _seeds(name: str) -> tuple[bytes, ...]:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_target_holds_for_its_seeds(name: str) -> None:
+def test_a_target_accepts_its_seeds(name: str) -> None:
     target = import_module(f"nightly.fuzz.targets.{name}")
     seeds = _seeds(name)
     assert len(seeds) >= 8
@@ -36,11 +36,11 @@ def test_a_target_holds_for_its_seeds(name: str) -> None:
 @pytest.mark.parametrize("name", TARGETS)
 @given(st.binary(max_size=200), st.integers(0, 1000), st.integers(0, 1000))
 @settings(max_examples=examples(20))
-def test_a_target_holds_for_seeds_that_were_cut_and_filled(
-    name: str, filling: bytes, which: int, where: int
+def test_a_target_accepts_modified_seeds(
+    name: str, filling: bytes, seed_number: int, position: int
 ) -> None:
     target = import_module(f"nightly.fuzz.targets.{name}")
     seeds = _seeds(name)
-    seed = seeds[which % len(seeds)]
-    at = where * len(seed) // 1000
+    seed = seeds[seed_number % len(seeds)]
+    at = position * len(seed) // 1000
     target.check(seed[:at] + filling + seed[at + len(filling) :])

@@ -1,4 +1,4 @@
-"""What every queue promises (`fonds.ports.Queue`)."""
+"""Promises of every queue (`fonds.ports.Queue`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reader(name: str) -> Subscription:
 
 
 @pytest.fixture
-def other(name: str) -> Subscription:
+def other_reader(name: str) -> Subscription:
     return Subscription(f"{name}-other", f"{name}-topic")
 
 
@@ -41,7 +41,7 @@ def test_a_message_arrives_as_it_was_put(queue: TopicQueue, reader: Subscription
 
 
 @pytest.mark.parametrize("size_bytes", [0, 1, 1_000_000])
-def test_bodies_of_any_size_arrive_whole(
+def test_bodies_of_any_size_arrive_complete(
     queue: TopicQueue, reader: Subscription, size_bytes: int
 ) -> None:
     queue.declare([reader])
@@ -50,50 +50,50 @@ def test_bodies_of_any_size_arrive_whole(
     assert take(queue, reader.incoming, 1)[0].message.body == body
 
 
-def test_every_subscription_of_a_topic_sees_every_message(
-    queue: TopicQueue, reader: Subscription, other: Subscription
+def test_every_subscription_of_a_topic_receives_every_message(
+    queue: TopicQueue, reader: Subscription, other_reader: Subscription
 ) -> None:
-    queue.declare([reader, other])
+    queue.declare([reader, other_reader])
     queue.put(reader.topic, [Message("a", b"1"), Message("b", b"2")])
-    for subscription in (reader, other):
-        found = take(queue, subscription.incoming, 2)
-        assert sorted(ids(found)) == ["a", "b"]
-        queue.settle(found)
+    for subscription in (reader, other_reader):
+        deliveries = take(queue, subscription.incoming, 2)
+        assert sorted(ids(deliveries)) == ["a", "b"]
+        queue.settle(deliveries)
 
 
-def test_settling_for_one_subscription_leaves_the_message_of_another(
-    queue: TopicQueue, reader: Subscription, other: Subscription
+def test_settling_a_message_keeps_it_for_other_subscriptions(
+    queue: TopicQueue, reader: Subscription, other_reader: Subscription
 ) -> None:
-    queue.declare([reader, other])
+    queue.declare([reader, other_reader])
     queue.put(reader.topic, [Message("a", b"body")])
     queue.settle(take(queue, reader.incoming, 1))
-    assert take(queue, other.incoming, 1)[0].message.body == b"body"
+    assert take(queue, other_reader.incoming, 1)[0].message.body == b"body"
 
 
-def test_a_put_to_incoming_reaches_that_subscription_alone(
-    queue: TopicQueue, reader: Subscription, other: Subscription
+def test_a_put_to_incoming_reaches_only_its_subscription(
+    queue: TopicQueue, reader: Subscription, other_reader: Subscription
 ) -> None:
-    queue.declare([reader, other])
+    queue.declare([reader, other_reader])
     queue.put(reader.incoming, [Message("a", b"")])
     assert ids(take(queue, reader.incoming, 1)) == ["a"]
-    assert queue.receive(other.incoming, 1, 0.0) == []
+    assert queue.receive(other_reader.incoming, 1, 0.0) == []
 
 
-def test_declaring_again_keeps_what_waits(queue: TopicQueue, reader: Subscription) -> None:
+def test_a_repeated_declare_keeps_waiting_messages(queue: TopicQueue, reader: Subscription) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [Message("a", b"")])
     queue.declare([reader])
     assert ids(take(queue, reader.incoming, 1)) == ["a"]
 
 
-def test_addresses_never_declared_are_refused(queue: TopicQueue, name: str) -> None:
+def test_undeclared_addresses_are_refused(queue: TopicQueue, name: str) -> None:
     with pytest.raises(ConfigurationError, match="declare"):
         queue.put(f"{name}-nowhere", [Message("a", b"")])
     with pytest.raises(ConfigurationError, match="declare"):
         queue.receive(f"{name}-nowhere", 1, 0.0)
 
 
-def test_nothing_to_do_is_no_error(queue: TopicQueue, reader: Subscription) -> None:
+def test_empty_batches_are_accepted(queue: TopicQueue, reader: Subscription) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [])
     queue.settle([])
@@ -101,7 +101,7 @@ def test_nothing_to_do_is_no_error(queue: TopicQueue, reader: Subscription) -> N
     assert queue.receive(reader.incoming, 10, 0.0) == []
 
 
-def test_at_most_as_many_as_asked_for_are_handed_out(
+def test_receive_returns_at_most_the_requested_count(
     queue: TopicQueue, reader: Subscription
 ) -> None:
     queue.declare([reader])
@@ -110,16 +110,14 @@ def test_at_most_as_many_as_asked_for_are_handed_out(
     assert 1 <= len(first) <= 3
 
 
-def test_messages_of_one_key_come_in_the_order_they_were_put(
-    queue: TopicQueue, reader: Subscription
-) -> None:
+def test_messages_of_a_key_arrive_in_order(queue: TopicQueue, reader: Subscription) -> None:
     queue.declare([reader])
     for start in range(0, 30, 10):
         queue.put(reader.topic, [Message(f"m{i}", b"", key="k") for i in range(start, start + 10)])
     assert ids(take(queue, reader.incoming, 30)) == [f"m{i}" for i in range(30)]
 
 
-def test_what_is_in_hand_or_settled_is_not_handed_out_again(
+def test_received_or_settled_messages_are_not_delivered_again(
     queue: TopicQueue, reader: Subscription
 ) -> None:
     queue.declare([reader])
@@ -131,7 +129,7 @@ def test_what_is_in_hand_or_settled_is_not_handed_out_again(
     assert queue.get_depth(reader).pending == 0
 
 
-def test_settling_twice_is_no_error(queue: TopicQueue, reader: Subscription) -> None:
+def test_a_repeated_settle_is_accepted(queue: TopicQueue, reader: Subscription) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [Message("a", b"")])
     in_hand = take(queue, reader.incoming, 1)
@@ -140,7 +138,7 @@ def test_settling_twice_is_no_error(queue: TopicQueue, reader: Subscription) -> 
     assert queue.get_depth(reader).pending == 0
 
 
-def test_released_messages_come_again_and_are_counted(
+def test_released_messages_are_redelivered_with_a_count(
     queue: TopicQueue, reader: Subscription
 ) -> None:
     queue.declare([reader])
@@ -152,20 +150,20 @@ def test_released_messages_come_again_and_are_counted(
         queue.release([delivery])
 
 
-def test_an_id_put_twice_is_there_and_gone_when_all_of_it_is_settled(
+def test_an_id_put_twice_has_no_pending_message_once_settled(
     queue: TopicQueue, reader: Subscription
 ) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [Message("a", b"body")])
     queue.put(reader.topic, [Message("a", b"body")])
     queue.settle(take(queue, reader.incoming, 1))
-    while again := queue.receive(reader.incoming, 10, 1.0):
-        assert ids(again) == ["a"]
-        queue.settle(again)
+    while deliveries := queue.receive(reader.incoming, 10, 1.0):
+        assert ids(deliveries) == ["a"]
+        queue.settle(deliveries)
     assert queue.get_depth(reader).pending == 0
 
 
-def test_delayed_messages_wait_and_then_come(queue: TopicQueue, reader: Subscription) -> None:
+def test_delayed_messages_arrive_after_their_delay(queue: TopicQueue, reader: Subscription) -> None:
     queue.declare([reader])
     queue.put(reader.incoming, [Message("later", b"")], delay_s=3600.0)
     queue.put(reader.incoming, [Message("soon", b"")], delay_s=0.05)
@@ -174,28 +172,30 @@ def test_delayed_messages_wait_and_then_come(queue: TopicQueue, reader: Subscrip
     assert queue.get_depth(reader).delayed == 1
 
 
-def test_a_retry_put_before_its_predecessor_is_settled_is_not_lost(
+def test_a_retry_sent_before_its_predecessor_is_settled_is_kept(
     queue: TopicQueue, reader: Subscription
 ) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [Message("a", b"body", attempt=0)])
     in_hand = take(queue, reader.incoming, 1)
     queue.put(reader.incoming, [Message("a", b"body", attempt=1)], delay_s=0.001)
-    # Somebody looks for work while both are there.
+    # A reader asks for work while both exist.
     early = queue.receive(reader.incoming, 1, 0.05)
     queue.settle(in_hand)
     late = early or take(queue, reader.incoming, 1)
-    assert [one.message.attempt for one in late] == [1]
+    assert [delivery.message.attempt for delivery in late] == [1]
 
 
-@pytest.mark.parametrize("where", ["topic", "quarantine"])
-def test_only_incoming_takes_a_delay(queue: TopicQueue, reader: Subscription, where: str) -> None:
+@pytest.mark.parametrize("address_name", ["topic", "quarantine"])
+def test_only_incoming_supports_a_delay(
+    queue: TopicQueue, reader: Subscription, address_name: str
+) -> None:
     queue.declare([reader])
     with pytest.raises(ValueError, match="delay"):
-        queue.put(getattr(reader, where), [Message("a", b"")], delay_s=1.0)
+        queue.put(getattr(reader, address_name), [Message("a", b"")], delay_s=1.0)
 
 
-def test_the_quarantine_is_read_by_asking_for_it_and_by_nobody_else(
+def test_quarantined_messages_are_delivered_only_from_the_quarantine(
     queue: TopicQueue, reader: Subscription
 ) -> None:
     queue.declare([reader])
@@ -208,7 +208,7 @@ def test_the_quarantine_is_read_by_asking_for_it_and_by_nobody_else(
     assert queue.get_depth(reader).quarantined == 0
 
 
-def test_depth_tells_ready_in_hand_and_delayed_apart(
+def test_depth_counts_ready_in_hand_and_delayed_separately(
     queue: TopicQueue, reader: Subscription
 ) -> None:
     queue.declare([reader])
@@ -220,29 +220,29 @@ def test_depth_tells_ready_in_hand_and_delayed_apart(
     assert depth.pending == 6
 
 
-def test_a_waiting_reader_is_woken_by_a_put(queue: TopicQueue, reader: Subscription) -> None:
+def test_a_put_wakes_a_waiting_reader(queue: TopicQueue, reader: Subscription) -> None:
     queue.declare([reader])
-    found: list[Delivery] = []
+    deliveries: list[Delivery] = []
     waiting = threading.Thread(
-        target=lambda: found.extend(queue.receive(reader.incoming, 1, PATIENCE_S))
+        target=lambda: deliveries.extend(queue.receive(reader.incoming, 1, PATIENCE_S))
     )
     waiting.start()
     queue.put(reader.topic, [Message("a", b"")])
     waiting.join(PATIENCE_S)
-    assert ids(found) == ["a"]
+    assert ids(deliveries) == ["a"]
 
 
-def test_what_one_handle_puts_another_receives(
+def test_a_message_of_one_handle_is_received_by_another(
     open_queue: Callable[[], TopicQueue], reader: Subscription
 ) -> None:
-    writer, other = open_queue(), open_queue()
-    for handle in (writer, other):
+    writer, second_queue = open_queue(), open_queue()
+    for handle in (writer, second_queue):
         handle.declare([reader])
     writer.put(reader.topic, [Message("a", b"")])
-    assert ids(take(other, reader.incoming, 1)) == ["a"]
+    assert ids(take(second_queue, reader.incoming, 1)) == ["a"]
 
 
-def test_many_threads_and_handles_share_the_messages_without_doubling_or_losing_any(
+def test_concurrent_readers_receive_each_message_once(
     open_queue: Callable[[], TopicQueue], reader: Subscription
 ) -> None:
     handles = [open_queue(), open_queue()]

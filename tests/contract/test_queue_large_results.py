@@ -1,4 +1,4 @@
-"""Results of any size reach a public topic on every queue, and stay readable there."""
+"""Results of any size are sent to a public topic on every queue, and stay readable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEY = "ab" * 20
 
 
 class Topic:
-    """A public topic with a reader of ours, and another program that reads it with a queue of its own."""
+    """A public topic with our reader, and another program that reads it with its own queue."""
 
     def __init__(
         self, open_queue: Callable[[], TopicQueue], folder: Path, name: str, on_topics_bytes: int
@@ -32,30 +32,31 @@ class Topic:
         self.blobs = FolderBlobs(folder / "published")
         limits = BodyLimits(BETWEEN_STEPS_BYTES, on_topics_bytes)
         self.queue = LargeBodies(open_queue(), self.blobs, limits, {self.name: TEXT})
-        self.ours = Subscription(f"{name}.ours", self.name, pipeline=PIPELINE_NAME)
-        self.theirs = Subscription(f"{name}.theirs", self.name)
-        self.queue.declare([self.ours], {self.name: self.ours.traits})
+        self.own_reader = Subscription(f"{name}.own_reader", self.name, pipeline=PIPELINE_NAME)
+        self.foreign_reader = Subscription(f"{name}.foreign_reader", self.name)
+        self.queue.declare([self.own_reader], {self.name: self.own_reader.traits})
         self.other_program = open_queue()
-        self.other_program.declare([self.theirs])
+        self.other_program.declare([self.foreign_reader])
 
     def read_by_others(self, count: int) -> list[str]:
-        found = [one.message for one in take(self.other_program, self.theirs.incoming, count)]
-        return [read_text(one.body, dict(one.headers), self.blobs) for one in found]
+        deliveries = take(self.other_program, self.foreign_reader.incoming, count)
+        messages = [delivery.message for delivery in deliveries]
+        return [read_text(message.body, dict(message.headers), self.blobs) for message in messages]
 
-    def work(self, sent: list[Message]) -> None:
-        """Our own reader receives each message once and whole, and settles it."""
-        found = take(self.queue, self.ours.incoming, len(sent))
-        received = {one.message.id: one.message.body for one in found}
-        assert received == {one.id: one.body for one in sent}
-        self.queue.settle(found)
-        assert self.queue.receive(self.ours.incoming, 1, 0.2) == []
+    def receive_all(self, sent: list[Message]) -> None:
+        """Receive each message once and complete with our reader, and settle it."""
+        deliveries = take(self.queue, self.own_reader.incoming, len(sent))
+        received = {delivery.message.id: delivery.message.body for delivery in deliveries}
+        assert received == {message.id: message.body for message in sent}
+        self.queue.settle(deliveries)
+        assert self.queue.receive(self.own_reader.incoming, 1, 0.2) == []
 
 
 @pytest.fixture(params=backend_params(sorted(set(QUEUES) - {"large-bodies"})))
 def open_queue(
     request: pytest.FixtureRequest, open_backend: Callable[[Any], Any]
 ) -> Callable[[], Any]:
-    """Open the queue once more, as another program would."""
+    """Open the queue again, as another program would."""
     return lambda: open_backend(QUEUES[request.param])
 
 
@@ -69,26 +70,26 @@ def small_topic(open_queue: Callable[[], TopicQueue], tmp_path: Path, name: str)
     return Topic(open_queue, tmp_path, name, 10_000)
 
 
-def test_results_below_and_above_the_limit_are_read_whole(topic: Topic) -> None:
+def test_results_below_and_above_the_limit_are_read_completely(topic: Topic) -> None:
     small, medium, large = "one word", "Wörter " * 500_000, "words " * 3_000_000
     sent = [result("a", small), result("b", medium), result("c", large)]
     topic.queue.put(topic.name, sent)
-    topic.work(sent)
+    topic.receive_all(sent)
     assert sorted(topic.read_by_others(3)) == sorted([small, medium, large])
 
 
-def test_a_message_just_below_the_limit_is_accepted_whole(topic: Topic) -> None:
+def test_a_message_just_below_the_limit_is_sent_unchanged(topic: Topic) -> None:
     room = ON_TOPICS_BYTES - len(result("edge", "").body) - 1_200
     sent = result("edge", "x" * room)
     topic.queue.put(topic.name, [sent])
-    (read,) = take(topic.other_program, topic.theirs.incoming, 1)
+    (read,) = take(topic.other_program, topic.foreign_reader.incoming, 1)
     assert read.message.body == sent.body
 
 
-def test_the_text_is_replaced_with_its_key(small_topic: Topic) -> None:
+def test_the_text_blob_is_replaced_by_the_next_message_of_its_key(small_topic: Topic) -> None:
     first, second = result("1", "a " * 9_000, KEY), result("2", "b " * 9_000, KEY)
     small_topic.queue.put(small_topic.name, [first])
-    small_topic.work([first])
+    small_topic.receive_all([first])
     assert small_topic.read_by_others(1) == ["a " * 9_000]
     small_topic.queue.put(small_topic.name, [second])
     assert small_topic.read_by_others(1) == ["b " * 9_000]
@@ -97,7 +98,7 @@ def test_the_text_is_replaced_with_its_key(small_topic: Topic) -> None:
     assert small_topic.blobs.get(TEXT.build_key(KEY)) is None
 
 
-def test_the_newest_of_a_key_in_one_batch_decides(small_topic: Topic) -> None:
+def test_the_last_message_of_a_key_in_a_batch_wins(small_topic: Topic) -> None:
     large, small = result("1", "a " * 9_000, KEY), result("2", "small", KEY)
     small_topic.queue.put(small_topic.name, [small, large])
     assert small_topic.blobs.get(TEXT.build_key(KEY)) == b"a " * 9_000

@@ -1,4 +1,4 @@
-"""What every SQL store promises (`fonds.ports.Records`)."""
+"""Promises of every SQL store (`fonds.ports.Records`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fonds.model.rows import (
 )
 from fonds.ports import Records
 
-EVERY_KIND: list[Row] = [
+ROWS_OF_EACH_KIND: list[Row] = [
     file_row(1), cdx_row("a.warc.gz", 2**40), pdf_row(), story_row(), input_row("i"), entry("c"),
     build_disposition("c", "c", "identify", "done", about="a" * 40), TallyRow("files", "", "a", "", "", 3),
     CrashedPdfRow("a" * 40, "reader 1", "error-timeout", "why", NOON, NOON),
@@ -41,15 +41,15 @@ EVERY_KIND: list[Row] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", EVERY_KIND, ids=lambda row: row.TABLE)
+@pytest.mark.parametrize("row", ROWS_OF_EACH_KIND, ids=lambda row: row.TABLE)
 def test_a_row_is_read_as_it_was_put(records: Records, row: Row) -> None:
     records.put([row])
     assert records.get(type(row), [key(row)]) == [row]
     assert list(records.find(type(row))) == [row]
 
 
-@pytest.mark.parametrize("row", EVERY_KIND, ids=lambda row: row.TABLE)
-def test_deleted_rows_are_gone(records: Records, row: Row) -> None:
+@pytest.mark.parametrize("row", ROWS_OF_EACH_KIND, ids=lambda row: row.TABLE)
+def test_deleted_rows_are_removed(records: Records, row: Row) -> None:
     records.put([row])
     records.delete(type(row), [key(row)])
     records.delete(type(row), [key(row)])
@@ -74,14 +74,14 @@ def test_zero_is_not_absent(records: Records) -> None:
     assert records.get(PdfMetaRow, [empty.sha1hex]) == [empty]
 
 
-def test_rows_of_several_tables_go_in_one_put(records: Records) -> None:
-    records.put(EVERY_KIND)
-    assert [records.get(type(row), [key(row)]) for row in EVERY_KIND] == [
-        [row] for row in EVERY_KIND
+def test_one_put_accepts_rows_of_several_tables(records: Records) -> None:
+    records.put(ROWS_OF_EACH_KIND)
+    assert [records.get(type(row), [key(row)]) for row in ROWS_OF_EACH_KIND] == [
+        [row] for row in ROWS_OF_EACH_KIND
     ]
 
 
-def test_a_put_is_whole_or_nothing(records: Records) -> None:
+def test_a_put_with_an_invalid_row_writes_nothing(records: Records) -> None:
     with pytest.raises(Exception, match=r"(?i)constraint"):
         records.put([file_row(1), pdf_row(page_count=-1)])
     assert records.count(FileMetaRow) == {(): 0}
@@ -99,7 +99,7 @@ def test_a_put_is_whole_or_nothing(records: Records) -> None:
         cdx_row("a", 1, datetime="2024"),
     ],
 )
-def test_rows_the_schema_rules_out_are_refused(records: Records, wrong: Row) -> None:
+def test_rows_that_violate_the_schema_are_refused(records: Records, wrong: Row) -> None:
     with pytest.raises(Exception, match=r"(?i)constraint"):
         records.put([wrong])
     assert records.count(type(wrong)) == {(): 0}
@@ -112,16 +112,16 @@ def test_put_replaces_and_the_last_of_one_key_wins(records: Records) -> None:
     assert records.count(FileMetaRow) == {(): 2}
 
 
-def test_rows_that_are_nothing_but_their_key_may_be_put_again(records: Records) -> None:
+def test_rows_of_keys_only_can_be_put_again(records: Records) -> None:
     rows = [TextBandRow(band, f"{n:040x}") for band in (2**63 - 1, -5) for n in range(3)]
     records.put(rows)
     records.put([*rows, TextBandRow(0, "a" * 40)])
     assert records.count(TextBandRow) == {(): 7}
-    found = list(records.find(TextBandRow, {"band": [-5, 0]}, count_max=3))
-    assert found == [row for row in rows if row.band == -5]
+    rows_of_band = list(records.find(TextBandRow, {"band": [-5, 0]}, count_max=3))
+    assert rows_of_band == [row for row in rows if row.band == -5]
 
 
-def test_without_replacing_what_is_there_stays_and_the_first_of_one_key_wins(
+def test_a_put_without_replace_keeps_the_first_row_of_a_key(
     records: Records,
 ) -> None:
     records.put([file_row(1, mimetype="a/a")])
@@ -132,19 +132,19 @@ def test_without_replacing_what_is_there_stays_and_the_first_of_one_key_wins(
     assert [row.mimetype for row in records.find(FileMetaRow)] == ["a/a", "c/c"]
 
 
-def test_nothing_to_write_is_no_error(records: Records) -> None:
+def test_empty_batches_are_accepted(records: Records) -> None:
     records.put([])
     records.put([], replace=False)
     assert records.get(FileMetaRow, []) == []
 
 
-def test_times_come_back_in_utc_whatever_zone_they_were_given_in(records: Records) -> None:
-    elsewhere = NOON.astimezone(timezone(timedelta(hours=-7)))
-    records.put([file_row(1, row_created=elsewhere)])
+def test_times_of_any_zone_are_returned_in_utc(records: Records) -> None:
+    local_noon = NOON.astimezone(timezone(timedelta(hours=-7)))
+    records.put([file_row(1, row_created=local_noon)])
     (row,) = records.find(FileMetaRow)
     assert row.row_created == NOON
     assert row.row_created.utcoffset() == timedelta(0)
-    assert list(records.find(FileMetaRow, {"row_created": elsewhere})) == [row]
+    assert list(records.find(FileMetaRow, {"row_created": local_noon})) == [row]
 
 
 def test_a_time_without_a_zone_is_refused(records: Records) -> None:
@@ -166,13 +166,13 @@ def test_nul_and_lone_surrogates_are_removed_everywhere(records: Records) -> Non
     (pdf,) = records.find(PdfMetaRow)
     assert pdf.error_msg == clean
     assert pdf.metadata == PdfMetadata(title=clean, unknown={clean: [clean, {"x": clean}]})
-    found = records.get(EntryRow, [(f"id{dirty}", "library")])
-    assert [row.entry_id for row in found] == [f"id{clean}"]
+    entries = records.get(EntryRow, [(f"id{dirty}", "library")])
+    assert [row.entry_id for row in entries] == [f"id{clean}"]
     assert [row.entry_id for row in records.find(EntryRow, {"entry_id": f"id{dirty}"})]
     assert [row.detail for row in records.find(DispositionRow)] == [clean]
 
 
-def test_json_holds_any_mapping_and_no_number_json_lacks(records: Records) -> None:
+def test_json_accepts_any_mapping_and_replaces_nan_by_null(records: Records) -> None:
     records.put(
         [
             pdf_row(
@@ -184,7 +184,7 @@ def test_json_holds_any_mapping_and_no_number_json_lacks(records: Records) -> No
     assert row.metadata == PdfMetadata(unknown={"nan": None, "inf": [None], "x": {}})
 
 
-def test_json_that_is_nested_without_end_is_refused(records: Records) -> None:
+def test_deeply_nested_json_is_refused(records: Records) -> None:
     deep: dict[str, Any] = {}
     for _ in range(100):
         deep = {"d": deep}
@@ -192,13 +192,13 @@ def test_json_that_is_nested_without_end_is_refused(records: Records) -> None:
         records.put([pdf_row(metadata=PdfMetadata(unknown=deep))])
 
 
-def test_more_rows_and_keys_than_fit_one_statement(records: Records) -> None:
+def test_more_rows_and_keys_than_one_statement_allows_are_handled(records: Records) -> None:
     rows = [cdx_row(f"{i % 7}.warc.gz", i) for i in range(2500)]
     records.put(rows)
     keys = [(row.warc_path, row.warc_offset) for row in rows]
-    found = records.get(CdxRow, [*keys, *keys, ("none", 1)])
-    assert len(found) == len(rows)
-    assert set(found) == set(rows)
+    stored = records.get(CdxRow, [*keys, *keys, ("none", 1)])
+    assert len(stored) == len(rows)
+    assert set(stored) == set(rows)
     assert list(records.find(CdxRow)) == sorted(rows, key=lambda r: (r.warc_path, r.warc_offset))
     records.delete(CdxRow, keys[:-1])
     assert list(records.find(CdxRow)) == rows[-1:]
@@ -206,11 +206,11 @@ def test_more_rows_and_keys_than_fit_one_statement(records: Records) -> None:
 
 def test_composed_keys_match_as_pairs(records: Records) -> None:
     records.put([build_disposition(c, c, s, "done") for c, s in itertools.product("ab", "xy")])
-    found = records.get(DispositionRow, [("a", "library", "x"), ("b", "library", "y")])
-    assert sorted((row.message_id, row.step) for row in found) == [("a", "x"), ("b", "y")]
+    stored = records.get(DispositionRow, [("a", "library", "x"), ("b", "library", "y")])
+    assert sorted((row.message_id, row.step) for row in stored) == [("a", "x"), ("b", "y")]
 
 
-def test_what_is_written_outlives_the_handle(
+def test_written_rows_are_visible_in_another_handle(
     open_records: Callable[[], Records], records: Records
 ) -> None:
     records.put([input_row("a")])

@@ -1,4 +1,4 @@
-"""Rows found: by equal, any and prefix, in order, page by page, counted."""
+"""Finding rows by value, list and prefix, in order and by page, and counting them."""
 
 from __future__ import annotations
 
@@ -21,46 +21,46 @@ from home_rows import NOW
 ERRORS = (None, "torn", "gone")
 
 
-def test_where_means_equal_or_any_of_or_absent(records: Records) -> None:
+def test_conditions_match_a_value_a_list_or_null(records: Records) -> None:
     records.put(
         [input_row("a", error=None), input_row("b", error="torn"), input_row("c", error="gone")]
     )
 
-    def found(where: dict[str, object]) -> list[str]:
-        return [row.input_id for row in records.find(InputRow, where)]
+    def find_ids(conditions: dict[str, object]) -> list[str]:
+        return [row.input_id for row in records.find(InputRow, conditions)]
 
-    assert found({"error": "torn"}) == ["b"]
-    assert found({"error": None}) == ["a"]
-    assert found({"error": ["torn", None]}) == ["a", "b"]
-    assert found({"error": [Prefix("to"), "gone"]}) == ["b", "c"]
-    assert found({"error": []}) == []
-    assert found({"error": "torn", "input_id": "c"}) == []
-    assert found({"finished": False, "entries": [5, 6]}) == ["a", "b", "c"]
+    assert find_ids({"error": "torn"}) == ["b"]
+    assert find_ids({"error": None}) == ["a"]
+    assert find_ids({"error": ["torn", None]}) == ["a", "b"]
+    assert find_ids({"error": [Prefix("to"), "gone"]}) == ["b", "c"]
+    assert find_ids({"error": []}) == []
+    assert find_ids({"error": "torn", "input_id": "c"}) == []
+    assert find_ids({"finished": False, "entries": [5, 6]}) == ["a", "b", "c"]
 
 
-def test_a_prefix_is_no_pattern_and_letter_case_counts(records: Records) -> None:
+def test_a_prefix_is_literal_and_case_sensitive(records: Records) -> None:
     urls = ["50%_off", "50%_offers", "50x", "50% off", "50%_OFF", "5", "\U0010ffff\U0010ffff", "ü"]
     records.put([input_row(str(i), path=path) for i, path in enumerate(urls)])
 
-    def found(prefix: str) -> set[str]:
+    def find_paths(prefix: str) -> set[str]:
         return {row.path for row in records.find(InputRow, {"path": Prefix(prefix)})}
 
-    assert found("50%_off") == {"50%_off", "50%_offers"}
-    assert found("50%") == {"50%_off", "50%_offers", "50% off", "50%_OFF"}
-    assert found("\U0010ffff") == {"\U0010ffff\U0010ffff"}
-    assert found("") == set(urls)
-    assert found("ü") == {"ü"}
+    assert find_paths("50%_off") == {"50%_off", "50%_offers"}
+    assert find_paths("50%") == {"50%_off", "50%_offers", "50% off", "50%_OFF"}
+    assert find_paths("\U0010ffff") == {"\U0010ffff\U0010ffff"}
+    assert find_paths("") == set(urls)
+    assert find_paths("ü") == {"ü"}
 
 
-def test_a_text_that_ends_in_a_star_matches_itself_alone(records: Records) -> None:
-    records.put([input_row(one) for one in ("http://x.org/*", "http://x.org/a", "*")])
-    for asked in ("http://x.org/*", "*"):
-        found = records.find(InputRow, {"input_id": asked})
-        assert [row.input_id for row in found] == [asked]
-        assert records.count(InputRow, (), {"input_id": [asked]}) == {(): 1}
+def test_a_text_with_a_trailing_star_matches_only_itself(records: Records) -> None:
+    records.put([input_row(id_) for id_ in ("http://x.org/*", "http://x.org/a", "*")])
+    for input_id in ("http://x.org/*", "*"):
+        rows = records.find(InputRow, {"input_id": input_id})
+        assert [row.input_id for row in rows] == [input_id]
+        assert records.count(InputRow, (), {"input_id": [input_id]}) == {(): 1}
 
 
-def test_a_prefix_of_what_is_no_text_is_refused_at_once(records: Records) -> None:
+def test_a_prefix_of_a_column_without_text_is_refused(records: Records) -> None:
     for name in ("entries", "finished", "updated", "tally"):
         with pytest.raises(ValueError, match="not a text column"):
             records.find(InputRow, {name: Prefix("1")})
@@ -78,23 +78,25 @@ ALPHABET = "aAé%_\\*\ud7ff\ue000\uffff\U00010000\U0010ffff"
     texts=st.sets(st.text(ALPHABET, max_size=4), min_size=1, max_size=8),
     prefix=st.text(ALPHABET, max_size=3),
 )
-def test_prefixes_and_order_are_those_of_code_points(
+def test_prefixes_and_order_follow_code_points(
     records: Records, texts: set[str], prefix: str
 ) -> None:
     records.delete(InputRow, [key(row) for row in records.find(InputRow)])
     records.put([input_row(f"i{text}") for text in texts])
-    found = [row.input_id[1:] for row in records.find(InputRow, {"input_id": Prefix(f"i{prefix}")})]
-    assert found == sorted(text for text in texts if text.startswith(prefix))
+    texts_found = [
+        row.input_id[1:] for row in records.find(InputRow, {"input_id": Prefix(f"i{prefix}")})
+    ]
+    assert texts_found == sorted(text for text in texts if text.startswith(prefix))
 
 
-def test_a_list_may_be_long_and_is_refused_when_it_is_too_long(records: Records) -> None:
+def test_long_lists_are_accepted_and_too_long_ones_refused(records: Records) -> None:
     records.put([input_row("5")])
     assert list(records.find(InputRow, {"input_id": [str(i) for i in range(20_000)]}))
     with pytest.raises(ValueError, match="split the query"):
         records.find(InputRow, {"input_id": [str(i) for i in range(40_000)]})
 
 
-def test_order_goes_both_ways_and_absent_sorts_lowest(records: Records) -> None:
+def test_rows_are_sorted_in_both_directions_with_null_lowest(records: Records) -> None:
     records.put(
         [
             input_row("a", error="x", entries=1),
@@ -113,7 +115,7 @@ def test_order_goes_both_ways_and_absent_sorts_lowest(records: Records) -> None:
     assert order("-entries") == "bac"
 
 
-def test_where_to_begin_and_count_cut_a_page_out(records: Records) -> None:
+def test_after_and_count_select_a_page(records: Records) -> None:
     records.put([input_row(f"{i:04d}") for i in range(1500)])
 
     def page(**limits: Any) -> list[int]:
@@ -140,26 +142,29 @@ def test_where_to_begin_and_count_cut_a_page_out(records: Records) -> None:
     order=st.lists(st.sampled_from(["error", "-error", "entries", "-entries"]), max_size=2),
     size=st.integers(1, 4),
 )
-def test_pages_behind_each_other_are_the_whole_list(
+def test_all_pages_together_are_the_complete_list(
     records: Records, rows: list[tuple[str | None, int]], order: list[str], size: int
 ) -> None:
-    """Whatever is absent, equal or turned round."""
+    """With absent and equal values, in any direction."""
     records.delete(InputRow, [key(row) for row in records.find(InputRow)])
     records.put([input_row(f"{n}", error=e, entries=k) for n, (e, k) in enumerate(rows)])
     names = list({name.removeprefix("-"): name for name in order}.values())
-    whole = list(records.find(InputRow, order=names))
-    assert len(whole) == len(rows)
-    walked: list[InputRow] = []
+    all_rows = list(records.find(InputRow, order=names))
+    assert len(all_rows) == len(rows)
+    paged_rows: list[InputRow] = []
     while page := list(
         records.find(
-            InputRow, order=names, after=asdict(walked[-1]) if walked else None, count_max=size
+            InputRow,
+            order=names,
+            after=asdict(paged_rows[-1]) if paged_rows else None,
+            count_max=size,
         )
     ):
-        walked += page
-    assert walked == whole
+        paged_rows += page
+    assert paged_rows == all_rows
 
 
-def test_a_walk_may_be_left_and_may_write_on_its_way(records: Records) -> None:
+def test_an_iteration_can_be_abandoned_and_can_write_rows(records: Records) -> None:
     records.put([input_row(f"{i:04d}") for i in range(2500)])
     for row in records.find(InputRow):
         if row.input_id == "1100":
@@ -173,7 +178,7 @@ def test_a_walk_may_be_left_and_may_write_on_its_way(records: Records) -> None:
     assert sum(1 for _ in walk) == 2499
 
 
-def test_unknown_columns_are_refused_at_once(records: Records) -> None:
+def test_unknown_columns_are_refused(records: Records) -> None:
     with pytest.raises(ValueError, match="no column 'nonsense'"):
         records.find(InputRow, {"nonsense": 1})
     with pytest.raises(ValueError, match="no column 'nonsense'"):
@@ -182,7 +187,7 @@ def test_unknown_columns_are_refused_at_once(records: Records) -> None:
         records.count(InputRow, ("nonsense",))
 
 
-def test_counts_are_by_combination(records: Records) -> None:
+def test_counts_are_grouped_by_combination(records: Records) -> None:
     records.put(
         [
             build_disposition("a", "a", "x", "done"),
@@ -200,41 +205,44 @@ def test_counts_are_by_combination(records: Records) -> None:
 
 
 @pytest.mark.parametrize("order", [("path",), ("-path",), ("error",), ("-error", "entries")])
-def test_the_first_of_each_is_the_first_of_what_is_found(
+def test_first_of_each_returns_the_first_row_per_condition(
     records: Records, order: tuple[str, ...]
 ) -> None:
-    """More conditions than one statement takes, some of them with no row, in any order."""
+    """More conditions than one statement accepts, some without rows, in any order."""
     records.put(
         [
             input_row(f"{n:03}", path=str(n * 7919 % 101), entries=n % 60, error=ERRORS[n % 3])
             for n in range(300)
         ]
     )
-    wheres: list[dict[str, object]] = [{"entries": n % 70} for n in range(260)]
-    wheres += [{"error": None}, {"error": ["torn", None], "entries": [1, 2]}, {}]
-    found = [list(records.find(InputRow, where, order=order, count_max=1)) for where in wheres]
-    expected = [some[0] if some else None for some in found]
-    assert records.first_of_each(InputRow, wheres, order) == expected
+    conditions_list: list[dict[str, object]] = [{"entries": n % 70} for n in range(260)]
+    conditions_list += [{"error": None}, {"error": ["torn", None], "entries": [1, 2]}, {}]
+    lists = [
+        list(records.find(InputRow, conditions, order=order, count_max=1))
+        for conditions in conditions_list
+    ]
+    expected = [rows[0] if rows else None for rows in lists]
+    assert records.first_of_each(InputRow, conditions_list, order) == expected
     assert None in expected
     assert records.first_of_each(InputRow, [], order) == []
     with pytest.raises(ValueError, match="has no column 'nothing'"):
         records.first_of_each(InputRow, [{"nothing": 1}], order)
 
 
-def test_times_within_a_stretch_are_found_and_counted_with_both_ends(records: Records) -> None:
+def test_a_time_range_includes_both_ends(records: Records) -> None:
     at = [NOW + timedelta(minutes=n) for n in range(6)]
-    records.put([input_row(str(n), updated=one) for n, one in enumerate(at)])
-    where = {"updated": TimeRange(at[1], at[4])}
-    found = [row.input_id for row in records.find(InputRow, where, order=("-updated",))]
-    assert found == ["4", "3", "2", "1"]
-    assert records.count(InputRow, (), where) == {(): 4}
+    records.put([input_row(str(n), updated=time) for n, time in enumerate(at)])
+    conditions = {"updated": TimeRange(at[1], at[4])}
+    ids = [row.input_id for row in records.find(InputRow, conditions, order=("-updated",))]
+    assert ids == ["4", "3", "2", "1"]
+    assert records.count(InputRow, (), conditions) == {(): 4}
     assert records.count(InputRow, (), {"updated": [TimeRange(at[0], at[0]), at[5]]}) == {(): 2}
     assert records.count(InputRow, (), {"updated": TimeRange(at[2], at[1])}) == {(): 0}
     with pytest.raises(ValueError, match="not a time column"):
         records.count(InputRow, (), {"path": TimeRange(at[0], at[1])})
 
 
-def test_a_count_ends_at_its_bound(records: Records) -> None:
+def test_a_count_stops_at_its_maximum(records: Records) -> None:
     records.put([input_row(str(n), error=ERRORS[n % 2]) for n in range(10)])
     assert records.count(InputRow, (), count_max=4) == {(): 4}
     assert records.count(InputRow, (), {"error": "torn"}, count_max=9) == {(): 5}

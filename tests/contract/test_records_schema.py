@@ -17,7 +17,7 @@ Schema = dict[str, dict[str, Any]]
 
 
 def reflect(connection: Connection) -> Schema:
-    """What the database says about each table but the one of the revision."""
+    """Return the definitions of all tables of the database except the revision table."""
     inspector = sa.inspect(connection)
     names = set(inspector.get_table_names()) - {VERSION_TABLE}
     return {name: reflect_table(inspector, name) for name in names}
@@ -53,8 +53,8 @@ def reflect_table(inspector: sa.Inspector, table: str) -> dict[str, Any]:
     }
 
 
-def created_as_declared(connection: Connection) -> Schema:
-    """The same database with its tables made from their declarations."""
+def create_as_declared(connection: Connection) -> Schema:
+    """Recreate the tables from their declarations; return their definitions."""
     for table in metadata.tables.values():
         for index in table.indexes:
             if condition := index.info.get(POSTGRESQL_WHERE):
@@ -68,7 +68,7 @@ def created_as_declared(connection: Connection) -> Schema:
 def test_the_migrations_create_the_declared_tables(records: Any) -> None:
     with records._engine.begin() as connection:
         migrated = reflect(connection)
-        assert migrated == created_as_declared(connection)
+        assert migrated == create_as_declared(connection)
     assert {*migrated} == {*metadata.tables}
 
 
@@ -85,7 +85,7 @@ def test_the_migrations_create_the_declared_tables(records: Any) -> None:
         "CREATE TABLE more (name TEXT PRIMARY KEY)",
     ],
 )
-def test_the_comparison_sees_each_kind_of_change(records: Any, change: str) -> None:
+def test_the_comparison_detects_each_kind_of_change(records: Any, change: str) -> None:
     with records._engine.begin() as connection:
         declared = reflect(connection)
         for statement in change.split("; "):
@@ -103,7 +103,7 @@ def test_the_comparison_sees_each_kind_of_change(records: Any, change: str) -> N
         ("entries", "WITHOUT ROWID", ""),
     ],
 )
-def test_the_comparison_sees_each_kind_of_definition(
+def test_the_comparison_detects_each_kind_of_definition(
     tmp_path: Any, table: str, old: str, new: str
 ) -> None:
     engine = sa.create_engine(f"sqlite:///{tmp_path}/declared.sqlite")
@@ -112,7 +112,7 @@ def test_the_comparison_sees_each_kind_of_definition(
         declared = reflect(connection)
         query = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?"
         definition = connection.exec_driver_sql(query, (table,)).scalar_one()
-        indexes = [one[0] for one in _index_definitions(connection, table)]
+        indexes = [row[0] for row in _load_index_definitions(connection, table)]
         assert old in definition
         connection.exec_driver_sql(f"DROP TABLE {table}")
         for statement in (definition.replace(old, new), *indexes):
@@ -125,14 +125,14 @@ def test_the_comparison_sees_each_kind_of_definition(
     engine.dispose()
 
 
-def _index_definitions(connection: Connection, table: str) -> list[Any]:
+def _load_index_definitions(connection: Connection, table: str) -> list[Any]:
     query = (
         "SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL"
     )
     return list(connection.exec_driver_sql(query, (table,)).all())
 
 
-def test_of_several_that_open_a_new_database_one_migrates_it(
+def test_only_one_process_migrates_a_new_database(
     records: Any, open_records: Callable[[], Any]
 ) -> None:
     with records._engine.begin() as connection:
@@ -140,4 +140,9 @@ def test_of_several_that_open_a_new_database_one_migrates_it(
         connection.exec_driver_sql(f"DROP TABLE {VERSION_TABLE}")
     with ThreadPoolExecutor(4) as threads:
         opened = [future.result() for future in [threads.submit(open_records) for _ in range(4)]]
-    assert sorted(one.migrated for one in opened) == [[], [], [], [find_newest_revision()]]
+    assert sorted(records.migrated for records in opened) == [
+        [],
+        [],
+        [],
+        [find_newest_revision()],
+    ]

@@ -1,4 +1,4 @@
-"""Readers are shown the rows, counts and tallies of a library without the hidden file."""
+"""Readers see the rows, counts and tallies of a library without hidden files."""
 
 from __future__ import annotations
 
@@ -25,11 +25,20 @@ from fonds.model.rows import (
 from fonds.model.tallies import INPUTS_BY_DAY
 from fonds.ports.records import UnfilteredRecords
 
-HIDDEN, SEEN = "a" * 40, "d" * 40
-TOLD = (CdxRow, EntryRow, DispositionRow, FaultRow, FileMetaRow, InputRow, PdfMetaRow, StoryMetaRow)
+HIDDEN, VISIBLE = "a" * 40, "d" * 40
+SHOWN_KINDS = (
+    CdxRow,
+    EntryRow,
+    DispositionRow,
+    FaultRow,
+    FileMetaRow,
+    InputRow,
+    PdfMetaRow,
+    StoryMetaRow,
+)
 
-BOTH = "0123456789ab.000001"
-"""A poll: its links are counted by their source too."""
+SHARED_INPUT = "0123456789ab.000001"
+"""A poll, whose links are also counted by source."""
 
 
 def _entry(id_: str, about: str | None, input_id: str) -> EntryRow:
@@ -38,7 +47,7 @@ def _entry(id_: str, about: str | None, input_id: str) -> EntryRow:
     )
 
 
-def _ended(id_: str, about: str | None) -> DispositionRow:
+def _disposition(id_: str, about: str | None) -> DispositionRow:
     return DispositionRow(
         f"{id_}-1",
         "library",
@@ -58,15 +67,21 @@ def _ended(id_: str, about: str | None) -> DispositionRow:
 
 
 def _fill(records: Any, sha1hex: str, mark: str) -> None:
-    """One file of two captures, a PDF, and an input that brought the first alone."""
+    """Add a file with two captures, a PDF row, and an input with only the first capture."""
     entries = [
         _entry(f"{mark}1", None, f"input-{mark}"),
-        _entry(f"{mark}2", sha1hex, BOTH),
-        _entry(f"{mark}3", None, BOTH),
+        _entry(f"{mark}2", sha1hex, SHARED_INPUT),
+        _entry(f"{mark}3", None, SHARED_INPUT),
     ]
-    records.ledger.enter([input_row(f"input-{mark}"), input_row(BOTH)], entries, ["identify"])
+    records.ledger.enter(
+        [input_row(f"input-{mark}"), input_row(SHARED_INPUT)], entries, ["identify"]
+    )
     records.ledger.write(
-        [_ended(f"{mark}1", None), _ended(f"{mark}2", None), _ended(f"{mark}3", sha1hex)]
+        [
+            _disposition(f"{mark}1", None),
+            _disposition(f"{mark}2", None),
+            _disposition(f"{mark}3", sha1hex),
+        ]
     )
     records.put(
         [
@@ -78,37 +93,37 @@ def _fill(records: Any, sha1hex: str, mark: str) -> None:
     )
 
 
-def _shown(records: Any) -> dict[str, Any]:
-    told = {kind.TABLE: list(records.find(kind)) for kind in TOLD}
-    counts = {kind.TABLE: records.count(kind) for kind in TOLD}
-    # What an input counted and did not hand on was never a file.
+def _load_all(records: Any) -> dict[str, Any]:
+    rows_by_table = {kind.TABLE: list(records.find(kind)) for kind in SHOWN_KINDS}
+    counts = {kind.TABLE: records.count(kind) for kind in SHOWN_KINDS}
+    # Records that an input only counted were never files.
     inputs = (InputRow.TABLE, INPUTS_BY_DAY)
     rows = [row for row in records.find(TallyRow) if row.count and row.counted not in inputs]
     tallies = {replace(row, count=0): row.count for row in rows}
-    return {"rows": told, "counts": counts, "tallies": tallies}
+    return {"rows": rows_by_table, "counts": counts, "tallies": tallies}
 
 
 def _embargo(sha1hex: str, **changes: Any) -> EmbargoRow:
     return replace(EmbargoRow(sha1hex, "rights", "", NOON, "ann", NOON), **changes)
 
 
-def test_readers_are_shown_a_library_without_what_is_hidden(records: Any) -> None:
-    _fill(records, SEEN, "seen")
-    without = _shown(records)
+def test_readers_see_a_library_without_hidden_files(records: Any) -> None:
+    _fill(records, VISIBLE, "seen")
+    visible_only = _load_all(records)
     readers: UnfilteredRecords = records.for_readers()
     _fill(records, HIDDEN, "hidden")
-    whole = _shown(records)
-    assert _shown(readers) == whole
+    all_visible = _load_all(records)
+    assert _load_all(readers) == all_visible
     records.put([_embargo(HIDDEN)])
-    assert _shown(readers) == without
-    assert readers.get(FileMetaRow, [HIDDEN, SEEN]) == records.get(FileMetaRow, [SEEN])
+    assert _load_all(readers) == visible_only
+    assert readers.get(FileMetaRow, [HIDDEN, VISIBLE]) == records.get(FileMetaRow, [VISIBLE])
     assert readers.get(CdxRow, [("hidden.warc", 0)]) == []
-    assert _shown(records) == whole
+    assert _load_all(records) == all_visible
     records.change(EmbargoRow, [HIDDEN], {"lifting": NOON}, {"lifting": None})
-    assert _shown(readers) == whole
+    assert _load_all(readers) == all_visible
 
 
-def test_pages_of_a_list_are_full_and_in_order(records: Any) -> None:
+def test_pages_for_readers_are_full_and_in_order(records: Any) -> None:
     records.put([file_row(at, row_created=NOON) for at in range(1, 30)])
     records.put([_embargo(f"{at:040x}") for at in range(1, 30, 2)])
     readers = records.for_readers()
@@ -117,19 +132,19 @@ def test_pages_of_a_list_are_full_and_in_order(records: Any) -> None:
         assert [int(row.sha1hex, 16) for row in rows] == list(range(2, 21, 2))
         last = rows[-1]
         after = {"sha1hex": last.sha1hex, "row_created": last.row_created}
-        behind = list(readers.find(FileMetaRow, order=order, after=after, count_max=10))
-        assert [int(row.sha1hex, 16) for row in behind] == list(range(22, 29, 2))
+        next_rows = list(readers.find(FileMetaRow, order=order, after=after, count_max=10))
+        assert [int(row.sha1hex, 16) for row in next_rows] == list(range(22, 29, 2))
     by = ("-count", *TallyRow.KEY)
-    (tally,) = [one for one in readers.find(TallyRow, order=by) if one.counted == "file_meta"]
+    (tally,) = [row for row in readers.find(TallyRow, order=by) if row.counted == "file_meta"]
     assert tally.count == 14
 
 
 @pytest.mark.parametrize("kind", ROWS, ids=lambda kind: kind.TABLE)
-def test_every_table_that_names_a_file_or_a_capture_is_covered(kind: Any) -> None:
+def test_every_table_with_files_or_captures_is_filtered(kind: Any) -> None:
     from fonds.stores.records.tables import get_table
     from fonds.stores.records.visible_rows import ALWAYS, visible_rows
 
     naming = {"sha1hex", "about", "capture_id", "entry_id", "subject", "input_id"}
-    names = {one.name for one in fields(kind)} & naming
+    names = {field.name for field in fields(kind)} & naming
     is_covered = visible_rows(kind) is not get_table(kind)
     assert is_covered == ((bool(names) and kind not in ALWAYS) or kind is TallyRow)

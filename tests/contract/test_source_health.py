@@ -1,4 +1,4 @@
-"""Sources asked for by how they stand are those that stand so, on every database."""
+"""Sources are found and counted by health, on every database."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from fonds.model.rows import SourceRow
 from fonds.stores.records.sql import SqlRecords
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
-LEFT = [
-    one
-    for one in SourceHealth
-    if one not in (SourceHealth.PAUSED, SourceHealth.GONE, SourceHealth.MUTED)
+STORED_HEALTHS = [
+    health
+    for health in SourceHealth
+    if health not in (SourceHealth.PAUSED, SourceHealth.GONE, SourceHealth.MUTED)
 ]
 ROW = build_source("https://a.example/feed", Described(), NOW)
 UNTIL = [None, NOW - timedelta(days=1), NOW, NOW + timedelta(microseconds=1), UNTIL_RECOVERED]
@@ -45,7 +45,7 @@ def sources(draw: st.DrawFn) -> list[SourceRow]:
             source_id=f"{number:012x}",
             url=f"https://{number}.example/feed",
             state=draw(st.sampled_from(["active", "active", "active", "paused", "gone"])),
-            standing=str(draw(st.sampled_from(LEFT))),
+            standing=str(draw(st.sampled_from(STORED_HEALTHS))),
             failures=draw(st.integers(0, 3)),
             muted_until=draw(st.sampled_from(UNTIL)),
         )
@@ -53,7 +53,7 @@ def sources(draw: st.DrawFn) -> list[SourceRow]:
     ]
 
 
-def put(records: SqlRecords, rows: list[SourceRow]) -> None:
+def replace_sources(records: SqlRecords, rows: list[SourceRow]) -> None:
     records.delete(SourceRow, [row.source_id for row in records.find(SourceRow)])
     records.put(rows)
 
@@ -64,33 +64,35 @@ def put(records: SqlRecords, rows: list[SourceRow]) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(rows=sources(), size=st.integers(1, 5), state=st.sampled_from(["", "active", "gone"]))
-def test_each_standing_finds_and_counts_the_sources_that_stand_so(
+def test_each_health_finds_and_counts_its_sources(
     records: SqlRecords, rows: list[SourceRow], size: int, state: str
 ) -> None:
-    put(records, rows)
-    there = count_sources(records, NOW)
-    assert there.health_counts == Counter(compute_health(row, NOW) for row in rows)
-    assert there.total == len(rows)
-    for stands in SourceHealth:
-        found = {row.source_id for row in records.find(SourceRow, build_health_filter(stands, NOW))}
-        assert found == {row.source_id for row in rows if compute_health(row, NOW) is stands}
-    for wanted in (SourceQuery(state), *(SourceQuery(state, stands) for stands in SourceHealth)):
-        fitting = [
+    replace_sources(records, rows)
+    source_counts = count_sources(records, NOW)
+    assert source_counts.health_counts == Counter(compute_health(row, NOW) for row in rows)
+    assert source_counts.total == len(rows)
+    for health in SourceHealth:
+        rows_of_health = records.find(SourceRow, build_health_filter(health, NOW))
+        assert {row.source_id for row in rows_of_health} == {
+            row.source_id for row in rows if compute_health(row, NOW) is health
+        }
+    for query in (SourceQuery(state), *(SourceQuery(state, health) for health in SourceHealth)):
+        expected_rows = [
             row
             for row in rows
-            if state in ("", row.state) and wanted.health in (None, compute_health(row, NOW))
+            if state in ("", row.state) and query.health in (None, compute_health(row, NOW))
         ]
-        walked: list[SourceRow] = []
+        listed: list[SourceRow] = []
         for first in range(1, len(rows) + 2, size):
-            total, page = list_sources(records, wanted, there, NOW, first, size)
-            assert total == len(fitting)
-            walked += page
-        assert sorted(row.source_id for row in walked) == [row.source_id for row in fitting]
-        muted = [row.state == "active" and is_muted(row, NOW) for row in walked]
-        assert wanted.health or muted == sorted(muted), "muted ones stand last"
+            total, page = list_sources(records, query, source_counts, NOW, first, size)
+            assert total == len(expected_rows)
+            listed += page
+        assert sorted(row.source_id for row in listed) == [row.source_id for row in expected_rows]
+        muted = [row.state == "active" and is_muted(row, NOW) for row in listed]
+        assert query.health or muted == sorted(muted), "muted sources are listed last"
 
 
-def test_since_when_sources_stand_so_is_asked(records: SqlRecords) -> None:
+def test_sources_are_listed_by_health_since_a_day(records: SqlRecords) -> None:
     times: dict[str, Any] = {"failures": 1, "standing": "failing"}
     old, new = NOW - timedelta(days=9), NOW - timedelta(days=1)
     rows = [
@@ -101,28 +103,34 @@ def test_since_when_sources_stand_so_is_asked(records: SqlRecords) -> None:
             ROW, source_id="d" * 12, url="https://d.example/", standing="silent", silent_since=new
         ),
     ]
-    put(records, rows)
+    replace_sources(records, rows)
     since = NOW - timedelta(days=2)
-    there = count_sources(records, NOW)
-    for stands, ids in ((SourceHealth.FAILING, ["b" * 12]), (SourceHealth.SILENT, ["d" * 12])):
-        total, found = list_sources(records, SourceQuery("", stands, since), there, NOW, 1, 9)
-        assert ([row.source_id for row in found], total) == (ids, 1)
+    source_counts = count_sources(records, NOW)
+    for health, ids in ((SourceHealth.FAILING, ["b" * 12]), (SourceHealth.SILENT, ["d" * 12])):
+        total, listed = list_sources(
+            records, SourceQuery("", health, since), source_counts, NOW, 1, 9
+        )
+        assert ([row.source_id for row in listed], total) == (ids, 1)
     with pytest.raises(ValueError, match="use one of dead, failing, silent"):
         build_health_since_filter(SourceHealth.QUIET, since, NOW)
     with pytest.raises(ValueError, match="a start date needs a health"):
-        list_sources(records, SourceQuery("", None, since), there, NOW, 1, 9)
+        list_sources(records, SourceQuery("", None, since), source_counts, NOW, 1, 9)
 
 
-def test_what_needs_someone_is_counted_without_what_is_muted(records: SqlRecords) -> None:
+def test_muted_sources_do_not_count_as_needing_attention(records: SqlRecords) -> None:
     rows = [
         replace(
-            ROW, source_id=f"{number:012x}", url=f"https://{number}.example/", standing=str(left)
+            ROW, source_id=f"{number:012x}", url=f"https://{number}.example/", standing=str(health)
         )
-        for number, left in enumerate(NEEDS_ATTENTION)
+        for number, health in enumerate(NEEDS_ATTENTION)
     ]
-    put(records, [*rows[:2], replace(rows[2], muted_until=UNTIL_RECOVERED)])
-    there = count_sources(records, NOW)
-    assert (there.attention_count, there.muted, there.health_counts[SourceHealth.MUTED]) == (
+    replace_sources(records, [*rows[:2], replace(rows[2], muted_until=UNTIL_RECOVERED)])
+    source_counts = count_sources(records, NOW)
+    assert (
+        source_counts.attention_count,
+        source_counts.muted,
+        source_counts.health_counts[SourceHealth.MUTED],
+    ) == (
         2,
         1,
         1,

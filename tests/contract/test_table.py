@@ -1,4 +1,4 @@
-"""What every wide-row table promises (`fonds.ports.Table`)."""
+"""Promises of every wide-row table (`fonds.ports.Table`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_cells_are_read_as_they_were_written(tables: Table, name: str) -> None:
     assert tables.get(name, [b"key"]) == {b"key": cells}
 
 
-def test_a_put_replaces_its_cells_and_leaves_the_others(tables: Table, name: str) -> None:
+def test_a_put_replaces_its_cells_and_keeps_the_others(tables: Table, name: str) -> None:
     tables.put(name, [(b"key", {"f:a": b"old", "f:b": b"kept"})])
     tables.put(name, [(b"key", {"f:a": b"new", "file:c": b"added"})])
     assert tables.get(name, [b"key"])[b"key"] == {
@@ -40,17 +40,19 @@ def test_a_put_replaces_its_cells_and_leaves_the_others(tables: Table, name: str
     }
 
 
-def test_of_one_cell_written_twice_in_a_put_the_last_stays(tables: Table, name: str) -> None:
+def test_the_last_value_of_a_cell_in_a_put_wins(tables: Table, name: str) -> None:
     tables.put(name, [(b"key", {"f:a": b"1"}), (b"key", {"f:a": b"2"})])
     assert tables.get(name, [b"key"]) == {b"key": {"f:a": b"2"}}
 
 
-def test_a_cell_is_written_only_where_it_is_as_was_told(tables: Table, name: str) -> None:
+def test_a_conditional_put_writes_only_rows_with_the_expected_cell(
+    tables: Table, name: str
+) -> None:
     tables.put(
         name, [(b"a", {"f:x": b"1", "f:y": b"kept"}), (b"b", {"f:x": b"9"}), (b"c", {"f:y": b"1"})]
     )
-    wanted = [(key, {"f:x": b"2"}) for key in (b"a", b"b", b"c", b"none")]
-    tables.put(name, wanted, where_equal=dict.fromkeys((b"a", b"b", b"c", b"none"), b"1"))
+    rows = [(key, {"f:x": b"2"}) for key in (b"a", b"b", b"c", b"none")]
+    tables.put(name, rows, where_equal=dict.fromkeys((b"a", b"b", b"c", b"none"), b"1"))
     assert tables.scan(name) == [
         (b"a", {"f:x": b"2", "f:y": b"kept"}),
         (b"b", {"f:x": b"9"}),
@@ -63,9 +65,7 @@ def test_a_cell_is_written_only_where_it_is_as_was_told(tables: Table, name: str
         tables.put(name, [(b"c", {"f:x": b"2"})], where_equal={b"c": b""})
 
 
-def test_of_many_who_change_what_they_read_of_a_cell_nobodys_change_is_lost(
-    tables: Table, name: str
-) -> None:
+def test_concurrent_conditional_puts_lose_no_change(tables: Table, name: str) -> None:
     tables.put(name, [(b"key", {"f:x": b"begun "})])
 
     def add(number: int) -> None:
@@ -79,19 +79,19 @@ def test_of_many_who_change_what_they_read_of_a_cell_nobodys_change_is_lost(
     assert sorted(marks) == sorted(b"%d.%d" % (n, turn) for n in range(4) for turn in range(TURNS))
 
 
-def test_absent_rows_are_absent(tables: Table, name: str) -> None:
+def test_get_omits_missing_rows(tables: Table, name: str) -> None:
     tables.put(name, [(b"here", {"f:a": b"1"})])
     assert tables.get(name, [b"here", b"not", b"here"]) == {b"here": {"f:a": b"1"}}
     assert tables.get(name, []) == {}
 
 
-def test_more_keys_than_fit_one_request_are_found(tables: Table, name: str) -> None:
+def test_more_keys_than_one_request_allows_are_read(tables: Table, name: str) -> None:
     keys = [i.to_bytes(4, "big") for i in range(3000)]
     tables.put(name, [(key, {"f:a": key}) for key in keys])
     assert tables.get(name, keys) == {key: {"f:a": key} for key in keys}
 
 
-def test_deleted_cells_are_gone_and_the_others_of_their_rows_stay(tables: Table, name: str) -> None:
+def test_deleting_cells_keeps_the_other_cells_of_a_row(tables: Table, name: str) -> None:
     tables.put(name, [(b"a", {"f:x": b"1", "file:y": b"2"}), (b"b", {"f:x": b"3"})])
     tables.delete(name, [b"a", b"b", b"c"], ["f:x", "f:never"])
     assert tables.scan(name) == [(b"a", {"file:y": b"2"})]
@@ -101,13 +101,13 @@ def test_deleted_cells_are_gone_and_the_others_of_their_rows_stay(tables: Table,
         tables.delete(name, [b"a"], ["file:"])
 
 
-def test_deleted_rows_are_gone_whole_and_others_stay(tables: Table, name: str) -> None:
+def test_deleting_rows_keeps_other_rows(tables: Table, name: str) -> None:
     tables.put(name, [(b"a", {"f:x": b"1", "file:y": b"2"}), (b"b", {"f:x": b"3"})])
     tables.delete(name, [b"a", b"never there"])
     assert tables.scan(name) == [(b"b", {"f:x": b"3"})]
 
 
-def test_tables_keep_their_rows_apart(tables: Table, name: str) -> None:
+def test_tables_have_separate_rows(tables: Table, name: str) -> None:
     tables.declare(f"{name}-b", ["f"])
     tables.put(name, [(b"key", {"f:a": b"first"})])
     tables.put(f"{name}-b", [(b"key", {"f:a": b"second"})])
@@ -115,22 +115,22 @@ def test_tables_keep_their_rows_apart(tables: Table, name: str) -> None:
     assert tables.get(name, [b"key"]) == {b"key": {"f:a": b"first"}}
 
 
-def test_declaring_again_keeps_the_rows(tables: Table, name: str) -> None:
+def test_a_repeated_declare_keeps_the_rows(tables: Table, name: str) -> None:
     tables.put(name, [(b"key", {"f:a": b"1"})])
     tables.declare(name, tuple(reversed(FAMILIES)))
     assert tables.get(name, [b"key"])
 
 
-def test_other_families_than_declared_are_refused(tables: Table, name: str) -> None:
+def test_a_declare_with_other_families_is_refused(tables: Table, name: str) -> None:
     with pytest.raises(ConfigurationError, match="families"):
         tables.declare(name, ["f"])
 
 
 def test_tables_are_listed_with_their_families(tables: Table, name: str) -> None:
     tables.declare(f"{name}-b", ["grobid0"], compressions={"grobid0": "GZ"})
-    found = tables.list_tables()
-    assert found[name] == set(FAMILIES)
-    assert found[f"{name}-b"] == {"grobid0"}
+    families = tables.list_tables()
+    assert families[name] == set(FAMILIES)
+    assert families[f"{name}-b"] == {"grobid0"}
 
 
 def test_an_undeclared_table_is_refused(tables: Table, name: str) -> None:
@@ -141,7 +141,7 @@ def test_an_undeclared_table_is_refused(tables: Table, name: str) -> None:
 
 
 @pytest.mark.parametrize("column", ["grobid0:status", "nofamily", ":a"])
-def test_an_undeclared_family_is_refused_and_nothing_is_written(
+def test_an_undeclared_family_is_refused_and_its_row_not_written(
     tables: Table, name: str, column: str
 ) -> None:
     with pytest.raises(ConfigurationError, match="family"):
@@ -149,24 +149,24 @@ def test_an_undeclared_family_is_refused_and_nothing_is_written(
     assert tables.get(name, [b"wrong"]) == {}
 
 
-def test_a_scan_goes_on_where_the_last_one_ended(tables: Table, name: str) -> None:
+def test_a_scan_continues_after_the_last_key(tables: Table, name: str) -> None:
     keys = [i.to_bytes(2, "big") for i in range(25)]
     tables.put(name, [(key, {"f:a": key, "f:b": b""}) for key in keys])
-    seen: list[bytes] = []
+    scanned_keys: list[bytes] = []
     after: bytes | None = None
     while rows := tables.scan(name, after=after, count_max=10):
         assert len(rows) <= 10
-        seen += [key for key, _ in rows]
+        scanned_keys += [key for key, _ in rows]
         after = rows[-1][0]
-    assert seen == keys
+    assert scanned_keys == keys
 
 
-def test_a_scan_for_none_reads_none(tables: Table, name: str) -> None:
+def test_a_scan_for_zero_rows_returns_none(tables: Table, name: str) -> None:
     tables.put(name, [(b"a", {"f:x": b"1"})])
     assert tables.scan(name, count_max=0) == []
 
 
-def test_what_is_written_outlives_the_handle(
+def test_written_rows_are_visible_in_another_handle(
     open_tables: Callable[[], Table], tables: Table, name: str
 ) -> None:
     tables.put(name, [(b"key", {"f:a": b"1"})])
@@ -189,7 +189,7 @@ KEYS = st.binary(min_size=1, max_size=4) | st.sampled_from(
     after=st.none() | KEYS,
     count_max=st.integers(1, 6),
 )
-def test_a_scan_is_what_sorting_and_filtering_bytes_would_give(
+def test_a_scan_sorts_and_filters_keys_by_bytes(
     tables: Table, name: str, keys: set[bytes], prefix: bytes, after: bytes | None, count_max: int
 ) -> None:
     tables.delete(name, [key for key, _ in tables.scan(name)])
@@ -197,8 +197,8 @@ def test_a_scan_is_what_sorting_and_filtering_bytes_would_give(
     expected = [
         key for key in sorted(keys) if key.startswith(prefix) and (after is None or key > after)
     ]
-    found = tables.scan(name, prefix, after=after, count_max=count_max)
-    assert found == [(key, {"f:a": key}) for key in expected[:count_max]]
+    rows = tables.scan(name, prefix, after=after, count_max=count_max)
+    assert rows == [(key, {"f:a": key}) for key in expected[:count_max]]
 
 
 ROWS = {
@@ -208,9 +208,11 @@ ROWS = {
 }
 
 
-def of(rows: dict[bytes, dict[str, bytes]], columns: list[str]) -> dict[bytes, dict[str, bytes]]:
-    """What reading `columns` gives, on plain dicts."""
-    kept = {
+def select_columns(
+    rows: dict[bytes, dict[str, bytes]], columns: list[str]
+) -> dict[bytes, dict[str, bytes]]:
+    """Select columns of plain dicts, as a read of `columns` does."""
+    selected = {
         key: {
             name: value
             for name, value in cells.items()
@@ -218,7 +220,7 @@ def of(rows: dict[bytes, dict[str, bytes]], columns: list[str]) -> dict[bytes, d
         }
         for key, cells in rows.items()
     }
-    return {key: cells for key, cells in kept.items() if cells}
+    return {key: cells for key, cells in selected.items() if cells}
 
 
 @pytest.mark.parametrize(
@@ -226,25 +228,21 @@ def of(rows: dict[bytes, dict[str, bytes]], columns: list[str]) -> dict[bytes, d
     [["f:a"], ["f:a", "file:a"], ["f:"], ["f:a", "f:"], ["f:", "f:ab"], ["file:none"], []],
     ids=" ".join,
 )
-def test_only_the_columns_that_are_named_are_read(
-    tables: Table, name: str, columns: list[str]
-) -> None:
+def test_only_the_given_columns_are_read(tables: Table, name: str, columns: list[str]) -> None:
     tables.put(name, list(ROWS.items()))
-    assert tables.get(name, [*ROWS, b"absent"], columns) == of(ROWS, columns)
-    assert dict(tables.scan(name, columns=columns)) == of(ROWS, columns)
+    assert tables.get(name, [*ROWS, b"absent"], columns) == select_columns(ROWS, columns)
+    assert dict(tables.scan(name, columns=columns)) == select_columns(ROWS, columns)
 
 
 @pytest.mark.parametrize("column", ["grobid0:", "grobid0:status", "nofamily", ":a", ""])
-def test_reading_a_family_that_was_not_declared_is_refused(
-    tables: Table, name: str, column: str
-) -> None:
+def test_reading_an_undeclared_family_is_refused(tables: Table, name: str, column: str) -> None:
     with pytest.raises(ConfigurationError, match="family"):
         tables.get(name, [b"a"], ["f:a", column])
     with pytest.raises(ConfigurationError, match="family"):
         tables.scan(name, columns=[column])
 
 
-def test_a_thousand_columns_may_be_named_and_no_more(tables: Table, name: str) -> None:
+def test_at_most_a_thousand_columns_are_accepted(tables: Table, name: str) -> None:
     tables.put(name, list(ROWS.items()))
     columns = [f"f:{number}" for number in range(999)]
     assert tables.get(name, [b"a"], [*columns, "f:a"]) == {b"a": {"f:a": b"1"}}
@@ -270,7 +268,7 @@ NAMES = [
     after=st.none() | KEYS,
     count_max=st.integers(1, 6),
 )
-def test_reading_columns_is_what_leaving_the_others_out_of_dicts_would_give(
+def test_reads_of_columns_equal_a_selection_of_dicts(
     tables: Table,
     name: str,
     rows: dict[bytes, dict[str, bytes]],
@@ -280,8 +278,8 @@ def test_reading_columns_is_what_leaving_the_others_out_of_dicts_would_give(
 ) -> None:
     tables.delete(name, [key for key, _ in tables.scan(name)])
     tables.put(name, list(rows.items()))
-    expected = rows if columns is None else of(rows, columns)
+    expected = rows if columns is None else select_columns(rows, columns)
     assert tables.get(name, list(rows), columns) == expected
-    found = tables.scan(name, after=after, count_max=count_max, columns=columns)
+    scanned_rows = tables.scan(name, after=after, count_max=count_max, columns=columns)
     following = [key for key in sorted(expected) if after is None or key > after]
-    assert found == [(key, expected[key]) for key in following[:count_max]]
+    assert scanned_rows == [(key, expected[key]) for key in following[:count_max]]

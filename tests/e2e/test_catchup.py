@@ -1,4 +1,4 @@
-"""`fonds catchup pdf`: what is extracted again, what is left alone, and that it adds up afterwards."""
+"""`fonds catchup pdf` extracts outdated PDFs again, and the audit balances."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "home"
 
 
-def rows(home: Path, kind: type[Any] = PdfMetaRow) -> list[Any]:
+def load_rows(home: Path, kind: type[Any] = PdfMetaRow) -> list[Any]:
     stores = open_stores(home, Settings())
     try:
         return list(stores.records.find(kind))
@@ -45,55 +45,60 @@ def rows(home: Path, kind: type[Any] = PdfMetaRow) -> list[Any]:
         close_stores(stores)
 
 
-def statuses(home: Path) -> dict[str, int]:
-    told: dict[str, int] = {}
-    for row in rows(home):
-        told[row.status] = told.get(row.status, 0) + 1
-    return told
+def count_statuses(home: Path) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for row in load_rows(home):
+        counts[row.status] = counts.get(row.status, 0) + 1
+    return counts
 
 
-def wanted(home: Path, *words: str) -> dict[str, int]:
+def plan_catchup(home: Path, *words: str) -> dict[str, int]:
     by_status: dict[str, int] = call(home, "catchup", "pdf", "--dry-run", "--json", *words).last[
         "by_status"
     ]
     return by_status
 
 
-def test_nothing_is_wanted_after_an_ingest(home: Path) -> None:
-    assert statuses(home) == {"success": 7, "encrypted": 1, "parse-error": 1}
-    assert wanted(home) == {}
-    ran = fonds(home, "catchup", "pdf")
-    assert (ran.code, "every PDF was read by this extractor" in ran.out) == (0, True)
+def test_an_ingest_leaves_nothing_to_catch_up(home: Path) -> None:
+    assert count_statuses(home) == {"success": 7, "encrypted": 1, "parse-error": 1}
+    assert plan_catchup(home) == {}
+    result = fonds(home, "catchup", "pdf")
+    assert (result.code, "every PDF was read by this extractor" in result.out) == (0, True)
 
 
-def test_another_extractor_reads_everything_anew_and_once(home: Path) -> None:
-    assert wanted(home, *FEWER_PAGES) == {"success": 7, "encrypted": 1, "parse-error": 1}
-    ran = fonds(home, *FEWER_PAGES, "catchup", "pdf")
-    assert (ran.code, "9 files will be read for pdf" in ran.out) == (1, True)
-    assert statuses(home) == {"success": 6, "text-truncated": 1, "encrypted": 1, "parse-error": 1}
+def test_another_extractor_reads_every_pdf_again_once(home: Path) -> None:
+    assert plan_catchup(home, *FEWER_PAGES) == {"success": 7, "encrypted": 1, "parse-error": 1}
+    result = fonds(home, *FEWER_PAGES, "catchup", "pdf")
+    assert (result.code, "9 files will be read for pdf" in result.out) == (1, True)
+    assert count_statuses(home) == {
+        "success": 6,
+        "text-truncated": 1,
+        "encrypted": 1,
+        "parse-error": 1,
+    }
     name = name_pdf_extractor(Settings().replace_values(pdf_pages_max=2))
-    assert {row.extractor for row in rows(home)} == {name}
-    assert wanted(home, *FEWER_PAGES) == {}
+    assert {row.extractor for row in load_rows(home)} == {name}
+    assert plan_catchup(home, *FEWER_PAGES) == {}
     assert fonds(home, "audit").code == 0
     assert fonds(home, "catchup", "pdf").code == 1
-    assert statuses(home) == {"success": 7, "encrypted": 1, "parse-error": 1}
+    assert count_statuses(home) == {"success": 7, "encrypted": 1, "parse-error": 1}
 
 
-def test_a_success_outlives_later_failures_and_what_stopped_them_is_remembered(home: Path) -> None:
-    hurry = ("--set", "pdf.timeout_s=0.001")
-    assert fonds(home, *hurry, "catchup", "pdf").code == 1
-    assert statuses(home)["success"] == 7
-    stopped = rows(home, CrashedPdfRow)
+def test_a_success_outlives_timeouts_which_are_remembered(home: Path) -> None:
+    short_timeout = ("--set", "pdf.timeout_s=0.001")
+    assert fonds(home, *short_timeout, "catchup", "pdf").code == 1
+    assert count_statuses(home)["success"] == 7
+    stopped = load_rows(home, CrashedPdfRow)
     assert {row.status for row in stopped} == {"error-timeout"}
-    # A fast machine may refuse the two broken files within that time.
+    # A fast machine may refuse the two broken files before the timeout.
     assert len(stopped) >= 7
     assert fonds(home, "audit").code == 0
-    # The same extractor would be stopped again: it is not even tried.
-    ran = fonds(home, *hurry, "catchup", "pdf", "--json")
-    assert ran.last["quarantined"]["timeout"] == len(stopped)
-    assert rows(home, CrashedPdfRow) == stopped
+    # The same extractor would time out again, so it is not tried.
+    result = fonds(home, *short_timeout, "catchup", "pdf", "--json")
+    assert result.last["quarantined"]["timeout"] == len(stopped)
+    assert load_rows(home, CrashedPdfRow) == stopped
     assert fonds(home, "catchup", "pdf", "--reextract").code == 1
-    assert statuses(home)["success"] == 7
+    assert count_statuses(home)["success"] == 7
     assert fonds(home, "status", "--json").last["quarantined"] == {
         "broken-pdf": 1,
         "encrypted-pdf": 1,
@@ -110,27 +115,28 @@ def test_a_success_outlives_later_failures_and_what_stopped_them_is_remembered(h
         (("--older-than", "0", "--status", "parse-error"), {"parse-error": 1}),
     ],
 )
-def test_again_goes_by_status_extractor_and_age(
+def test_reextract_selects_by_status_extractor_and_age(
     home: Path, words: tuple[str, ...], count: dict[str, int]
 ) -> None:
-    assert wanted(home, "--reextract", *words) == count
+    assert plan_catchup(home, "--reextract", *words) == count
 
 
-def test_what_is_kept_of_texts_is_made_of_those_that_are_here(home: Path) -> None:
+def test_missing_sketches_are_computed_from_stored_texts(home: Path) -> None:
     assert fonds(home, "catchup", "sketch", "--json").last == {"remade": 0}
-    stores, there = open_stores(home, Settings()), rows(home, TextSketchRow)
-    stores.records.delete(TextSketchRow, [row.sha1hex for row in there])
+    stores, sketches = open_stores(home, Settings()), load_rows(home, TextSketchRow)
+    stores.records.delete(TextSketchRow, [row.sha1hex for row in sketches])
     close_stores(stores)
-    ran = fonds(home, "catchup", "sketch")
-    assert (ran.code, f"{len(there)} rows derived from stored texts" in ran.out) == (0, True), (
-        ran.out
-    )
-    assert rows(home, TextSketchRow) == there
+    result = fonds(home, "catchup", "sketch")
+    assert (result.code, f"{len(sketches)} rows derived from stored texts" in result.out) == (
+        0,
+        True,
+    ), result.out
+    assert load_rows(home, TextSketchRow) == sketches
     assert fonds(home, "catchup", "sketch", "--json").last == {"remade": 0}
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("pdf", "--status", "encrypted"), "need --reextract"),
         (("pdf", "--reextract", "--status", "nonsense"), "nonsense"),
@@ -139,31 +145,31 @@ def test_what_is_kept_of_texts_is_made_of_those_that_are_here(home: Path) -> Non
         (("pdf", "--set", "pdf.more_thumbnails=360"), "is not a thumbnail format"),
     ],
 )
-def test_bad_words_are_told(home: Path, words: tuple[str, ...], told: str) -> None:
-    ran = call(home, "catchup", *words)
-    assert (ran.code, told in ran.err) == (2, True), ran.err
-    assert "Traceback" not in ran.err
+def test_bad_arguments_are_refused(home: Path, words: tuple[str, ...], message: str) -> None:
+    result = call(home, "catchup", *words)
+    assert (result.code, message in result.err) == (2, True), result.err
+    assert "Traceback" not in result.err
 
 
-def test_further_thumbnails_are_made_for_what_is_here(home: Path) -> None:
-    more = ("--set", "pdf.more_thumbnails=360px-webp,180px-png")
-    assert fonds(home, *more, "catchup", "pdf").code == 1
+def test_catchup_makes_further_thumbnails_of_stored_pdfs(home: Path) -> None:
+    settings = ("--set", "pdf.more_thumbnails=360px-webp,180px-png")
+    assert fonds(home, *settings, "catchup", "pdf").code == 1
     pictures = [path.name.split(".", 1)[1] for path in (home / "blobs/thumbnail").rglob("*.*px.*")]
     assert {form: pictures.count(form) for form in pictures} == dict.fromkeys(
         ("180px.jpg", "360px.webp", "180px.png"), 7
     )
-    assert fonds(home, *more, "audit").code == 0
+    assert fonds(home, *settings, "audit").code == 0
 
 
-def test_interrupted_it_is_begun_again_and_adds_up(home: Path) -> None:
+def test_an_interrupted_catchup_resumes_and_balances(home: Path) -> None:
     words = [sys.executable, "-m", "fonds", "--home", str(home), *FEWER_PAGES, "catchup", "pdf"]
     for wait_s in (1.1, 1.6, 0.9, 1.3)[: kills(2, 4)]:
-        running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(wait_s)
-        running.send_signal(signal.SIGKILL)
-        running.wait()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
     assert fonds(home, *FEWER_PAGES, "catchup", "pdf").code in (0, 1)
-    assert wanted(home, *FEWER_PAGES) == {}
-    told = fonds(home, "status", "--json").last
-    assert (told["pending"], told["done"]) == (0, 7)
+    assert plan_catchup(home, *FEWER_PAGES) == {}
+    summary = fonds(home, "status", "--json").last
+    assert (summary["pending"], summary["done"]) == (0, 7)
     assert fonds(home, "audit").code == 0

@@ -1,4 +1,4 @@
-"""WARCs whose records share one member: places are numbered, and no number is taken for a byte."""
+"""WARCs with several records in one compressed member: places have numbers, which are not byte offsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from e2e.running import fonds
 from fixtures.warcs import gzipped_whole, http_response, zstandarded
 
 
-def test_they_balance_deep_audit_included_and_need_no_repair(tmp_path: Path) -> None:
+def test_records_that_share_a_member_balance_without_repair(tmp_path: Path) -> None:
     records = [http_response(page(n), url=f"http://news.example/{n}") for n in range(6)]
     crawl, home = tmp_path / "crawl", tmp_path / "home"
     crawl.mkdir()
@@ -20,11 +20,11 @@ def test_they_balance_deep_audit_included_and_need_no_repair(tmp_path: Path) -> 
     assert fonds(home, "repair", "--json").last["repairs"] == {}
 
 
-def test_one_that_was_shortened_is_named_by_its_bytes(tmp_path: Path) -> None:
+def test_the_deep_audit_reports_a_truncated_shared_member(tmp_path: Path) -> None:
     records = [http_response(page(n), url=f"http://news.example/{n}") for n in range(3)]
     warc, home = tmp_path / "one.warc.gz", tmp_path / "home"
     warc.write_bytes(gzipped_whole(records))
     assert fonds(home, "ingest", "--json", warc).last["done"] == 3
     warc.write_bytes(warc.read_bytes()[:-20])
-    told = fonds(home, "audit", "--deep")
-    assert (told.code, "one.warc.gz" in told.out) == (1, True)
+    audit = fonds(home, "audit", "--deep")
+    assert (audit.code, "one.warc.gz" in audit.out) == (1, True)

@@ -1,4 +1,4 @@
-"""Every damage done to a balanced home is named by the audit, with what to do about it."""
+"""The audit reports every damage to a balanced home, with a remedy."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from sample import write_sample
 
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """A home and its crawl, as they are when nothing is wrong."""
+    """An undamaged home and its crawl."""
     world = World(tmp_path_factory.mktemp("damages") / "world")
     world.root.mkdir()
     write_sample(world.crawl)
-    ran = fonds(world.home, "ingest", "--json", world.crawl)
-    assert ran.last["pending"] == 0, ran.err
+    result = fonds(world.home, "ingest", "--json", world.crawl)
+    assert result.last["pending"] == 0, result.err
     shutil.copytree(world.root, world.root.with_name("whole"), symlinks=True)
     return world
 
 
 @pytest.fixture(scope="module")
-def whole(ingested: World) -> dict[str, Any]:
-    """The state of the home when nothing is wrong."""
+def undamaged_state(ingested: World) -> dict[str, Any]:
+    """The state of the undamaged home."""
     return state(ingested.home)
 
 
 @pytest.fixture
 def world(ingested: World) -> Iterator[World]:
-    """Put back as it was: places are absolute paths, so it is always the same folder."""
+    """The home; restored afterwards. It is always the same folder, because places are absolute paths."""
     yield ingested
     shutil.rmtree(ingested.root)
     shutil.copytree(ingested.root.with_name("whole"), ingested.root, symlinks=True)
 
 
-def named(world: World, *, deep: bool) -> tuple[list[str], list[str]]:
-    """What the audit says, and the remedies; an error of a store is one thing said."""
+def find_faults(world: World, *, deep: bool) -> tuple[list[str], list[str]]:
+    """Return the faults of the audit and their remedies. The error of a store counts as a fault."""
     try:
         with world.stores() as stores:
             if deep:
@@ -65,24 +65,26 @@ def named(world: World, *, deep: bool) -> tuple[list[str], list[str]]:
     return audit.fault_texts, [fault.remedy for fault in audit.faults]
 
 
-def test_what_is_whole_balances(world: World) -> None:
-    assert named(world, deep=True) == ([], [])
+def test_an_undamaged_home_has_no_faults(world: World) -> None:
+    assert find_faults(world, deep=True) == ([], [])
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.name)
-def test_a_damage_is_named_with_what_to_do_about_it(world: World, damage: Damage) -> None:
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.name)
+def test_the_audit_reports_each_damage_with_a_remedy(world: World, damage: Damage) -> None:
     damage.act(world)
-    told, remedies = named(world, deep=damage.deep)
-    assert any(damage.fault in one for one in told), told
+    faults, remedies = find_faults(world, deep=damage.deep)
+    assert any(damage.fault in fault for fault in faults), faults
     assert all(remedies)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("damage", [one for one in DAMAGES if one.deep], ids=lambda one: one.name)
-def test_what_only_reading_shows_the_deep_audit_alone_names(world: World, damage: Damage) -> None:
-    """If the quick one did too, the list would claim too little for it."""
+@pytest.mark.parametrize(
+    "damage", [damage for damage in DAMAGES if damage.deep], ids=lambda damage: damage.name
+)
+def test_only_the_deep_audit_reports_damaged_content(world: World, damage: Damage) -> None:
+    """If the quick audit reported it too, `deep` would be wrong in the list."""
     damage.act(world)
-    assert not any(damage.fault in one for one in named(world, deep=False)[0])
+    assert not any(damage.fault in fault for fault in find_faults(world, deep=False)[0])
 
 
 REPAIRED_ON_PUSH = frozenset(
@@ -101,7 +103,7 @@ REPAIRED_ON_PUSH = frozenset(
     }
 )
 """One damage of each store and of each kind of remedy."""
-SAME = (
+RESTORED_PARTS = (
     "files",
     "pdfs",
     "stories",
@@ -116,47 +118,52 @@ SAME = (
 
 @pytest.mark.parametrize(
     "damage",
-    partly_nightly(DAMAGES, lambda one: one.name in REPAIRED_ON_PUSH),
-    ids=lambda one: one.name,
+    partly_nightly(DAMAGES, lambda damage: damage.name in REPAIRED_ON_PUSH),
+    ids=lambda damage: damage.name,
 )
-def test_repair_makes_good_what_can_be_or_names_what_is_lost(
-    whole: dict[str, Any], world: World, damage: Damage
+def test_repair_restores_the_state_or_reports_the_loss(
+    undamaged_state: dict[str, Any], world: World, damage: Damage
 ) -> None:
     damage.act(world)
     flags = ["--deep"] if damage.deep else []
-    ran = fonds(world.home, "repair", "--yes", *flags)
-    assert "Traceback" not in ran.out + ran.err
+    result = fonds(world.home, "repair", "--yes", *flags)
+    assert "Traceback" not in result.out + result.err
     if damage.lost:
-        assert ran.code != 0
-        assert damage.lost in ran.out + ran.err
+        assert result.code != 0
+        assert damage.lost in result.out + result.err
         return
-    assert ran.code == 0, ran.out + ran.err
-    assert named(world, deep=True) == ([], [])
-    assert kept(state(world.home)) == kept(whole)
+    assert result.code == 0, result.out + result.err
+    assert find_faults(world, deep=True) == ([], [])
+    assert select_restored(state(world.home)) == select_restored(undamaged_state)
 
 
-def kept(found: dict[str, Any]) -> dict[str, Any]:
-    """What a repair leaves as it was. What is read again is read where it lies now, and says so."""
-    where = ("rss_entry", "http_metadata")
+def select_restored(full_state: dict[str, Any]) -> dict[str, Any]:
+    """Return what a repair must restore. Places may differ, because files are read again."""
+    place_fields = ("rss_entry", "http_metadata")
     stories = [
-        {**row, "story": {name: row["story"][name] for name in row["story"] if name not in where}}
-        for row in found["stories"]
+        {
+            **row,
+            "story": {
+                name: row["story"][name] for name in row["story"] if name not in place_fields
+            },
+        }
+        for row in full_state["stories"]
     ]
-    return {part: found[part] for part in SAME} | {"stories": stories}
+    return {part: full_state[part] for part in RESTORED_PARTS} | {"stories": stories}
 
 
-def test_without_being_told_to_repair_changes_nothing(world: World) -> None:
+def test_repair_without_yes_changes_nothing(world: World) -> None:
     DAMAGES[0].act(world)
-    before = named(world, deep=False)
-    ran = fonds(world.home, "repair")
-    assert ran.code == 1
-    assert f"fonds --home {world.home} repair --yes" in ran.out
-    assert named(world, deep=False) == before
+    before = find_faults(world, deep=False)
+    result = fonds(world.home, "repair")
+    assert result.code == 1
+    assert f"fonds --home {world.home} repair --yes" in result.out
+    assert find_faults(world, deep=False) == before
     assert not (world.home / "archive").exists()
 
 
-def test_nothing_is_done_beside_records_that_were_lost(world: World) -> None:
-    """Whoever worked on would cut from our WARCs what the records do not know."""
+def test_commands_refuse_a_home_with_lost_records(world: World) -> None:
+    """Otherwise Fonds would truncate its WARCs to the records that are known."""
     next(damage for damage in DAMAGES if damage.name == "records-gone").act(world)
     marker = world.warc.with_name(f"{world.warc.name}.open")
     marker.touch()
@@ -166,14 +173,14 @@ def test_nothing_is_done_beside_records_that_were_lost(world: World) -> None:
         ["ingest", "--enter-only", world.crawl],
         ["repair", "--yes"],
     ):
-        ran = fonds(world.home, *words)
-        assert ran.code == 2
-        assert "the records contain no files" in ran.err
+        result = fonds(world.home, *words)
+        assert result.code == 2
+        assert "the records contain no files" in result.err
     assert world.warc.stat().st_size == size
 
 
-def test_what_a_lost_row_of_an_open_warc_told_of_is_not_cut_off(world: World) -> None:
-    """A killed process left the file open, and the last of its rows was lost besides."""
+def test_repair_keeps_records_of_an_open_warc_with_lost_rows(world: World) -> None:
+    """A killed process left the WARC open, and its last row was lost."""
     (path, offset, size) = world.sql(
         "select warc_path, warc_offset, warc_csize from cdx where warc_path not like '%/%'"
         " and mimetype != 'warc/revisit' order by warc_path, warc_offset desc limit 1"
@@ -181,45 +188,45 @@ def test_what_a_lost_row_of_an_open_warc_told_of_is_not_cut_off(world: World) ->
     warc = world.home / "archive" / path
     warc.with_name(warc.name.replace(".warc.gz", ".cdxj")).unlink()
     warc.with_name(f"{path}.open").touch()
-    gone = "delete from cdx where warc_path = ? and warc_offset >= ?"
-    world.sql(gone, path, offset)
-    ran = fonds(world.home, "repair", "--yes")
-    assert ran.code == 0, ran.out + ran.err
+    statement = "delete from cdx where warc_path = ? and warc_offset >= ?"
+    world.sql(statement, path, offset)
+    result = fonds(world.home, "repair", "--yes")
+    assert result.code == 0, result.out + result.err
     assert warc.stat().st_size >= offset + size
-    assert named(world, deep=True) == ([], [])
+    assert find_faults(world, deep=True) == ([], [])
 
 
-def test_what_a_killed_repair_left_on_its_way_is_worked_off_by_the_next(
-    whole: dict[str, Any], world: World
+def test_a_repair_processes_messages_of_a_killed_one(
+    undamaged_state: dict[str, Any], world: World
 ) -> None:
-    """What is on its way is not missing, so that only looking at faults would leave it there."""
-    ran = fonds(world.home, "catchup", "pdf", "--reextract", "--enter-only", "--json")
-    assert ran.last["sent"] >= 1, ran.err
-    assert named(world, deep=False)[0] == []
+    """Pending messages are not faults, so a repair of faults alone would leave them pending."""
+    result = fonds(world.home, "catchup", "pdf", "--reextract", "--enter-only", "--json")
+    assert result.last["sent"] >= 1, result.err
+    assert find_faults(world, deep=False)[0] == []
     assert sum(state(world.home)["left"].values()) > 0
-    ran = fonds(world.home, "repair", "--yes", "--json")
-    assert ran.code == 0, ran.out + ran.err
+    result = fonds(world.home, "repair", "--yes", "--json")
+    assert result.code == 0, result.out + result.err
     now = state(world.home)
-    assert (now["left"], now["outcomes"]) == (whole["left"], whole["outcomes"])
+    assert (now["left"], now["outcomes"]) == (undamaged_state["left"], undamaged_state["outcomes"])
 
 
-def test_a_share_of_the_deep_audit_is_gone_on_from(world: World) -> None:
+def test_a_deep_audit_continues_after_a_share(world: World) -> None:
     total = world.get_value("select count(*) from file_meta")
-    ran = fonds(world.home, "audit", "--deep", "--share", "5")
-    assert ran.code == 0, ran.err
-    assert "5 files were read and hashed, 0 faults; the next" in ran.out
-    ran = fonds(world.home, "audit", "--deep", "--json")
-    assert (ran.last["deep"]["checked"], ran.last["deep"]["finished"]) == (total, True)
+    result = fonds(world.home, "audit", "--deep", "--share", "5")
+    assert result.code == 0, result.err
+    assert "5 files were read and hashed, 0 faults; the next" in result.out
+    result = fonds(world.home, "audit", "--deep", "--json")
+    assert (result.last["deep"]["checked"], result.last["deep"]["finished"]) == (total, True)
     assert fonds(world.home, "audit", "--share", "5").code == 2
 
 
-def test_the_list_is_as_long_as_it_is_said_to_be() -> None:
+def test_the_list_of_damages_is_complete_and_unique() -> None:
     assert len(DAMAGES) >= 46
     assert len({damage.name for damage in DAMAGES}) == len(DAMAGES)
 
 
-def test_all_there_is_stays_where_it_was(ingested: World) -> None:
-    """The audit writes nothing but what it says of itself."""
+def test_an_audit_does_not_change_the_archive(ingested: World) -> None:
+    """The audit writes only its own results."""
     before = {path: path.stat().st_size for path in Path(ingested.home / "archive").iterdir()}
-    assert named(ingested, deep=False) == ([], [])
+    assert find_faults(ingested, deep=False) == ([], [])
     assert {path: path.stat().st_size for path in (ingested.home / "archive").iterdir()} == before

@@ -1,4 +1,4 @@
-"""Whatever a page, a PDF or an article states reaches the index, and every reader of it."""
+"""Every field that a page, a PDF or an article states reaches the index and all outputs."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         http_response(paper, url=PDF_URL, headers=(("Content-Type", "application/pdf"),)),
     ]
     (folder / "crawl.warc.gz").write_bytes(gzipped(records))
-    ran = fonds(folder / "home", "ingest", "--collection", "floods", folder / "crawl.warc.gz")
-    assert ran.code == 0, ran.err
+    result = fonds(folder / "home", "ingest", "--collection", "floods", folder / "crawl.warc.gz")
+    assert result.code == 0, result.err
     return folder / "home"
 
 
@@ -104,20 +104,20 @@ def hits(home: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def client(home: Path) -> Iterator[TestClient]:
-    with open_home(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as found:
-        yield found
+    with open_home(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as test_client:
+        yield test_client
 
 
-def test_every_field_of_a_document_is_stated_by_one_of_the_two() -> None:
-    of_versions = {"earlier", "earlier_left_out"}
+def test_the_page_and_the_pdf_state_every_document_field() -> None:
+    version_fields = {"earlier", "earlier_left_out"}
     # Neither page has an earlier version; `test_earlier_versions.py` states these.
     assert {name for stated in QUERIES.values() for name in stated} == {
         field.name for field in fields(IndexDocument)
-    } - of_versions
+    } - version_fields
 
 
 @pytest.mark.parametrize("url", [PAGE_URL, PDF_URL])
-def test_every_stated_field_is_in_the_document_and_found_by_its_query_field(
+def test_every_stated_field_is_indexed_and_found_by_its_query(
     home: Path, hits: dict[str, dict[str, Any]], client: TestClient, url: str
 ) -> None:
     with open_home(home) as stores:
@@ -125,8 +125,8 @@ def test_every_stated_field_is_in_the_document_and_found_by_its_query_field(
     for name, query in QUERIES[url].items():
         assert getattr(document, name) not in (None, "", ()), name
         if query is not None:
-            found = client.get("/api/search", params={"q": query}).json()
-            assert [hit["url"] for hit in found["results"]] == [url], (name, found)
+            response = client.get("/api/search", params={"q": query}).json()
+            assert [hit["url"] for hit in response["results"]] == [url], (name, response)
     assert [hit["url"] for hit in fonds(home, "search", "author:ostrander", "--json").lines] == [
         PAGE_URL
     ]

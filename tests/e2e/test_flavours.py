@@ -40,7 +40,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def opened(home: Path) -> Iterator[Stores]:
+def iter_stores(home: Path) -> Iterator[Stores]:
     stores = open_stores(home, load_settings(home, {}))
     try:
         yield stores
@@ -49,9 +49,9 @@ def opened(home: Path) -> Iterator[Stores]:
 
 
 def state(home: Path) -> dict[str, int]:
-    """What there is, in numbers."""
-    (found,) = (_counted(stores) for stores in opened(home))
-    return found
+    """Count the files, rows and documents of a home."""
+    (counts,) = (_counted(stores) for stores in iter_stores(home))
+    return counts
 
 
 def _counted(stores: Stores) -> dict[str, int]:
@@ -68,78 +68,96 @@ def _counted(stores: Stores) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What one flavour said of the crawl, and what it left in a home of its own."""
+class FlavourRun:
+    """Results of one flavour for the crawl: summary, audit, and counts of its home."""
 
-    said: dict[str, Any]
+    summary: dict[str, Any]
     audited: dict[str, Any]
-    has: dict[str, int]
+    counts: dict[str, int]
 
 
 @pytest.fixture(scope="module")
-def taken(crawl: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Taken]:
-    """Take the crawl in with a flavour, once for all tests that ask for it."""
+def run_flavour(
+    crawl: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], FlavourRun]:
+    """Return a function that ingests the crawl with a flavour, once per flavour."""
 
     @cache
-    def take(name: str) -> Taken:
+    def ingest(name: str) -> FlavourRun:
         home = tmp_path_factory.mktemp(name) / "home"
-        ran = fonds(home, "ingest", "--json", "--pipeline", name, crawl)
-        assert ran.code in (0, 1), ran.err
-        assert adds_up(ran.last)
+        result = fonds(home, "ingest", "--json", "--pipeline", name, crawl)
+        assert result.code in (0, 1), result.err
+        assert adds_up(result.last)
         audit = fonds(home, "audit", "--json")
         assert audit.code == 0, audit.out
-        return Taken(ran.last, audit.last, state(home))
+        return FlavourRun(result.last, audit.last, state(home))
 
-    return take
-
-
-OF_CAPTURES = [name for name, make in PIPELINES.items() if make(()).entry == CAPTURED]
+    return ingest
 
 
-@pytest.mark.parametrize("name", OF_CAPTURES)
-def test_a_flavour_keeps_what_it_says_and_its_books_balance(
-    name: str, taken: Callable[[str], Taken]
+CAPTURE_FLAVOURS = [name for name, make in PIPELINES.items() if make(()).entry == CAPTURED]
+
+
+@pytest.mark.parametrize("name", CAPTURE_FLAVOURS)
+def test_a_flavour_stores_its_kinds_and_balances(
+    name: str, run_flavour: Callable[[str], FlavourRun]
 ) -> None:
-    said, has, whole = taken(name).said, taken(name).has, taken("library").has
-    assert (said["pending"], said["in"]) == (0, 125)
-    assert "internal-error" not in said["quarantined"]
-    assert set(taken(name).audited["steps"]) == {name, "library"}
-    not_wanted = said["dropped"].get("not-wanted", 0)
+    summary, counts, library_counts = (
+        run_flavour(name).summary,
+        run_flavour(name).counts,
+        run_flavour("library").counts,
+    )
+    assert (summary["pending"], summary["in"]) == (0, 125)
+    assert "internal-error" not in summary["quarantined"]
+    assert set(run_flavour(name).audited["steps"]) == {name, "library"}
+    not_wanted = summary["dropped"].get("not-wanted", 0)
     if name == "library":
-        assert min(has.values()) > 0
+        assert min(counts.values()) > 0
         assert not_wanted == 0
     elif name == "pdf-only":
-        assert (has["pages"], has["stories"]) == (0, 0)
-        assert (has["pdf files"], has["pdfs read"]) == (whole["pdf files"], whole["pdfs read"])
-        assert has["indexed"] == whole["indexed"] - whole["stories"]
-        assert 0 < has["in our WARCs"] < whole["in our WARCs"]
-        assert not_wanted >= whole["pages"]
+        assert (counts["pages"], counts["stories"]) == (0, 0)
+        assert (counts["pdf files"], counts["pdfs read"]) == (
+            library_counts["pdf files"],
+            library_counts["pdfs read"],
+        )
+        assert counts["indexed"] == library_counts["indexed"] - library_counts["stories"]
+        assert 0 < counts["in our WARCs"] < library_counts["in our WARCs"]
+        assert not_wanted >= library_counts["pages"]
     elif name == "stories-only":
-        assert (has["pdf files"], has["pdfs read"]) == (0, 0)
-        assert (has["pages"], has["stories"]) == (whole["pages"], whole["stories"])
-        assert not_wanted >= whole["pdf files"]
+        assert (counts["pdf files"], counts["pdfs read"]) == (0, 0)
+        assert (counts["pages"], counts["stories"]) == (
+            library_counts["pages"],
+            library_counts["stories"],
+        )
+        assert not_wanted >= library_counts["pdf files"]
     elif name == "warc":
-        assert (has["pdf files"], has["pdfs read"]) == (0, 0)
-        assert (has["pages"], has["stories"]) == (whole["pages"], whole["stories"])
-        assert has["in our WARCs"] > taken("stories-only").has["in our WARCs"]
+        assert (counts["pdf files"], counts["pdfs read"]) == (0, 0)
+        assert (counts["pages"], counts["stories"]) == (
+            library_counts["pages"],
+            library_counts["stories"],
+        )
+        assert counts["in our WARCs"] > run_flavour("stories-only").counts["in our WARCs"]
     elif name == "archive":
-        # No metadata of stories lie beside the pages of this crawl.
-        assert (has["pdfs read"], has["stories"], has["indexed"]) == (0, 0, 0)
-        assert (has["pages"], has["in our WARCs"]) == (whole["pages"], 0)
-        assert said["dropped"]["no-metadata"] == has["pages"]
+        # The pages of this crawl have no story metadata.
+        assert (counts["pdfs read"], counts["stories"], counts["indexed"]) == (0, 0, 0)
+        assert (counts["pages"], counts["in our WARCs"]) == (library_counts["pages"], 0)
+        assert summary["dropped"]["no-metadata"] == counts["pages"]
     elif name == "archive-only":
-        assert (has["pdfs read"], has["stories"], has["indexed"]) == (0, 0, 0)
-        assert has["in our WARCs"] == whole["in our WARCs"]
-        assert (has["pages"], has["pdf files"]) == (whole["pages"], whole["pdf files"])
+        assert (counts["pdfs read"], counts["stories"], counts["indexed"]) == (0, 0, 0)
+        assert counts["in our WARCs"] == library_counts["in our WARCs"]
+        assert (counts["pages"], counts["pdf files"]) == (
+            library_counts["pages"],
+            library_counts["pdf files"],
+        )
     else:
-        assert has == {**whole, "in our WARCs": 0}
+        assert counts == {**library_counts, "in our WARCs": 0}
 
 
-def test_two_at_once_on_one_home_do_not_feed_or_starve_each_other(home: Path, crawl: Path) -> None:
+def test_two_flavours_at_once_on_one_home_stay_independent(home: Path, crawl: Path) -> None:
     """One reads everything, the other only archives; both get the same crawl."""
     for name in ("library", "archive-only"):
-        ran = fonds(home, "ingest", "--enter-only", "--json", "--pipeline", name, crawl)
-        assert (ran.code, ran.last["entered"]) == (0, 70), ran.err
+        result = fonds(home, "ingest", "--enter-only", "--json", "--pipeline", name, crawl)
+        assert (result.code, result.last["entered"]) == (0, 70), result.err
     workers = Workers(home)
     steps = {name: [stage.name for stage in make(()).stages] for name, make in PIPELINES.items()}
     for name in ("library", "archive-only"):
@@ -150,24 +168,26 @@ def test_two_at_once_on_one_home_do_not_feed_or_starve_each_other(home: Path, cr
         assert set(workers.stop()) == {0}
     audit = fonds(home, "audit", "--json")
     assert audit.code == 0, audit.out
-    of_each: dict[str, Any] = audit.last["steps"]
-    assert set(of_each) == {"library", "archive-only"}
-    assert of_each["library"]["identify"] == of_each["archive-only"]["identify"]
-    for stores in opened(home):
+    steps_by_flavour: dict[str, Any] = audit.last["steps"]
+    assert set(steps_by_flavour) == {"library", "archive-only"}
+    assert steps_by_flavour["library"]["identify"] == steps_by_flavour["archive-only"]["identify"]
+    for stores in iter_stores(home):
         counts = stores.records.count(EntryRow, ("pipeline", "outcome"))
         assert counts["archive-only", "quarantined"] < counts["library", "quarantined"]
-        kept = {counts[name, "done"] + counts.get((name, "quarantined"), 0) for name in of_each}
-        assert max(kept) - min(kept) <= counts["library", "quarantined"]
+        settled_counts = {
+            counts[name, "done"] + counts.get((name, "quarantined"), 0) for name in steps_by_flavour
+        }
+        assert max(settled_counts) - min(settled_counts) <= counts["library", "quarantined"]
         bodies = [row for row in stores.records.find(CdxRow) if row.mimetype != "warc/revisit"]
-        # Both may have had the same body in hand at once: it is then in a file of each.
-        written = Counter((row.capture_id, row.sha1hex) for row in bodies)
-        assert max(written.values()) <= len(of_each)
+        # Both may process the same body at once, and each then writes it.
+        body_counts = Counter((row.capture_id, row.sha1hex) for row in bodies)
+        assert max(body_counts.values()) <= len(steps_by_flavour)
 
 
 def _drain(home: Path) -> None:
     deadline = time.monotonic() + DRAIN_MAX_S
-    while (ran := fonds(home, "status", "--json")).code != 0 or ran.last["pending"]:
-        assert time.monotonic() < deadline, ran.out + ran.err
+    while (result := fonds(home, "status", "--json")).code != 0 or result.last["pending"]:
+        assert time.monotonic() < deadline, result.out + result.err
         time.sleep(0.5)
 
 
@@ -175,6 +195,6 @@ def test_pipelines_are_listed_and_drawn(home: Path) -> None:
     assert [line["name"] for line in fonds(home, "pipelines", "--json").lines] == [*PIPELINES]
     assert "extract_pdf" in fonds(home, "pipelines", "library").out
     assert fonds(home, "pipelines", "library", "--svg").out.startswith("<svg")
-    ran = fonds(home, "pipelines", "librry")
-    assert (ran.code, "Did you mean 'library'?" in ran.err) == (2, True)
+    result = fonds(home, "pipelines", "librry")
+    assert (result.code, "Did you mean 'library'?" in result.err) == (2, True)
     assert fonds(home, "pipelines", "--svg").code == 2

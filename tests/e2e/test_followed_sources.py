@@ -1,4 +1,4 @@
-"""A feed that is followed by a real process: polled, fetched, searchable; killed and gone on with."""
+"""A process that follows a feed: it polls, fetches and indexes stories, and resumes after a kill."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ SETTINGS = {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true", "FONDS_FETCH_HOST_GAP_S
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
     for name, value in SETTINGS.items():
         monkeypatch.setenv(name, value)
-    with answering() as serving:
+    with answering() as state:
         for number in range(8):
             title = f"Story number {number}"
-            paragraphs = "".join(f"<p>{TEXT} {number} {one}</p>" for one in range(6))
+            paragraphs = "".join(f"<p>{TEXT} {number} {line}</p>" for line in range(6))
             page = f"<html><title>{title}</title><article><h1>{title}</h1>{paragraphs}</article></html>"
-            told = {"Content-Type": "text/html; charset=utf-8"}
-            serving.answers[f"/{number}"] = Given(200, page.encode(), told)
-        yield serving
+            headers = {"Content-Type": "text/html; charset=utf-8"}
+            state.answers[f"/{number}"] = Given(200, page.encode(), headers)
+        yield state
 
 
 def list_stories(server: Answering, numbers: range) -> None:
@@ -42,20 +42,20 @@ def list_stories(server: Answering, numbers: range) -> None:
     server.answers["/feed"] = Given(200, body)
 
 
-def running(home: Path) -> ForkedProcess:
+def start_fetcher(home: Path) -> ForkedProcess:
     return start_fonds(home, "run", "queue-fetcher")
 
 
-def wait_for(is_so: Callable[[], bool]) -> None:
+def wait_for(condition: Callable[[], bool]) -> None:
     until = time.monotonic() + WAIT_MAX_S
-    while not is_so():
+    while not condition():
         assert time.monotonic() < until
         time.sleep(0.2)
 
 
 def run_until_settled(home: Path) -> None:
-    """Follow sources until something was kept and nothing waits."""
-    service = running(home)
+    """Follow sources until something is stored and nothing is pending."""
+    service = start_fetcher(home)
     try:
         wait_for(lambda: fonds(home, "status", "--json").last["done"] >= 1)
         wait_for(lambda: fonds(home, "status", "--json").last["pending"] == 0)
@@ -64,19 +64,17 @@ def run_until_settled(home: Path) -> None:
         service.wait(60)
 
 
-def settled(home: Path) -> bool:
-    """Whether everything that entered has ended."""
-    told = fonds(home, "status", "--json")
-    return told.code == 0 and told.last["pending"] == 0 and told.last["done"] >= 5
+def is_settled(home: Path) -> bool:
+    """Return whether every entry has an outcome."""
+    result = fonds(home, "status", "--json")
+    return result.code == 0 and result.last["pending"] == 0 and result.last["done"] >= 5
 
 
-def test_a_feed_is_followed_and_a_killed_process_loses_nothing(
-    server: Answering, tmp_path: Path
-) -> None:
+def test_a_killed_fetcher_resumes_a_feed_without_loss(server: Answering, tmp_path: Path) -> None:
     home = tmp_path / "home"
     list_stories(server, range(5))
     assert fonds(home, "sources", "add", f"{server.url}/feed").code == 0
-    first = running(home)
+    first = start_fetcher(home)
     try:
         wait_for(lambda: any(path == "/feed" for path, _ in server.asked))
     finally:
@@ -84,17 +82,17 @@ def test_a_feed_is_followed_and_a_killed_process_loses_nothing(
         first.wait()
     list_stories(server, range(3, 8))
     assert fonds(home, "sources", "resume", f"{server.url}/feed").code == 0
-    second = running(home)
+    second = start_fetcher(home)
     try:
         wait_for(lambda: "/7" in {path for path, _ in server.asked})
-        wait_for(lambda: settled(home))
+        wait_for(lambda: is_settled(home))
     finally:
         second.send_signal(signal.SIGTERM)
         second.wait(60)
     assert fonds(home, "audit", "--json").code == 0
-    shown = fonds(home, "sources", "show", "--json", f"{server.url}/feed").last
-    polls = shown["last_polls"]
-    assert (shown["standing"], shown["failures"]) == ("active", 0)
+    source = fonds(home, "sources", "show", "--json", f"{server.url}/feed").last
+    polls = source["last_polls"]
+    assert (source["standing"], source["failures"]) == ("active", 0)
     entered = [
         fonds(home, "sources", "show", "--json", str(poll["input_id"])).last["links"]
         for poll in polls
@@ -106,13 +104,13 @@ def test_a_feed_is_followed_and_a_killed_process_loses_nothing(
     refused = fonds(home, "show", "--json", f"{REFUSED}#t=1")
     assert (refused.code, refused.last["reason"]) == (0, "non-news")
     assert refused.last["source_url"] == f"{server.url}/feed"
-    told = fonds(home, "show", REFUSED).out
-    assert "non-news (youtube.com is not a news site)" in told
-    assert f"Listed by {server.url}/feed, refused at" in told
+    output = fonds(home, "show", REFUSED).out
+    assert "non-news (youtube.com is not a news site)" in output
+    assert f"Listed by {server.url}/feed, refused at" in output
     assert fonds(home, "show", "http://www.youtube.com/watch?v=8").code == 1
 
 
-def test_a_story_in_plain_text_is_kept_where_a_link_led_to_it(
+def test_a_plain_text_file_is_a_story_only_if_it_was_linked(
     server: Answering, tmp_path: Path
 ) -> None:
     home, url = tmp_path / "home", f"{server.url}/weir.txt"
@@ -128,12 +126,12 @@ def test_a_story_in_plain_text_is_kept_where_a_link_led_to_it(
     assert fonds(home, "show", "--body", row["sha1hex"]).out.encode() == body
     assert fonds(home, "audit", "--deep", "--json").code == 0
     (tmp_path / "robots.txt").write_bytes(body)
-    ran = fonds(tmp_path / "other", "ingest", "--json", tmp_path / "robots.txt")
-    assert ran.last["dropped"] == {"unsupported-type": 1}
+    result = fonds(tmp_path / "other", "ingest", "--json", tmp_path / "robots.txt")
+    assert result.last["dropped"] == {"unsupported-type": 1}
 
 
-def archive(server: Answering, month: int, stories: range) -> None:
-    """A page of a feed, with stories of a month, that leads to the archive of the month before."""
+def add_archive_page(server: Answering, month: int, stories: range) -> None:
+    """Add a page of a feed with the stories of a month, and a link to the page of the previous month."""
     day = f"<updated>2025-{month:02d}-01T12:00:00Z</updated>"
     entries = [
         f'<title>{story}</title><link href="{server.url}/{story}"/>{day}' for story in stories
@@ -143,35 +141,33 @@ def archive(server: Answering, month: int, stories: range) -> None:
     server.answers[path] = Given(200, atom(entries, head))
 
 
-def test_what_a_feed_published_before_comes_in_whoever_is_killed(
-    server: Answering, tmp_path: Path
-) -> None:
+def test_a_killed_backfill_of_a_feed_resumes_at_its_page(server: Answering, tmp_path: Path) -> None:
     home, url = tmp_path / "home", f"{server.url}/archive"
     for month in range(1, 5):
-        archive(server, month, range(2 * month - 2, 2 * month))
+        add_archive_page(server, month, range(2 * month - 2, 2 * month))
     assert fonds(home, "sources", "add", url).code == 0
     days = ("--from", "2025-02-01", "--to", "2025-03-31")
     assert fonds(home, "sources", "backfill", url, *days).code == 0
 
-    def asked(path: str) -> bool:
-        return any(one == path for one, _ in server.asked)
+    def is_requested(path: str) -> bool:
+        return any(requested_path == path for requested_path, _ in server.asked)
 
-    first = running(home)
+    first = start_fetcher(home)
     try:
-        wait_for(lambda: asked("/archive/2"))
+        wait_for(lambda: is_requested("/archive/2"))
     finally:
         first.kill()
         first.wait()
-    second = running(home)
+    second = start_fetcher(home)
     try:
-        wait_for(lambda: asked("/2") and asked("/7") and settled(home))
+        wait_for(lambda: is_requested("/2") and is_requested("/7") and is_settled(home))
     finally:
         second.send_signal(signal.SIGTERM)
         second.wait(60)
     assert fonds(home, "audit", "--json").code == 0
-    shown = fonds(home, "sources", "show", "--json", url).last
-    told = shown["backfill"]
-    assert (told["state"], told["pages"], told["listed"]) == ("ended", 4, 8)
-    assert (told["entered"], told["outside"], shown["links"]) == (4, 4, 6)
-    assert not asked("/0")
-    assert not asked("/1")
+    source = fonds(home, "sources", "show", "--json", url).last
+    backfill = source["backfill"]
+    assert (backfill["state"], backfill["pages"], backfill["listed"]) == ("ended", 4, 8)
+    assert (backfill["entered"], backfill["outside"], source["links"]) == (4, 4, 6)
+    assert not is_requested("/0")
+    assert not is_requested("/1")

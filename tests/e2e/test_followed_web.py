@@ -1,4 +1,4 @@
-"""A small web of news, followed by two processes that are killed: `make torture-news` at its least."""
+"""A small news web, followed by two processes that are killed: the smallest `make torture-news`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from news_checks import too_fast
 from torture_news import SMALL, follow
 
 
-def test_a_web_is_followed_whole_politely_and_once_whoever_is_killed(tmp_path: Path) -> None:
+def test_killed_followers_fetch_each_story_once_with_delays(tmp_path: Path) -> None:
     trial = follow(tmp_path, **SMALL)
     assert trial.problems == []
     assert trial.kills == 2
     assert trial.news.stories > 90
 
 
-def test_requests_that_came_in_too_close_together_are_seen() -> None:
+def test_requests_with_too_short_delays_are_detected() -> None:
     assert too_fast([0.0, 1.0, 2.0, 3.0], 1.0) is None
-    # The second came in late: sent before the third, a gap apart, at the latest.
+    # The second request arrived late; it can have been sent a full gap before the third.
     assert too_fast([0.0, 1.9, 2.0, 3.0], 1.0) is None
     assert too_fast([0.0, 0.4, 0.8, 1.2], 1.0) is not None

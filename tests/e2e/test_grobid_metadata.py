@@ -33,12 +33,12 @@ TEI = tei(
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A library of one paper, whose metadata come from a GROBID server."""
+    """A library with one paper, whose metadata come from a GROBID server."""
     (tmp_path / "paper.pdf").write_bytes(PAPER)
     with grobid_server(Answer(body=TEI)) as server:
         url = f"grobid_url={server.url}"
-        ran = fonds(tmp_path / "home", "ingest", "--set", url, tmp_path / "paper.pdf")
-    assert ran.code == 0, ran.err
+        result = fonds(tmp_path / "home", "ingest", "--set", url, tmp_path / "paper.pdf")
+    assert result.code == 0, result.err
     return tmp_path / "home"
 
 
@@ -47,7 +47,7 @@ def test_grobid_metadata_reaches_every_page_and_export(home: Path) -> None:
     head = row["metadata"]["biblio"]
     assert (row["status"], row["grobid_version"]) == ("success", "0.8.1")
     assert (head["title"], head["doi"]) == ("Weighing the Upper Air", "10.5555/air.7")
-    assert [one["name"] for one in head["authors"]] == ["Ida Lindqvist"]
+    assert [author["name"] for author in head["authors"]] == ["Ida Lindqvist"]
 
     (exported,) = fonds(home, "export").lines
     columns = ("grobid_status", "grobid_status_code", "grobid_version", "grobid_quality")
@@ -55,17 +55,17 @@ def test_grobid_metadata_reaches_every_page_and_export(home: Path) -> None:
     assert "Annals of Air" in fonds(home, "export", "*", "--format", "bibtex").out
     (reference,) = json.loads(fonds(home, "export", "*", "--format", "csl").out)
     assert (reference["container-title"], reference["volume"]) == ("Annals of Air", "7")
-    (cells,) = [one["cells"] for one in fonds(home, "table", "scan", "--json").lines]
+    (cells,) = [line["cells"] for line in fonds(home, "table", "scan", "--json").lines]
     metadata = json.loads(cells["grobid0:metadata"])
     assert (metadata["title"], metadata["doi"]) == ("Weighing the Upper Air", "10.5555/air.7")
-    assert [one["title"] for one in metadata["citations"]] == ["An Earlier Balance"]
+    assert [entry["title"] for entry in metadata["citations"]] == ["An Earlier Balance"]
 
     with (
         open_home(home) as stores,
         TestClient(create_app(stores), base_url="http://localhost:8765") as client,
     ):
         page = client.get(f"/file/{SHA1}").text
-        described = client.get(f"/api/files/{SHA1}").json()
+        api_file = client.get(f"/api/files/{SHA1}").json()
     for text in (
         "Weighing the Upper Air",
         "Ida Lindqvist",
@@ -74,5 +74,5 @@ def test_grobid_metadata_reaches_every_page_and_export(home: Path) -> None:
         "0.8.1",
     ):
         assert text in page
-    assert described["derivatives"]["grobid"]["metadata"] == row["metadata"]
+    assert api_file["derivatives"]["grobid"]["metadata"] == row["metadata"]
     assert fonds(home, "audit", "--deep").code == 0

@@ -1,4 +1,4 @@
-"""Hostile PDFs, ours and the corpus's: each costs at most its limits, and nobody else anything."""
+"""Hostile PDFs, generated or from the corpus, stay within their limits and do not affect other files."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from hostile_reading import CHILDREN, MemoryWatch, Outcome, longest_s, open_pdf_
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 GOLD = CORPUS / "gold" / "pdf.jsonl"
 COUNT = 200 if IS_NIGHTLY else 40
-"""On every push at least one of each kind."""
+"""At least one of each kind runs on every push."""
 SEED = 1
 MEMORY_MAX_BYTES = 1_500_000_000
 LATE_MAX_S = 60.0
-"""On a machine that is busy; what has no limit takes hours."""
+"""Allowance for a busy machine. Without a limit, a file takes hours."""
 GOOD = "good"
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     sys.stdout.write(f"\n{line}")
 
 
-def check(files: dict[str, bytes], settings: Settings, folder: Path) -> list[Outcome]:
-    """Read `files` and sound ones between them, and look at what must hold for any files at all."""
+def check_files(files: dict[str, bytes], settings: Settings, folder: Path) -> list[Outcome]:
+    """Read `files` among sound ones, and check what must hold for any files."""
     mixed: dict[str, bytes] = {}
     for number, (name, data) in enumerate(files.items()):
         mixed[name] = data
@@ -43,77 +43,83 @@ def check(files: dict[str, bytes], settings: Settings, folder: Path) -> list[Out
             mixed[f"{GOOD}-{number}"] = text_pdf((f"sound words {number}",))
     spool = folder / "spool"
     with MemoryWatch() as watch, open_pdf_readers(spool, settings) as readers:
-        found = read_all(readers, mixed.items(), folder / "files")
-    tell(found, watch.peak_bytes)
-    assert [one.name for one in found] == list(mixed)
+        outcomes = read_all(readers, mixed.items(), folder / "files")
+    print_report(outcomes, watch.peak_bytes)
+    assert [outcome.name for outcome in outcomes] == list(mixed)
     assert watch.peak_bytes < MEMORY_MAX_BYTES
-    check_time(found, settings)
-    for one in found:
-        check_outcome(one)
+    check_time(outcomes, settings)
+    for outcome in outcomes:
+        check_outcome(outcome)
     assert list(spool.iterdir()) == []
-    return found
+    return outcomes
 
 
-def check_time(found: list[Outcome], settings: Settings) -> None:
+def check_time(outcomes: list[Outcome], settings: Settings) -> None:
     limit_s = longest_s(settings) + LATE_MAX_S
-    assert {one.name: one.took_s for one in found if one.took_s > limit_s} == {}
+    slow_files = {outcome.name: outcome.took_s for outcome in outcomes if outcome.took_s > limit_s}
+    assert slow_files == {}
 
 
-def check_outcome(one: Outcome) -> None:
-    status = one.text.status
-    assert status is not PdfStatus.ERROR_INTERNAL, f"{one.name}: {one.text.error_msg}"
-    assert status is not PdfStatus.ERROR_SOURCE, f"{one.name}: {one.text.error_msg}"
-    assert status.reason is None or one.text.error_msg, one.name
-    assert decode(Message("", encode(one.text), headers={PIPELINE: "x"}), PdfText).status is status
-    if one.name.startswith(f"{GOOD}-"):
-        number = one.name.removeprefix(f"{GOOD}-")
-        assert (status, one.text.text) == (PdfStatus.SUCCESS, f"sound words {number}")
+def check_outcome(outcome: Outcome) -> None:
+    status = outcome.text.status
+    assert status is not PdfStatus.ERROR_INTERNAL, f"{outcome.name}: {outcome.text.error_msg}"
+    assert status is not PdfStatus.ERROR_SOURCE, f"{outcome.name}: {outcome.text.error_msg}"
+    assert status.reason is None or outcome.text.error_msg, outcome.name
+    assert (
+        decode(Message("", encode(outcome.text), headers={PIPELINE: "x"}), PdfText).status is status
+    )
+    if outcome.name.startswith(f"{GOOD}-"):
+        number = outcome.name.removeprefix(f"{GOOD}-")
+        assert (status, outcome.text.text) == (PdfStatus.SUCCESS, f"sound words {number}")
 
 
-def tell(found: list[Outcome], peak_bytes: int) -> None:
-    say(f"{len(found)} PDFs, at most {peak_bytes / 1e6:.0f} MB for all processes together")
-    for status, count in Counter(one.text.status.value for one in found).most_common():
-        say(f"  {status:16}{count:6}")
-    say("the longest:")
-    for one in sorted(found, key=lambda one: one.took_s, reverse=True)[:10]:
-        say(f"  {one.took_s:6.1f} s {one.text.status.value:14} {one.name}")
-    for one in found:
-        if one.text.status in (PdfStatus.ERROR_CRASH, PdfStatus.ERROR_INTERNAL):
-            say(f"  {one.text.status.value} {one.name}: {(one.text.error_msg or '')[-400:]}")
+def print_report(outcomes: list[Outcome], peak_bytes: int) -> None:
+    print_line(f"{len(outcomes)} PDFs, at most {peak_bytes / 1e6:.0f} MB for all processes")
+    for status, count in Counter(outcome.text.status.value for outcome in outcomes).most_common():
+        print_line(f"  {status:16}{count:6}")
+    print_line("slowest files:")
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.took_s, reverse=True)[:10]:
+        print_line(f"  {outcome.took_s:6.1f} s {outcome.text.status.value:14} {outcome.name}")
+    for outcome in outcomes:
+        text = outcome.text
+        if text.status in (PdfStatus.ERROR_CRASH, PdfStatus.ERROR_INTERNAL):
+            print_line(f"  {text.status.value} {outcome.name}: {(text.error_msg or '')[-400:]}")
 
 
 @pytest.fixture(scope="module")
-def made() -> list[Mutation]:
+def mutated_pdfs() -> list[Mutation]:
     return list(mutations(COUNT, seed=SEED))
 
 
-def test_the_same_seed_makes_the_same_files_and_no_two_alike(made: list[Mutation]) -> None:
+def test_a_seed_repeats_the_same_distinct_files(mutated_pdfs: list[Mutation]) -> None:
     own_bases.cache_clear()
-    assert list(mutations(30, seed=SEED)) == made[:30]
-    assert len({one.data for one in made}) == COUNT
-    assert {one.kind for one in made} == {*DAMAGES, *hostile.KINDS}
-    assert next(mutations(1, seed=SEED + 1)).data != made[0].data
+    assert list(mutations(30, seed=SEED)) == mutated_pdfs[:30]
+    assert len({mutation.data for mutation in mutated_pdfs}) == COUNT
+    assert {mutation.kind for mutation in mutated_pdfs} == {*DAMAGES, *hostile.KINDS}
+    assert next(mutations(1, seed=SEED + 1)).data != mutated_pdfs[0].data
 
 
-def test_variations_of_other_peoples_bytes_are_of_these_bytes() -> None:
-    ours = [text_pdf(("only this",))]
-    cut = next(one for one in mutations(30, bases=ours) if one.kind == "ends-early")
-    assert ours[0].startswith(cut.data)
+def test_mutations_of_given_bases_use_only_their_bytes() -> None:
+    bases = [text_pdf(("only this",))]
+    truncated = next(
+        mutation for mutation in mutations(30, bases=bases) if mutation.kind == "ends-early"
+    )
+    assert bases[0].startswith(truncated.data)
 
 
-def test_hostile_pdfs_cost_their_limits_and_nobody_anything(
-    made: list[Mutation], tmp_path: Path
+def test_hostile_pdfs_stay_within_limits_and_spare_other_files(
+    mutated_pdfs: list[Mutation], tmp_path: Path
 ) -> None:
     settings = Settings().replace_values(work_children=CHILDREN, pdf_timeout_s=3.0)
-    check({one.name: one.data for one in made}, settings, tmp_path)
+    check_files({mutation.name: mutation.data for mutation in mutated_pdfs}, settings, tmp_path)
 
 
 @pytest.mark.nightly
 @pytest.mark.skipif(not GOLD.exists(), reason=f"the corpus is not at {CORPUS}")
-def test_every_nasty_pdf_of_the_corpus_costs_its_limits_and_nobody_anything(tmp_path: Path) -> None:
+def test_hostile_pdfs_of_the_corpus_stay_within_limits(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in GOLD.read_text().splitlines()]
     paths = [row["path"] for row in rows if not row["ordinary"]]
     files = {path: (CORPUS / path).read_bytes() for path in paths if (CORPUS / path).exists()}
     assert len(files) > 1_000
     settings = Settings().replace_values(work_children=CHILDREN, pdf_timeout_s=10.0)
-    check(files, settings, tmp_path)
+    check_files(files, settings, tmp_path)

@@ -1,4 +1,4 @@
-"""Follows `docs/howto/add-a-backend.md` in a copy of the repository."""
+"""Follow `docs/howto/add-a-backend.md` in a copy of the repository."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     return copy
 
 
-def test_the_contract_and_the_house_tests_pass(copy: Copy) -> None:
+def test_the_contract_and_the_repository_rules_pass(copy: Copy) -> None:
     run_checks(copy, *CODE_RULES, "tests/contract/test_blobs.py", "-k", "sqlite or repository")
 
 
-def test_a_home_keeps_its_blobs_there(copy: Copy, tmp_path: Path) -> None:
+def test_a_home_stores_its_blobs_in_the_new_backend(copy: Copy, tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "words.pdf").write_bytes(text_pdf(("High water at noon",)))
     home = tmp_path / "home"

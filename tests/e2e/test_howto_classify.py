@@ -1,4 +1,4 @@
-"""Follows `docs/howto/classify-files.md` in a copy of the repository, with the code that stands there."""
+"""Follow `docs/howto/classify-files.md` in a copy of the repository."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fixtures.pdfs import encrypted_pdf, image_pdf, text_pdf
 
 pytestmark = pytest.mark.xdist_group("howto_classify")
 NO_PDF = b"%PDF-1.7 and not a word more of a PDF\n" * 20
-SAID = {
+FILE_TYPES = {
     "words.pdf": ("pdf", 1.0),
     "picture.pdf": ("pdf", 1.0),
     "locked.pdf": ("likely-pdf", 0.9),
@@ -30,12 +30,12 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy) -> Path:
-    """A home from before, into which more files come when the how-to has been followed."""
+    """A home with a file ingested before the how-to was followed, and more ingested after it."""
     files, home = tmp_path_factory.mktemp("files"), tmp_path_factory.mktemp("home") / "home"
     (files / "early.pdf").write_bytes(text_pdf(("It was here before",)))
     assert fonds(home, "ingest", files).code == 0
     touched = copy.follow()
-    assert len(touched) == len(set(touched)) + 3  # three files are changed in two places
+    assert len(touched) == len(set(touched)) + 3  # Three files are changed in two places.
     (files / "words.pdf").write_bytes(text_pdf(("Some words",)))
     (files / "picture.pdf").write_bytes(image_pdf())
     (files / "locked.pdf").write_bytes(encrypted_pdf(user="secret"))
@@ -44,14 +44,14 @@ def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy) -> Path:
     return home
 
 
-def classified(copy: Copy, home: Path) -> dict[str, tuple[str | None, float | None]]:
+def export_file_types(copy: Copy, home: Path) -> dict[str, tuple[str | None, float | None]]:
     rows = copy.fonds(home, "export", "--no-text").lines
     return {
         row["url"].rsplit("/", 1)[-1]: (row["type_status"], row["type_certainty"]) for row in rows
     }
 
 
-def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None:
+def test_the_repository_rules_and_its_own_tests_pass(copy: Copy, home: Path) -> None:
     run_checks(
         copy,
         *CODE_RULES,
@@ -62,46 +62,46 @@ def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None
     )
 
 
-def test_the_family_of_the_table_says_what_each_file_is(copy: Copy, home: Path) -> None:
-    assert classified(copy, home) == SAID | {"early.pdf": (None, None)}
+def test_the_table_has_the_type_of_each_new_file(copy: Copy, home: Path) -> None:
+    assert export_file_types(copy, home) == FILE_TYPES | {"early.pdf": (None, None)}
     rows = copy.fonds(home, "export", "--no-text").lines
     for row in rows:
-        ran = copy.fonds(home, "table", "get", row["sha1hex"], "--json")
-        cells = {name: cell for name, cell in ran.last["cells"].items() if "type0" in name}
+        result = copy.fonds(home, "table", "get", row["sha1hex"], "--json")
+        cells = {name: cell for name, cell in result.last["cells"].items() if "type0" in name}
         name = row["url"].rsplit("/", 1)[-1]
-        if name in SAID:
-            assert cells["type0:type_status"] == SAID[name][0]
-            assert json.loads(str(cells["type0:type_certainty"])) == SAID[name][1]
+        if name in FILE_TYPES:
+            assert cells["type0:type_status"] == FILE_TYPES[name][0]
+            assert json.loads(str(cells["type0:type_certainty"])) == FILE_TYPES[name][1]
         else:
             assert cells == {}
     assert copy.fonds(home, "audit").code == 0
 
 
-def test_the_file_is_shown_with_its_type(copy: Copy, home: Path) -> None:
+def test_show_prints_the_file_type(copy: Copy, home: Path) -> None:
     rows = copy.fonds(home, "export", "--no-text").lines
     (locked,) = [row["sha1hex"] for row in rows if row["url"].endswith("locked.pdf")]
     assert re.search(r"file type +likely-pdf \(90% certain\)", copy.fonds(home, "show", locked).out)
 
 
-def test_what_is_here_already_is_caught_up_and_a_lost_cell_is_found(
+def test_catchup_classifies_older_files_and_the_audit_reports_a_lost_cell(
     copy: Copy, home: Path, tmp_path: Path
 ) -> None:
     home = Path(shutil.copytree(home, tmp_path / "home"))
     counted = copy.fonds(home, "catchup", "file_type", "--dry-run", "--json").last
     assert counted == {"files": 1, "by_status": {"": 1}}
     assert copy.fonds(home, "catchup", "file_type").code == 0
-    assert classified(copy, home) == SAID | {"early.pdf": ("pdf", 1.0)}
+    assert export_file_types(copy, home) == FILE_TYPES | {"early.pdf": ("pdf", 1.0)}
     assert copy.fonds(home, "audit").code == 0
     rows = copy.fonds(home, "export", "--no-text").lines
-    ran = copy.run(LOSE, str(home), rows[0]["sha1hex"])
-    assert ran.code == 0, ran.err
+    result = copy.run(DELETE_CELL, str(home), rows[0]["sha1hex"])
+    assert result.code == 0, result.err
     audited = copy.fonds(home, "audit", "--json")
     assert audited.code == 1
-    (said,) = audited.last["missing"]
-    assert "has no type0:type_certainty" in said
+    (fault,) = audited.last["missing"]
+    assert "has no type0:type_certainty" in fault
 
 
-LOSE = """
+DELETE_CELL = """
 import sys
 from pathlib import Path
 from fonds.config import Settings

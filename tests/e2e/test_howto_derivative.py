@@ -1,4 +1,4 @@
-"""Follows `docs/howto/add-a-derivative.md` in a copy of the repository, with the code that stands there."""
+"""Follow `docs/howto/add-a-derivative.md` in a copy of the repository."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy, pages: Path) -> Path:
-    """A home from before, into which one more page comes when the howto has been followed."""
+    """A home with pages ingested before the how-to was followed, and one ingested after it."""
     home = tmp_path_factory.mktemp("home") / "home"
     assert fonds(home, "ingest", pages).code == 0
     touched = copy.follow()
-    assert len(touched) == len(set(touched)) + 3  # three files are changed in two places
-    more = pages.with_name("more.warc.gz")
-    more.write_bytes(gzipped([http_response(page(7), url="http://news.example/7")]))
-    ran = copy.fonds(home, "ingest", more, "--json")
-    assert (ran.code, ran.last["done"]) == (0, 1), ran.err
+    assert len(touched) == len(set(touched)) + 3  # Three files are changed in two places.
+    later_crawl = pages.with_name("more.warc.gz")
+    later_crawl.write_bytes(gzipped([http_response(page(7), url="http://news.example/7")]))
+    result = copy.fonds(home, "ingest", later_crawl, "--json")
+    assert (result.code, result.last["done"]) == (0, 1), result.err
     return home
 
 
-def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None:
+def test_the_repository_rules_and_its_own_tests_pass(copy: Copy, home: Path) -> None:
     run_checks(
         copy,
         *CODE_RULES,
@@ -53,14 +53,14 @@ def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None
     )
 
 
-def test_every_report_knows_the_kind(copy: Copy, home: Path) -> None:
+def test_all_reports_include_the_derivative(copy: Copy, home: Path) -> None:
     rows = copy.fonds(home, "export", "--no-text").lines
     counts = {row["url"].rsplit("/", 1)[-1]: row["sentence_count"] for row in rows}
     assert [name for name, count in sorted(counts.items()) if count is None] == ["0", "1", "2"]
     assert counts["7"] > 10
     (sha1hex,) = [row["sha1hex"] for row in rows if row["sentence_count"]]
-    shown = copy.fonds(home, "show", sha1hex, "--json").last
-    assert shown["derivatives"]["sentences"]["sentence_count"] == counts["7"]
+    file_data = copy.fonds(home, "show", sha1hex, "--json").last
+    assert file_data["derivatives"]["sentences"]["sentence_count"] == counts["7"]
     assert re.search(
         rf"Sentences\n *sentences +{counts['7']} *\n", copy.fonds(home, "show", sha1hex).out
     )
@@ -68,7 +68,7 @@ def test_every_report_knows_the_kind(copy: Copy, home: Path) -> None:
     assert copy.fonds(home, "audit").code == 0
 
 
-PAGES = """
+PRINT_PAGES = """
 import sys
 from pathlib import Path
 from starlette.testclient import TestClient
@@ -81,37 +81,40 @@ for path in sys.argv[2:]:
 """
 
 
-def test_the_page_of_a_file_and_the_overview_show_it(copy: Copy, home: Path) -> None:
+def test_the_file_page_and_the_overview_show_the_derivative(copy: Copy, home: Path) -> None:
     rows = copy.fonds(home, "export", "--no-text").lines
-    with_it = next(row for row in rows if row["sentence_count"])
-    ran = copy.run(PAGES, str(home), f"/file/{with_it['sha1hex']}", "/api/overview")
-    assert f"<dt>sentences</dt><dd>{with_it['sentence_count']}</dd>" in ran.out, ran.err
-    assert '"kind":"sentences","title":"sentences","count":' in ran.out
-    assert "fonds-sentences/1" in ran.out
+    counted_row = next(row for row in rows if row["sentence_count"])
+    result = copy.run(PRINT_PAGES, str(home), f"/file/{counted_row['sha1hex']}", "/api/overview")
+    assert f"<dt>sentences</dt><dd>{counted_row['sentence_count']}</dd>" in result.out, result.err
+    assert '"kind":"sentences","title":"sentences","count":' in result.out
+    assert "fonds-sentences/1" in result.out
 
 
-def test_what_is_here_already_is_caught_up_and_a_lost_row_is_found(copy: Copy, home: Path) -> None:
+def test_catchup_derives_older_files_and_the_audit_reports_a_lost_row(
+    copy: Copy, home: Path
+) -> None:
     counted = copy.fonds(home, "catchup", "sentences", "--dry-run", "--json").last
     assert counted == {"files": 3, "by_status": {"": 3}}
-    ran = copy.fonds(home, "catchup", "sentences")
-    assert ran.code == 0, ran.err
+    result = copy.fonds(home, "catchup", "sentences")
+    assert result.code == 0, result.err
     rows = copy.fonds(home, "export", "--no-text").lines
     assert all(row["sentence_count"] > 10 for row in rows)
     assert copy.fonds(home, "catchup", "sentences", "--dry-run", "--json").last["files"] == 0
     assert copy.fonds(home, "audit").code == 0
     listed = copy.fonds(home, "catchup", "--list", "--json").lines
     assert {line["kind"]: line["made_by"] for line in listed}["sentences"] == "count_sentences"
-    ran = copy.run(LOSE, str(home), rows[0]["sha1hex"])
-    assert ran.code == 0, ran.err
+    result = copy.run(DELETE_ROW, str(home), rows[0]["sha1hex"])
+    assert result.code == 0, result.err
     audited = copy.fonds(home, "audit", "--json")
     assert audited.code == 1
-    (said,) = [one for one in audited.last["missing"] if "sentences" in one]
+    (fault,) = [text for text in audited.last["missing"] if "sentences" in text]
     assert (
-        said == f"count_sentences is done with {rows[0]['sha1hex']}, but sentences does not show it"
+        fault
+        == f"count_sentences is done with {rows[0]['sha1hex']}, but sentences does not show it"
     )
 
 
-LOSE = """
+DELETE_ROW = """
 import sys
 from pathlib import Path
 from fonds.config import Settings

@@ -1,4 +1,4 @@
-"""Follows `docs/howto/add-a-flavour.md` in a copy of the repository."""
+"""Follow `docs/howto/add-a-flavour.md` in a copy of the repository."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     return copy
 
 
-def test_the_house_tests_pass(copy: Copy) -> None:
+def test_the_repository_rules_pass(copy: Copy) -> None:
     run_checks(copy, *CODE_RULES, "tests/unit/repository/test_pipelines.py")
 
 
-def test_it_reads_pdfs_and_copies_nothing(copy: Copy, tmp_path: Path) -> None:
+def test_the_flavour_reads_pdfs_and_archives_nothing(copy: Copy, tmp_path: Path) -> None:
     home, files = tmp_path / "home", tmp_path / "files"
     files.mkdir()
     (files / "words.pdf").write_bytes(text_pdf(("High water at noon",)))
     (files / "page.html").write_bytes(page(1))
-    ran = copy.fonds(home, "ingest", "--pipeline", "papers-only", files, "--json")
-    assert (ran.code, ran.last["done"]) == (0, 1), ran.err
-    assert ran.last["dropped"] == {"not-wanted": 1}
+    result = copy.fonds(home, "ingest", "--pipeline", "papers-only", files, "--json")
+    assert (result.code, result.last["done"]) == (0, 1), result.err
+    assert result.last["dropped"] == {"not-wanted": 1}
     (row,) = copy.fonds(home, "export", "--no-text").lines
     assert row["mimetype"] == "application/pdf"
     assert not list((home / "archive").glob("*.warc.gz"))

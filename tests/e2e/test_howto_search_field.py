@@ -1,4 +1,4 @@
-"""Follows `docs/howto/add-a-search-field.md` in a copy of the repository, with the code that stands there."""
+"""Follow `docs/howto/add-a-search-field.md` in a copy of the repository."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy) -> Path:
-    """A home with two PDFs of different versions, whose index is built again for the new field."""
+    """A home with two PDFs of different versions, reindexed for the new field."""
     home, papers = tmp_path_factory.mktemp("home") / "home", tmp_path_factory.mktemp("papers")
     for name in ("1.4", "1.7"):
         paper = text_pdf((f"Levels of the estuary by format {name}.",))
@@ -37,8 +37,8 @@ def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy) -> Path:
         (papers / f"{name}.pdf").write_bytes(b"%PDF-" + name.encode() + paper[len("%PDF-1.x") :])
     assert fonds(home, "ingest", papers).code == 0
     assert len(copy.follow()) == 6
-    ran = copy.run(GENERATED_PAGES)
-    assert ran.code == 0, ran.err
+    run_result = copy.run(GENERATED_PAGES)
+    assert run_result.code == 0, run_result.err
     refused = copy.fonds(home, "search", "estuary")
     assert refused.code != 0
     assert "fonds reindex" in refused.err
@@ -46,7 +46,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy) -> Path:
     return home
 
 
-def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None:
+def test_the_repository_rules_and_its_own_tests_pass(copy: Copy, home: Path) -> None:
     run_checks(
         copy,
         *CODE_RULES,
@@ -57,7 +57,7 @@ def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None
     )
 
 
-def test_the_field_is_found_and_shown_on_the_command_line(copy: Copy, home: Path) -> None:
+def test_search_and_export_commands_support_the_field(copy: Copy, home: Path) -> None:
     for query, names in {
         "format:1.7": ["1.7"],
         "estuary format:1.*": ["1.4", "1.7"],
@@ -72,7 +72,7 @@ def test_the_field_is_found_and_shown_on_the_command_line(copy: Copy, home: Path
     assert copy.fonds(home, "audit").code == 0
 
 
-PAGES = """
+PRINT_PAGES = """
 import sys
 from pathlib import Path
 from starlette.testclient import TestClient
@@ -85,19 +85,19 @@ for path in sys.argv[2:]:
 """
 
 
-def test_page_api_and_completion_know_it(copy: Copy, home: Path) -> None:
+def test_page_api_and_completion_support_the_field(copy: Copy, home: Path) -> None:
     paths = ("/search?q=format:1.7", "/api/search?q=format:1.7", "/api/complete?q=form")
-    ran = copy.run(PAGES, str(home), *paths, "/api/complete?q=format:1.")
-    assert ran.code == 0, ran.err
-    page, api, names, values = ran.out.splitlines()
+    run_result = copy.run(PRINT_PAGES, str(home), *paths, "/api/complete?q=format:1.")
+    assert run_result.code == 0, run_result.err
+    page, api, names, values = run_result.out.splitlines()
     assert "PDF 1.7" in page
     (result,) = json.loads(api)["results"]
     assert result["fields"] == {"format": ["1.7"]}
-    assert [one["value"] for one in json.loads(names)["completions"]] == ["format"]
-    found = {one["value"]: one["count"] for one in json.loads(values)["completions"]}
-    assert found == {"1.4": 1, "1.7": 1}
+    assert [item["value"] for item in json.loads(names)["completions"]] == ["format"]
+    counts = {item["value"]: item["count"] for item in json.loads(values)["completions"]}
+    assert counts == {"1.4": 1, "1.7": 1}
 
 
-def test_the_documentation_lists_it(copy: Copy, home: Path) -> None:
+def test_the_query_page_lists_the_field(copy: Copy, home: Path) -> None:
     page = (copy.root / "docs" / "query.md").read_text("utf-8")
     assert "| `format:` | a version of the PDF format, or none | `format:1.7` |" in page

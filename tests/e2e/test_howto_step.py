@@ -1,4 +1,4 @@
-"""Follows `docs/howto/add-a-step.md` in a copy of the repository."""
+"""Follow `docs/howto/add-a-step.md` in a copy of the repository."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     return copy
 
 
-def test_the_house_tests_and_its_own_pass(copy: Copy) -> None:
+def test_the_repository_rules_and_its_own_tests_pass(copy: Copy) -> None:
     run_checks(
         copy,
         *CODE_RULES,
@@ -33,12 +33,12 @@ def test_the_house_tests_and_its_own_pass(copy: Copy) -> None:
     )
 
 
-def test_it_writes_the_title_of_each_page(copy: Copy, tmp_path: Path) -> None:
+def test_the_step_stores_the_title_of_each_page(copy: Copy, tmp_path: Path) -> None:
     crawl, home = tmp_path / "pages.warc.gz", tmp_path / "home"
     records = [http_response(page(n), url=f"http://news.example/{n}") for n in range(3)]
     crawl.write_bytes(gzipped(records))
-    ran = copy.fonds(home, "ingest", crawl, "--json")
-    assert (ran.code, ran.last["done"]) == (0, 3), ran.err
+    result = copy.fonds(home, "ingest", crawl, "--json")
+    assert (result.code, result.last["done"]) == (0, 3), result.err
     titles = {row["title"] for row in copy.fonds(home, "export", "--no-text").lines}
     blobs = (home / "blobs" / "title").rglob("*.txt")
     assert {blob.read_text("utf-8") for blob in blobs} == titles

@@ -1,4 +1,4 @@
-"""What a person sees of the confinement of readers."""
+"""The commands report and enforce the confinement of readers."""
 
 from __future__ import annotations
 
@@ -13,47 +13,51 @@ from fonds.isolation.pool import ChildPool
 
 
 @pytest.fixture(scope="module")
-def missing() -> list[Layer]:
-    """The layers that do not hold here."""
+def missing_layers() -> list[Layer]:
+    """The layers that are not active on this machine."""
     with ChildPool(1) as pool:
         return [layer for layer, why_not in pool.get_layers().items() if why_not]
 
 
-def test_doctor_says_of_every_layer_whether_it_holds(tmp_path: Path, missing: list[Layer]) -> None:
-    told = fonds(tmp_path, "doctor", "--json").last["findings"]
-    layers = [one for one in told if one["name"].startswith("readers confined by ")]
-    assert len(layers) == len(Layer)
-    assert all(one["fine"] for one in layers)
-    not_held = [one["name"] for one in layers if one["warning"]]
-    assert not_held == [f"readers confined by {layer}" for layer in missing]
-    assert all("not active: " in one["detail"] for one in layers if one["warning"])
-
-
-def test_doctor_is_not_content_with_less_than_is_required(
-    tmp_path: Path, missing: list[Layer]
+def test_doctor_reports_whether_each_layer_is_active(
+    tmp_path: Path, missing_layers: list[Layer]
 ) -> None:
-    ran = fonds(tmp_path, "--set", "isolation=required", "doctor", "--json")
-    poor = [one["name"] for one in ran.last["findings"] if not one["fine"]]
-    assert poor == [f"readers confined by {layer}" for layer in missing]
-    assert ran.code == (1 if missing else 0)
+    findings = fonds(tmp_path, "doctor", "--json").last["findings"]
+    layers = [item for item in findings if item["name"].startswith("readers confined by ")]
+    assert len(layers) == len(Layer)
+    assert all(finding["fine"] for finding in layers)
+    inactive = [finding["name"] for finding in layers if finding["warning"]]
+    assert inactive == [f"readers confined by {layer}" for layer in missing_layers]
+    assert all("not active: " in finding["detail"] for finding in layers if finding["warning"])
 
 
-def test_what_is_required_and_not_to_be_had_stops_an_ingest_before_it_begins(
-    tmp_path: Path, missing: list[Layer]
+def test_doctor_fails_if_a_required_layer_is_missing(
+    tmp_path: Path, missing_layers: list[Layer]
+) -> None:
+    result = fonds(tmp_path, "--set", "isolation=required", "doctor", "--json")
+    failed = [finding["name"] for finding in result.last["findings"] if not finding["fine"]]
+    assert failed == [f"readers confined by {layer}" for layer in missing_layers]
+    assert result.code == (1 if missing_layers else 0)
+
+
+def test_an_ingest_refuses_to_start_without_the_required_layers(
+    tmp_path: Path, missing_layers: list[Layer]
 ) -> None:
     (tmp_path / "paper.pdf").write_bytes(text_pdf())
-    ran = fonds(tmp_path / "home", "--set", "isolation=required", "ingest", tmp_path / "paper.pdf")
-    if not missing:
-        assert ran.code == 0
+    result = fonds(
+        tmp_path / "home", "--set", "isolation=required", "ingest", tmp_path / "paper.pdf"
+    )
+    if not missing_layers:
+        assert result.code == 0
         return
-    assert ran.code == 2
-    assert ran.err.startswith('fonds: isolation = "required", but readers cannot be confined')
-    assert str(missing[0]) in ran.err
-    assert "Traceback" not in ran.err
+    assert result.code == 2
+    assert result.err.startswith('fonds: isolation = "required", but readers cannot be confined')
+    assert str(missing_layers[0]) in result.err
+    assert "Traceback" not in result.err
 
 
-def test_another_word_for_isolation_is_refused(tmp_path: Path) -> None:
-    ran = fonds(tmp_path, "--set", "isolation=maybe", "doctor")
-    assert ran.code == 2
-    assert "possible" in ran.err
-    assert "required" in ran.err
+def test_an_invalid_isolation_setting_is_refused(tmp_path: Path) -> None:
+    result = fonds(tmp_path, "--set", "isolation=maybe", "doctor")
+    assert result.code == 2
+    assert "possible" in result.err
+    assert "required" in result.err

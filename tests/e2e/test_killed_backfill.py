@@ -1,4 +1,4 @@
-"""A backfill that is killed, again and again, leaves what one that nobody disturbed leaves."""
+"""A backfill that is killed repeatedly gives the same result as an undisturbed one."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ KILLS, CHANGES = kills(8, nightly=20), 30
 LINES, FILES = 12_000, 250
 
 
-def left_in(home: Path) -> tuple[list[object], list[object]]:
+def read_rows(home: Path) -> tuple[list[object], list[object]]:
     stores = open_stores(home, load_settings(home, {}))
     try:
         cells = stores.table.scan(stores.journal, count_max=10**6)
         rows = [
-            (one.capture_id, one.warc_path, one.warc_offset) for one in stores.records.find(CdxRow)
+            (row.capture_id, row.warc_path, row.warc_offset) for row in stores.records.find(CdxRow)
         ]
         return [*cells], [*rows]
     finally:
         close_stores(stores)
 
 
-def test_kills_change_nothing(tmp_path: Path) -> None:
+def test_a_killed_backfill_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     indexes = tmp_path / "indexes"
     indexes.mkdir()
     lines = generate_cdx_lines(9, LINES, FILES)
     for number in range(6):
         (indexes / f"{number}.cdx").write_text("\n".join([*lines[number::6], ""]))
-    whole, home = tmp_path / "whole", tmp_path / "home"
-    said = ("backfill", "cdx", str(indexes), "--workers", "2", "--json")
-    done = fonds(whole, *said)
-    assert done.code == 0, done.err
+    undisturbed_home, home = tmp_path / "whole", tmp_path / "home"
+    words = ("backfill", "cdx", str(indexes), "--workers", "2", "--json")
+    undisturbed_run = fonds(undisturbed_home, *words)
+    assert undisturbed_run.code == 0, undisturbed_run.err
     chance = random.Random(4)
-    killed = [kill_after_changes(home, said, chance.randrange(1, CHANGES)) for _ in range(KILLS)]
+    killed = [kill_after_changes(home, words, chance.randrange(1, CHANGES)) for _ in range(KILLS)]
     assert sum(killed) > KILLS // 4
-    again = fonds(home, *said)
-    assert again.code == 0, again.err[-2000:]
-    assert again.last["counts"] == done.last["counts"]
-    assert left_in(home) == left_in(whole)
+    last_run = fonds(home, *words)
+    assert last_run.code == 0, last_run.err[-2000:]
+    assert last_run.last["counts"] == undisturbed_run.last["counts"]
+    assert read_rows(home) == read_rows(undisturbed_home)
     assert [*(home / "bulk").iterdir()] == []

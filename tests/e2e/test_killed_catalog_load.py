@@ -1,4 +1,4 @@
-"""Loading the catalogue, killed and begun again, leaves what a load that nobody disturbed leaves."""
+"""A catalogue load that is killed and restarted gives the same result as an undisturbed one."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ WORKS, REVISED = 16_000, 4_000
 POLLED_S = 0.02
 
 
-def words(home: Path, inputs: Path) -> list[str]:
+def build_command(home: Path, inputs: Path) -> list[str]:
     return [
         *(sys.executable, "-m", "fonds", "--home", str(home), "--json"),
         *("catalog", "load", str(inputs)),
     ]
 
 
-def made_record(number: int, edition: int) -> dict[str, object]:
-    """A work; another edition has another title, year and volume, so that other keys lead to it."""
+def make_record(number: int, edition: int) -> dict[str, object]:
+    """Return a work. Another edition has another title, year and volume, and so other keys."""
     return {
         "DOI": f"10.5555/work.{number}",
         "type": "journal-article",
@@ -45,12 +45,14 @@ def made_record(number: int, edition: int) -> dict[str, object]:
 
 
 def make_input(folder: Path) -> None:
-    """Works; of a part a second edition comes in the same file or the next one; some lines are no records."""
+    """Write works, later editions in the same or the next file, and some invalid lines."""
     folder.mkdir()
     chance = random.Random(11)
-    lines = [json.dumps(made_record(number, 0)) for number in range(WORKS)]
-    again = [json.dumps(made_record(number, 1)) for number in chance.sample(range(WORKS), REVISED)]
-    lines = [*lines, *again, *(["no record"] * 5)]
+    lines = [json.dumps(make_record(number, 0)) for number in range(WORKS)]
+    later_editions = [
+        json.dumps(make_record(number, 1)) for number in chance.sample(range(WORKS), REVISED)
+    ]
+    lines = [*lines, *later_editions, *(["no record"] * 5)]
     first, later = lines[: WORKS // 2], lines[WORKS // 2 :]
     chance.shuffle(later)
     packed = gzip.compress("\n".join([*first, *later[::2], ""]).encode(), 1, mtime=0)
@@ -58,7 +60,7 @@ def make_input(folder: Path) -> None:
     (folder / "1.jsonl").write_text("\n".join([*later[1::2], ""]))
 
 
-def left_in(home: Path) -> list[tuple[bytes, dict[str, bytes]]]:
+def read_rows(home: Path) -> list[tuple[bytes, dict[str, bytes]]]:
     settings = load_settings(home, {})
     stores = open_stores(home, settings)
     try:
@@ -67,8 +69,8 @@ def left_in(home: Path) -> list[tuple[bytes, dict[str, bytes]]]:
         close_stores(stores)
 
 
-def position_in(home: Path) -> int:
-    """How many records the marks of the home say are loaded."""
+def count_loaded(home: Path) -> int:
+    """Return the number of loaded records according to the home."""
     if not (home / "table.sqlite").exists():
         return 0
     settings, table = load_settings(home, {}), SqliteTable(home / "table.sqlite")
@@ -76,36 +78,42 @@ def position_in(home: Path) -> int:
         catalog = Catalog(table, name_catalog_table(settings.group, settings.env))
         return sum(loaded_file.position for loaded_file in iter_loaded_files(catalog))
     except ConfigurationError:
-        return 0  # it is not declared as yet
+        return 0  # The table is not declared yet.
     finally:
         table.close()
 
 
-def kill_behind_a_batch(home: Path, inputs: Path, wait_s: float) -> bool:
-    """Kill a load some time after its first mark; False where it ended before."""
-    before = position_in(home)
-    with subprocess.Popen(words(home, inputs), stdout=subprocess.PIPE) as running:
-        while running.poll() is None and position_in(home) == before:
+def kill_after_batch(home: Path, inputs: Path, wait_s: float) -> bool:
+    """Kill a load some time after its first batch. Returns False if it ended before."""
+    before = count_loaded(home)
+    with subprocess.Popen(build_command(home, inputs), stdout=subprocess.PIPE) as process:
+        while process.poll() is None and count_loaded(home) == before:
             time.sleep(POLLED_S)
         time.sleep(wait_s)
-        if running.poll() is None:
-            running.send_signal(signal.SIGKILL)
-    return running.returncode == -signal.SIGKILL
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+    return process.returncode == -signal.SIGKILL
 
 
-def test_kills_change_nothing(tmp_path: Path) -> None:
-    inputs, whole, home = (tmp_path / name for name in ("crossref", "whole", "home"))
+def test_a_killed_load_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
+    inputs, undisturbed_home, home = (tmp_path / name for name in ("crossref", "whole", "home"))
     make_input(inputs)
     began = time.monotonic()
-    done = subprocess.run(words(whole, inputs), capture_output=True, timeout=300, check=True)
+    undisturbed_run = subprocess.run(
+        build_command(undisturbed_home, inputs), capture_output=True, timeout=300, check=True
+    )
     batch_s = (time.monotonic() - began) * BATCH / (WORKS + REVISED)
     chance, killed = random.Random(5), 0
     for _ in range(KILLS):
-        killed += kill_behind_a_batch(home, inputs, chance.uniform(0, batch_s))
+        killed += kill_after_batch(home, inputs, chance.uniform(0, batch_s))
     assert killed > KILLS // 2
-    again = subprocess.run(words(home, inputs), capture_output=True, timeout=300, check=True)
-    told = [json.loads(one.stdout) | {"seconds": None} for one in (again, done)]
-    assert told[0] == told[1]
-    assert told[0]["loaded"] == {"crossref": WORKS + REVISED}
-    assert sum(told[0]["refused"].values()) == 5
-    assert left_in(home) == left_in(whole)
+    last_run = subprocess.run(
+        build_command(home, inputs), capture_output=True, timeout=300, check=True
+    )
+    summary, expected = (
+        json.loads(process.stdout) | {"seconds": None} for process in (last_run, undisturbed_run)
+    )
+    assert summary == expected
+    assert summary["loaded"] == {"crossref": WORKS + REVISED}
+    assert sum(summary["refused"].values()) == 5
+    assert read_rows(home) == read_rows(undisturbed_home)

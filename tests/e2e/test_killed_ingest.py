@@ -1,4 +1,4 @@
-"""An ingest that is killed again and again ends in the same state as one left in peace."""
+"""An ingest that is killed repeatedly ends in the same state as an undisturbed one."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def finish(home: Path, crawl: Path) -> dict[str, Any]:
     return run.last
 
 
-def test_killed_at_random_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+def test_a_killed_ingest_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     crawl = tmp_path / "crawl"
     write_crawl(crawl)
-    calm = tmp_path / "calm"
+    undisturbed_home = tmp_path / "calm"
     started = time.monotonic()
-    summary = finish(calm, crawl)
+    summary = finish(undisturbed_home, crawl)
     usual_s = time.monotonic() - started
     assert summary["pending"] == 0
-    expected = state(calm)
+    expected = state(undisturbed_home)
     assert sum(expected["left"].values()) == 0
     assert len(expected["outcomes"]) > 100
 
@@ -45,12 +45,12 @@ def test_killed_at_random_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> 
     while kills < KILLS:
         homes += 1
         home = tmp_path / f"killed-{homes}"
-        kills += killed_until_done(home, crawl, chance, usual_s)
+        kills += kill_until_done(home, crawl, chance, usual_s)
         assert state(home) == expected
 
 
-def killed_until_done(home: Path, crawl: Path, chance: random.Random, usual_s: float) -> int:
-    """Kill runs at random moments until one comes to its end; returns how many were killed."""
+def kill_until_done(home: Path, crawl: Path, chance: random.Random, usual_s: float) -> int:
+    """Kill runs at random moments until one ends; return the number of killed runs."""
     kills = 0
     while True:
         run = start_fonds(home, "ingest", crawl)
@@ -67,20 +67,20 @@ def killed_until_done(home: Path, crawl: Path, chance: random.Random, usual_s: f
 
 
 def wait_for_entries(home: Path) -> None:
-    """Until something has been entered: from then on the work can be told to stop."""
+    """Wait for the first entry. From then on, the ingest handles signals."""
     deadline = time.monotonic() + RUN_MAX_S
     while time.monotonic() < deadline:
         with (
             suppress(sqlite3.OperationalError),
-            closing(sqlite3.connect(f"file:{home}/records.sqlite?mode=ro", uri=True)) as one,
+            closing(sqlite3.connect(f"file:{home}/records.sqlite?mode=ro", uri=True)) as database,
         ):
-            if one.execute("select 1 from entries limit 1").fetchone():
+            if database.execute("select 1 from entries limit 1").fetchone():
                 return
         time.sleep(0.05)
     raise AssertionError("nothing was entered")
 
 
-def test_interrupted_by_a_signal_it_says_so_and_goes_on_at_the_next_start(tmp_path: Path) -> None:
+def test_an_interrupted_ingest_exits_with_130_and_resumes(tmp_path: Path) -> None:
     crawl = tmp_path / "crawl"
     write_crawl(crawl)
     home = tmp_path / "home"
@@ -91,11 +91,11 @@ def test_interrupted_by_a_signal_it_says_so_and_goes_on_at_the_next_start(tmp_pa
         run = start(words, files, os.environ)
     wait_for_entries(home)
     run.send_signal(signal.SIGINT)
-    assert run.wait(RUN_MAX_S) in (130, 1)  # 1 when it was already done
+    assert run.wait(RUN_MAX_S) in (130, 1)  # 1 if it had already ended
     if run.returncode == 130:
         assert json.loads(printed.read_text().splitlines()[-1])["pending"] >= 0
     last = finish(home, crawl)
     assert last["pending"] == 0
-    again = finish(home, crawl)
-    assert again["in"] == 0
-    assert again["known"] > 100
+    second = finish(home, crawl)
+    assert second["in"] == 0
+    assert second["known"] > 100

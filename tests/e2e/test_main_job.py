@@ -1,4 +1,4 @@
-"""The main job from the command line: in, found, shown, proven, exported, and again without change."""
+"""The main commands: ingest, search, show, audit, export, and a second ingest without changes."""
 
 from __future__ import annotations
 
@@ -18,91 +18,91 @@ from sample import write_sample
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the sample crawl in it."""
+    """A home with the sample crawl."""
     folder = tmp_path_factory.mktemp("main-job")
     write_sample(folder / "crawl")
-    ran = fonds(folder / "home", "ingest", "--json", folder / "crawl")
-    assert ran.code == 1, ran.err  # the sample holds broken things on purpose
-    assert adds_up(ran.last)
-    assert ran.last["pending"] == 0
+    result = fonds(folder / "home", "ingest", "--json", folder / "crawl")
+    assert result.code == 1, result.err  # The sample contains damaged files on purpose.
+    assert adds_up(result.last)
+    assert result.last["pending"] == 0
     return folder / "home"
 
 
-def test_the_sample_ends_with_every_record_accounted_for(home: Path) -> None:
-    found = fonds(home, "audit", "--json").last
-    assert found["balanced"], found["missing"]
-    assert found["missing"] == []
-    assert found["steps"]["library"]["extract_pdf"]["in"] > 10
-    assert found["steps"]["library"]["parse_story"]["done"] > 30
+def test_every_record_of_the_sample_has_an_outcome(home: Path) -> None:
+    audit = fonds(home, "audit", "--json").last
+    assert audit["balanced"], audit["missing"]
+    assert audit["missing"] == []
+    assert audit["steps"]["library"]["extract_pdf"]["in"] > 10
+    assert audit["steps"]["library"]["parse_story"]["done"] > 30
     status = fonds(home, "status", "--json").last
     assert status["quarantined"].keys() >= {"truncated-record", "broken-pdf", "encrypted-pdf"}
     assert status["dropped"]["duplicate"] >= 2
     assert status["searchable"] == status["done"]
 
 
-def test_the_second_time_adds_nothing_and_says_so(home: Path) -> None:
+def test_a_second_ingest_reports_nothing_new(home: Path) -> None:
     before = fonds(home, "status", "--json").last
-    again = fonds(home, "ingest", home.parent / "crawl")
-    assert again.code == 0
-    assert "Nothing new" in again.out
+    second = fonds(home, "ingest", home.parent / "crawl")
+    assert second.code == 0
+    assert "Nothing new" in second.out
     after = fonds(home, "status", "--json").last
     assert (before["in"], before["searchable"]) == (after["in"], after["searchable"])
 
 
-def test_what_came_in_is_found_and_can_be_followed_back_to_its_bytes(home: Path) -> None:
+def test_ingested_files_are_found_and_their_bytes_shown(home: Path) -> None:
     hits = fonds(home, "search", "--json", "--limit", "100").lines
     assert {hit["kind"] for hit in hits} == {"pdf", "story"}
     for hit in (next(h for h in hits if h["kind"] == kind) for kind in ("pdf", "story")):
-        shown = fonds(home, "show", hit["sha1hex"], "--json").last
-        assert shown["file"]["sha1hex"] == hit["sha1hex"]
-        assert shown["history"]
-        body = shown_body(home, hit["sha1hex"])
+        file_data = fonds(home, "show", hit["sha1hex"], "--json").last
+        assert file_data["file"]["sha1hex"] == hit["sha1hex"]
+        assert file_data["history"]
+        body = read_shown_body(home, hit["sha1hex"])
         assert hashlib.sha1(body).hexdigest() == hit["sha1hex"]
     assert fonds(home, "search", "--kind", "pdf", "--json").lines
     assert fonds(home, "search", "nowherewordatall").out == "Nothing found.\n"
     assert fonds(home, "search", '"unclosed').code in (0, 2)
 
 
-def shown_body(home: Path, key: str) -> bytes:
-    with TemporaryFile() as out, Path(os.devnull).open("r+b") as nothing:
+def read_shown_body(home: Path, key: str) -> bytes:
+    with TemporaryFile() as out, Path(os.devnull).open("r+b") as null_file:
         words = ["--home", str(home), "show", key, "--body"]
-        files = (nothing.fileno(), out.fileno(), nothing.fileno())
+        files = (null_file.fileno(), out.fileno(), null_file.fileno())
         assert start(words, files, os.environ).wait() == 0
         out.seek(0)
         return out.read()
 
 
-def test_show_takes_hex_base32_urls_story_ids_and_what_the_search_box_takes(home: Path) -> None:
+def test_show_accepts_hashes_urls_story_ids_and_file_names(home: Path) -> None:
     story = fonds(home, "search", "--kind", "story", "--json", "--limit", "1").last
-    shown = fonds(home, "show", story["id"], "--json").last
-    assert shown["sha1hex"] == story["sha1hex"]
-    by_url = fonds(home, "show", shown["captures"][0]["url"], "--json").lines
-    assert story["sha1hex"] in [one["sha1hex"] for one in by_url]
+    file_data = fonds(home, "show", story["id"], "--json").last
+    assert file_data["sha1hex"] == story["sha1hex"]
+    by_url = fonds(home, "show", file_data["captures"][0]["url"], "--json").lines
+    assert story["sha1hex"] in [line["sha1hex"] for line in by_url]
     loose = fonds(home, "search", "--kind", "story", "--language", "fr", "--json").last
-    known = fonds(home, "show", loose["url"], "--json").lines
-    assert loose["sha1hex"] in [one["sha1hex"] for one in known]
+    by_loose_url = fonds(home, "show", loose["url"], "--json").lines
+    assert loose["sha1hex"] in [line["sha1hex"] for line in by_loose_url]
     base32 = base64.b32encode(bytes.fromhex(story["sha1hex"])).decode()
     assert fonds(home, "show", base32, "--json").last["sha1hex"] == story["sha1hex"]
     assert fonds(home, "show", story["sha1hex"][:8], "--json").last["sha1hex"] == story["sha1hex"]
     paper = fonds(home, "search", "--kind", "pdf", "--json", "--limit", "1").last
-    named = fonds(home, "show", paper["url"].rpartition("/")[2], "--json").lines
-    assert paper["sha1hex"] in [one["sha1hex"] for one in named]
+    by_name = fonds(home, "show", paper["url"].rpartition("/")[2], "--json").lines
+    assert paper["sha1hex"] in [line["sha1hex"] for line in by_name]
     assert fonds(home, "show", "http://never.example/").code == 1
 
 
-def test_failures_are_grouped_and_can_be_tried_again(home: Path) -> None:
+def test_failures_are_grouped_and_retried(home: Path) -> None:
     before = fonds(home, "status", "--json").last
     groups = fonds(home, "failures", "--json").lines
     assert {group["reason"] for group in groups} >= {"broken-pdf", "encrypted-pdf"}
-    ran = fonds(home, "failures", "retry", "--reason", "broken-pdf", "--json")
-    assert ran.code == 1
-    assert ran.last["quarantined"]["broken-pdf"] >= 1
+    result = fonds(home, "failures", "retry", "--reason", "broken-pdf", "--json")
+    assert result.code == 1
+    assert result.last["quarantined"]["broken-pdf"] >= 1
     after = fonds(home, "status", "--json").last
     assert before["quarantined"] == after["quarantined"]
     assert fonds(home, "audit", "--json").last["balanced"]
 
 
-def test_exports_hold_every_kept_file_in_both_formats(home: Path, tmp_path: Path) -> None:
+def test_exports_contain_every_stored_file_in_both_formats(home: Path, tmp_path: Path) -> None:
     from pyarrow import parquet
 
     rows = fonds(home, "export").lines
@@ -117,36 +117,36 @@ def test_exports_hold_every_kept_file_in_both_formats(home: Path, tmp_path: Path
     assert fonds(home, "export", "--format", "parquet").code == 2
 
 
-def test_extract_says_what_would_be_learned_and_stores_nothing(home: Path, tmp_path: Path) -> None:
+def test_extract_prints_results_without_storing_them(home: Path, tmp_path: Path) -> None:
     crawl = home.parent / "crawl"
-    ran = fonds(tmp_path / "unused", "extract", crawl)
-    assert ran.code == 1
+    result = fonds(tmp_path / "unused", "extract", crawl)
+    assert result.code == 1
     assert not (tmp_path / "unused").exists()
-    lines = ran.lines
+    lines = result.lines
     pdf = next(line for line in lines if line["kind"] == "pdf" and line["status"] == "done")
-    wanted = {"page_count", "word_count", "page0_width", "page0_height"}
-    wanted |= {"permanent_id", "update_id", "pdf_version"}
-    assert pdf["pdf"]["pdf_extra"].keys() >= wanted
+    expected_fields = {"page_count", "word_count", "page0_width", "page0_height"}
+    expected_fields |= {"permanent_id", "update_id", "pdf_version"}
+    assert pdf["pdf"]["pdf_extra"].keys() >= expected_fields
     assert pdf["pdf"]["sha1hex"] == pdf["sha1hex"]
     story = next(line for line in lines if line["kind"] == "story" and line["status"] == "done")
-    parts = {"rss_entry", "raw_html", "http_metadata", "content_metadata"}
-    assert story["story"].keys() >= parts
+    expected_parts = {"rss_entry", "raw_html", "http_metadata", "content_metadata"}
+    assert story["story"].keys() >= expected_parts
     assert story["story"]["content_metadata"]["text_content"]
 
 
-def test_standard_input_and_lists_are_taken_in_too(tmp_path: Path) -> None:
+def test_standard_input_and_lists_are_ingested(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    ran = fonds(home, "ingest", "--json", "-", stdin=page(7))
-    assert (ran.code, ran.last["done"]) == (0, 1)
+    result = fonds(home, "ingest", "--json", "-", stdin=page(7))
+    assert (result.code, result.last["done"]) == (0, 1)
     (tmp_path / "one.html").write_bytes(page(8))
     names = tmp_path / "names.txt"
     names.write_text(f"# what to take in\n{tmp_path / 'one.html'}\n{tmp_path / 'gone.html'}\n")
-    ran = fonds(home, "ingest", "--json", f"@{names}")
-    assert (ran.code, ran.last["done"]) == (1, 1)
-    assert ran.last["quarantined"] == {"missing-source": 1}
+    result = fonds(home, "ingest", "--json", f"@{names}")
+    assert (result.code, result.last["done"]) == (1, 1)
+    assert result.last["quarantined"] == {"missing-source": 1}
 
 
-def test_doctor_finds_a_used_home_fit(home: Path) -> None:
-    ran = fonds(home, "doctor", "--json")
-    assert ran.code == 0, ran.out
-    assert all(finding["fine"] for finding in ran.last["findings"])
+def test_doctor_reports_no_problem_of_a_used_home(home: Path) -> None:
+    result = fonds(home, "doctor", "--json")
+    assert result.code == 0, result.out
+    assert all(finding["fine"] for finding in result.last["findings"])

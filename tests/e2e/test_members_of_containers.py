@@ -1,4 +1,4 @@
-"""Members of a ZIP and records of a WARC are files of their own, and go by the names that are printed."""
+"""Members of a ZIP and records of a WARC are separate files, and are found by the names that are printed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fixtures.warcs import gzipped, warc_record
 from story_pages import page_markup
 
 PRIVATE = {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true"}
-ABOUT = {
+TEXTS = {
     "a.html": ("River", "The river rose over its banks near the old bridge."),
     "b.html": ("Hospital", "The hospital was opened on Monday by the mayor of the town."),
     "dir one/über uns.html": ("Museum", "The museum shows paintings of boats and of harbours."),
@@ -21,7 +21,7 @@ ABOUT = {
 }
 PAGES = {
     name: page_markup(title, "\n".join([f"{text} More is said on it later."] * 6), (), None, "en")
-    for name, (title, text) in ABOUT.items()
+    for name, (title, text) in TEXTS.items()
 }
 WORDS = {
     "a.html": "banks",
@@ -54,12 +54,12 @@ def check_each_page_is_a_story(home: Path) -> None:
     assert audit.code == 0, audit.out
 
 
-def test_pages_in_a_zip_are_stories_of_their_own(home: Path, tmp_path: Path) -> None:
+def test_pages_in_a_zip_are_separate_stories(home: Path, tmp_path: Path) -> None:
     assert fonds(home, "ingest", write_zip(tmp_path / "pages.zip")).code == 0
     check_each_page_is_a_story(home)
 
 
-def test_pages_in_a_zip_behind_a_url_are_stories_of_their_own(
+def test_pages_in_a_zip_at_a_url_are_separate_stories(
     server: Answering, home: Path, tmp_path: Path
 ) -> None:
     path = write_zip(tmp_path / "pages.zip")
@@ -74,7 +74,7 @@ def test_pages_in_a_zip_behind_a_url_are_stories_of_their_own(
         assert fonds(home, "show", hit["url"], "--json").last["sha1hex"] == sha1_of(body)
 
 
-def test_records_without_a_url_in_warcs_of_one_zip_are_stories_of_their_own(
+def test_records_without_url_in_warcs_of_a_zip_are_separate_stories(
     home: Path, tmp_path: Path
 ) -> None:
     with zipfile.ZipFile(tmp_path / "crawl.zip", "w") as archive:
@@ -85,39 +85,41 @@ def test_records_without_a_url_in_warcs_of_one_zip_are_stories_of_their_own(
     check_each_page_is_a_story(home)
 
 
-def test_a_pdf_in_a_zip_goes_by_its_own_name(home: Path, tmp_path: Path) -> None:
+def test_a_pdf_in_a_zip_is_found_by_its_member_name(home: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "papers.zip", "w") as archive:
         archive.writestr("in/the scan.pdf", text_pdf([""]))
     assert fonds(home, "ingest", tmp_path / "papers.zip").code == 0
-    shown = fonds(home, "show", "the scan.pdf", "--json").last
-    assert shown["document"]["article_title"] == "the scan.pdf"
+    file_data = fonds(home, "show", "the scan.pdf", "--json").last
+    assert file_data["document"]["article_title"] == "the scan.pdf"
 
 
 def test_a_member_is_shown_by_each_of_its_names(home: Path, tmp_path: Path) -> None:
     path = write_zip(tmp_path / "pages.zip")
     assert fonds(home, "ingest", path).code == 0
     for name, body in PAGES.items():
-        whole = fonds(home, "show", sha1_of(body)).out
+        expected = fonds(home, "show", sha1_of(body)).out
         url = next(line for line in fonds(home, "search", WORDS[name], "--json").lines)["url"]
         for key in (f"{path}#{name}", url, name.rpartition("/")[2]):
-            shown = fonds(home, "show", key)
-            assert (shown.code, shown.out) == (0, whole), key
-            written = fonds(home, "show", key, "--body")
-            assert written.out == body.decode(), key
+            result = fonds(home, "show", key)
+            assert (result.code, result.out) == (0, expected), key
+            body_result = fonds(home, "show", key, "--body")
+            assert body_result.out == body.decode(), key
 
 
-def test_a_container_shows_what_came_of_its_records(home: Path, tmp_path: Path) -> None:
+def test_show_lists_the_records_of_a_container(home: Path, tmp_path: Path) -> None:
     warc = tmp_path / "crawl.warc.gz"
     records = [gzipped([warc_record(body)]) for body in list(PAGES.values())[:2]]
     warc.write_bytes(b"".join(records))
     path = write_zip(tmp_path / "pages.zip")
     assert fonds(home, "ingest", path, warc).code == 0
-    shown = fonds(home, "show", path)
-    assert shown.code == 0
-    assert all(sha1_of(body) in shown.out for body in PAGES.values())
-    of_warc = [line["entries"][0]["place"] for line in fonds(home, "show", warc, "--json").lines]
-    assert of_warc == [f"{warc}:0", f"{warc}:{len(records[0])}"]
-    for place, body in zip(of_warc, PAGES.values(), strict=False):
+    result = fonds(home, "show", path)
+    assert result.code == 0
+    assert all(sha1_of(body) in result.out for body in PAGES.values())
+    warc_places = [
+        line["entries"][0]["place"] for line in fonds(home, "show", warc, "--json").lines
+    ]
+    assert warc_places == [f"{warc}:0", f"{warc}:{len(records[0])}"]
+    for place, body in zip(warc_places, PAGES.values(), strict=False):
         assert fonds(home, "show", place, "--json").last["sha1hex"] == sha1_of(body)
     refused = fonds(home, "show", path, "--body")
     assert (refused.code, refused.out) == (1, "")
@@ -143,7 +145,7 @@ def test_a_file_is_shown_by_its_path(home: Path, tmp_path: Path) -> None:
         assert (text.code, text.out) == (0, own.out)
 
 
-def test_an_offset_that_is_told_lies_in_the_file(home: Path, tmp_path: Path) -> None:
+def test_printed_offsets_are_inside_the_file(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "crawl.warc.gz"
     good = warc_record(PAGES["a.html"], url="http://a.example/")
     broken = warc_record(b"%PDF-1.4 and no more", url="http://b.example/b.pdf")
@@ -152,17 +154,17 @@ def test_an_offset_that_is_told_lies_in_the_file(home: Path, tmp_path: Path) -> 
     path.write_bytes(first + gzipped([good + broken + b"no record\r\n"]))
     fonds(home, "ingest", path)
     listed = fonds(home, "failures", "--list", "--json").lines
-    assert {one["place"] for one in listed} == {f"{path}:{last}#2", f"{path}:{last}#3"}
-    assert {one["entry_id"].rpartition("-")[2] for one in listed} == {
+    assert {line["place"] for line in listed} == {f"{path}:{last}#2", f"{path}:{last}#3"}
+    assert {line["entry_id"].rpartition("-")[2] for line in listed} == {
         f"{last:012x}.2",
         "damage",
     }
-    told = fonds(home, "failures", "--list").out + fonds(home, "show", path).out
-    assert str(1 << 40)[:6] not in told
-    for one in listed:
-        shown = fonds(home, "show", one["place"])
-        assert shown.code == 0, one["place"]
-        assert "b.example" in shown.out or "no record" in shown.out
-    again = fonds(home, "archive", "extract", f"{path}:{last}#2")
-    assert again.out == "%PDF-1.4 and no more"
+    output = fonds(home, "failures", "--list").out + fonds(home, "show", path).out
+    assert str(1 << 40)[:6] not in output
+    for line in listed:
+        result = fonds(home, "show", line["place"])
+        assert result.code == 0, line["place"]
+        assert "b.example" in result.out or "no record" in result.out
+    extracted = fonds(home, "archive", "extract", f"{path}:{last}#2")
+    assert extracted.out == "%PDF-1.4 and no more"
     assert fonds(home, "audit", "--deep").code == 0

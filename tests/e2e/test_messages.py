@@ -1,4 +1,4 @@
-"""What the command line says is written for people: no error numbers, no codes of dates, no wrong plurals."""
+"""Messages of the command line are for people: no error numbers, date codes or wrong plurals."""
 
 from __future__ import annotations
 
@@ -63,14 +63,16 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=lambda words: " ".join(words),
 )
-def test_an_error_is_a_sentence(library: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_an_error_message_has_no_internal_codes(
+    library: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00\x81")
-    named = [word.format(absent=tmp_path / "absent", binary=binary) for word in words]
-    ran = fonds(library, *named)
-    assert ran.code != 0
-    assert ran.err
-    assert RAW.search(ran.out + ran.err) is None, ran.err
+    arguments = [word.format(absent=tmp_path / "absent", binary=binary) for word in words]
+    result = fonds(library, *arguments)
+    assert result.code != 0
+    assert result.err
+    assert RAW.search(result.out + result.err) is None, result.err
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,9 @@ def test_an_error_is_a_sentence(library: Path, tmp_path: Path, words: tuple[str,
     ],
     ids=lambda words: " ".join(words),
 )
-def test_one_thing_is_not_many(library: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
-    ran = fonds(library, *[word.format(folder=tmp_path) for word in words])
-    assert ran.code == 0, ran.err
-    assert WRONG_PLURAL.search(ran.out + ran.err) is None, ran.out + ran.err
+def test_a_count_of_one_has_no_plural(
+    library: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    result = fonds(library, *[word.format(folder=tmp_path) for word in words])
+    assert result.code == 0, result.err
+    assert WRONG_PLURAL.search(result.out + result.err) is None, result.out + result.err

@@ -1,4 +1,4 @@
-"""A page of a PDF drawn for a reader by `fonds serve`: in a child, kept, and told where it cannot be."""
+"""`fonds serve` renders a PDF page in a child, stores it, and reports pages it cannot render."""
 
 from __future__ import annotations
 
@@ -20,28 +20,30 @@ from reading_home import PAGES, fill_reading
 WAIT_S = 60
 
 
-def test_a_page_is_drawn_by_the_server_and_kept(tmp_path: Path) -> None:
+def test_the_server_renders_a_pdf_page_and_stores_it(tmp_path: Path) -> None:
     reading = fill_reading(tmp_path)
     words = (sys.executable, "-m", "fonds", "--home", str(tmp_path), "serve", "--port", "0")
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as serving:
         assert serving.stderr is not None
-        told = serving.stderr.readline() + serving.stderr.readline()
-        pages = re.findall(r"http://127\.0\.0\.1:\d+/", told)[0]
-        found = _asked(f"{pages}api/files/{reading.pdf}/pages/3?q=recedes")
-        assert (found["page_count"], found["why"], len(found["boxes"])) == (3, None, 1)
-        with urllib.request.urlopen(pages + found["image_href"][1:], timeout=WAIT_S) as answer:
+        output = serving.stderr.readline() + serving.stderr.readline()
+        pages = re.findall(r"http://127\.0\.0\.1:\d+/", output)[0]
+        view = _fetch_json(f"{pages}api/files/{reading.pdf}/pages/3?q=recedes")
+        assert (view["page_count"], view["why"], len(view["boxes"])) == (3, None, 1)
+        with urllib.request.urlopen(pages + view["image_href"][1:], timeout=WAIT_S) as answer:
             assert answer.read(4) == b"RIFF"
-        assert "neither pdfium nor" in _asked(f"{pages}api/files/{reading.broken}/pages/1")["why"]
+        assert (
+            "neither pdfium nor" in _fetch_json(f"{pages}api/files/{reading.broken}/pages/1")["why"]
+        )
         serving.send_signal(signal.SIGTERM)
         serving.wait(WAIT_S)
     with open_home(tmp_path) as stores:
         views = open_page_views(tmp_path / "tmp", Settings())
         name = f"{reading.pdf} 3 {views.renderer}"
-        kept = load_stored_view(stores.blobs, name)
-        assert kept is not None
-        assert " ".join(word.text for word in kept.words) == PAGES[2]
+        stored_view = load_stored_view(stores.blobs, name)
+        assert stored_view is not None
+        assert " ".join(word.text for word in stored_view.words) == PAGES[2]
 
 
-def _asked(address: str) -> Any:
+def _fetch_json(address: str) -> Any:
     with urllib.request.urlopen(address, timeout=WAIT_S) as answer:
         return json.load(answer)

@@ -1,4 +1,4 @@
-"""A home on a read-only file system, or somebody else's: what reads works, what writes says why not."""
+"""A read-only home: commands that read work, and commands that write report why they cannot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from read_only import read_only
 
 
 @pytest.fixture(scope="module")
-def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def used_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("used")
     (folder / "in").mkdir()
     (folder / "in" / "paper.pdf").write_bytes(text_pdf(("of tidal flats and their birds",)))
@@ -28,55 +28,55 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def home(used: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("shut") / "home"
-    shutil.copytree(used, folder)
-    with read_only(folder) as shut:
-        yield shut
+def home(used_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("locked") / "home"
+    shutil.copytree(used_home, folder)
+    with read_only(folder) as locked_home:
+        yield locked_home
 
 
-def test_it_can_be_searched(home: Path) -> None:
-    ran = fonds(home, "search", "tidal", "--json")
-    assert ran.code == 0, ran.err
-    assert "tidal" in ran.out
+def test_a_read_only_home_is_searched(home: Path) -> None:
+    result = fonds(home, "search", "tidal", "--json")
+    assert result.code == 0, result.err
+    assert "tidal" in result.out
 
 
-def test_a_file_of_it_can_be_shown(home: Path) -> None:
+def test_a_file_of_a_read_only_home_is_shown(home: Path) -> None:
     (row, _) = fonds(home, "export").lines
-    ran = fonds(home, "show", row["sha1hex"])
-    assert ran.code == 0, ran.err
-    assert row["sha1hex"] in ran.out
+    result = fonds(home, "show", row["sha1hex"])
+    assert result.code == 0, result.err
+    assert row["sha1hex"] in result.out
 
 
-def test_it_can_be_exported(home: Path, tmp_path: Path) -> None:
+def test_a_read_only_home_is_exported(home: Path, tmp_path: Path) -> None:
     assert len(fonds(home, "export").lines) == 2
-    ran = fonds(home, "export", "--format", "parquet", "--out", tmp_path / "all.parquet")
-    assert ran.code == 0, ran.err
+    result = fonds(home, "export", "--format", "parquet", "--out", tmp_path / "all.parquet")
+    assert result.code == 0, result.err
 
 
 @pytest.mark.parametrize("words", [["audit"], ["status"], ["failures"], ["timetable"]], ids=str)
-def test_it_can_be_looked_at(home: Path, words: list[str]) -> None:
-    ran = fonds(home, *words)
-    assert ran.code == 0, ran.err
+def test_reports_work_on_a_read_only_home(home: Path, words: list[str]) -> None:
+    result = fonds(home, *words)
+    assert result.code == 0, result.err
 
 
-def test_it_can_be_audited_deeply_and_what_is_found_is_told(used: Path, tmp_path: Path) -> None:
+def test_a_deep_audit_of_a_read_only_home_reports_faults(used_home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "home"
-    shutil.copytree(used, folder)
+    shutil.copytree(used_home, folder)
     with read_only(folder):
-        whole = fonds(folder, "audit", "--deep", "--json")
-        again = fonds(folder, "audit", "--deep", "--share", "1", "--json")
-    assert whole.code == 0, whole.err
-    assert "not stored" in whole.err
-    assert whole.last["deep"]["checked"] == 2
-    assert again.last["deep"]["checked"] == 1
+        full_audit = fonds(folder, "audit", "--deep", "--json")
+        share_audit = fonds(folder, "audit", "--deep", "--share", "1", "--json")
+    assert full_audit.code == 0, full_audit.err
+    assert "not stored" in full_audit.err
+    assert full_audit.last["deep"]["checked"] == 2
+    assert share_audit.last["deep"]["checked"] == 1
     blob = next(path for path in (folder / "blobs").rglob("*") if path.suffix == ".txt")
     blob.write_bytes(b"x" * blob.stat().st_size)
     with read_only(folder):
-        told = fonds(folder, "audit", "--deep", "--json")
-    assert told.code == 1
-    assert "has changed since it was written" in told.out
-    # What was found before stays told where the next round does not come to it.
+        failed_audit = fonds(folder, "audit", "--deep", "--json")
+    assert failed_audit.code == 1
+    assert "has changed since it was written" in failed_audit.out
+    # The next audit still reports the fault, even if its share does not contain the file.
     assert fonds(folder, "audit", "--deep", "--json").code == 1
     with read_only(folder):
         assert fonds(folder, "audit", "--deep", "--share", "1", "--json").code == 1
@@ -87,14 +87,14 @@ def test_it_can_be_audited_deeply_and_what_is_found_is_told(used: Path, tmp_path
     [["ingest", __file__], ["run"], ["reindex"], ["catchup", "pdf", "--reextract"]],
     ids=lambda words: str(words[0]),
 )
-def test_what_would_write_says_why_it_cannot(home: Path, words: list[str]) -> None:
-    ran = fonds(home, *words)
-    assert ran.code == 2
-    assert ran.err.startswith(f"fonds: Cannot write lock in {home}")
-    assert "Traceback" not in ran.err
+def test_commands_that_write_refuse_a_read_only_home(home: Path, words: list[str]) -> None:
+    result = fonds(home, *words)
+    assert result.code == 2
+    assert result.err.startswith(f"fonds: Cannot write lock in {home}")
+    assert "Traceback" not in result.err
 
 
-def test_stores_that_can_only_be_read_refuse_to_write(home: Path) -> None:
+def test_read_only_stores_refuse_to_write(home: Path) -> None:
     table = SqliteTable(home / "table.sqlite")
     with pytest.raises(Exception, match="is read-only"):
         table.put("fonds-journal-extract-0-local", [(b"key", {"file:mime": b"x"})])
@@ -106,36 +106,36 @@ def test_stores_that_can_only_be_read_refuse_to_write(home: Path) -> None:
         records.put([row])
 
 
-def unclean(used: Path, folder: Path) -> Path:
-    """A copy of the home as a killed process leaves it: rows in the log that the file does not have."""
-    whole = folder / "whole"
-    shutil.copytree(used, whole)
-    connection = sqlite3.connect(whole / "records.sqlite", isolation_level=None)
+def copy_unclean(used_home: Path, folder: Path) -> Path:
+    """Return a copy of the home as a killed process leaves it: with rows that are only in the WAL."""
+    open_home = folder / "whole"
+    shutil.copytree(used_home, open_home)
+    connection = sqlite3.connect(open_home / "records.sqlite", isolation_level=None)
     connection.execute("UPDATE file_meta SET mimetype = 'application/x-late'")
-    shutil.copytree(whole, folder / "home")
+    shutil.copytree(open_home, folder / "home")
     connection.close()
     assert (folder / "home" / "records.sqlite-wal").stat().st_size
     return folder / "home"
 
 
-def test_what_a_killed_process_left_in_a_log_is_read_too(used: Path, tmp_path: Path) -> None:
-    with read_only(unclean(used, tmp_path)) as home:
-        ran = fonds(home, "export")
-        assert ran.code == 0, ran.err
-        assert {row["mimetype"] for row in ran.lines} == {"application/x-late"}
+def test_rows_in_the_wal_of_a_killed_process_are_read(used_home: Path, tmp_path: Path) -> None:
+    with read_only(copy_unclean(used_home, tmp_path)) as home:
+        result = fonds(home, "export")
+        assert result.code == 0, result.err
+        assert {row["mimetype"] for row in result.lines} == {"application/x-late"}
 
 
-def test_a_log_that_cannot_be_read_is_not_passed_over(used: Path, tmp_path: Path) -> None:
-    home = unclean(used, tmp_path)
+def test_an_unreadable_wal_is_an_error(used_home: Path, tmp_path: Path) -> None:
+    home = copy_unclean(used_home, tmp_path)
     (home / "records.sqlite-shm").unlink()
     with read_only(home):
-        ran = fonds(home, "export")
-    assert ran.code == 2
-    assert "was not closed properly" in ran.err
+        result = fonds(home, "export")
+    assert result.code == 2
+    assert "was not closed properly" in result.err
     assert fonds(home, "export").code == 0
 
 
-def test_an_empty_file_that_cannot_be_written_is_no_database(tmp_path: Path) -> None:
+def test_an_empty_read_only_file_is_not_a_database(tmp_path: Path) -> None:
     from fonds.queues import sqlite_rows
 
     (tmp_path / "home").mkdir()

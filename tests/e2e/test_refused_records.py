@@ -1,4 +1,4 @@
-"""What was refused can be listed by reason and type, and looked up by name, path and address."""
+"""Refused records are listed by reason and type, and found by name, path and URL."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def test_refused_records_are_listed_and_found(tmp_path: Path) -> None:
     assert sum(counts.values()) == 5
     assert counts["empty-body", ""] == 1
     assert counts["unsupported-type", "text/plain"] == 2
-    told = fonds(home, "failures", "--refused").out
-    assert "unsupported-type text/plain" in told
-    cut = fonds(home, "failures", "--refused", "--limit", "1", "--json")
-    assert len(cut.lines) == 1
-    assert f"1 of {len(groups)} groups" in cut.err
+    output = fonds(home, "failures", "--refused").out
+    assert "unsupported-type text/plain" in output
+    limited = fonds(home, "failures", "--refused", "--limit", "1", "--json")
+    assert len(limited.lines) == 1
+    assert f"1 of {len(groups)} groups" in limited.err
     listed = fonds(
         home, "failures", "--refused", "--list", "--reason", "unsupported-type", "--json"
     )
@@ -39,9 +39,9 @@ def test_refused_records_are_listed_and_found(tmp_path: Path) -> None:
         "tide%20note%2B1.rtf",
     ]
     for key in (note.name, str(note), note.as_uri()):
-        (shown,) = fonds(home, "show", key, "--json").lines
-        assert shown["entries"][0]["url"] == note.as_uri(), key
+        (record,) = fonds(home, "show", key, "--json").lines
+        assert record["entries"][0]["url"] == note.as_uri(), key
     for key in ("inside.rtf", f"{(folder / 'box.zip').as_uri()}#inside.rtf"):
-        (shown,) = fonds(home, "show", key, "--json").lines
-        assert shown["entries"][0]["reason"] == "unsupported-type", key
+        (record,) = fonds(home, "show", key, "--json").lines
+        assert record["entries"][0]["reason"] == "unsupported-type", key
     assert fonds(home, "show", "no such file.rtf").code == 1

@@ -1,4 +1,4 @@
-"""Files behind URLs are taken in as the same files of this machine are, and each is fetched once."""
+"""Files at URLs are ingested like local files, and each is fetched once."""
 
 from __future__ import annotations
 
@@ -19,100 +19,99 @@ from sample import write_sample
 PRIVATE = {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true"}
 
 
-def file(body: bytes, **headers: str) -> Given:
-    """A file as a server with ranges and versions gives it."""
+def file_response(body: bytes, **headers: str) -> Given:
+    """Return the response of a server with ranges and ETags."""
     etag = sha1(body, usedforsecurity=False).hexdigest()
     return Given(body=body, headers={"ETag": f'"{etag}"', "Accept-Ranges": "bytes", **headers})
 
 
-def offered(server: Answering, folder: Path) -> list[str]:
-    """The URLs of all files of a folder, which the server offers from now on."""
-    names = sorted(one for one in folder.rglob("*") if one.is_file())
-    targets = [f"/item/{quote(name.relative_to(folder).as_posix())}" for name in names]
-    for path, target in zip(names, targets, strict=True):
-        server.answers[target] = file(path.read_bytes())
-    return [server.url + one for one in targets]
+def serve_folder(server: Answering, folder: Path) -> list[str]:
+    """Serve all files of a folder; return their URLs."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    targets = [f"/item/{quote(path.relative_to(folder).as_posix())}" for path in paths]
+    for path, target in zip(paths, targets, strict=True):
+        server.answers[target] = file_response(path.read_bytes())
+    return [server.url + target for target in targets]
 
 
-def taken(home: Path, *words: str | Path) -> dict[str, Any]:
-    ran = fonds(home, "ingest", "--json", *words, **PRIVATE)
-    assert ran.code in (0, 1), ran.err
-    assert adds_up(ran.last)
-    last: dict[str, Any] = ran.last
+def ingest(home: Path, *words: str | Path) -> dict[str, Any]:
+    result = fonds(home, "ingest", "--json", *words, **PRIVATE)
+    assert result.code in (0, 1), result.err
+    assert adds_up(result.last)
+    last: dict[str, Any] = result.last
     return last
 
 
 def files_of(home: Path) -> dict[str, str]:
-    """What each file is, by its SHA-1."""
+    """Return the media type of each file by SHA-1."""
     lines = call(home, "export", "--format", "jsonl").lines
     return {line["sha1hex"]: line["mimetype"] for line in lines}
 
 
-def test_a_crawl_behind_urls_gives_what_the_same_crawl_in_a_folder_gives(
+def test_a_crawl_at_urls_is_ingested_like_a_local_one(
     server: Answering, home: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "item"
     write_sample(folder)
-    urls = offered(server, folder)
-    here = tmp_path / "here"
-    local, remote = taken(here, folder), taken(home, *urls)
+    urls = serve_folder(server, folder)
+    local_home = tmp_path / "here"
+    local, remote = ingest(local_home, folder), ingest(home, *urls)
     assert remote["in"] == local["in"]
     assert remote["quarantined"] == local["quarantined"]
     assert remote["done"] + sum(remote["dropped"].values()) == local["done"] + sum(
         local["dropped"].values()
     )
-    assert files_of(home) == files_of(here)
+    assert files_of(home) == files_of(local_home)
     audit = fonds(home, "audit", "--deep", "--json", **PRIVATE)
     assert audit.code == 0, audit.out
-    again = taken(home, *urls)
-    assert again["in"] == 0
-    assert files_of(home) == files_of(here)
+    second = ingest(home, *urls)
+    assert second["in"] == 0
+    assert files_of(home) == files_of(local_home)
 
 
 def test_a_file_is_fetched_once_and_shown_by_its_url(server: Answering, home: Path) -> None:
     body = text_pdf(["A report behind a URL."])
-    server.answers["/papers/a%20report.pdf"] = file(body)
+    server.answers["/papers/a%20report.pdf"] = file_response(body)
     url = f"{server.url}/papers/a%20report.pdf"
-    assert taken(home, url)["done"] == 1
+    assert ingest(home, url)["done"] == 1
     assert [target for target, _ in server.asked] == ["/papers/a%20report.pdf"]
     server.answers.clear()
-    shown = fonds(home, "show", "--json", url).last
-    assert shown["sha1hex"] == sha1(body, usedforsecurity=False).hexdigest()
+    file_data = fonds(home, "show", "--json", url).last
+    assert file_data["sha1hex"] == sha1(body, usedforsecurity=False).hexdigest()
     assert fonds(home, "audit", "--deep").code == 0
     (hit,) = fonds(home, "search", "--json", "report behind").lines
     assert hit["url"] == url
 
 
-def test_each_of_many_files_is_asked_for_once(
-    server: Answering, home: Path, tmp_path: Path
-) -> None:
+def test_each_url_of_a_list_is_fetched_once(server: Answering, home: Path, tmp_path: Path) -> None:
     urls = []
     for number in range(5):
-        server.answers[f"/{number}.pdf"] = file(text_pdf([f"Report number {number}."]))
+        server.answers[f"/{number}.pdf"] = file_response(text_pdf([f"Report number {number}."]))
         urls.append(f"{server.url}/{number}.pdf")
     (tmp_path / "names").write_text("\n".join(urls))
-    assert taken(home, f"@{tmp_path / 'names'}")["done"] == 5
+    assert ingest(home, f"@{tmp_path / 'names'}")["done"] == 5
     assert sorted(target for target, _ in server.asked) == [f"/{n}.pdf" for n in range(5)]
 
 
 def test_a_file_that_changed_is_read_again(server: Answering, home: Path) -> None:
     url = f"{server.url}/list/a.pdf"
     for number in (1, 2, 2):
-        server.answers["/list/a.pdf"] = file(text_pdf([f"Version {number} of it."]))
-        taken(home, url)
+        server.answers["/list/a.pdf"] = file_response(text_pdf([f"Version {number} of it."]))
+        ingest(home, url)
     assert len(files_of(home)) == 2
 
 
-def test_what_cannot_be_had_is_one_failure_and_the_rest_goes_on(
+def test_an_unavailable_url_is_one_failure_and_the_rest_ingested(
     server: Answering, home: Path, tmp_path: Path
 ) -> None:
     records = [http_response(b"<html>A page of the server.</html>", url="http://a.example/")]
-    server.answers["/w/crawl.warc.gz"] = file(gzipped(records))
+    server.answers["/w/crawl.warc.gz"] = file_response(gzipped(records))
     server.answers["/w/refused.pdf"] = Given(403)
     names = tmp_path / "names"
-    urls = [f"{server.url}/w/{one}" for one in ("missing.pdf", "refused.pdf", "crawl.warc.gz")]
+    files = ("missing.pdf", "refused.pdf", "crawl.warc.gz")
+    urls = [f"{server.url}/w/{name}" for name in files]
     names.write_text("\n".join(urls))
-    last = taken(home, f"@{names}")
+    last = ingest(home, f"@{names}")
     assert last["quarantined"]["missing-source"] == 1
     assert last["quarantined"]["unreadable-source"] == 1
     assert last["in"] == 3
@@ -124,109 +123,109 @@ def test_what_cannot_be_had_is_one_failure_and_the_rest_goes_on(
 
 
 def test_private_addresses_are_refused_without_the_setting(server: Answering, home: Path) -> None:
-    server.answers["/a.pdf"] = file(text_pdf(["Nobody may read this."]))
-    ran = fonds(home, "ingest", "--json", f"{server.url}/a.pdf")
-    assert ran.code == 1
-    assert ran.last["quarantined"] == {"unreadable-source": 1}
+    server.answers["/a.pdf"] = file_response(text_pdf(["Nobody may read this."]))
+    result = fonds(home, "ingest", "--json", f"{server.url}/a.pdf")
+    assert result.code == 1
+    assert result.last["quarantined"] == {"unreadable-source": 1}
     assert server.asked == []
     (failed,) = fonds(home, "failures", "--list", "--json").lines
     hint = re.search(r"set (\S+=\S+)", failed["detail"])
     assert hint, failed["detail"]
-    again = fonds(home, "ingest", "--set", hint[1], "--json", f"{server.url}/a.pdf")
-    assert (again.code, again.last["done"]) == (0, 1), again.err
+    allowed = fonds(home, "ingest", "--set", hint[1], "--json", f"{server.url}/a.pdf")
+    assert (allowed.code, allowed.last["done"]) == (0, 1), allowed.err
 
 
 def test_a_url_with_a_password_is_refused(home: Path) -> None:
-    ran = fonds(home, "ingest", "https://me:secret@a.example/a.pdf")
-    assert ran.code == 2
-    assert "secret" not in ran.err + ran.out
+    result = fonds(home, "ingest", "https://me:secret@a.example/a.pdf")
+    assert result.code == 2
+    assert "secret" not in result.err + result.out
 
 
-def test_an_index_behind_a_url_is_backfilled_as_one_of_this_machine_is(
+def test_an_index_at_a_url_is_backfilled_like_a_local_one(
     server: Answering, tmp_path: Path
 ) -> None:
     write_sample(tmp_path / "crawl")
     index = tmp_path / "crawl" / "indexed" / "captures.cdx"
-    server.answers["/indexes/captures.cdx"] = file(index.read_bytes())
+    server.answers["/indexes/captures.cdx"] = file_response(index.read_bytes())
     url = f"{server.url}/indexes/captures.cdx"
     local, remote = tmp_path / "local", tmp_path / "remote"
     expected = call(local, "backfill", "cdx", "--json", index).last
-    told = [call(remote, "backfill", "cdx", "--json", url, **PRIVATE).last for _ in range(2)]
+    summaries = [call(remote, "backfill", "cdx", "--json", url, **PRIVATE).last for _ in range(2)]
     assert expected["counts"]["captures"] > 0
-    assert [{**one, "seconds": 0} for one in told] == [{**expected, "seconds": 0}] * 2
+    assert [{**summary, "seconds": 0} for summary in summaries] == [{**expected, "seconds": 0}] * 2
     rows = [call(home, "table", "scan", "--json").out for home in (local, remote)]
     assert rows[0] == rows[1] != ""
     assert call(remote, "audit", "--deep").code == 0
-    gone = call(remote, "backfill", "cdx", f"{server.url}/gone.cdx", **PRIVATE)
-    assert gone.code == 2
-    assert "gone.cdx: the server responded with 404" in gone.err
-    assert "Traceback" not in gone.err
+    missing = call(remote, "backfill", "cdx", f"{server.url}/gone.cdx", **PRIVATE)
+    assert missing.code == 2
+    assert "gone.cdx: the server responded with 404" in missing.err
+    assert "Traceback" not in missing.err
 
 
 WARC_NAMES = ("crawl-0.warc.gz", "crawl-1.warc.gz")
 ONE_WORKER = ("--workers", "1")
 
 
-def extracted(home: Path, *words: str | Path) -> dict[str, Any]:
-    ran = fonds(home, "backfill", "extract", "--json", *words, **PRIVATE)
-    assert ran.code in (0, 1), ran.err
-    return {**ran.last, "seconds": 0}
+def extract(home: Path, *words: str | Path) -> dict[str, Any]:
+    result = fonds(home, "backfill", "extract", "--json", *words, **PRIVATE)
+    assert result.code in (0, 1), result.err
+    return {**result.last, "seconds": 0}
 
 
-def test_warcs_behind_urls_are_extracted_as_those_of_this_machine_are(
-    server: Answering, tmp_path: Path
-) -> None:
+def test_warcs_at_urls_are_extracted_like_local_ones(server: Answering, tmp_path: Path) -> None:
     crawl = tmp_path / "item"
     for path in write_warcs(crawl)[len(WARC_NAMES) :]:
         path.unlink()
-    urls = offered(server, crawl)
+    urls = serve_folder(server, crawl)
     assert [url.rpartition("/")[2] for url in urls] == list(WARC_NAMES)
     local, remote = tmp_path / "local", tmp_path / "remote"
     for to in (("parquet", "--out"), ("stores",)):
-        outs = [[tmp_path / f"out-{one.name}"] if len(to) == 2 else [] for one in (local, remote)]
-        expected = extracted(local, *ONE_WORKER, "--to", *to, *outs[0], crawl)
+        outs = [[tmp_path / f"out-{home.name}"] if len(to) == 2 else [] for home in (local, remote)]
+        expected = extract(local, *ONE_WORKER, "--to", *to, *outs[0], crawl)
         server.asked.clear()
-        told = extracted(remote, "--to", *to, *outs[1], *urls)
-        assert told == expected
+        summary = extract(remote, "--to", *to, *outs[1], *urls)
+        assert summary == expected
         assert expected["records"] == sum(OUTCOMES.values()) // WARCS * len(WARC_NAMES)
-        # What lies in the inbox is not sent again: one request says that it is the same.
+        # Files in the inbox are not sent again: one request confirms that they are unchanged.
         assert len(server.asked) == len(urls)
-    assert extracted(remote, *ONE_WORKER, "--to", *to, *outs[1], *urls) == expected
-    mine, others = (rows_in(tmp_path / f"out-{one}", "files") for one in ("remote", "local"))
-    # Of captures of one body and time, which one is read goes by ids that are made of the input's name.
-    told = ("sha1hex", "status", "title", "text", "thumbnail")
-    assert [[one[name] for name in told] for one in mine] == [
-        [one[name] for name in told] for one in others
+    assert extract(remote, *ONE_WORKER, "--to", *to, *outs[1], *urls) == expected
+    remote_rows, local_rows = (
+        rows_in(tmp_path / f"out-{name}", "files") for name in ("remote", "local")
+    )
+    # Among captures with equal body and time, the name of the input decides which one is read.
+    columns = ("sha1hex", "status", "title", "text", "thumbnail")
+    assert [[row[name] for name in columns] for row in remote_rows] == [
+        [row[name] for name in columns] for row in local_rows
     ]
-    warcs = {one["warc_path"] for one in rows_in(tmp_path / "out-remote", "captures")}
+    warcs = {row["warc_path"] for row in rows_in(tmp_path / "out-remote", "captures")}
     assert warcs == set(urls)
     assert files_of(remote) == files_of(local)
     audit = fonds(remote, "audit", "--deep", "--json", **PRIVATE)
     assert audit.code == 0, audit.out
 
 
-def test_what_is_no_warc_or_not_there_is_said(server: Answering, tmp_path: Path) -> None:
-    server.answers["/notes.txt"] = file(b"these are notes")
+def test_a_url_that_is_missing_or_not_a_warc_is_reported(server: Answering, tmp_path: Path) -> None:
+    server.answers["/notes.txt"] = file_response(b"these are notes")
     home, out = tmp_path / "home", tmp_path / "out"
     words = ("backfill", "extract", "--to", "parquet", "--out", out)
-    ran = call(home, *words, f"{server.url}/notes.txt", **PRIVATE)
-    assert ran.code == 2
-    assert "notes.txt is not a WARC and is skipped" in ran.err
-    assert [one for one in (home / "inbox").rglob("*") if one.is_file()] == []
-    ran = call(home, *words, f"{server.url}/gone.warc.gz", **PRIVATE)
-    assert ran.code == 2
-    assert "gone.warc.gz: the server responded with 404" in ran.err
+    result = call(home, *words, f"{server.url}/notes.txt", **PRIVATE)
+    assert result.code == 2
+    assert "notes.txt is not a WARC and is skipped" in result.err
+    assert [path for path in (home / "inbox").rglob("*") if path.is_file()] == []
+    result = call(home, *words, f"{server.url}/gone.warc.gz", **PRIVATE)
+    assert result.code == 2
+    assert "gone.warc.gz: the server responded with 404" in result.err
     assert not out.exists()
 
 
-def test_every_command_that_reads_a_file_reads_it_behind_a_url(
+def test_every_command_that_reads_files_reads_urls(
     server: Answering, home: Path, tmp_path: Path
 ) -> None:
     def offer(name: str, body: bytes) -> str:
-        server.answers[f"/{name}"] = file(body)
+        server.answers[f"/{name}"] = file_response(body)
         return f"{server.url}/{name}"
 
-    def ran(*words: str) -> CommandResult:
+    def run_fonds(*words: str) -> CommandResult:
         server.asked.clear()
         done = fonds(home, *words, **PRIVATE)
         assert done.code == 0, (words, done.out, done.err)
@@ -235,37 +234,37 @@ def test_every_command_that_reads_a_file_reads_it_behind_a_url(
 
     work = {"DOI": "10.5555/River.1", "title": ["On the slow meandering of lowland rivers"]}
     catalog = offer("works.json", json.dumps({"items": [work]}).encode())
-    assert ran("catalog", "load", "--json", catalog).last["loaded"] == {"crossref": 1}
-    assert ran("catalog", "load", "--json", catalog).last["loaded"] == {"crossref": 1}
+    assert run_fonds("catalog", "load", "--json", catalog).last["loaded"] == {"crossref": 1}
+    assert run_fonds("catalog", "load", "--json", catalog).last["loaded"] == {"crossref": 1}
     strings = offer("strings.txt", b"On the slow meandering of lowland rivers. doi:10.5555/River.1")
-    assert ran("match", "strings", strings).last["reference"].startswith("On the slow")
+    assert run_fonds("match", "strings", strings).last["reference"].startswith("On the slow")
     answer = {"id": "a1", "text": "The river rose and the bridge was closed.", "title": "Flood"}
     answers = offer("answers.jsonl", json.dumps(answer).encode())
-    assert ran("collection", "add", "survey/answers", "--json", answers).last["added"] == 1
+    assert run_fonds("collection", "add", "survey/answers", "--json", answers).last["added"] == 1
     opml = b'<opml version="2.0"><body><outline xmlUrl="https://a.example/feed"/></body></opml>'
-    ran("sources", "import", offer("feeds.opml", opml))
-    assert "https://a.example/feed" in ran("sources", "list", "--json").out
+    run_fonds("sources", "import", offer("feeds.opml", opml))
+    assert "https://a.example/feed" in run_fonds("sources", "list", "--json").out
 
     body = text_pdf(["A report that is kept."])
-    assert taken(home, offer("kept.pdf", body))["done"] == 1
+    assert ingest(home, offer("kept.pdf", body))["done"] == 1
     dump = tmp_path / "rows.jsonl"
-    ran("table", "export", str(dump))
-    assert ran("table", "import", "--json", offer("rows.jsonl", dump.read_bytes())).last["rows"]
-    ran("ingest", "--enter-only", offer("waits.pdf", text_pdf(["One that waits."])))
+    run_fonds("table", "export", str(dump))
+    assert run_fonds("table", "import", "--json", offer("rows.jsonl", dump.read_bytes())).last[
+        "rows"
+    ]
+    run_fonds("ingest", "--enter-only", offer("waits.pdf", text_pdf(["One that waits."])))
     messages = tmp_path / "waiting.warc.gz"
-    ran("queue", "dump", "identify", str(messages))
-    ran("queue", "load", offer("waiting.warc.gz", messages.read_bytes()))
-    assert taken(home, offer("last.pdf", text_pdf(["The last one."])))["done"] >= 1
+    run_fonds("queue", "dump", "identify", str(messages))
+    run_fonds("queue", "load", offer("waiting.warc.gz", messages.read_bytes()))
+    assert ingest(home, offer("last.pdf", text_pdf(["The last one."])))["done"] >= 1
     assert fonds(home, "audit", "--deep").code == 0
-    inbox = {one.name for one in (home / "inbox").rglob("*") if one.is_file()}
+    inbox = {path.name for path in (home / "inbox").rglob("*") if path.is_file()}
     assert inbox == {"kept.pdf", "waits.pdf", "last.pdf"}
 
 
-def test_a_file_behind_a_url_that_cannot_be_had_is_told_by_every_command(
-    server: Answering, home: Path
-) -> None:
-    gone = f"{server.url}/gone"
-    taken(home, f"{server.url}/nothing.pdf")
+def test_every_command_reports_an_unavailable_url(server: Answering, home: Path) -> None:
+    missing_url = f"{server.url}/gone"
+    ingest(home, f"{server.url}/nothing.pdf")
     for words in (
         ("catalog", "load"),
         ("collection", "add", "survey/answers"),
@@ -273,10 +272,10 @@ def test_a_file_behind_a_url_that_cannot_be_had_is_told_by_every_command(
         ("table", "import"),
         ("queue", "load"),
     ):
-        told = call(home, *words, gone, **PRIVATE)
-        assert told.code in (1, 2), (words, told.err)
-        assert "/gone: the server responded with 404" in told.err
-        assert "Traceback" not in told.err
+        result = call(home, *words, missing_url, **PRIVATE)
+        assert result.code in (1, 2), (words, result.err)
+        assert "/gone: the server responded with 404" in result.err
+        assert "Traceback" not in result.err
         secret = call(home, *words, "https://me:secret@a.example/x", **PRIVATE)
         assert secret.code == 2
         assert "secret" not in secret.err + secret.out

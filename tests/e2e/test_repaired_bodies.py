@@ -1,4 +1,4 @@
-"""Bodies gone from one WARC that lie in another: repair archives them, and the books balance."""
+"""Repair archives bodies that are lost in one WARC but exist in another, and the audit balances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from e2e.running import fonds
 from fixtures.warcs import gzipped, http_response
 
 
-def test_after_repair_everything_adds_up_and_a_second_one_finds_nothing(tmp_path: Path) -> None:
+def test_a_repair_balances_and_a_second_one_finds_nothing(tmp_path: Path) -> None:
     records = [http_response(page(n), url=f"http://news.example/{n}") for n in range(8)]
     crawl, home = tmp_path / "crawl", tmp_path / "home"
     crawl.mkdir()

@@ -1,4 +1,4 @@
-"""Machines that are short of something, and homes that are none: a sentence, and nothing lost."""
+"""Low limits, full disks and invalid homes give a clear message, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fixtures.pdfs import text_pdf
 LIMITED = ("sh", "-c", 'ulimit "$1" "$2"; shift 2; exec "$@"', "sh")
 
 
-def papers(folder: Path, count: int) -> Path:
+def write_papers(folder: Path, count: int) -> Path:
     folder.mkdir()
     for number in range(count):
         (folder / f"{number}.pdf").write_bytes(text_pdf((f"paper number {number}",)))
@@ -31,25 +31,25 @@ def papers(folder: Path, count: int) -> Path:
 
 @pytest.mark.parametrize(("flag", "value"), [("-n", "24"), ("-v", "400000")])
 @pytest.mark.parametrize("words", [["ingest", __file__], ["run"]], ids=lambda words: str(words[0]))
-def test_limits_too_narrow_to_work_in_are_said_before_anything_is_done(
+def test_too_low_limits_are_reported_before_any_work(
     tmp_path: Path, flag: str, value: str, words: list[str]
 ) -> None:
-    ran = fonds(tmp_path / "home", *words, prefix=(*LIMITED, flag, value))
-    assert ran.code == 2
-    assert ran.err.startswith("fonds: The limit is ")
-    assert f"`ulimit {flag}" in ran.err
-    assert "Traceback" not in ran.err
+    result = fonds(tmp_path / "home", *words, prefix=(*LIMITED, flag, value))
+    assert result.code == 2
+    assert result.err.startswith("fonds: The limit is ")
+    assert f"`ulimit {flag}" in result.err
+    assert "Traceback" not in result.err
 
 
-def _name_that_is_no_text(folder: Path) -> Path:
+def _build_undecodable_path(folder: Path) -> Path:
     return Path(os.fsdecode(os.fsencode(folder) + b"/h\xff"))
 
 
 @pytest.mark.parametrize(
-    ("home", "told"),
+    ("home", "message"),
     [
         (lambda folder: Path("~nosuchuser/x"), "is not usable"),
-        (_name_that_is_no_text, "not UTF-8"),
+        (_build_undecodable_path, "not UTF-8"),
         (lambda folder: folder / "file", "is not a folder"),
         (lambda folder: folder / "file" / "below", "is not a folder"),
         (lambda folder: folder / ("x" * 300), "too long"),
@@ -57,33 +57,33 @@ def _name_that_is_no_text(folder: Path) -> Path:
     ],
     ids=["nobody", "no text", "file", "below a file", "long", "nowhere"],
 )
-def test_a_home_that_is_none_is_a_sentence(tmp_path: Path, home: object, told: str) -> None:
+def test_an_invalid_home_is_refused_in_one_line(tmp_path: Path, home: object, message: str) -> None:
     (tmp_path / "file").touch()
-    ran = fonds(home(tmp_path), "ingest", __file__)  # type: ignore[operator]
-    assert ran.code == 2
-    assert ran.err.startswith("fonds: ")
-    assert told in ran.err
-    assert len(ran.err.splitlines()) == 1
+    result = fonds(home(tmp_path), "ingest", __file__)  # type: ignore[operator]
+    assert result.code == 2
+    assert result.err.startswith("fonds: ")
+    assert message in result.err
+    assert len(result.err.splitlines()) == 1
 
 
 @contextmanager
-def service(home: Path) -> Iterator[tuple[ForkedProcess, TextIO]]:
-    """A process that works all steps of the home until it is told to stop, and what it prints."""
-    reading, writing = os.pipe()
-    with os.fdopen(reading, encoding="utf-8") as printed:
+def run_service(home: Path) -> Iterator[tuple[ForkedProcess, TextIO]]:
+    """Run all steps of the home in a process; yield the process and its output."""
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, encoding="utf-8") as printed:
         words = ["--home", str(home), "run"]
         try:
-            with Path(os.devnull).open("r+b") as nothing:
-                files = (nothing.fileno(), nothing.fileno(), writing)
+            with Path(os.devnull).open("r+b") as null_file:
+                files = (null_file.fileno(), null_file.fileno(), write_end)
                 process = start(words, files, os.environ, folder=home.parent)
         finally:
-            os.close(writing)
+            os.close(write_end)
         rest = Thread(target=printed.read)
         try:
             yield process, printed
         finally:
             process.send_signal(signal.SIGTERM)
-            # What it still prints is read: a full pipe would hold it up.
+            # Read the remaining output, because a full pipe would block the process.
             rest.start()
             process.wait(60)
             rest.join()
@@ -91,33 +91,33 @@ def service(home: Path) -> Iterator[tuple[ForkedProcess, TextIO]]:
 
 def wait_for_line(printed: TextIO, word: str) -> None:
     if not any(word in line for line in printed):
-        raise AssertionError(f"it ended without saying {word!r}")
+        raise AssertionError(f"it ended without printing {word!r}")
 
 
-def test_work_goes_on_when_files_can_be_opened_again(tmp_path: Path) -> None:
+def test_a_service_resumes_when_files_can_be_opened_again(tmp_path: Path) -> None:
     home, count = tmp_path / "home", 40
-    folder = papers(tmp_path / "in", count)
+    folder = write_papers(tmp_path / "in", count)
     assert fonds(home, "ingest", "--enter-only", folder).code == 0
-    with service(home) as (running, printed):
+    with run_service(home) as (process, printed):
         wait_for_line(printed, "at work")
-        hard = resource.prlimit(running.pid, resource.RLIMIT_NOFILE)[1]
-        resource.prlimit(running.pid, resource.RLIMIT_NOFILE, (3, hard))
+        hard = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)[1]
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (3, hard))
         wait_for_line(printed, "retrying in")
-        resource.prlimit(running.pid, resource.RLIMIT_NOFILE, (hard, hard))
-        settled(home, count)
-    told = fonds(home, "status", "--json").last
-    assert told["quarantined"] == {}
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (hard, hard))
+        wait_until_done(home, count)
+    status = fonds(home, "status", "--json").last
+    assert status["quarantined"] == {}
     assert fonds(home, "audit").code == 0
 
 
-def settled(home: Path, count: int) -> None:
-    """Wait until so many entries are kept."""
+def wait_until_done(home: Path, count: int) -> None:
+    """Wait until `count` entries are done."""
     for _ in range(600):
-        told = fonds(home, "status", "--json").last
-        if told["done"] >= count:
+        status = fonds(home, "status", "--json").last
+        if status["done"] >= count:
             return
         time.sleep(0.2)
-    raise AssertionError(told)
+    raise AssertionError(status)
 
 
 @pytest.fixture
@@ -128,27 +128,27 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     mount = shutil.which("mount")
     if os.geteuid() != 0 or mount is None:
         pytest.skip("only an administrator can make a small disk")
-    made = subprocess.run([mount, "-t", "tmpfs", "-o", "size=24m", "small", folder], check=False)
-    if made.returncode != 0:
+    result = subprocess.run([mount, "-t", "tmpfs", "-o", "size=24m", "small", folder], check=False)
+    if result.returncode != 0:
         pytest.skip("this administrator may not mount")
     yield folder
     subprocess.run(["umount", "--lazy", folder], check=True)
 
 
-def test_a_service_goes_on_when_there_is_room_again(small_disk: Path, tmp_path: Path) -> None:
+def test_a_service_resumes_when_disk_space_is_available(small_disk: Path, tmp_path: Path) -> None:
     home, count = small_disk / "home", 40
-    folder = papers(tmp_path / "in", count)
+    folder = write_papers(tmp_path / "in", count)
     assert fonds(home, "ingest", "--enter-only", folder).code == 0
-    fill(small_disk / "ballast")
-    with service(home) as (_, printed):
+    fill_disk(small_disk / "ballast")
+    with run_service(home) as (_, printed):
         wait_for_line(printed, "retrying in")
         (small_disk / "ballast").unlink()
-        settled(home, count)
+        wait_until_done(home, count)
     assert fonds(home, "status", "--json").last["quarantined"] == {}
     assert fonds(home, "audit").code == 0
 
 
-def fill(path: Path) -> None:
-    """Take all the room there is but a little, so that opening still works."""
+def fill_disk(path: Path) -> None:
+    """Fill the disk except for a little space, so that the home can still be opened."""
     free = os.statvfs(path.parent).f_bavail * os.statvfs(path.parent).f_frsize
     path.write_bytes(bytes(free - 300 * 1024))

@@ -1,4 +1,4 @@
-"""Revisits without a SHA-1 digest are captures like others: in the CDX, and replayed."""
+"""Revisits without a SHA-1 digest are recorded in the CDX and replayed."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from fonds.web.replay import create_replay
 CASES = Path(__file__).parents[2].parent / "shared" / "corpus" / "cases"
 REPLAY = "http://localhost:8766"
 URL = "http://news.example/windmill"
-WHEN = "2024-03-05T06:07:08Z"
-LATER = "2024-03-06T06:07:08Z"
+CAPTURED_AT = "2024-03-05T06:07:08Z"
+REVISITED_AT = "2024-03-06T06:07:08Z"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\n\r\n"
 
 
 @dataclass(frozen=True)
 class Revisit:
-    """A page, and a revisit of it that states no SHA-1: of the same address, or of a copy's."""
+    """A page, and a revisit of it without a SHA-1, with the same URL or that of a copy."""
 
     name: str
     digest: str = ""
@@ -59,12 +59,12 @@ class Revisit:
             )
         if self.has_reference:
             headers["WARC-Refers-To-Target-URI"] = self.page_url
-            headers["WARC-Refers-To-Date"] = WHEN
-        again = warc_record(
-            self.head, url=self.url, date=LATER, record_type="revisit", headers=headers,
+            headers["WARC-Refers-To-Date"] = CAPTURED_AT
+        revisit = warc_record(
+            self.head, url=self.url, date=REVISITED_AT, record_type="revisit", headers=headers,
             content_type="application/http; msgtype=response",
         )  # fmt: skip
-        return gzipped([http_response(self.page, url=self.page_url, date=WHEN), again])
+        return gzipped([http_response(self.page, url=self.page_url, date=CAPTURED_AT), revisit])
 
 
 REVISITS = (
@@ -76,30 +76,30 @@ REVISITS = (
 )
 
 
-def test_revisits_without_sha1_are_noted(tmp_path: Path) -> None:
+def test_revisits_without_sha1_are_recorded_and_replayed(tmp_path: Path) -> None:
     home, crawl = tmp_path / "home", tmp_path / "crawl"
     crawl.mkdir()
-    assert len({one.sha1hex for one in REVISITS}) == len(REVISITS)
-    for one in REVISITS:
-        (crawl / f"{one.name}.warc.gz").write_bytes(one.build_warc())
-    ran = fonds(home, "ingest", crawl)
-    assert ran.code == 0, ran.err
-    with sqlite3.connect(home / "records.sqlite") as books:
-        rows = books.execute("select sha1hex, url, datetime, mimetype from cdx").fetchall()
+    assert len({revisit.sha1hex for revisit in REVISITS}) == len(REVISITS)
+    for revisit in REVISITS:
+        (crawl / f"{revisit.name}.warc.gz").write_bytes(revisit.build_warc())
+    result = fonds(home, "ingest", crawl)
+    assert result.code == 0, result.err
+    with sqlite3.connect(home / "records.sqlite") as database:
+        rows = database.execute("select sha1hex, url, datetime, mimetype from cdx").fetchall()
     assert len(rows) == 2 * len(REVISITS), rows
     assert {row for row in rows if row[3] == "warc/revisit"} == {
-        (one.sha1hex, one.url, "20240306060708", "warc/revisit") for one in REVISITS
+        (revisit.sha1hex, revisit.url, "20240306060708", "warc/revisit") for revisit in REVISITS
     }
-    for one in REVISITS:
-        shown = call(home, "show", "--json", one.sha1hex)
-        assert len(shown.last["captures"]) == 2, one.name
-        assert replayed(home, "20240306060708", one.url) == one.page, one.name
+    for revisit in REVISITS:
+        file_data = call(home, "show", "--json", revisit.sha1hex)
+        assert len(file_data.last["captures"]) == 2, revisit.name
+        assert fetch_replayed(home, "20240306060708", revisit.url) == revisit.page, revisit.name
     audited = fonds(home, "audit", "--deep")
     assert audited.code == 0, audited.out
 
 
-def replayed(home: Path, moment: str, url: str) -> bytes:
-    """The bytes of a capture as the replay gives them, without our banner or rewriting."""
+def fetch_replayed(home: Path, moment: str, url: str) -> bytes:
+    """Return the bytes of a replayed capture, without banner or rewriting."""
     with open_home(home) as stores, TestClient(create_replay(stores), base_url=REPLAY) as client:
         answer = client.get(f"/web/{moment}id_/{url}")
         assert answer.status_code == 200, answer.text
@@ -112,9 +112,11 @@ def replayed(home: Path, moment: str, url: str) -> bytes:
 def test_revisits_of_reported_bugs_are_replayed(tmp_path: Path, number: int) -> None:
     warc, home = CASES / f"revisit-digest-{number}.warc", tmp_path / "home"
     assert fonds(home, "ingest", warc).code == 0
-    with sqlite3.connect(home / "records.sqlite") as books:
-        rows = books.execute("select sha1hex, url, datetime from cdx order by datetime").fetchall()
+    with sqlite3.connect(home / "records.sqlite") as database:
+        rows = database.execute(
+            "select sha1hex, url, datetime from cdx order by datetime"
+        ).fetchall()
     assert len(rows) == 2
-    bodies = [replayed(home, moment, url) for _, url, moment in rows]
+    bodies = [fetch_replayed(home, moment, url) for _, url, moment in rows]
     assert bodies[0] == bodies[1]
     assert {hashlib.sha1(body).hexdigest() for body in bodies} == {row[0] for row in rows}

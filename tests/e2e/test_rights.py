@@ -1,4 +1,4 @@
-"""What hosts, responses and files state about their use, of what was fetched and of the same out of WARCs."""
+"""Rights that hosts, responses and files state, for fetched pages and for the same pages from WARCs."""
 
 from __future__ import annotations
 
@@ -55,32 +55,32 @@ RESERVED = (
 SETTINGS = ("--set", "elsewhere.private_addresses=true", "--set", "fetch.host_gap_s=0.05")
 HOUR = "2024-03-05T06:00:00Z"
 RESERVES, ALLOWS = "tdm-reservation=1", "tdm-reservation=0"
-NEWS, OTHER, PDF = "/news/1", "/other", "/x.pdf"
+NEWS, TIDE_PAGE, PDF = "/news/1", "/other", "/x.pdf"
 
 
 @contextmanager
 def open_host() -> Iterator[Answering]:
-    with answering() as ours:
+    with answering() as state:
         html = {"Content-Type": "text/html"}
-        ours.answers["/robots.txt"] = Given(200, ROBOTS, {"Content-Type": "text/plain"})
-        ours.answers[TDMREP] = Given(200, RESERVED, {"Content-Type": "application/json"})
-        ours.answers[NEWS] = Given(200, PAGE, {**html, "X-Robots-Tag": "noai, googlebot: none"})
-        ours.answers[OTHER] = Given(200, PAGE.replace(b"river", b"tide"), html)
+        state.answers["/robots.txt"] = Given(200, ROBOTS, {"Content-Type": "text/plain"})
+        state.answers[TDMREP] = Given(200, RESERVED, {"Content-Type": "application/json"})
+        state.answers[NEWS] = Given(200, PAGE, {**html, "X-Robots-Tag": "noai, googlebot: none"})
+        state.answers[TIDE_PAGE] = Given(200, PAGE.replace(b"river", b"tide"), html)
         pdf = text_pdf(info={"Copyright": "© 2024 Ada Stroom"})
-        told = {"Content-Type": "application/pdf", "tdm-reservation": "1"}
-        ours.answers[PDF] = Given(200, pdf, told)
-        yield ours
+        headers = {"Content-Type": "application/pdf", "tdm-reservation": "1"}
+        state.answers[PDF] = Given(200, pdf, headers)
+        yield state
 
 
 @pytest.fixture
 def host() -> Iterator[Answering]:
-    with open_host() as ours:
-        yield ours
+    with open_host() as state:
+        yield state
 
 
 @dataclass(frozen=True)
 class Homes:
-    """A home that fetched what the host has, and one that took in the first one's WARC: both read only."""
+    """A home that fetched the pages of the host, and one that ingested its WARC. Read-only for tests."""
 
     host: Answering
     fetched: Path
@@ -91,20 +91,20 @@ class Homes:
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homes]:
     folder = tmp_path_factory.mktemp("homes")
     with open_host() as host:
-        found = Homes(host, folder / "fetched", folder / "ingested")
-        fetch(found.fetched, host, NEWS, OTHER, PDF)
-        (warc,) = found.fetched.rglob("*.warc.gz")
-        assert fonds(found.ingested, "ingest", warc).code == 0
-        yield found
+        filled_homes = Homes(host, folder / "fetched", folder / "ingested")
+        fetch(filled_homes.fetched, host, NEWS, TIDE_PAGE, PDF)
+        (warc,) = filled_homes.fetched.rglob("*.warc.gz")
+        assert fonds(filled_homes.ingested, "ingest", warc).code == 0
+        yield filled_homes
 
 
 def fetch(home: Path, host: Answering, *paths: str) -> None:
-    done = fonds(home, *SETTINGS, "fetch", *(host.url + path for path in paths))
-    assert done.code in (0, 1), done.err
+    result = fonds(home, *SETTINGS, "fetch", *(host.url + path for path in paths))
+    assert result.code in (0, 1), result.err
 
 
-def known(stores: Stores, url: str) -> Rights:
-    """The rights of the newest capture of an address."""
+def load_newest_rights(stores: Stores, url: str) -> Rights:
+    """Return the rights of the newest capture of a URL."""
     rows = list(
         stores.records.find(CdxRow, {"url": url}, order=("datetime", "warc_path", "warc_offset"))
     )
@@ -113,26 +113,31 @@ def known(stores: Stores, url: str) -> Rights:
     ]
 
 
-def found(home: Path, host: Answering) -> Mapping[str, Rights]:
+def load_rights(home: Path, host: Answering) -> Mapping[str, Rights]:
     with open_home(home) as stores:
-        return {path: known(stores, host.url + path) for path in (NEWS, OTHER, PDF)}
+        return {
+            path: load_newest_rights(stores, host.url + path) for path in (NEWS, TIDE_PAGE, PDF)
+        }
 
 
-def without_capture(rights: Rights) -> Rights:
+def drop_robots_capture(rights: Rights) -> Rights:
     assert rights.robots is not None
     return replace(rights, robots=replace(rights.robots, capture_id=None))
 
 
-def test_what_is_fetched_states_what_the_same_states_out_of_a_warc(homes: Homes) -> None:
+def test_fetched_pages_and_ingested_ones_have_equal_rights(homes: Homes) -> None:
     host = homes.host
-    fetched = found(homes.fetched, host)
-    assert {path: (one.licenses, one.holders, one.prefers) for path, one in fetched.items()} == {
+    fetched = load_rights(homes.fetched, host)
+    stated = {
+        path: (rights.licenses, rights.holders, rights.prefers) for path, rights in fetched.items()
+    }
+    assert stated == {
         NEWS: (
             ("cc-by-nc-4.0",),
             (),
             ("train-ai=y", "search=y", RESERVES, "tdm-policy", "noai", "none", "noarchive"),
         ),
-        OTHER: (("cc-by-nc-4.0",), (), ("train-ai=n", "search=y", ALLOWS, "noarchive")),
+        TIDE_PAGE: (("cc-by-nc-4.0",), (), ("train-ai=n", "search=y", ALLOWS, "noarchive")),
         PDF: ((), ("Ada Stroom",), ("train-ai=n", "search=y", ALLOWS, RESERVES)),
     }
     assert [path for path, _ in host.asked].count(TDMREP) == 1
@@ -140,23 +145,23 @@ def test_what_is_fetched_states_what_the_same_states_out_of_a_warc(homes: Homes)
         statement for statement in fetched[NEWS].statements if statement.value == "tdm-policy"
     ]
     assert (policy.stated_in, policy.raw) == (StatementSource.TDMREP, "https://x.example/policy")
-    robots = {path: one.robots for path, one in fetched.items()}
+    robots = {path: rights.robots for path, rights in fetched.items()}
     assert {(robot.url, robot.answer) for robot in robots.values() if robot} == {
         (f"{host.url}/robots.txt", "200")
     }
     assert [robot.rule for robot in robots.values() if robot] == ["Allow: /news", "", ""]
-    ingested = found(homes.ingested, host)
-    for path in (NEWS, OTHER, PDF):
-        assert without_capture(ingested[path]) == without_capture(fetched[path])
+    ingested = load_rights(homes.ingested, host)
+    for path in (NEWS, TIDE_PAGE, PDF):
+        assert drop_robots_capture(ingested[path]) == drop_robots_capture(fetched[path])
     for home in (homes.fetched, homes.ingested):
         assert call(home, "audit", "--deep").code == 0
 
 
 @pytest.mark.parametrize("robots_at", partly_nightly((0, 1, 2), lambda place: place != 1))
-def test_a_robots_txt_that_comes_late_leaves_every_entry_about_its_own_bytes(
+def test_a_late_robots_txt_keeps_each_entry_about_its_own_file(
     tmp_path: Path, robots_at: int
 ) -> None:
-    """What it changes for captures that came before is told with an entry of its batch, whichever."""
+    """Changed rights of earlier captures are reported with any entry of the batch."""
     home, site, mirror = tmp_path / "home", "http://news.example", "http://mirror.example"
     later = warc_record(
         record_type="revisit",
@@ -172,10 +177,10 @@ def test_a_robots_txt_that_comes_late_leaves_every_entry_about_its_own_bytes(
         (tmp_path / f"{name}.warc.gz").write_bytes(gzipped(records))
         assert fonds(home, "ingest", tmp_path / f"{name}.warc.gz").code == 0
     with open_home(home) as stores:
-        about = {(one.url, one.about) for one in stores.records.find(EntryRow)}
-        (found,) = stores.records.find(CdxRow, {"url": f"{site}/1", "datetime": "20240305060708"})
-        assert load_capture_rights(stores.records, {found.capture_id: found.sha1hex})[
-            found.capture_id
+        about = {(row.url, row.about) for row in stores.records.find(EntryRow)}
+        (capture,) = stores.records.find(CdxRow, {"url": f"{site}/1", "datetime": "20240305060708"})
+        assert load_capture_rights(stores.records, {capture.capture_id: capture.sha1hex})[
+            capture.capture_id
         ].robots
     page = sha1(PAGE).hexdigest()
     assert about == {
@@ -186,36 +191,36 @@ def test_a_robots_txt_that_comes_late_leaves_every_entry_about_its_own_bytes(
     assert fonds(home, "audit", "--deep").code == 0
 
 
-def test_a_robots_txt_is_kept_once_for_each_change(tmp_path: Path, host: Answering) -> None:
+def test_a_robots_txt_is_stored_once_per_change(tmp_path: Path, host: Answering) -> None:
     home = tmp_path / "home"
-    fetch(home, host, NEWS, OTHER)
-    fetch(home, host, OTHER, PDF)
+    fetch(home, host, NEWS, TIDE_PAGE)
+    fetch(home, host, TIDE_PAGE, PDF)
     host.answers["/robots.txt"] = Given(200, b"User-agent: *\nAllow: /\n")
-    fetch(home, host, OTHER)
+    fetch(home, host, TIDE_PAGE)
     with open_home(home) as stores:
         rows = list(stores.records.find(CdxRow, {"url": f"{host.url}/robots.txt"}))
         assert len(rows) == 2
         ids = {row.capture_id for row in rows}
-        later = known(stores, host.url + OTHER)
+        later = load_newest_rights(stores, host.url + TIDE_PAGE)
         assert later.robots is not None
         assert later.robots.rule == "Allow: /"
         assert later.robots.capture_id in ids
         assert {row.in_spool for row in stores.records.get(FetchedPageRow, sorted(ids))} == {False}
-        kept = {row.capture_id: row for row in stores.records.find(FileMetaRow)}
-        assert ids <= kept.keys()
+        files_by_capture = {row.capture_id: row for row in stores.records.find(FileMetaRow)}
+        assert ids <= files_by_capture.keys()
     assert fonds(home, "audit").code == 0
 
 
-def test_a_host_without_a_robots_txt_and_one_with_a_page_in_its_place(
+def test_a_missing_robots_txt_or_an_html_one_has_no_capture(
     tmp_path: Path, host: Answering
 ) -> None:
     home = tmp_path / "home"
     host.answers["/robots.txt"] = Given(404, b"none")
     fetch(home, host, NEWS)
     host.answers["/robots.txt"] = Given(200, PAGE, {"Content-Type": "text/html"})
-    fetch(home, host, OTHER)
+    fetch(home, host, TIDE_PAGE)
     with open_home(home) as stores:
-        robots = [known(stores, host.url + path).robots for path in (NEWS, OTHER)]
+        robots = [load_newest_rights(stores, host.url + path).robots for path in (NEWS, TIDE_PAGE)]
     assert [(robot.answer, robot.capture_id, robot.rule) for robot in robots if robot] == [
         ("404", None, ""),
         ("200", None, ""),
@@ -223,7 +228,7 @@ def test_a_host_without_a_robots_txt_and_one_with_a_page_in_its_place(
     assert fonds(home, "audit").code == 0
 
 
-def test_headers_of_a_page_that_had_not_changed_are_those_of_its_new_capture(
+def test_an_unchanged_page_has_the_headers_of_its_new_capture(
     tmp_path: Path, host: Answering
 ) -> None:
     home = tmp_path / "home"
@@ -242,46 +247,46 @@ def test_headers_of_a_page_that_had_not_changed_are_those_of_its_new_capture(
     assert sorted(tags) == [["noai"], ["noindex"]]
 
 
-def test_what_is_missing_or_other_is_named_by_the_deep_audit_and_mended(
+def test_repair_restores_lost_rights_that_the_deep_audit_reports(
     tmp_path: Path, homes: Homes
 ) -> None:
     home, host = Path(shutil.copytree(homes.ingested, tmp_path / "home")), homes.host
-    whole = found(home, host)
+    rights_before = load_rights(home, host)
 
-    def lost(*kinds: type[Row]) -> None:
+    def check_restored(*kinds: type[Row]) -> None:
         with open_home(home) as stores:
             for kind in kinds:
                 rows = list(stores.records.find(kind))
                 assert rows
                 stores.records.delete(kind, [build_key(row) for row in rows])
-        assert found(home, host) != whole or HostTextRow in kinds
+        assert load_rights(home, host) != rights_before or HostTextRow in kinds
         assert call(home, "audit", "--deep").code == 1
         assert fonds(home, "repair", "--yes").code == 0
         assert call(home, "audit", "--deep").code == 0
-        assert found(home, host) == whole
+        assert load_rights(home, host) == rights_before
 
-    lost(CaptureRightsRow)
-    lost(HostTextRow)
-    lost(FileRightsRow)
-    lost(CaptureRightsRow, HostTextRow)
+    check_restored(CaptureRightsRow)
+    check_restored(HostTextRow)
+    check_restored(FileRightsRow)
+    check_restored(CaptureRightsRow, HostTextRow)
 
 
-def test_a_story_that_a_feed_led_to_has_what_feed_and_entry_state(
+def test_a_story_of_a_feed_has_the_rights_of_feed_and_entry(
     tmp_path: Path, host: Answering, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
     for name, value in FOLLOWING.items():
         monkeypatch.setenv(name, value)
-    text = "".join(f"<p>{TEXT} {one}</p>" for one in range(6))
+    text = "".join(f"<p>{TEXT} {number}</p>" for number in range(6))
     page = f"<html><title>The weir</title><article><h1>The weir</h1>{text}</article></html>"
     host.answers["/weir"] = Given(200, page.encode(), {"Content-Type": "text/html"})
-    more = f'<atom:link rel="license" href="{CC}"/>'
+    license_link = f'<atom:link rel="license" href="{CC}"/>'
     head = "<ttl>1</ttl><copyright>© 2024 The Basin Courier</copyright>"
-    host.answers["/feed"] = Given(200, rss([rss_item(f"{host.url}/weir", more=more)], head))
+    host.answers["/feed"] = Given(200, rss([rss_item(f"{host.url}/weir", more=license_link)], head))
     assert fonds(home, "sources", "add", f"{host.url}/feed").code == 0
     run_until_settled(home)
     with open_home(home) as stores:
-        rights = known(stores, f"{host.url}/weir")
+        rights = load_newest_rights(stores, f"{host.url}/weir")
     assert [(statement.value, str(statement.stated_in)) for statement in rights.statements] == [
         ("train-ai=n", "robots.txt"),
         ("search=y", "robots.txt"),
@@ -292,21 +297,19 @@ def test_a_story_that_a_feed_led_to_has_what_feed_and_entry_state(
     assert fonds(home, "audit").code == 0
 
 
-def test_what_a_tdmrep_json_states_of_fetched_pages_is_mended_from_what_was_kept(
-    tmp_path: Path, homes: Homes
-) -> None:
+def test_repair_restores_tdmrep_statements_of_fetched_pages(tmp_path: Path, homes: Homes) -> None:
     home, host = Path(shutil.copytree(homes.fetched, tmp_path / "home")), homes.host
 
-    def reservations() -> list[tuple[str, str]]:
+    def list_reservations() -> list[tuple[str, str]]:
         return [
             (path, statement.value)
-            for path, rights in found(home, host).items()
+            for path, rights in load_rights(home, host).items()
             for statement in rights.statements
             if statement.stated_in is StatementSource.TDMREP
         ]
 
-    whole = reservations()
-    assert whole == [(NEWS, RESERVES), (NEWS, "tdm-policy"), (OTHER, ALLOWS), (PDF, ALLOWS)]
+    expected = list_reservations()
+    assert expected == [(NEWS, RESERVES), (NEWS, "tdm-policy"), (TIDE_PAGE, ALLOWS), (PDF, ALLOWS)]
     for kind in (CaptureRightsRow, HostTextRow):
         with open_home(home) as stores:
             rows = list(stores.records.find(kind))
@@ -314,4 +317,4 @@ def test_what_a_tdmrep_json_states_of_fetched_pages_is_mended_from_what_was_kept
         assert call(home, "audit", "--deep").code == 1
         assert fonds(home, "repair", "--yes").code == 0
         assert call(home, "audit", "--deep").code == 0
-        assert reservations() == whole
+        assert list_reservations() == expected

@@ -1,4 +1,4 @@
-"""What responses, pages, PDFs and articles state about their use, from the WARC to every reader of it."""
+"""Rights that responses, pages, PDFs and articles state, from the WARC to pages, search and exports."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ PAGE = page_markup("The weir gave way", TEXT, (), "2024-03-04", "en").replace(
     + f'<link rel="license" href="{CC_BY}"><title>'.encode(),
 )
 SILENT = page_markup("The quay was closed", TEXT.replace("weir", "quay"), (), "2024-03-04", "en")
-HTML, PDF, XML = (("Content-Type", one) for one in ("text/html", "application/pdf", "text/xml"))
-LICENSED = (
+HTML, PDF, XML = (("Content-Type", mime) for mime in ("text/html", "application/pdf", "text/xml"))
+PERMISSIONS = (
     "<permissions><copyright-holder>Society of Tides</copyright-holder>"
     "<license xmlns:xlink='http://www.w3.org/1999/xlink' xlink:href='https://creativecommons.org/licenses/by-nc/4.0/'/></permissions>"
 )
@@ -49,7 +49,7 @@ XMP = (
     " xmpRights:WebStatement='https://basin.example/terms'>"
     "<cc:license rdf:resource='https://creativecommons.org/licenses/by-sa/4.0/'/></rdf:Description></rdf:RDF>"
 )
-FOUND = {
+URLS_BY_QUERY = {
     "license:cc-by-4.0": {PAGE_URL},
     f'license:"{CC_BY}"': {PAGE_URL},
     "license:cc-by*": {PAGE_URL, PDF_URL, ARTICLE_URL},
@@ -66,7 +66,7 @@ FOUND = {
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four documents, of which three state something, taken in as one WARC and a later one."""
+    """Four documents, of which three state rights, ingested from a WARC and a later one."""
     folder = tmp_path_factory.mktemp("rights")
     first = [
         http_response(PAGE, url=PAGE_URL, headers=(HTML,)),
@@ -75,7 +75,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             url=PDF_URL,
             headers=(PDF, ("X-Robots-Tag", "noai"), ("Content-Usage", "train-ai=n")),
         ),
-        http_response(jats(meta=LICENSED), url=ARTICLE_URL, headers=(XML,)),
+        http_response(jats(meta=PERMISSIONS), url=ARTICLE_URL, headers=(XML,)),
         http_response(SILENT, url=SILENT_URL, headers=(HTML,)),
     ]
     later = [
@@ -85,20 +85,20 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]  # fmt: skip
     for name, records in (("first", first), ("later", later)):
         (folder / f"{name}.warc.gz").write_bytes(gzipped(records))
-        ran = fonds(folder / "home", "ingest", folder / f"{name}.warc.gz")
-        assert ran.code == 0, ran.err
+        result = fonds(folder / "home", "ingest", folder / f"{name}.warc.gz")
+        assert result.code == 0, result.err
     return folder / "home"
 
 
 @pytest.fixture(scope="module")
 def client(home: Path) -> Iterator[TestClient]:
-    with open_home(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as found:
-        yield found
+    with open_home(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as test_client:
+        yield test_client
 
 
 @pytest.fixture(scope="module")
-def fetched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A home with one page that was fetched as its host's robots.txt allows, and the page's URL."""
+def fetched_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A home with a fetched page whose host has a robots.txt, and the URL of the page."""
     home = tmp_path_factory.mktemp("fetched")
     with answering() as host:
         rules = b"User-agent: *\nDisallow: /private\nAllow: /2024\nContent-Signal: ai-train=no\n"
@@ -106,59 +106,59 @@ def fetched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, st
         reserves = b'[{"location": "/2024/*", "tdm-reservation": 1}]'
         host.answers[TDMREP] = Given(200, reserves, {"Content-Type": "application/json"})
         host.answers["/2024/weir"] = Given(200, PAGE, {"Content-Type": "text/html"})
-        ran = fonds(home, *FETCHING, "fetch", f"{host.url}/2024/weir")
-        assert ran.code == 0, ran.err
+        result = fonds(home, *FETCHING, "fetch", f"{host.url}/2024/weir")
+        assert result.code == 0, result.err
         yield home, f"{host.url}/2024/weir"
 
 
-def test_the_robots_txt_in_force_is_shown_and_exported_with_its_rule_and_leads_to_its_bytes(
-    fetched: tuple[Path, str], tmp_path: Path
+def test_the_robots_txt_of_a_page_is_shown_exported_and_linked(
+    fetched_page: tuple[Path, str], tmp_path: Path
 ) -> None:
-    home, url = fetched
+    home, url = fetched_page
     robots = url.replace("/2024/weir", "/robots.txt")
-    told = " ".join(call(home, "show", url).out.split())
-    assert f"{robots} answered 200; matched by “Allow: /2024”" in told
-    assert "ai-train=n (robots.txt Content-Signal" in told
-    (known,) = call(home, "show", url, "--json").lines
-    (group,) = known["rights"]["captures"]
+    output = " ".join(call(home, "show", url).out.split())
+    assert f"{robots} answered 200; matched by “Allow: /2024”" in output
+    assert "ai-train=n (robots.txt Content-Signal" in output
+    (file_data,) = call(home, "show", url, "--json").lines
+    (group,) = file_data["rights"]["captures"]
     assert group["robots"]["rule"] == "Allow: /2024"
     with open_home(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as client:
-        page = client.get(f"/file/{known['sha1hex']}").text
+        page = client.get(f"/file/{file_data['sha1hex']}").text
         section = page.partition('<section id="rights"')[2].partition("</section>")[0]
         assert f'href="/file/{group["robots_sha1hex"]}">{robots}</a>' in section
         assert "matched by “Allow: /2024”" in section
         body = client.get(f"/file/{group['robots_sha1hex']}/body").content
         assert b"Content-Signal: ai-train=no" in body
-        found = client.get("/api/search", params={"q": "prefers:ai-train=n"}).json()
-        assert [hit["url"] for hit in found["results"]] == [url]
+        response = client.get("/api/search", params={"q": "prefers:ai-train=n"}).json()
+        assert [hit["url"] for hit in response["results"]] == [url]
     out = tmp_path / "all.jsonl"
     assert call(home, "export", "prefers:ai-train=*", "--format", "jsonl", "--out", out).code == 0
     (line,) = map(json.loads, out.read_bytes().splitlines())
     assert (line["robots_url"], line["robots_rule"]) == (robots, "Allow: /2024")
 
 
-def test_the_tdmrep_json_of_a_host_is_shown_found_and_exported_and_leads_to_its_bytes(
-    fetched: tuple[Path, str], tmp_path: Path
+def test_the_tdmrep_json_of_a_host_is_shown_searched_and_exported(
+    fetched_page: tuple[Path, str], tmp_path: Path
 ) -> None:
-    home, url = fetched
+    home, url = fetched_page
     address = url.replace("/2024/weir", TDMREP)
-    told = " ".join(call(home, "show", url).out.split())
-    assert f"{address} answered 200" in told
-    assert "none" not in told.partition(address)[2].partition("licence")[0]
-    assert "tdm-reservation=1 (tdmrep.json tdm-reservation: 1)" in told
-    (known,) = call(home, "show", url, "--json").lines
-    (group,) = known["rights"]["captures"]
-    kept = group["tdmrep"]["sha1hex"]
+    output = " ".join(call(home, "show", url).out.split())
+    assert f"{address} answered 200" in output
+    assert "none" not in output.partition(address)[2].partition("licence")[0]
+    assert "tdm-reservation=1 (tdmrep.json tdm-reservation: 1)" in output
+    (file_data,) = call(home, "show", url, "--json").lines
+    (group,) = file_data["rights"]["captures"]
+    tdmrep_sha1hex = group["tdmrep"]["sha1hex"]
     assert (group["tdmrep"]["url"], group["tdmrep"]["answer"]) == (address, "200")
     with open_home(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as client:
-        page = client.get(f"/file/{known['sha1hex']}").text
+        page = client.get(f"/file/{file_data['sha1hex']}").text
         section = page.partition('<section id="rights"')[2].partition("</section>")[0]
-        assert f'href="/file/{kept}">{address}</a>' in section
-        assert b'"/2024/*"' in client.get(f"/file/{kept}/body").content
-        told_by_api = client.get(f"/api/files/{known['sha1hex']}").json()
-        assert told_by_api["rights"]["captures"][0]["tdmrep"]["sha1hex"] == kept
-        found = client.get("/api/search", params={"q": "prefers:tdm-reservation=1"}).json()
-        assert [hit["url"] for hit in found["results"]] == [url]
+        assert f'href="/file/{tdmrep_sha1hex}">{address}</a>' in section
+        assert b'"/2024/*"' in client.get(f"/file/{tdmrep_sha1hex}/body").content
+        api_file = client.get(f"/api/files/{file_data['sha1hex']}").json()
+        assert api_file["rights"]["captures"][0]["tdmrep"]["sha1hex"] == tdmrep_sha1hex
+        response = client.get("/api/search", params={"q": "prefers:tdm-reservation=1"}).json()
+        assert [hit["url"] for hit in response["results"]] == [url]
     out = tmp_path / "all.csv"
     assert call(home, "export", "prefers:tdm-*", "--format", "csv", "--out", out).code == 0
     (row,) = csv.DictReader(io.StringIO(out.read_text("utf-8")))
@@ -166,11 +166,11 @@ def test_the_tdmrep_json_of_a_host_is_shown_found_and_exported_and_leads_to_its_
     assert call(home, "audit", "--deep").code == 0
 
 
-def found_by(home: Path, query: str) -> list[str]:
+def search_urls(home: Path, query: str) -> list[str]:
     return [hit["url"] for hit in call(home, "search", query, "--json").lines]
 
 
-def test_a_tdmrep_json_that_was_taken_down_leaves_and_its_statements_with_it(
+def test_a_takedown_of_tdmrep_json_removes_its_statements(
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "home"
@@ -181,37 +181,39 @@ def test_a_tdmrep_json_that_was_taken_down_leaves_and_its_statements_with_it(
         for path in ("/2024/weir", "/2024/quay"):
             text = PAGE if path == "/2024/weir" else SILENT
             host.answers[path] = Given(200, text, {"Content-Type": "text/html"})
-        url, other = f"{host.url}/2024/weir", f"{host.url}/2024/quay"
+        url, second_url = f"{host.url}/2024/weir", f"{host.url}/2024/quay"
         assert fonds(home, *FETCHING, "fetch", url).code == 0
-        (known,) = call(home, "show", url, "--json").lines
-        kept = known["rights"]["captures"][0]["tdmrep"]["sha1hex"]
-        assert kept
-        assert found_by(home, "prefers:tdm-reservation=1") == [url]
-        assert fonds(home, "takedown", kept, "--reason", "privacy", "--yes").code == 0
-        assert found_by(home, "prefers:tdm-reservation=1") == []
-        assert fonds(home, *FETCHING, "fetch", other).code == 0
+        (file_data,) = call(home, "show", url, "--json").lines
+        tdmrep_sha1hex = file_data["rights"]["captures"][0]["tdmrep"]["sha1hex"]
+        assert tdmrep_sha1hex
+        assert search_urls(home, "prefers:tdm-reservation=1") == [url]
+        assert fonds(home, "takedown", tdmrep_sha1hex, "--reason", "privacy", "--yes").code == 0
+        assert search_urls(home, "prefers:tdm-reservation=1") == []
+        assert fonds(home, *FETCHING, "fetch", second_url).code == 0
         assert [path for path, _ in host.asked].count(TDMREP) == 1
-    for address in (url, other):
-        (known,) = call(home, "show", address, "--json").lines
-        for one in known["rights"]["captures"]:
-            assert one["tdmrep"]["sha1hex"] is None
-            assert "tdmrep.json" not in {stated["stated_in"] for stated in one["statements"]}
+    for address in (url, second_url):
+        (file_data,) = call(home, "show", address, "--json").lines
+        for capture_group in file_data["rights"]["captures"]:
+            assert capture_group["tdmrep"]["sha1hex"] is None
+            assert "tdmrep.json" not in {
+                statement["stated_in"] for statement in capture_group["statements"]
+            }
     assert call(home, "audit", "--deep").code == 0
     assert call(home, "audit").code == 0
 
 
-def test_a_host_without_a_tdmrep_json_is_said_to_have_none_and_is_no_failure(
+def test_a_missing_tdmrep_json_is_shown_and_is_not_a_failure(
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "home"
     with answering() as host:
         host.answers["/2024/weir"] = Given(200, PAGE, {"Content-Type": "text/html"})
-        ran = fonds(home, *FETCHING, "fetch", f"{host.url}/2024/weir")
-        assert ran.code == 0, ran.err
-        assert "tdmrep.json" not in ran.out + ran.err
+        result = fonds(home, *FETCHING, "fetch", f"{host.url}/2024/weir")
+        assert result.code == 0, result.err
+        assert "tdmrep.json" not in result.out + result.err
         assert [path for path, _ in host.asked] == ["/robots.txt", "/2024/weir", TDMREP]
-        told = " ".join(call(home, "show", f"{host.url}/2024/weir").out.split())
-        assert f"{host.url}{TDMREP} answered 404; none" in told
+        output = " ".join(call(home, "show", f"{host.url}/2024/weir").out.split())
+        assert f"{host.url}{TDMREP} answered 404; none" in output
         off = fonds(
             tmp_path / "off", *FETCHING, "--set", "fetch.tdmrep=false", "fetch",
             f"{host.url}/2024/weir",
@@ -225,62 +227,66 @@ def test_a_host_without_a_tdmrep_json_is_said_to_have_none_and_is_no_failure(
 
 @pytest.fixture(scope="module")
 def files(home: Path) -> dict[str, str]:
-    """The SHA-1 of each document by its URL."""
+    """The SHA-1 of each document by URL."""
     return {hit["url"]: hit["sha1hex"] for hit in call(home, "search", "--json").lines}
 
 
-@pytest.mark.parametrize("query", FOUND)
-def test_a_search_finds_what_states_it_also_what_a_later_capture_states(
+@pytest.mark.parametrize("query", URLS_BY_QUERY)
+def test_a_search_by_rights_includes_those_of_later_captures(
     client: TestClient, query: str
 ) -> None:
-    found = client.get("/api/search", params={"q": query}).json()
-    assert {hit["url"] for hit in found["results"]} == FOUND[query]
+    response = client.get("/api/search", params={"q": query}).json()
+    assert {hit["url"] for hit in response["results"]} == URLS_BY_QUERY[query]
 
 
-def test_reindex_finds_the_same_and_the_audit_is_clean(home: Path) -> None:
+def test_a_reindex_keeps_rights_and_the_audit_is_clean(home: Path) -> None:
     audit = call(home, "audit", "--deep")
     assert audit.code == 0, audit.out + audit.err
     assert fonds(home, "reindex", "--json").code == 0
-    for query, urls in FOUND.items():
+    for query, urls in URLS_BY_QUERY.items():
         hits = call(home, "search", query, "--json").lines
         assert {hit["url"] for hit in hits} == urls, query
 
 
-def test_a_search_completes_what_is_stated(client: TestClient) -> None:
-    found = client.get("/api/complete", params={"q": "license:cc-by-"}).json()
-    assert {one["value"]: one["count"] for one in found["completions"]} == {
+def test_a_search_completes_stated_licenses(client: TestClient) -> None:
+    response = client.get("/api/complete", params={"q": "license:cc-by-"}).json()
+    assert {item["value"]: item["count"] for item in response["completions"]} == {
         "cc-by-4.0": 1,
         "cc-by-nc-4.0": 1,
         "cc-by-sa-4.0": 1,
     }
 
 
-def test_show_tells_what_is_stated_and_where(home: Path, files: dict[str, str]) -> None:
-    told = " ".join(call(home, "show", files[PDF_URL]).out.split())
+def test_show_prints_statements_with_their_sources(home: Path, files: dict[str, str]) -> None:
+    output = " ".join(call(home, "show", files[PDF_URL]).out.split())
     for part in (
         "cc-by-sa-4.0 (XMP of the PDF cc:license",
         "noai (HTTP header X-Robots-Tag)",
         "train-ai=n (HTTP header Content-Usage)",
         "Fonds records preferences and does not act on them.",
     ):
-        assert part in told, part
+        assert part in output, part
     silent = call(home, "show", files[SILENT_URL]).out
     assert "No rights statements found." in silent
 
 
-def test_captures_that_differ_stand_apart(home: Path, files: dict[str, str]) -> None:
-    (told,) = call(home, "show", files[PAGE_URL], "--json").lines
-    rights = told["rights"]
-    assert [one["value"] for one in rights["statements"]] == [
+def test_captures_with_different_rights_are_separate_groups(
+    home: Path, files: dict[str, str]
+) -> None:
+    (file_data,) = call(home, "show", files[PAGE_URL], "--json").lines
+    rights = file_data["rights"]
+    assert [statement["value"] for statement in rights["statements"]] == [
         "noimageai", "Courier <b>Press", "cc-by-4.0",
     ]  # fmt: skip
     (group,) = rights["captures"]
-    assert [one["value"] for one in group["statements"]] == ["noai", "noarchive"]
-    assert [one["datetime"] for one in group["captures"]] == ["20240601000000"]
+    assert [statement["value"] for statement in group["statements"]] == ["noai", "noarchive"]
+    assert [capture["datetime"] for capture in group["captures"]] == ["20240601000000"]
     assert rights["is_complete"]
 
 
-def test_the_page_and_its_json_tell_the_same(client: TestClient, files: dict[str, str]) -> None:
+def test_the_file_page_and_its_json_show_equal_rights(
+    client: TestClient, files: dict[str, str]
+) -> None:
     page = client.get(f"/file/{files[PAGE_URL]}").text
     section = page.partition('<section id="rights"')[2].partition("</section>")[0]
     assert (
@@ -290,19 +296,19 @@ def test_the_page_and_its_json_tell_the_same(client: TestClient, files: dict[str
     assert "<b>Press" not in section
     for part in ("noimageai", "meta element robots", "noai", "HTTP header X-Robots-Tag"):
         assert part in section, part
-    told = client.get(f"/api/files/{files[PAGE_URL]}").json()["rights"]
-    assert told == client.get(f"/file/{files[PAGE_URL]}.json").json()["rights"]
-    assert len(told["statements"]) == 3
+    rights = client.get(f"/api/files/{files[PAGE_URL]}").json()["rights"]
+    assert rights == client.get(f"/file/{files[PAGE_URL]}.json").json()["rights"]
+    assert len(rights["statements"]) == 3
     silent = client.get(f"/file/{files[SILENT_URL]}").text
     assert "No rights statements found." in silent
 
 
-def row(values: dict[str, Any]) -> dict[str, Any]:
+def select_rights(values: dict[str, Any]) -> dict[str, Any]:
     names = ("license", "rights_holder", "preferences", "robots_rule", "robots_url")
     return {name: values[name] for name in names}
 
 
-def test_exports_have_what_is_stated(home: Path, tmp_path: Path, client: TestClient) -> None:
+def test_exports_contain_stated_rights(home: Path, tmp_path: Path, client: TestClient) -> None:
     expected = {
         PAGE_URL: (["cc-by-4.0"], ["Courier <b>Press"], ["noimageai", "noai", "noarchive"]),
         PDF_URL: (["cc-by-sa-4.0", "https://basin.example/terms"], None, ["noai", "train-ai=n"]),
@@ -310,25 +316,28 @@ def test_exports_have_what_is_stated(home: Path, tmp_path: Path, client: TestCli
         SILENT_URL: (None, None, None),
     }
     for name in ("jsonl", "csv", "parquet", "bibtex"):
-        ran = call(home, "export", "*", "--format", name, "--out", tmp_path / f"all.{name}")
-        assert ran.code == 0, ran.err
+        result = call(home, "export", "*", "--format", name, "--out", tmp_path / f"all.{name}")
+        assert result.code == 0, result.err
     lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_bytes().splitlines()]
     cells = {
-        one["url"]: row(one)
-        for one in csv.DictReader(io.StringIO((tmp_path / "all.csv").read_text()))
+        line["url"]: select_rights(line)
+        for line in csv.DictReader(io.StringIO((tmp_path / "all.csv").read_text()))
     }
-    typed = {one["url"]: row(one) for one in pq.read_table(tmp_path / "all.parquet").to_pylist()}
-    assert {one["url"] for one in lines} == set(expected)
-    for one in lines:
-        told = row(one)
-        licenses, holders, preferences = expected[one["url"]]
-        assert told == {
+    typed = {
+        line["url"]: select_rights(line)
+        for line in pq.read_table(tmp_path / "all.parquet").to_pylist()
+    }
+    assert {line["url"] for line in lines} == set(expected)
+    for line in lines:
+        stated = select_rights(line)
+        licenses, holders, preferences = expected[line["url"]]
+        assert stated == {
             "license": licenses, "rights_holder": holders, "preferences": preferences,
             "robots_rule": None, "robots_url": None,
         }  # fmt: skip
-        assert typed[one["url"]] == told
-        assert cells[one["url"]] == {
-            name: "; ".join(value) if value else "" for name, value in told.items()
+        assert typed[line["url"]] == stated
+        assert cells[line["url"]] == {
+            name: "; ".join(value) if value else "" for name, value in stated.items()
         }
     entries = (tmp_path / "all.bibtex").read_text()
     assert "copyright = {Society of Tides; cc-by-nc-4.0}" in entries

@@ -1,4 +1,4 @@
-"""`fonds serve`: two origins from one process, which end together."""
+"""`fonds serve` serves two origins from one process, which end together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from browser.browsing import running
+from browser.browsing import serve_app
 from filled_home import open_home
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
@@ -23,14 +23,14 @@ from replayed_home import BODY, LATIN1, PAGE, PDF, TIMES, fill
 WAIT_S = 60
 
 
-def test_pages_and_captures_are_served_side_by_side_and_end_with_a_signal(tmp_path: Path) -> None:
+def test_pages_and_replay_have_separate_ports_and_end_by_a_signal(tmp_path: Path) -> None:
     with open_home(tmp_path) as stores:
         fill(stores, "http://localhost")
     words = (sys.executable, "-m", "fonds", "--home", str(tmp_path), "serve", "--port", "0")
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as serving:
         assert serving.stderr is not None
-        told = serving.stderr.readline() + serving.stderr.readline()
-        (pages, replay) = re.findall(r"http://127\.0\.0\.1:\d+/", told)
+        output = serving.stderr.readline() + serving.stderr.readline()
+        (pages, replay) = re.findall(r"http://127\.0\.0\.1:\d+/", output)
         assert pages != replay
         with urllib.request.urlopen(f"{pages}web/{TIMES[0]}/{PAGE}", timeout=WAIT_S) as answer:
             assert answer.url == f"{replay}web/{TIMES[0]}/{PAGE}"
@@ -42,7 +42,7 @@ def test_pages_and_captures_are_served_side_by_side_and_end_with_a_signal(tmp_pa
     assert serving.returncode in (0, -signal.SIGTERM)
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     with open_home(tmp_path):
         pass
     words = (sys.executable, "-m", "fonds", "--home", str(tmp_path), "serve")
@@ -59,24 +59,28 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     assert "--replay-port" in second.stderr
 
 
-def test_what_is_replayed_here_is_read_by_another_fonds(tmp_path: Path) -> None:
-    with open_home(tmp_path / "home") as stores, running(create_replay(stores)) as origin:
+def test_another_fonds_reads_replayed_captures(tmp_path: Path) -> None:
+    with open_home(tmp_path / "home") as stores, serve_app(create_replay(stores)) as origin:
         fill(stores, "http://localhost")
         template = f"{origin}/web/{{timestamp}}id_/{{url}}"
-        reading = FolderArchive(
+        archive = FolderArchive(
             tmp_path / "other", ArchiveOptions(allows_private_addresses=True, replay_url=template)
         )
-        for at, found in ((TIMES[0], TIMES[0]), (TIMES[2], TIMES[1]), ("20200202000000", TIMES[0])):
-            payload = reading.read(Place(PlaceKind.REPLAY, f"{at}/{PAGE}"))
-            assert payload.body == BODY(found[:4]).encode()
+        for at, nearest in (
+            (TIMES[0], TIMES[0]),
+            (TIMES[2], TIMES[1]),
+            ("20200202000000", TIMES[0]),
+        ):
+            payload = archive.read(Place(PlaceKind.REPLAY, f"{at}/{PAGE}"))
+            assert payload.body == BODY(nearest[:4]).encode()
             assert payload.http is not None
             assert payload.http.charset == "utf-8"
-        latin1 = reading.read(Place(PlaceKind.REPLAY, f"{TIMES[0]}/{LATIN1}"))
+        latin1 = archive.read(Place(PlaceKind.REPLAY, f"{TIMES[0]}/{LATIN1}"))
         assert latin1.http is not None
         assert (latin1.body.decode("latin-1"), latin1.http.charset) == (
             "<p>größer</p>",
             "iso-8859-1",
         )
-        assert reading.read(Place(PlaceKind.REPLAY, f"{TIMES[0]}/{PDF}")).body.startswith(b"%PDF")
+        assert archive.read(Place(PlaceKind.REPLAY, f"{TIMES[0]}/{PDF}")).body.startswith(b"%PDF")
         with pytest.raises(PermanentError):
-            reading.read(Place(PlaceKind.REPLAY, f"{TIMES[0]}/http://nowhere.example/"))
+            archive.read(Place(PlaceKind.REPLAY, f"{TIMES[0]}/http://nowhere.example/"))

@@ -1,4 +1,4 @@
-"""What a PDF, a JATS article and a feed state stands in the row, the index, every view and every export.
+"""Facts that a PDF, a JATS article or a feed states are in the row, the index, all views and all exports.
 
 Pages are in `test_document_fields.py`.
 """
@@ -43,8 +43,8 @@ PDF_INFO = {
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One file as each reader of the library gives it, as text; `row` and `document` as values."""
+class FileOutputs:
+    """One file: its row and index document, and its text in each view and export."""
 
     row: Any
     document: IndexDocument
@@ -52,14 +52,14 @@ class Seen:
     client: TestClient
 
     def assert_everywhere(self, fact: str, *places: str) -> None:
-        """`places` are all views and exports if none is named."""
+        """Check a fact in `places`, by default in all views and exports."""
         for name in places or self.texts:
             assert fact in self.texts[name], (fact, name)
 
     def assert_found(self, *queries: str) -> None:
         for query in queries:
-            found = self.client.get("/api/search", params={"q": query}).json()
-            assert [hit["sha1hex"] for hit in found["results"]] == [self.document.sha1hex], query
+            response = self.client.get("/api/search", params={"q": query}).json()
+            assert [hit["sha1hex"] for hit in response["results"]] == [self.document.sha1hex], query
 
 
 VIEWS = ("show", "page", "api")
@@ -68,8 +68,8 @@ CITATIONS = ("bibtex", "csl")
 
 
 @contextmanager
-def seen(home: Path, kind: type[DerivativeRow]) -> Iterator[Seen]:
-    """The only file of a home that has a row of this kind."""
+def open_outputs(home: Path, kind: type[DerivativeRow]) -> Iterator[FileOutputs]:
+    """Yield the only file of a home with a row of this kind."""
     import pyarrow.parquet as parquet
 
     with open_home(home) as stores:
@@ -96,38 +96,38 @@ def seen(home: Path, kind: type[DerivativeRow]) -> Iterator[Seen]:
             (document,) = stores.index.get(
                 [hit["id"] for hit in fonds(home, "search", "--json").lines]
             ).values()
-            yield Seen(row, document, texts, client)
+            yield FileOutputs(row, document, texts, client)
 
 
 @pytest.fixture(scope="module")
-def of_pdf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+def pdf_outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileOutputs]:
     folder = tmp_path_factory.mktemp("pdf")
     paper = text_pdf(("Levels of the estuary\ndoi:10.5555/basin.7", "The tide."), info=PDF_INFO)
     answer = http_response(paper, url=PDF_URL, headers=(("Content-Type", "application/pdf"),))
     (folder / "crawl.warc.gz").write_bytes(gzipped([answer]))
     assert fonds(folder / "home", "ingest", folder / "crawl.warc.gz").code == 0
-    with seen(folder / "home", PdfMetaRow) as found:
-        yield found
+    with open_outputs(folder / "home", PdfMetaRow) as outputs:
+        yield outputs
 
 
 @pytest.fixture(scope="module")
-def of_article(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+def article_outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileOutputs]:
     folder = tmp_path_factory.mktemp("jats")
     body = "<sec><title>Begin</title><p>The estuary was weighed twice in the night.</p></sec>"
     (folder / "air.xml").write_bytes(jats(body=body))
     assert fonds(folder / "home", "ingest", folder / "air.xml").code == 0
-    with seen(folder / "home", JatsRow) as found:
-        yield found
+    with open_outputs(folder / "home", JatsRow) as outputs:
+        yield outputs
 
 
 @pytest.fixture(scope="module")
-def of_feed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
-    """A story of which its page states the title alone; the rest is its feed's."""
+def feed_outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileOutputs]:
+    """A story whose page states only the title; its feed states the rest."""
     home = tmp_path_factory.mktemp("feed") / "home"
     with pytest.MonkeyPatch.context() as patch, answering() as server:
         for name, value in SETTINGS.items():
             patch.setenv(name, value)
-        paragraphs = "".join(f"<p>{TEXT} {one}</p>" for one in range(6))
+        paragraphs = "".join(f"<p>{TEXT} {number}</p>" for number in range(6))
         page = (
             f"<html><title>The weir</title><article><h1>The weir</h1>{paragraphs}</article></html>"
         )
@@ -138,56 +138,60 @@ def of_feed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
         server.answers["/feed"] = Given(200, rss([item], "<ttl>1</ttl>"))
         assert fonds(home, "sources", "add", f"{server.url}/feed").code == 0
         run_until_settled(home)
-        with seen(home, StoryMetaRow) as found:
-            yield found
+        with open_outputs(home, StoryMetaRow) as outputs:
+            yield outputs
 
 
-def test_what_a_pdf_states_of_itself_is_seen_everywhere(of_pdf: Seen) -> None:
+def test_facts_of_a_pdf_are_in_all_outputs(pdf_outputs: FileOutputs) -> None:
     for fact in PDF_INFO.values():
         if not fact.startswith("D:"):
-            of_pdf.assert_everywhere(fact, *VIEWS, *EXPORTS)
-    of_pdf.assert_everywhere("On a tidal gauge", *CITATIONS)
-    of_pdf.assert_everywhere("Stroom", *CITATIONS)
-    of_pdf.assert_everywhere("10.5555/basin.7")
-    of_pdf.assert_everywhere("2019-04-01", *VIEWS, *EXPORTS)
-    of_pdf.assert_everywhere(PDF_URL, "page", "api", *EXPORTS, *CITATIONS)
-    assert of_pdf.row.page_count == of_pdf.document.page_count == 2
-    assert of_pdf.row.metadata.title == of_pdf.document.article_title == PDF_INFO["Title"]
-    assert of_pdf.document.authors == ("Ada Stroom",)
-    of_pdf.assert_found("title:gauge", "author:stroom", "doi:10.5555/basin.7", "date:2019-04-01")
-    of_pdf.assert_found("pages:2", "text:estuary", "kind:pdf", "domain:basin.example")
+            pdf_outputs.assert_everywhere(fact, *VIEWS, *EXPORTS)
+    pdf_outputs.assert_everywhere("On a tidal gauge", *CITATIONS)
+    pdf_outputs.assert_everywhere("Stroom", *CITATIONS)
+    pdf_outputs.assert_everywhere("10.5555/basin.7")
+    pdf_outputs.assert_everywhere("2019-04-01", *VIEWS, *EXPORTS)
+    pdf_outputs.assert_everywhere(PDF_URL, "page", "api", *EXPORTS, *CITATIONS)
+    assert pdf_outputs.row.page_count == pdf_outputs.document.page_count == 2
+    assert pdf_outputs.row.metadata.title == pdf_outputs.document.article_title == PDF_INFO["Title"]
+    assert pdf_outputs.document.authors == ("Ada Stroom",)
+    pdf_outputs.assert_found(
+        "title:gauge", "author:stroom", "doi:10.5555/basin.7", "date:2019-04-01"
+    )
+    pdf_outputs.assert_found("pages:2", "text:estuary", "kind:pdf", "domain:basin.example")
 
 
-def test_what_an_article_states_is_seen_everywhere(of_article: Seen) -> None:
-    of_article.assert_everywhere("On the Weight of Air")
-    of_article.assert_everywhere("10.1000/air.5")
-    of_article.assert_everywhere("Annals of Air")
-    of_article.assert_everywhere("Ada B Example", *VIEWS, *EXPORTS)
-    of_article.assert_everywhere("Example", *CITATIONS)
-    of_article.assert_everywhere("2020-03-07", *VIEWS, *EXPORTS)
-    of_article.assert_everywhere("0317-8471")
+def test_facts_of_an_article_are_in_all_outputs(article_outputs: FileOutputs) -> None:
+    article_outputs.assert_everywhere("On the Weight of Air")
+    article_outputs.assert_everywhere("10.1000/air.5")
+    article_outputs.assert_everywhere("Annals of Air")
+    article_outputs.assert_everywhere("Ada B Example", *VIEWS, *EXPORTS)
+    article_outputs.assert_everywhere("Example", *CITATIONS)
+    article_outputs.assert_everywhere("2020-03-07", *VIEWS, *EXPORTS)
+    article_outputs.assert_everywhere("0317-8471")
     for fact in ("University of Air", "0000-0002-1825-0097"):
-        of_article.assert_everywhere(fact, *VIEWS, *EXPORTS)
-    of_article.assert_everywhere("Bea C Gust", *VIEWS)
-    cited = json.loads(of_article.texts["csl"])[0]
+        article_outputs.assert_everywhere(fact, *VIEWS, *EXPORTS)
+    article_outputs.assert_everywhere("Bea C Gust", *VIEWS)
+    cited = json.loads(article_outputs.texts["csl"])[0]
     assert (cited["container-title"], cited["volume"], cited["page"]) == (
         "Annals of Air",
         "7",
         "1-9",
     )
-    assert of_article.row.doi == of_article.document.doi == "10.1000/air.5"
-    assert of_article.row.title == of_article.document.article_title
-    assert of_article.document.authors == ("Ada B Example",)
-    of_article.assert_found("title:weight", "author:example", "doi:10.1000/air.5", "language:en")
-    of_article.assert_found("date:2020-03-07", "text:estuary", "kind:jats")
+    assert article_outputs.row.doi == article_outputs.document.doi == "10.1000/air.5"
+    assert article_outputs.row.title == article_outputs.document.article_title
+    assert article_outputs.document.authors == ("Ada B Example",)
+    article_outputs.assert_found(
+        "title:weight", "author:example", "doi:10.1000/air.5", "language:en"
+    )
+    article_outputs.assert_found("date:2020-03-07", "text:estuary", "kind:jats")
 
 
-def test_what_a_feed_states_of_a_story_is_seen_everywhere(of_feed: Seen) -> None:
-    entry = of_feed.row.story.rss_entry
+def test_facts_that_a_feed_states_are_in_all_outputs(feed_outputs: FileOutputs) -> None:
+    entry = feed_outputs.row.story.rss_entry
     assert entry.title == "The feed calls it a dam"
-    of_feed.assert_everywhere(entry.title, *VIEWS, *EXPORTS)
-    of_feed.assert_everywhere(entry.source_url, *VIEWS, *EXPORTS)
-    of_feed.assert_everywhere("22 Nov 2026", *VIEWS, *EXPORTS)
-    of_feed.assert_everywhere("2026-11-22", "show", "api", *EXPORTS)
-    assert f"{of_feed.document.publication_date}" == "2026-11-22"
-    of_feed.assert_found("date:2026-11-22", "title:weir")
+    feed_outputs.assert_everywhere(entry.title, *VIEWS, *EXPORTS)
+    feed_outputs.assert_everywhere(entry.source_url, *VIEWS, *EXPORTS)
+    feed_outputs.assert_everywhere("22 Nov 2026", *VIEWS, *EXPORTS)
+    feed_outputs.assert_everywhere("2026-11-22", "show", "api", *EXPORTS)
+    assert f"{feed_outputs.document.publication_date}" == "2026-11-22"
+    feed_outputs.assert_found("date:2026-11-22", "title:weir")

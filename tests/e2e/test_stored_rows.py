@@ -1,4 +1,4 @@
-"""Rows that an ingest writes: the JSON in the database is what their types express, no more and no less."""
+"""The JSON that an ingest stores in rows is exactly what their types express."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def stores(home: Path) -> Iterator[Stores]:
-    with open_home(home) as found:
-        yield found
+    with open_home(home) as open_stores:
+        yield open_stores
 
 
 def list_stored_columns(kind: type[Row]) -> list[str]:
@@ -63,7 +63,7 @@ def list_stored_columns(kind: type[Row]) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_value_is_written_as_it_was_stored(home: Path, stores: Stores, kind: Any) -> None:
+def test_a_stored_value_is_encoded_unchanged(home: Path, stores: Stores, kind: Any) -> None:
     (column,) = list_stored_columns(kind)
     keys = ", ".join(kind.KEY)
     with closing(sqlite3.connect(home / "records.sqlite")) as database:
@@ -74,8 +74,8 @@ def test_a_value_is_written_as_it_was_stored(home: Path, stores: Stores, kind: A
     for row in rows:
         text = stored[tuple(getattr(row, name) for name in kind.KEY)]
         value = getattr(row, column)
-        written = None if value is None else json.dumps(encode_stored(value), ensure_ascii=False)
-        assert written == text
+        encoded = None if value is None else json.dumps(encode_stored(value), ensure_ascii=False)
+        assert encoded == text
         assert not getattr(value, UNKNOWN, None)
 
 
@@ -88,7 +88,7 @@ def test_a_value_is_written_as_it_was_stored(home: Path, stores: Stores, kind: A
         (StoryMetaRow, "story", "story"),
     ],
 )
-def test_api_and_command_give_a_value_as_it_is_stored(
+def test_api_and_show_return_stored_values_unchanged(
     home: Path, stores: Stores, kind: Any, name: str, column: str
 ) -> None:
     row = next(row for row in stores.records.find(kind) if getattr(row, column))
@@ -96,14 +96,14 @@ def test_api_and_command_give_a_value_as_it_is_stored(
         query = f"select {column} from {kind.TABLE} where sha1hex = ?"
         (text,) = database.execute(query, [row.sha1hex]).fetchone()
     with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
-        answered = client.get(f"/api/files/{row.sha1hex}").json()
-    (shown,) = fonds(home, "show", row.sha1hex, "--json").lines
-    for given in (answered, shown):
-        assert given["derivatives"][name][column] == json.loads(text)
-        assert given["derivatives"][name]["sha1hex"] == row.sha1hex
+        response = client.get(f"/api/files/{row.sha1hex}").json()
+    (printed,) = fonds(home, "show", row.sha1hex, "--json").lines
+    for file_data in (response, printed):
+        assert file_data["derivatives"][name][column] == json.loads(text)
+        assert file_data["derivatives"][name]["sha1hex"] == row.sha1hex
 
 
-def test_what_another_program_stored_is_kept_and_shown(home: Path, tmp_path: Path) -> None:
+def test_fields_of_other_programs_are_kept_and_shown(home: Path, tmp_path: Path) -> None:
     home = Path(copytree(home, tmp_path / "home"))
     with closing(sqlite3.connect(home / "records.sqlite")) as database:
         query = "select sha1hex, metadata from pdf_meta where metadata is not null"
@@ -119,8 +119,8 @@ def test_what_another_program_stored_is_kept_and_shown(home: Path, tmp_path: Pat
         assert (row.metadata.title, row.metadata.keywords) == (None, None)
         assert encode_stored(row.metadata) == changed
         stores.records.put([row])
-        (again,) = stores.records.get(PdfMetaRow, [sha1hex])
-        assert again == row
-    shown = fonds(home, "show", sha1hex)
-    assert shown.code == 0
-    assert "trapped" in shown.out.lower()
+        (second_row,) = stores.records.get(PdfMetaRow, [sha1hex])
+        assert second_row == row
+    result = fonds(home, "show", sha1hex)
+    assert result.code == 0
+    assert "trapped" in result.out.lower()

@@ -1,4 +1,4 @@
-"""An old system's downloads out of a bucket into WARCs, and these into another home as they were read."""
+"""Ingest downloads of an older system from a bucket into WARCs, and these WARCs into another home."""
 
 from __future__ import annotations
 
@@ -37,31 +37,35 @@ VERSION = (
 )
 
 
-def given(body: bytes) -> Given:
+def gzip_response(body: bytes) -> Given:
     dated = {"Last-Modified": "Mon, 05 Mar 2012 00:00:00 GMT", "ETag": '"a"'}
     return Given(body=gzip.compress(body), headers=dated)
 
 
-def with_canonical(number: int, url: str) -> bytes:
+def make_page_with_canonical_url(number: int, url: str) -> bytes:
     return page(number).replace(b"<head>", b'<head><link rel="canonical" href="%s">' % url.encode())
 
 
 @pytest.fixture
 def bucket() -> Iterator[Answering]:
-    """What the old system kept: one page, two of one id, a remark, and two pages nobody noted anything of."""
+    """The bucket: a page, two versions of an id, a redundant feed, and two pages without metadata."""
     with answering() as state:
         at = "/old/downloads"
-        state.answers[f"{at}/5"] = given(page(5))
-        state.answers[f"{at}/6"] = given(b"(redundant feed)")
-        state.answers[f"{at}/7"] = given(with_canonical(7, "http://c.example/own"))
-        state.answers[f"{at}/8"] = given(page(8))
+        state.answers[f"{at}/5"] = gzip_response(page(5))
+        state.answers[f"{at}/6"] = gzip_response(b"(redundant feed)")
+        state.answers[f"{at}/7"] = gzip_response(
+            make_page_with_canonical_url(7, "http://c.example/own")
+        )
+        state.answers[f"{at}/8"] = gzip_response(page(8))
         versions = [("b", "2021-10-01T13:00:00.000Z"), ("d", "2022-01-02T13:00:00.000Z")]
-        told = "".join(VERSION.format(key=FIRST_ID, id=id_, at=moment) for id_, moment in versions)
-        listed = f"<ListVersionsResult>{told}</ListVersionsResult>".encode()
+        versions_xml = "".join(
+            VERSION.format(key=FIRST_ID, id=id_, at=moment) for id_, moment in versions
+        )
+        listed = f"<ListVersionsResult>{versions_xml}</ListVersionsResult>".encode()
         query = f"max-keys=1000&prefix=downloads%2F{FIRST_ID}&versions="
         state.answers[f"/old?{query}"] = Given(body=listed)
         for number, (id_, _) in enumerate(versions):
-            state.answers[f"{at}/{FIRST_ID}?versionId={id_}"] = given(page(20 + number))
+            state.answers[f"{at}/{FIRST_ID}?versionId={id_}"] = gzip_response(page(20 + number))
         yield state
 
 
@@ -76,18 +80,20 @@ def call(
         "warc.form": "mediacloud",
     }
 
-    def called(home: Path, *words: str | Path) -> tuple[int, dict[str, Any]]:
+    def call_fonds(home: Path, *words: str | Path) -> tuple[int, dict[str, Any]]:
         sets = [f"--set={name}={value}" for name, value in settings.items()]
         line = ["--home", str(home), "--json", *sets, *map(str, words)]
         code = run(lambda: cli.main(line, standalone_mode=False))
-        told = capsys.readouterr()
-        return code, json.loads(told.out.splitlines()[-1]) if told.out else {"error": told.err}
+        captured = capsys.readouterr()
+        return code, json.loads(captured.out.splitlines()[-1]) if captured.out else {
+            "error": captured.err
+        }
 
-    return called
+    return call_fonds
 
 
-def rows(home: Path) -> tuple[dict[str, StoryMetaRow], list[CdxRow]]:
-    """The stories by their addresses, and the captures."""
+def load_rows(home: Path) -> tuple[dict[str, StoryMetaRow], list[CdxRow]]:
+    """Return the stories by URL, and the captures."""
     stores = open_stores(home, load_settings(home, {}))
     try:
         stories = {row.url: row for row in stores.records.find(StoryMetaRow)}
@@ -96,23 +102,21 @@ def rows(home: Path) -> tuple[dict[str, StoryMetaRow], list[CdxRow]]:
         close_stores(stores)
 
 
-def test_downloads_become_stories_and_archives_and_these_become_stories_again(
-    tmp_path: Path, call: Call
-) -> None:
+def test_downloads_become_stories_that_their_warcs_restore(tmp_path: Path, call: Call) -> None:
     tables = tmp_path / "tables"
     tables.mkdir()
     (tables / "old_2021-10-01.csv.gz").write_bytes(gzip.compress(TABLE.encode()))
     (tables / "ids.csv").write_text(IDS)
     home = tmp_path / "home"
 
-    code, told = call(home, "ingest", "--pipeline", "historical", tables)
-    assert code == 1, told
-    assert adds_up(told)
-    assert (told["in"], told["done"], told["pending"]) == (7, 4, 0)
-    assert told["dropped"] == {"redundant-feed": 1, "no-canonical-url": 1}
-    assert told["quarantined"] == {"missing-source": 1}
+    code, summary = call(home, "ingest", "--pipeline", "historical", tables)
+    assert code == 1, summary
+    assert adds_up(summary)
+    assert (summary["in"], summary["done"], summary["pending"]) == (7, 4, 0)
+    assert summary["dropped"] == {"redundant-feed": 1, "no-canonical-url": 1}
+    assert summary["quarantined"] == {"missing-source": 1}
 
-    stories, captures = rows(home)
+    stories, captures = load_rows(home)
     assert sorted(stories) == [
         "http://a.example/five",
         "http://a.example/in-b",
@@ -129,52 +133,55 @@ def test_downloads_become_stories_and_archives_and_these_become_stories_again(
     epochs = [stories["http://a.example/in-b"], stories["http://b.example/in-d"]]
     assert [row.captured[:6] for row in epochs] == ["202110", "202201"]
 
-    where = {row.url: row.warc_path for row in captures}
-    assert where["http://a.example/five"].startswith("mchist2012-")
-    assert where["http://a.example/in-b"].startswith("mchist2021-")
-    assert where["http://b.example/in-d"].startswith("mchist2022-")
-    assert where["http://c.example/own"].startswith("mchist2012-")
-    assert where["s3://old/downloads/8"].startswith("mchist2012-")
-    code, told = call(home, "audit", "--deep")
-    assert code == 0, told
-    again = call(home, "ingest", "--pipeline", "historical", tables)[1]
-    assert (again["in"], again["pending"]) == (0, 0), again
+    warc_paths = {row.url: row.warc_path for row in captures}
+    assert warc_paths["http://a.example/five"].startswith("mchist2012-")
+    assert warc_paths["http://a.example/in-b"].startswith("mchist2021-")
+    assert warc_paths["http://b.example/in-d"].startswith("mchist2022-")
+    assert warc_paths["http://c.example/own"].startswith("mchist2012-")
+    assert warc_paths["s3://old/downloads/8"].startswith("mchist2012-")
+    code, summary = call(home, "audit", "--deep")
+    assert code == 0, summary
+    second_summary = call(home, "ingest", "--pipeline", "historical", tables)[1]
+    assert (second_summary["in"], second_summary["pending"]) == (0, 0), second_summary
 
     warcs = sorted((home / "archive").glob("mchist*.warc.gz"))
-    told_by_theirs = [
+    written_stories = [
         story for path in warcs for story in read_stories(io.BytesIO(path.read_bytes()))
     ]
-    assert {
-        told_by_their.content_metadata.url for told_by_their in told_by_theirs
-    } >= stories.keys()
-    _restored(tmp_path / "other", home / "archive", call, stories)
+    assert {story.content_metadata.url for story in written_stories} >= stories.keys()
+    _check_restored(tmp_path / "other", home / "archive", call, stories)
 
 
-def _restored(home: Path, archive: Path, call: Call, stories: dict[str, StoryMetaRow]) -> None:
-    code, told = call(home, "ingest", "--pipeline", "archive", archive)
-    assert code == 0, told
-    assert adds_up(told)
-    assert told["done"] == len(stories)
-    # The page nobody knows the address of lies in the archive, and was no story.
-    assert told["dropped"]["no-metadata"] == 1
-    again, captures = rows(home)
-    assert again.keys() == stories.keys()
+def _check_restored(
+    home: Path, archive: Path, call: Call, stories: dict[str, StoryMetaRow]
+) -> None:
+    code, summary = call(home, "ingest", "--pipeline", "archive", archive)
+    assert code == 0, summary
+    assert adds_up(summary)
+    assert summary["done"] == len(stories)
+    # The page without a URL is in the archive, but is not a story.
+    assert summary["dropped"]["no-metadata"] == 1
+    restored, captures = load_rows(home)
+    assert restored.keys() == stories.keys()
     for url, row in stories.items():
-        other = again[url]
-        assert (other.sha1hex, other.story_id, other.captured) == (
+        restored_row = restored[url]
+        assert (restored_row.sha1hex, restored_row.story_id, restored_row.captured) == (
             row.sha1hex,
             row.story_id,
             row.captured,
         )
-        assert (other.article_title, other.word_count) == (row.article_title, row.word_count)
-        assert other.story.rss_entry == row.story.rss_entry
-        assert other.story.http_metadata == row.story.http_metadata
-        # They write times without saying that they are in UTC.
+        assert (restored_row.article_title, restored_row.word_count) == (
+            row.article_title,
+            row.word_count,
+        )
+        assert restored_row.story.rss_entry == row.story.rss_entry
+        assert restored_row.story.http_metadata == row.story.http_metadata
+        # The WARCs state times without a time zone.
         content = row.story.content_metadata
         parsed_date = (content.parsed_date or "").removesuffix("+00:00")
-        assert other.story.content_metadata == replace(content, parsed_date=parsed_date)
-    # Its bodies stay where they are.
+        assert restored_row.story.content_metadata == replace(content, parsed_date=parsed_date)
+    # The bodies are not copied.
     assert {row.warc_path.rpartition("/")[0] for row in captures} == {archive.name}
     assert list(home.glob("archive/*.warc.gz")) == []
-    code, told = call(home, "audit", "--deep")
-    assert code == 0, told
+    code, summary = call(home, "audit", "--deep")
+    assert code == 0, summary

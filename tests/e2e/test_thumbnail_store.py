@@ -1,4 +1,4 @@
-"""Thumbnails in a store of their own: written, shown, audited, made again and taken down there."""
+"""Thumbnails in a separate store: written, shown, audited, repaired and taken down."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fonds.config import load_settings
 from fonds.web.app import create_app
 
 
-def pictures(folder: Path) -> list[str]:
+def list_thumbnails(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*.jpg"))
 
 
-def test_thumbnails_lie_in_their_own_store_and_nothing_else_does(tmp_path: Path) -> None:
+def test_only_thumbnails_are_in_the_thumbnail_store(tmp_path: Path) -> None:
     home, public = tmp_path / "home", tmp_path / "public"
     home.mkdir()
     (home / "fonds.toml").write_text(f'thumbnails = "file:{public}"\n')
@@ -25,8 +25,8 @@ def test_thumbnails_lie_in_their_own_store_and_nothing_else_does(tmp_path: Path)
     assert fonds(home, "ingest", tmp_path / "a.pdf").code == 0
     (row,) = fonds(home, "export").lines
     sha1hex, name = row["sha1hex"], f"{row['sha1hex']}.180px.jpg"
-    assert pictures(public) == [name]
-    assert pictures(home) == []
+    assert list_thumbnails(public) == [name]
+    assert list_thumbnails(home) == []
     assert [path.suffix for path in public.rglob("*") if path.is_file()] == [".jpg"]
     settings = load_settings(home)
     with open_home(home, settings) as stores, TestClient(create_app(stores)) as client:
@@ -36,14 +36,14 @@ def test_thumbnails_lie_in_their_own_store_and_nothing_else_does(tmp_path: Path)
     next(public.rglob(name)).unlink()
     assert fonds(home, "audit").code == 1
     assert fonds(home, "repair", "--yes").code == 0
-    assert pictures(public) == [name]
+    assert list_thumbnails(public) == [name]
     assert fonds(home, "audit", "--deep").code == 0
     assert fonds(home, "takedown", sha1hex, "--reason", "privacy", "--yes").code == 0
-    assert pictures(public) == []
+    assert list_thumbnails(public) == []
     assert fonds(home, "audit").code == 0
 
 
-def test_an_unknown_store_of_thumbnails_is_named_by_its_setting(tmp_path: Path) -> None:
-    ran = fonds(tmp_path / "home", "--set", "thumbnails=ftp://a/b", "ingest", tmp_path)
-    assert ran.code == 2
-    assert "thumbnails" in ran.err
+def test_an_unsupported_thumbnail_store_is_refused_by_setting_name(tmp_path: Path) -> None:
+    result = fonds(tmp_path / "home", "--set", "thumbnails=ftp://a/b", "ingest", tmp_path)
+    assert result.code == 2
+    assert "thumbnails" in result.err

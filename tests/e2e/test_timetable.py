@@ -1,4 +1,4 @@
-"""`fonds run` does what recurs, and `fonds timetable` tells it."""
+"""`fonds run` runs recurring tasks, and `fonds timetable` shows them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ PATIENCE_S = 120.0
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def sweep_of(home: Path) -> dict[str, Any]:
-    """The sweep among the tasks."""
+def load_sweep(home: Path) -> dict[str, Any]:
+    """Return the task `sweep`."""
     tasks = fonds(home, "timetable", "--json").last["tasks"]
-    found = next((task for task in tasks if task["name"] == "sweep"), None)
-    assert found is not None, tasks
-    return dict(found)
+    sweep = next((task for task in tasks if task["name"] == "sweep"), None)
+    assert sweep is not None, tasks
+    return dict(sweep)
 
 
-def test_a_service_sweeps_what_was_missed_once_and_says_so(tmp_path: Path) -> None:
+def test_a_service_runs_an_overdue_sweep_once(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / "tmp").mkdir(parents=True)
-    left = home / "tmp" / "left-behind"
-    left.write_bytes(b"left")
-    os.utime(left, (0, 0))
+    leftover = home / "tmp" / "left-behind"
+    leftover.write_bytes(b"left")
+    os.utime(leftover, (0, 0))
     stores = open_stores(home, load_settings(home))
     stores.records.put(
         [
@@ -41,22 +41,22 @@ def test_a_service_sweeps_what_was_missed_once_and_says_so(tmp_path: Path) -> No
         ]
     )
     close_stores(stores)
-    told = fonds(home, "timetable")
-    assert told.code == 0, told.err
-    assert "sweep" in told.out
-    assert "never" in told.out
+    result = fonds(home, "timetable")
+    assert result.code == 0, result.err
+    assert "sweep" in result.out
+    assert "never" in result.out
 
     command = [sys.executable, "-m", "fonds", "--home", str(home), "run"]
     service = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + PATIENCE_S
-    while left.exists() or not sweep_of(home)["runs"]:
+    while leftover.exists() or not load_sweep(home)["runs"]:
         assert time.monotonic() < deadline
         assert service.poll() is None
         time.sleep(0.3)
     service.terminate()
     assert service.wait(PATIENCE_S) == 0
 
-    task = sweep_of(home)
+    task = load_sweep(home)
     assert (task["runs"], task["failures"], task["last_error"]) == (1, 0, None)
     due = datetime.fromisoformat(task["next_due"])
     assert due < datetime.now(UTC) + timedelta(days=2)
@@ -67,7 +67,7 @@ def test_a_service_sweeps_what_was_missed_once_and_says_so(tmp_path: Path) -> No
     close_stores(stores)
 
 
-def test_a_home_without_a_service_says_that_nothing_recurs(tmp_path: Path) -> None:
+def test_a_home_without_a_service_has_no_recurring_tasks(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     assert "No recurring tasks yet" in fonds(home, "timetable").out

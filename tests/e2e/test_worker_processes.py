@@ -1,4 +1,4 @@
-"""`ingest --workers N`: several processes leave behind what one does, whoever of them is killed."""
+"""`ingest --workers N`: several processes give the same result as one, even if one is killed."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def expected(crawl: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return ignore_owners(state(home))
 
 
-def ingest(home: Path, crawl: Path, workers: int) -> subprocess.Popen[bytes]:
-    """All is entered before the work begins, so that there is enough of it for several."""
+def start_ingest(home: Path, crawl: Path, workers: int) -> subprocess.Popen[bytes]:
+    """Start an ingest. All entries are made first, so that there is work for several processes."""
     fonds(home, "ingest", "--enter-only", crawl)
     command = [
         sys.executable,
@@ -59,73 +59,73 @@ def ingest(home: Path, crawl: Path, workers: int) -> subprocess.Popen[bytes]:
 
 
 def finish(home: Path, crawl: Path, workers: int) -> dict[str, Any]:
-    out, err = ingest(home, crawl, workers).communicate(timeout=RUN_MAX_S)
+    out, err = start_ingest(home, crawl, workers).communicate(timeout=RUN_MAX_S)
     summary: dict[str, Any] = json.loads(out)
     assert summary["pending"] == 0, err.decode()
     return summary
 
 
-def processes_of(home: Path) -> Iterator[int]:
-    """The process ids of those that work on a home beside the first."""
+def iter_further_processes(home: Path) -> Iterator[int]:
+    """Yield the ids of further processes that work on a home."""
     lock = home / "lock"
     for path in Path("/proc").glob("[0-9]*"):
         try:
             if b"fonds.cli.worker_processes" in (path / "cmdline").read_bytes():
-                opened = [one.readlink() for one in (path / "fd").iterdir()]
+                opened = [link.readlink() for link in (path / "fd").iterdir()]
                 if lock in opened:
                     yield int(path.name)
         except OSError:
             continue
 
 
-def first_of(home: Path, run: subprocess.Popen[bytes]) -> int:
+def wait_for_further_process(home: Path, run: subprocess.Popen[bytes]) -> int:
     while run.poll() is None:
-        for found in processes_of(home):
-            return found
+        for process_id in iter_further_processes(home):
+            return process_id
         time.sleep(POLL_S)
-    raise AssertionError("it never had a further process")
+    raise AssertionError("no further process was started")
 
 
-def test_several_processes_leave_what_one_leaves(
+def test_several_processes_give_the_state_of_one(
     tmp_path: Path, crawl: Path, expected: dict[str, Any]
 ) -> None:
     assert finish(tmp_path, crawl, workers=3)["processes"] > 1
     assert ignore_owners(state(tmp_path)) == expected
-    assert list(processes_of(tmp_path)) == []
+    assert list(iter_further_processes(tmp_path)) == []
 
 
-def test_one_of_them_is_killed_and_the_others_do_its_work(
+def test_the_other_processes_finish_the_work_of_a_killed_one(
     tmp_path: Path, crawl: Path, expected: dict[str, Any]
 ) -> None:
-    run = ingest(tmp_path, crawl, workers=3)
-    os.kill(first_of(tmp_path, run), signal.SIGKILL)
+    run = start_ingest(tmp_path, crawl, workers=3)
+    os.kill(wait_for_further_process(tmp_path, run), signal.SIGKILL)
     out, err = run.communicate(timeout=RUN_MAX_S)
     assert json.loads(out)["pending"] == 0
     assert "exited with -9" in err.decode()
     assert ignore_owners(state(tmp_path)) == expected
 
 
-def test_the_first_is_killed_and_all_end_with_it(
+def test_all_processes_end_when_the_first_is_killed(
     tmp_path: Path, crawl: Path, expected: dict[str, Any]
 ) -> None:
-    run = ingest(tmp_path, crawl, workers=3)
-    first_of(tmp_path, run)
+    run = start_ingest(tmp_path, crawl, workers=3)
+    wait_for_further_process(tmp_path, run)
     run.kill()
     run.communicate()
     deadline = time.monotonic() + RUN_MAX_S
-    while list(processes_of(tmp_path)):
+    while list(iter_further_processes(tmp_path)):
         assert time.monotonic() < deadline
         time.sleep(POLL_S)
     finish(tmp_path, crawl, workers=1)
     assert ignore_owners(state(tmp_path)) == expected
 
 
-def test_settings_are_told_to_nobody_else(tmp_path: Path, crawl: Path) -> None:
-    run = ingest(tmp_path, crawl, workers=2)
-    found = first_of(tmp_path, run)
-    words = Path(f"/proc/{found}/cmdline").read_bytes().split(b"\0")
+def test_settings_are_not_on_the_command_line_of_workers(tmp_path: Path, crawl: Path) -> None:
+    run = start_ingest(tmp_path, crawl, workers=2)
+    process_id = wait_for_further_process(tmp_path, run)
+    words = Path(f"/proc/{process_id}/cmdline").read_bytes().split(b"\0")
     assert words[1:] == [b"-m", b"fonds.cli.worker_processes", b""]
     run.send_signal(signal.SIGINT)
     run.communicate(timeout=RUN_MAX_S)
     assert run.returncode in (0, 1, 130)
-    assert list(processes_of(tmp_path)) == []
+    assert list(iter_further_processes(tmp_path)) == []

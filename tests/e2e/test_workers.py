@@ -1,4 +1,4 @@
-"""Steps as processes of their own end in the state of one process left in peace, whoever is killed."""
+"""Worker processes give the state of one undisturbed process, even if they are killed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ KILLS = number_of_kills(10, nightly=20)
 SEED = 20261121
 
 
-def test_killed_at_random_the_workers_lose_nothing_and_count_nothing_twice(
+def test_killed_workers_lose_nothing_and_count_nothing_twice(
     tmp_path: Path,
 ) -> None:
     crawl = tmp_path / "crawl"
     write_crawl(crawl)
-    calm, home = tmp_path / "calm", tmp_path / "home"
-    assert fonds(calm, "ingest", crawl).code in (0, 1)
+    undisturbed_home, home = tmp_path / "calm", tmp_path / "home"
+    assert fonds(undisturbed_home, "ingest", crawl).code in (0, 1)
     entered = fonds(home, "ingest", "--enter-only", crawl, "--json")
     assert entered.code == 0, entered.err
     assert entered.last["entered"] > 100
@@ -38,11 +38,11 @@ def test_killed_at_random_the_workers_lose_nothing_and_count_nothing_twice(
         workers.kill_one(chance)
     workers.start()
     workers.drain()
-    # One that was told to stop before it had begun ends by the signal itself.
+    # A worker that has not started yet is ended by the signal itself.
     assert set(workers.stop()) <= {0, -signal.SIGTERM}
     audited = fonds(home, "audit")
     assert audited.code == 0, audited.out
-    assert ignore_owners(state(home)) == ignore_owners(state(calm))
+    assert ignore_owners(state(home)) == ignore_owners(state(undisturbed_home))
 
 
 def _free_port() -> int:
@@ -50,7 +50,7 @@ def _free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-def _ask(url: str) -> bytes:
+def _fetch(url: str) -> bytes:
     deadline = time.monotonic() + 30
     while True:
         try:
@@ -61,7 +61,7 @@ def _ask(url: str) -> bytes:
             time.sleep(0.2)
 
 
-def test_a_worker_tells_how_it_fares_and_stops_when_told(tmp_path: Path) -> None:
+def test_a_worker_reports_health_and_metrics_and_stops_on_sigterm(tmp_path: Path) -> None:
     crawl, home = tmp_path / "crawl", tmp_path / "home"
     write_crawl(crawl)
     assert fonds(home, "ingest", "--enter-only", crawl).code == 0
@@ -69,9 +69,12 @@ def test_a_worker_tells_how_it_fares_and_stops_when_told(tmp_path: Path) -> None
     workers = Workers(home)
     process = workers.spawn("identify", "--metrics-port", str(port))
     try:
-        assert json.loads(_ask(f"http://127.0.0.1:{port}/healthz")) == {"well": True, "waiting": {}}
+        assert json.loads(_fetch(f"http://127.0.0.1:{port}/healthz")) == {
+            "well": True,
+            "waiting": {},
+        }
         deadline = time.monotonic() + 60
-        while b'step="identify",verdict="done"' not in _ask(f"http://127.0.0.1:{port}/metrics"):
+        while b'step="identify",verdict="done"' not in _fetch(f"http://127.0.0.1:{port}/metrics"):
             assert time.monotonic() < deadline
             time.sleep(0.2)
     finally:
@@ -85,11 +88,11 @@ def test_a_worker_tells_how_it_fares_and_stops_when_told(tmp_path: Path) -> None
     assert {"message_id", "step", "reason"} <= set(dropped[0])
 
 
-def test_a_home_that_one_process_works_alone_takes_no_workers(tmp_path: Path) -> None:
+def test_an_ingest_refuses_a_home_in_use_by_workers(tmp_path: Path) -> None:
     home = tmp_path / "home"
     assert fonds(home, "ingest", "--enter-only", tmp_path).code == 0
     workers = Workers(home)
-    alone = workers.spawn("identify")
+    worker = workers.spawn("identify")
     try:
         log = tmp_path / "home-identify.log"
         while "at work" not in log.read_text():
@@ -98,11 +101,11 @@ def test_a_home_that_one_process_works_alone_takes_no_workers(tmp_path: Path) ->
         assert refused.code == 2
         assert "is in use by workers" in refused.err
     finally:
-        alone.send_signal(signal.SIGTERM)
-        assert alone.wait(30) == 0
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(30) == 0
 
 
-def test_steps_pipelines_and_ports_there_are_not_are_refused(tmp_path: Path) -> None:
+def test_unknown_steps_and_pipelines_are_refused(tmp_path: Path) -> None:
     home = tmp_path / "home"
     unknown = fonds(home, "work", "extract_pdff")
     assert (unknown.code, "Known: identify, persist_file" in unknown.err) == (2, True)

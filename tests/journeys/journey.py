@@ -1,4 +1,4 @@
-"""Runs the shell commands of a Markdown page, as they are written there, in one home."""
+"""Run the shell commands of a Markdown page in one home."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ SHELL = ("", "sh")
 HEREDOC = re.compile(r"<<'(\w+)'")
 RUN_MAX_S = 240.0
 STOPPED = (0, -signal.SIGTERM)
-"""Exit codes of a service that was asked to stop."""
+"""Exit codes of a stopped service."""
 POLL_S = 0.3
 
 
-def commands(page: str) -> list[str]:
-    """Return the commands of the page's shell blocks, in order. A here-document is one command with its text,
-    and so are lines that end with a pipe or a backslash."""
+def read_commands(page: str) -> list[str]:
+    """Return the commands of the shell blocks of a page, in order.
+
+    A here-document belongs to its command, and so do the lines after a pipe or backslash at a line end.
+    """
     text = (ROOT / page).read_text("utf-8")
-    found: list[str] = []
+    page_commands: list[str] = []
     for language, block in BLOCK.findall(text):
         if language not in SHELL:
             continue
@@ -43,18 +45,18 @@ def commands(page: str) -> list[str]:
                 continue
             command = line
             if end := HEREDOC.search(line):
-                for more in lines:
-                    command += f"\n{more}"
-                    if more == end[1]:
+                for next_line in lines:
+                    command += f"\n{next_line}"
+                    if next_line == end[1]:
                         break
             while command.endswith(("|", "\\")):
                 command += f"\n{next(lines)}"
-            found.append(command)
-    return found
+            page_commands.append(command)
+    return page_commands
 
 
-def without_comment(command: str) -> str:
-    """Return the command without the comment behind it, to look it up by."""
+def remove_comment(command: str) -> str:
+    """Return the command without its trailing comment, as lookup key."""
     return re.sub(r"\s+# .*$", "", command).strip()
 
 
@@ -64,8 +66,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def answers(port: int) -> bool:
-    """Whether the pages are served at the port."""
+def is_served(port: int) -> bool:
+    """Tell whether the pages are served at the port."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as answer:
             return bool(answer.status == 200)
@@ -75,12 +77,12 @@ def answers(port: int) -> bool:
 
 @dataclass
 class Journey:
-    """A reader of a page: the folder the commands run in, what its placeholders stand for, and their output.
+    """A run of the commands of a page: their folder, replacements and outputs.
 
-    `replacements` maps a placeholder or an address of the page to what the test has in its place.
-    `learn` maps a command to a function that returns further replacements, called after the command.
-    `typed` maps a command to what the reader types when it asks.
-    `until` maps a service command to a condition; the service is stopped when it holds.
+    `replacements` maps placeholders and addresses of the page to values of the test.
+    `learn` maps a command to a function that returns further replacements after the command.
+    `typed` maps a command to its standard input.
+    `until` maps a service command to a condition; the service is stopped when it is true.
     """
 
     folder: Path
@@ -94,22 +96,24 @@ class Journey:
     outputs: dict[str, CommandResult] = field(default_factory=dict)
 
     def walk(self, page_commands: Sequence[str], not_run: Mapping[str, str]) -> None:
-        """Run the commands in order; fail at one that ends with an unexpected exit code or a traceback.
+        """Run the commands in order; fail at an unexpected exit code or a traceback.
 
-        `not_run` maps a command to the reason why it is not run here; each must stand on the page.
+        `not_run` maps commands to the reason why they are not run here; each must be on the page.
         """
-        names = [without_comment(page_command) for page_command in page_commands]
+        names = [remove_comment(page_command) for page_command in page_commands]
         assert not_run.keys() <= set(names), not_run.keys() - set(names)
         for command, name in zip(page_commands, names, strict=True):
             if name in not_run:
                 continue
-            ran = self.run(command, name)
-            self.outputs[name] = ran
-            if name in self.learn and ran.code == 0:
+            result = self.run(command, name)
+            self.outputs[name] = result
+            if name in self.learn and result.code == 0:
                 self.replacements.update(self.learn[name]())
             allowed = STOPPED if name in self.until else self.exit_codes.get(name, (0,))
-            assert ran.code in allowed, f"{name}\nexit code {ran.code}\n{ran.out}\n{ran.err}"
-            assert "Traceback" not in ran.out + ran.err, f"{name}\n{ran.out}\n{ran.err}"
+            assert result.code in allowed, (
+                f"{name}\nexit code {result.code}\n{result.out}\n{result.err}"
+            )
+            assert "Traceback" not in result.out + result.err, f"{name}\n{result.out}\n{result.err}"
 
     def run(self, command: str, name: str = "") -> CommandResult:
         """Run one command in bash, with `fonds` and `make run` of this checkout."""
@@ -149,7 +153,7 @@ class Journey:
         return {**bare, "PYTHONPATH": scripts, "FONDS_HOME": str(self.home), **self.environment}
 
     def _stop_when_done(self, process: subprocess.Popen[str], is_done: Callable[[], bool]) -> None:
-        """Stop a service politely once its condition holds; its exit code is then that of a stopped one."""
+        """Stop a service with SIGTERM when its condition is true."""
         deadline = time.monotonic() + RUN_MAX_S
         while not is_done():
             assert process.poll() is None, process.communicate()
@@ -158,30 +162,30 @@ class Journey:
         os.killpg(process.pid, signal.SIGTERM)
 
     def is_settled(self) -> bool:
-        """Whether nothing waits in any pipeline of the home."""
+        """Tell whether nothing is pending in the home."""
         status = fonds(self.home, "status", "--json")
         return status.code == 0 and status.last["pending"] == 0
 
     def is_at_work(self) -> bool:
-        """Whether a worker has reported itself and nothing waits."""
+        """Tell whether a worker has reported itself and nothing is pending."""
         status = fonds(self.home, "status", "--json")
         return status.code == 0 and bool(status.last["workers"]) and status.last["pending"] == 0
 
-    def largest_cluster(self, collection: str) -> str:
+    def get_first_cluster(self, collection: str) -> str:
         """Return the label of the first cluster of a collection."""
         return str(fonds(self.home, "clusters", collection, "--json").last["clusters"][0]["label"])
 
     def audit(self) -> None:
-        """The deep audit finds nothing, and every entry has exactly one outcome."""
-        ran = fonds(self.home, "audit", "--deep", "--json")
-        assert ran.code == 0, ran.out + ran.err
+        """Check that the deep audit finds no faults and every entry has exactly one outcome."""
+        result = fonds(self.home, "audit", "--deep", "--json")
+        assert result.code == 0, result.out + result.err
         status = fonds(self.home, "status", "--json").last
         ended = (
             status["done"] + sum(status["dropped"].values()) + sum(status["quarantined"].values())
         )
         assert status["in"] == ended + status["pending"], status
 
-    def kept(self) -> dict[str, Any]:
-        """Return what a second run must leave equal: files, captures, documents and texts."""
-        found = state(self.home)
-        return {part: found[part] for part in ("files", "captures", "documents", "blobs")}
+    def read_state(self) -> dict[str, Any]:
+        """Return the state that a second run must not change: files, captures, documents and texts."""
+        full_state = state(self.home)
+        return {part: full_state[part] for part in ("files", "captures", "documents", "blobs")}

@@ -1,4 +1,4 @@
-"""Input under the names that the documents use: a crawl, papers, a catalogue, and a small news site."""
+"""Input with the names used in the documentation: a crawl, papers, a catalogue and a small news site."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ SENTENCE = (
 
 @dataclass(frozen=True)
 class Material:
-    """The folder with everything, and an address of a PDF in the crawl."""
+    """The folder with the input, and the URL of a PDF in the crawl."""
 
     folder: Path
     pdf_url: str
 
 
 def write_material(folder: Path) -> Material:
-    """Write the input of the README and the how-tos into `folder`."""
+    """Write the input of the README and the how-tos to `folder`."""
     sample = folder / "sample"
     write_sample(sample)
     shutil.copy(sample / "news.warc.gz", folder / "crawl.warc.gz")
@@ -86,10 +86,10 @@ def _work(
 
 
 def publish_news(site: Answering) -> None:
-    """Put a news site of six stories up: a feed, a news sitemap and an index page list them."""
+    """Publish a news site of six stories, with a feed, a news sitemap and an index page."""
     for number in range(6):
         title = f"Story number {number}"
-        paragraphs = "".join(f"<p>{SENTENCE} {number} {one}</p>" for one in range(6))
+        paragraphs = "".join(f"<p>{SENTENCE} {number} {line}</p>" for line in range(6))
         page = f"<html><title>{title}</title><article><h1>{title}</h1>{paragraphs}</article></html>"
         html = {"Content-Type": "text/html; charset=utf-8"}
         site.answers[f"/2026/{number}"] = Given(200, page.encode(), html)

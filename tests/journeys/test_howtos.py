@@ -1,7 +1,4 @@
-"""Every how-to with commands, line by line as it is written; each ends with a clean audit.
-
-What a second run of the commands may change is stated with the test.
-"""
+"""Run the commands of each how-to in order; each ends with a clean audit."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ import pytest
 from e2e.running import fonds
 from fixtures.answering import Answering, answering
 from fixtures.grobid_server import grobid_server
-from journeys.journey import Journey, answers, commands, free_port
+from journeys.journey import Journey, free_port, is_served, read_commands
 from journeys.material import PAPER_SHA1, Material, publish_news, write_material
 
 HOWTOS = Path(__file__).parents[2] / "docs" / "howto"
@@ -25,7 +22,7 @@ NEEDS_SERVERS = {
     "spark.md": "tests/servers/test_spark.py",
     "deploy.md": "tests/servers/test_ansible_role.py",
 }
-"""Pages that are about servers, and the tests that run them there."""
+"""How-tos that need servers, and the tests that run them."""
 EDITS = {
     "add-a-backend.md": "tests/e2e/test_howto_backend.py",
     "add-a-flavour.md": "tests/e2e/test_howto_flavour.py",
@@ -33,14 +30,14 @@ EDITS = {
     "add-a-derivative.md": "tests/e2e/test_howto_derivative.py",
     "classify-files.md": "tests/e2e/test_howto_classify.py",
 }
-"""Pages whose blocks are source files, and the tests that follow them."""
+"""How-tos whose blocks are source files, and the tests that follow them."""
 
 
 @pytest.fixture
 def site() -> Iterator[Answering]:
-    with answering() as serving:
-        publish_news(serving)
-        yield serving
+    with answering() as server_state:
+        publish_news(server_state)
+        yield server_state
 
 
 @pytest.fixture
@@ -62,25 +59,25 @@ def journey(tmp_path: Path, site: Answering) -> Journey:
     )
 
 
-def test_every_page_with_commands_is_walked_here_or_names_who_walks_it() -> None:
+def test_every_howto_with_commands_has_a_test() -> None:
     text = Path(__file__).read_text("utf-8")
     for page in sorted(HOWTOS.glob("*.md")):
-        if not commands(f"docs/howto/{page.name}"):
+        if not read_commands(f"docs/howto/{page.name}"):
             continue
-        elsewhere = (NEEDS_SERVERS | EDITS).get(page.name)
-        if elsewhere:
-            assert (HOWTOS.parents[1] / elsewhere).exists()
+        test_path = (NEEDS_SERVERS | EDITS).get(page.name)
+        if test_path:
+            assert (HOWTOS.parents[1] / test_path).exists()
         else:
             assert f'"docs/howto/{page.name}"' in text, page.name
 
 
-def ingested(journey: Journey, *paths: str) -> None:
-    ran = journey.run(f"fonds ingest -q {' '.join(paths)}")
-    assert ran.code in (0, 1), ran.err
+def ingest(journey: Journey, *paths: str) -> None:
+    result = journey.run(f"fonds ingest -q {' '.join(paths)}")
+    assert result.code in (0, 1), result.err
 
 
 def test_archive(journey: Journey, material: Material) -> None:
-    ingested(journey, "papers/", "pages.zip")
+    ingest(journey, "papers/", "pages.zip")
     (material.folder / "crawls").mkdir(exist_ok=True)
     key, timestamp, record = _own_capture(journey.home)
     assert key
@@ -90,26 +87,26 @@ def test_archive(journey: Journey, material: Material) -> None:
             f"{record['filename']}:{record['offset']}"
         ),
     }
-    page = commands("docs/howto/archive.md")
+    page = read_commands("docs/howto/archive.md")
     journey.walk(page, {"fonds archive upload": "needs a bucket: tests/servers/test_s3_archive.py"})
     assert (material.folder / "page.html").stat().st_size > 0
     journey.audit()
 
 
 def _own_capture(home: Path) -> tuple[str, str, dict[str, Any]]:
-    """Return key, time and fields of the first capture in the CDXJ of the home's own WARC."""
+    """Return key, time and fields of the first capture in the CDXJ of the home."""
     (index,) = (home / "archive").glob("*.cdxj")
     key, timestamp, fields = index.read_text("utf-8").splitlines()[0].split(" ", 2)
     return key, timestamp, json.loads(fields)
 
 
 def test_access(journey: Journey, material: Material) -> None:
-    ingested(journey, "papers/", "crawl.warc.gz")
+    ingest(journey, "papers/", "crawl.warc.gz")
     journey.replacements["SHA1"] = PAPER_SHA1
     journey.typed = {'fonds takedown SHA1 --reason privacy --note "letter of 3 May"': "y\n"}
-    journey.walk(commands("docs/howto/access.md"), {})
-    shown = journey.run("fonds show SHA1")
-    assert "was taken down" in shown.out + shown.err
+    journey.walk(read_commands("docs/howto/access.md"), {})
+    result = journey.run("fonds show SHA1")
+    assert "was taken down" in result.out + result.err
     journey.audit()
 
 
@@ -122,11 +119,12 @@ def test_follow_news(journey: Journey, material: Material, site: Answering) -> N
     (material.folder / "feeds.opml").write_text(links)
     journey.until = {
         "fonds run queue-fetcher": lambda: _stories(journey) >= 5,
-        "fonds serve": lambda: answers(port),
+        "fonds serve": lambda: is_served(port),
     }
     reason = "the same service, in the background"
     journey.walk(
-        commands("docs/howto/follow-news.md"), {"fonds run queue-fetcher 2>> news.log &": reason}
+        read_commands("docs/howto/follow-news.md"),
+        {"fonds run queue-fetcher 2>> news.log &": reason},
     )
     assert len(journey.outputs['fonds search "bridge closed"'].out.splitlines()) > 5
     assert "outline" in (material.folder / "news.opml").read_text()
@@ -139,18 +137,18 @@ def _stories(journey: Journey) -> int:
 
 
 def test_group(journey: Journey, material: Material) -> None:
-    ingested(journey, "crawl.warc.gz", "pages.zip")
+    ingest(journey, "crawl.warc.gz", "pages.zip")
     story = fonds(journey.home, "search", "flood", "--json").lines[0]
 
-    def grouped() -> dict[str, str]:
-        label = journey.largest_cluster("news/2024")
-        ran = fonds(journey.home, "clusters", "news/2024", label, "--json")
-        member = ran.last["members"][0]["id"]
+    def learn_labels() -> dict[str, str]:
+        label = journey.get_first_cluster("news/2024")
+        result = fonds(journey.home, "clusters", "news/2024", label, "--json")
+        member = result.last["members"][0]["id"]
         return {"'LABEL'": f"'{label}'", "'river, dam, rain'": f"'{label}'", "SHA1": member}
 
-    journey.learn = {"fonds group news/2024": grouped}
+    journey.learn = {"fonds group news/2024": learn_labels}
     journey.replacements["SHA1"] = story["sha1hex"]
-    page = commands("docs/howto/group.md")
+    page = read_commands("docs/howto/group.md")
     journey.walk(page, {})
     journey.audit()
 
@@ -159,9 +157,9 @@ def test_papers(journey: Journey, material: Material) -> None:
     shutil.copytree(material.folder / "papers", material.folder / "crawl")
     (material.folder / "more-warcs.txt").write_text("crawl.warc.gz\n")
     journey.replacements["SHA1"] = PAPER_SHA1
-    page = commands("docs/howto/papers.md")
+    page = read_commands("docs/howto/papers.md")
     journey.exit_codes = {
-        "FONDS_MATCH=true fonds ingest crawl/": (1,),  # a broken and a locked PDF are in it
+        "FONDS_MATCH=true fonds ingest crawl/": (1,),  # It contains a broken and an encrypted PDF.
         "fonds backfill extract --to parquet --out extracted/ crawl/ @more-warcs.txt": (0, 1),
     }
     on_postgresql = "needs PostgreSQL: tests/servers/test_sql_selection.py follows it"
@@ -177,33 +175,43 @@ def test_papers(journey: Journey, material: Material) -> None:
     )
     journey.audit()
     _check_papers(journey)
-    before = journey.kept()
+    before = journey.read_state()
     journey.run("FONDS_MATCH=true fonds ingest crawl/")
     journey.run("fonds match")
-    assert journey.kept() == before
+    assert journey.read_state() == before
     journey.audit()
 
 
 def _check_papers(journey: Journey) -> None:
-    """The paper and what it cites are matched in every answer, row and file that the page asks for."""
-    said = {name: ran.out for name, ran in journey.outputs.items()}
-    assert "2 crossref" in re.sub(" +", " ", said["fonds catalog stats"])
-    assert "doi:10.5555/rivers" in next(said[one] for one in said if "catalog search" in one)
-    shown = said["fonds show SHA1"]
-    assert "strong (title-and-author)" in shown
-    assert "doi:10.5555/rivers: title 1.00" in shown
-    assert "→ doi:10.5555/tides (strong)" in shown
+    """Check the matches of the paper and its references in all outputs and files of the page."""
+    outputs = {name: result.out for name, result in journey.outputs.items()}
+    assert "2 crossref" in re.sub(" +", " ", outputs["fonds catalog stats"])
+    assert "doi:10.5555/rivers" in next(
+        output for name, output in outputs.items() if "catalog search" in name
+    )
+    file_output = outputs["fonds show SHA1"]
+    assert "strong (title-and-author)" in file_output
+    assert "doi:10.5555/rivers: title 1.00" in file_output
+    assert "→ doi:10.5555/tides (strong)" in file_output
     for column in ("f:c", "file:cdx", "match0:mstatus", "match0:doi", "match0:minfo"):
-        assert column in said["fonds table get SHA1"], column
-    cited = [json.loads(line) for line in said["fonds match citations"].splitlines()]
-    own = [(one["number"], one["doi"]) for one in cited if one["sha1hex"] == PAPER_SHA1]
+        assert column in outputs["fonds table get SHA1"], column
+    cited = [json.loads(line) for line in outputs["fonds match citations"].splitlines()]
+    own = [
+        (citation["number"], citation["doi"])
+        for citation in cited
+        if citation["sha1hex"] == PAPER_SHA1
+    ]
     assert own == [(0, "10.5555/tides"), (1, None)]
-    (only,) = said["fonds match citations --doi 10.5555/tides"].splitlines()
-    assert json.loads(only) == next(one for one in cited if one["doi"] == "10.5555/tides")
+    (line,) = outputs["fonds match citations --doi 10.5555/tides"].splitlines()
+    assert json.loads(line) == next(
+        citation for citation in cited if citation["doi"] == "10.5555/tides"
+    )
     lines = (journey.folder / "papers.jsonl").read_text("utf-8").splitlines()
     paper = next(row for row in map(json.loads, lines) if row["sha1hex"] == PAPER_SHA1)
     assert (paper["match_status"], paper["match_doi"]) == ("strong", "10.5555/rivers")
-    assert "10.5555/tides" in next(said[one] for one in said if "match strings" in one)
+    assert "10.5555/tides" in next(
+        output for name, output in outputs.items() if "match strings" in name
+    )
 
 
 def test_grobid(journey: Journey, material: Material) -> None:
@@ -214,13 +222,13 @@ def test_grobid(journey: Journey, material: Material) -> None:
             "FONDS_GROBID_URL=http://localhost:8070 fonds ingest crawl/": (1,),
             "FONDS_GROBID_URL=http://localhost:8070 fonds catchup grobid": (0, 1),
         }
-        journey.walk(commands("docs/howto/grobid.md"), {})
+        journey.walk(read_commands("docs/howto/grobid.md"), {})
         assert server.asked
     journey.audit()
 
 
 def test_replay(journey: Journey, material: Material) -> None:
-    ingested(journey, "crawl.warc.gz")
+    ingest(journey, "crawl.warc.gz")
     record = next(
         row for row in fonds(journey.home, "export", "--no-text").lines if row["datetime"]
     )
@@ -238,13 +246,13 @@ def test_replay(journey: Journey, material: Material) -> None:
         "url=example.org": f"url={record['url'].split('/')[2]}",
     }
 
-    def walked() -> bool:
-        if not answers(port):
+    def walk_when_served() -> bool:
+        if not is_served(port):
             return False
-        journey.walk(commands("docs/howto/replay.md"), {})
+        journey.walk(read_commands("docs/howto/replay.md"), {})
         return True
 
-    journey.until = {"fonds serve": walked}
+    journey.until = {"fonds serve": walk_when_served}
     journey.run("fonds serve", "fonds serve")
     assert (
         "302" in journey.outputs[next(output for output in journey.outputs if "-sI" in output)].out

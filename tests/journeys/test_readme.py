@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.answering import Answering, Given, answering
-from journeys.journey import Journey, answers, commands, free_port
+from journeys.journey import Journey, free_port, is_served, read_commands
 from journeys.material import PAPER_SHA1, publish_news, write_material
 
 PAGES = ("README.md", "docs/commands.md", "docs/home.md")
@@ -25,21 +25,19 @@ EXIT_CODES = {
 
 @pytest.fixture
 def site() -> Iterator[Answering]:
-    with answering() as serving:
-        publish_news(serving)
-        yield serving
+    with answering() as server_state:
+        publish_news(server_state)
+        yield server_state
 
 
 def walk_readme(journey: Journey) -> None:
-    found = [one for page in PAGES for one in commands(page)]
-    assert len(found) > 50
+    all_commands = [command for page in PAGES for command in read_commands(page)]
+    assert len(all_commands) > 50
     # The pages repeat a few commands.
-    seen: set[str] = set()
-    once = [one for one in found if not (one in seen or seen.add(one))]
-    journey.walk(once, NOT_RUN)
+    journey.walk(list(dict.fromkeys(all_commands)), NOT_RUN)
 
 
-def test_every_command_of_the_readme_works_and_the_audit_is_clean(
+def test_all_commands_of_the_readme_run_and_the_audit_is_clean(
     tmp_path: Path, site: Answering
 ) -> None:
     material, port = write_material(tmp_path), free_port()
@@ -62,21 +60,21 @@ def test_every_command_of_the_readme_works_and_the_audit_is_clean(
         exit_codes=EXIT_CODES,
     )
     journey.until = {
-        "fonds serve": lambda: answers(port),
-        ".venv/bin/fonds serve": lambda: answers(port),
+        "fonds serve": lambda: is_served(port),
+        ".venv/bin/fonds serve": lambda: is_served(port),
         "fonds run": journey.is_at_work,
         "fonds work extract_pdf --threads 8": journey.is_at_work,
     }
     journey.learn = {
         "fonds clusters news/floods": lambda: {
-            '"river, dam"': f'"{journey.largest_cluster("news/floods")}"'
+            '"river, dam"': f'"{journey.get_first_cluster("news/floods")}"'
         }
     }
     journey.typed = {"fonds takedown SHA1 --reason privacy": "y\n"}
     walk_readme(journey)
     journey.audit()
-    before = journey.kept()
-    again = journey.run("fonds ingest crawl.warc.gz papers/ pages.zip")
-    assert again.code in (0, 1), again.err
-    assert journey.kept() == before
+    before = journey.read_state()
+    second = journey.run("fonds ingest crawl.warc.gz papers/ pages.zip")
+    assert second.code in (0, 1), second.err
+    assert journey.read_state() == before
     journey.audit()

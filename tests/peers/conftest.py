@@ -1,4 +1,4 @@
-"""The environment of the other programs, made once for all that look at what they say."""
+"""The environment of the other programs, created once per session."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from peers.programs import PACKAGES, installed, run
+from peers.programs import PACKAGES, install, run
 
 
 @pytest.fixture(scope="session")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of a new environment that holds the readers."""
+    """Return the Python of a new environment with the readers."""
     folder = tmp_path_factory.mktemp("peers")
     run(sys.executable, "-m", "venv", folder)
-    installed(folder / "bin/pip", "install", "--quiet", *PACKAGES)
+    install(folder / "bin/pip", "install", "--quiet", *PACKAGES)
     return folder / "bin/python"

@@ -1,4 +1,4 @@
-"""Forty-five captures that are awkward to archive, each for a reason of its own."""
+"""Forty-five captures that are difficult to archive, each for a different reason."""
 
 from __future__ import annotations
 
@@ -44,67 +44,75 @@ LATIN1 = "<html><body>Größe, café</body></html>".encode("latin-1")
 PAGE = "<html><head><title>{0}</title></head><body><p>Page {0}, größer</p></body></html>"
 
 
-def page(number: int) -> bytes:
+def build_page(number: int) -> bytes:
     return PAGE.format(number).encode()
 
 
-def answer(status: str, *headers: tuple[str, str]) -> HttpHead:
+def build_head(status: str, *headers: tuple[str, str]) -> HttpHead:
     return HttpHead(int(status.split()[1]), status, (("Content-Type", "text/html"), *headers))
 
 
 HEADS = (
-    answer("HTTP/1.1 200 OK", ("Content-Encoding", "gzip"), ("Content-Length", "7")),
-    answer("HTTP/1.1 200 OK", ("Transfer-Encoding", "chunked")),
-    answer("HTTP/1.1 200 OK", ("Content-Encoding", "br"), ("Transfer-Encoding", "gzip, chunked")),
-    answer("HTTP/1.0 200"),
-    answer("HTTP/2 200"),
-    answer("HTTP/1.1 203 Non-Authoritative", ("X-Empty", ""), ("X-Name", "café")),
-    answer("HTTP/1.1 200 OK", *(("Set-Cookie", f"a{n}={n}") for n in range(40))),
-    answer("HTTP/1.1 200 OK", ("Content-Range", "bytes 0-99/200"), ("ETag", '"x"')),
+    build_head("HTTP/1.1 200 OK", ("Content-Encoding", "gzip"), ("Content-Length", "7")),
+    build_head("HTTP/1.1 200 OK", ("Transfer-Encoding", "chunked")),
+    build_head(
+        "HTTP/1.1 200 OK", ("Content-Encoding", "br"), ("Transfer-Encoding", "gzip, chunked")
+    ),
+    build_head("HTTP/1.0 200"),
+    build_head("HTTP/2 200"),
+    build_head("HTTP/1.1 203 Non-Authoritative", ("X-Empty", ""), ("X-Name", "café")),
+    build_head("HTTP/1.1 200 OK", *(("Set-Cookie", f"a{n}={n}") for n in range(40))),
+    build_head("HTTP/1.1 200 OK", ("Content-Range", "bytes 0-99/200"), ("ETag", '"x"')),
     HttpHead(200, "HTTP/1.1 200 OK", ()),
 )
 LOOSE = (
     ("file:///home/somebody/a%20paper.pdf", "application/pdf", text_pdf()),
-    ("http://example.org/loose.html", "text/html", page(900)),
-    ("http://example.org/none", "", page(901)),
+    ("http://example.org/loose.html", "text/html", build_page(900)),
+    ("http://example.org/none", "", build_page(901)),
 )
 
 
-def entries() -> list[ArchiveEntry]:
-    """The captures, each with a body of its own but for the revisits at the end."""
-    made = [_entry(n, url, page(n)) for n, url in enumerate(URLS)]
-    made += [
-        _entry(100 + n, f"http://heads.example/{n}", page(100 + n), head)
+def build_entries() -> list[ArchiveEntry]:
+    """Return the captures. Each has a different body, except the revisits at the end."""
+    captures = [_build_entry(n, url, build_page(n)) for n, url in enumerate(URLS)]
+    captures += [
+        _build_entry(100 + n, f"http://heads.example/{n}", build_page(100 + n), head)
         for n, head in enumerate(HEADS)
     ]
-    made.append(_entry(200, "http://example.org/latin1", LATIN1))
-    made.append(_entry(201, "http://example.org/packed.gz", gzip.compress(page(201), mtime=0)))
-    made.append(_entry(202, "http://example.org/large", page(202) * 20_000))
-    made += [
-        ArchiveEntry(f"loose{n}", url, _at(300 + n), mime, body, None, b'{"title": "loose"}')
+    captures.append(_build_entry(200, "http://example.org/latin1", LATIN1))
+    captures.append(
+        _build_entry(201, "http://example.org/packed.gz", gzip.compress(build_page(201), mtime=0))
+    )
+    captures.append(_build_entry(202, "http://example.org/large", build_page(202) * 20_000))
+    captures += [
+        ArchiveEntry(
+            f"loose{n}", url, _compute_time(300 + n), mime, body, None, b'{"title": "loose"}'
+        )
         for n, (url, mime, body) in enumerate(LOOSE)
     ]
-    # The same page an hour later, and at another address.
-    first = made[1]
+    # The same page later, and at another address.
+    first = captures[1]
     for number, url in ((400, first.url), (401, "http://example.org/another")):
-        made.append(
-            _entry(number, url, first.body, original=OriginalCapture(first.url, first.captured_at))
+        captures.append(
+            _build_entry(
+                number, url, first.body, original=OriginalCapture(first.url, first.captured_at)
+            )
         )
-    return made
+    return captures
 
 
-def _at(number: int) -> datetime:
+def _compute_time(number: int) -> datetime:
     return AT + timedelta(seconds=10 * number)
 
 
-def _entry(
+def _build_entry(
     number: int,
     url: str,
     body: bytes,
     http: HttpHead = HEADS[3],
     original: OriginalCapture | None = None,
 ) -> ArchiveEntry:
-    told = b'{"rss_entry": {}, "content_metadata": {"title": "Page %d"}}' % number
+    metadata = b'{"rss_entry": {}, "content_metadata": {"title": "Page %d"}}' % number
     return ArchiveEntry(
-        f"capture{number}", url, _at(number), "text/html", body, http, told, original
+        f"capture{number}", url, _compute_time(number), "text/html", body, http, metadata, original
     )

@@ -1,8 +1,8 @@
-"""Runs in an environment of its own: every record of files as warcio or FastWARC reads it, as JSON lines.
+"""Print every record of files as warcio or FastWARC reads it, as JSON lines. Runs in their environment.
 
     python foreign_records.py warcio|fastwarc < paths > records.jsonl
 
-A line has `path type url sha1`, the SHA-1 of the record's block; or `path error`.
+A line has `path type url sha1`, with the SHA-1 of the block of the record; or `path error`.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 
-def with_warcio(path):
+def read_with_warcio(path):
     from warcio.archiveiterator import ArchiveIterator
 
     with Path(path).open("rb") as stream:
@@ -25,7 +25,7 @@ def with_warcio(path):
             yield record.rec_type, url, body
 
 
-def with_fastwarc(path):
+def read_with_fastwarc(path):
     from fastwarc.warc import ArchiveIterator
 
     with Path(path).open("rb") as stream:
@@ -37,20 +37,20 @@ def with_fastwarc(path):
             )
 
 
-READERS = {"warcio": with_warcio, "fastwarc": with_fastwarc}
+READERS = {"warcio": read_with_warcio, "fastwarc": read_with_fastwarc}
 
 
 def main(name):
     for path in sys.stdin.read().splitlines():
-        told = []
+        rows = []
         try:
             with contextlib.redirect_stderr(io.StringIO()):
                 for kind, url, body in READERS[name](path):
-                    told.append({"type": kind, "url": url, "sha1": hashlib.sha1(body).hexdigest()})
-        except Exception as error:  # noqa: BLE001 (whatever ends its reading is told)
-            told.append({"error": f"{type(error).__name__}: {error}"[:200]})
-        for one in told:
-            print(json.dumps({"path": path, **one}))
+                    rows.append({"type": kind, "url": url, "sha1": hashlib.sha1(body).hexdigest()})
+        except Exception as error:  # noqa: BLE001 (any error of the reader is reported)
+            rows.append({"error": f"{type(error).__name__}: {error}"[:200]})
+        for row in rows:
+            print(json.dumps({"path": path, **row}))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Other programs, installed into an environment that is thrown away, and run there."""
+"""Installation and runs of other programs in a temporary environment."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ INSTALL_S, RUN_S = 500, 300
 
 
 def run(*command: str | Path, stdin: str = "") -> str:
-    """What a program prints. Fails with what it said when it fails."""
-    done = subprocess.run(
+    """Return the output of a program; if it fails, fail with its errors."""
+    result = subprocess.run(
         [str(word) for word in command], input=stdin, capture_output=True, text=True, timeout=RUN_S
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    assert result.returncode == 0, result.stderr[-3000:]
+    return result.stdout
 
 
-def installed(*command: str | Path) -> None:
-    """Run an installer; what needs it is left out when it fails, with what it said."""
+def install(*command: str | Path) -> None:
+    """Run an installer; if it fails, skip the test with its errors."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [str(word) for word in command], capture_output=True, text=True, timeout=INSTALL_S
         )
     except subprocess.TimeoutExpired:
-        pytest.skip(f"{command[0]} did not end in {INSTALL_S} s: no registry to be reached?")
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing was said"]
-        pytest.skip(f"the other programs cannot be installed (no registry?): {said[-1][:300]}")
+        pytest.skip(f"{command[0]} did not end in {INSTALL_S} s: is a registry reachable?")
+    if result.returncode:
+        lines = (result.stderr.strip() or result.stdout.strip()).splitlines() or ["no output"]
+        pytest.skip(f"other programs cannot be installed (no registry?): {lines[-1][:300]}")

@@ -1,4 +1,4 @@
-"""Runs in FastWARC's own environment: every record of a WARC as FastWARC reads it, as JSON lines."""
+"""Print every record of a WARC as FastWARC reads it, as JSON lines. Runs in its environment."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from fastwarc.warc import ArchiveIterator
 
 def main(path: str) -> None:
     for record in ArchiveIterator(path, parse_http=False):
-        right = record.verify_block_digest(consume=False)
+        is_valid = record.verify_block_digest(consume=False)
         if record.is_http:
             record.parse_http()
         print(
@@ -18,7 +18,7 @@ def main(path: str) -> None:
                     "type": record.headers.get("WARC-Type"),
                     "url": record.headers.get("WARC-Target-URI"),
                     "sha1": hashlib.sha1(record.reader.read()).hexdigest(),
-                    "digest": right,
+                    "digest": is_valid,
                 }
             )
         )

@@ -1,4 +1,4 @@
-"""Runs in warcio's own environment: every record of a WARC as warcio reads it, as JSON lines."""
+"""Print every record of a WARC as warcio reads it, as JSON lines. Runs in its environment."""
 
 import hashlib
 import json

@@ -1,8 +1,8 @@
-"""Runs in pywb's own environment: indexes one WARC as pywb does, or takes an index, and replays captures.
+"""Index a WARC with pywb, or use an index, and replay captures. Runs in the environment of pywb.
 
     python replay_pywb.py FOLDER WARC [CDXJ] < captures.json > answers.json
 
-`captures.json` is a list of [14 digits, URL]; an answer is [status, SHA-1 of the body] of each.
+`captures.json` is a list of [14 digits, URL]; `answers.json` has [status, SHA-1 of the body] of each.
 """
 
 import hashlib
@@ -21,16 +21,16 @@ from pywb.manager.manager import main as manage
 from pywb.utils.geventserver import GeventServer
 
 
-def collect(warc: Path, index: Path | None) -> None:
-    """A collection with the WARC, indexed by pywb unless there is an index."""
+def create_collection(warc: Path, index: Path | None) -> None:
+    """Create a collection with the WARC and the index; without `index`, pywb creates one."""
     manage(["init", "ours"])
     manage(["add", "ours", str(warc)])
     if index is not None:
         shutil.copy(index, Path("collections/ours/indexes/index.cdxj"))
 
 
-def answer(port: int, moment: str, url: str) -> tuple[int, str]:
-    """What the replay server says to one capture; `id_` asks for the body as it was archived."""
+def replay(port: int, moment: str, url: str) -> tuple[int, str]:
+    """Return status and SHA-1 of a replayed capture; `id_` requests the body as archived."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         path = f"/ours/{moment}id_/{quote(url, safe=printable)}"
@@ -44,12 +44,12 @@ def answer(port: int, moment: str, url: str) -> tuple[int, str]:
 def main(folder: str, warc: str, index: str | None = None) -> None:
     os.chdir(folder)
     logging.disable(logging.CRITICAL)
-    said, sys.stdout = sys.stdout, sys.stderr
-    collect(Path(warc), Path(index) if index else None)
+    output, sys.stdout = sys.stdout, sys.stderr
+    create_collection(Path(warc), Path(index) if index else None)
     server = GeventServer(FrontEndApp(), port=0, hostname="127.0.0.1")
-    answers = [answer(server.port, moment, url) for moment, url in json.load(sys.stdin)]
+    answers = [replay(server.port, moment, url) for moment, url in json.load(sys.stdin)]
     server.stop()
-    json.dump(answers, said)
+    json.dump(answers, output)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Our WACZ files in others' hands: validated by py-wacz, in an environment that is thrown away."""
+"""WACZ files of Fonds are validated by py-wacz in a temporary environment."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from fixtures.pdfs import image_pdf, text_pdf
-from peers.programs import installed, run
+from peers.programs import install, run
 
 
 @pytest.fixture(scope="module")
 def wacz(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The command of py-wacz, whose packages would not agree with those of the other readers."""
+    """Install py-wacz, whose packages conflict with those of the other readers; return its command."""
     folder = tmp_path_factory.mktemp("py-wacz")
     run(sys.executable, "-m", "venv", folder)
-    installed(
+    install(
         folder / "bin/pip",
         "install",
         "--quiet",

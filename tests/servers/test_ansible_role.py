@@ -1,4 +1,4 @@
-"""The Ansible role, run for real against this machine: a worker host in a folder, twice the same."""
+"""The Ansible role, run on this machine: it installs a worker host in a folder, and is idempotent."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ RUN_MAX_S = 400
 
 @pytest.fixture
 def ansible() -> str:
-    found = shutil.which("ansible-playbook")
-    if found is None and os.environ.get("TEST_SERVERS_REQUIRED"):
+    path = shutil.which("ansible-playbook")
+    if path is None and os.environ.get("TEST_SERVERS_REQUIRED"):
         pytest.fail("ansible-playbook is not installed: Debian package ansible-core")
-    if found is None:
+    if path is None:
         pytest.skip("ansible-playbook is not installed")
-    return str(found)
+    return str(path)
 
 
 def play(ansible: str, tmp_path: Path, extra: dict[str, object]) -> str:
-    """Run the playbook on this machine; its whole output."""
+    """Run the playbook on this machine; return its output."""
     inventory = tmp_path / "hosts.ini"
     inventory.write_text("[fonds_workers]\nlocalhost ansible_connection=local\n")
     command = [ansible, "-i", str(inventory), str(PLAYBOOK), "-e", json.dumps(extra)]
     scratch = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "LC_ALL": "C.UTF-8"}
     cache = {"PIP_CACHE_DIR": str(Path.home() / ".cache" / "pip")}
     environment = {**os.environ, **scratch, **cache}
-    done = subprocess.run(
+    process = subprocess.run(
         command, capture_output=True, text=True, env=environment, timeout=RUN_MAX_S, check=False
     )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    return done.stdout
+    assert process.returncode == 0, process.stdout[-3000:] + process.stderr[-1000:]
+    return process.stdout
 
 
 def test_the_role_installs_a_worker_host_and_a_second_run_changes_nothing(
@@ -60,8 +60,8 @@ def test_the_role_installs_a_worker_host_and_a_second_run_changes_nothing(
     }
     first = play(ansible, tmp_path, extra)
     assert "s3cret" not in first
-    again = play(ansible, tmp_path, extra)
-    assert re.search(r"localhost\s*:.*changed=0\s", again)
+    second = play(ansible, tmp_path, extra)
+    assert re.search(r"localhost\s*:.*changed=0\s", second)
 
     settings = tmp_path / "etc" / "fonds.env"
     assert settings.stat().st_mode & 0o777 == 0o640
@@ -72,7 +72,9 @@ def test_the_role_installs_a_worker_host_and_a_second_run_changes_nothing(
 
     fonds = tmp_path / "prefix" / "venv" / "bin" / "fonds"
     bare = {"PATH": os.environ["PATH"], "FONDS_HOME": folders["home"]}
-    told = subprocess.run([fonds, "doctor"], capture_output=True, text=True, env=bare, check=False)
-    assert told.returncode == 0, told.stdout + told.stderr
-    known = subprocess.run([fonds, "topics"], capture_output=True, text=True, env=bare, check=True)
-    assert "extract_pdf" in known.stdout
+    doctor = subprocess.run(
+        [fonds, "doctor"], capture_output=True, text=True, env=bare, check=False
+    )
+    assert doctor.returncode == 0, doctor.stdout + doctor.stderr
+    topics = subprocess.run([fonds, "topics"], capture_output=True, text=True, env=bare, check=True)
+    assert "extract_pdf" in topics.stdout

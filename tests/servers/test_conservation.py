@@ -1,4 +1,4 @@
-"""Random pipelines and dying processes on RabbitMQ and Kafka: the books balance there as well."""
+"""Random pipelines with dying processes on RabbitMQ and Kafka; the ledger balances."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ SETTINGS = settings(
 
 @settings(SETTINGS, max_examples=12)
 @given(plan=plans())
-def test_on_rabbitmq_the_books_balance_to_the_message(plan: Plan) -> None:
+def test_the_ledger_balances_on_rabbitmq(plan: Plan) -> None:
     with tempfile.TemporaryDirectory() as folder:
         run("rabbitmq", plan.with_token(secrets.token_hex(4)), Path(folder))
 
 
 @settings(SETTINGS, max_examples=4)
 @given(plan=plans(entries_max=3))
-def test_on_kafka_the_books_balance_to_the_message(plan: Plan) -> None:
+def test_the_ledger_balances_on_kafka(plan: Plan) -> None:
     with tempfile.TemporaryDirectory() as folder:
         run("kafka", plan.with_token(secrets.token_hex(4)), Path(folder))

@@ -1,5 +1,4 @@
-"""Workers on servers while everything goes away in turn: nothing is lost, nothing is there twice, and
-the work goes on by itself."""
+"""Workers on servers that fail in turn: nothing is lost or stored twice, and the work resumes by itself."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ DISK = "24m"
 
 @pytest.fixture
 def crawls(tmp_path: Path) -> tuple[Path, Path]:
-    """Two crawls, of which the second brings files the first did not have."""
+    """Two crawls; the second has new files."""
     first, second = tmp_path / "first", tmp_path / "second"
     write_crawl(first)
     second.mkdir()
@@ -43,7 +42,7 @@ def crawls(tmp_path: Path) -> tuple[Path, Path]:
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[Path]:
-    """A disk that can be filled, mounted where a server keeps its data."""
+    """Mount a small disk where a server keeps its data."""
     folder.mkdir(parents=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "fonds-test", str(folder)]
     subprocess.run(mount, check=True)
@@ -53,37 +52,37 @@ def small_disk(folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def fill(filler: Path) -> None:
-    """Write until nothing more fits; unbuffered, or the rest of the last write fails at the end."""
+def fill_disk(filler: Path) -> None:
+    """Fill the disk. Unbuffered, because the last buffer would fail at the end."""
     with filler.open("wb", buffering=0) as out, suppress(OSError):
         while True:
             out.write(os.urandom(1 << 16))
 
 
 def kill_at_random(workers: Workers, chance: random.Random, count: int) -> None:
-    """Kill so many, each started again like all that died."""
-    wanted = workers.kills + count
-    while workers.kills < wanted:
+    """Kill `count` workers at random moments, and restart them."""
+    kills_after = workers.kills + count
+    while workers.kills < kills_after:
         workers.start()
         time.sleep(chance.uniform(0.5, 2.5))
         workers.kill_one(chance)
     workers.start()
 
 
-def restarted(server: PrivateServer) -> None:
-    """Killed as by a crash, away for a moment, and there again."""
+def restart(server: PrivateServer) -> None:
+    """Kill the server and start it again after a moment."""
     server.stop()
     time.sleep(2.0)
     server.start()
 
 
 @pytest.mark.parametrize(("queue", "index"), [("rabbitmq", "opensearch"), ("kafka", "opensearch")])
-def test_whoever_goes_away_the_work_is_done_once(
+def test_failing_servers_and_killed_workers_process_each_record_once(
     queue: str, index: str, crawls: tuple[Path, Path], tmp_path: Path
 ) -> None:
     first, second = crawls
-    calm, home = tmp_path / "calm", tmp_path / "home"
-    assert fonds(calm, "ingest", first, second).code in (0, 1)
+    undisturbed_home, home = tmp_path / "calm", tmp_path / "home"
+    assert fonds(undisturbed_home, "ingest", first, second).code in (0, 1)
     chance = random.Random(SEED)
     with ExitStack() as stack:
         disk = stack.enter_context(small_disk(tmp_path / "disk"))
@@ -97,20 +96,20 @@ def test_whoever_goes_away_the_work_is_done_once(
         workers = Workers(home, environment)
         stack.callback(workers.stop)
 
-        # The index is away while the first crawl is worked off and workers are killed.
+        # The index is unavailable during the first crawl, and workers are killed.
         own[index].stop()
         entered = fonds(home, "ingest", "--enter-only", first, **environment)
         assert entered.code == 0, entered.err
         kill_at_random(workers, chance, KILLS // 2)
-        restarted(own[queue])
+        restart(own[queue])
         kill_at_random(workers, chance, KILLS // 4)
-        restarted(own["postgresql"])
+        restart(own["postgresql"])
 
-        # The second crawl meets a full disk.
+        # The disk is full during the second crawl.
         filler = disk / "filler"
-        fill(filler)
-        again = fonds(home, "ingest", "--enter-only", second, **environment)
-        assert again.code == 0, again.err
+        fill_disk(filler)
+        entered_again = fonds(home, "ingest", "--enter-only", second, **environment)
+        assert entered_again.code == 0, entered_again.err
         kill_at_random(workers, chance, KILLS // 4)
         time.sleep(AWAY_S)
         filler.unlink()
@@ -119,6 +118,7 @@ def test_whoever_goes_away_the_work_is_done_once(
         workers.drain()
         audited = fonds(home, "audit", **environment)
         assert audited.code == 0, audited.out
-        found, expected = ignore_owners(state(home, **settings)), ignore_owners(state(calm))
+        actual = ignore_owners(state(home, **settings))
+        expected = ignore_owners(state(undisturbed_home))
         for part in expected:
-            assert found[part] == expected[part], part
+            assert actual[part] == expected[part], part

@@ -1,4 +1,4 @@
-"""Elasticsearch and OpenSearch beyond the port: rollover, mapping, refusals, a restart."""
+"""Elasticsearch and OpenSearch beyond the port: rollover, mapping, refused documents, a restart."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def address(kind: str) -> str:
-    """The URL of a new alias, to be searched at once."""
+    """The URL of a new alias with immediate refresh."""
     url = url_of(f"TEST_{kind.upper()}_URL")
     return f"{url.rpartition('/')[0]}/t{os.urandom(6).hex()}?refresh=true"
 
@@ -62,34 +62,34 @@ def index(kind: str, address: str) -> Iterator[ElasticIndex]:
     opened.close()
 
 
-def asked(address: str, path: str) -> Any:
+def get_json(address: str, path: str) -> Any:
     parts = urlsplit(address)
     url = f"http://{parts.netloc}{path.replace('ALIAS', parts.path.strip('/'))}"
     with urllib.request.urlopen(url, timeout=20) as answer:
         return json.load(answer)
 
 
-def told(address: str, method: str, path: str, body: bytes | None = None) -> None:
-    """A bare request, as others send them."""
+def send_request(address: str, method: str, path: str, body: bytes | None = None) -> None:
+    """Send a plain request, like other programs."""
     url = f"http://{urlsplit(address).netloc}/{path}"
-    asking = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method=method)
-    urllib.request.urlopen(asking, timeout=20).close()
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method=method)
+    urllib.request.urlopen(request, timeout=20).close()
 
 
-def test_an_index_that_lacks_fields_is_named_with_what_to_do(kind: str, address: str) -> None:
+def test_an_index_without_fields_is_refused_with_a_remedy(kind: str, address: str) -> None:
     alias = urlsplit(address).path.strip("/")
-    told(address, "PUT", f"{alias}-000001", json.dumps({"aliases": {alias: {}}}).encode())
+    send_request(address, "PUT", f"{alias}-000001", json.dumps({"aliases": {alias: {}}}).encode())
     index = OPENERS[kind](address)
     try:
         for ask in (index.count, lambda: index.put([document("a", "words")])):
             with pytest.raises(ConfigurationError, match=r"another version.*fonds reindex"):
                 ask()
     finally:
-        told(address, "DELETE", f"{alias}-000001")
+        send_request(address, "DELETE", f"{alias}-000001")
         index.close()
 
 
-def test_ids_stay_unique_when_a_new_index_begins(kind: str, address: str) -> None:
+def test_ids_stay_unique_after_a_rollover(kind: str, address: str) -> None:
     index = OPENERS[kind](f"{address}&max_docs=2")
     index.put([document("a", "old"), document("b", "old")])
     assert index.roll_over()
@@ -97,17 +97,17 @@ def test_ids_stay_unique_when_a_new_index_begins(kind: str, address: str) -> Non
     index.put([document("a", "new"), document("c", "new")])
     assert index.count() == 3
     assert search_names(index, "new") == {"a", "c"}
-    assert len(asked(address, "/_alias/ALIAS")) == 2
+    assert len(get_json(address, "/_alias/ALIAS")) == 2
     index.delete([sha1hex("a")])
     assert index.count() == 2
     index.remove()
     index.close()
 
 
-def test_the_seed_s_fields_have_the_seed_s_types(index: ElasticIndex, address: str) -> None:
+def test_fields_of_the_seed_have_its_types(index: ElasticIndex, address: str) -> None:
     index.put([document("a")])
-    (whole,) = asked(address, "/ALIAS/_mapping").values()
-    mapping = whole["mappings"]
+    (definition,) = get_json(address, "/ALIAS/_mapping").values()
+    mapping = definition["mappings"]
     types = {name: field["type"] for name, field in mapping["properties"].items()}
     assert set(types) >= SEED_FIELDS
     assert types["url"] in ("wildcard", "keyword")
@@ -117,16 +117,16 @@ def test_the_seed_s_fields_have_the_seed_s_types(index: ElasticIndex, address: s
     assert mapping["dynamic"] == "false"
 
 
-def test_a_client_that_knows_the_seed_s_fields_finds_a_story(
+def test_a_plain_client_finds_a_story_by_the_fields_of_the_seed(
     index: ElasticIndex, address: str
 ) -> None:
     index.put([document("a", "The river rose over its banks.", "Flood")])
-    hits = asked(address, "/ALIAS/_search?q=text_content:river")["hits"]["hits"]
+    hits = get_json(address, "/ALIAS/_search?q=text_content:river")["hits"]["hits"]
     assert [hit["_source"]["article_title"] for hit in hits] == ["Flood"]
     assert "text_words" not in hits[0]["_source"]
 
 
-def test_without_a_refresh_documents_are_there_and_counted(kind: str, address: str) -> None:
+def test_documents_are_returned_and_counted_without_a_refresh(kind: str, address: str) -> None:
     index = OPENERS[kind](address.replace("refresh=true", "refresh=false"))
     index.put([document("a")])
     assert set(index.get([sha1hex("a")])) == {sha1hex("a")}
@@ -135,7 +135,7 @@ def test_without_a_refresh_documents_are_there_and_counted(kind: str, address: s
     index.close()
 
 
-def test_one_document_that_cannot_be_taken_is_named_and_the_others_are_kept(
+def test_a_refused_document_is_named_and_the_others_are_indexed(
     index: ElasticIndex,
 ) -> None:
     wrong = replace(document("wrong"), page_count="not a number")  # type: ignore[arg-type]
@@ -144,34 +144,34 @@ def test_one_document_that_cannot_be_taken_is_named_and_the_others_are_kept(
     assert set(index.get([sha1hex("fine"), wrong.id])) == {sha1hex("fine")}
 
 
-def test_many_documents_go_in_several_requests(index: ElasticIndex) -> None:
+def test_large_batches_are_sent_in_several_requests(index: ElasticIndex) -> None:
     text = "w " * 1_000_000
     index.put([document(str(number), text) for number in range(12)])
     assert index.count() == 12
 
 
-def test_long_words_and_addresses_do_no_harm(index: ElasticIndex) -> None:
+def test_long_words_and_urls_are_stored(index: ElasticIndex) -> None:
     long = document("long", "x" * 40_000, url="https://x.example/" + "y" * 40_000)
     index.put([long])
     assert index.get([long.id])[long.id] == long
 
 
-def test_nobody_there_is_told_without_the_password(kind: str) -> None:
+def test_an_unreachable_server_is_reported_without_the_password(kind: str) -> None:
     url_of(f"TEST_{kind.upper()}_URL")
     index = OPENERS[kind](f"{kind}://user:s3cret@127.0.0.1:{free_port()}/alias")
-    with pytest.raises(StoreUnavailableError, match="does not answer") as told:
+    with pytest.raises(StoreUnavailableError, match="does not answer") as raised:
         index.count()
-    assert "s3cret" not in f"{told.value} {told.value.__cause__}"
+    assert "s3cret" not in f"{raised.value} {raised.value.__cause__}"
     index.close()
 
 
-def test_senseless_urls_are_refused(kind: str) -> None:
+def test_invalid_urls_are_refused(kind: str) -> None:
     for url in (f"{kind}:/alias", f"{kind}://host/Upper", f"{kind}://host/a/b"):
         with pytest.raises(ConfigurationError, match="lower case"):
             OPENERS[kind](url)
 
 
-def test_a_server_that_is_away_is_told_and_found_again(kind: str) -> None:
+def test_a_stopped_server_is_reported_and_used_again(kind: str) -> None:
     with run_private_server(kind) as server:
         index = OPENERS[kind](f"{server.url}?refresh=true")
         index.put([document("a")])

@@ -1,4 +1,4 @@
-"""The same done to a table on this machine and on HBase leaves the same, whatever it was."""
+"""Any operations on a SQLite table and on HBase give the same rows."""
 
 from __future__ import annotations
 
@@ -32,50 +32,52 @@ CELLS = st.dictionaries(
     | st.integers(-(2**63), 2**63 - 1).map(lambda n: n.to_bytes(8, "big", signed=True)),
     max_size=4,
 )
-PUT = st.tuples(
+PUTS = st.tuples(
     st.just("put"), st.lists(st.tuples(st.sampled_from(KEYS), CELLS), min_size=1, max_size=4)
 )
-DELETE = st.tuples(st.just("delete"), st.lists(st.sampled_from(KEYS), min_size=1, max_size=3))
+DELETES = st.tuples(st.just("delete"), st.lists(st.sampled_from(KEYS), min_size=1, max_size=3))
 
 
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[Table]]]:
-    """One name, and both tables declared alike."""
+    """A table name, and tables tables with equal declarations."""
     name = f"t{os.urandom(5).hex()}"
     folder: Path = tmp_path_factory.mktemp("twins")
-    both = [HbaseTable(url_of("TEST_HBASE_URL")), SqliteTable(folder / "table.sqlite")]
-    for one in both:
-        one.declare(name, JOURNAL.names, compressions=JOURNAL.compressions)
-    yield name, both
-    for one in both:
-        one.close()
+    tables = [HbaseTable(url_of("TEST_HBASE_URL")), SqliteTable(folder / "table.sqlite")]
+    for table in tables:
+        table.declare(name, JOURNAL.names, compressions=JOURNAL.compressions)
+    yield name, tables
+    for table in tables:
+        table.close()
 
 
 @settings(
     max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
-@given(acts=st.lists(PUT | DELETE, max_size=12))
-def test_any_acts_leave_the_same_in_both(
+@given(acts=st.lists(PUTS | DELETES, max_size=12))
+def test_any_operations_give_the_same_rows_in_both_tables(
     twins: tuple[str, list[Table]], acts: list[tuple[str, list]]
 ) -> None:
-    name, both = twins
-    left = []
-    for table in both:
+    name, tables = twins
+    results = []
+    for table in tables:
         table.delete(name, [key for key, _ in table.scan(name)])
-        for act, what in acts:
-            (table.put if act == "put" else table.delete)(name, what)
-        left.append((table.scan(name), table.get(name, KEYS), table.scan(name, columns=["file:"])))
-    assert left[0] == left[1]
+        for act, argument in acts:
+            (table.put if act == "put" else table.delete)(name, argument)
+        results.append(
+            (table.scan(name), table.get(name, KEYS), table.scan(name, columns=["file:"]))
+        )
+    assert results[0] == results[1]
 
 
-def test_grobids_family_is_compressed_with_snappy_and_all_keep_one_version(
+def test_families_have_one_version_and_their_compression(
     twins: tuple[str, list[Table]],
 ) -> None:
     name, _ = twins
     host, _, port = url_of("TEST_HBASE_URL").removeprefix("hbase://").partition(":")
     connection = happybase.Connection(host, int(port))
-    families = {key.decode(): told for key, told in connection.table(name).families().items()}
+    families = {key.decode(): family for key, family in connection.table(name).families().items()}
     connection.close()
-    assert {told["max_versions"] for told in families.values()} == {1}
+    assert {family["max_versions"] for family in families.values()} == {1}
     assert families["grobid0"]["compression"] == b"SNAPPY"
-    assert {families[one]["compression"] for one in ("f", "file", "match0")} == {b"GZ"}
+    assert {families[key]["compression"] for key in ("f", "file", "match0")} == {b"GZ"}

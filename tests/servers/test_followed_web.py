@@ -1,4 +1,4 @@
-"""A small web of news, followed by two processes over a broker; some are killed."""
+"""A small news web, followed by two processes over a broker; some are killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.servers
 
 
 @pytest.mark.parametrize("broker", BROKERS)
-def test_a_web_is_followed_over_a_broker(broker: str, tmp_path: Path) -> None:
+def test_killed_followers_fetch_each_story_once_over_a_broker(broker: str, tmp_path: Path) -> None:
     environment = {
         "FONDS_QUEUE": url_of(f"TEST_{broker.upper()}_URL") + BROKERS[broker],
         "FONDS_ENV": f"t{os.urandom(4).hex()}",

@@ -1,4 +1,4 @@
-"""HBase beyond the port: paging, threads, deletions, large cells, a restart, what the families are."""
+"""HBase beyond the port: paging, threads, deletions, large cells, a restart, attributes of families."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def table(name: str) -> Iterator[HbaseTable]:
     opened.close()
 
 
-def test_many_rows_are_paged_through_by_prefix(table: HbaseTable, name: str) -> None:
+def test_many_rows_are_scanned_by_prefix_in_pages(table: HbaseTable, name: str) -> None:
     keys = [b"%d/%05d" % (number % 3, number) for number in range(5_000)]
     table.put(name, [(key, {"f:a": key}) for key in keys])
-    seen: list[bytes] = []
+    scanned_keys: list[bytes] = []
     after = None
     while rows := table.scan(name, b"1/", after=after, count_max=250):
-        seen += [key for key, _ in rows]
+        scanned_keys += [key for key, _ in rows]
         after = rows[-1][0]
-    assert seen == sorted(key for key in keys if key.startswith(b"1/"))
+    assert scanned_keys == sorted(key for key in keys if key.startswith(b"1/"))
 
 
-def test_threads_write_side_by_side(table: HbaseTable, name: str) -> None:
+def test_concurrent_threads_write(table: HbaseTable, name: str) -> None:
     def write(part: int) -> None:
         for number in range(20):
             table.put(name, [(b"%d/%d" % (part, number), {"f:a": b"%d" % part})])
@@ -58,7 +58,7 @@ def test_threads_write_side_by_side(table: HbaseTable, name: str) -> None:
     assert len(table.get(name, [b"shared"])[b"shared"]) == 160
 
 
-def test_a_put_right_after_a_deletion_is_not_covered_by_it(table: HbaseTable, name: str) -> None:
+def test_a_put_right_after_a_deletion_is_visible(table: HbaseTable, name: str) -> None:
     for number in range(100):
         value = b"%d" % number
         table.put(name, [(b"key", {"f:a": value, f"f:{number}": b"x"})])
@@ -67,7 +67,7 @@ def test_a_put_right_after_a_deletion_is_not_covered_by_it(table: HbaseTable, na
         assert table.get(name, [b"key"]) == {b"key": {"f:a": value}}
 
 
-def test_large_cells_are_kept_and_too_large_ones_are_told(table: HbaseTable, name: str) -> None:
+def test_large_cells_are_stored_and_too_large_ones_refused(table: HbaseTable, name: str) -> None:
     large = os.urandom(12 * 1024 * 1024)
     table.put(name, [(b"large", {"file:x": large}), (b"small", {"file:x": b"1"})])
     assert table.get(name, [b"large"])[b"large"]["file:x"] == large
@@ -76,16 +76,16 @@ def test_large_cells_are_kept_and_too_large_ones_are_told(table: HbaseTable, nam
     assert table.get(name, [b"small"])
 
 
-def test_families_keep_one_version_and_are_compressed(table: HbaseTable, name: str) -> None:
+def test_families_have_one_version_and_compression(table: HbaseTable, name: str) -> None:
     place = urlsplit(url_of("TEST_HBASE_URL"))
     connection = happybase.Connection(place.hostname, place.port)
-    described = connection.table(name).families()
+    families = connection.table(name).families()
     connection.close()
-    assert {one["max_versions"] for one in described.values()} == {1}
-    assert {one["compression"] for one in described.values()} == {b"GZ"}
+    assert {family["max_versions"] for family in families.values()} == {1}
+    assert {family["compression"] for family in families.values()} == {b"GZ"}
 
 
-def test_a_table_that_was_dropped_meanwhile_is_told(table: HbaseTable, name: str) -> None:
+def test_a_dropped_table_is_reported(table: HbaseTable, name: str) -> None:
     place = urlsplit(url_of("TEST_HBASE_URL"))
     connection = happybase.Connection(place.hostname, place.port)
     connection.delete_table(name, disable=True)
@@ -96,7 +96,7 @@ def test_a_table_that_was_dropped_meanwhile_is_told(table: HbaseTable, name: str
         table.put(name, [(b"a", {"f:a": b"1"})])
 
 
-def test_a_server_that_is_away_is_told_and_found_again(name: str) -> None:
+def test_a_stopped_server_is_reported_and_used_again(name: str) -> None:
     with run_private_server("hbase") as server:
         table = HbaseTable(server.url)
         table.declare(name, ("f",))
@@ -110,7 +110,7 @@ def test_a_server_that_is_away_is_told_and_found_again(name: str) -> None:
         table.close()
 
 
-def test_nobody_there_is_told() -> None:
+def test_an_unreachable_server_is_reported() -> None:
     url_of("TEST_HBASE_URL")
     with pytest.raises(StoreUnavailableError, match="does not answer"):
         HbaseTable(f"hbase://127.0.0.1:{free_port()}").get("table", [b"a"])

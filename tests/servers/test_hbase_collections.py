@@ -1,4 +1,4 @@
-"""Collections on HBase: the rows of the layout, read by the bare Thrift client; deaths leave nothing."""
+"""Collections on HBase: rows of the layout, read by a plain Thrift client; failed rebuilds leave no rows."""
 
 from __future__ import annotations
 
@@ -46,128 +46,132 @@ def changes(tmp_path: Path) -> Iterator[CollectionWriter]:
     shutil.rmtree(tmp_path, ignore_errors=True)
 
 
-def _bare(
+def _scan(
     changes: CollectionWriter, table: str, prefix: bytes = b""
 ) -> dict[bytes, dict[bytes, bytes]]:
     parts = urlsplit(url_of("TEST_HBASE_URL"))
     client = happybase.Connection(parts.hostname, parts.port or 9090)
     try:
-        found = client.table(changes.tables.prefix + table).scan(row_prefix=prefix or None)
-        return {key: dict(cells) for key, cells in found}
+        rows = client.table(changes.tables.prefix + table).scan(row_prefix=prefix or None)
+        return {key: dict(cells) for key, cells in rows}
     finally:
         client.close()
 
 
-def test_the_rows_are_those_of_the_layout(changes: CollectionWriter) -> None:
+def test_rows_follow_the_documented_layout(changes: CollectionWriter) -> None:
     changes.put(NEWS, themed_documents(120))
-    made = rebuild(changes, NEWS)
+    result = rebuild(changes, NEWS)
     changes.put(NEWS, [Document("later", "violin concerto conductor symphony cello")])
     changes.delete(NEWS, ["d0", "d1"])
-    documents = _bare(changes, "documents")
+    documents = _scan(changes, "documents")
     assert len(documents) == 119
-    one = documents[NEWS.build_document_row("later")]
-    assert one[b"main:text"].startswith(b"violin")
-    assert one[b"processing:vector_idf"].startswith(b"FGf")
-    assert one[b"processing:vector_tfidf"].startswith(b"FGw")
-    (collection,) = _bare(changes, "collections").values()
+    row = documents[NEWS.build_document_row("later")]
+    assert row[b"main:text"].startswith(b"violin")
+    assert row[b"processing:vector_idf"].startswith(b"FGf")
+    assert row[b"processing:vector_tfidf"].startswith(b"FGw")
+    (collection,) = _scan(changes, "collections").values()
     assert collection[b"main:size"] == b"119"
-    assert collection[b"main:configuration:DEFAULT:rebuilt"] == str(made.timestamp).encode()
+    assert collection[b"main:configuration:DEFAULT:rebuilt"] == str(result.timestamp).encode()
     assert collection[b"processing:dictionary"][8:11] == b"FGd"
     assert collection[b"processing:index"][8:11] == b"FGi"
     clusters = [
-        cells for cells in _bare(changes, "clusters", NEWS.row).values() if b"main:id" in cells
+        cells for cells in _scan(changes, "clusters", NEWS.row).values() if b"main:id" in cells
     ]
-    assert len(clusters) == made.clusters
+    assert len(clusters) == result.clusters
     for cells in clusters:
         ids = [name for name in cells if name.startswith(b"documents:")]
         assert int(cells[b"main:size"]) == len(ids) > 0
     assert find_faults(changes.tables, NEWS) == []
 
 
-def test_a_rebuild_that_dies_and_a_removal_leave_nothing(changes: CollectionWriter) -> None:
+def test_a_failed_rebuild_and_a_removal_leave_no_rows(changes: CollectionWriter) -> None:
     changes.put(NEWS, themed_documents(60))
     rebuild(changes, NEWS)
 
-    def dies(stage: str, done: int, total: int) -> None:
+    def fail(stage: str, done: int, total: int) -> None:
         if stage == "write" and done:
             raise RuntimeError("died")
 
     with pytest.raises(RuntimeError):
-        rebuild(changes, NEWS, progress=dies)
+        rebuild(changes, NEWS, progress=fail)
     maintain(changes, NEWS)
     assert find_faults(changes.tables, NEWS) == []
     remove(changes, NEWS)
-    assert [table for table in FAMILIES if _bare(changes, table, NEWS.row)] == []
+    assert [table for table in FAMILIES if _scan(changes, table, NEWS.row)] == []
 
 
-def _parts(row: bytes) -> tuple[str, str, str, int, str]:
-    """Decode f2 by what `docs/grouping.md` says of it: parts end with 00 01, a NUL in one is 00 FF."""
+def _decode_cluster_row(row: bytes) -> tuple[str, str, str, int, str]:
+    """Decode f2 as described in `docs/grouping.md`: parts end with 00 01, and a NUL is 00 FF."""
     texts, rest = [], row
     for _ in range(3):
         part, _, rest = rest.partition(b"\x00\x01")
         texts.append(part.replace(b"\x00\xff", b"\x00").decode())
-    label, end, behind = rest[8:].partition(b"\x00\x01")
-    assert (end, behind) == (b"\x00\x01", b"")
+    label, end, trailing = rest[8:].partition(b"\x00\x01")
+    assert (end, trailing) == (b"\x00\x01", b"")
     namespace, key, conf = texts
     return namespace, key, conf, int.from_bytes(rest[:8], "big"), label.decode()
 
 
-ODD = CollectionName("n\x00\x01ews/ü", "2026\x0011")
-NEIGHBOUR = CollectionName("n\x00\x01ews/ü", "2026\x00111")
+ODD_NAME = CollectionName("n\x00\x01ews/ü", "2026\x0011")
+SIMILAR_NAME = CollectionName("n\x00\x01ews/ü", "2026\x00111")
 
 
-def test_the_stored_keys_of_clusters_are_f2(changes: CollectionWriter) -> None:
-    """Two collections and two configurations whose parts begin alike: each prefix finds its own clusters."""
-    for name in (ODD, NEIGHBOUR):
+def test_row_keys_of_clusters_have_the_format_f2(changes: CollectionWriter) -> None:
+    """Names with a common start: each prefix finds only the rows of its clustering."""
+    for name in (ODD_NAME, SIMILAR_NAME):
         changes.put(name, themed_documents(60))
-    put_configuration(changes.tables, ODD.namespace, "DEFAULT2", Configuration())
-    made = {
+    put_configuration(changes.tables, ODD_NAME.namespace, "DEFAULT2", Configuration())
+    results = {
         (name, conf): rebuild(changes, name, conf)
-        for name, conf in ((ODD, "DEFAULT"), (ODD, "DEFAULT2"), (NEIGHBOUR, "DEFAULT"))
+        for name, conf in ((ODD_NAME, "DEFAULT"), (ODD_NAME, "DEFAULT2"), (SIMILAR_NAME, "DEFAULT"))
     }
-    rows = _bare(changes, "clusters")
-    for (name, conf), one in made.items():
-        prefix = build_clustering_prefix(name.namespace, name.key, conf, one.timestamp)
-        found = {row: cells for row, cells in rows.items() if row.startswith(prefix)}
-        assert len(found) == one.clusters
-        for row, cells in found.items():
-            namespace, key, found_conf, timestamp, label = _parts(row)
+    rows = _scan(changes, "clusters")
+    for (name, conf), result in results.items():
+        prefix = build_clustering_prefix(name.namespace, name.key, conf, result.timestamp)
+        cluster_rows = {row: cells for row, cells in rows.items() if row.startswith(prefix)}
+        assert len(cluster_rows) == result.clusters
+        for row, cells in cluster_rows.items():
+            namespace, key, found_conf, timestamp, label = _decode_cluster_row(row)
             assert (CollectionName(namespace, key), found_conf, timestamp) == (
                 name,
                 conf,
-                one.timestamp,
+                result.timestamp,
             )
             assert label.encode() == cells[b"main:label"]
             assert str(timestamp).encode() == cells[b"main:timestamp"]
-    assert list(map(_parts, sorted(rows))) == sorted(map(_parts, rows))
+    assert list(map(_decode_cluster_row, sorted(rows))) == sorted(map(_decode_cluster_row, rows))
 
 
-def test_the_clustering_before_is_whole_while_the_next_is_built(changes: CollectionWriter) -> None:
-    """A bare client asks at every stage of a rebuild which clustering is served, and reads all of it."""
+def test_the_served_clustering_is_complete_during_a_rebuild(changes: CollectionWriter) -> None:
+    """A plain client reads the served clustering completely at every stage of a rebuild."""
     changes.put(NEWS, themed_documents(120))
     before = rebuild(changes, NEWS)
     changes.put(NEWS, themed_documents(160))
-    served = _served(changes)
+    served = _load_served(changes)
     assert served[0] == before.timestamp
-    seen: dict[str, tuple[int, dict[bytes, set[bytes]]]] = {}
-    made = rebuild(
-        changes, NEWS, progress=lambda stage, *_: seen.setdefault(stage, _served(changes))
+    served_by_stage: dict[str, tuple[int, dict[bytes, set[bytes]]]] = {}
+    result = rebuild(
+        changes,
+        NEWS,
+        progress=lambda stage, *_: served_by_stage.setdefault(stage, _load_served(changes)),
     )
-    after = _served(changes)
-    assert after[0] == made.timestamp > before.timestamp
-    assert len(after[1]) == made.clusters
-    assert {"write", "label"} <= seen.keys()
-    assert all(found in (served, after) for found in seen.values()), seen.keys()
-    assert seen["write"] == served
+    after = _load_served(changes)
+    assert after[0] == result.timestamp > before.timestamp
+    assert len(after[1]) == result.clusters
+    assert {"write", "label"} <= served_by_stage.keys()
+    assert all(clustering in (served, after) for clustering in served_by_stage.values()), (
+        served_by_stage.keys()
+    )
+    assert served_by_stage["write"] == served
 
 
-def _served(changes: CollectionWriter) -> tuple[int, dict[bytes, set[bytes]]]:
-    """The time of the clustering that is served, and the documents of each of its clusters by its label."""
-    (collection,) = _bare(changes, "collections", NEWS.row).values()
+def _load_served(changes: CollectionWriter) -> tuple[int, dict[bytes, set[bytes]]]:
+    """Return the timestamp of the served clustering, and the documents of its clusters by label."""
+    (collection,) = _scan(changes, "collections", NEWS.row).values()
     timestamp = int(collection[b"main:configuration:DEFAULT:rebuilt"])
     prefix = build_clustering_prefix(NEWS.namespace, NEWS.key, "DEFAULT", timestamp)
-    found = _bare(changes, "clusters", prefix).values()
+    clusters = _scan(changes, "clusters", prefix).values()
     return timestamp, {
         cells[b"main:label"]: {cell for cell in cells if cell.startswith(b"documents:")}
-        for cells in found
+        for cells in clusters
     }

@@ -1,4 +1,4 @@
-"""Nothing of a hidden file is in any answer where rows, blobs, table and index are on servers."""
+"""No response contains parts of a hidden file, with rows, blobs, table and index on servers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from leaking_home import LeakingHome
 pytestmark = pytest.mark.servers
 
 SHARE = 1 if IS_NIGHTLY else 3
-"""A push asks every third address of each route, `make nightly` all of them."""
-DONE = [("elasticsearch", "embargo"), ("opensearch", "takedown")]
+"""On push, every third address of each route is requested; `make nightly` requests all."""
+INDEX_AND_ACTION = [("elasticsearch", "embargo"), ("opensearch", "takedown")]
 
 
-@pytest.fixture(scope="module", params=DONE)
+@pytest.fixture(scope="module", params=INDEX_AND_ACTION)
 def home(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, LeakingHome]]:
@@ -31,23 +31,23 @@ def home(
         settings = Settings(**urls | {"index": f"{urls['index']}?refresh=true"})
         with open_home(folder, settings) as stores:
             filled = fill(stores, folder, settings)
-            found = LeakingHome(stores, folder, settings, filled)
-            routes = groupby(found.paths, lambda path: path.partition("?")[0])
-            found.paths = [path for _, paths in routes for path in list(paths)[::SHARE]]
-            found.add_and_hide(act)
-            yield act, found
+            leaking_home = LeakingHome(stores, folder, settings, filled)
+            routes = groupby(leaking_home.paths, lambda path: path.partition("?")[0])
+            leaking_home.paths = [path for _, paths in routes for path in list(paths)[::SHARE]]
+            leaking_home.add_and_hide(act)
+            yield act, leaking_home
 
 
-def test_no_answer_of_any_route_tells_of_it(home: tuple[str, LeakingHome]) -> None:
-    act, found = home
+def test_no_route_discloses_a_hidden_file(home: tuple[str, LeakingHome]) -> None:
+    act, leaking_home = home
     if act == "embargo":
-        assert len(found.leaks(found.between)) > 60 / SHARE
-    assert found.leaks(found.after) == {}
+        assert len(leaking_home.leaks(leaking_home.between)) > 60 / SHARE
+    assert leaking_home.leaks(leaking_home.after) == {}
 
 
-def test_under_embargo_each_answer_is_that_of_a_library_without_it(
+def test_responses_under_embargo_equal_those_without_the_file(
     home: tuple[str, LeakingHome],
 ) -> None:
-    act, found = home
+    act, leaking_home = home
     if act == "embargo":
-        assert found.list_differences() == []
+        assert leaking_home.list_differences() == []

@@ -1,4 +1,4 @@
-"""The main job leaves the same behind wherever its stores are."""
+"""An ingest gives the same state on servers as on embedded stores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEPLOYMENTS = [("rabbitmq", "opensearch"), ("kafka", "elasticsearch")]
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A crawl of ours, and where it is there the corpus: its WARCs and some hundred PDFs."""
+    """A generated crawl and, if available, WARCs and some hundred PDFs of the corpus."""
     folder = tmp_path_factory.mktemp("main-job")
     write_crawl(folder / "crawl")
     lines = [str(folder / "crawl")]
@@ -36,38 +36,38 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 ONE_PROCESS = ("--json", "--workers=1")
-"""One reader at a time. A broker may still bring two WARC files in the other order, and then the other
-capture owns what both hold: such files are compared up to their owner."""
+"""One reader at a time. A broker may still deliver two WARCs in another order, so that another capture owns a
+file of both. Such files are compared without their owner."""
 
 
 @pytest.fixture(scope="module")
 def embedded(inputs: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What it leaves behind on this machine alone."""
+    """State and exported rows of an ingest with embedded stores."""
     home = inputs.parent / "embedded"
-    ran = fonds(home, "ingest", *ONE_PROCESS, f"@{inputs}")
-    assert ran.code in (0, 1), ran.err
-    assert adds_up(ran.last)
-    return state(home), exported(home, {})
+    result = fonds(home, "ingest", *ONE_PROCESS, f"@{inputs}")
+    assert result.code in (0, 1), result.err
+    assert adds_up(result.last)
+    return state(home), export_rows(home, {})
 
 
-def exported(home: Path, environment: dict[str, str]) -> list[dict[str, Any]]:
-    """The rows of `fonds export`, without the times of this run."""
+def export_rows(home: Path, environment: dict[str, str]) -> list[dict[str, Any]]:
+    """Return the rows of `fonds export` without the times of this run."""
     out = home.parent / f"{home.name}.jsonl"
-    ran = fonds(home, "export", "--format", "jsonl", "--out", out, **environment)
-    assert ran.code == 0, ran.err
-    return [_plain(json.loads(line)) for line in out.read_bytes().splitlines()]
+    result = fonds(home, "export", "--format", "jsonl", "--out", out, **environment)
+    assert result.code == 0, result.err
+    return [_to_plain(json.loads(line)) for line in out.read_bytes().splitlines()]
 
 
-def comparable(rows: list[dict[str, Any]], several: set[str]) -> list[str]:
-    """Rows in an order of their own; of a file that several captures brought, its digest alone."""
+def to_comparable(rows: list[dict[str, Any]], shared_files: set[str]) -> list[str]:
+    """Return sorted rows; of a file with shared_files captures only its SHA-1."""
     return sorted(
-        row["sha1hex"] if row["sha1hex"] in several else json.dumps(row, sort_keys=True)
+        row["sha1hex"] if row["sha1hex"] in shared_files else json.dumps(row, sort_keys=True)
         for row in rows
     )
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row without its times, and without where in our own WARC files its body came to lie."""
+def _to_plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row without its times and its place in our WARCs."""
     plain = {name: value for name, value in row.items() if name not in TIME_FIELDS}
     if str(row["warc_path"]).startswith(ARCHIVE_PREFIX):
         plain |= {"warc_path": ARCHIVE_PREFIX, "warc_offset": 0, "warc_csize": 0}
@@ -77,7 +77,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("queue", "index"), DEPLOYMENTS)
-def test_on_servers_it_leaves_the_same_behind(
+def test_an_ingest_on_servers_gives_the_same_state(
     queue: str, index: str, inputs: Path, embedded: tuple[dict[str, Any], list[dict[str, Any]]]
 ) -> None:
     home = inputs.parent / f"on-{queue}"
@@ -86,16 +86,16 @@ def test_on_servers_it_leaves_the_same_behind(
         create_deployment(queue, index, {queue: broker}) as settings,
     ):
         environment = variables(settings)
-        ran = fonds(home, "ingest", *ONE_PROCESS, f"@{inputs}", **environment)
-        assert ran.code in (0, 1), ran.err
-        assert ran.last["pending"] == 0
+        result = fonds(home, "ingest", *ONE_PROCESS, f"@{inputs}", **environment)
+        assert result.code in (0, 1), result.err
+        assert result.last["pending"] == 0
         audited = fonds(home, "audit", **environment)
         assert audited.code == 0, audited.out
-        found, rows = state(home, **settings), exported(home, environment)
+        actual, rows = state(home, **settings), export_rows(home, environment)
     expected, expected_rows = embedded
-    several = list_shared_files(expected)
-    assert several == list_shared_files(found)
-    found, left_here = ignore_owners(found), ignore_owners(expected)
-    for part in left_here:
-        assert found[part] == left_here[part], part
-    assert comparable(rows, several) == comparable(expected_rows, several)
+    shared_files = list_shared_files(expected)
+    assert shared_files == list_shared_files(actual)
+    actual, expected = ignore_owners(actual), ignore_owners(expected)
+    for part in expected:
+        assert actual[part] == expected[part], part
+    assert to_comparable(rows, shared_files) == to_comparable(expected_rows, shared_files)

@@ -1,4 +1,4 @@
-"""PostgreSQL beyond the port: many migrating at once, what no column takes, silence, secrets."""
+"""PostgreSQL beyond the port: concurrent migrations, invalid characters, a stopped server, secrets."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ def keys(count: int) -> list[str]:
     return [f"{number:040x}" for number in range(count)]
 
 
-def test_four_processes_may_make_the_tables_at_once(database: str) -> None:
+def test_four_concurrent_processes_create_the_tables(database: str) -> None:
     words = [sys.executable, "-c", OPEN, database]
-    running = [subprocess.Popen(words, stderr=subprocess.PIPE) for _ in range(4)]
-    ended = [(one.wait(60), one.communicate()[1]) for one in running]
-    assert ended == [(0, b"")] * 4
+    processes = [subprocess.Popen(words, stderr=subprocess.PIPE) for _ in range(4)]
+    results = [(process.wait(60), process.communicate()[1]) for process in processes]
+    assert results == [(0, b"")] * 4
     records = SqlRecords(database)
     assert records.migrated == []
     records.close()
 
 
-def test_columns_are_postgresql_s_own(database: str) -> None:
+def test_columns_have_native_types(database: str) -> None:
     SqlRecords(database).close()
     with psycopg.connect(database) as connection:
         rows = connection.execute(
@@ -74,28 +74,34 @@ def test_columns_are_postgresql_s_own(database: str) -> None:
     assert types["file_meta.row_created"] == "timestamp with time zone"
 
 
-def test_another_program_inserts_pdf_rows_by_the_columns_of_the_seed(database: str) -> None:
+def test_other_programs_insert_pdf_rows_by_the_columns_of_the_seed(database: str) -> None:
     records = SqlRecords(database)
-    with psycopg.connect(database) as other:
+    with psycopg.connect(database) as connection:
         for number, columns in enumerate((SEED_COLUMNS, SEED_COLUMNS_REQUIRED)):
-            other.execute(insert_of(columns, "%s"), seed_values(number, columns))
-    whole, bare = records.find(PdfMetaRow)
-    assert (whole.word_count, whole.metadata, whole.extractor) == (
+            connection.execute(insert_of(columns, "%s"), seed_values(number, columns))
+    full_row, minimal_row = records.find(PdfMetaRow)
+    assert (full_row.word_count, full_row.metadata, full_row.extractor) == (
         7,
         PdfMetadata(title="Fähre"),
         "",
     )
-    assert (bare.status, bare.word_count, bare.error_msg) == ("success", None, None)
-    assert abs(bare.updated - datetime.now(UTC)) < timedelta(minutes=5)
+    assert (minimal_row.status, minimal_row.word_count, minimal_row.error_msg) == (
+        "success",
+        None,
+        None,
+    )
+    assert abs(minimal_row.updated - datetime.now(UTC)) < timedelta(minutes=5)
     records.close()
 
 
 @pytest.mark.parametrize("changed", SEED_REFUSES)
-def test_pdf_rows_that_the_seed_refuses_are_refused(database: str, changed: dict[str, str]) -> None:
+def test_pdf_rows_that_violate_checks_of_the_seed_are_refused(
+    database: str, changed: dict[str, str]
+) -> None:
     SqlRecords(database).close()
     values = dict(zip(SEED_COLUMNS, seed_values(1, SEED_COLUMNS), strict=True)) | changed
-    with psycopg.connect(database) as other, pytest.raises(psycopg.errors.CheckViolation):
-        other.execute(insert_of(SEED_COLUMNS, "%s"), tuple(values.values()))
+    with psycopg.connect(database) as connection, pytest.raises(psycopg.errors.CheckViolation):
+        connection.execute(insert_of(SEED_COLUMNS, "%s"), tuple(values.values()))
 
 
 def test_every_check_of_the_seed_counts_bytes(database: str) -> None:
@@ -113,15 +119,15 @@ def test_every_check_of_the_seed_counts_bytes(database: str) -> None:
     ]
 
 
-def test_nul_and_lone_surrogates_never_reach_it(database: str) -> None:
+def test_nul_and_lone_surrogates_are_removed(database: str) -> None:
     records = SqlRecords(database)
     key = "ab" * 20
     records.put([row(key, "text/\x00ht\ud800ml")])
-    assert [one.mimetype for one in records.get(FileMetaRow, [key])] == ["text/html"]
+    assert [stored.mimetype for stored in records.get(FileMetaRow, [key])] == ["text/html"]
     records.close()
 
 
-def test_writers_of_the_same_rows_in_different_orders_do_not_stop_each_other(
+def test_concurrent_writers_of_equal_rows_do_not_deadlock(
     database: str,
 ) -> None:
     records = SqlRecords(database)
@@ -137,14 +143,14 @@ def test_writers_of_the_same_rows_in_different_orders_do_not_stop_each_other(
     records.close()
 
 
-def test_a_server_that_is_away_is_told_and_found_again() -> None:
+def test_a_stopped_server_is_reported_and_used_again() -> None:
     with run_private_server("postgresql") as server:
         records = SqlRecords(server.url)
         records.put([row("ab" * 20)])
         server.stop()
-        with pytest.raises(StoreUnavailableError) as told:
+        with pytest.raises(StoreUnavailableError) as raised:
             records.put([row("cd" * 20)])
-        assert server.url.split(":")[2].partition("@")[0] not in str(told.value)
+        assert server.url.split(":")[2].partition("@")[0] not in str(raised.value)
         server.start()
         records.put([row("cd" * 20)])
         assert records.count(FileMetaRow) == {(): 2}
@@ -152,16 +158,16 @@ def test_a_server_that_is_away_is_told_and_found_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [(("fonds:", "fonds:s3cret"), "password"), (("/postgres", "/nowhere"), "nowhere")],
 )
-def test_a_wrong_password_or_database_is_told_without_the_password(
-    change: tuple[str, str], told: str
+def test_a_refused_login_is_reported_without_the_password(
+    change: tuple[str, str], message: str
 ) -> None:
     url = url_of("TEST_POSTGRESQL_URL")
     password = url.split(":")[2].partition("@")[0]
-    with pytest.raises((ConfigurationError, StoreUnavailableError), match=told) as caught:
+    with pytest.raises((ConfigurationError, StoreUnavailableError), match=message) as caught:
         SqlRecords(url.replace(*change))
-    shown = f"{caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r}"
-    assert password not in shown
-    assert "s3cret" not in shown
+    text = f"{caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r}"
+    assert password not in text
+    assert "s3cret" not in text

@@ -1,4 +1,4 @@
-"""`fonds queue` on brokers: what is set apart is looked at, dumped, loaded, put back and thrown away."""
+"""`fonds queue` on brokers: quarantined messages are peeked, dumped, loaded, released and purged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.servers
 
 @pytest.fixture(params=["rabbitmq", "kafka"])
 def environment(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    """Messages on a broker, everything else on this machine."""
+    """Messages on a broker, all other stores embedded."""
     with ExitStack() as stack:
         if request.param == "rabbitmq":
             url = stack.enter_context(run_private_server("rabbitmq")).url
@@ -28,60 +28,60 @@ def environment(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
         yield {"FONDS_QUEUE": url, "FONDS_ENV": f"t{os.urandom(4).hex()}"}
 
 
-def test_the_tools_work_on_a_broker(environment: dict[str, str], tmp_path: Path) -> None:
+def test_queue_commands_work_on_a_broker(environment: dict[str, str], tmp_path: Path) -> None:
     home, dump = tmp_path / "home", tmp_path / "stuck.warc.gz"
     write_crawl(tmp_path / "crawl")
 
     def run(*words: str | Path, code: int = 0) -> list[dict[str, object]]:
-        ran = fonds(home, *words, "--json", **environment)
-        assert ran.code == code, ran.err
-        return ran.lines
+        result = fonds(home, *words, "--json", **environment)
+        assert result.code == code, result.err
+        return result.lines
 
-    def apart() -> int:
-        depths = {one["subscription"]: one["depth"] for one in run("queue", "list")}
+    def count_quarantined() -> int:
+        depths = {line["subscription"]: line["depth"] for line in run("queue", "list")}
         depth = depths["library.extract_pdf"]
         assert isinstance(depth, dict)
         return int(depth["quarantined"])
 
     run("ingest", tmp_path / "crawl", code=1)
-    count = apart()
+    count = count_quarantined()
     assert count > 0
     assert len(run("queue", "peek", "extract_pdf-quar", "--count", "100")) == count
-    assert apart() == count
+    assert count_quarantined() == count
     assert run("queue", "dump", "extract_pdf-quar", dump) == [{"messages": count}]
     with dump.open("rb") as stream:
-        records = [one.rec_type for one in ArchiveIterator(stream, check_digests="raise")]
+        records = [record.rec_type for record in ArchiveIterator(stream, check_digests="raise")]
     assert records == ["warcinfo", *["resource"] * count]
-    assert apart() == 0
+    assert count_quarantined() == 0
     assert run("queue", "load", dump) == [{"messages": count}]
-    assert apart() == count
+    assert count_quarantined() == count
     run("audit")
     assert run("queue", "release", "extract_pdf") == [{"messages": count}]
     assert run("queue", "purge", "extract_pdf", "--yes") == [{"messages": count}]
-    assert apart() == 0
+    assert count_quarantined() == 0
     run("audit")
-    (told,) = run("status")
-    assert told["dropped"]["purged"] == count  # type: ignore[index]
-    assert told["pending"] == 0
+    (status,) = run("status")
+    assert status["dropped"]["purged"] == count  # type: ignore[index]
+    assert status["pending"] == 0
 
 
-def test_catching_up_and_further_thumbnails_work_on_a_broker(
+def test_a_catchup_of_further_thumbnails_works_on_a_broker(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
     write_crawl(tmp_path / "crawl")
-    more = {"FONDS_PDF_MORE_THUMBNAILS": "360px-webp"}
+    thumbnails = {"FONDS_PDF_MORE_THUMBNAILS": "360px-webp"}
     assert fonds(home, "ingest", tmp_path / "crawl", **environment).code == 1
-    ran = fonds(home, "catchup", "pdf", "--dry-run", "--json", **environment)
-    assert ran.last["files"] == 0
-    count = fonds(home, "catchup", "pdf", "--dry-run", "--json", **environment, **more).last[
+    result = fonds(home, "catchup", "pdf", "--dry-run", "--json", **environment)
+    assert result.last["files"] == 0
+    count = fonds(home, "catchup", "pdf", "--dry-run", "--json", **environment, **thumbnails).last[
         "files"
     ]
     assert count > 0
-    ran = fonds(home, "catchup", "pdf", "--json", **environment, **more)
-    assert (ran.code, ran.last["pending"]) == (1, 0), ran.err
+    result = fonds(home, "catchup", "pdf", "--json", **environment, **thumbnails)
+    assert (result.code, result.last["pending"]) == (1, 0), result.err
     pictures = [path.name.split(".", 1)[1] for path in (home / "blobs/thumbnail").rglob("*px.*")]
     assert pictures.count("360px.webp") == pictures.count("180px.jpg") > 0
-    assert fonds(home, "audit", **environment, **more).code == 0
-    ran = fonds(home, "catchup", "pdf", "--dry-run", "--json", **environment, **more)
-    assert ran.last["files"] == 0
+    assert fonds(home, "audit", **environment, **thumbnails).code == 0
+    result = fonds(home, "catchup", "pdf", "--dry-run", "--json", **environment, **thumbnails)
+    assert result.last["files"] == 0

@@ -1,4 +1,4 @@
-"""RabbitMQ and Kafka beyond the port: restarts, killed readers, long work, mixed delays, strangers."""
+"""RabbitMQ and Kafka beyond the port: restarts, killed readers, long work, delays, shared brokers."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ each_queue = pytest.mark.parametrize("kind", ["rabbitmq", "kafka"])
 
 
 @pytest.fixture
-def opened() -> Iterator[Callable[..., Any]]:
-    """Opens queues by URL, and closes them when the test is over."""
+def open_queue() -> Iterator[Callable[..., Any]]:
+    """Open queues by URL, and close them after the test."""
     with ExitStack() as stack:
 
         def open_one(kind: str, url: str | None = None) -> Any:
-            whole = (url or url_of(VARIABLES[kind])) + OPTIONS[kind]
-            queue = open_backend("queue", whole, Path())
+            full_url = (url or url_of(VARIABLES[kind])) + OPTIONS[kind]
+            queue = open_backend("queue", full_url, Path())
             stack.callback(rabbit_leftovers.close, queue)
             return queue
 
@@ -53,20 +53,20 @@ def reader() -> Subscription:
 
 
 def take(queue: Queue, address: str, count: int) -> list[Delivery]:
-    """Receives until `count` messages came, whatever the server does meanwhile."""
-    found: list[Delivery] = []
+    """Receive until `count` messages arrived, even if the server fails meanwhile."""
+    deliveries: list[Delivery] = []
     deadline = time.monotonic() + PATIENCE_S
-    while len(found) < count:
-        assert time.monotonic() < deadline, f"{len(found)} of {count} came"
+    while len(deliveries) < count:
+        assert time.monotonic() < deadline, f"{len(deliveries)} of {count} arrived"
         try:
-            found += queue.receive(address, count - len(found), 1.0)
+            deliveries += queue.receive(address, count - len(deliveries), 1.0)
         except StoreUnavailableError:
             time.sleep(0.2)
-    return found
+    return deliveries
 
 
-def again(act: Callable[[], None]) -> None:
-    """Do it as soon as the server is back."""
+def retry(act: Callable[[], None]) -> None:
+    """Retry until the server is back."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -77,31 +77,31 @@ def again(act: Callable[[], None]) -> None:
 
 
 @each_queue
-def test_a_broker_that_is_killed_and_comes_back_has_lost_nothing(
-    kind: str, opened: Callable[..., Any], reader: Subscription
+def test_a_killed_and_restarted_broker_loses_no_message(
+    kind: str, open_queue: Callable[..., Any], reader: Subscription
 ) -> None:
     with run_private_server(kind) as server:
-        queue = opened(kind, server.url)
+        queue = open_queue(kind, server.url)
         queue.declare([reader])
         ids = {f"m{number}" for number in range(50)}
-        queue.put(reader.topic, [Message(one, b"body") for one in sorted(ids)])
-        held = take(queue, reader.incoming, 10)
+        queue.put(reader.topic, [Message(id_, b"body") for id_ in sorted(ids)])
+        in_hand = take(queue, reader.incoming, 10)
         server.stop()
         with pytest.raises(StoreUnavailableError):
             queue.put(reader.topic, [Message("late", b"")])
         server.start()
-        again(lambda: queue.put(reader.topic, [Message("late", b"")]))
-        again(lambda: queue.settle(held))
-        seen: set[str] = set()
-        # What was in hand may come again; it is known by its id.
-        while seen | {one.message.id for one in held} != ids | {"late"}:
+        retry(lambda: queue.put(reader.topic, [Message("late", b"")]))
+        retry(lambda: queue.settle(in_hand))
+        received: set[str] = set()
+        # Messages in hand may be redelivered with the same id.
+        while received | {delivery.message.id for delivery in in_hand} != ids | {"late"}:
             batch = take(queue, reader.incoming, 1)
-            seen |= {one.message.id for one in batch}
-            again(lambda batch=batch: queue.settle(batch))
-        _emptied(queue, reader)
+            received |= {delivery.message.id for delivery in batch}
+            retry(lambda batch=batch: queue.settle(batch))
+        _wait_until_empty(queue, reader)
 
 
-def _emptied(queue: Queue, reader: Subscription) -> None:
+def _wait_until_empty(queue: Queue, reader: Subscription) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while queue.get_depth(reader).pending:
         assert time.monotonic() < deadline, queue.get_depth(reader)
@@ -127,35 +127,35 @@ time.sleep(600)
 
 
 @each_queue
-@pytest.mark.parametrize("what", ["settle-none", "settle-some"])
-def test_what_a_killed_reader_held_comes_to_another_and_is_counted(
-    kind: str, what: str, opened: Callable[..., Any], reader: Subscription
+@pytest.mark.parametrize("mode", ["settle-none", "settle-some"])
+def test_unsettled_messages_of_a_killed_reader_are_redelivered(
+    kind: str, mode: str, open_queue: Callable[..., Any], reader: Subscription
 ) -> None:
-    queue = opened(kind)
+    queue = open_queue(kind)
     queue.declare([reader])
     queue.put(reader.topic, [Message(f"m{n}", b"", key="one key") for n in range(5)])
     url = url_of(VARIABLES[kind]) + OPTIONS[kind]
-    words = [sys.executable, "-c", HOLD, url, reader.name, reader.topic, what]
-    other = subprocess.Popen(words, stdout=subprocess.PIPE)
-    with other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"holding\n"
-        other.send_signal(signal.SIGKILL)
-        other.wait()
-    missed = {"m0", "m1", "m4"} if what == "settle-some" else {f"m{n}" for n in range(5)}
-    found = take(queue, reader.incoming, len(missed))
-    assert {one.message.id for one in found} == missed
-    assert {one.redelivered for one in found} == {1}
+    words = [sys.executable, "-c", HOLD, url, reader.name, reader.topic, mode]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE)
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"holding\n"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    missed = {"m0", "m1", "m4"} if mode == "settle-some" else {f"m{n}" for n in range(5)}
+    deliveries = take(queue, reader.incoming, len(missed))
+    assert {delivery.message.id for delivery in deliveries} == missed
+    assert {delivery.redelivered for delivery in deliveries} == {1}
     assert queue.receive(reader.incoming, 5, 1.0) == []
-    queue.settle(found)
-    _emptied(queue, reader)
+    queue.settle(deliveries)
+    _wait_until_empty(queue, reader)
 
 
 @each_queue
-def test_a_short_delay_does_not_wait_behind_a_long_one(
-    kind: str, opened: Callable[..., Any], reader: Subscription
+def test_a_long_delay_does_not_block_a_short_one(
+    kind: str, open_queue: Callable[..., Any], reader: Subscription
 ) -> None:
-    queue = opened(kind)
+    queue = open_queue(kind)
     queue.declare([reader])
     queue.put(reader.incoming, [Message("long", b"")], delay_s=600)
     queue.put(reader.incoming, [Message("short", b"")], delay_s=1)
@@ -169,40 +169,40 @@ def test_a_short_delay_does_not_wait_behind_a_long_one(
 
 
 @each_queue
-def test_a_message_may_be_held_for_longer_than_the_broker_waits_for_a_sign(
-    kind: str, opened: Callable[..., Any], reader: Subscription
+def test_a_message_stays_in_hand_beyond_the_timeouts_of_the_broker(
+    kind: str, open_queue: Callable[..., Any], reader: Subscription
 ) -> None:
-    """Heartbeats and polls go on while a step works: nobody else is given its message."""
-    more = {"kafka": "&max.poll.interval.ms=2500", "rabbitmq": "?heartbeat=1"}[kind]
+    """Heartbeats and polls continue while a step works, so no other reader receives its message."""
+    options = {"kafka": "&max.poll.interval.ms=2500", "rabbitmq": "?heartbeat=1"}[kind]
     url = url_of(VARIABLES[kind])
     with ExitStack() as stack:
-        queues = [open_backend("queue", url + OPTIONS[kind] + more, Path()) for _ in range(2)]
+        queues = [open_backend("queue", url + OPTIONS[kind] + options, Path()) for _ in range(2)]
         for queue in queues:
             stack.callback(queue.close)
             queue.declare([reader])
         for queue in queues * 3:
-            # Whoever joins later is given partitions of those that were there before.
+            # A reader that joins later receives partitions of the others.
             assert queue.receive(reader.incoming, 1, 1.0) == []
         queues[0].put(reader.topic, [Message("a", b"")])
-        held: list[Delivery] = []
-        while not held:
-            holder, other = queues
-            held = holder.receive(reader.incoming, 1, 0.5)
+        in_hand: list[Delivery] = []
+        while not in_hand:
+            holder, other_queue = queues
+            in_hand = holder.receive(reader.incoming, 1, 0.5)
             queues.reverse()
-        assert other.receive(reader.incoming, 1, 6.0) == []
-        holder.settle(held)
-        assert other.receive(reader.incoming, 1, 1.0) == []
+        assert other_queue.receive(reader.incoming, 1, 6.0) == []
+        holder.settle(in_hand)
+        assert other_queue.receive(reader.incoming, 1, 1.0) == []
         assert holder.get_depth(reader).pending == 0
 
 
-def test_what_no_queue_takes_is_told_and_not_lost(
-    opened: Callable[..., Any], reader: Subscription
+def test_an_unroutable_message_is_refused(
+    open_queue: Callable[..., Any], reader: Subscription
 ) -> None:
     import pika
 
     from fonds.queues.rabbit.topology import name_incoming_queue
 
-    queue = opened("rabbitmq")
+    queue = open_queue("rabbitmq")
     queue.declare([reader])
     connection = pika.BlockingConnection(pika.URLParameters(url_of("TEST_RABBITMQ_URL")))
     connection.channel().queue_delete(name_incoming_queue(reader))
@@ -211,16 +211,16 @@ def test_what_no_queue_takes_is_told_and_not_lost(
         queue.put(reader.topic, [Message("a", b"")])
 
 
-def test_a_wrong_password_is_told_without_it() -> None:
+def test_a_wrong_password_is_reported_without_it() -> None:
     url = url_of("TEST_RABBITMQ_URL").replace("guest:guest", "guest:s3cret")
     queue = open_backend("queue", url, Path())
-    with pytest.raises(ConfigurationError) as told:
+    with pytest.raises(ConfigurationError) as raised:
         queue.declare([Subscription("a", "b")])
-    assert "s3cret" not in "".join(str(one) for one in (told.value, told.value.__cause__))
+    assert "s3cret" not in f"{raised.value}{raised.value.__cause__}"
     queue.close()
 
 
-def test_topics_are_kept_as_their_traits_say(opened: Callable[..., Any]) -> None:
+def test_topics_are_created_with_their_traits(open_queue: Callable[..., Any]) -> None:
     from confluent_kafka.admin import AdminClient, ConfigResource
 
     name = f"t{os.urandom(5).hex()}.texts"
@@ -236,7 +236,7 @@ def test_topics_are_kept_as_their_traits_say(opened: Callable[..., Any]) -> None
     queue.close()
 
 
-def test_names_kafka_does_not_allow_are_told() -> None:
+def test_invalid_kafka_topic_names_are_refused() -> None:
     queue = open_backend("queue", url_of("TEST_KAFKA_URL"), Path())
     with pytest.raises(ConfigurationError, match="letters, digits"):
         queue.declare([Subscription("step", "a topic with blanks")])
@@ -244,20 +244,22 @@ def test_names_kafka_does_not_allow_are_told() -> None:
 
 
 @each_queue
-def test_environments_that_share_a_broker_share_no_message(
-    kind: str, opened: Callable[..., Any]
+def test_environments_on_one_broker_have_separate_messages(
+    kind: str, open_queue: Callable[..., Any]
 ) -> None:
-    """Their subscriptions have one name, and are told apart by the prefix of the topic alone."""
+    """Their subscriptions have equal names and differ only in the prefix of the topic."""
     name = f"s{os.urandom(5).hex()}"
     qa, prod = (Subscription(f"{name}.read", f"{name}-{env}.pages") for env in ("qa", "prod"))
-    ours, theirs = opened(kind), opened(kind)
-    ours.declare([qa])
-    theirs.declare([prod])
-    ours.put(qa.topic, [Message("ours", b"")])
-    ours.put(qa.incoming, [Message("later", b"")], delay_s=0.05)
-    ours.put(qa.quarantine, [Message("failed", b"")])
-    theirs.put(prod.topic, [Message("theirs", b"")])
-    assert [one.message.id for one in take(theirs, prod.incoming, 1)] == ["theirs"]
-    assert theirs.receive(prod.incoming, 10, 1.5) == []
-    assert theirs.receive(prod.quarantine, 10, 0.5) == []
-    assert sorted(one.message.id for one in take(ours, qa.incoming, 2)) == ["later", "ours"]
+    qa_queue, prod_queue = open_queue(kind), open_queue(kind)
+    qa_queue.declare([qa])
+    prod_queue.declare([prod])
+    qa_queue.put(qa.topic, [Message("ours", b"")])
+    qa_queue.put(qa.incoming, [Message("later", b"")], delay_s=0.05)
+    qa_queue.put(qa.quarantine, [Message("failed", b"")])
+    prod_queue.put(prod.topic, [Message("theirs", b"")])
+    (delivery,) = take(prod_queue, prod.incoming, 1)
+    assert delivery.message.id == "theirs"
+    assert prod_queue.receive(prod.incoming, 10, 1.5) == []
+    assert prod_queue.receive(prod.quarantine, 10, 0.5) == []
+    deliveries = take(qa_queue, qa.incoming, 2)
+    assert sorted(delivery.message.id for delivery in deliveries) == ["later", "ours"]

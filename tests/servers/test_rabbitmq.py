@@ -1,4 +1,4 @@
-"""RabbitMQ's own ways: delays to the second, a broker that wants its messages back, queues as declared."""
+"""RabbitMQ beyond the port: precise delays, consumer timeouts, arguments of queues."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PATIENCE_S = 60.0
 
 
 @pytest.fixture
-def opened() -> Iterator[Any]:
+def open_queue() -> Iterator[Any]:
     with ExitStack() as stack:
 
         def open_one(url: str | None = None) -> Any:
@@ -47,16 +47,16 @@ def reader() -> Subscription:
 
 
 def take(queue: Any, address: str, count: int) -> list[Delivery]:
-    found: list[Delivery] = []
+    deliveries: list[Delivery] = []
     deadline = time.monotonic() + PATIENCE_S
-    while len(found) < count:
-        assert time.monotonic() < deadline, f"{len(found)} of {count} came"
-        found += queue.receive(address, count - len(found), 1.0)
-    return found
+    while len(deliveries) < count:
+        assert time.monotonic() < deadline, f"{len(deliveries)} of {count} arrived"
+        deliveries += queue.receive(address, count - len(deliveries), 1.0)
+    return deliveries
 
 
-def ask(server: PrivateServer, *words: str) -> str:
-    """What the node's own tool says."""
+def run_rabbitmqctl(server: PrivateServer, *words: str) -> str:
+    """Run `rabbitmqctl` on the node; return its output."""
     environment = {
         **os.environ,
         "HOME": str(server.folder),
@@ -64,57 +64,59 @@ def ask(server: PrivateServer, *words: str) -> str:
         "RABBITMQ_NODENAME": f"fonds{server.port}@localhost",
     }
     tool = ["/usr/lib/rabbitmq/bin/rabbitmqctl", "--quiet", *words]
-    done = subprocess.run(tool, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    process = subprocess.run(tool, env=environment, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
-def test_what_a_broker_takes_back_is_known_to_be_lost_and_comes_again(
-    opened: Any, reader: Subscription
+def test_a_message_lost_to_the_consumer_timeout_is_redelivered(
+    open_queue: Any, reader: Subscription
 ) -> None:
-    """An old broker knows only a limit of its own, which was set short here."""
+    """An older broker has only a global consumer timeout, which is short in this test."""
     with run_private_server("rabbitmq") as server:
         short = "application:set_env(rabbit, consumer_timeout, 1000)"
-        ask(server, "eval", f"{short}, application:set_env(rabbit, channel_tick_interval, 200).")
-        queue = opened(server.url)
+        run_rabbitmqctl(
+            server, "eval", f"{short}, application:set_env(rabbit, channel_tick_interval, 200)."
+        )
+        queue = open_queue(server.url)
         queue.declare([reader])
         queue.put(reader.topic, [Message("a", b"body")])
-        held = take(queue, reader.incoming, 1)
-        assert queue.renew(held) == held
+        in_hand = take(queue, reader.incoming, 1)
+        assert queue.renew(in_hand) == in_hand
         deadline = time.monotonic() + PATIENCE_S
-        while queue.renew(held):
+        while queue.renew(in_hand):
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        queue.settle(held)
-        queue.release(held)
-        (again,) = take(queue, reader.incoming, 1)
-        assert (again.message.id, again.redelivered) == ("a", 1)
-        queue.settle([again])
+        queue.settle(in_hand)
+        queue.release(in_hand)
+        (redelivery,) = take(queue, reader.incoming, 1)
+        assert (redelivery.message.id, redelivery.redelivered) == ("a", 1)
+        queue.settle([redelivery])
         assert queue.get_depth(reader).pending == 0
         queue.close()
 
 
-def test_queues_ask_the_broker_to_leave_what_is_in_hand_for_a_day(
-    opened: Any, reader: Subscription
+def test_queues_are_declared_with_a_consumer_timeout_of_a_day(
+    open_queue: Any, reader: Subscription
 ) -> None:
     with run_private_server("rabbitmq") as server:
         for options in ("", "?quorum=1"):
-            queue = opened(server.url + options)
+            queue = open_queue(server.url + options)
             queue.declare([Subscription(f"{reader.name}{len(options)}", reader.topic)])
             queue.close()
-        told = ask(server, "list_queues", "name", "arguments")
-    lines = [line for line in told.splitlines() if "-in\t" in line or "-quar\t" in line]
+        output = run_rabbitmqctl(server, "list_queues", "name", "arguments")
+    lines = [line for line in output.splitlines() if "-in\t" in line or "-quar\t" in line]
     assert len(lines) == 4
     assert all(f'"x-consumer-timeout",{CONSUMER_TIMEOUT_MS}' in line for line in lines)
 
 
-def test_a_delay_longer_than_the_queues_wait_is_waited_for_again(
-    opened: Any, reader: Subscription
+def test_a_delay_longer_than_the_delay_queues_is_repeated(
+    open_queue: Any, reader: Subscription
 ) -> None:
-    """It comes out of them before its time: here it is put as if it just had."""
+    """Such a message leaves the delay queues early. The test publishes it as it is then."""
     import pika
 
-    queue = opened()
+    queue = open_queue()
     queue.declare([reader])
     connection = pika.BlockingConnection(pika.URLParameters(url_of("TEST_RABBITMQ_URL")))
     due_at_s = time.time() + 2.5
@@ -123,29 +125,29 @@ def test_a_delay_longer_than_the_queues_wait_is_waited_for_again(
         "", name_incoming_queue(reader), b"body", Properties(headers=headers)
     )
     connection.close()
-    (found,) = take(queue, reader.incoming, 1)
+    (delivery,) = take(queue, reader.incoming, 1)
     assert time.time() >= due_at_s
-    assert found.message == Message("long", b"body", "k")
+    assert delivery.message == Message("long", b"body", "k")
     queue.put(reader.incoming, [Message("longer", b"")], delay_s=DELAY_MAX_S * 3.0)
     assert queue.get_depth(reader).delayed == 1
 
 
-def test_many_delays_in_any_order_come_in_the_order_they_are_due(
-    opened: Any, reader: Subscription
+def test_many_delayed_messages_arrive_in_order_of_due_times(
+    open_queue: Any, reader: Subscription
 ) -> None:
-    queue = opened()
+    queue = open_queue()
     queue.declare([reader])
     due = {}
     for number in range(120):
         delay_s = 1.0 + number * 37 % 120 / 10
         due[f"m{number}"] = time.time() + delay_s
         queue.put(reader.incoming, [Message(f"m{number}", b"")], delay_s=delay_s)
-    came: dict[str, float] = {}
-    while len(came) < len(due):
-        (one,) = take(queue, reader.incoming, 1)
-        came[one.message.id] = time.time()
-        queue.settle([one])
-    assert min(came[one] - due[one] for one in due) >= 0
-    # No message waits behind one that is due two seconds after it, whatever both had asked for.
-    order = [due[one] for one in came]
+    arrived_at: dict[str, float] = {}
+    while len(arrived_at) < len(due):
+        (delivery,) = take(queue, reader.incoming, 1)
+        arrived_at[delivery.message.id] = time.time()
+        queue.settle([delivery])
+    assert min(arrived_at[id_] - due[id_] for id_ in due) >= 0
+    # No message waits for one that is due two seconds later.
+    order = [due[id_] for id_ in arrived_at]
     assert all(max(order[: n + 1]) < order[n] + 2 for n in range(len(order)))

@@ -1,4 +1,4 @@
-"""Damages done on servers with each server's own client: the audit names them, repair makes them good."""
+"""Damage done with the client of each server: the audit reports it, and repair restores the state."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from sample import write_sample
 pytestmark = pytest.mark.servers
 
 PARTS = ("outcomes", "files", "pdfs", "stories", "captures", "documents", "indexed", "table")
-KEPT = (*PARTS, "blobs")
+RESTORED_PARTS = (*PARTS, "blobs")
 REQUEST_MAX_S = 30.0
 
 
 @dataclass(frozen=True)
 class Servers:
-    """The stores of one home, each as its own client sees it."""
+    """The stores of one home, accessed by the client of each server."""
 
     home: Path
     settings: dict[str, str]
@@ -43,23 +43,25 @@ class Servers:
         with psycopg.connect(self.settings["records"], autocommit=True) as connection:
             return connection.execute(statement.encode()).fetchall()
 
-    def one(self, statement: str) -> str:
+    def get_value(self, statement: str) -> str:
         (row, *_) = self.sql(statement)
         return str(row[0])
 
     @property
     def pdf(self) -> str:
-        return self.one("select sha1hex from pdf_meta where has_page0_thumbnail and word_count > 0")
+        return self.get_value(
+            "select sha1hex from pdf_meta where has_page0_thumbnail and word_count > 0"
+        )
 
     @property
     def story(self) -> str:
-        return self.one(
+        return self.get_value(
             "select s.sha1hex from story_meta s join cdx c using (sha1hex)"
             " where c.warc_path like '%/%' order by s.sha1hex"
         )
 
     def bucket(self, store: str) -> S3Store:
-        """Below the prefix of a store, as if that were the whole bucket."""
+        """Open the bucket of a store below its prefix."""
         parts = urlsplit(self.settings[store])
         options = parse_qs(parts.query)
         name, _, prefix = parts.path.strip("/").partition("/")
@@ -79,19 +81,18 @@ class Servers:
         bucket.delete(key)
 
     def alter(self, store: str, ending: str, change: Callable[[bytes], bytes]) -> None:
-        """The largest object of a store whose key ends so, overwritten."""
+        """Overwrite the largest object of a store with this key ending."""
         bucket = self.bucket(store)
-        objects = [one for page in bucket.list() for one in page if one["path"].endswith(ending)]
-        largest = max(objects, key=lambda one: one["size"])["path"]
+        objects = [item for page in bucket.list() for item in page if item["path"].endswith(ending)]
+        largest = max(objects, key=lambda item: item["size"])["path"]
         bucket.put(largest, change(bytes(bucket.get(largest).bytes())))
 
     def remove_row(self) -> None:
         parts = urlsplit(self.settings["table"])
         connection = happybase.Connection(parts.hostname, parts.port)
-        ours = [
+        (journal,) = [
             name for name in connection.tables() if name.endswith(self.settings["env"].encode())
         ]
-        (journal,) = ours
         connection.table(journal).delete(bytes.fromhex(self.story))
         connection.close()
 
@@ -104,15 +105,15 @@ class Servers:
 
 @dataclass(frozen=True)
 class Harm:
-    """What is done, what the audit says of it, and whether only the deep one can."""
+    """A damage, the fault that the audit reports, and whether only the deep audit finds it."""
 
     name: str
     act: Callable[[Servers], object]
-    told: str
+    fault: str
     deep: bool = False
 
 
-def _flipped(data: bytes) -> bytes:
+def _flip_byte(data: bytes) -> bytes:
     middle = len(data) // 2
     return data[:middle] + bytes([data[middle] ^ 0x10]) + data[middle + 1 :]
 
@@ -150,7 +151,7 @@ HARMS = (
     ),
     Harm(
         "WARC altered",
-        lambda on: on.alter("archive", ".gz", _flipped),
+        lambda on: on.alter("archive", ".gz", _flip_byte),
         "cannot read file",
         deep=True,
     ),
@@ -167,7 +168,7 @@ HARMS = (
 def servers(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Servers]:
-    """A home whose every store is a server's, with the sample crawl in it."""
+    """A home with all stores on servers, and the sample crawl."""
     root = tmp_path_factory.mktemp("repaired")
     write_sample(root / "crawl")
     with ExitStack() as stack:
@@ -175,35 +176,35 @@ def servers(
         bucket, _, options = settings["blobs"].partition("?")
         settings["archive"] = f"{bucket}-archive?{options}"
         on = Servers(root / "home", settings)
-        ran = fonds(on.home, "ingest", "--json", "--workers=1", root / "crawl", **on.environment)
-        assert ran.last["pending"] == 0, ran.err
+        result = fonds(on.home, "ingest", "--json", "--workers=1", root / "crawl", **on.environment)
+        assert result.last["pending"] == 0, result.err
         yield on
 
 
-def comparable(on: Servers) -> dict[str, Any]:
-    """What must be as it was; of what is read again it does not matter where it was read."""
-    found = state(on.home, **on.settings)
-    for row in found["stories"]:
+def load_restored_parts(on: Servers) -> dict[str, Any]:
+    """Return the part of the state that a repair must restore. Places of files read again may differ."""
+    full_state = state(on.home, **on.settings)
+    for row in full_state["stories"]:
         for part in ("rss_entry", "http_metadata"):
             row["story"].pop(part)
-    return {part: found[part] for part in KEPT}
+    return {part: full_state[part] for part in RESTORED_PARTS}
 
 
 @pytest.mark.parametrize("deep", [False, True], ids=["quick", "deep"])
-def test_what_is_done_to_servers_is_named_and_made_good(servers: Servers, deep: bool) -> None:
-    """All at once: each is named, and the home is mended wholly."""
-    whole = comparable(servers)
+def test_damage_on_servers_is_reported_and_repaired(servers: Servers, deep: bool) -> None:
+    """All damages at once: the audit reports each, and repair restores the home."""
+    undamaged = load_restored_parts(servers)
     harms = [harm for harm in HARMS if harm.deep == deep]
     for harm in harms:
         harm.act(servers)
     flags = ["--deep"] if deep else []
     audited = fonds(servers.home, "audit", "--json", *flags, **servers.environment)
     assert audited.code == 1
-    assert [harm.name for harm in harms if harm.told not in audited.out] == []
-    ran = fonds(servers.home, "repair", "--yes", *flags, **servers.environment)
-    assert ran.code == 0, ran.out + ran.err
-    now = comparable(servers)
-    for part in KEPT:
-        assert now[part] == whole[part], part
+    assert [harm.name for harm in harms if harm.fault not in audited.out] == []
+    result = fonds(servers.home, "repair", "--yes", *flags, **servers.environment)
+    assert result.code == 0, result.out + result.err
+    now = load_restored_parts(servers)
+    for part in RESTORED_PARTS:
+        assert now[part] == undamaged[part], part
     audited = fonds(servers.home, "audit", "--deep", "--json", **servers.environment)
     assert (audited.code, audited.last["deep"]["finished"]) == (0, True), audited.out

@@ -1,4 +1,4 @@
-"""The S3 backend on a real server, beyond its port: keys, types, silence, a full disk, many threads."""
+"""S3 beyond the port, on a real server: keys, types, a stopped server, a full disk, many threads."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from real_servers import PrivateServer, run_private_server, url_of
 pytestmark = pytest.mark.servers
 
 SHORT_S = SILENCE_MAX_S + 1.0
-"""So long a backend of these tests tries again."""
+"""Retry duration of the backends in these tests."""
 
 
 @pytest.fixture
 def url() -> str:
-    """The running server, below a prefix that no other test has."""
-    whole = url_of("TEST_S3_URL")
-    return whole.replace("?", f"/t{secrets.token_hex(6)}?")
+    """The URL of the running server with a unique prefix."""
+    server_url = url_of("TEST_S3_URL")
+    return server_url.replace("?", f"/t{secrets.token_hex(6)}?")
 
 
 @pytest.fixture
@@ -47,62 +47,62 @@ def blobs(url: str) -> Iterator[S3Blobs]:
 
 
 @pytest.fixture
-def own() -> Iterator[PrivateServer]:
+def private_server() -> Iterator[PrivateServer]:
     with run_private_server("s3") as server:
         yield server
 
 
 @pytest.fixture
-def own_on_small_disk(own: PrivateServer) -> Iterator[PrivateServer]:
-    """Its blobs lie on a disk of 4 MB."""
-    own.stop()
-    data = own.folder / "data"
+def server_on_small_disk(private_server: PrivateServer) -> Iterator[PrivateServer]:
+    """A server whose blobs are on a disk of 4 MB."""
+    private_server.stop()
+    data = private_server.folder / "data"
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "fonds-test", data], check=True)
     try:
-        own.start()
-        yield own
+        private_server.start()
+        yield private_server
     finally:
-        own.stop()
+        private_server.stop()
         subprocess.run(["umount", "--lazy", data], check=True)
 
 
-def attributes(url: str, key: str) -> dict[str, str]:
-    """What the server keeps with a blob."""
+def get_attributes(url: str, key: str) -> dict[str, str]:
+    """Return the attributes of a blob on the server."""
     address = parse_address(url)
-    found = obstore.get(open_store(address), f"{address.prefix}/{key}").attributes
-    return {str(name): str(value) for name, value in found.items()}
+    stored = obstore.get(open_store(address), f"{address.prefix}/{key}").attributes
+    return {str(name): str(value) for name, value in stored.items()}
 
 
-def test_a_wrong_secret_stops_and_is_never_shown(url: str) -> None:
+def test_a_wrong_secret_is_refused_and_never_printed(url: str) -> None:
     secret = str(urlsplit(url).password)
     wrong = "0123456789" * 4
     with pytest.raises(ConfigurationError, match="refuses the keys") as caught:
         S3Blobs(url.replace(secret, wrong))
-    told = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
-    assert secret not in told
-    assert wrong not in told
+    output = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
+    assert secret not in output
+    assert wrong not in output
 
 
-def test_neither_key_nor_secret_is_in_what_represents_the_backend(url: str, blobs: S3Blobs) -> None:
+def test_representations_contain_neither_key_nor_secret(url: str, blobs: S3Blobs) -> None:
     parts = urlsplit(url)
-    shown = f"{blobs!r} {blobs._store!r} {blobs._address!r} {blobs._store.config!r}"
-    assert str(parts.password) not in shown
-    assert str(parts.username) not in shown
+    text = f"{blobs!r} {blobs._store!r} {blobs._address!r} {blobs._store.config!r}"
+    assert str(parts.password) not in text
+    assert str(parts.username) not in text
 
 
-def test_a_bucket_that_does_not_exist_is_named_with_the_command_that_makes_it(url: str) -> None:
+def test_a_missing_bucket_is_reported_with_the_command_to_create_it(url: str) -> None:
     with pytest.raises(ConfigurationError, match="create-bucket --bucket not-there --endpoint-url"):
         S3Blobs(url.replace("/fonds/", "/not-there/"))
 
 
-def test_another_region_or_scheme_than_the_servers_stops(url: str) -> None:
+def test_a_wrong_region_or_scheme_is_refused(url: str) -> None:
     with pytest.raises(ConfigurationError, match="region"):
         S3Blobs(url.replace("us-east-1", "eu-north-1"))
     with pytest.raises(ConfigurationError, match="scheme"):
         S3Blobs(url.replace("scheme=http", "scheme=https"))
 
 
-def test_the_environment_of_aws_does_not_change_where_a_url_leads(
+def test_aws_environment_variables_do_not_change_the_server(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", "of-somebody-else")
@@ -115,12 +115,12 @@ def test_the_environment_of_aws_does_not_change_where_a_url_leads(
     opened.close()
 
 
-def test_prefixes_keep_blobs_apart(url: str, blobs: S3Blobs) -> None:
-    other = S3Blobs(url.replace("?", "/deeper?"))
-    other.put([Blob("a.txt", b"deep", "text/plain")])
+def test_prefixes_have_separate_blobs(url: str, blobs: S3Blobs) -> None:
+    deeper_blobs = S3Blobs(url.replace("?", "/deeper?"))
+    deeper_blobs.put([Blob("a.txt", b"deep", "text/plain")])
     assert blobs.get("a.txt") is None
     assert blobs.get("deeper/a.txt") == b"deep"
-    other.close()
+    deeper_blobs.close()
 
 
 @pytest.mark.parametrize(
@@ -130,24 +130,24 @@ def test_prefixes_keep_blobs_apart(url: str, blobs: S3Blobs) -> None:
         (build_thumbnail_blob_key("a" * 40), "image/jpeg", PUBLIC_CACHE_CONTROL),
     ],
 )
-def test_a_blob_keeps_its_type_and_only_thumbnails_may_be_cached(
+def test_a_blob_has_its_type_and_only_thumbnails_are_cacheable(
     url: str, blobs: S3Blobs, key: str, content_type: str, cached: str | None
 ) -> None:
     blobs.put([Blob(key, b"data", "application/octet-stream")])
     blobs.put([Blob(key, b"data", content_type)])
-    kept = attributes(url, key)
-    assert kept["Content-Type"] == content_type
-    assert kept.get("Cache-Control") == cached
+    attributes = get_attributes(url, key)
+    assert attributes["Content-Type"] == content_type
+    assert attributes.get("Cache-Control") == cached
 
 
-def test_a_blob_that_goes_up_in_parts_arrives_whole(url: str, blobs: S3Blobs) -> None:
+def test_a_multipart_upload_stores_the_complete_blob(url: str, blobs: S3Blobs) -> None:
     data = secrets.token_bytes(12_000_001)
     blobs.put([Blob("large.bin", data, "application/x-large")])
     assert blobs.get("large.bin") == data
-    assert attributes(url, "large.bin")["Content-Type"] == "application/x-large"
+    assert get_attributes(url, "large.bin")["Content-Type"] == "application/x-large"
 
 
-def test_eight_threads_put_a_thousand_blobs_and_none_is_lost(blobs: S3Blobs) -> None:
+def test_eight_threads_store_a_thousand_blobs_without_loss(blobs: S3Blobs) -> None:
     keys = [f"{number % 7}/{number}" for number in range(1000)]
     with ThreadPoolExecutor(8) as threads:
         list(
@@ -159,12 +159,12 @@ def test_eight_threads_put_a_thousand_blobs_and_none_is_lost(blobs: S3Blobs) -> 
     assert blobs.filter_existing(keys) == set()
 
 
-def test_a_server_that_is_away_is_unavailable_and_used_again_when_it_is_back(
-    own: PrivateServer,
+def test_a_stopped_server_is_unavailable_and_used_again(
+    private_server: PrivateServer,
 ) -> None:
-    blobs = S3Blobs(own.url, give_up_s=SHORT_S)
+    blobs = S3Blobs(private_server.url, give_up_s=SHORT_S)
     blobs.put([Blob("before", b"1", "text/plain")])
-    own.stop()
+    private_server.stop()
     for act in (
         lambda: blobs.get("before"),
         lambda: blobs.put([Blob("during", b"2", "text/plain")]),
@@ -175,44 +175,44 @@ def test_a_server_that_is_away_is_unavailable_and_used_again_when_it_is_back(
     with pytest.raises(StoreUnavailableError):
         blobs.filter_existing([str(number) for number in range(500)])
     assert time.monotonic() - started < SHORT_S + 5
-    own.start()
+    private_server.start()
     assert blobs.get("before") == b"1"
     assert blobs.get("during") is None
     blobs.close()
 
 
-def test_a_put_outlasts_a_short_absence(own: PrivateServer) -> None:
-    blobs = S3Blobs(own.url)
-    own.stop()
+def test_a_put_survives_a_short_outage(private_server: PrivateServer) -> None:
+    blobs = S3Blobs(private_server.url)
+    private_server.stop()
     putting = threading.Thread(target=blobs.put, args=([Blob("a", b"late", "text/plain")],))
     putting.start()
-    own.start()
+    private_server.start()
     putting.join(30)
     assert not putting.is_alive()
     assert blobs.get("a") == b"late"
     blobs.close()
 
 
-def test_a_server_that_stands_still_is_unavailable_in_bounded_time(own: PrivateServer) -> None:
-    blobs = S3Blobs(own.url, give_up_s=SHORT_S)
+def test_a_hanging_server_is_unavailable_after_a_timeout(private_server: PrivateServer) -> None:
+    blobs = S3Blobs(private_server.url, give_up_s=SHORT_S)
     blobs.put([Blob("a", b"1", "text/plain")])
-    own.processes[0].send_signal(signal.SIGSTOP)
+    private_server.processes[0].send_signal(signal.SIGSTOP)
     started = time.monotonic()
     with pytest.raises(StoreUnavailableError, match="TimedOut"):
         blobs.put([Blob("b", b"2" * 4_000_000, "text/plain")])
     assert time.monotonic() - started < SHORT_S + SILENCE_MAX_S
-    own.processes[0].send_signal(signal.SIGCONT)
+    private_server.processes[0].send_signal(signal.SIGCONT)
     assert blobs.get("a") == b"1"
     blobs.close()
 
 
-def test_a_full_disk_is_told_at_once_and_work_goes_on_when_there_is_room(
-    own_on_small_disk: PrivateServer,
+def test_a_full_disk_is_reported_at_once_and_puts_work_again_later(
+    server_on_small_disk: PrivateServer,
 ) -> None:
-    blobs = S3Blobs(own_on_small_disk.url)
+    blobs = S3Blobs(server_on_small_disk.url)
     data = secrets.token_bytes(900_000)
     blobs.put([Blob("kept", data, "text/plain")])
-    ballast = own_on_small_disk.folder / "data" / "ballast"
+    ballast = server_on_small_disk.folder / "data" / "ballast"
     ballast.write_bytes(bytes(2_600_000))
     started = time.monotonic()
     with pytest.raises(StorageFullError, match="No space left"):
@@ -220,7 +220,7 @@ def test_a_full_disk_is_told_at_once_and_work_goes_on_when_there_is_room(
     with pytest.raises(StorageFullError, match="No space left"):
         blobs.put([Blob("kept", bytes(900_000), "text/plain")])
     assert time.monotonic() - started < 5
-    assert blobs.get("kept") == data, "what could not be replaced is still whole"
+    assert blobs.get("kept") == data, "a blob that could not be replaced is damaged"
     assert blobs.filter_existing(["new"]) == set()
     ballast.unlink()
     blobs.put([Blob("new", data, "text/plain")])

@@ -1,4 +1,4 @@
-"""The archive in a bucket of a real S3 server: large files, a server that is away, killed ingests."""
+"""The archive in a bucket of a real S3 server: large WARCs, a stopped server, killed ingests."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ SEED = 20261121
 RUN_MAX_S = 300
 
 
-def test_a_file_of_several_parts_is_moved_whole(tmp_path: Path) -> None:
+def test_a_warc_is_uploaded_in_several_parts(tmp_path: Path) -> None:
     archive = open_archive(add_unique_prefix(url_of("TEST_S3_URL")), tmp_path)
     bodies = [os.urandom(15_000_000) for _ in range(3)]
     archived = archive.write([entry(n, body=body) for n, body in enumerate(bodies)])
     archive.finish()
     assert list_waiting_files(tmp_path) == []
-    for one, body in zip(archived, bodies, strict=True):
-        assert archive.read(one.place).body == body
+    for record, body in zip(archived, bodies, strict=True):
+        assert archive.read(record.place).body == body
 
 
-def test_while_the_server_is_away_work_goes_on_and_nothing_is_lost(tmp_path: Path) -> None:
-    with run_private_server("s3") as own:
-        url = add_unique_prefix(own.url)
+def test_writes_continue_without_loss_while_the_server_is_stopped(tmp_path: Path) -> None:
+    with run_private_server("s3") as server:
+        url = add_unique_prefix(server.url)
         archive = open_archive(url, tmp_path, stories_max=2, waiting_max_bytes=10_000)
         first = archive.write([entry(1), entry(2)])
         archive.finish()
         assert list_waiting_files(tmp_path) == []
-        own.stop()
+        server.stop()
         with pytest.raises(StoreUnavailableError):
             archive.read(first[0].place)
         bodies = [os.urandom(4000) for _ in range(4)]
@@ -54,19 +54,19 @@ def test_while_the_server_is_away_work_goes_on_and_nothing_is_lost(tmp_path: Pat
         assert archive.read(later[0].place).body == bodies[0]
         with pytest.raises(StoreUnavailableError, match="are waiting to be moved"):
             archive.write([entry(20)])
-        # A process may start meanwhile, and goes on as well.
-        another = open_archive(url, tmp_path, waiting_max_bytes=10**9)
-        another.recover(lambda _: None)
-        another.close()
-        own.start()
+        # A second process can start meanwhile.
+        second_archive = open_archive(url, tmp_path, waiting_max_bytes=10**9)
+        second_archive.recover(lambda _: None)
+        second_archive.close()
+        server.start()
         archive.finish()
         assert list_waiting_files(tmp_path) == []
         assert archive.read(first[0].place).body == entry(1).body
-        assert [archive.read(one.place).body for one in later] == bodies
+        assert [archive.read(record.place).body for record in later] == bodies
         archive.close()
 
 
-def test_the_thread_moves_files_while_others_are_written(tmp_path: Path) -> None:
+def test_the_thread_uploads_warcs_while_others_are_written(tmp_path: Path) -> None:
     archive = open_archive(add_unique_prefix(url_of("TEST_S3_URL")), tmp_path, stories_max=3)
     archived = []
     for number in range(30):
@@ -80,27 +80,27 @@ def test_the_thread_moves_files_while_others_are_written(tmp_path: Path) -> None
     assert done.is_set()
     archive.finish()
     archive.close()
-    for number, one in enumerate(archived):
-        assert archive.read(one.place).body == entry(number).body
+    for number, record in enumerate(archived):
+        assert archive.read(record.place).body == entry(number).body
 
 
-def test_the_doctor_says_what_waits_to_be_moved(tmp_path: Path) -> None:
+def test_doctor_reports_warcs_that_wait_for_upload(tmp_path: Path) -> None:
     home, url = tmp_path / "home", add_unique_prefix(url_of("TEST_S3_URL"))
     before = FolderArchive(home / "archive")
     before.write([entry(1, body=os.urandom(3_000_000))])
     before.finish()
-    told = fonds(home, "doctor", FONDS_ARCHIVE=url)
-    assert "2.9 MiB of WARC files wait here" in " ".join(told.out.split())
-    assert urlsplit(url).password not in told.out + told.err
-    assert "***" in told.out
+    result = fonds(home, "doctor", FONDS_ARCHIVE=url)
+    assert "2.9 MiB of WARC files wait here" in " ".join(result.out.split())
+    assert urlsplit(url).password not in result.out + result.err
+    assert "***" in result.out
 
 
-def test_an_ingest_killed_at_random_leaves_what_a_calm_one_does(tmp_path: Path) -> None:
+def test_a_killed_ingest_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     crawl = tmp_path / "crawl"
     write_crawl(crawl)
-    calm, home = tmp_path / "calm", tmp_path / "home"
-    assert fonds(calm, "ingest", str(crawl)).code in (0, 1)
-    expected = state(calm)
+    undisturbed_home, home = tmp_path / "calm", tmp_path / "home"
+    assert fonds(undisturbed_home, "ingest", str(crawl)).code in (0, 1)
+    expected = state(undisturbed_home)
     url = add_unique_prefix(url_of("TEST_S3_URL"))
     bare = {name: value for name, value in os.environ.items() if not name.startswith("FONDS_")}
     settings = bare | {"FONDS_ARCHIVE": url, "FONDS_WARC_STORIES_MAX": "3"}
@@ -120,7 +120,7 @@ def test_an_ingest_killed_at_random_leaves_what_a_calm_one_does(tmp_path: Path) 
     )
     assert last.returncode in (0, 1), last.stderr.decode()
     assert list_waiting_files(home) == []
-    # Known by name alone, the files are found in a folder as well.
+    # The records have only file names, so the WARCs are also found in a folder.
     moved = fetched(url, home / "archive")
     assert len(moved) > 4
     assert state(home) == expected

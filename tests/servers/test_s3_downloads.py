@@ -1,4 +1,4 @@
-"""An old system's downloads in a bucket of a real S3 server: by id, packed, and dated by the server."""
+"""Downloads of an older system in a bucket of a real S3 server: by id, compressed, dated by the server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from real_servers import url_of
 pytestmark = pytest.mark.servers
 
 
-def _versions_or_refusal(objects: Any, url: str) -> int | str:
+def _count_versions_or_describe_error(objects: Any, url: str) -> int | str:
     try:
         return len(objects.list_versions(url))
     except PermanentError as error:
@@ -59,8 +59,10 @@ def test_downloads_are_fetched_by_id_and_dated_by_the_server(tmp_path: Path) -> 
         with pytest.raises(PermanentError) as raised:
             step(link(6))
         assert raised.value.reason is Reason.MISSING_SOURCE
-        # A server that keeps no versions says so; one that does not take our signature answers 403.
-        assert _versions_or_refusal(create_s3_opener(tmp_path, settings)(), link(5).url) in (
+        # A server without versions reports that; a server that refuses our signature responds with 403.
+        assert _count_versions_or_describe_error(
+            create_s3_opener(tmp_path, settings)(), link(5).url
+        ) in (
             1,
             "no 403",
         )

@@ -1,4 +1,4 @@
-"""Files in buckets of a real S3 server: named whole, by their beginning, and what is not there."""
+"""Files in buckets of a real S3 server: by full name, by prefix, and missing ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from real_servers import url_of
 pytestmark = pytest.mark.servers
 
 
-def test_lists_are_found_by_their_beginning_and_fetched_whole(tmp_path: Path) -> None:
+def test_lists_are_found_by_prefix_and_fetched_completely(tmp_path: Path) -> None:
     url = url_of("TEST_S3_URL")
     address = parse_address(url)
     folder = f"lists-{secrets.token_hex(6)}/csv"
@@ -39,28 +39,31 @@ def test_lists_are_found_by_their_beginning_and_fetched_whole(tmp_path: Path) ->
     server = urlsplit(url)._replace(path="").geturl()
     settings = load_settings(tmp_path).replace_values(elsewhere_s3_url=server)
     remotes = RemoteFiles(create_service_client(settings), create_s3_opener(tmp_path, settings))
-    begun = f"s3://{address.bucket}/{folder}/"
+    prefix = f"s3://{address.bucket}/{folder}/"
 
-    found = list(remotes.find(f"{begun}2023-11*"))
-    assert [one.url for one in found] == [f"{begun}2023-11-04.csv.gz", f"{begun}2023-11-05.csv"]
-    assert [one.size_bytes for one in found] == [len(body) for body in list(bodies.values())[:2]]
-    assert all(one.version and one.error is None for one in found)
-    assert len(list(remotes.find(f"{begun}*"))) == 3
-    (one,) = remotes.find(f"{begun}2023-11-05.csv")
-    assert one == found[1]
-    (none,) = remotes.find(f"{begun}2024*")
-    assert none.is_missing
-    for one in found:
-        fetched = remotes.fetch(one.url, tmp_path / "inbox" / "list")
-        assert fetched.read_bytes() == bodies[one.url.rpartition("/")[2]]
+    files = list(remotes.find(f"{prefix}2023-11*"))
+    assert [file.url for file in files] == [
+        f"{prefix}2023-11-04.csv.gz",
+        f"{prefix}2023-11-05.csv",
+    ]
+    assert [file.size_bytes for file in files] == [len(body) for body in list(bodies.values())[:2]]
+    assert all(file.version and file.error is None for file in files)
+    assert len(list(remotes.find(f"{prefix}*"))) == 3
+    (named_file,) = remotes.find(f"{prefix}2023-11-05.csv")
+    assert named_file == files[1]
+    (missing_file,) = remotes.find(f"{prefix}2024*")
+    assert missing_file.is_missing
+    for file in files:
+        fetched = remotes.fetch(file.url, tmp_path / "inbox" / "list")
+        assert fetched.read_bytes() == bodies[file.url.rpartition("/")[2]]
         fetched.unlink()
     with pytest.raises(PermanentError, match="no such object"):
-        remotes.fetch(f"{begun}nowhere.csv", tmp_path / "inbox" / "list")
+        remotes.fetch(f"{prefix}nowhere.csv", tmp_path / "inbox" / "list")
     (refused,) = remotes.find("s3://bucket-of-nobody-here/x*")
     assert refused.error
 
 
-def test_a_crawl_in_a_bucket_is_taken_in_by_its_beginning(tmp_path: Path) -> None:
+def test_a_crawl_in_a_bucket_is_ingested_by_prefix(tmp_path: Path) -> None:
     url = url_of("TEST_S3_URL")
     address = parse_address(url)
     folder = f"crawl-{secrets.token_hex(6)}"
@@ -72,21 +75,21 @@ def test_a_crawl_in_a_bucket_is_taken_in_by_its_beginning(tmp_path: Path) -> Non
     for name, body in files.items():
         obstore.put(open_store(address), f"{folder}/{name}", body)
     server = {"FONDS_ELSEWHERE_S3_URL": urlsplit(url)._replace(path="").geturl()}
-    home, begun = tmp_path / "home", f"s3://{address.bucket}/{folder}/2026/*"
+    home, prefix = tmp_path / "home", f"s3://{address.bucket}/{folder}/2026/*"
 
-    ran = fonds(home, "ingest", "--json", begun, **server)
-    assert (ran.code, ran.last["in"], ran.last["done"]) == (0, 2, 2), ran.err
-    assert fonds(home, "ingest", "--json", begun, **server).last["in"] == 0
-    found = {line["sha1hex"] for line in fonds(home, "export", "--format", "jsonl").lines}
+    result = fonds(home, "ingest", "--json", prefix, **server)
+    assert (result.code, result.last["in"], result.last["done"]) == (0, 2, 2), result.err
+    assert fonds(home, "ingest", "--json", prefix, **server).last["in"] == 0
+    sha1hexes = {line["sha1hex"] for line in fonds(home, "export", "--format", "jsonl").lines}
     pdf = files["2026/b/report.pdf"]
-    assert found == {sha1(one, usedforsecurity=False).hexdigest() for one in (page(1), pdf)}
-    shown = fonds(home, "show", "--json", f"{begun.removesuffix('*')}b/report.pdf")
-    assert shown.last["sha1hex"] == sha1(pdf, usedforsecurity=False).hexdigest()
+    assert sha1hexes == {sha1(body, usedforsecurity=False).hexdigest() for body in (page(1), pdf)}
+    file_data = fonds(home, "show", "--json", f"{prefix.removesuffix('*')}b/report.pdf")
+    assert file_data.last["sha1hex"] == sha1(pdf, usedforsecurity=False).hexdigest()
     audit = fonds(home, "audit", "--deep", **server)
     assert audit.code == 0, audit.out
 
 
-def test_warcs_and_catalogue_files_in_a_bucket_are_read_by_their_beginning(tmp_path: Path) -> None:
+def test_warcs_and_catalogue_files_in_a_bucket_are_read_by_prefix(tmp_path: Path) -> None:
     url = url_of("TEST_S3_URL")
     address = parse_address(url)
     folder = f"warcs-{secrets.token_hex(6)}"
@@ -101,17 +104,17 @@ def test_warcs_and_catalogue_files_in_a_bucket_are_read_by_their_beginning(tmp_p
     for name, body in files.items():
         obstore.put(open_store(address), f"{folder}/{name}", body)
     server = {"FONDS_ELSEWHERE_S3_URL": urlsplit(url)._replace(path="").geturl()}
-    home, begun = tmp_path / "home", f"s3://{address.bucket}/{folder}"
+    home, prefix = tmp_path / "home", f"s3://{address.bucket}/{folder}"
     names = tmp_path / "names"
-    names.write_text(f"{begun}/a/*\n{begun}/b/*\n")
+    names.write_text(f"{prefix}/a/*\n{prefix}/b/*\n")
     words = ("backfill", "extract", "--json", "--workers", "2", f"@{names}", "--to")
     for to in (["parquet", "--out", tmp_path / "out"], ["stores"]):
-        ran = fonds(home, *words, *to, **server)
-        assert ran.code == 0, ran.err
-        assert "notes.txt is not a WARC and is skipped" in ran.err
-        told = (ran.last["warcs"], ran.last["ended"]["done"], ran.last["wrong"])
-        assert told == (2, 2, []), ran.last
-    loaded = fonds(home, "catalog", "load", "--json", f"{begun}/works/*", **server)
+        result = fonds(home, *words, *to, **server)
+        assert result.code == 0, result.err
+        assert "notes.txt is not a WARC and is skipped" in result.err
+        counts = (result.last["warcs"], result.last["ended"]["done"], result.last["wrong"])
+        assert counts == (2, 2, []), result.last
+    loaded = fonds(home, "catalog", "load", "--json", f"{prefix}/works/*", **server)
     assert (loaded.code, loaded.last["loaded"]) == (0, {"crossref": 1}), loaded.err
     audit = fonds(home, "audit", "--deep", **server)
     assert audit.code == 0, audit.out

@@ -1,4 +1,4 @@
-"""Records and whole objects in buckets of a real S3 server, read by their places."""
+"""Records and complete objects in buckets of a real S3 server, read by their places."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ OFFSETS = warcs.offsets(MEMBERS)
 
 @dataclass(frozen=True)
 class Bucket:
-    """A folder of the bucket that no other test has, and the setting that leads to its server."""
+    """A unique folder of the bucket, and the setting for its server."""
 
     url: str
     folder: str
     s3_url: str
 
-    def put(self, name: str, data: bytes) -> str:
-        """Returns the object's URL as a place has it: without server and keys."""
+    def put_object(self, name: str, data: bytes) -> str:
+        """Store an object; return its URL in the form of a place, without server and keys."""
         obstore.put(open_store(parse_address(self.url)), f"{self.folder}/{name}", data)
         return self.place_url(name)
 
@@ -49,19 +49,19 @@ class Bucket:
         return f"s3://{parse_address(self.url).bucket}/{self.folder}/{name}"
 
 
-def bucket_at(url: str) -> Bucket:
+def create_bucket(url: str) -> Bucket:
     server = urlsplit(url)._replace(path="").geturl()
     return Bucket(url, f"places-{secrets.token_hex(6)}", server)
 
 
 @pytest.fixture
 def bucket() -> Bucket:
-    return bucket_at(url_of("TEST_S3_URL"))
+    return create_bucket(url_of("TEST_S3_URL"))
 
 
 @pytest.fixture
 def open_with(tmp_path: Path) -> Callable[[str], Archive]:
-    """The archive as the program opens it with this `s3_url`."""
+    """Return a function that opens the archive with an `s3_url`."""
     return lambda s3_url: open_archive(
         tmp_path, load_settings(tmp_path).replace_values(elsewhere_s3_url=s3_url)
     )
@@ -81,7 +81,7 @@ def refused(read: Callable[..., Payload], *place: object) -> PermanentError:
 
 
 def test_each_record_of_a_warc_is_read_by_its_offset(bucket: Bucket, read) -> None:
-    url = bucket.put("crawl.warc.gz", b"".join(MEMBERS))
+    url = bucket.put_object("crawl.warc.gz", b"".join(MEMBERS))
     for offset, member, body in zip(
         OFFSETS, MEMBERS, [b"software: a test\r\n", LARGE, warcs.PAGE], strict=False
     ):
@@ -91,30 +91,30 @@ def test_each_record_of_a_warc_is_read_by_its_offset(bucket: Bucket, read) -> No
             assert payload.size_bytes == len(member)
 
 
-def test_an_offset_beyond_the_end_is_damage(bucket: Bucket, read) -> None:
-    url = bucket.put("crawl.warc.gz", b"".join(MEMBERS))
+def test_an_offset_beyond_the_end_is_a_damaged_record(bucket: Bucket, read) -> None:
+    url = bucket.put_object("crawl.warc.gz", b"".join(MEMBERS))
     for offset in (sum(map(len, MEMBERS)), 10**9):
         error = refused(read, PlaceKind.WARC, url, offset)
         assert error.reason is Reason.DAMAGED_RECORD
 
 
-def test_a_record_that_is_cut_off_is_told_so(bucket: Bucket, read) -> None:
-    url = bucket.put("cut.warc.gz", b"".join(MEMBERS)[: OFFSETS[1] + 1000])
+def test_a_truncated_record_is_reported(bucket: Bucket, read) -> None:
+    url = bucket.put_object("cut.warc.gz", b"".join(MEMBERS)[: OFFSETS[1] + 1000])
     error = refused(read, PlaceKind.WARC, url, OFFSETS[1], len(MEMBERS[1]))
     assert error.reason in (Reason.TRUNCATED_RECORD, Reason.DAMAGED_RECORD)
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a b+c%20d#e?f=ä.pdf"])
-def test_a_whole_object_is_read_whatever_its_key(name: str, bucket: Bucket, read) -> None:
-    url = bucket.put(name, b"%PDF-1.4 " + LARGE)
+def test_an_object_with_any_key_is_read(name: str, bucket: Bucket, read) -> None:
+    url = bucket.put_object(name, b"%PDF-1.4 " + LARGE)
     assert read(PlaceKind.FILE, url).body == b"%PDF-1.4 " + LARGE
 
 
-def test_a_loose_gzip_object_is_unpacked_and_an_empty_one_is_empty(bucket: Bucket, read) -> None:
-    assert read(PlaceKind.FILE, bucket.put("a.html.gz", gzip.compress(warcs.PAGE))).body == (
+def test_a_gzip_object_is_decompressed_and_an_empty_one_is_empty(bucket: Bucket, read) -> None:
+    assert read(PlaceKind.FILE, bucket.put_object("a.html.gz", gzip.compress(warcs.PAGE))).body == (
         warcs.PAGE
     )
-    assert read(PlaceKind.FILE, bucket.put("empty", b"")).body == b""
+    assert read(PlaceKind.FILE, bucket.put_object("empty", b"")).body == b""
 
 
 @pytest.mark.parametrize("kind", [PlaceKind.FILE, PlaceKind.WARC])
@@ -126,31 +126,31 @@ def test_a_missing_key_and_a_missing_bucket_are_missing_sources(
 
 
 @pytest.mark.parametrize("part", ["username", "password"])
-def test_wrong_keys_are_an_unreadable_source_and_never_shown(
+def test_wrong_keys_are_an_unreadable_source_and_never_printed(
     part: str, bucket: Bucket, open_with
 ) -> None:
-    url = bucket.put("a.pdf", b"%PDF-")
+    url = bucket.put_object("a.pdf", b"%PDF-")
     right, wrong = str(getattr(urlsplit(bucket.s3_url), part)), "0123456789" * 4
     archive = open_with(bucket.s3_url.replace(right, wrong))
     with pytest.raises(PermanentError, match="check s3_url") as raised:
         archive.read(Place(PlaceKind.FILE, url))
     assert raised.value.reason is Reason.UNREADABLE_SOURCE
-    told = "".join(traceback.format_exception(raised.value))
-    assert wrong not in told
-    assert str(urlsplit(bucket.s3_url).password) not in told
+    output = "".join(traceback.format_exception(raised.value))
+    assert wrong not in output
+    assert str(urlsplit(bucket.s3_url).password) not in output
 
 
-def test_a_server_that_is_away_is_a_passing_fault_and_read_again_when_it_is_back(
+def test_a_stopped_server_is_a_transient_error_and_read_again(
     open_with,
 ) -> None:
-    with run_private_server("s3") as own:
-        bucket = bucket_at(own.url)
-        url = bucket.put("crawl.warc.gz", b"".join(MEMBERS))
+    with run_private_server("s3") as server:
+        bucket = create_bucket(server.url)
+        url = bucket.put_object("crawl.warc.gz", b"".join(MEMBERS))
         archive = open_with(bucket.s3_url)
         place = Place(PlaceKind.WARC, url, OFFSETS[2])
         assert archive.read(place).body == warcs.PAGE
-        own.stop()
+        server.stop()
         with pytest.raises(TransientError, match="does not answer"):
             archive.read(place)
-        own.start()
+        server.start()
         assert archive.read(place).body == warcs.PAGE

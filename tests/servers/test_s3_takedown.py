@@ -1,4 +1,4 @@
-"""A takedown purges WARCs in a bucket of a real S3 server, killed at random and away in the middle."""
+"""A takedown purges WARCs in a bucket of a real S3 server, even if it is killed or the server stops."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def page(number: int) -> bytes:
     return f"<html><title>Report {number}</title><body><p>{words}</p></body></html>".encode()
 
 
-def in_bucket(url: str) -> Path:
-    """A folder with everything the bucket has."""
+def download_bucket(url: str) -> Path:
+    """Download the bucket to a folder."""
     folder = Path(mkdtemp())
     fetched(url, folder)
     return folder
@@ -49,23 +49,23 @@ def test_a_large_warc_is_purged_in_its_bucket(tmp_path: Path) -> None:
     archive.finish()
     assert purge_body(archive, archived[1].place, bodies[1]).records == 1
     assert list_waiting_files(tmp_path) == []
-    assert holders(in_bucket(url), bodies[1][:64]) == []
+    assert holders(download_bucket(url), bodies[1][:64]) == []
     for number in (0, 2):
         assert archive.read(archived[number].place).body == bodies[number]
     assert verify(archive, archived[0].place.path).faults == []
     archive.close()
 
 
-def test_while_the_server_is_away_nothing_is_purged_and_nothing_is_lost(tmp_path: Path) -> None:
-    with run_private_server("s3") as own:
-        archive = open_archive(add_unique_prefix(own.url), tmp_path)
+def test_a_stopped_server_refuses_a_purge_and_loses_nothing(tmp_path: Path) -> None:
+    with run_private_server("s3") as server:
+        archive = open_archive(add_unique_prefix(server.url), tmp_path)
         secret = os.urandom(5_000)
         archived = archive.write([entry(1), entry(2, body=secret)])
         archive.finish()
-        own.stop()
+        server.stop()
         with pytest.raises(StoreUnavailableError):
             purge_body(archive, archived[1].place, secret)
-        own.start()
+        server.start()
         assert archive.read(archived[1].place).body == secret
         assert purge_body(archive, archived[1].place, secret).records == 1
         assert archive.read(archived[0].place).body == entry(1).body
@@ -73,14 +73,14 @@ def test_while_the_server_is_away_nothing_is_purged_and_nothing_is_lost(tmp_path
         archive.close()
 
 
-def test_a_takedown_killed_at_random_is_ended_by_saying_it_again(tmp_path: Path) -> None:
+def test_a_killed_takedown_completes_when_repeated(tmp_path: Path) -> None:
     inputs, home = tmp_path / "inputs", tmp_path / "home"
     inputs.mkdir()
     for number in range(PAGES):
         (inputs / f"{number}.html").write_bytes(page(number))
     url = add_unique_prefix(url_of("TEST_S3_URL"))
     assert fonds(home, "ingest", str(inputs), FONDS_ARCHIVE=url).code == 0
-    assert holders(in_bucket(url), page(3)) != []
+    assert holders(download_bucket(url), page(3)) != []
     before = sorted(sha1(path.read_bytes()).hexdigest() for path in inputs.iterdir())
     key = sha1(page(3)).hexdigest()
     bare = {name: value for name, value in os.environ.items() if not name.startswith("FONDS_")}
@@ -98,7 +98,7 @@ def test_a_takedown_killed_at_random_is_ended_by_saying_it_again(tmp_path: Path)
         run.communicate()
     last = fonds(home, *words[2:], "--json", FONDS_ARCHIVE=url)
     assert (last.code, bool(json.loads(last.out)["finished"])) == (0, True), last.err
-    moved = in_bucket(url)
+    moved = download_bucket(url)
     assert holders(moved, page(3)) == []
     assert holders(home / "archive", page(3)) == []
     (warc,) = moved.glob("*.warc.gz")
@@ -109,6 +109,6 @@ def test_a_takedown_killed_at_random_is_ended_by_saying_it_again(tmp_path: Path)
     audited = fonds(home, "audit", "--deep", FONDS_ARCHIVE=url)
     assert audited.code == 0, audited.out + audited.err
     for number in set(range(PAGES)) - {3}:
-        shown = fonds(home, "show", sha1(page(number)).hexdigest(), "--json", FONDS_ARCHIVE=url)
-        assert shown.code == 0, shown.err
+        result = fonds(home, "show", sha1(page(number)).hexdigest(), "--json", FONDS_ARCHIVE=url)
+        assert result.code == 0, result.err
     assert sorted(sha1(path.read_bytes()).hexdigest() for path in inputs.iterdir()) == before

@@ -1,4 +1,4 @@
-"""Bulk jobs on a real Spark cluster: they leave what this machine's processes leave."""
+"""Bulk jobs on a real Spark cluster give the same results as local processes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.servers
 
 @pytest.fixture
 def spark() -> SparkEngine:
-    """The cluster; its executors find the jobs of the tests where this process does."""
+    """The cluster; its executors import the jobs of the tests."""
     options = {
         "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
         "spark.driver.host": "127.0.0.1",
@@ -45,115 +45,115 @@ def spark() -> SparkEngine:
     return SparkEngine(f"{url_of('TEST_SPARK_URL')}?{urlencode(options)}")
 
 
-def test_records_are_sorted_and_divided_as_on_one_machine(
+def test_spark_sorts_and_divides_records_like_the_local_engine(
     spark: SparkEngine, tmp_path: Path
 ) -> None:
     ranges = (b"00250", b"00500 2", b"00900")
-    here = [*LocalEngine(tmp_path, 1, 1, 500).run(word_job("words", 6, ranges))]
-    assert [*spark.run(word_job("words", 6, ranges))] == here
+    local = [*LocalEngine(tmp_path, 1, 1, 500).run(word_job("words", 6, ranges))]
+    assert [*spark.run(word_job("words", 6, ranges))] == local
 
 
-def test_a_rebuild_leaves_the_same_rows_as_in_one_process(
+def test_a_rebuild_on_spark_writes_the_rows_of_a_local_one(
     spark: SparkEngine, tmp_path: Path
 ) -> None:
-    here, there = fill_collection(tmp_path / "here"), fill_collection(tmp_path / "there")
-    first = rebuild(here.changes, NEWS, "deep", threads=1)
-    passes = build_engine_passes(spark, tmp_path / "there")
-    assert rebuild(there.changes, NEWS, "deep", threads=1, passes=passes) == first
-    assert read_rebuilt_rows(there) == read_rebuilt_rows(here)
-    for kept in (here, there):
-        kept.close()
+    local, remote = fill_collection(tmp_path / "local"), fill_collection(tmp_path / "remote")
+    first = rebuild(local.changes, NEWS, "deep", threads=1)
+    passes = build_engine_passes(spark, tmp_path / "remote")
+    assert rebuild(remote.changes, NEWS, "deep", threads=1, passes=passes) == first
+    assert read_rebuilt_rows(remote) == read_rebuilt_rows(local)
+    for store in (local, remote):
+        store.close()
 
 
-def test_on_hbase_rebuilds_leave_the_rows_one_process_leaves_in_a_file(
-    spark: SparkEngine, tmp_path: Path
-) -> None:
-    there_url, prefix = url_of("TEST_HBASE_URL"), f"t{os.urandom(5).hex()}_"
-    opens = partial(open_hbase_collections, there_url, prefix)
-    here, there = (
-        fill_collection(tmp_path / "here"),
-        fill_collection(tmp_path / "there", tables=opens()),
+def test_rebuilds_on_hbase_write_the_rows_of_local_ones(spark: SparkEngine, tmp_path: Path) -> None:
+    remote_url, prefix = url_of("TEST_HBASE_URL"), f"t{os.urandom(5).hex()}_"
+    opens = partial(open_hbase_collections, remote_url, prefix)
+    local, remote = (
+        fill_collection(tmp_path / "local"),
+        fill_collection(tmp_path / "remote", tables=opens()),
     )
-    passes = build_engine_passes(spark, tmp_path / "there", opens)
-    more = [replace(one, id=f"more-{one.id}") for one in themed_documents(60, seed=2)]
+    passes = build_engine_passes(spark, tmp_path / "remote", opens)
+    later_documents = [
+        replace(document, id=f"more-{document.id}") for document in themed_documents(60, seed=2)
+    ]
     theme = ""
     for conf in ("deep", "deep", "dense"):
-        first = rebuild(here.changes, NEWS, conf, threads=1)
-        assert rebuild(there.changes, NEWS, conf, threads=1, passes=passes) == first
-        assert read_rebuilt_rows(there) == read_rebuilt_rows(here)
-        for kept in (here, there):
-            kept.changes.put(NEWS, more)
+        first = rebuild(local.changes, NEWS, conf, threads=1)
+        assert rebuild(remote.changes, NEWS, conf, threads=1, passes=passes) == first
+        assert read_rebuilt_rows(remote) == read_rebuilt_rows(local)
+        for store in (local, remote):
+            store.changes.put(NEWS, later_documents)
         if not theme:
             theme = (
                 next(
                     placement.cluster_id
-                    for placement in list_placements(here.tables, NEWS, "d0")
+                    for placement in list_placements(local.tables, NEWS, "d0")
                     if placement.label
                 )
                 or ""
             )
-            for kept in (here, there):
-                exclude(kept.changes, NEWS, conf, theme, ["d0"])
+            for store in (local, remote):
+                exclude(store.changes, NEWS, conf, theme, ["d0"])
     assert theme not in {
-        placement.cluster_id for placement in list_placements(there.tables, NEWS, "d0")
+        placement.cluster_id for placement in list_placements(remote.tables, NEWS, "d0")
     }
-    served = [load_clusters(kept.tables, NEWS, "deep") for kept in (here, there)]
+    served = [load_clusters(store.tables, NEWS, "deep") for store in (local, remote)]
     assert served[0] == served[1] is not None
-    assert find_faults(there.tables, NEWS) == []
-    assert read_rebuilt_rows(there)[READINGS] == []
-    for kept in (here, there):
-        kept.close()
+    assert find_faults(remote.tables, NEWS) == []
+    assert read_rebuilt_rows(remote)[READINGS] == []
+    for store in (local, remote):
+        store.close()
 
 
-def test_executors_encode_texts_as_one_process_does(spark: SparkEngine, tmp_path: Path) -> None:
+def test_executors_encode_texts_like_a_local_process(spark: SparkEngine, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="the extra `dense` is not installed")
-    here, there = fill_collection(tmp_path / "here"), fill_collection(tmp_path / "there")
-    for kept in (here, there):
+    local, remote = fill_collection(tmp_path / "local"), fill_collection(tmp_path / "remote")
+    for store in (local, remote):
         save_configuration(
-            kept.tables, "news", "meant", build_configuration({"clusters": 5, "encoder": "minilm"})
+            store.tables, "news", "meant", build_configuration({"clusters": 5, "encoder": "minilm"})
         )
-    first = rebuild(here.changes, NEWS, "meant", threads=1)
-    passes = build_engine_passes(spark, tmp_path / "there")
-    assert rebuild(there.changes, NEWS, "meant", threads=1, passes=passes) == first
-    assert read_rebuilt_rows(there) == read_rebuilt_rows(here)
-    assert find_faults(there.tables, NEWS) == []
-    for kept in (here, there):
-        kept.close()
+    first = rebuild(local.changes, NEWS, "meant", threads=1)
+    passes = build_engine_passes(spark, tmp_path / "remote")
+    assert rebuild(remote.changes, NEWS, "meant", threads=1, passes=passes) == first
+    assert read_rebuilt_rows(remote) == read_rebuilt_rows(local)
+    assert find_faults(remote.tables, NEWS) == []
+    for store in (local, remote):
+        store.close()
 
 
-def test_a_backfill_leaves_the_same_rows_as_on_one_machine(
+def test_a_backfill_on_spark_writes_the_rows_of_a_local_one(
     spark: SparkEngine, tmp_path: Path
 ) -> None:
     lines = generate_cdx_lines(5, 3_000, 40)
-    left, told = [], []
+    rows, counts = [], []
     for engine, home in ((spark, tmp_path / "spark"), (None, tmp_path / "local")):
         home.mkdir()
         path = home / "lines.cdx"
         path.write_text("\n".join([*lines, ""]))
-        running = engine or LocalEngine(home / "bulk", 2, 1, 50_000)
+        chosen_engine = engine or LocalEngine(home / "bulk", 2, 1, 50_000)
         job = captures_job(home, [path], ranges=3, part_bytes=60_000)
-        done = build_report(sum_tallies(running.run(job)))
-        told.append(done.counts)
-        left.append(read_rows(home))
+        done = build_report(sum_tallies(chosen_engine.run(job)))
+        counts.append(done.counts)
+        rows.append(read_rows(home))
         random.Random(1).shuffle(lines)
-    assert told[0] == told[1]
-    assert left[0] == left[1]
+    assert counts[0] == counts[1]
+    assert rows[0] == rows[1]
 
 
-def test_an_extraction_leaves_the_same_rows_as_on_one_machine(
+def test_an_extraction_on_spark_writes_the_rows_of_a_local_one(
     spark: SparkEngine, tmp_path: Path
 ) -> None:
     write_warcs(tmp_path / "crawl")
-    left, told = [], []
+    rows, counts = [], []
     for engine, name in ((spark, "spark"), (LocalEngine(tmp_path / "bulk", 2, 2), "local")):
         job = extraction(tmp_path / name, tmp_path / "crawl", tmp_path / name / "out")
-        books = sum_manifests(engine.run(job))
-        told.append(as_counts(books.total))
-        left.append([rows_in(tmp_path / name / "out", result) for result in RESULT_COLUMNS])
-    assert told == [OUTCOMES, OUTCOMES]
-    assert left[0] == left[1]
+        manifest = sum_manifests(engine.run(job))
+        counts.append(as_counts(manifest.total))
+        rows.append([rows_in(tmp_path / name / "out", result) for result in RESULT_COLUMNS])
+    assert counts == [OUTCOMES, OUTCOMES]
+    assert rows[0] == rows[1]
 
 
-def test_what_a_task_raises_is_told(spark: SparkEngine) -> None:
+def test_the_error_of_a_task_is_reported(spark: SparkEngine) -> None:
     with pytest.raises(StoreUnavailableError, match="this part is bad"):
         [*spark.run(word_job("bad", 2, (), fail_at=1))]

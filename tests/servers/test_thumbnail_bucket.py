@@ -1,4 +1,4 @@
-"""Thumbnails in a bucket or prefix of their own on a real S3 server, as a bare client sees it."""
+"""Thumbnails in a separate bucket or prefix on a real S3 server, as seen by a plain client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from real_servers import url_of
 pytestmark = pytest.mark.servers
 
 
-def test_only_thumbnails_lie_in_the_public_place(tmp_path: Path) -> None:
+def test_the_public_prefix_contains_only_thumbnails(tmp_path: Path) -> None:
     url, run = url_of("TEST_S3_URL"), secrets.token_hex(6)
     bucket = parse_address(url).bucket
     private, public = (
@@ -26,12 +26,12 @@ def test_only_thumbnails_lie_in_the_public_place(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(text_pdf(["A report with a picture of its first page."]))
     stores = {"FONDS_BLOBS": private, "FONDS_THUMBNAILS": public}
     home = tmp_path / "home"
-    ran = fonds(home, "ingest", tmp_path / "a.pdf", **stores)
-    assert ran.code == 0, ran.err
+    result = fonds(home, "ingest", tmp_path / "a.pdf", **stores)
+    assert result.code == 0, result.err
 
     def keys(name: str) -> list[str]:
-        listed = obstore.list(open_store(parse_address(url)), prefix=f"{name}-{run}").collect()
-        return [one["path"] for one in listed]
+        objects = obstore.list(open_store(parse_address(url)), prefix=f"{name}-{run}").collect()
+        return [item["path"] for item in objects]
 
     (thumbnail,) = keys("out")
     body = obstore.get(open_store(parse_address(url)), thumbnail).bytes()

@@ -1,4 +1,4 @@
-"""nginx with our configuration gives thumbnails to everybody, and nothing else that lies beside them."""
+"""nginx with our configuration serves thumbnails publicly, and no other blobs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ THUMBNAIL, TEXT = build_thumbnail_blob_key(SHA1HEX), build_text_blob_key(SHA1HEX
 LARGER = build_thumbnail_blob_key(SHA1HEX, "360px-webp")
 PAGE = build_thumbnail_blob_key("ef" * 20).replace(".180px.jpg", ".html")
 JPEG = b"\xff\xd8\xff\xe0 a picture"
-WHOLE = """
+MAIN_CONFIGURATION = """
 daemon off;
 {user}
 worker_processes 1;
@@ -59,27 +59,27 @@ class Answer:
 
 @dataclass(frozen=True)
 class Site:
-    """nginx on a port of loopback."""
+    """nginx on a loopback port."""
 
     port: int
 
-    def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
-        """The path goes out as it is written here."""
+    def request(self, path: str, method: str = "GET", **headers: str) -> Answer:
+        """Send a request with the path unchanged."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
         connection.putrequest(method, path, skip_accept_encoding=True)
         for name, value in headers.items():
             connection.putheader(name.replace("_", "-"), value)
         connection.endheaders()
         response = connection.getresponse()
-        found = {name.lower(): value for name, value in response.getheaders()}
-        answer = Answer(response.status, found, response.read())
+        response_headers = {name.lower(): value for name, value in response.getheaders()}
+        answer = Answer(response.status, response_headers, response.read())
         connection.close()
         return answer
 
 
 @contextmanager
-def nginx(folder: Path, name: str, values: dict[str, str]) -> Iterator[Site]:
-    """Nginx with one of our configurations, its placeholders filled in."""
+def run_nginx(folder: Path, name: str, values: dict[str, str]) -> Iterator[Site]:
+    """Run nginx with one of our configurations, with its placeholders replaced."""
     install_packages(
         {str(NGINX): "nginx-light", "/etc/ssl/certs/ca-certificates.crt": "ca-certificates"}
     )
@@ -91,7 +91,7 @@ def nginx(folder: Path, name: str, values: dict[str, str]) -> Iterator[Site]:
         text = text.replace(f"${{{placeholder}}}", value)
     (folder / "served.conf").write_text(text)
     user = "user root;" if os.geteuid() == 0 else ""
-    (folder / "nginx.conf").write_text(WHOLE.format(user=user))
+    (folder / "nginx.conf").write_text(MAIN_CONFIGURATION.format(user=user))
     command = [NGINX, "-p", folder, "-c", folder / "nginx.conf", "-e", "stderr"]
     with (folder / "nginx.log").open("wb") as log:
         process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log)
@@ -107,7 +107,7 @@ def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
     deadline = time.monotonic() + 20
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(OSError):
-            Site(port).ask("/")
+            Site(port).request("/")
             return
         time.sleep(0.02)
     pytest.fail(f"nginx does not answer: {log.read_text()}")
@@ -125,37 +125,37 @@ def s3_values(url: str) -> dict[str, str]:
     }
 
 
-def fill(blobs: Blobs) -> None:
-    kept = [
+def put_blobs(blobs: Blobs) -> None:
+    stored = [
         Blob(THUMBNAIL, JPEG, "image/jpeg"),
         Blob(LARGER, b"RIFF a larger one", "image/webp"),
         Blob(TEXT, b"private", "text/plain"),
         Blob(PAGE, b"<script>", "text/html"),
     ]
-    blobs.put(kept)
+    blobs.put(stored)
 
 
 @pytest.fixture(scope="module", params=["s3", "folder"])
 def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
-    """The thumbnails of the S3 bucket, and those of a blob folder."""
+    """Nginx for the thumbnails of the S3 bucket, and for those of a blob folder."""
     url = url_of("TEST_S3_URL")
     folder = tmp_path_factory.mktemp("thumbnails")
     if request.param == "s3":
         blobs = S3Blobs(url)
-        fill(blobs)
+        put_blobs(blobs)
         blobs.close()
         name, values = "thumbnails.conf", s3_values(url)
     else:
-        fill(FolderBlobs(folder / "blobs"))
+        put_blobs(FolderBlobs(folder / "blobs"))
         name, values = "thumbnails-folder.conf", {"BLOBS_FOLDER": str(folder / "blobs")}
-    with nginx(folder / "nginx", name, values) as served:
+    with run_nginx(folder / "nginx", name, values) as served:
         yield served
 
 
-def test_a_thumbnail_comes_with_its_type_and_may_be_kept_for_ever(site: Site) -> None:
-    answer = site.ask(f"/{THUMBNAIL}")
+def test_a_thumbnail_has_its_type_and_is_cacheable_for_ever(site: Site) -> None:
+    answer = site.request(f"/{THUMBNAIL}")
     assert (answer.status, answer.body) == (200, JPEG)
     assert answer.headers["content-type"] == "image/jpeg"
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
@@ -163,33 +163,33 @@ def test_a_thumbnail_comes_with_its_type_and_may_be_kept_for_ever(site: Site) ->
     assert not [name for name in answer.headers if name.startswith("x-amz")]
 
 
-def test_further_forms_come_with_theirs(site: Site) -> None:
-    answer = site.ask(f"/{LARGER}")
+def test_further_thumbnails_have_their_types(site: Site) -> None:
+    answer = site.request(f"/{LARGER}")
     assert (answer.status, answer.headers["content-type"]) == (200, "image/webp")
 
 
-def test_its_head_comes_without_it(site: Site) -> None:
-    answer = site.ask(f"/{THUMBNAIL}", "HEAD")
+def test_a_head_request_has_no_body(site: Site) -> None:
+    answer = site.request(f"/{THUMBNAIL}", "HEAD")
     assert (answer.status, answer.body) == (200, b"")
     assert answer.headers["content-length"] == str(len(JPEG))
 
 
-def test_who_has_it_already_is_told_so(site: Site) -> None:
-    etag = site.ask(f"/{THUMBNAIL}").headers["etag"]
-    assert site.ask(f"/{THUMBNAIL}", If_None_Match=etag).status == 304
+def test_a_conditional_request_returns_not_modified(site: Site) -> None:
+    etag = site.request(f"/{THUMBNAIL}").headers["etag"]
+    assert site.request(f"/{THUMBNAIL}", If_None_Match=etag).status == 304
 
 
-def test_a_thumbnail_that_is_missing_is_missing_in_plain_words(site: Site) -> None:
-    answer = site.ask("/" + build_thumbnail_blob_key("0" * 40))
+def test_a_missing_thumbnail_is_a_plain_404(site: Site) -> None:
+    answer = site.request("/" + build_thumbnail_blob_key("0" * 40))
     assert answer.status == 404
     assert b"<Error>" not in answer.body
     assert "cache-control" not in answer.headers
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST", "DELETE", "PATCH", "OPTIONS", "PROPFIND"])
-def test_nobody_may_change_anything(site: Site, method: str) -> None:
-    assert site.ask(f"/{THUMBNAIL}", method, Content_Length="0").status == 405
-    assert site.ask(f"/{THUMBNAIL}").body == JPEG
+def test_methods_that_change_objects_are_refused(site: Site, method: str) -> None:
+    assert site.request(f"/{THUMBNAIL}", method, Content_Length="0").status == 405
+    assert site.request(f"/{THUMBNAIL}").body == JPEG
 
 
 FOLDER = THUMBNAIL.rpartition("/")[0]
@@ -226,26 +226,26 @@ TRICKS = [
 
 
 @pytest.mark.parametrize("path", TRICKS)
-def test_nothing_else_comes_out(site: Site, path: str) -> None:
-    answer = site.ask(path)
+def test_other_paths_are_refused(site: Site, path: str) -> None:
+    answer = site.request(path)
     assert answer.status in (400, 404)
     assert b"private" not in answer.body
     assert b"xml" not in answer.body
 
 
 @pytest.mark.parametrize("query", ["acl", "list-type=2", "versionId=x", "uploads", "tagging"])
-def test_a_question_about_a_thumbnail_is_answered_by_the_thumbnail(site: Site, query: str) -> None:
-    answer = site.ask(f"/{THUMBNAIL}?{query}&response-content-type=text/html")
+def test_query_parameters_of_s3_are_ignored(site: Site, query: str) -> None:
+    answer = site.request(f"/{THUMBNAIL}?{query}&response-content-type=text/html")
     assert (answer.status, answer.body) == (200, JPEG)
     assert answer.headers["content-type"] == "image/jpeg"
 
 
 @dataclass
 class Listener:
-    """Stands where S3 stands, and notes what reaches it."""
+    """HTTP server in place of S3 that records its requests."""
 
     answer: int = 200
-    heard: list[tuple[str, set[str]]] = field(default_factory=list)
+    requests: list[tuple[str, set[str]]] = field(default_factory=list)
 
 
 @pytest.fixture
@@ -254,13 +254,13 @@ def listener() -> Listener:
 
 
 @pytest.fixture
-def before_listener(tmp_path: Path, listener: Listener) -> Iterator[Site]:
+def proxy(tmp_path: Path, listener: Listener) -> Iterator[Site]:
     """Nginx with the listener as its S3 server."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             names = {name.lower() for name in self.headers}
-            listener.heard.append((f"{self.command} {self.path}", names))
+            listener.requests.append((f"{self.command} {self.path}", names))
             self.send_response(listener.answer)
             self.send_header("Content-Type", "application/xml")
             self.send_header("Content-Length", "22")
@@ -270,7 +270,7 @@ def before_listener(tmp_path: Path, listener: Listener) -> Iterator[Site]:
         do_PUT = do_POST = do_DELETE = do_HEAD = do_GET
 
         def log_message(self, *_: object) -> None:
-            """Nothing is printed."""
+            """Print nothing."""
 
     url_of("TEST_S3_URL")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -278,7 +278,7 @@ def before_listener(tmp_path: Path, listener: Listener) -> Iterator[Site]:
     serving.start()
     url = f"s3://127.0.0.1:{server.server_port}/bucket/deep?scheme=http"
     try:
-        with nginx(tmp_path / "nginx", "thumbnails.conf", s3_values(url)) as site:
+        with run_nginx(tmp_path / "nginx", "thumbnails.conf", s3_values(url)) as site:
             yield site
     finally:
         server.shutdown()
@@ -286,16 +286,16 @@ def before_listener(tmp_path: Path, listener: Listener) -> Iterator[Site]:
         server.server_close()
 
 
-def test_no_trick_reaches_the_server_behind(before_listener: Site, listener: Listener) -> None:
+def test_refused_paths_and_methods_do_not_reach_s3(proxy: Site, listener: Listener) -> None:
     for path in TRICKS:
-        before_listener.ask(path)
+        proxy.request(path)
     for method in ("PUT", "POST", "DELETE"):
-        before_listener.ask(f"/{THUMBNAIL}", method, Content_Length="0")
-    assert listener.heard == []
+        proxy.request(f"/{THUMBNAIL}", method, Content_Length="0")
+    assert listener.requests == []
 
 
-def test_only_path_and_harmless_headers_go_on(before_listener: Site, listener: Listener) -> None:
-    before_listener.ask(
+def test_only_the_path_and_safe_headers_reach_s3(proxy: Site, listener: Listener) -> None:
+    proxy.request(
         f"//thumbnail/./x/..{THUMBNAIL.removeprefix('thumbnail')}?acl&X-Amz-Signature=1",
         Authorization="AWS4 x",
         X_Amz_Acl="public-read-write",
@@ -303,37 +303,37 @@ def test_only_path_and_harmless_headers_go_on(before_listener: Site, listener: L
         Range="bytes=0-1",
         If_None_Match='"e"',
     )
-    [(request, names)] = listener.heard
+    [(request, names)] = listener.requests
     assert request == f"GET /bucket/deep/{THUMBNAIL}"
     assert names <= {"host", "if-none-match"}
 
 
-@pytest.mark.parametrize(("answer", "told"), [(403, 404), (404, 404), (500, 502), (503, 502)])
-def test_what_the_server_behind_says_when_it_refuses_is_not_passed_on(
-    before_listener: Site, listener: Listener, answer: int, told: int
+@pytest.mark.parametrize(("answer", "expected"), [(403, 404), (404, 404), (500, 502), (503, 502)])
+def test_error_pages_of_s3_are_not_passed_on(
+    proxy: Site, listener: Listener, answer: int, expected: int
 ) -> None:
     listener.answer = answer
-    found = before_listener.ask(f"/{THUMBNAIL}")
-    assert found.status == told
-    assert b"xml" not in found.body
-    assert "cache-control" not in found.headers
+    response = proxy.request(f"/{THUMBNAIL}")
+    assert response.status == expected
+    assert b"xml" not in response.body
+    assert "cache-control" not in response.headers
 
 
-def test_a_server_that_is_away_is_a_bad_gateway(tmp_path: Path) -> None:
+def test_an_unreachable_s3_server_is_a_bad_gateway(tmp_path: Path) -> None:
     url_of("TEST_S3_URL")
     values = s3_values("s3://127.0.0.1:1/bucket?scheme=http")
-    with nginx(tmp_path / "nginx", "thumbnails.conf", values) as site:
-        assert site.ask(f"/{THUMBNAIL}").status == 502
+    with run_nginx(tmp_path / "nginx", "thumbnails.conf", values) as site:
+        assert site.request(f"/{THUMBNAIL}").status == 502
 
 
 @pytest.mark.parametrize(
     "name", ["thumbnails.conf", "thumbnails-folder.conf", "thumbnails-policy.json"]
 )
-def test_every_placeholder_is_described(name: str) -> None:
-    """Filled in as `envsubst` does it, with the names its command lists."""
+def test_every_placeholder_is_documented(name: str) -> None:
+    """Each placeholder is listed in the `envsubst` command of the file."""
     text = (CONFIGURATIONS / name).read_text("utf-8")
     described = (CONFIGURATIONS / name.replace("-policy.json", ".conf")).read_text("utf-8")
-    used = {found["braced"] for found in Template.pattern.finditer(text) if found["braced"]}
+    used = {match["braced"] for match in Template.pattern.finditer(text) if match["braced"]}
     assert used
     for placeholder in used:
         assert f"${placeholder}" in described

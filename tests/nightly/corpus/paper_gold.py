@@ -1,6 +1,6 @@
-"""What is printed in 81 papers of the corpus, read by a person: title, DOI, and how many references.
+"""Title, DOI and number of references of 81 papers of the corpus, as read by a person.
 
-A line each: the file's SHA-1, the number of references (`-`: not counted), the DOI (`-`: none is printed), the title.
+A line has the SHA-1 of the file, the number of references (`-`: not counted), the DOI (`-`: none printed) and the title.
 """
 
 from __future__ import annotations
@@ -90,13 +90,13 @@ fd386061335563b3834cf30e8584c4f762a0299d 23 - Probabilistic XML via Markov Chain
 """
 
 
-def _gold() -> dict[str, tuple[str, str | None, int | None]]:
-    found = {}
+def _parse_gold() -> dict[str, tuple[str, str | None, int | None]]:
+    gold = {}
     for line in _LINES.splitlines():
         key, count, doi, title = line.split(" ", 3)
-        found[key] = title, None if doi == "-" else doi, None if count == "-" else int(count)
-    return found
+        gold[key] = title, None if doi == "-" else doi, None if count == "-" else int(count)
+    return gold
 
 
-GOLD: dict[str, tuple[str, str | None, int | None]] = _gold()
+GOLD: dict[str, tuple[str, str | None, int | None]] = _parse_gold()
 """By the SHA-1 of the file."""

@@ -1,4 +1,4 @@
-"""Groupings of labelled sets made by others: as good as `docs/figures.md` says, or nearly."""
+"""Groupings of labelled data sets are nearly as good as `docs/figures.md` says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 
-def grouped(name: str, **options: object) -> tuple[Clustering, np.ndarray, list[str]]:
+def group_set(name: str, **options: object) -> tuple[Clustering, np.ndarray, list[str]]:
     with gzip.open(SETS / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     truth = np.unique([row["label"] for row in rows], return_inverse=True)[1]
@@ -35,29 +35,29 @@ def grouped(name: str, **options: object) -> tuple[Clustering, np.ndarray, list[
 
 
 @pytest.mark.parametrize(
-    ("name", "least"),
+    ("name", "score_min"),
     [("bbc", 0.89), ("agnews_test", 0.55), ("SearchSnippets", 0.60), ("Pascal_Flickr", 0.33)],
 )
-def test_topics_are_those_people_gave_the_texts(name: str, least: float) -> None:
-    made, truth, _ = grouped(name, clusters="given")
-    print(name, normalized_mutual_info_score(truth, made.levels[0].members))
-    assert normalized_mutual_info_score(truth, made.levels[0].members) >= least
-    shown = {
+def test_topics_agree_with_labels_of_people(name: str, score_min: float) -> None:
+    clustering, truth, _ = group_set(name, clusters="given")
+    print(name, normalized_mutual_info_score(truth, clustering.levels[0].members))
+    assert normalized_mutual_info_score(truth, clustering.levels[0].members) >= score_min
+    label_words = {
         word
-        for cluster in made.levels[0].clusters
+        for cluster in clustering.levels[0].clusters
         for part in (cluster.label, *(term for term, _ in cluster.terms))
         for word in part.lower().replace(",", "").split()
     }
-    assert shown & load_stop_words("en") == set()
+    assert label_words & load_stop_words("en") == set()
 
 
-def test_stories_are_those_people_gave_the_texts() -> None:
-    made, truth, _ = grouped("Tweet", algorithm=Algorithm.STORIES, size_min=1)
-    assert adjusted_rand_score(truth, made.levels[0].members) >= 0.55
+def test_stories_agree_with_labels_of_people() -> None:
+    clustering, truth, _ = group_set("Tweet", algorithm=Algorithm.STORIES, size_min=1)
+    assert adjusted_rand_score(truth, clustering.levels[0].members) >= 0.55
 
 
-def test_the_order_of_real_texts_changes_nothing() -> None:
-    made, _, texts = grouped("Tweet", clusters="given")
+def test_the_order_of_texts_does_not_change_clusters() -> None:
+    clustering, _, texts = group_set("Tweet", clusters="given")
     order = np.random.default_rng(1).permutation(len(texts))
-    shuffled = build(GroupingInput([texts[one] for one in order]), Options(clusters=89), version=1)
-    assert np.array_equal(shuffled.levels[0].members, made.levels[0].members[order])
+    shuffled = build(GroupingInput([texts[n] for n in order]), Options(clusters=89), version=1)
+    assert np.array_equal(shuffled.levels[0].members, clustering.levels[0].members[order])

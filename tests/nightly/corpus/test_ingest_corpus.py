@@ -1,4 +1,4 @@
-"""The whole corpus through the command line: every record is settled, the counts add up, memory is flat."""
+"""The corpus ingested by command line: every record has an outcome, counts add up, memory stays small."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ pytestmark = [
 
 
 @dataclass(frozen=True)
-class Taken:
-    """One ingest: its summary, how long it took, the most memory its main process had."""
+class IngestResult:
+    """An ingest: summary, duration, peak memory of the main process, and standard error."""
 
     summary: dict[str, Any]
     seconds: float
@@ -34,63 +34,65 @@ class Taken:
     errors: str
 
 
-def take_in(home: Path, *paths: Path) -> Taken:
+def ingest(home: Path, *paths: Path) -> IngestResult:
     started = time.monotonic()
     command = [sys.executable, "-m", "fonds", "--home", home, "ingest", "--json", *paths]
     with (home.parent / f"{home.name}.err").open("w+") as errors:
-        run = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=errors)
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=errors)
         peak_mib = 0.0
-        while run.poll() is None:
-            peak_mib = max(peak_mib, resident_mib(run.pid))
+        while process.poll() is None:
+            peak_mib = max(peak_mib, read_peak_mib(process.pid))
             time.sleep(0.2)
-        out = run.communicate()[0]
+        out = process.communicate()[0]
         errors.seek(0)
-        said = errors.read()
-    assert run.returncode in (0, 1), said
-    return Taken(json.loads(out), time.monotonic() - started, peak_mib, said)
+        error_output = errors.read()
+    assert process.returncode in (0, 1), error_output
+    return IngestResult(json.loads(out), time.monotonic() - started, peak_mib, error_output)
 
 
-def resident_mib(pid: int) -> float:
+def read_peak_mib(pid: int) -> float:
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
         return 0.0
-    found = next((line for line in lines if line.startswith("VmHWM:")), "VmHWM: 0 kB")
-    return int(found.split()[1]) / 1024
+    peak_line = next((line for line in lines if line.startswith("VmHWM:")), "VmHWM: 0 kB")
+    return int(peak_line.split()[1]) / 1024
 
 
-def audited(home: Path) -> dict[str, Any]:
+def audit(home: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "fonds", "--home", str(home), "audit", "--json"]
-    found: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE).stdout)
-    return found
+    report: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE).stdout)
+    return report
 
 
-def check(name: str, home: Path, taken: Taken) -> dict[str, Any]:
-    summary = taken.summary
+def check_ingest(name: str, home: Path, result: IngestResult) -> dict[str, Any]:
+    summary = result.summary
     print(f"\n{name}: {json.dumps(summary)}")
-    print(f"  {summary['in'] / taken.seconds:.0f} records/s, main process {taken.peak_mib:.0f} MiB")
-    ended = summary["done"] + sum(summary["dropped"].values())
-    ended += sum(summary["quarantined"].values())
-    assert summary["in"] == ended
+    print(
+        f"  {summary['in'] / result.seconds:.0f} records/s, main process {result.peak_mib:.0f} MiB"
+    )
+    outcomes = summary["done"] + sum(summary["dropped"].values())
+    outcomes += sum(summary["quarantined"].values())
+    assert summary["in"] == outcomes
     assert summary["pending"] == 0
-    assert "internal-error" not in summary["quarantined"], taken.errors
-    assert taken.peak_mib < MEMORY_MAX_MIB
-    found = audited(home)
-    assert found["balanced"], found["missing"]
-    steps: dict[str, Any] = found["steps"]["library"]
+    assert "internal-error" not in summary["quarantined"], result.errors
+    assert result.peak_mib < MEMORY_MAX_MIB
+    report = audit(home)
+    assert report["balanced"], report["missing"]
+    steps: dict[str, Any] = report["steps"]["library"]
     return steps
 
 
 @pytest.mark.parametrize("part", ["warc", "pdf", "html", "feeds", "papers", "text"])
-def test_every_record_of_a_part_is_settled(tmp_path: Path, part: str) -> None:
-    taken = take_in(tmp_path / part, CORPUS / part)
-    steps = check(part, tmp_path / part, taken)
+def test_every_record_of_a_part_has_an_outcome(tmp_path: Path, part: str) -> None:
+    result = ingest(tmp_path / part, CORPUS / part)
+    steps = check_ingest(part, tmp_path / part, result)
     pdfs, pages = steps["extract_pdf"]["in"], steps["parse_story"]["in"]
-    print(f"  {pdfs / taken.seconds:.1f} PDFs/s, {pages / taken.seconds:.1f} pages/s")
+    print(f"  {pdfs / result.seconds:.1f} PDFs/s, {pages / result.seconds:.1f} pages/s")
 
 
-def bodies() -> Iterator[tuple[str, str, bytes]]:
-    """URL, type and bytes of the corpus' PDFs and pages, in turn."""
+def iter_bodies() -> Iterator[tuple[str, str, bytes]]:
+    """Yield URL, type and bytes of PDFs and pages of the corpus."""
     for path in sorted([*(CORPUS / "html").rglob("*.html"), *(CORPUS / "pdf").rglob("*.pdf")]):
         kind = "application/pdf" if path.suffix == ".pdf" else "text/html"
         yield (
@@ -100,24 +102,25 @@ def bodies() -> Iterator[tuple[str, str, bytes]]:
         )
 
 
-def test_a_warc_of_some_thousand_records_packed_from_it(tmp_path: Path) -> None:
+def test_a_warc_of_4000_records_is_ingested_once(tmp_path: Path) -> None:
     import gzip
 
     path = tmp_path / "packed.warc.gz"
-    found = list(bodies())
+    bodies = list(iter_bodies())
     with path.open("wb") as stream:
         for number in range(RECORDS_PACKED):
-            url, kind, body = found[number % len(found)]
-            if kind == "text/html":  # another page each time round; a PDF comes again as it is
-                body += f"<!-- {number // len(found)} -->".encode()
+            url, kind, body = bodies[number % len(bodies)]
+            # Each repetition of a page differs; PDFs are repeated unchanged.
+            if kind == "text/html":
+                body += f"<!-- {number // len(bodies)} -->".encode()
             headers = (("Content-Type", kind),)
             record = http_response(body, url=f"{url}?{number}", headers=headers)
             stream.write(gzip.compress(record, 6, mtime=0))
-    taken = take_in(tmp_path / "home", path)
-    steps = check(f"packed, {path.stat().st_size / 1e6:.0f} MB", tmp_path / "home", taken)
-    assert taken.summary["in"] == RECORDS_PACKED
+    result = ingest(tmp_path / "home", path)
+    steps = check_ingest(f"packed, {path.stat().st_size / 1e6:.0f} MB", tmp_path / "home", result)
+    assert result.summary["in"] == RECORDS_PACKED
     pdfs, pages = steps["extract_pdf"]["in"], steps["parse_story"]["in"]
-    print(f"  {pdfs} PDFs and {pages} pages in {taken.seconds:.0f} s")
-    again = take_in(tmp_path / "home", path)
-    assert again.summary["in"] == 0
-    assert again.summary["known"] == RECORDS_PACKED
+    print(f"  {pdfs} PDFs and {pages} pages in {result.seconds:.0f} s")
+    second_result = ingest(tmp_path / "home", path)
+    assert second_result.summary["in"] == 0
+    assert second_result.summary["known"] == RECORDS_PACKED

@@ -1,4 +1,4 @@
-"""Bibliographies read without a server, beside what a person reads in the same papers."""
+"""Bibliographies read without a server agree with what a person read in the same papers."""
 
 from __future__ import annotations
 
@@ -22,46 +22,56 @@ pytestmark = [
 
 
 @cache
-def readings() -> dict[str, dict[str, Any]]:
-    """The bibliography of every paper of the gold file, by SHA-1."""
-    found: dict[str, dict[str, Any]] = {}
+def read_bibliographies() -> dict[str, dict[str, Any]]:
+    """Return the bibliography of every paper of the gold file, by SHA-1."""
+    bibliographies: dict[str, dict[str, Any]] = {}
     for path in sorted(PDFS.rglob("*.pdf")):
         body = path.read_bytes()
         key = sha1(body).hexdigest()
-        if key in GOLD and key not in found:
-            read = extract_pdf_bytes(body, PdfLimits(thumbnails=()))
-            found[key] = (read.pdf_extra or {})["bibliography"] or {}
-    return found
+        if key in GOLD and key not in bibliographies:
+            extraction = extract_pdf_bytes(body, PdfLimits(thumbnails=()))
+            bibliographies[key] = (extraction.pdf_extra or {})["bibliography"] or {}
+    return bibliographies
 
 
-def plain(text: str | None) -> str:
+def normalize(text: str | None) -> str:
     return re.sub(r"[\W_]", "", text or "").lower()
 
 
-def share(right: dict[str, bool]) -> float:
+def compute_share(right: dict[str, bool]) -> float:
     wrong = sorted(key for key, is_right in right.items() if not is_right)
     print(f"{len(right) - len(wrong)} of {len(right)}; wrong: {wrong}")
     return 1 - len(wrong) / len(right)
 
 
-def test_titles() -> None:
-    found = readings()
-    right = {key: plain(found[key].get("title")) == plain(GOLD[key][0]) for key in found}
-    assert share(right) >= 0.92
+def test_titles_agree_with_gold() -> None:
+    bibliographies = read_bibliographies()
+    right = {
+        key: normalize(bibliographies[key].get("title")) == normalize(GOLD[key][0])
+        for key in bibliographies
+    }
+    assert compute_share(right) >= 0.92
 
 
-def test_dois() -> None:
-    found = readings()
-    assert share({k: found[k].get("doi") == GOLD[k][1] for k in found if GOLD[k][1]}) >= 0.97
-    invented = {k: found[k].get("doi") is None for k in found if GOLD[k][1] is None}
-    assert share(invented) >= 0.97
+def test_dois_agree_with_gold() -> None:
+    bibliographies = read_bibliographies()
+    assert (
+        compute_share(
+            {k: bibliographies[k].get("doi") == GOLD[k][1] for k in bibliographies if GOLD[k][1]}
+        )
+        >= 0.97
+    )
+    without_doi = {
+        k: bibliographies[k].get("doi") is None for k in bibliographies if GOLD[k][1] is None
+    }
+    assert compute_share(without_doi) >= 0.97
 
 
-def test_references_are_counted_within_a_tenth() -> None:
-    found = readings()
+def test_reference_counts_differ_by_at_most_a_tenth() -> None:
+    bibliographies = read_bibliographies()
     right = {}
     for key, (_, _, count) in GOLD.items():
-        if count is not None and key in found:
-            read = len(found[key].get("citations", ()))
-            right[key] = abs(read - count) <= 0.1 * count
-    assert share(right) >= 0.85
+        if count is not None and key in bibliographies:
+            citation_count = len(bibliographies[key].get("citations", ()))
+            right[key] = abs(citation_count - count) <= 0.1 * count
+    assert compute_share(right) >= 0.85

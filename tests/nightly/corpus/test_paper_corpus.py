@@ -1,4 +1,4 @@
-"""TEI of real GROBID servers, and the JSON others made of it."""
+"""TEI of real GROBID servers, and JSON made of it by sandcrawler."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ pytestmark = [
 ]
 
 
-def test_the_golden_pair_is_equal_field_by_field() -> None:
-    """What is said beyond it: `keywords`, which the older JSON had no field for."""
+def test_a_paper_equals_the_golden_json_field_by_field() -> None:
+    """Only `keywords` are added, because the older JSON has no such field."""
     golden = json.loads((SANDCRAWLER / "small.json").read_bytes())
-    found = encode_object(read_tei((SANDCRAWLER / "small.xml").read_bytes()))
-    assert found.pop("keywords") == ["Fake Data"]
-    assert found == golden
+    paper = encode_object(read_tei((SANDCRAWLER / "small.xml").read_bytes()))
+    assert paper.pop("keywords") == ["Fake Data"]
+    assert paper == golden
 
 
 COUNTS = {
@@ -43,14 +43,14 @@ COUNTS = {
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_all_tei_is_read(name: str) -> None:
+def test_tei_files_have_the_expected_authors_and_citations(name: str) -> None:
     (path,) = PAPERS.glob(f"*/{name}")
     paper = read_tei(path.read_bytes())
     assert (len(paper.authors), len(paper.citations)) == COUNTS[name]
     assert decode_paper(encode_paper(paper)) == paper
 
 
-def test_the_whole_body_of_a_long_one_is_there() -> None:
+def test_the_full_body_of_a_long_paper_is_read() -> None:
     path = SANDCRAWLER / "23b29ea36382680716be08fc71aa81bd226e8a85.xml"
     assert len(read_tei(path.read_bytes()).body or "") == 67_062
 

@@ -1,4 +1,4 @@
-"""Every PDF of the corpus through the isolated reader, beside what poppler and qpdf say of it."""
+"""Every PDF of the corpus in the isolated reader, compared with poppler and qpdf."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GOLD = CORPUS / "gold" / "pdf.jsonl"
 WORD = re.compile(r"\w+")
 
 
-def say(line: str) -> None:
+def write_line(line: str) -> None:
     sys.stdout.write(f"\n{line}")
 
 
@@ -45,7 +45,7 @@ Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def extracted() -> list[tuple[Row, PdfExtraction]]:
+def extracted_pdfs() -> list[tuple[Row, PdfExtraction]]:
     rows = [json.loads(line) for line in GOLD.read_text().splitlines()]
     rows = [row for row in rows if (CORPUS / row["path"]).exists()]
     began = time.monotonic()
@@ -58,40 +58,44 @@ def extracted() -> list[tuple[Row, PdfExtraction]]:
                     extract_pdf, str(path), 0, path.stat().st_size, PdfLimits(text_max_s=10)
                 )
             except ChildError as error:
-                status = next(one for one in PdfStatus if one.reason is error.reason)
+                status = next(status for status in PdfStatus if status.reason is error.reason)
                 return row, PdfExtraction(status, error_msg=error.detail)
 
         with ThreadPoolExecutor(2) as threads:
-            found = list(threads.map(extract, rows))
+            results = list(threads.map(extract, rows))
     took_s = time.monotonic() - began
-    say(f"\n{len(found)} PDFs in {took_s:.1f} s, {len(found) / took_s:.1f} PDFs/s in two children")
-    for status, count in Counter(one.status.value for _, one in found).most_common():
-        say(f"  {status:16}{count:6}")
-    return found
+    write_line(
+        f"\n{len(results)} PDFs in {took_s:.1f} s, {len(results) / took_s:.1f} PDFs/s in two children"
+    )
+    for status, count in Counter(pdf.status.value for _, pdf in results).most_common():
+        write_line(f"  {status:16}{count:6}")
+    return results
 
 
-def extra(found: PdfExtraction, name: str) -> Any:
-    return (found.pdf_extra or {}).get(name)
+def get_extra(pdf: PdfExtraction, name: str) -> Any:
+    return (pdf.pdf_extra or {}).get(name)
 
 
-def agreement(
-    extracted: list[tuple[Row, PdfExtraction]],
+def compute_agreement(
+    extracted_pdfs: list[tuple[Row, PdfExtraction]],
     name: str,
     gold: Callable[[Row], Any],
-    ours: Callable[[PdfExtraction], Any],
+    get_value: Callable[[PdfExtraction], Any],
 ) -> float:
-    """The share of files that agree, of those the gold knows; the first disagreements are printed."""
-    known = [(row, found, gold(row)) for row, found in extracted if gold(row) is not None]
-    differing = [(row, found, told) for row, found, told in known if ours(found) != told]
-    share = 1 - len(differing) / len(known)
-    say(f"{name:14}{share:8.2%} of {len(known)}")
-    for row, found, told in differing[:40]:
-        say(f"    {told!s:>34} {ours(found)!s:<34} {found.status.value:14} {row['path'][4:]}")
+    """Return the share of files with gold that agree; print the first differences."""
+    with_gold = [(row, pdf, gold(row)) for row, pdf in extracted_pdfs if gold(row) is not None]
+    differing = [(row, pdf, value) for row, pdf, value in with_gold if get_value(pdf) != value]
+    share = 1 - len(differing) / len(with_gold)
+    write_line(f"{name:14}{share:8.2%} of {len(with_gold)}")
+    for row, pdf, value in differing[:40]:
+        write_line(
+            f"    {value!s:>34} {get_value(pdf)!s:<34} {pdf.status.value:14} {row['path'][4:]}"
+        )
     return share
 
 
-def known_version(row: Row) -> str | None:
-    """Poppler says 0.0 and -1.-1 when it found none."""
+def get_known_version(row: Row) -> str | None:
+    """Poppler reports 0.0 or -1.-1 for an unknown version."""
     version = row["poppler_cpp"].get("version") or "0.0"
     return None if version.startswith(("0", "-")) else version
 
@@ -100,194 +104,210 @@ def poppler(name: str) -> Callable[[Row], Any]:
     return lambda row: row["poppler_cpp"].get(name) or None
 
 
-def test_every_pdf_ends_in_one_status_and_no_child_takes_the_parent_along(
-    extracted: list[tuple[Row, PdfExtraction]],
+def test_every_pdf_gets_one_status(
+    extracted_pdfs: list[tuple[Row, PdfExtraction]],
 ) -> None:
-    for row, found in extracted:
-        if found.status.reason is not None:
-            say(f"    {found.status.value:14} {(found.error_msg or '')[:70]:70} {row['path'][4:]}")
-    assert all(isinstance(found.status, PdfStatus) for _, found in extracted)
-    assert all(found.error_msg for _, found in extracted if found.status.reason is not None)
+    for row, pdf in extracted_pdfs:
+        if pdf.status.reason is not None:
+            write_line(
+                f"    {pdf.status.value:14} {(pdf.error_msg or '')[:70]:70} {row['path'][4:]}"
+            )
+    assert all(isinstance(pdf.status, PdfStatus) for _, pdf in extracted_pdfs)
+    assert all(pdf.error_msg for _, pdf in extracted_pdfs if pdf.status.reason is not None)
 
 
-def test_what_poppler_can_open_is_opened(extracted: list[tuple[Row, PdfExtraction]]) -> None:
-    opened = [(row, found) for row, found in extracted if row["pdfinfo"]["rc"] == 0]
-    refused = [(row, found) for row, found in opened if found.status.reason is not None]
-    for row, found in refused:
-        say(
-            f"    {found.status.value:14} {row['pdfinfo']['fields'].get('Pages')} {row['path'][4:]}"
+def test_pdfs_that_poppler_opens_are_rarely_refused(
+    extracted_pdfs: list[tuple[Row, PdfExtraction]],
+) -> None:
+    opened = [(row, pdf) for row, pdf in extracted_pdfs if row["pdfinfo"]["rc"] == 0]
+    refused = [(row, pdf) for row, pdf in opened if pdf.status.reason is not None]
+    for row, pdf in refused:
+        write_line(
+            f"    {pdf.status.value:14} {row['pdfinfo']['fields'].get('Pages')} {row['path'][4:]}"
         )
-    say(f"{len(refused)} of {len(opened)} refused that pdfinfo opens")
+    write_line(f"{len(refused)} of {len(opened)} refused that pdfinfo opens")
     assert len(refused) <= 0.005 * len(opened)
 
 
 @pytest.mark.parametrize(
-    ("name", "gold", "least"),
+    ("name", "gold", "share_min"),
     [
         ("page_count", poppler("pages"), 0.99),
         ("permanent_id", poppler("permanent_id"), 0.999),
         ("update_id", poppler("update_id"), 0.999),
-        ("pdf_version", lambda row: known_version(row), 0.995),
+        ("pdf_version", lambda row: get_known_version(row), 0.995),
         ("encrypted", poppler("encrypted"), 0.999),
         ("linearized", lambda row: row["poppler_cpp"].get("linearized"), 0.995),
     ],
 )
-def test_our_metadata_agree_with_popplers(
-    extracted: list[tuple[Row, PdfExtraction]],
+def test_metadata_agree_with_poppler(
+    extracted_pdfs: list[tuple[Row, PdfExtraction]],
     name: str,
     gold: Callable[[Row], Any],
-    least: float,
+    share_min: float,
 ) -> None:
-    assert agreement(extracted, name, gold, lambda found: extra(found, name)) >= least
+    assert (
+        compute_agreement(extracted_pdfs, name, gold, lambda pdf: get_extra(pdf, name)) >= share_min
+    )
 
 
-def yes(name: str) -> Callable[[PdfExtraction], str]:
-    return lambda found: "yes" if extra(found, name) else "no"
+def yes_or_no(name: str) -> Callable[[PdfExtraction], str]:
+    return lambda pdf: "yes" if get_extra(pdf, name) else "no"
 
 
-def said(name: str) -> Callable[[PdfExtraction], Any]:
-    """An entry of the Info dictionary, without what two programs show differently: blanks, controls."""
-    return lambda found: plain((found.pdf_info or {}).get(name))
+def info_entry(name: str) -> Callable[[PdfExtraction], Any]:
+    """Return a getter of an Info entry, without blanks and controls, which programs show differently."""
+    return lambda pdf: normalize((pdf.pdf_info or {}).get(name))
 
 
-def plain(text: str | None) -> str:
+def normalize(text: str | None) -> str:
     return "".join(c for c in unicodedata.normalize("NFKC", text or "") if c.isalnum())
 
 
-def moment(raw: str | None) -> str | None:
-    """A raw PDF date in UTC by other code than ours; None for one that is none."""
-    found = re.fullmatch(r"D:(\d{14})(?:([Z+-])(?:(\d\d)'(\d\d)'?)?)?", raw or "")
-    if found is None:
+def convert_date(raw: str | None) -> str | None:
+    """Return a raw PDF date in UTC, independently of our code; None for an invalid date."""
+    match = re.fullmatch(r"D:(\d{14})(?:([Z+-])(?:(\d\d)'(\d\d)'?)?)?", raw or "")
+    if match is None:
         return None
     try:
-        there = datetime.strptime(found[1] + "+0000", "%Y%m%d%H%M%S%z")
+        local_time = datetime.strptime(match[1] + "+0000", "%Y%m%d%H%M%S%z")
     except ValueError:
         return None
-    minutes = int(found[3] or 0) * 60 + int(found[4] or 0)
-    offset = timedelta(minutes={"+": minutes, "-": -minutes}.get(found[2], 0))
-    return f"{there - offset:%Y-%m-%dT%H:%M:%SZ}"
+    minutes = int(match[3] or 0) * 60 + int(match[4] or 0)
+    offset = timedelta(minutes={"+": minutes, "-": -minutes}.get(match[2], 0))
+    return f"{local_time - offset:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def shown(name: str) -> Callable[[Row], Any]:
-    """What pdfinfo printed; a value that is not Unicode it prints in pieces."""
+def pdfinfo(name: str) -> Callable[[Row], Any]:
+    """Return a getter of a field of pdfinfo, which prints values in part if they are not Unicode."""
     return lambda row: row["pdfinfo"]["fields"].get(name)
 
 
 @pytest.mark.parametrize(
-    ("field", "gold", "ours", "least"),
+    ("field", "gold", "get_value", "share_min"),
     [
-        ("Form", shown("Form"), lambda found: extra(found, "form"), 0.99),
-        ("JavaScript", shown("JavaScript"), yes("javascript"), 0.99),
-        ("Tagged", shown("Tagged"), yes("tagged"), 0.99),
-        ("UserProperties", shown("UserProperties"), yes("user_properties"), 0.99),
-        ("Suspects", shown("Suspects"), yes("suspects"), 0.99),
-        ("Encrypted", lambda row: (shown("Encrypted")(row) or "").split(" ")[0] or None,
-         yes("encrypted"), 0.99),
-        ("Optimized", shown("Optimized"), yes("linearized"), 0.99),
-        ("Page rot", shown("Page rot"), lambda found: str(extra(found, "page0_rotation")), 0.99),
-        ("Title", lambda row: plain(shown("Title")(row)) or None, said("Title"), 0.98),
-        ("Author", lambda row: plain(shown("Author")(row)) or None, said("Author"), 0.98),
-        ("Subject", lambda row: plain(shown("Subject")(row)) or None, said("Subject"), 0.95),
-        ("Keywords", lambda row: plain(shown("Keywords")(row)) or None, said("Keywords"), 0.97),
-        ("Creator", lambda row: plain(shown("Creator")(row)) or None, said("Creator"), 0.98),
-        ("Producer", lambda row: plain(shown("Producer")(row)) or None, said("Producer"), 0.98),
-        ("CreationDate", lambda row: moment(shown("CreationDate")(row)),
-         lambda found: (found.pdf_info or {}).get("CreationDate"), 0.99),
-        ("ModDate", lambda row: moment(shown("ModDate")(row)),
-         lambda found: (found.pdf_info or {}).get("ModDate"), 0.99),
+        ("Form", pdfinfo("Form"), lambda pdf: get_extra(pdf, "form"), 0.99),
+        ("JavaScript", pdfinfo("JavaScript"), yes_or_no("javascript"), 0.99),
+        ("Tagged", pdfinfo("Tagged"), yes_or_no("tagged"), 0.99),
+        ("UserProperties", pdfinfo("UserProperties"), yes_or_no("user_properties"), 0.99),
+        ("Suspects", pdfinfo("Suspects"), yes_or_no("suspects"), 0.99),
+        ("Encrypted", lambda row: (pdfinfo("Encrypted")(row) or "").split(" ")[0] or None,
+         yes_or_no("encrypted"), 0.99),
+        ("Optimized", pdfinfo("Optimized"), yes_or_no("linearized"), 0.99),
+        ("Page rot", pdfinfo("Page rot"), lambda pdf: str(get_extra(pdf, "page0_rotation")), 0.99),
+        ("Title", lambda row: normalize(pdfinfo("Title")(row)) or None, info_entry("Title"), 0.98),
+        ("Author", lambda row: normalize(pdfinfo("Author")(row)) or None, info_entry("Author"), 0.98),
+        ("Subject", lambda row: normalize(pdfinfo("Subject")(row)) or None, info_entry("Subject"), 0.95),
+        ("Keywords", lambda row: normalize(pdfinfo("Keywords")(row)) or None, info_entry("Keywords"), 0.97),
+        ("Creator", lambda row: normalize(pdfinfo("Creator")(row)) or None, info_entry("Creator"), 0.98),
+        ("Producer", lambda row: normalize(pdfinfo("Producer")(row)) or None, info_entry("Producer"), 0.98),
+        ("CreationDate", lambda row: convert_date(pdfinfo("CreationDate")(row)),
+         lambda pdf: (pdf.pdf_info or {}).get("CreationDate"), 0.99),
+        ("ModDate", lambda row: convert_date(pdfinfo("ModDate")(row)),
+         lambda pdf: (pdf.pdf_info or {}).get("ModDate"), 0.99),
     ],
 )  # fmt: skip
-def test_our_traits_agree_with_pdfinfos(
-    extracted: list[tuple[Row, PdfExtraction]],
+def test_traits_agree_with_pdfinfo(
+    extracted_pdfs: list[tuple[Row, PdfExtraction]],
     field: str,
     gold: Callable[[Row], Any],
-    ours: Callable[[PdfExtraction], Any],
-    least: float,
+    get_value: Callable[[PdfExtraction], Any],
+    share_min: float,
 ) -> None:
-    assert agreement(extracted, field, gold, ours) >= least
+    assert compute_agreement(extracted_pdfs, field, gold, get_value) >= share_min
 
 
-def test_page_0_has_the_size_poppler_gives_it(
-    extracted: list[tuple[Row, PdfExtraction]],
+def test_the_size_of_page_0_agrees_with_poppler(
+    extracted_pdfs: list[tuple[Row, PdfExtraction]],
 ) -> None:
     def gold(row: Row) -> Any:
         width, height = (row["poppler_cpp"].get(f"page0_{side}") for side in ("width", "height"))
         if width is None:
             return None
-        # poppler's rectangle is that of the page before it is turned.
-        turned = row["pdfinfo"]["fields"].get("Page rot") in ("90", "270")
-        return (round(height), round(width)) if turned else (round(width), round(height))
+        # Poppler's rectangle is that of the page before rotation.
+        is_rotated = row["pdfinfo"]["fields"].get("Page rot") in ("90", "270")
+        return (round(height), round(width)) if is_rotated else (round(width), round(height))
 
-    def ours(found: PdfExtraction) -> Any:
-        width, height = extra(found, "page0_width"), extra(found, "page0_height")
+    def get_size(pdf: PdfExtraction) -> Any:
+        width, height = get_extra(pdf, "page0_width"), get_extra(pdf, "page0_height")
         return None if width is None else (round(width), round(height))
 
-    assert agreement(extracted, "page0 size", gold, ours) >= 0.99
+    assert compute_agreement(extracted_pdfs, "page0 size", gold, get_size) >= 0.99
 
 
-def test_the_words_of_ordinary_papers_are_those_pdftotext_finds(
-    extracted: list[tuple[Row, PdfExtraction]],
+def test_words_of_ordinary_papers_agree_with_pdftotext(
+    extracted_pdfs: list[tuple[Row, PdfExtraction]],
 ) -> None:
     with gzip.open(CORPUS / "gold" / "pdf_text.jsonl.gz", "rt") as lines:
         texts = {row["sha256"]: row for row in map(json.loads, lines)}
     scores, orders = [], []
-    for row, found in extracted:
+    for row, pdf in extracted_pdfs:
         gold = texts.get(row["sha256"])
         if row["ordinary"] and gold and not gold["truncated"]:
-            scores.append((word_f1(found.text or "", gold["text"]), row["path"]))
-            orders.append(word_f1(found.text or "", gold["text"], run=5))
+            scores.append((word_f1(pdf.text or "", gold["text"]), row["path"]))
+            orders.append(word_f1(pdf.text or "", gold["text"], run=5))
     values = [score for score, _ in scores]
     sources: dict[str, list[float]] = {}
     for score, path in scores:
         sources.setdefault(path.split("/")[1], []).append(score)
-    for source, those in sorted(sources.items()):
-        say(f"  {source:36}{len(those):4} median {statistics.median(those):.4f}")
+    for source, source_scores in sorted(sources.items()):
+        write_line(
+            f"  {source:36}{len(source_scores):4} median {statistics.median(source_scores):.4f}"
+        )
     mean, median = statistics.mean(values), statistics.median(values)
-    say(f"word F1 of {len(scores)}: mean {mean:.4f}, median {median:.4f}")
+    write_line(f"word F1 of {len(scores)}: mean {mean:.4f}, median {median:.4f}")
     for score, path in sorted(scores)[:5]:
-        say(f"    {score:.4f} {path}")
+        write_line(f"    {score:.4f} {path}")
     assert mean >= 0.985
     assert median >= 0.96
-    # Columns that ran into each other would leave no five words in a row.
-    say(
-        f"F1 of runs of five words: median {statistics.median(orders):.4f}, least {min(orders):.4f}"
+    # If columns were mixed, few runs of five words would agree.
+    write_line(
+        f"F1 of runs of five words: median {statistics.median(orders):.4f}, minimum {min(orders):.4f}"
     )
     assert statistics.median(orders) >= 0.93
 
 
-def test_thumbnails_are_small_and_there_for_nearly_every_opened_pdf(
-    extracted: list[tuple[Row, PdfExtraction]],
+def test_nearly_all_readable_pdfs_have_a_small_thumbnail(
+    extracted_pdfs: list[tuple[Row, PdfExtraction]],
 ) -> None:
-    readable = [(row, found) for row, found in extracted if found.status.reason is None]
-    without = [row["path"] for row, found in readable if found.thumbnails.get(PAGE0_FORM) is None]
-    sizes = [
-        len(found.thumbnails.get(PAGE0_FORM))
-        for row, found in readable
-        if row["ordinary"] and found.thumbnails.get(PAGE0_FORM) is not None
+    readable = [(row, pdf) for row, pdf in extracted_pdfs if pdf.status.reason is None]
+    without_thumbnail = [
+        row["path"] for row, pdf in readable if pdf.thumbnails.get(PAGE0_FORM) is None
     ]
-    say(f"{len(without)} of {len(readable)} without thumbnail: {without[:20]}")
-    say(f"ordinary thumbnails: mean {statistics.mean(sizes):.0f} bytes, largest {max(sizes)}")
+    sizes = [
+        len(pdf.thumbnails.get(PAGE0_FORM))
+        for row, pdf in readable
+        if row["ordinary"] and pdf.thumbnails.get(PAGE0_FORM) is not None
+    ]
+    write_line(
+        f"{len(without_thumbnail)} of {len(readable)} without thumbnail: {without_thumbnail[:20]}"
+    )
+    write_line(
+        f"ordinary thumbnails: mean {statistics.mean(sizes):.0f} bytes, largest {max(sizes)}"
+    )
     assert statistics.mean(sizes) <= 12_000
-    assert len(without) <= 0.01 * len(readable)
+    assert len(without_thumbnail) <= 0.01 * len(readable)
 
 
-def word_f1(ours: str, gold: str, run: int = 1) -> float:
-    """Of the words, or of all runs of so many words."""
-    found, told = (Counter(runs(WORD.findall(text.lower()), run)) for text in (ours, gold))
-    total = sum(found.values()) + sum(told.values())
-    return 2 * sum((found & told).values()) / total if total else 1.0
+def word_f1(actual: str, gold: str, run: int = 1) -> float:
+    """Return the F1 of words, or of runs of `run` words."""
+    counts, gold_counts = (
+        Counter(iter_runs(WORD.findall(text.lower()), run)) for text in (actual, gold)
+    )
+    total = sum(counts.values()) + sum(gold_counts.values())
+    return 2 * sum((counts & gold_counts).values()) / total if total else 1.0
 
 
-def runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
+def iter_runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
     return zip(*(words[start:] for start in range(length)), strict=False)
 
 
-def test_thumbnails_are_near_an_eightfold_rendering(
-    extracted: list[tuple[Row, PdfExtraction]],
+def test_thumbnails_resemble_an_eightfold_rendering(
+    extracted_pdfs: list[tuple[Row, PdfExtraction]],
 ) -> None:
     values = []
-    for row, found in extracted:
-        picture = found.thumbnails.get(PAGE0_FORM)
+    for row, pdf in extracted_pdfs:
+        picture = pdf.thumbnails.get(PAGE0_FORM)
         if row["ordinary"] and picture:
             image = Image.open(BytesIO(picture), formats=["JPEG"])
             with pypdfium2.PdfDocument(CORPUS / row["path"]) as document:
@@ -296,27 +316,29 @@ def test_thumbnails_are_near_an_eightfold_rendering(
                 large = page.render(scale=8 * image.width / page.get_width()).to_pil().resize(size)
                 page.close()
             ideal = large.resize(image.size, Image.Resampling.LANCZOS)
-            values.append((similarity(image, ideal), row["path"]))
+            values.append((compute_similarity(image, ideal), row["path"]))
     scores = [value for value, _ in values]
-    say(f"SSIM of {len(scores)} thumbnails: mean {statistics.mean(scores):.4f}, {min(values)}")
+    write_line(
+        f"SSIM of {len(scores)} thumbnails: mean {statistics.mean(scores):.4f}, {min(values)}"
+    )
     assert statistics.mean(scores) >= 0.975
 
 
-def similarity(one: Image.Image, other: Image.Image) -> float:
-    """The mean structural similarity of two grey pictures: windows of 11 pixels, sigma 1.5.
+def compute_similarity(first: Image.Image, second: Image.Image) -> float:
+    """Return the mean structural similarity of two grey pictures: windows of 11 pixels, sigma 1.5.
 
     Source: Wang et al., Image quality assessment, IEEE TIP 13 (2004).
     """
-    x, y = (np.asarray(image.convert("L"), float) for image in (one, other))
-    mean_x, mean_y = blurred(x), blurred(y)
-    var_x, var_y = blurred(x * x) - mean_x**2, blurred(y * y) - mean_y**2
-    both = blurred(x * y) - mean_x * mean_y
+    x, y = (np.asarray(image.convert("L"), float) for image in (first, second))
+    mean_x, mean_y = blur(x), blur(y)
+    var_x, var_y = blur(x * x) - mean_x**2, blur(y * y) - mean_y**2
+    covariance = blur(x * y) - mean_x * mean_y
     c1, c2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
-    upper = (2 * mean_x * mean_y + c1) * (2 * both + c2)
+    upper = (2 * mean_x * mean_y + c1) * (2 * covariance + c2)
     return float((upper / ((mean_x**2 + mean_y**2 + c1) * (var_x + var_y + c2))).mean())
 
 
-def blurred(pixels: Any) -> Any:
+def blur(pixels: Any) -> Any:
     window = np.exp(-0.5 * (np.arange(-5, 6) / 1.5) ** 2)
     window /= window.sum()
     for axis in (0, 1):

@@ -1,6 +1,6 @@
-"""Questions in plain words about the abstracts of a computer science journal: how well best match ranks.
+"""Ranking by best match, for questions about abstracts of a computer science journal.
 
-Every question finds something, and the mean nDCG of the first ten documents has a lower bound.
+Every question has results, and the mean nDCG of the first ten documents has a lower bound.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Real WARC and ARC files of many makers: all are read, and agree with what other programs read."""
+"""Real WARC and ARC files of many programs are read, and agree with other readers."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ WARCS = CORPUS / "warc"
 BODY_MAX_BYTES = 100_000_000
 NOT_WARCS = (".json", ".jsonl", ".cdx", ".jpg", ".svg", ".txt")
 
-# What the second opinion calls a record and is none: an ARC line without a usable length, taken for
-# one of length 0, and offsets below zero.
+# Invalid records of the other reader: an ARC line without a usable length, which it reads as length 0,
+# and negative offsets.
 NO_RECORDS = {
     "bad.arc": {0, 134, 262},
     "corrupted-mid-record.warc.gz.open": {-7009},
     "corrupted-trailing-bytes.warc.gz.open": {-19402},
 }
-# Keys in the indexes that are not made the way of the Wayback Machine: `metadata://` URLs, where the
-# makers of the two indexes disagree with each other.
+# Keys in the indexes that differ from those of the Wayback Machine: `metadata://` URLs, on which both
+# indexes disagree.
 OTHER_KEYS = ("metadata)/",)
 
 pytestmark = [
@@ -45,55 +45,55 @@ pytestmark = [
 ]
 
 
-def files() -> list[Path]:
-    found = (path for path in sorted(WARCS.rglob("*")) if path.is_file())
-    return [path for path in found if path.suffix not in NOT_WARCS]
+def list_files() -> list[Path]:
+    files = (path for path in sorted(WARCS.rglob("*")) if path.is_file())
+    return [path for path in files if path.suffix not in NOT_WARCS]
 
 
-def name_of(path: Path) -> str:
+def get_name(path: Path) -> str:
     return str(path.relative_to(WARCS))
 
 
-def scan(path: Path) -> list[RecordHead | Damage]:
+def read_file_heads(path: Path) -> list[RecordHead | Damage]:
     with path.open("rb") as stream:
         return list(read_heads(stream))
 
 
-def gold() -> Iterator[tuple[Path, dict[str, Any]]]:
+def iter_gold() -> Iterator[tuple[Path, dict[str, Any]]]:
     with (CORPUS / "gold" / "warc.jsonl").open() as lines:
         for row in map(json.loads, lines):
             yield CORPUS / row["path"], row
 
 
-@pytest.mark.parametrize("path", files(), ids=name_of)
-def test_every_file_is_scanned_and_every_record_read_or_refused(path: Path) -> None:
-    things = scan(path)
-    assert len({thing.offset for thing in things}) == len(things)
+@pytest.mark.parametrize("path", list_files(), ids=get_name)
+def test_every_record_of_a_file_is_read_or_refused(path: Path) -> None:
+    heads = read_file_heads(path)
+    assert len({head.offset for head in heads}) == len(heads)
     with path.open("rb") as stream:
-        for thing in things:
-            if isinstance(thing, Damage) or thing.is_truncated:
-                with pytest.raises(PermanentError, match=f"at offset {thing.offset}"):
-                    read_record(stream, thing.offset, body_max_bytes=BODY_MAX_BYTES)
+        for head in heads:
+            if isinstance(head, Damage) or head.is_truncated:
+                with pytest.raises(PermanentError, match=f"at offset {head.offset}"):
+                    read_record(stream, head.offset, body_max_bytes=BODY_MAX_BYTES)
             else:
-                payload = read_record(stream, thing.offset, body_max_bytes=BODY_MAX_BYTES)
-                assert payload.size_bytes == thing.size_bytes
+                payload = read_record(stream, head.offset, body_max_bytes=BODY_MAX_BYTES)
+                assert payload.size_bytes == head.size_bytes
 
 
-def test_every_record_another_program_found_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_records_of_other_readers_are_found(capsys: pytest.CaptureFixture[str]) -> None:
     rows, missing = [], {}
-    for path, row in gold():
-        things = scan(path)
-        found = {thing.offset for thing in things if isinstance(thing, RecordHead)}
+    for path, row in iter_gold():
+        heads = read_file_heads(path)
+        offsets = {head.offset for head in heads if isinstance(head, RecordHead)}
         expected = {record["offset"] for record in row["records"]} - NO_RECORDS.get(
             path.name, set()
         )
-        if not expected <= found:
-            missing[path.name] = expected - found
+        if not expected <= offsets:
+            missing[path.name] = expected - offsets
         counts = (
             len(row["records"]),
             row["fastwarc"]["records"],
-            len(found),
-            len(things) - len(found),
+            len(offsets),
+            len(heads) - len(offsets),
         )
         if len(set(counts[:3])) > 1 or counts[3]:
             rows.append((path.name, *counts))
@@ -104,10 +104,14 @@ def test_every_record_another_program_found_is_found(capsys: pytest.CaptureFixtu
     assert missing == {}
 
 
-def test_lengths_on_disk_agree_wherever_a_record_has_its_own_member() -> None:
+def test_record_lengths_agree_with_warcio_for_separate_members() -> None:
     compared = 0
-    for path, row in gold():
-        heads = {thing.offset: thing for thing in scan(path) if isinstance(thing, RecordHead)}
+    for path, row in iter_gold():
+        heads = {
+            scanned.offset: scanned
+            for scanned in read_file_heads(path)
+            if isinstance(scanned, RecordHead)
+        }
         for record in row["records"]:
             head = heads.get(record["offset"])
             if (
@@ -118,7 +122,7 @@ def test_lengths_on_disk_agree_wherever_a_record_has_its_own_member() -> None:
             ):
                 continue
             if head.type == "warcinfo" and record["type"] == "arc_header":
-                continue  # A file that ends in its own header counts the line end behind it or not.
+                continue  # At the end of a file, readers count the line end after its header or not.
             if path.name == "example-space-in-url.arc":
                 continue
             assert record["length_on_disk"] - head.size_bytes in (0, 1), (path, record["offset"])
@@ -126,8 +130,8 @@ def test_lengths_on_disk_agree_wherever_a_record_has_its_own_member() -> None:
     assert compared > 700
 
 
-def bodies_of(path: Path) -> Iterator[tuple[int, str, bytes]]:
-    """Offset, type and decoded body of what the library reads, as far as it gets."""
+def iter_bodies_of_warcio(path: Path) -> Iterator[tuple[int, str, bytes]]:
+    """Yield offset, type and decoded body of records that warcio reads, until its first error."""
     with path.open("rb") as stream, contextlib.redirect_stderr(io.StringIO()):
         reader = ArchiveIterator(stream)
         with contextlib.suppress(ArchiveLoadFailed):
@@ -136,57 +140,59 @@ def bodies_of(path: Path) -> Iterator[tuple[int, str, bytes]]:
                 yield reader.get_record_offset(), record.rec_type, body
 
 
-def test_bodies_are_those_the_library_decodes(capsys: pytest.CaptureFixture[str]) -> None:
-    same, different = 0, []
-    for path in files():
+def test_bodies_equal_those_of_warcio(capsys: pytest.CaptureFixture[str]) -> None:
+    equal_count, different = 0, []
+    for path in list_files():
         with path.open("rb") as stream:
-            truncated = {head.offset for head in scan(path) if getattr(head, "truncated", True)}
-            for offset, kind, body in bodies_of(path):
+            truncated = {
+                head.offset for head in read_file_heads(path) if getattr(head, "is_truncated", True)
+            }
+            for offset, kind, body in iter_bodies_of_warcio(path):
                 if (
                     kind in ("request", "arc_header", "revisit")
                     or offset < 0
                     or offset in truncated
                 ):
-                    continue  # The library cuts heads off requests and ARC headers.
-                mine = read_record(stream, offset, body_max_bytes=BODY_MAX_BYTES).body
-                same += mine == body
-                if mine != body:
-                    different.append((path.name, offset, len(body), len(mine)))
+                    continue  # warcio removes heads of requests and ARC headers.
+                our_body = read_record(stream, offset, body_max_bytes=BODY_MAX_BYTES).body
+                equal_count += our_body == body
+                if our_body != body:
+                    different.append((path.name, offset, len(body), len(our_body)))
     with capsys.disabled():
-        print(f"\nbodies equal to the library's: {same}, different: {different}")
-    # An HTTP body of one blank line; and the library's own reading of this file fails after it.
+        print(f"\nbodies equal to those of warcio: {equal_count}, different: {different}")
+    # An HTTP body of one blank line; warcio then fails on this file.
     assert {name for name, *_ in different} <= {"bad.arc", "example-wrong-chunks.warc.gz"}
-    assert same > 400
+    assert equal_count > 400
 
 
-def test_declared_digests_fit_the_bodies_as_stored() -> None:
+def test_declared_digests_match_stored_bodies() -> None:
     right, wrong = 0, []
-    for path in files():
+    for path in list_files():
         with path.open("rb") as stream:
-            for head in scan(path):
+            for head in read_file_heads(path):
                 if not isinstance(head, RecordHead) or head.is_truncated or head.digest is None:
                     continue
                 payload = read_record(stream, head.offset, body_max_bytes=BODY_MAX_BYTES)
-                # The digest of a request is of its body alone, that of a coded body of its coded bytes.
+                # The digest of a request covers only its body, that of an encoded body its encoded bytes.
                 if head.type in ("request", "revisit") or len(payload.body) != head.payload_bytes:
                     continue
                 if encode_sha1_base32(hashlib.sha1(payload.body).digest()) == head.digest:
                     right += 1
                 else:
                     wrong.append(path.name)
-    # Bodies its makers decoded after hashing them, and a response without anything in it.
+    # Bodies that were decoded after hashing, and an empty response.
     assert set(wrong) == {"clueweb-quirk.warc.gz", "missing-http.warc.gz"}
     assert right > 300
 
 
-def test_bodies_written_anew_come_back_equal() -> None:
+def test_bodies_are_equal_after_rewriting() -> None:
     out = io.BytesIO()
     writer = RecordWriter(out)
     writer.write_warcinfo("all.warc.gz", datetime(2024, 3, 5, tzinfo=UTC))
     originals: list[Payload] = []
-    for path in files():
+    for path in list_files():
         with path.open("rb") as stream:
-            for head in scan(path):
+            for head in read_file_heads(path):
                 if not isinstance(head, RecordHead) or head.is_truncated or head.type != "response":
                     continue
                 payload = read_record(stream, head.offset, body_max_bytes=BODY_MAX_BYTES)
@@ -201,9 +207,9 @@ def test_bodies_written_anew_come_back_equal() -> None:
                         payload.http,
                     )
                 )
-    again = [head for head in read_heads(out) if isinstance(head, RecordHead)][1:]
-    assert len(again) == len(originals) > 300
-    for head, original in zip(again, originals, strict=True):
+    rewritten_heads = [head for head in read_heads(out) if isinstance(head, RecordHead)][1:]
+    assert len(rewritten_heads) == len(originals) > 300
+    for head, original in zip(rewritten_heads, originals, strict=True):
         payload = read_record(out, head.offset, body_max_bytes=BODY_MAX_BYTES)
         assert payload.body == original.body
         if original.http and payload.http and original.http.status_line.startswith("HTTP"):
@@ -212,7 +218,7 @@ def test_bodies_written_anew_come_back_equal() -> None:
             assert payload.http.get("content-type") == original.http.get("content-type")
 
 
-def cdx_lines() -> Iterator[CdxLine]:
+def iter_cdx_lines() -> Iterator[CdxLine]:
     for path in sorted([*WARCS.rglob("*.cdx"), *(CORPUS / "papers").rglob("*.cdx")]):
         reader = IndexReader()
         for text in path.read_text(errors="replace").splitlines():
@@ -228,9 +234,9 @@ def cdx_lines() -> Iterator[CdxLine]:
                     yield parsed
 
 
-def test_keys_agree_with_those_of_real_indexes(capsys: pytest.CaptureFixture[str]) -> None:
-    # The host mit.edu stands for any URL in lines made by hand, whose keys belong to other ones.
-    pairs = {(line.surt, line.url) for line in cdx_lines() if "//mit.edu/" not in line.url}
+def test_keys_agree_with_real_indexes(capsys: pytest.CaptureFixture[str]) -> None:
+    # Handwritten lines use the host mit.edu for any URL; their keys belong to other URLs.
+    pairs = {(line.surt, line.url) for line in iter_cdx_lines() if "//mit.edu/" not in line.url}
     different = {(key, build_surt(url), url) for key, url in pairs if build_surt(url) != key}
     unexpected = {row for row in different if not row[0].startswith(OTHER_KEYS)}
     with capsys.disabled():

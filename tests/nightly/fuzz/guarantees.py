@@ -1,20 +1,20 @@
-"""What a fuzzed function's result is held against."""
+"""Checks of the results of fuzzed functions."""
 
 from __future__ import annotations
 
 
 class BrokenPromiseError(Exception):
-    """A result that is not what the function's docstring says."""
+    """A result that contradicts the docstring of the function."""
 
 
-def holds(truth: bool, promise: str, found: object = None) -> None:
-    """Raise BrokenPromiseError unless `truth`; `assert` would be gone under -O."""
-    if not truth:
-        raise BrokenPromiseError(f"{promise}: {found!r}"[:2_000])
+def require(is_true: bool, promise: str, value: object = None) -> None:
+    """Raise BrokenPromiseError unless `is_true`. Unlike `assert`, it also works under -O."""
+    if not is_true:
+        raise BrokenPromiseError(f"{promise}: {value!r}"[:2_000])
 
 
-def as_text(data: bytes) -> str:
-    """Any text a caller could hand over, lone surrogates too."""
+def decode_any_text(data: bytes) -> str:
+    """Decode bytes to any text that a caller could pass, including lone surrogates."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

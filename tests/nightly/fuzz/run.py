@@ -1,9 +1,10 @@
-"""Fuzz one target until the time is over or a property fails.
+"""Fuzz one target until the time ends or a property fails.
 
     python tests/nightly/fuzz/run.py TARGET FOUND SEEDS -max_total_time=600
 
 TARGET is a module of `tests/nightly/fuzz/targets/`. New inputs are written to FOUND, and the input of a
-crash to the current folder. `make fuzz` runs all of them. `docs/howto/fuzz.md` says what to do with a crash.
+crash to the current folder. `make fuzz` runs all targets. `docs/howto/fuzz.md` explains how to handle a
+crash.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the inputs a fuzzer begins with, a file each: `python tests/nightly/fuzz/seeds.py TARGET FOLDER`."""
+"""Write the first inputs of a fuzzer to files: `python tests/nightly/fuzz/seeds.py TARGET FOLDER`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URLs: keys, ids and domains of any text, and what is normal stays so."""
+"""URLs: keys, ids and domains of any text; normalization is idempotent."""
 
 from __future__ import annotations
 
@@ -16,35 +16,41 @@ from fonds.urls.normalization import (
 )
 from fonds.urls.parts import split_address
 from fonds.urls.surt import build_surt
-from nightly.fuzz.guarantees import as_text, holds
+from nightly.fuzz.guarantees import decode_any_text, require
 
 HEX_64 = re.compile(r"[0-9a-f]{64}")
 LINE_ENDS = re.compile(r"[\r\n]")
 
 
 def check(data: bytes) -> None:
-    """Everything that is made of a URL."""
-    url = as_text(data)
+    """Check all functions of URLs."""
+    url = decode_any_text(data)
     key = build_surt(url)
-    holds(key != "" and LINE_ENDS.search(key) is None, "a key is one line", key)
-    holds(build_surt(url.strip()) == key, "blanks around a URL do not count", key)
+    require(key != "" and LINE_ENDS.search(key) is None, "a key is one line", key)
+    require(build_surt(url.strip()) == key, "blanks around a URL do not change its key", key)
     normal = normalize_url(url)
-    holds(normalize_url(normal) == normal, "what is normal stays so", (url, normal))
-    holds(compute_story_id(normal) == compute_story_id(url), "both have one id", (url, normal))
-    holds(HEX_64.fullmatch(compute_story_id(url)) is not None, "an id is a SHA-256 in hex")
-    theirs = hash_url(url)
-    holds(theirs is None or HEX_64.fullmatch(theirs) is not None, "so is theirs", theirs)
-    host, domain = find_host(url), find_canonical_domain(url)
-    holds(
-        not re.search(r"[/?#\s]", host + domain), "a host ends where a path begins", (host, domain)
+    require(normalize_url(normal) == normal, "a normalized URL stays unchanged", (url, normal))
+    require(
+        compute_story_id(normal) == compute_story_id(url),
+        "a URL and its normalized form have one id",
+        (url, normal),
     )
+    require(HEX_64.fullmatch(compute_story_id(url)) is not None, "an id is a SHA-256 in hex")
+    media_cloud_id = hash_url(url)
+    require(
+        media_cloud_id is None or HEX_64.fullmatch(media_cloud_id) is not None,
+        "Media Cloud's id is a SHA-256 in hex",
+        media_cloud_id,
+    )
+    host, domain = find_host(url), find_canonical_domain(url)
+    require(not re.search(r"[/?#\s]", host + domain), "a host ends before the path", (host, domain))
     is_homepage_url(url)
     is_shortened_url(url)
     split_address(url)
 
 
 def seeds() -> Iterator[bytes]:
-    """URLs with every part, and odd ones."""
+    """Yield URLs with every part, and unusual ones."""
     urls = (
         "http://www.example.org/a/b.html?b=2&a=1#part",
         "https://user:word@example.co.uk:8443/../a/./b//c;jsessionid=0123456789abcdef0123456789abcdef",

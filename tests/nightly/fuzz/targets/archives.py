@@ -1,7 +1,7 @@
-"""WARC and ARC framing: whatever the bytes, a scan ends, and what it finds is found again by its place.
+"""WARC and ARC framing: each scan ends, and each result of a scan is found again by its offset.
 
-The first byte says how the rest is packed: as it is, in one gzip member or zstd frame, or in members of any
-packing that are cut where the rest says `CUT`.
+The first byte selects the compression of the rest: none, one gzip member, one zstd frame, or members of
+any compression; `CUT` separates these members.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from fonds.archive.warc.scanner import Damage, RecordHead, read_heads
 from fonds.archive.warc.validator import check_records
 from fonds.ingest.sources.container import Container, detect_container
 from fonds.model.errors import PermanentError
-from nightly.fuzz.guarantees import holds
+from nightly.fuzz.guarantees import require
 
 BODY_MAX_BYTES = 1_000_000
-PLACES_READ_MAX = 8
+HEADS_READ_MAX = 8
 CUT = b"CUT"
 
-PACKINGS: Sequence[Callable[[bytes], bytes]] = (
+COMPRESSIONS: Sequence[Callable[[bytes], bytes]] = (
     lambda data: data,
     lambda data: gzip.compress(data, 1, mtime=0),
     lambda data: zstandard.compress(data, 1),
@@ -39,43 +39,47 @@ PACKINGS: Sequence[Callable[[bytes], bytes]] = (
 
 
 def check(data: bytes) -> None:
-    """Scan, scan on from the middle, read by place."""
+    """Scan, resume the scan in the middle, and read by offset."""
     if not data:
         return
-    packed = PACKINGS[data[0] % len(PACKINGS)](data[1:])
+    packed = COMPRESSIONS[data[0] % len(COMPRESSIONS)](data[1:])
     kind = detect_container(packed)
-    holds(kind is None or isinstance(kind, Container), "a container is one of a list", kind)
-    things = list(read_heads(io.BytesIO(packed)))
-    holds(len(things) <= 2 * len(data) + 2, "no more things than bytes", len(things))
-    offsets = [thing.offset for thing in things]
-    holds(len(set(offsets)) == len(offsets), "every thing has a place of its own", offsets)
-    middle = len(things) // 2
-    if things:
-        # What follows may be cut otherwise where a wrong length reached into the middle of a member.
-        rest = [thing.offset for thing in read_heads(io.BytesIO(packed), offsets[middle])]
-        holds(rest[:1] == offsets[middle:][:1], "a scan goes on from any thing", (things, rest))
-    checked = list(check_records(io.BytesIO(packed), body_max_bytes=BODY_MAX_BYTES))
-    holds(len(checked) <= 2 * len(data) + 2, "no more is checked than there are bytes", checked)
-    for thing in things[:PLACES_READ_MAX]:
-        _check_thing(packed, thing)
+    require(kind is None or isinstance(kind, Container), "a container is None or a Container", kind)
+    heads = list(read_heads(io.BytesIO(packed)))
+    require(len(heads) <= 2 * len(data) + 2, "no more heads than bytes", len(heads))
+    offsets = [head.offset for head in heads]
+    require(len(set(offsets)) == len(offsets), "every head has a different offset", offsets)
+    middle = len(heads) // 2
+    if heads:
+        # Later heads may differ, because a wrong length can end within a member.
+        rest = [head.offset for head in read_heads(io.BytesIO(packed), offsets[middle])]
+        require(rest[:1] == offsets[middle:][:1], "a scan resumes at any head", (heads, rest))
+    checked_records = list(check_records(io.BytesIO(packed), body_max_bytes=BODY_MAX_BYTES))
+    require(
+        len(checked_records) <= 2 * len(data) + 2,
+        "no more records are checked than bytes exist",
+        checked_records,
+    )
+    for head in heads[:HEADS_READ_MAX]:
+        _check_head(packed, head)
 
 
-def _check_thing(packed: bytes, thing: RecordHead | Damage) -> None:
+def _check_head(packed: bytes, head: RecordHead | Damage) -> None:
     with suppress(PermanentError):
-        whole = b"".join(iter_record_bytes(io.BytesIO(packed), thing.offset))
-        holds(bool(whole), "a whole record has a header", thing)
+        record_bytes = b"".join(iter_record_bytes(io.BytesIO(packed), head.offset))
+        require(bool(record_bytes), "a complete record has a header", head)
     try:
-        payload = read_record(io.BytesIO(packed), thing.offset, body_max_bytes=BODY_MAX_BYTES)
+        payload = read_record(io.BytesIO(packed), head.offset, body_max_bytes=BODY_MAX_BYTES)
     except PermanentError as fault:
-        holds(bool(fault.detail), "a fault is told in words")
+        require(bool(fault.detail), "a fault has a description")
         return
-    holds(len(payload.body) <= BODY_MAX_BYTES, "a body is within its limit", len(payload.body))
-    if isinstance(thing, Damage):
-        holds(bool(thing.detail), "a damage is told in words", thing)
+    require(len(payload.body) <= BODY_MAX_BYTES, "a body keeps its limit", len(payload.body))
+    if isinstance(head, Damage):
+        require(bool(head.detail), "a damage has a description", head)
 
 
 def seeds() -> Iterator[bytes]:
-    """Records of every sort in every packing, and some damage."""
+    """Yield records of every kind in every compression, and some damage."""
     records = [
         warcs.warcinfo(),
         warcs.http_response(),
@@ -91,9 +95,9 @@ def seeds() -> Iterator[bytes]:
     ]
     arcs = [warcs.arc_header(), warcs.arc_record(), warcs.arc_record(length=3)]
     arcs2 = [warcs.arc_header(2), warcs.arc_record(version=2)]
-    for number in range(len(PACKINGS)):
-        for made in (records, records[:2], arcs, arcs2, [b"junk", *records[3:5]]):
-            yield bytes([number]) + CUT.join(made)
+    for number in range(len(COMPRESSIONS)):
+        for parts in (records, records[:2], arcs, arcs2, [b"junk", *records[3:5]]):
+            yield bytes([number]) + CUT.join(parts)
     for packed in (warcs.gzipped(records), warcs.zstandarded(records[:3])):
         yield b"\0" + packed
         yield b"\0" + warcs.flipped(packed, len(packed) // 2)

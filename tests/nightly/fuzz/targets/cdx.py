@@ -1,4 +1,4 @@
-"""Lines of indexes: each is a capture, refused with a reason, or passed over; what is written comes back."""
+"""Lines of indexes: each is a capture, refused with a reason, or skipped; written lines are read back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fonds.archive.cdx import (
 )
 from fonds.ingest.sources.container import detect_container
 from fonds.model.capture import parse_datetime14
-from nightly.fuzz.guarantees import holds
+from nightly.fuzz.guarantees import require
 
 LINE = (
     b"com,example)/ 20200101000000 http://example.com/ text/html 200 "
@@ -26,33 +26,33 @@ JSON_LINE = (
 
 
 def check(data: bytes) -> None:
-    """Read all lines with one reader, as a source does."""
+    """Read all lines with one reader, like a source."""
     detect_container(data)
     reader = IndexReader()
     for line in data.split(b"\n"):
-        found = reader.parse(line.decode("utf-8", "replace"))
-        if isinstance(found, CdxLine):
-            _check_line(found)
-        elif isinstance(found, RejectedLine):
-            holds(bool(found.detail), "what is refused has a reason", found)
+        parsed = reader.parse(line.decode("utf-8", "replace"))
+        if isinstance(parsed, CdxLine):
+            _check_line(parsed)
+        elif isinstance(parsed, RejectedLine):
+            require(bool(parsed.detail), "a refused line has a reason", parsed)
         else:
-            holds(found is None, "a line is a capture, refused or nothing", found)
+            require(parsed is None, "a line is a capture, refused or None", parsed)
 
 
-def _check_line(found: CdxLine) -> None:
-    parse_datetime14(found.datetime14)
-    holds(0 <= found.offset <= OFFSET_MAX, "an offset is one", found)
-    holds(found.status is None or 0 <= found.status <= 999, "a status is one", found)
-    holds(found.digest is None or len(found.digest) == 32, "a digest is a SHA-1", found)
-    again = IndexReader().parse(format_cdxj_line(found).decode())
-    if isinstance(again, CdxLine):
-        told = (found.datetime14, found.url, found.offset, found.filename, found.digest)
-        read = (again.datetime14, again.url, again.offset, again.filename, again.digest)
-        holds(told == read, "what is written comes back", (found, again))
+def _check_line(line: CdxLine) -> None:
+    parse_datetime14(line.datetime14)
+    require(0 <= line.offset <= OFFSET_MAX, "an offset is valid", line)
+    require(line.status is None or 0 <= line.status <= 999, "a status is valid", line)
+    require(line.digest is None or len(line.digest) == 32, "a digest is a SHA-1", line)
+    reread = IndexReader().parse(format_cdxj_line(line).decode())
+    if isinstance(reread, CdxLine):
+        before = (line.datetime14, line.url, line.offset, line.filename, line.digest)
+        after = (reread.datetime14, reread.url, reread.offset, reread.filename, reread.digest)
+        require(before == after, "a written line is read back", (line, reread))
 
 
 def seeds() -> Iterator[bytes]:
-    """Every form of line, with and without its header."""
+    """Yield every form of line, with and without its header."""
     yield b" CDX N b a m s k r M S V g\n" + LINE
     yield b" CDX A b a m s k r V g\n" + LINE
     yield LINE + b"\n" + LINE.replace(b"200", b"-")

@@ -1,6 +1,6 @@
-"""Codings of bodies: however the coded bytes are cut into pieces, the same comes of them, and all of it.
+"""Codings of bodies: the decoded body does not depend on the pieces of the encoded bytes.
 
-The first byte picks the codings, the second the length of the pieces, the third their first cut.
+The first byte selects the codings, the second the length of the pieces, the third their first cut.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from fixtures import warcs
 from fonds.archive.warc.http_head import parse_head
 from fonds.model.errors import LimitError, PermanentError
 from fonds.text.coding import decode_body, list_codings
-from nightly.fuzz.guarantees import holds
+from nightly.fuzz.guarantees import require
 
 BODY_MAX_BYTES = 200_000
 LARGE_BYTES = 700_000
@@ -29,45 +29,53 @@ STACKS: Sequence[Sequence[str]] = (
 
 
 def check(data: bytes) -> None:
-    """Decode in one piece and in many."""
+    """Decode the body in one piece and in several."""
     if len(data) < 3:
         return
     codings, size, first = STACKS[data[0] % len(STACKS)], data[1] % 64 + 1, data[2]
     body = data[3:]
-    whole = _decoded([body], codings)
+    expected = _decode([body], codings)
     pieces = [body[:first], *(body[at : at + size] for at in range(first, len(body), size))]
-    holds(_decoded(pieces, codings) == whole, "pieces do not matter", (codings, size, first))
+    require(
+        _decode(pieces, codings) == expected,
+        "pieces do not change the body",
+        (codings, size, first),
+    )
     if first == 0 and body:
         _check_round_trip(body, codings)
     head = parse_head(body)
     if head is not None:
-        holds(0 < head[1] <= len(body), "a head lies within its block", head)
+        require(0 < head[1] <= len(body), "a head ends within its block", head)
         list_codings(head[0])
 
 
 def _check_round_trip(body: bytes, codings: Sequence[str]) -> None:
-    """What unpacks to far more than a step comes back whole, unless so little makes so much."""
-    coded = large = body * (LARGE_BYTES // len(body))
+    """Check that a body larger than a step is fully decoded, unless its ratio exceeds the limit."""
+    encoded = large = body * (LARGE_BYTES // len(body))
     for name in reversed(codings):
-        coded = warcs.coded(coded, name)
+        encoded = warcs.coded(encoded, name)
     try:
-        found = decode_body(lambda: iter([coded]), codings, body_max_bytes=LARGE_BYTES)
+        decoded = decode_body(lambda: iter([encoded]), codings, body_max_bytes=LARGE_BYTES)
     except LimitError:
         return
-    holds(found == large, "what was coded comes back", (codings, len(found), len(large)))
+    require(
+        decoded == large,
+        "an encoded body is decoded unchanged",
+        (codings, len(decoded), len(large)),
+    )
 
 
-def _decoded(pieces: Sequence[bytes], codings: Sequence[str]) -> object:
+def _decode(pieces: Sequence[bytes], codings: Sequence[str]) -> object:
     try:
         body = decode_body(lambda: iter(pieces), codings, body_max_bytes=BODY_MAX_BYTES)
     except PermanentError as fault:
         return fault.reason
-    holds(len(body) <= BODY_MAX_BYTES, "a body is within its limit", len(body))
+    require(len(body) <= BODY_MAX_BYTES, "a body keeps its limit", len(body))
     return body
 
 
 def seeds() -> Iterator[bytes]:
-    """A page in every stack, whole and cut, and several members."""
+    """Yield a page in every stack, complete and cut, and several members."""
     for number, codings in enumerate(STACKS):
         body = warcs.PAGE
         for name in reversed(codings):

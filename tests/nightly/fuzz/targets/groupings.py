@@ -1,4 +1,4 @@
-"""Row keys and stored values of groupings: refused as damaged, or the same when they are written again."""
+"""Row keys and stored values of groupings: refused as damaged, or equal when written again."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from fonds.grouping.stored.keys import (
 from fonds.grouping.stored.packing import encode_varints, seal_payload
 from fonds.model.errors import DamagedInputError
 from fonds.model.vectors import Dictionary, Postings, Vector
-from nightly.fuzz.guarantees import holds
+from nightly.fuzz.guarantees import require
 
 CHUNK_HEAD = (0).to_bytes(4, "big") + (1).to_bytes(4, "big")
 
 
 def check(data: bytes) -> None:
-    """The first byte says which; its checksum is mended, so that what follows is read."""
+    """Check row keys and a value. The first byte selects its kind; a valid checksum is added."""
     for parts_of, row in (
         (parse_cluster_row, build_cluster_row),
         (parse_document_row, build_document_row),
@@ -32,16 +32,16 @@ def check(data: bytes) -> None:
             parts = parts_of(data)  # type: ignore[operator]
         except DamagedInputError:
             continue
-        holds(row(*parts) == data, "a row is that of its parts", parts)  # type: ignore[operator]
+        require(row(*parts) == data, "a row key is rebuilt from its parts", parts)  # type: ignore[operator]
     kind, payload = data[:1], data[1:]
-    if kind not in READERS:
+    if kind not in REWRITERS:
         return
-    again = READERS[kind]
+    rewrite = REWRITERS[kind]
     try:
-        written = again(seal_payload(kind, zlib.compress(payload) if kind == b"d" else payload))
+        value = rewrite(seal_payload(kind, zlib.compress(payload) if kind == b"d" else payload))
     except DamagedInputError:
         return
-    holds(again(written) == written, "what was read is written the same", written[:200])
+    require(rewrite(value) == value, "a value is written unchanged", value[:200])
 
 
 def _index(value: bytes) -> bytes:
@@ -59,7 +59,7 @@ def _dictionary(value: bytes) -> bytes:
     return dictionary.encode_dictionary(read)[0][len(CHUNK_HEAD) :]
 
 
-READERS: dict[bytes, Callable[[bytes], bytes]] = {
+REWRITERS: dict[bytes, Callable[[bytes], bytes]] = {
     b"f": lambda value: vectors.encode_idf_vector(vectors.decode_idf_vector(value)),
     b"w": lambda value: vectors.encode_tfidf_vector(vectors.decode_tfidf_vector(value)),
     b"d": _dictionary,
@@ -69,7 +69,7 @@ READERS: dict[bytes, Callable[[bytes], bytes]] = {
 
 
 def seeds() -> Iterator[bytes]:
-    """A row of each sort and a value of each kind, and empty ones."""
+    """Yield a row key of each type, a value of each kind, and empty ones."""
     yield build_document_row("news", "2026\x00-11", "a/ü")
     yield build_cluster_row("news", "2026-11", "DEFAULT", 1_790_000_000, "oil, prices")
     for features in ([], [0], [3, 9, 70_000]):

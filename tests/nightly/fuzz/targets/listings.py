@@ -1,4 +1,4 @@
-"""Listings: feeds, sitemaps, pages, tables; what comes is read within its limits or refused with words."""
+"""Listings: feeds, sitemaps, pages and tables are read within limits or refused with a reason."""
 
 from __future__ import annotations
 
@@ -34,36 +34,38 @@ from fonds.following.listings.reader import read_listing
 from fonds.following.listings.whole_day_rss import read_rss_day
 from fonds.model.capture import RssEntry
 from fonds.model.errors import PermanentError
-from nightly.fuzz.guarantees import holds
+from nightly.fuzz.guarantees import require
 
 URL = "https://news.example.org/list"
 LINKS = [f"https://news.example.org/{number}" for number in range(3)]
 
 
 def check(data: bytes) -> None:
-    """Read as everything that lists links."""
+    """Read the data in all formats of listings."""
     try:
         listing = read_listing(data, URL)
     except PermanentError as error:
-        holds(bool(error.detail), "what is refused has words", error)
+        require(bool(error.detail), "refused data has a reason", error)
     else:
-        holds(len(listing.entries) <= ENTRIES_MAX, "a listing has bounds", len(listing.entries))
+        require(
+            len(listing.entries) <= ENTRIES_MAX, "a listing keeps its limit", len(listing.entries)
+        )
         for entry in listing.entries:
             _check_entry(entry)
     for item in read_rss_day(io.BytesIO(data), "day"):
-        holds((item.entry is None) == bool(item.problem), "an item is read or refused", item)
+        require((item.entry is None) == bool(item.problem), "an item is read or refused", item)
         _check_entry(item.entry or RssEntry())
     _check_tables(data)
     try:
         read_opml(data)
     except PermanentError as error:
-        holds(bool(error.detail), "what is refused has words", error)
+        require(bool(error.detail), "refused data has a reason", error)
 
 
 def _check_entry(entry: RssEntry) -> None:
-    holds(len(entry.link or "") <= URL_MAX_CHARS + 1, "an address has bounds", entry)
-    holds(len(entry.title or "") <= TITLE_MAX_CHARS, "a title has bounds", entry)
-    holds(entry.link is None or bool(entry.link), "an address is none or something", entry)
+    require(len(entry.link or "") <= URL_MAX_CHARS + 1, "an address keeps its limit", entry)
+    require(len(entry.title or "") <= TITLE_MAX_CHARS, "a title keeps its limit", entry)
+    require(entry.link is None or bool(entry.link), "an address is None or not empty", entry)
     if entry.pub_date is not None:
         parsedate_to_datetime(entry.pub_date)
 
@@ -75,16 +77,16 @@ def _check_tables(data: bytes) -> None:
             fields = split_fields(line)
             header = header or detect_header(fields)
             _check_entry(parse_url_row(header, fields, "x.csv", None))
-            holds(
+            require(
                 parse_historical_row(header, fields, "x.csv", None).downloads_id >= 0,
-                "an id is one",
+                "an id is not negative",
             )
         except ValueError as error:
-            holds(bool(str(error)), "a line that is refused has words", line)
+            require(bool(str(error)), "a refused line has a reason", line)
 
 
 def seeds() -> Iterator[bytes]:
-    """One of each format."""
+    """Yield a listing of each format."""
     yield rss_of(LINKS)
     yield rdf(LINKS)
     yield atom(['<link href="/a"/><updated>2026-11-22T01:02:03Z</updated>'])

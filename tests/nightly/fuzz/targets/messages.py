@@ -1,6 +1,6 @@
-"""Messages: any body is the payload of its topic, a foreign entry or refused; what is sent comes back.
+"""Messages: a body is a payload of its topic, a foreign entry or refused; sent messages are read back.
 
-The first byte picks the payload's type.
+The first byte selects the type of the payload.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fonds.queues.messages.envelope import (
     encode,
 )
 from fonds.queues.messages.work_objects import read_task
-from nightly.fuzz.guarantees import holds
+from nightly.fuzz.guarantees import require
 
 KINDS: Sequence[type] = (
     Capture,
@@ -42,7 +42,7 @@ AT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 
 
 def check(data: bytes) -> None:
-    """Decode as ours and as another program's; then as the JSON of a story, and as a task."""
+    """Decode as a message of Fonds and of another program, as the JSON of a story, and as a task."""
     if not data:
         return
     kind, body = KINDS[data[0] % len(KINDS)], data[1:]
@@ -52,23 +52,23 @@ def check(data: bytes) -> None:
     try:
         task = read_task(body, key="key", id="m1")
     except ValueError as error:
-        holds(bool(str(error)), "what is no task says why")
+        require(bool(str(error)), "an invalid task has a reason")
     else:
-        holds(isinstance(task, Task) and bool(str(task.place)), "a task names a place", task)
+        require(isinstance(task, Task) and bool(str(task.place)), "a task names a place", task)
 
 
 def _check_payload(message: Message, kind: type) -> None:
-    entered = build_foreign_entry(message, kind, "topic")
-    holds(entered is None or isinstance(entered, Entry), "an entry or nothing", entered)
+    entry = build_foreign_entry(message, kind, "topic")
+    require(entry is None or isinstance(entry, Entry), "a foreign entry is an Entry or None", entry)
     try:
         payload = decode(message, kind, TAG)
     except DamagedInputError as error:
-        holds(bool(error.detail), "what is no payload says why")
+        require(bool(error.detail), "an invalid payload has a reason")
         return
     if isinstance(payload, Task):
         return
-    again = decode(Message("m1", encode(payload), headers={PIPELINE: "library"}), kind, TAG)
-    holds(again == payload, "a message comes back as it was sent", payload)
+    reread = decode(Message("m1", encode(payload), headers={PIPELINE: "library"}), kind, TAG)
+    require(reread == payload, "a message is read back unchanged", payload)
 
 
 def _check_story(body: bytes) -> None:
@@ -76,13 +76,12 @@ def _check_story(body: bytes) -> None:
         story = decode_story(body)
     except DamagedInputError:
         return
-    told = msgspec.json.encode(encode_story(story, html=True))
-    again = decode_story(told)
-    holds(again == story, "a story comes back as it was written", (story, again))
+    reread = decode_story(msgspec.json.encode(encode_story(story, html=True)))
+    require(reread == story, "a story is read back unchanged", (story, reread))
 
 
 def seeds() -> Iterator[bytes]:
-    """One of every payload, and what others send."""
+    """Yield every payload, and messages of other programs."""
     digest = "0" * 40
     place = Place(PlaceKind.WARC, "a.warc.gz", 7, 8)
     capture = Capture("c", "i", place, "http://a.example/", AT, "response", status=200)

@@ -1,4 +1,4 @@
-"""Heads and paragraphs of pages: any bytes are decoded, any markup gives a head and plain lines."""
+"""Heads and paragraphs of pages: any bytes are decoded; any markup has a head and plain lines."""
 
 from __future__ import annotations
 
@@ -12,37 +12,41 @@ from fonds.extract.article.head import choose_title, find_canonical_url
 from fonds.extract.article.paragraphs import extract_paragraphs
 from fonds.extract.charset import decode
 from fonds.extract.mime import sniff
-from nightly.fuzz.guarantees import holds
+from nightly.fuzz.guarantees import require
 
 URL = "http://example.org/a/b.html"
 CHARSETS = (None, "utf-8", "windows-1252", "utf-16", "gb18030", "shift_jis", "x-unknown", "utf-7")
 
 
 def check(data: bytes) -> None:
-    """Decode with the charset the first byte picks, then read the head and the paragraphs."""
+    """Decode with the charset that the first byte selects; read the head and the paragraphs."""
     if not data:
         return
     body = data[1:]
     sniffed = sniff(body, None)
-    holds("/" in sniffed.mime and bool(sniffed.magic), "a type has a name and words", sniffed)
+    require(
+        "/" in sniffed.mime and bool(sniffed.magic), "a type has a name and a description", sniffed
+    )
     decoded = decode(body, CHARSETS[data[0] % len(CHARSETS)])
     decoded.text.encode("utf-8")
     lines = extract_paragraphs(decoded.text)
     for line in lines.split("\n") if lines else ():
-        holds(line == " ".join(line.split()) != "", "a paragraph is one plain line", line)
+        require(line == " ".join(line.split()) != "", "a paragraph is one plain line", line)
     page = read_page(decoded.text)
     if page is None:
         return
     title = choose_title(page.head, page.linked.headline, URL)
-    holds(title is None or title.strip() == title != "", "a title is text", title)
+    require(title is None or title.strip() == title != "", "a title is text", title)
     canonical = find_canonical_url(page.head, URL)
-    holds(canonical is None or canonical.startswith("http"), "an address is of the web", canonical)
+    require(
+        canonical is None or canonical.startswith("http"), "an address begins with http", canonical
+    )
     first_day = find_first_day(decoded.text[:2_000])
-    holds(first_day is None or isinstance(first_day, date), "a day is a day", first_day)
+    require(first_day is None or isinstance(first_day, date), "a day is None or a date", first_day)
 
 
 def seeds() -> Iterator[bytes]:
-    """Pages that say things of themselves in every way, and broken ones."""
+    """Yield pages with metadata of every kind, and broken ones."""
     linked = (
         b'<script type="application/ld+json">{"@type": "NewsArticle", "headline": "A"}</script>'
     )

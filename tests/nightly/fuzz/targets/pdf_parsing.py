@@ -1,6 +1,6 @@
-"""What Fonds itself parses around the PDF libraries, and what each result promises.
+"""Parsing of PDFs outside of the PDF libraries.
 
-The first byte of an input names the part, the rest is its data.
+The first byte of an input selects the function, the rest is its data.
 """
 
 from __future__ import annotations
@@ -30,52 +30,56 @@ from fonds.model.file import FileMeta
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText
 from fonds.queues.messages.envelope import decode, encode
-from nightly.fuzz.guarantees import holds
+from nightly.fuzz.guarantees import require
 
 HEX_PAIRS = re.compile(r"(?:[0-9a-f]{2})+")
 VERSION = re.compile(r"\d{1,2}\.\d{1,2}", re.ASCII)
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 NOT_STORABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 XMP_MAX_BYTES = 100_000
-OURS = {PIPELINE: "library"}
+FONDS_HEADERS = {PIPELINE: "library"}
 
 
-def check_id(found: str | None) -> None:
-    holds(found is None or HEX_PAIRS.fullmatch(found) is not None, "an id is hex pairs", found)
+def check_id(id_: str | None) -> None:
+    require(id_ is None or HEX_PAIRS.fullmatch(id_) is not None, "an id is hex pairs", id_)
 
 
-def check_version(found: str | None) -> None:
-    holds(found is None or VERSION.fullmatch(found) is not None, "a version is N.N", found)
+def check_version(version: str | None) -> None:
+    require(version is None or VERSION.fullmatch(version) is not None, "a version is N.N", version)
 
 
 def check_storable(text: str) -> None:
-    holds(NOT_STORABLE.search(text) is None, "a text can be stored", text)
+    require(NOT_STORABLE.search(text) is None, "a text can be stored", text)
     text.encode("utf-8")
 
 
 def check_trailer(data: bytes) -> None:
-    found = scan_trailer(data)
-    check_version(found.pdf_version)
-    check_id(found.permanent_id)
-    check_id(found.update_id)
-    pages = found.page_count
-    holds(pages is None or found.linearized, "only a linearized file counts its pages", found)
-    holds(pages is None or 0 <= pages < 10**7, "a count of pages is one", found)
+    trailer = scan_trailer(data)
+    check_version(trailer.pdf_version)
+    check_id(trailer.permanent_id)
+    check_id(trailer.update_id)
+    pages = trailer.page_count
+    require(pages is None or trailer.linearized, "only a linearized file has a page count", trailer)
+    require(pages is None or 0 <= pages < 10**7, "a page count is valid", trailer)
 
 
 def check_junk(data: bytes) -> None:
     rest = strip_leading_junk(data)
-    holds(data.endswith(rest), "what is left is the end of what was there")
-    holds(rest == data or rest.startswith(b"%PDF-"), "only junk before the header goes", rest[:20])
-    holds(strip_leading_junk(rest) == rest, "no junk is left")
-    holds(looks_like_pdf(rest) or not looks_like_pdf(data), "a PDF stays one")
+    require(data.endswith(rest), "the rest is the end of the data")
+    require(
+        rest == data or rest.startswith(b"%PDF-"),
+        "only junk before the header is removed",
+        rest[:20],
+    )
+    require(strip_leading_junk(rest) == rest, "no junk remains")
+    require(looks_like_pdf(rest) or not looks_like_pdf(data), "a PDF is still a PDF")
 
 
 def check_text_string(data: bytes) -> None:
     text = decode_text_string(data)
     check_storable(text)
-    holds(text == text.strip(), "a text has no blanks around it", text)
-    holds(clean_text(text) == text, "a text is clean", text)
+    require(text == text.strip(), "a text has no blanks around it", text)
+    require(clean_text(text) == text, "a text is clean", text)
     check_date(text)
 
 
@@ -83,45 +87,47 @@ def check_date(text: str) -> None:
     iso = convert_pdf_date(text)
     if iso == text:
         return
-    holds(ISO_DATE.fullmatch(iso) is not None, "a date is ISO 8601 in UTC", iso)
-    holds(datetime.fromisoformat(iso).utcoffset() is not None, "a date parses back", iso)
-    holds(convert_pdf_date(iso) == iso, "a date once read stays", iso)
+    require(ISO_DATE.fullmatch(iso) is not None, "a date is ISO 8601 in UTC", iso)
+    require(datetime.fromisoformat(iso).utcoffset() is not None, "a date parses back", iso)
+    require(convert_pdf_date(iso) == iso, "a converted date stays unchanged", iso)
 
 
 def check_dates(data: bytes) -> None:
     check_date(data.decode("latin-1"))
-    check_date(as_utf16(data))
+    check_date(decode_utf16(data))
 
 
 def check_cleaning(data: bytes) -> None:
-    text = as_utf16(data)
+    text = decode_utf16(data)
     stored = clean_stored_text(text)
     check_storable(stored)
-    holds(clean_stored_text(stored) == stored, "what is storable stays as it is", stored)
+    require(clean_stored_text(stored) == stored, "storable text stays unchanged", stored)
     cleaned = clean_text(text)
     check_storable(cleaned)
-    holds(clean_text(cleaned) == cleaned, "what is clean stays as it is", cleaned)
+    require(clean_text(cleaned) == cleaned, "clean text stays unchanged", cleaned)
 
 
 def check_page(data: bytes) -> None:
-    page = normalize_page_text(as_utf16(data))
+    page = normalize_page_text(decode_utf16(data))
     check_storable(page)
-    # Of a hyphen that stayed at the end of a line it was judged what stood there before.
+    # A hyphen at the end of a line was judged by the original line.
     if not HYPHEN_AT_END.search(page):
-        holds(normalize_page_text(page) == page, "a plain page stays as it is", page)
-    counted = count_words(page)
-    holds(counted.whitespace == len(page.split()), "runs between blanks are counted", counted)
-    holds(counted.words <= len(page), "no word without a character", (counted, page))
-    has_word = any(one.isalnum() for one in page)
-    holds(counted.words > 0 or not has_word, "letters make words", (counted, page))
+        require(normalize_page_text(page) == page, "a plain page stays unchanged", page)
+    counts = count_words(page)
+    require(counts.whitespace == len(page.split()), "runs between blanks are counted", counts)
+    require(counts.words <= len(page), "each word has a character", (counts, page))
+    has_word = any(char.isalnum() for char in page)
+    require(counts.words > 0 or not has_word, "letters make words", (counts, page))
     if page.isascii():
-        holds(counted.words == counted.whitespace, "in ASCII both counts agree", (counted, page))
+        require(counts.words == counts.whitespace, "in ASCII both counts agree", (counts, page))
 
 
 def check_structure(data: bytes) -> None:
     structure = read_structure(data, xmp_max_bytes=XMP_MAX_BYTES)
-    holds(
-        structure.extra.keys() >= set(TRAIT_NAMES), "every trait is named", structure.extra.keys()
+    require(
+        structure.extra.keys() >= set(TRAIT_NAMES),
+        "every trait has a value",
+        structure.extra.keys(),
     )
     check_id(structure.extra["permanent_id"])
     check_id(structure.extra["update_id"])
@@ -131,25 +137,23 @@ def check_structure(data: bytes) -> None:
         check_storable(text)
     if structure.meta_xml is not None:
         check_storable(structure.meta_xml)
-        holds(structure.meta_xml != "", "no XMP is None")
+        require(structure.meta_xml != "", "missing XMP is None")
     if structure.error is not None:
-        holds(
-            structure.info is None and structure.meta_xml is None, "nothing stands beside an error"
-        )
+        require(structure.info is None and structure.meta_xml is None, "an error excludes metadata")
     msgspec.json.encode(structure.extra)
 
 
 def check_envelope(data: bytes) -> None:
     try:
-        payload = decode(Message("", data, headers=OURS), PdfText)
+        payload = decode(Message("", data, headers=FONDS_HEADERS), PdfText)
     except DamagedInputError:
         return
-    again = decode(Message("", encode(payload), headers=OURS), PdfText)
-    holds(again == payload, "a message comes back as it was sent", payload)
+    reread = decode(Message("", encode(payload), headers=FONDS_HEADERS), PdfText)
+    require(reread == payload, "a message is read back unchanged", payload)
 
 
-def as_utf16(data: bytes) -> str:
-    """Any text a native library could hand over, lone surrogates too."""
+def decode_utf16(data: bytes) -> str:
+    """Decode bytes to any text that a native library could return, including lone surrogates."""
     return data[: len(data) & ~1].decode("utf-16-le", "surrogatepass")
 
 
@@ -166,7 +170,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
 
 
 def check(data: bytes) -> None:
-    """Check the part the first byte names; a byte that names none picks one all the same."""
+    """Check the function that the first byte names; other bytes also select one."""
     if not data:
         return
     names = sorted(TARGETS)
@@ -208,7 +212,7 @@ PAGES = (
 
 
 def seeds() -> Iterator[bytes]:
-    """Inputs for every part; the first byte names it."""
+    """Yield inputs for every function; the first byte names it."""
     for trailer in TRAILERS:
         yield b"t" + trailer
         yield b"j" + trailer
@@ -218,9 +222,9 @@ def seeds() -> Iterator[bytes]:
         raw = page.encode("utf-16-le", "surrogatepass")
         yield b"c" + raw
         yield b"p" + raw
-    for made in _pdfs():
-        yield b"i" + made
-        yield b"t" + made
+    for pdf in _pdfs():
+        yield b"i" + pdf
+        yield b"t" + pdf
     for mutation in mutations(MUTATIONS):
         if len(mutation.data) <= SEED_MAX_BYTES:
             yield b"i" + mutation.data
@@ -231,7 +235,7 @@ def _pdfs() -> Iterator[bytes]:
     yield pdfs.text_pdf(info={"Title": "A title", "CreationDate": "D:20200326012657-07'00'"})
     yield pdfs.raw_pdf(pdfs.plain_objects(), trailer=pdfs.id_trailer())
     yield pdfs.xmp_pdf(b"<x:xmpmeta xmlns:x='adobe:ns:meta/'><a>b</a></x:xmpmeta>")
-    yield from (pdfs.javascript_pdf(where) for where in ("open", "annotation", "field"))
+    yield from (pdfs.javascript_pdf(place) for place in ("open", "annotation", "field"))
     yield from (pdfs.tagged_pdf(), pdfs.form_of_itself_pdf(), pdfs.encrypted_pdf())
     yield from (pdfs.broken_xref_pdf(), pdfs.linearized_pdf(), pdfs.encrypted_pdf(user="u"))
 

@@ -1,4 +1,4 @@
-"""Queries of people and addresses of replay: understood, or told in a sentence what is wrong with them."""
+"""Queries and addresses of replay: parsed, or refused with a sentence."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from fonds.search.index import elastic_query, tantivy_query
 from fonds.search.index.tantivy_schema import build_schema, remove_surrogates
 from fonds.search.query.parser import DEPTH_MAX, parse
 from fonds.search.query.tree import AndNode, Node, NotNode, OrNode, list_highlighted_terms
-from nightly.fuzz.guarantees import as_text, holds
+from nightly.fuzz.guarantees import decode_any_text, require
 
 SCHEMA = build_schema()
 SENTENCE_CHARACTERS_MAX = 500
 
 
 def check(data: bytes) -> None:
-    """Parse, and translate for both kinds of index."""
-    text = remove_surrogates(as_text(data))
+    """Parse a query and translate it for both kinds of index."""
+    text = remove_surrogates(decode_any_text(data))
     _check_captures(text)
     try:
         tree = parse(text)
     except ValueError as error:
-        told = str(error)
-        holds(0 < len(told) <= SENTENCE_CHARACTERS_MAX, "an error is a sentence", told)
+        message = str(error)
+        require(0 < len(message) <= SENTENCE_CHARACTERS_MAX, "an error is a sentence", message)
         return
-    holds(_depth(tree) <= 3 * DEPTH_MAX + 3, "a tree is as deep as it may be", tree)
+    require(_depth(tree) <= 3 * DEPTH_MAX + 3, "a tree keeps its depth limit", tree)
     list_highlighted_terms(tree)
     query = SearchQuery(text=text)
     tantivy_query.build(query, tree, SCHEMA)
@@ -38,12 +38,12 @@ def check(data: bytes) -> None:
 
 
 def _check_captures(text: str) -> None:
-    """Addresses below `/web/`, filters and places to go on from, as anybody may send them."""
+    """Parse the text as address below `/web/`, as filter and as resume key."""
     path, _, query = text.partition("?")
     replay_path = parse_replay_path(path, query)
     if replay_path is not None:
-        holds(escape_link_url(replay_path.url).isascii(), "a link is ASCII", replay_path)
-    for understood in (
+        require(escape_link_url(replay_path.url).isascii(), "a link is ASCII", replay_path)
+    for parse_text in (
         CdxFilter.parse,
         CdxCollapse.parse,
         CdxResumeKey.decode,
@@ -51,14 +51,14 @@ def _check_captures(text: str) -> None:
         pad_lower14,
     ):
         try:
-            understood(text)
+            parse_text(text)
         except ValueError as error:
-            holds(bool(str(error)), "an error is a sentence", error)
+            require(bool(str(error)), "an error is a sentence", error)
     for match in UrlMatch:
         try:
             build_key_ranges(text, match)
         except ValueError as error:
-            holds(bool(str(error)), "an error is a sentence", error)
+            require(bool(str(error)), "an error is a sentence", error)
 
 
 def _depth(node: Node) -> int:
@@ -70,7 +70,7 @@ def _depth(node: Node) -> int:
 
 
 def seeds() -> Iterator[bytes]:
-    """One of everything the syntax has."""
+    """Yield every element of the syntax."""
     texts = (
         'flood "big river" -cup NOT cap +dam flood*',
         "flood OR (drought AND title:(dry land)) text:x url:example",

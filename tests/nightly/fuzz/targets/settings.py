@@ -1,4 +1,4 @@
-"""Settings files: settings, or a sentence that names the file or the setting."""
+"""Settings files: read as settings, or refused with a sentence that names the file or the setting."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from pathlib import Path
 from fonds.config import SETTINGS_FILE, Settings, load_settings
 from fonds.model.errors import ConfigurationError
 from fonds.model.secrets import redact_secrets
-from nightly.fuzz.guarantees import as_text, holds
+from nightly.fuzz.guarantees import decode_any_text, require
 
 HOME = Path(tempfile.mkdtemp(prefix="fuzzed-home-"))
 PASSWORD = "hunter2"
 
 
 def check(data: bytes) -> None:
-    """Read a home whose settings file holds the bytes."""
+    """Read a home whose settings file has these bytes."""
     (HOME / SETTINGS_FILE).write_bytes(data)
     try:
         settings = load_settings(HOME, {"collection": "fuzzed"})
     except ConfigurationError as error:
-        holds(bool(str(error)), "an error is a sentence")
+        require(bool(str(error)), "an error is a sentence")
     else:
-        holds(isinstance(settings, Settings), "settings are settings", settings)
-        holds(settings.collection == "fuzzed", "a flag is over the file", settings.collection)
-    text = as_text(data)
-    shown = redact_secrets(text)
-    holds(redact_secrets(shown) == shown, "what is shown hides nothing more", shown)
+        require(isinstance(settings, Settings), "settings have their type", settings)
+        require(settings.collection == "fuzzed", "a flag overrides the file", settings.collection)
+    text = decode_any_text(data)
+    redacted = redact_secrets(text)
+    require(redact_secrets(redacted) == redacted, "redacted text stays unchanged", redacted)
     hidden = redact_secrets(f"postgresql://user:{PASSWORD}@host/db")
-    holds(PASSWORD not in hidden, "a password is hidden", hidden)
+    require(PASSWORD not in hidden, "a password is hidden", hidden)
 
 
 def seeds() -> Iterator[bytes]:
-    """Files with right, wrong and unknown settings."""
+    """Yield files with valid, invalid and unknown settings."""
     yield b'collection = "news"\nchildren = 3\nretry_first_s = 1.5\n'
     yield b"children = -1\n"
     yield b'children = "many"\n[table]\na = 1\n'
