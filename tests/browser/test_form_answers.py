@@ -174,7 +174,7 @@ ANSWERS: dict[str, Answer] = {
         "problem.html",
     ),
     "key, made": Answer(
-        lambda page, at: _make_key(page, at, "maria"), "The key of maria", "key_made.html"
+        lambda page, at: _make_key(page, at, "maria"), "Key of maria", "key_made.html"
     ),
     "key, refused": Answer(
         lambda page, at: _make_key(page, at, "reader"), "This cannot", "problem.html"
@@ -202,10 +202,10 @@ ANSWERS: dict[str, Answer] = {
     ),
     "result, other": Answer(lambda page, at: _verify(page, at, at.before), "", "verify.html"),
     "result, no manifest": Answer(
-        lambda page, at: _verify(page, at, "x"), "This cannot be verified", "verify.html"
+        lambda page, at: _verify(page, at, "x"), "Invalid manifest", "verify.html"
     ),
     "failure, accepted": Answer(_accept, "1 failure was accepted", "decided.html"),
-    "bytes, the same": Answer(_read_again, "The bytes are as they were archived", "verified.html"),
+    "bytes, the same": Answer(_read_again, "The archived bytes are unchanged", "verified.html"),
 }
 """Answers by name; all but SIGNED_OUT are given to an admin."""
 SIGNED_OUT = ("sign-in, refused", "file under embargo")

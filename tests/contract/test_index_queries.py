@@ -319,5 +319,5 @@ def test_a_theme_of_fifty_thousand_documents_can_be_asked_for(index: Index) -> N
 
 
 def test_a_theme_the_query_does_not_bring_is_refused(index: Index) -> None:
-    with pytest.raises(ValueError, match="themes cannot be asked for here"):
+    with pytest.raises(ValueError, match="themes cannot be searched here"):
         index.search(SearchQuery("flood theme:x"))

@@ -141,12 +141,12 @@ def test_a_search_that_finds_nothing_tells_of_earlier_versions(index: Index) -> 
     assert (some.earlier_count, some.earlier_text) == (0, None)
     assert list(some.notes) == [
         "Only earlier versions of 1 story have “brandt”.",
-        "No document here has “zyzzogeton”.",
+        "No document contains “zyzzogeton”.",
     ]
     quiet = index.search(SearchQuery("brandt", with_notes=False))
     assert quiet.earlier_count == 0
     asked = index.search(SearchQuery("version:all zyzzogeton"))
-    assert (asked.earlier_count, list(asked.notes)) == (0, ["No document here has “zyzzogeton”."])
+    assert (asked.earlier_count, list(asked.notes)) == (0, ["No document contains “zyzzogeton”."])
 
 
 def test_of_a_sentence_with_an_open_quote_the_words_are_looked_for(index: Index) -> None:

@@ -124,7 +124,7 @@ def check_found_again(home: Path, warcs: Path) -> None:
 def test_the_terminal_names_the_version_and_the_search_that_finds_it(home: Path) -> None:
     none = fonds(home, "search", '"17 million euros"')
     assert none.code == 0
-    assert "No document here has" not in none.err
+    assert "No document contains" not in none.err
     (told,) = re.findall(r"1 story has these words in an earlier version; .*", none.err)
     assert "search -- 'version:all \"17 million euros\"'" in told
     as_json = fonds(home, "search", '"17 million euros"', "--json").lines

@@ -173,7 +173,7 @@ def test_the_page_names_the_command_that_reads_an_input_again(home: Path, tmp_pa
         assert group["retry"] in page
         assert "trying again ends the same way" not in page
         asked = client.get(f"/failures/retry?pipeline=library&group={group['group']}").text
-        assert "A command reads this input again" in asked
+        assert "Use a command to read this input again" in asked
         (row,) = client.get("/records.json?outcome=quarantined").json()["rows"]
         assert row["retry_href"] is None
     lay(path, FILES["paper.pdf"])

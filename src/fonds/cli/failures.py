@@ -157,9 +157,9 @@ NOTE = "note"
         "one for each note on a group without failures": SettledNoteAnswer,
         "one for each reason and type, with --refused": RefusedGroup,
         "one for each failure or refused record, with --list": EntryRow,
-        "one, of `failures note`": NotedAnswer,
-        "one, of `failures accept`": AcceptedAnswer,
-        "one, of `failures retry`": RetriedAnswer,
+        "one, for `failures note`": NotedAnswer,
+        "one, for `failures accept`": AcceptedAnswer,
+        "one, for `failures retry`": RetriedAnswer,
     },
 )
 @click.argument(

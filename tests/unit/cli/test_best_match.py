@@ -27,7 +27,7 @@ def test_a_question_ranks_by_any_word_and_each_result_says_so(call: Call) -> Non
 def test_the_list_is_labelled_and_names_the_exact_search(call: Call) -> None:
     lines = call("search", QUESTION, "--kind", "story", "--from", "2018-01-01").out.splitlines()
     assert lines[0].startswith("Best match:")
-    (named,) = [line for line in lines if line.startswith("Only documents with all of them: ")]
+    (named,) = [line for line in lines if line.startswith("To require all words: ")]
     words = shlex.split(named.partition(": ")[2].strip())
     command = words[words.index("search") :]
     assert command[:7] == ["search", "--kind", "story", "--from", "2018-01-01", "--match", "exact"]
@@ -36,7 +36,7 @@ def test_the_list_is_labelled_and_names_the_exact_search(call: Call) -> None:
 
 
 def test_the_words_no_document_has_are_still_named(call: Call) -> None:
-    assert "No document here has “volcano”." in call("search", QUESTION).err
+    assert "No document contains “volcano”." in call("search", QUESTION).err
 
 
 def test_exact_finds_nothing_by_any_word(call: Call) -> None:

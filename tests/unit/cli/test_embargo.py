@@ -33,7 +33,7 @@ def test_hidden_it_is_in_no_search_or_export_and_lifted_it_is_again(home: tuple[
     whole = _files(fonds(folder, "export", "--no-text"))
     looked = fonds(folder, "embargo", sha1hex, "--dry-run", "--json")
     assert json.loads(looked.stdout)["documents"] == [sha1hex]
-    assert "Nothing is under embargo" in fonds(folder, "embargo").stdout
+    assert "No embargoes" in fonds(folder, "embargo").stdout
     done = fonds(folder, "embargo", sha1hex, *SAID, "--json")
     told = json.loads(done.stdout)
     assert (done.exit_code, told["until"], told["ended"]) == (0, "2999-05-01T00:00:00Z", None)
@@ -42,10 +42,10 @@ def test_hidden_it_is_in_no_search_or_export_and_lifted_it_is_again(home: tuple[
     assert "Under embargo until 2999-05-01" in fonds(folder, "show", sha1hex).stdout
     assert "letter of 3 May" in fonds(folder, "embargo").stdout
     lifted = fonds(folder, "embargo", "--lift", sha1hex)
-    assert (lifted.exit_code, "is shown again" in lifted.stdout) == (0, True)
+    assert (lifted.exit_code, "is visible again" in lifted.stdout) == (0, True)
     assert _files(fonds(folder, "export", "--no-text")) == whole
     assert sha1hex in fonds(folder, "search", "measurement", "--json").stdout
-    assert "is under no embargo" in fonds(folder, "embargo", "--lift", sha1hex).stderr
+    assert "is not under embargo" in fonds(folder, "embargo", "--lift", sha1hex).stderr
 
 
 def test_what_a_search_finds_is_hidden_together(home: tuple[Path, str]) -> None:
@@ -62,10 +62,10 @@ def test_what_a_search_finds_is_hidden_together(home: tuple[Path, str]) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--until", "2999-01-01"), "say which files"),
-        (("ab" * 20,), "say until when and why"),
-        (("ab" * 20, "--lift", "--note", "x"), "--lift takes SHA-1s alone"),
-        (("ab" * 20, "--until", "1999-01-01", "--reason", "rights"), "is over already"),
+        (("--until", "2999-01-01"), "Name the files"),
+        (("ab" * 20,), "Give the end and the reason"),
+        (("ab" * 20, "--lift", "--note", "x"), "--lift takes only SHA-1s."),
+        (("ab" * 20, "--until", "1999-01-01", "--reason", "rights"), "is in the past"),
         (("ab" * 20, *SAID, "--note", "x" * 501), "at most 500"),
     ],
 )
@@ -81,7 +81,7 @@ def test_what_was_taken_down_is_not_hidden(home: tuple[Path, str]) -> None:
     assert fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--yes").exit_code == 0
     done = fonds(folder, "embargo", sha1hex, *SAID)
     assert "was taken down" in done.stderr
-    assert "Nothing is under embargo" in fonds(folder, "embargo").stdout
+    assert "No embargoes" in fonds(folder, "embargo").stdout
 
 
 def test_what_commands_change_stands_among_the_acts(home: tuple[Path, str]) -> None:

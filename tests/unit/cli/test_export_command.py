@@ -30,11 +30,11 @@ def fonds(home: Path, *words: str) -> Result:
 def test_how_many_is_said_before_the_rows(home: Path) -> None:
     done = fonds(home, "export", "flood", "kind:story", "--no-text")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert done.stderr == f"{len(rows)} documents found; all of them are written\n"
+    assert done.stderr == f"{len(rows)} documents found; all are exported\n"
     assert {row["kind"] for row in rows} == {"story"}
     cut = fonds(home, "export", "flood", "kind:story", "--limit", "2")
     assert len(cut.stdout.splitlines()) == 2
-    assert cut.stderr.startswith(f"{len(rows)} documents found; the first 2 of them")
+    assert cut.stderr.startswith(f"{len(rows)} documents found; the first 2 are exported")
 
 
 def test_a_result_is_taken_back(home: Path, tmp_path: Path) -> None:
@@ -70,9 +70,9 @@ def test_references_are_of_documents_alone(home: Path) -> None:
     ("words", "told"),
     [
         (("export", "autor:x"), "there is no field"),
-        (("export", "--limit", "3"), "--limit is for the documents of a QUERY"),
+        (("export", "--limit", "3"), "--limit needs a QUERY"),
         (("export", "--format", "xls"), "xls"),
-        (("verify", "/nowhere/x.csv"), "no manifest to be read"),
+        (("verify", "/nowhere/x.csv"), "Cannot read the manifest"),
     ],
 )
 def test_what_cannot_be_done_is_told(home: Path, words: tuple[str, ...], told: str) -> None:
@@ -85,7 +85,7 @@ def test_a_manifest_of_anything_is_refused(home: Path, tmp_path: Path) -> None:
     for text in ("", "[]", '{"file": 1}', "x" * 1_000_001, "[" * 100_000):
         (tmp_path / "x.manifest.json").write_text(text)
         done = fonds(home, "verify", str(tmp_path / "x"))
-        assert "is no manifest of an export" in str(done.exception) + done.output
+        assert "is not a manifest of an export" in str(done.exception) + done.output
 
 
 def test_captures_go_out_as_they_are_archived_and_what_is_missing_is_said(tmp_path: Path) -> None:
@@ -95,13 +95,13 @@ def test_captures_go_out_as_they_are_archived_and_what_is_missing_is_said(tmp_pa
     words = ["--home", str(tmp_path), "export", "flood", "--format", "warc"]
     done = CliRunner().invoke(cli, words, standalone_mode=False)
     assert (len(_captured(done)), done.return_value) == (documents, 0)
-    assert "not in it: " not in done.stderr
+    assert "not exported: " not in done.stderr
     with open_home(tmp_path) as stores:
         (row,) = stores.records.find(CdxRow, {"sha1hex": filled.long})
     (tmp_path / "archive" / row.warc_path).unlink()
     done = CliRunner().invoke(cli, words, standalone_mode=False)
     assert (len(_captured(done)), done.return_value) == (documents - len(filled.pdfs), 1)
-    assert "not in it: " in done.stderr
+    assert "not exported: " in done.stderr
 
 
 def _captured(done: Result) -> list[str]:
@@ -116,12 +116,12 @@ def _captured(done: Result) -> list[str]:
     ("words", "told"),
     [
         (("--kind", "citations"), "0 rows: no reference has been matched yet. Run `fonds match`"),
-        (("--kind", "jats"), "0 documents: nothing found.\nNo document here has the kind “jats”"),
+        (("--kind", "jats"), "0 documents: nothing found.\nNo document has the kind “jats”"),
         (
             ("--collection", "nowhere"),
-            "0 documents: nothing found.\nNo document here has the collection",
+            "0 documents: nothing found.\nNo document has the collection",
         ),
-        (("nosuchword",), "0 documents: nothing found.\nNo document here has “nosuchword”."),
+        (("nosuchword",), "0 documents: nothing found.\nNo document contains “nosuchword”."),
         (("nosuchword", "--format", "bibtex"), "0 documents: nothing found.\nNo document"),
     ],
 )

@@ -59,7 +59,7 @@ def test_a_theme_finds_as_many_as_are_counted(call: Call) -> None:
         assert set(exported) == wanted
         told = call("search", asked, "--themes-of", str(NAME))
         assert f"{count:>9,}  {label}" in told.out
-        assert "0 in no theme, 0 not in by/theme" in told.err
+        assert "0 without a theme, 0 not in by/theme" in told.err
 
 
 def _exported(call: Call, asked: str) -> list[str]:

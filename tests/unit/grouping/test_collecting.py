@@ -154,7 +154,7 @@ def test_the_day_of_publication_is_part_of_a_rule(query: str, days: tuple[str, s
     [
         ("a", "published:2026-13", "is not a year, month or day"),
         ("a", "published:2024 published:2025", "no date can match"),
-        ("a", '"open', "never closed"),
+        ("a", '"open', "not closed"),
         ("{moth}", "flood", "Did you mean 'month'"),
         ("{month}", "", "needs a query"),
     ],

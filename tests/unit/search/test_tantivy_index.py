@@ -138,7 +138,7 @@ except StorageFullError as error:
     with started(program, folder) as writer:
         message, _ = writer.communicate(timeout=60)
     assert str(folder) in message
-    assert "no room left" in message
+    assert "No space left" in message
     index = TantivyIndex(folder)
     assert index.count() == 1
     index.put([document(2)])
@@ -167,9 +167,9 @@ def test_a_damaged_folder_is_refused_with_the_way_out(
     whole.put([document(number) for number in range(20)])
     whole.close()
     damage(next(folder.glob(part)))
-    with pytest.raises(ConfigurationError, match="build the index again") as reading:
+    with pytest.raises(ConfigurationError, match="to rebuild it") as reading:
         TantivyIndex(folder).search(SearchQuery("river"))
-    with pytest.raises(ConfigurationError, match="build the index again"):
+    with pytest.raises(ConfigurationError, match="to rebuild it"):
         TantivyIndex(folder).put([document(1)])
     assert str(folder) in str(reading.value)
     assert len(str(reading.value)) < 700
@@ -187,7 +187,7 @@ def test_an_index_of_another_make_is_refused(folder: Path):
 def test_a_file_in_the_way_of_the_folder_is_named(tmp_path: Path):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "index"):
-        with pytest.raises(ConfigurationError, match="file in the way"):
+        with pytest.raises(ConfigurationError, match="file is in the way"):
             TantivyIndex(folder).put([document(1)])
 
 

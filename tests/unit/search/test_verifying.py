@@ -116,11 +116,11 @@ def test_each_thing_that_can_happen_to_a_document_is_told_apart(
     read = {one.sha1hex: one.why for one in told.listed if one.change == "read_again"}
     assert read == {
         again: "another text, by the same extractor",
-        by_other: f"the same text; read by {EXTRACTOR} then, trafilatura 9 now",
+        by_other: f"the same text; extractors: {EXTRACTOR} then, trafilatura 9 now",
     }
     assert became["taken_down"].why == "privacy, 2026-03-14"
     assert became["under_embargo"].why.startswith("review, until 2026-03-23")
-    assert became["other_version"].why == f"then the file {newer}"
+    assert became["other_version"].why == f"then file {newer}"
     assert told.unchanged == then.rows - 8 + 1
 
 
@@ -181,7 +181,7 @@ def test_a_manifest_that_names_no_documents_is_told_in_counts(
     ],
 )
 def test_a_line_that_names_no_document_is_refused(line: str) -> None:
-    with pytest.raises(ValueError, match="line 2 of its documents"):
+    with pytest.raises(ValueError, match="line 2 of `documents`"):
         list(iter_members([f"a {'0' * 40} - 0", line], ["x"]))
 
 

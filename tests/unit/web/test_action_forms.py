@@ -73,8 +73,8 @@ def test_an_empty_field_counts_as_left_out_unless_it_is_text() -> None:
     ("changes", "parameter", "said"),
     [
         ({"from": ""}, "from", "Fill in “from”."),
-        ({"from": "soon <b>"}, "from", "“soon <b>” is not a day; write it as 2027-12-31."),
-        ({"last": "2027-02-30"}, "last", "is not a day"),
+        ({"from": "soon <b>"}, "from", "“soon <b>” is not a date. Write it as 2027-12-31."),
+        ({"last": "2027-02-30"}, "last", "is not a date"),
         ({"color": "green"}, "color", "Choose a color: red, blue."),
         ({"word": "longer"}, "word", "The word has at most 5 characters."),
     ],
@@ -99,7 +99,7 @@ def test_a_field_that_cannot_be_is_named_in_a_sentence(
     ],
 )
 def test_a_form_of_somebody_else_is_refused(body: bytes) -> None:
-    with pytest.raises(RefusedError, match="not sent by one of these pages"):
+    with pytest.raises(RefusedError, match="not sent from a page of this server"):
         parse_form(body, Paint)
 
 
@@ -167,4 +167,4 @@ def test_json_says_so_and_an_action_without_parameters_takes_no_body(client: Tes
     assert client.post("/api/paint/7").status_code == 400
     assert client.post("/api/dry/7").json() == client.post("/api/dry/7", json={}).json() == 7
     refused = client.post("/api/dry/7", json={"for": "1 day"})
-    assert (refused.status_code, refused.json()["error"]) == (400, "This takes no body.")
+    assert (refused.status_code, refused.json()["error"]) == (400, "This request takes no body.")

@@ -99,9 +99,9 @@ def test_posts_from_elsewhere_are_refused_and_ours_find_nothing_to_change(
 
 def test_an_unknown_page_is_named(client: TestClient) -> None:
     page = read(client, "/no/such/<page>", 404)
-    assert page.heading == "Nothing is here"
-    assert "No page has the address /no/such/<page>." in page.words()
-    assert client.get("/api/nope").json() == {"error": "No page has the address /api/nope."}
+    assert page.heading == "Not found"
+    assert "There is no page at /no/such/<page>." in page.words()
+    assert client.get("/api/nope").json() == {"error": "There is no page at /api/nope."}
 
 
 def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestClient) -> None:
@@ -179,7 +179,7 @@ class _Faulty:
             500,
             "records.sqlite is from a newer Fonds",
         ),
-        (ZeroDivisionError("a bug"), 500, "A fault in Fonds itself (ZeroDivisionError)"),
+        (ZeroDivisionError("a bug"), 500, "Internal error in Fonds (ZeroDivisionError)"),
     ],
 )
 def test_faults_are_told_with_the_headers(

@@ -17,7 +17,7 @@ def test_the_api_ranks_by_any_word_and_says_so(client: TestClient) -> None:
     told = client.get("/api/search", params={"q": QUESTION}).json()
     assert told["match"] == "best"
     assert told["total"] > 10
-    assert "No document here has “volcano”." in told["notes"]
+    assert "No document contains “volcano”." in told["notes"]
     assert client.get("/api/search?q=flood").json()["match"] == "exact"
 
 

@@ -78,7 +78,7 @@ def test_stars_stand_for_whatever_there_is(client: TestClient) -> None:
         ({"url": FRONT, "to": "20201399"}, "“to” is “20201399”"),
         ({"url": FRONT, "limit": "-1"}, "greater than or equal to 1"),
         ({"url": FRONT, "filter": "original:("}, "is not valid"),
-        ({"url": FRONT, "gzip": "false"}, "There is no parameter “gzip” here."),
+        ({"url": FRONT, "gzip": "false"}, "There is no parameter “gzip”."),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_a_sentence(

@@ -101,14 +101,14 @@ def test_names_of_fields_are_completed_with_their_form(client: TestClient) -> No
     assert (told["kind"], told["field"], one["value"], one["text"]) == (
         "field", None, "language", "flood language:",
     )  # fmt: skip
-    assert one["name"].startswith("a code of two letters")
+    assert one["name"].startswith("a two-letter code")
     for name in LISTED_FIELDS:
         assert name in offered(asked(client, name[:2]))
 
 
 def test_the_form_of_a_name_is_told_until_three_letters_of_it_are_typed(client: TestClient) -> None:
     told = asked(client, "author:A")
-    assert (told["completions"], told["form"]) == ([], "a name or a part of it")
+    assert (told["completions"], told["form"]) == ([], "an author's name, or part of it")
 
 
 def test_every_theme_that_is_offered_can_be_searched(themed: TestClient) -> None:
@@ -129,7 +129,7 @@ def test_a_hostile_name_stays_text(themed: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "meant"), [("99", "there is no place 99"), ("-1", "0"), ("x", "int")]
+    ("at", "meant"), [("99", "99 is beyond the end of the search"), ("-1", "0"), ("x", "int")]
 )
 def test_a_place_that_cannot_be_is_refused(client: TestClient, at: str, meant: str) -> None:
     answer = client.get("/api/complete", params={"q": "site:", "at": at})

@@ -51,7 +51,7 @@ def test_the_page_before_says_how_many_and_what_runs_and_does_nothing(
 ) -> None:
     chosen = group(client, "timeout")
     page = read(client, f"/failures/retry?pipeline=library&group={chosen['group']}")
-    assert page.heading == "Try 2 failures again?"
+    assert page.heading == "Retry 2 failures?"
     words = page.words()
     assert "extract_pdf, persist_pdf_text" in words
     assert "with a longer time limit" in words
@@ -61,12 +61,12 @@ def test_the_page_before_says_how_many_and_what_runs_and_does_nothing(
 def test_a_form_sent_twice_acts_once(client: TestClient, stores: Stores) -> None:
     sent = form(client, "retry", "timeout")
     first = client.post("/failures/retry", data=sent, headers=OWN)
-    assert "2 failures were put back to work" in first.text
+    assert "2 failures were sent back to their step" in first.text
     depth = stores.queue.get_depth(reader())
     assert (depth.ready, depth.quarantined) == (2, 4)
     fail(stores, 0, 3)
     again = client.post("/failures/retry", data=sent, headers=OWN)
-    assert "2 failures were put back to work" in again.text
+    assert "2 failures were sent back to their step" in again.text
     assert stores.queue.get_depth(reader()).quarantined == 6
 
 
@@ -109,7 +109,7 @@ def test_trying_again_what_ends_the_same_way_is_neither_offered_nor_done(
 ) -> None:
     chosen = group(client, "broken-pdf")
     page = read(client, f"/failures/retry?pipeline=library&group={chosen['group']}")
-    assert page.heading == "Trying again ends the same way"
+    assert page.heading == "A retry fails in the same way"
     assert page.tree.xpath("//form[@class='decision']") == []
     sent = {**chosen, "entry": "", "key": "a" * 32}
     assert client.post("/failures/retry", data=sent, headers=OWN).status_code == 409
@@ -118,7 +118,7 @@ def test_trying_again_what_ends_the_same_way_is_neither_offered_nor_done(
 
 def test_a_group_of_which_nothing_is_left_says_so(client: TestClient) -> None:
     page = read(client, f"/failures/retry?pipeline=library&group={'0' * 16}")
-    assert page.heading == "Nothing like this is in quarantine"
+    assert page.heading == "No such failures"
 
 
 @pytest.mark.parametrize(

@@ -278,7 +278,7 @@ def test_show_says_where_an_unknown_key_was_looked_for(client: TestClient, key: 
 
 def test_show_without_a_key_asks_for_one(client: TestClient) -> None:
     assert read(client, "/show").heading == "Look up a file"
-    assert read(client, "/show?key=" + "x" * 4097, 400).heading == "This cannot be answered"
+    assert read(client, "/show?key=" + "x" * 4097, 400).heading == "Invalid request"
 
 
 def test_a_capture_leads_to_where_it_is_replayed(stores: Stores, filled: FilledHome) -> None:

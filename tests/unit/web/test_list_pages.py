@@ -221,7 +221,7 @@ def test_what_cannot_be_asked_is_answered_with_400_and_a_sentence(
 
 
 def test_a_misspelt_parameter_is_not_passed_over(client: TestClient) -> None:
-    assert "There is no parameter “reson” here." in read(client, "/records?reson=bomb", 400).words()
+    assert "There is no parameter “reson”." in read(client, "/records?reson=bomb", 400).words()
 
 
 def test_files_of_a_type_are_listed_with_their_url(client: TestClient, filled: FilledHome) -> None:

@@ -192,8 +192,8 @@ def test_what_is_rendered_is_parsed_as_the_same_search(search: Parameters) -> No
     ("name", "value", "reason"),
     [
         ("kind", "stroy", "The parameter “kind” is “stroy”: "),
-        ("from", "yesterday", "The parameter “from” is “yesterday”: this is not a day"),
-        ("to", "2024-13-01", "The parameter “to” is “2024-13-01”: this is not a day"),
+        ("from", "yesterday", "The parameter “from” is “yesterday”: this is not a date"),
+        ("to", "2024-13-01", "The parameter “to” is “2024-13-01”: this is not a date"),
         ("dates", "capturd", "Did you mean “captured”?"),
         ("match", "bset", "Did you mean “best”?"),
         ("language", "english", "There is no language code 'english'"),
@@ -223,9 +223,9 @@ def test_a_value_that_is_not_allowed_is_refused_everywhere_in_the_same_words(
 def test_an_unknown_parameter_is_refused_everywhere(client: TestClient) -> None:
     for path in ("/api/search", "/api/search/export/csv", "/api/search.atom", "/api/search/as-of"):
         answer = client.get(path, params={"langauge": "en"}).json()
-        assert answer["error"].startswith("There is no parameter “langauge” here. Did you mean")
+        assert answer["error"].startswith("There is no parameter “langauge”. Did you mean")
         assert (answer["parameter"], answer["nearest"]) == ("langauge", "language")
-    with pytest.raises(ValueError, match=r"no parameter “langauge” here. Did you mean “language”"):
+    with pytest.raises(ValueError, match=r"no parameter “langauge”. Did you mean “language”"):
         parse_request({"langauge": "en"})
     with pytest.raises(ValueError, match="more than once"):
         parse_request({"q": ["a", "b"]})

@@ -56,7 +56,7 @@ def test_a_result_without_a_picture_leaves_no_room_for_one(client: TestClient) -
 @pytest.mark.parametrize("query", ["", "?q=flood", "?q=flood&language=en"])
 def test_an_empty_library_says_that_nothing_is_here_yet(empty: TestClient, query: str) -> None:
     page = read(empty, f"/search{query}")
-    assert page.heading == "Nothing can be searched yet"
+    assert page.heading == "No searchable documents yet"
     assert "Add files" in page.words()
     assert "fewer words" not in page.words()
 
@@ -141,7 +141,7 @@ def test_finding_nothing_without_filters_says_what_may_help(client: TestClient) 
 
 
 def test_an_empty_index_says_that_nothing_can_be_searched_yet(empty: TestClient) -> None:
-    assert "Nothing can be searched yet" in read(empty, "/search").words()
+    assert "No searchable documents yet" in read(empty, "/search").words()
 
 
 def test_a_query_that_cannot_be_understood_is_told_and_kept_in_the_box(client: TestClient) -> None:
@@ -202,7 +202,7 @@ def test_the_bad_token_of_a_query_is_marked(client: TestClient) -> None:
 def test_what_the_words_name_is_shown_first(client: TestClient, filled: FilledHome) -> None:
     page = read(client, f"/search?q={filled.pdfs[0][:8]}")
     assert list(page.links("//section[@class='direct']")) == [f"/file/{filled.pdfs[0]}"]
-    assert page.words("//h1") == "1 file known by this name, and nothing else found"
+    assert page.words("//h1") == "1 file matches this name; no other results"
     assert not page.tree.xpath("//section[@class='empty']"), "nothing is amiss"
     told = client.get(f"/api/search?q={filled.pdfs[0][:8]}").json()
     assert [one["sha1hex"] for one in told["direct"]] == [filled.pdfs[0]]
@@ -274,7 +274,7 @@ def test_a_match_in_the_title_is_marked_and_passages_are_told(client: TestClient
 
 def test_a_bad_date_keeps_words_filters_and_what_was_written(client: TestClient) -> None:
     page = read(client, "/search?q=flood&kind=pdf&from=2024-13-45&to=2024-02-01", 400)
-    assert page.heading == "This search cannot be answered"
+    assert page.heading == "Invalid search"
     assert "“2024-13-45”" in page.words("//p[@role='alert']")
     assert page.tree.xpath("//input[@id='q']/@value") == ["flood"]
     dates = "//form[@class='dates']//input[@name='{}']/@value"

@@ -80,7 +80,7 @@ def test_an_answer_without_counts_refuses_to_count_by_themes(themed: TestClient,
         path, params={"q": "*", "themes": ALL}, headers={"accept": "application/json"}
     )
     assert told.status_code == 400
-    assert "There is no parameter “themes” here." in told.text
+    assert "There is no parameter “themes”." in told.text
 
 
 def test_the_links_of_a_search_counted_by_themes_can_be_had(themed: TestClient) -> None:

@@ -102,7 +102,7 @@ def test_a_document_is_taken_out_from_its_page_listed_and_put_back(pages: TestCl
     assert one["title"] in read(pages, f"{HERE}/excluded").words()
     assert f"{HERE}/excluded" in read(pages, HERE).links("//p")
     back = _post(pages, "include", conf="DEFAULT", theme=theme["id"], ids=one["id"])
-    assert read(pages, back).heading.endswith("no document is taken out of a theme")
+    assert read(pages, back).heading.endswith("no documents removed from themes")
     assert pages.get(f"/api{theme['href']}").json()["size"] == theme["size"]
 
 
@@ -123,8 +123,8 @@ def test_programs_do_the_same_and_are_told_what_is_decided(pages: TestClient) ->
 
 REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("rename", {"theme": "nonsense", "name": "x"}, "No theme named 'nonsense'"),
-    ("rename", {"theme": "x"}, "“name” goes with rename."),
-    ("pin", {"theme": "x", "name": "y"}, "“name” does not go with pin."),
+    ("rename", {"theme": "x"}, "“name” is required for rename."),
+    ("pin", {"theme": "x", "name": "y"}, "“name” is not allowed for pin."),
     ("exclude", {"theme": "x", "ids": ["nobody"]}, "No document 'nobody' in"),
     ("exclude", {"theme": "x", "ids": []}, "length >= 1"),
     ("pin", {"theme": "x", "conf": "tight"}, "No theme named 'x'"),

@@ -42,7 +42,7 @@ def test_where_nothing_was_grouped_the_page_says_how_to_begin(empty: TestClient)
     assert "fonds collection create" in page.words()
     assert "fonds group" in page.words()
     assert read(empty, "/themes/made/five", 404)
-    assert read(empty, "/search").heading == "Nothing can be searched yet"
+    assert read(empty, "/search").heading == "No searchable documents yet"
 
 
 def test_every_collection_is_listed_with_what_is_known_of_it(themed: TestClient) -> None:
@@ -189,7 +189,7 @@ def test_a_document_says_which_of_its_terms_put_it_there(themed: TestClient) -> 
     theme = _themes(themed)[0]
     titles = theme["titles"]
     page = read(themed, titles[0]["href"])  # type: ignore[index]
-    assert page.heading == f"Why it is in “{theme['label']}”"
+    assert page.heading == f"Why this document is in “{theme['label']}”"
     told = themed.get(f"/api{titles[0]['href']}").json()  # type: ignore[index]
     assert told["terms"][0]["term"] in told["beginning"].lower()
     assert sum(one["share"] for one in told["terms"] if one["share"] > 0) == pytest.approx(100, 1)
@@ -207,7 +207,7 @@ def test_documents_in_no_theme_are_counted_and_the_page_says_why(themed: TestCli
     assert "The next rebuild compares these documents again" in apart.words()
     (why,) = [href for href in apart.links("//ol") if f"id={STRAY}" in href]
     told = read(themed, why)
-    assert told.heading == "Why it has no theme"
+    assert told.heading == "Why this document has no theme"
     assert "No theme: not similar enough to any theme." in told.words()
 
 

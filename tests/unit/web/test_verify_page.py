@@ -34,7 +34,7 @@ def test_page_and_api_say_the_same(client: TestClient, manifest: bytes) -> None:
     )
     for answer in (file, pasted, both):
         page = PageRead(answer.text)
-        assert page.heading == "The search finds the same documents, of the same files"
+        assert page.heading == "The search finds the same documents with the same files"
         assert page.words("//tbody/tr[1]/td") == str(told["then"])
 
 
@@ -51,7 +51,7 @@ def test_what_came_since_is_listed_and_is_text(client: TestClient, manifest: byt
         f"{now} now = 0 then − 0 taken down − 0 gone − 0 no longer found + {now} added."
     )
     assert page.links("//table")["#added"] == str(now)
-    assert page.words("//h2[@id='added']") == "Came since"
+    assert page.words("//h2[@id='added']") == "Added since"
     listed = page.words("//section[@aria-labelledby='added']")
     assert HOSTILE_TITLE in listed
     assert "<script>alert" not in answer.text
@@ -66,7 +66,7 @@ def test_what_is_no_manifest_is_refused_in_a_sentence(client: TestClient, pasted
     assert answer.status_code == 400
     page = PageRead(answer.text)
     told = page.words("//p[@role='alert']")
-    assert "This is no manifest that can be verified" in told or "Choose the manifest" in told
+    assert "This manifest cannot be verified" in told or "Choose the manifest" in told
     assert len(told) < 600
     assert client.post("/api/verify", content=pasted.encode()).status_code == 400
 

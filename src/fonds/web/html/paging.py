@@ -139,7 +139,7 @@ def decode_cursor(after: str) -> bytes | None:
     try:
         return base64.b64decode(after + "=" * (-len(after) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        raise ValueError("no base64") from error
+        raise ValueError("not base64") from error
 
 
 @contextmanager

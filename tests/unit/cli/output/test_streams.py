@@ -37,5 +37,5 @@ def test_json_is_utf_8_on_every_terminal(home: Path, filled: FilledHome) -> None
 def test_the_beginning_of_a_sha1_that_is_too_short_is_told(call: Call, filled: FilledHome) -> None:
     told = call("show", "2ee628")
     assert told.code == 1
-    assert "of a SHA-1 at least the first 8 characters are needed" in told.err
+    assert "give at least the first 8 characters of a SHA-1" in told.err
     assert "at least" not in call("show", "zebra").err

@@ -25,7 +25,7 @@ def test_keys_and_acts_are_shown_to_admins_and_no_secret_with_them(home: Guarded
         assert client.put(f"/documents/news/{name}", json=body, headers=key).status_code == 201
     browser = home.sign_in(Role.ADMIN)
     page = PageRead(browser.get("/admin").text)
-    assert page.heading == "3 keys may be used here"
+    assert page.heading == "3 active keys"
     words = page.words()
     assert "PUT /documents/news/%3Cb%3E" in words
     assert words.count("done") == 2
@@ -61,7 +61,7 @@ def test_a_key_is_revoked_on_the_page_with_a_reason_by_an_admin_alone(home: Guar
 
 def test_where_nobody_made_a_key_this_machine_sees_what_it_changed(tmp_path: Path) -> None:
     with open_guarded_home(tmp_path, are_made=False) as home:
-        assert PageRead(home.client().get("/admin").text).heading == "Nobody made a key"
+        assert PageRead(home.client().get("/admin").text).heading == "No access keys"
         assert home.client().get("/admin", headers={"Via": "1.1 proxy"}).status_code == 403
 
 
@@ -76,7 +76,7 @@ def test_a_key_is_made_on_the_page_and_its_secret_shown_once(home: GuardedHome) 
     assert answer.status_code == 200
     assert answer.headers["Cache-Control"] == "no-store"
     page = PageRead(answer.text)
-    assert page.heading == "The key of anne, who is curator here"
+    assert page.heading == "Key of anne (curator)"
     (secret,) = [one.text_content() for one in page.tree.xpath("//code[@class='secret']")]
     row = home.gate.keys.authenticate(secret)
     assert row is not None

@@ -165,7 +165,7 @@ def test_wrong_keys_are_counted_and_slowed_wherever_they_are_shown(home: Guarded
             assert client.get("/", headers=bearer(wrong)).status_code == 401
         else:
             told = client.post("/sign-in", data={"key": wrong}, headers=OWN)
-            assert (told.status_code, "This is no key" in told.text) == (401, True)
+            assert (told.status_code, "This key is wrong" in told.text) == (401, True)
             assert wrong not in told.text
     right = home.secrets[Role.ADMIN]
     for answer in (

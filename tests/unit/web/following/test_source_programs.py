@@ -44,7 +44,7 @@ def test_it_is_given_other_words_and_keeps_those_left_out(
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        ({}, "Say what is to change: title, folder, collection."),
+        ({}, "Give at least one field to change: title, folder, collection."),
         ({"titel": "x"}, "Did you mean “title”?"),
         ({"title": "x" * 301}, "300"),
         ({"title": None}, "Expected `str`"),

@@ -55,7 +55,7 @@ def test_words_are_cited_by_page_and_characters(client: TestClient, reading: Rea
     )
     assert len(told["sha256hex"]) == 64
     page = read(client, f"{address}?page=3&quote={' '.join(words[2:6])}")
-    assert page.heading == "How these words are cited"
+    assert page.heading == "Cite this quote"
     (href,) = [one for one, said in page.links().items() if said == "Show in the text"]
     assert client.get(href.replace("/file/", "/api/files/", 1)).json()["text_marks"]
 
@@ -65,7 +65,7 @@ def test_words_a_text_does_not_say_are_told(client: TestClient, reading: Reading
     answer = client.get(address)
     assert answer.status_code == 404
     page = PageRead(answer.text)
-    assert page.heading == "These words do not stand on page 2 of this file."
+    assert page.heading == "This quote is not on page 2 of this file."
     assert page.tree.xpath("string(//textarea)") == "<b>nowhere"
     told = client.get(address.replace("/file/", "/api/files/", 1))
     assert (told.status_code, told.json()["parameter"]) == (404, "quote")
@@ -88,7 +88,7 @@ def test_bytes_that_are_there_are_verified(client: TestClient, reading: ReadingH
     answer = client.post(f"/file/{reading.pdf}/verify", headers=OWN)
     assert answer.status_code == 200
     page = PageRead(answer.text)
-    assert page.heading == "The bytes are as they were archived"
+    assert page.heading == "The archived bytes are unchanged"
     assert page.words("//ol").count("same bytes") == 1
     assert client.post(f"/file/{'0' * 40}/verify", headers=OWN).status_code == 404
 
@@ -127,7 +127,7 @@ def test_bytes_that_changed_are_told(damaged: tuple[TestClient, ReadingHome, Pat
     body[middle : middle + 40] = bytes(40)
     warc.write_bytes(body)
     page = PageRead(client.post(f"/file/{reading.pdf}/verify", headers=OWN).text)
-    assert page.heading == "0 places of 1 hold these bytes"
+    assert page.heading == "Bytes found at 0 of 1 location"
     assert "not readable" in page.words("//ol") or "other bytes" in page.words("//ol")
 
 

@@ -45,5 +45,5 @@ def test_what_is_hidden_is_listed_for_curators_alone_by_the_date_it_ends(tmp_pat
         assert "/embargoes" not in home.sign_in(Role.READER).get("/").text
         for one in (*files, unknown):
             act.lift(one)
-        assert PageRead(curator.get("/embargoes").text).heading == "Nothing is under embargo"
+        assert PageRead(curator.get("/embargoes").text).heading == "No embargoes"
         assert curator.get("/api/embargoes").json() == {"files": [], "total": 0}

@@ -130,10 +130,10 @@ def test_where_two_are_needed_nobody_takes_down_alone_what_they_hid(
         return admin.post("/takedowns", data=sent(one), headers=OWN)
 
     assert tried().status_code == 403
-    assert "two people take a file down" in admin.get(f"/takedowns?key={one}").text
+    assert "A takedown needs two people" in admin.get(f"/takedowns?key={one}").text
     admin.post("/embargoes", data={"sha1hex": one, **until}, headers=OWN)
     assert tried().status_code == 403
-    assert "You put it under embargo" in admin.get(f"/takedowns?key={one}").text
+    assert "You put this file under embargo" in admin.get(f"/takedowns?key={one}").text
     assert list(place.stores.records.find(TakedownRow)) == []
     curator.post("/embargoes", data={"sha1hex": one, **until}, headers=OWN)
     assert tried().status_code == 303
