@@ -1,8 +1,8 @@
-"""What `make run` does: takes in the sample crawl, or the paths in DATA, and says what to type next.
+"""Ingest the sample crawl or the paths in DATA for `make run`, and print the next commands.
 
-The sample has a home of its own, so that nobody's data mixes with it. Exit code 0 when everything was
-settled, also when some records failed: a crawl without a damaged record is rare, and what failed waits in
-quarantine. Any other outcome keeps the exit code of `fonds ingest`.
+The sample has a home of its own, so that it does not mix with other data. The exit code is 0 if every
+record has an outcome, also if some failed: a crawl without a damaged record is rare, and failed records
+are in quarantine. Otherwise it is the exit code of `fonds ingest`.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ SAMPLE, SAMPLE_HOME = Path("sample-crawl"), "sample-library"
 FONDS = ".venv/bin/fonds"
 MEANT_REASONS = {Reason.BROKEN_PDF, Reason.ENCRYPTED_PDF, Reason.TRUNCATED_RECORD}
 MEANT = """\
-The failed records are meant: the sample holds a broken PDF, a locked one and a WARC cut short, to
-show what becomes of such."""
+These failures are expected: the sample contains a broken PDF, an encrypted PDF and a truncated WARC,
+to show how Fonds reports them."""
 OWN = """\
-Files of your own (WARC, CDX, ZIP, PDF, HTML, folders of them) are kept apart from it:
+To build a separate library from your own files (WARC, CDX, ZIP, PDF, HTML, or folders of these):
       make run DATA="PATH ..."
 """
-FAILED = "Some records failed. Nothing is lost: they wait in quarantine, whole."
+FAILED = "Some records failed. They are in quarantine, with their reasons."
 
 
 def main(data: str) -> int:
-    """Take in what `data` names, or the sample crawl when it names nothing; the exit code."""
-    sys.argv[0] = FONDS  # what is said to be typed next begins with it
+    """Ingest the paths in `data`, or the sample crawl if there are none. Return the exit code."""
+    sys.argv[0] = FONDS  # The printed commands begin with it.
     try:
         paths = paths_of(data)
     except ValueError as error:
@@ -46,7 +46,7 @@ def main(data: str) -> int:
     home = SAMPLE_HOME if not paths and not os.environ.get("FONDS_HOME") else None
     chosen = paths or [str(sample_crawl())]
     named = ["--home", home] if home else []
-    print(f"Taking in {', '.join(chosen)}; everything is kept in {find_home(home)}\n", flush=True)
+    print(f"Adding {', '.join(chosen)} to the library in {find_home(home)}\n", flush=True)
     code, settled = ingest([*named, "ingest", *chosen])
     if not settled:
         return code
@@ -54,14 +54,16 @@ def main(data: str) -> int:
         meant = not paths and _failed(find_home(home)) <= MEANT_REASONS
         print(f"\n{MEANT if meant else FAILED}")
     if not paths:
-        print(f"\nIn the sample try: {shlex.join([FONDS, *named, 'search', 'flood'])}\n{OWN}")
+        print(
+            f"\nTo search the sample, run: {shlex.join([FONDS, *named, 'search', 'flood'])}\n{OWN}"
+        )
     return 0
 
 
 def paths_of(data: str) -> list[str]:
-    """The paths in words as a shell takes them, or the one path all of it is, blanks and all.
+    """Return the paths in a text, split as a shell does, with patterns expanded.
 
-    A pattern stands for what it fits. Raises ValueError for a quotation that does not end.
+    If the whole text is an existing path, return only it. Raises ValueError for an unclosed quote.
     """
     if not data.strip():
         return []
@@ -72,23 +74,23 @@ def paths_of(data: str) -> list[str]:
 
 
 def sample_crawl() -> Path:
-    """The folder of the sample crawl, written if it is not there; whole or not at all."""
+    """Return the folder of the sample crawl. Write it, completely or not at all, if it is missing."""
     if SAMPLE.is_dir():
-        print(f"The sample crawl is in {SAMPLE}/ already.")
+        print(f"The sample crawl is already in {SAMPLE}/.")
         return SAMPLE
     partial = SAMPLE.with_name(f"{SAMPLE.name}.part")
     shutil.rmtree(partial, ignore_errors=True)
     summary = write_sample(partial)
     partial.rename(SAMPLE)
     captures = sum(summary.captures.values())
-    print(f"Wrote a small crawl to {SAMPLE}/: {captures} captures of made-up sites.")
+    print(f"Wrote a small crawl to {SAMPLE}/: {captures} captures of invented sites.")
     return SAMPLE
 
 
 def ingest(words: Sequence[str]) -> tuple[int, bool]:
-    """The exit code of `fonds ingest`, and whether it came to its end.
+    """Return the exit code of `fonds ingest`, and whether it finished.
 
-    Its code 1 alone does not tell what was quarantined from what went wrong: an error is raised.
+    Code 1 is ambiguous: it means both failed records and an error that was raised.
     """
     codes: list[int] = []
 
@@ -102,7 +104,7 @@ def ingest(words: Sequence[str]) -> tuple[int, bool]:
 
 
 def _failed(home: Path) -> set[str]:
-    """The reasons of everything in quarantine."""
+    """Return the reasons of all messages in quarantine."""
     settings = load_settings(home)
     return set(count_entries(open_backend("records", settings.records, home)).quarantined)
 

@@ -140,7 +140,7 @@ def test_a_search_that_finds_nothing_tells_of_earlier_versions(index: Index) -> 
     some = index.search(SearchQuery("brandt zyzzogeton"))
     assert (some.earlier_count, some.earlier_text) == (0, None)
     assert list(some.notes) == [
-        "Only earlier versions of 1 story have “brandt”.",
+        "Only earlier versions of 1 story contain “brandt”.",
         "No document contains “zyzzogeton”.",
     ]
     quiet = index.search(SearchQuery("brandt", with_notes=False))
@@ -181,8 +181,8 @@ def test_a_match_in_the_current_version_stands_first(index: Index) -> None:
             "“version:all”: only words and values can be excluded, not versions.",
         ),
         ("NOT version:all", "“version:all”: only words and values can be excluded, not versions."),
-        ("bakery version:", "“version:”: write version:all, or version:current."),
-        ("version:(all)", "“version:”: write version:all, or version:current."),
+        ("bakery version:", "“version:”: write version:all or version:current."),
+        ("version:(all)", "“version:”: write version:all or version:current."),
     ],
 )
 def test_what_is_no_version_is_refused(index: Index, query: str, told: str) -> None:

@@ -45,9 +45,9 @@ def test_what_has_no_text_is_told_apart_everywhere(tmp_path: Path) -> None:
     ran = fonds(home, "ingest", folder)
     assert ran.code == 0, ran.err
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
-    assert "1 kept searchable files and stories" in lines
+    assert "1 stored searchable files and stories" in lines
     for count, reason in ((1, "scanned"), (1, "no-text-on-pages"), (2, "unread-type")):
-        assert any(one.startswith(f"{count} kept without text {reason}") for one in lines), lines
+        assert any(one.startswith(f"{count} stored without text {reason}") for one in lines), lines
     expected = {"no-text-on-pages": 1, "scanned": 1, "unread-type": 2}
     told = fonds(home, "status", "--json").last
     assert (told["done"], told["without_text"]) == (5, expected)

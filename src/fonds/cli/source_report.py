@@ -304,7 +304,7 @@ def format_funnel(funnel: Funnel) -> str:
     """
     if funnel.coverage is None:
         return ""
-    waiting = f", {funnel.waiting:,} in flight" if funnel.waiting else ""
+    waiting = f", {funnel.waiting:,} in progress" if funnel.waiting else ""
     return (
         f"{funnel.announced:,} announced, {funnel.entered:,} entered, {funnel.fetched:,} fetched,"
         f" {funnel.kept:,} stored ({format_coverage(funnel)}){waiting}"

@@ -51,9 +51,9 @@ def test_without_a_terminal_a_line_comes_now_and_then(home: Path, filled: Filled
     assert counted.received > 0
     ended = counted.received - counted.pending
     assert lines[0].startswith(
-        f"{ended:,} of {counted.received:,} so far: {counted.done:,} kept · "
+        f"{ended:,} of {counted.received:,} so far: {counted.done:,} stored · "
     )
-    assert all(word in lines[0] for word in ("set aside", "refused", "failed"))
+    assert all(word in lines[0] for word in ("skipped", "rejected", "failed"))
 
 
 @pytest.mark.parametrize(("terminal", "shown"), [(False, False), (True, True)])
