@@ -165,19 +165,19 @@ ANSWERS: dict[str, Answer] = {
     ),
     "file under embargo": Answer(
         lambda page, at: page.goto(f"{at.address}/file/{HIDDEN}"),
-        "This is not open",
+        "Permission denied",
         "problem.html",
     ),
     "file taken down": Answer(
         lambda page, at: page.goto(f"{at.address}/file/{at.filled.pdfs[2]}"),
-        "This was",
+        "Taken down",
         "problem.html",
     ),
     "key, made": Answer(
         lambda page, at: _make_key(page, at, "maria"), "Key of maria", "key_made.html"
     ),
     "key, refused": Answer(
-        lambda page, at: _make_key(page, at, "reader"), "This cannot", "problem.html"
+        lambda page, at: _make_key(page, at, "reader"), "Invalid request", "problem.html"
     ),
     "keys, listed and revoked": Answer(_list_keys, "", "admin.html"),
     "embargo, made": Answer(
@@ -186,7 +186,7 @@ ANSWERS: dict[str, Answer] = {
         "embargoes.html",
     ),
     "embargo, refused": Answer(
-        lambda page, at: _hide(page, at, "f" * 40), "This cannot", "problem.html"
+        lambda page, at: _hide(page, at, "f" * 40), "Invalid request", "problem.html"
     ),
     "takedown, looked at": Answer(
         lambda page, at: page.goto(f"{at.address}/takedowns?key={at.filled.pdfs[1]}"),
@@ -195,7 +195,7 @@ ANSWERS: dict[str, Answer] = {
     ),
     "takedown, made": Answer(_take_down, "", "takedowns.html"),
     "takedown, refused": Answer(
-        lambda page, at: _take_down(page, at, note=False), "This cannot", "problem.html"
+        lambda page, at: _take_down(page, at, note=False), "Invalid request", "problem.html"
     ),
     "result, same": Answer(
         lambda page, at: _verify(page, at, at.after), "The search finds the same", "verify.html"
