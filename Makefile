@@ -22,6 +22,8 @@ STORIES ?= 20000
 KILLS_NEWS ?= 20
 QUEUE ?=
 ENGINE ?= local
+REF ?=
+ROUNDS ?= 3
 TESTED := $(shell find .ci deploy docs requirements scripts src tests -type f -not -name '*.pyc') $(wildcard *.md *.toml *.yaml Makefile)
 # Each layer of tests is a folder; CONTRIBUTING.md says what each is for.
 FAST_TESTS := tests/unit tests/contract
@@ -105,6 +107,9 @@ bench: $(VENV)/.dev ## our speed beside named peers, on the same input in one ru
 	$(BIN)/python scripts/bench_pdf.py
 	$(BIN)/python scripts/bench_hostile.py
 
+bench-against: $(VENV)/.dev ## CPU of each task beside an earlier commit; REF=COMMIT, ONLY="small,pdf", ROUNDS=3
+	$(BIN)/python scripts/bench_against.py $(REF) --rounds $(ROUNDS) $(if $(ONLY),--only $(ONLY))
+
 bench-pages: $(VENV)/.dev ## pages beside other extractors, which are installed for the run only
 	$(BIN)/python scripts/bench_pages.py
 
@@ -141,6 +146,6 @@ lock: ## renew the locked dependencies (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/fuzz.in -o requirements/fuzz.txt
 
 clean: ## remove what the recipes made (not fonds-data, not sample-library)
-	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) .bench sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test nightly servers servers-install servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-collections bench-catalog bench-backfill bench-pages-served bench-worst fuzz lock clean
+.PHONY: help run bench-against test nightly servers servers-install servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-collections bench-catalog bench-backfill bench-pages-served bench-worst fuzz lock clean

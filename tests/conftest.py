@@ -24,6 +24,15 @@ LONGEST = (
     "servers/test_ansible_role.py",
     "servers/test_kafka.py",
     "servers/test_queues.py",
+    "servers/test_hidden_on_servers.py",
+    "e2e/test_followed_web.py",
+    "journeys/test_readme.py",
+    "journeys/test_howtos.py",
+    "browser/test_pages.py",
+    "browser/test_form_answers.py",
+    "e2e/test_remote_paths.py",
+    "e2e/test_versions.py",
+    "e2e/test_worker_processes.py",
 )
 """Files whose tests take minutes. Started last, one of them would keep all workers waiting."""
 

@@ -33,9 +33,9 @@ CODE_RULES = (
     *(
         word
         for test in (
-            "test_code.py::test_the_bases_a_library_asks_for_are_still_used",
+            "test_code.py::test_every_allowed_library_base_is_used",
             "test_code.py::test_each_kind_of_traffic_has_one_http_client",
-            "test_code.py::test_pydantic_is_at_the_edge_of_http",
+            "test_code.py::test_pydantic_is_used_only_at_the_edge_of_http",
             "test_code.py::test_values_in_memory_are_dataclasses_with_slots",
             "test_sizes.py::test_no_port_has_more_than_six_methods",
         )

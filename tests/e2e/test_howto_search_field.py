@@ -53,7 +53,7 @@ def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None
         "tests/unit/repository/test_pages.py",
         "tests/contract/test_index_formats.py",
         "tests/contract/test_index_queries.py",
-        "tests/unit/search/test_query_completing.py",
+        "tests/unit/search/test_query_completion.py",
     )
 
 

@@ -164,7 +164,7 @@ def test_papers(journey: Journey, material: Material) -> None:
         "FONDS_MATCH=true fonds ingest crawl/": (1,),  # a broken and a locked PDF are in it
         "fonds backfill extract --to parquet --out extracted/ crawl/ @more-warcs.txt": (0, 1),
     }
-    on_postgresql = "needs PostgreSQL: tests/servers/test_chosen_by_sql.py follows it"
+    on_postgresql = "needs PostgreSQL: tests/servers/test_sql_selection.py follows it"
     journey.walk(
         page,
         dict.fromkeys(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from peers.others import PACKAGES, installed, run
+from peers.programs import PACKAGES, installed, run
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Fixtures of several packages."""
+"""Fixtures that several packages use."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["migrated", "place"]
 
 @pytest.fixture
 def bench(tmp_path: Path, migrated: Path) -> Iterator[Bench]:
-    """The real embedded stores in a folder of the test's own."""
+    """The real embedded stores in the temporary folder of the test."""
     shutil.copy(migrated, tmp_path / "records.sqlite")
-    opened = open_bench(tmp_path)
-    yield opened
-    opened.close()
+    bench = open_bench(tmp_path)
+    yield bench
+    bench.close()

@@ -1,4 +1,4 @@
-"""`fonds ingest`: add files, archives, indexes and lists of links to the library."""
+"""`fonds ingest`: add files, web archives, CDX indexes and lists of links to the library."""
 
 from __future__ import annotations
 

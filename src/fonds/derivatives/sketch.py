@@ -33,7 +33,9 @@ from fonds.ports import Blobs, Records
 from fonds.text.similarity import RUNS_RESEMBLANCE_MIN, compute_bands, estimate_resemblance
 
 BAND_MAX = 1_000
-RELATIVES_MAX = 100
+NEIGHBOURS_MAX = 50
+"""Maximum number of versions listed before a version of a story, and after it."""
+RELATIVES_MAX = 2 * NEIGHBOURS_MAX
 _ROW_BATCH = 20_000
 
 BuildBands = Callable[[TextSketchRow], Sequence[TextBandRow]]
@@ -115,10 +117,10 @@ class _NeighbourWindow:
             self._room[key] -= 1
             if not self._room[key]:
                 del self._room[key]
-        self._last = [*self._last[-RELATIVES_MAX // 2 :], row]
+        self._last = [*self._last[-NEIGHBOURS_MAX:], row]
         if row.sha1hex in self._wanted_hashes:
             self._windows[row.sha1hex] = list(self._last)
-            self._room[row.sha1hex] = RELATIVES_MAX // 2
+            self._room[row.sha1hex] = NEIGHBOURS_MAX
 
     def get_window(self, sha1hex: str) -> list[TextSketchRow]:
         """Return up to 50 versions before and after a requested version, with the version itself,

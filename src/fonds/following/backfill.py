@@ -3,7 +3,7 @@ the state. All functions are pure.
 
 The state is stored as JSON in the database row of the source. Backfills and polls for new links
 each have their own due time, so that neither delays the other. If both are due, the one that has
-been due for longer goes first. Docs: docs/decisions/0078-backfills-are-polls-of-older-pages.md.
+been due for longer goes first. Docs: docs/decisions/0078-backfill-of-a-source.md.
 """
 
 from __future__ import annotations

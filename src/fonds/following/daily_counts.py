@@ -5,7 +5,7 @@ A day is a date in UTC. The usual range is computed from the 28 days before: the
 minus three times their spread. The spread is the median absolute deviation times 1.4826, but at
 least the square root of the median, as for counts of rare events.
 
-Docs: docs/decisions/0069-what-a-source-usually-brings.md.
+Docs: docs/decisions/0069-expected-links-per-source.md.
 """
 
 from __future__ import annotations

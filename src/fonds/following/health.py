@@ -3,7 +3,7 @@
 The health after a poll is stored in the row of the source, so that queries can select and count
 sources by health. Whether a source is paused or muted is stored separately.
 
-Docs: docs/decisions/0072-what-stands-in-a-list-of-sources.md.
+Docs: docs/decisions/0072-source-list-counts-and-health.md.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""Ingest: read captures and links from paths, lists and indexes, and store their files in a
+"""Ingest: read captures and links from paths, lists and CDX indexes, and store their files in a
 library.
 """

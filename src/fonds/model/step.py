@@ -13,9 +13,9 @@ from fonds.model.message import DEFAULT_TRAITS, TopicTraits
 
 
 class Item(Protocol):
-    """Payload of a message between steps.
+    """Payload of a message between steps. A step receives one item per message.
 
-    An item may also have two more attributes. `order_key` is the key by which messages are ordered,
+    The class of an item may have two more attributes. `order_key` is the key by which messages are ordered,
     if that is not `about` (for a fetched link, its registered domain). `tag` distinguishes payloads
     of one type that go to different topics.
     """

@@ -128,7 +128,7 @@ def _find_by_kind(stores: Stores, identifier: Identifier, key: str) -> Sequence[
 
 
 def _iter_named_documents(index: Index, name: str) -> Iterator[IndexDocument]:
-    """Yield the documents whose URL ends in the file name `name`, in any case.
+    """Yield the documents whose URL ends in the file name `name`. Upper and lower case are equal.
 
     Only the first `NAMES_SEARCHED_MAX` documents with the name in their URL are examined.
     """

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import langcodes
-from py3langid.langid import MODEL_FILE, LanguageIdentifier
+from py3langid.langid import LanguageIdentifier
 
 from fonds.text.language_codes import UNDETERMINED, find_two_letter_code
+from fonds.text.language_model import load_identifier
 
 SAMPLE_CHARS = 1000
 """Number of characters of a text that are examined. More characters change no result on the test
@@ -46,11 +47,11 @@ between them.
 
 @cache
 def _load_identifier() -> LanguageIdentifier:
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    return load_identifier()
 
 
 def load_model() -> None:
-    """Load the language model now. This takes half a second and writes a temporary file."""
+    """Load the language model now. The first time on a machine this takes half a second."""
     _load_identifier()
 
 

@@ -1,9 +1,9 @@
 """Resemblance of texts: its definition, the thresholds of near-duplicates, and MinHash signatures.
 
 The resemblance of two texts is the Jaccard index of their features: the number in both divided by
-the number in either. Words are those of `text/words.py`. A feature is a run of four words in
-stories and files, and a term in collections (decision 89 says why). One changed word changes four
-runs but one term, so the threshold is lower for runs.
+the number in either. Words are those of `text/words.py`. For stories and files, a feature
+is a run of four words. In collections, which people make for grouping, it is a single word
+(decision 89 says why). One changed word changes four runs, so the threshold is lower for runs.
 
 Source: A. Broder, "On the resemblance and containment of documents" (1997); J. Leskovec, A.
 Rajaraman and J. Ullman, "Mining of Massive Datasets", section 3.4.

@@ -302,7 +302,8 @@ def _find_ends(records: Records, url: str) -> list[tuple[str, CdxRow]]:
 
 
 def _find_neighbours(records: Records, url: str, row: CdxRow) -> list[tuple[str, CdxRow]]:
-    """Return the captures to which a replayed capture links, each with its name in links.
+    """Return the captures to which the headers of a replayed capture link, each with its link relation
+    (`rel`), such as `prev`.
 
     These are the first and the last capture of the URL, the ones before and after the replayed one,
     and the replayed one itself (named '').

@@ -1,4 +1,4 @@
-"""Keys: shown once, known by a hash, revoked for good."""
+"""Access keys: shown once, stored as a hash, revoked for good."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def sessions(records: Records, keys: AccessKeys, clock: DayClock) -> SessionStor
     return SessionStore(records, keys, clock, timedelta(hours=12))
 
 
-def test_a_secret_opens_what_its_key_may_and_is_kept_nowhere(
+def test_a_secret_authenticates_its_key_and_is_not_stored(
     keys: AccessKeys, records: Records
 ) -> None:
     assert not keys.has_any()
-    made = keys.create("anne", Role.CURATOR, "local:me")
-    found = keys.authenticate(made.secret)
-    assert found is not None
-    assert build_viewer(found) == Viewer("anne", Role.CURATOR)
+    created = keys.create("anne", Role.CURATOR, "local:me")
+    key_row = keys.authenticate(created.secret)
+    assert key_row is not None
+    assert build_viewer(key_row) == Viewer("anne", Role.CURATOR)
     assert keys.has_any()
     (row,) = records.find(AccessKeyRow)
-    assert made.secret.partition(row.prefix + "_")[2] not in repr(row)
-    assert made.secret not in repr(made)
-    assert made.secret.startswith(f"fonds_{row.prefix}_")
+    assert created.secret.partition(row.prefix + "_")[2] not in repr(row)
+    assert created.secret not in repr(created)
+    assert created.secret.startswith(f"fonds_{row.prefix}_")
 
 
-def test_what_differs_in_one_character_opens_nothing(keys: AccessKeys) -> None:
+def test_a_secret_with_one_changed_character_is_rejected(keys: AccessKeys) -> None:
     text = keys.create("anne", Role.CURATOR, "local:me").secret
-    for at in range(len(text)):
-        other = "A" if text[at] != "A" else "B"
-        assert keys.authenticate(text[:at] + other + text[at + 1 :]) is None
+    for position in range(len(text)):
+        replacement = "A" if text[position] != "A" else "B"
+        assert keys.authenticate(text[:position] + replacement + text[position + 1 :]) is None
     for wrong in (
         "",
         text + "x",
@@ -58,35 +58,35 @@ def test_what_differs_in_one_character_opens_nothing(keys: AccessKeys) -> None:
         assert keys.authenticate(wrong) is None
 
 
-def test_secrets_are_compared_in_constant_time_by_their_hashes(
+def test_secrets_are_compared_in_constant_time_by_hash(
     keys: AccessKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever lets somebody in goes through `compare_digest`: when that says no, nobody gets in."""
-    made = keys.create("anne", Role.CURATOR, "local:me")
-    compared: list[tuple[str, str]] = []
+    """Every sign-in uses `compare_digest`: if it returns False, the secret is rejected."""
+    created = keys.create("anne", Role.CURATOR, "local:me")
+    comparisons: list[tuple[str, str]] = []
 
-    def never(one: str, other: str) -> bool:
-        compared.append((one, other))
+    def reject(first: str, second: str) -> bool:
+        comparisons.append((first, second))
         return False
 
-    monkeypatch.setattr(keys_module, "compare_digest", never)
-    assert keys.authenticate(made.secret) is None
-    assert compared == [(made.row.sha256hex, made.row.sha256hex)]
+    monkeypatch.setattr(keys_module, "compare_digest", reject)
+    assert keys.authenticate(created.secret) is None
+    assert comparisons == [(created.row.sha256hex, created.row.sha256hex)]
 
 
-def test_two_keys_of_one_prefix_are_told_apart(
+def test_two_keys_with_the_same_prefix_are_distinguished(
     keys: AccessKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keys_module, "choice", lambda _: "a")
     first, second = (keys.create(name, Role.READER, "local:me") for name in ("anne", "ben"))
     assert first.row.prefix == second.row.prefix
-    for made in (first, second):
-        found = keys.authenticate(made.secret)
-        assert found is not None
-        assert found.name == made.row.name
+    for created in (first, second):
+        key_row = keys.authenticate(created.secret)
+        assert key_row is not None
+        assert key_row.name == created.row.name
 
 
-def test_a_name_is_given_out_once_also_after_it_was_revoked(keys: AccessKeys) -> None:
+def test_a_name_cannot_be_reused_after_revocation(keys: AccessKeys) -> None:
     first = keys.create("anne", Role.READER, "local:me")
     keys.revoke("anne", "local:me", "lost")
     with pytest.raises(ValueError, match="was used before"):
@@ -96,24 +96,22 @@ def test_a_name_is_given_out_once_also_after_it_was_revoked(keys: AccessKeys) ->
 
 
 @pytest.mark.parametrize("name", ["", "A", "a b", "-a", "a/b", "a" * 61, "a\n", "ä"])
-def test_a_name_is_plain(keys: AccessKeys, name: str) -> None:
+def test_an_invalid_name_is_rejected(keys: AccessKeys, name: str) -> None:
     with pytest.raises(ValueError, match="invalid key name"):
         keys.create(name, Role.READER, "local:me")
 
 
-def test_a_key_ends_at_its_moment_and_none_is_made_that_ended(
-    keys: AccessKeys, clock: DayClock
-) -> None:
-    made = keys.create("anne", Role.READER, "local:me", clock.at + timedelta(days=1))
+def test_a_key_expires_and_cannot_be_created_expired(keys: AccessKeys, clock: DayClock) -> None:
+    created = keys.create("anne", Role.READER, "local:me", clock.at + timedelta(days=1))
     clock.go(days=1, microseconds=-1)
-    assert keys.authenticate(made.secret)
+    assert keys.authenticate(created.secret)
     clock.go(microseconds=1)
-    assert keys.authenticate(made.secret) is None
+    assert keys.authenticate(created.secret) is None
     with pytest.raises(ValueError, match="is in the past"):
         keys.create("ben", Role.READER, "local:me", clock.at)
 
 
-def test_revoking_says_who_and_why_and_the_first_word_stands(keys: AccessKeys) -> None:
+def test_a_revocation_records_person_and_reason_and_is_not_replaced(keys: AccessKeys) -> None:
     keys.create("anne", Role.READER, "local:me")
     keys.revoke("anne", "ben", "lost")
     row = keys.revoke("anne", "carl", "found")
@@ -122,27 +120,27 @@ def test_revoking_says_who_and_why_and_the_first_word_stands(keys: AccessKeys) -
         keys.revoke("ane", "ben", "lost")
 
 
-def test_the_last_use_is_written_ten_minutes_apart(
+def test_the_last_use_is_written_every_ten_minutes(
     keys: AccessKeys, records: Records, clock: DayClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, writes = keys.create("anne", Role.READER, "local:me"), 0
+    created, writes = keys.create("anne", Role.READER, "local:me"), 0
     change = records.change
 
-    def counted(*given: Any, **named: Any) -> int:
+    def count_writes(*arguments: Any, **options: Any) -> int:
         nonlocal writes
         writes += 1
-        return change(*given, **named)
+        return change(*arguments, **options)
 
-    monkeypatch.setattr(records, "change", counted)
+    monkeypatch.setattr(records, "change", count_writes)
     for _ in range(21):
-        found = keys.authenticate(made.secret)
-        assert found is not None
-        keys.mark_used(found)
+        key_row = keys.authenticate(created.secret)
+        assert key_row is not None
+        keys.mark_used(key_row)
         clock.go(minutes=1)
     assert writes == 3
 
 
-def test_a_session_lasts_as_long_as_it_may_and_is_ended_by_hand(
+def test_a_session_lasts_until_it_expires_or_is_ended(
     keys: AccessKeys, sessions: SessionStore, clock: DayClock
 ) -> None:
     key = keys.create("anne", Role.READER, "local:me").row
@@ -154,7 +152,7 @@ def test_a_session_lasts_as_long_as_it_may_and_is_ended_by_hand(
     assert sessions.authenticate(second) is None
 
 
-def test_a_session_goes_with_its_key(
+def test_a_session_ends_when_its_key_is_revoked(
     keys: AccessKeys, sessions: SessionStore, records: Records
 ) -> None:
     key = keys.create("anne", Role.ADMIN, "local:me").row
@@ -162,7 +160,7 @@ def test_a_session_goes_with_its_key(
     keys.revoke("anne", "local:me", "lost")
     assert sessions.authenticate(cookie) is None
     assert list(records.find(SessionRow)) == []
-    # Begun by somebody who had looked the key up just before it was revoked: good for nothing.
+    # A session of a key that was read just before the revocation is invalid.
     assert sessions.authenticate(sessions.begin(key)) is None
 
 
@@ -175,13 +173,13 @@ def test_a_session_ends_no_later_than_its_key(
     assert sessions.authenticate(cookie) is None
 
 
-def test_cookies_and_keys_do_not_stand_for_each_other(
+def test_session_cookies_and_keys_are_not_interchangeable(
     keys: AccessKeys, sessions: SessionStore
 ) -> None:
-    made = keys.create("anne", Role.ADMIN, "local:me")
-    cookie = sessions.begin(made.row)
+    created = keys.create("anne", Role.ADMIN, "local:me")
+    cookie = sessions.begin(created.row)
     assert keys.authenticate(cookie) is None
-    assert sessions.authenticate(made.secret) is None
+    assert sessions.authenticate(created.secret) is None
     forged = create_token("session", 16)
     assert sessions.authenticate(forged.text) is None
     token = parse_token("session", cookie)
@@ -189,7 +187,7 @@ def test_cookies_and_keys_do_not_stand_for_each_other(
     assert sessions.authenticate(cookie[:-43] + forged.text[-43:]) is None
 
 
-def test_of_one_key_only_so_many_sessions_last(
+def test_the_sessions_of_a_key_are_limited(
     keys: AccessKeys, sessions: SessionStore, records: Records, clock: DayClock
 ) -> None:
     key, cookies = keys.create("anne", Role.READER, "local:me").row, []

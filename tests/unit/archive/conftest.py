@@ -1,4 +1,4 @@
-"""Records in a file of their own."""
+"""SQL records in their own file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from fonds.stores.records.sql import SqlRecords
 
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[SqlRecords]:
-    opened = open_records(tmp_path / "records.sqlite")
-    yield opened
-    opened.close()
+    new_records = open_records(tmp_path / "records.sqlite")
+    yield new_records
+    new_records.close()

@@ -1,4 +1,4 @@
-"""Disks that fill up and folders that cannot be written, while an archive is at work."""
+"""Disks that fill up and folders that cannot be written while an archive is used."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from fonds.model.errors import (
 AT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 
 
-def entry(number: int, size_bytes: int = 1000) -> ArchiveEntry:
-    # Random bytes do not shrink: what is written is as long as what is given.
+def make_entry(number: int, size_bytes: int = 1000) -> ArchiveEntry:
+    # Random bytes do not compress, so the written size equals the given size.
     return ArchiveEntry(
         str(number), f"http://example.org/{number}", AT, "text/html", os.urandom(size_bytes)
     )
 
 
 class Disk:
-    """Takes so many bytes more, the last of them in part, and then is full."""
+    """Accepts `room_bytes` more bytes, the last write in part, and then is full."""
 
     def __init__(self) -> None:
         self.room_bytes = 10**9
@@ -44,84 +44,86 @@ class Disk:
     def write(self, descriptor: int, data: bytes) -> int:
         if self.room_bytes <= 0:
             raise OSError(self.error, os.strerror(self.error))
-        taken = self._write(descriptor, bytes(data[: self.room_bytes]))
-        self.room_bytes -= taken
-        return taken
+        n_written = self._write(descriptor, bytes(data[: self.room_bytes]))
+        self.room_bytes -= n_written
+        return n_written
 
 
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
-    full = Disk()
-    monkeypatch.setattr(volume.os, "write", full.write)
-    return full
+    new_disk = Disk()
+    monkeypatch.setattr(volume.os, "write", new_disk.write)
+    return new_disk
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[FolderArchive]:
-    opened = FolderArchive(tmp_path / "archive", ArchiveOptions(stories_max=4, clock=lambda: AT))
-    yield opened
-    opened.finish()
+    new_archive = FolderArchive(
+        tmp_path / "archive", ArchiveOptions(stories_max=4, clock=lambda: AT)
+    )
+    yield new_archive
+    new_archive.finish()
 
 
-def names(home: Path) -> list[str]:
+def list_files(home: Path) -> list[str]:
     return sorted(path.name for path in (home / "archive").iterdir())
 
 
-def test_a_full_disk_leaves_the_file_as_it_was(
+def test_a_full_disk_leaves_the_warc_unchanged(
     archive: FolderArchive, disk: Disk, tmp_path: Path
 ) -> None:
-    (first,) = archive.write([entry(1)])
+    (first,) = archive.write([make_entry(1)])
     path = tmp_path / "archive" / first.place.path
     before = path.read_bytes()
     disk.room_bytes = 1500
     with pytest.raises(StorageFullError, match="is full"):
-        archive.write([entry(2), entry(3)])
+        archive.write([make_entry(2), make_entry(3)])
     assert path.read_bytes() == before
     disk.room_bytes = 10**9
-    (fourth,) = archive.write([entry(4)])
+    (fourth,) = archive.write([make_entry(4)])
     assert fourth.place.offset == len(before)
     assert len(archive.read(fourth.place).body) == 1000
 
 
 @pytest.mark.parametrize("room_bytes", [0, 10, 1500, 400_000])
-def test_a_disk_full_from_the_start_leaves_no_file(
+def test_a_disk_that_is_full_from_the_start_leaves_no_file(
     room_bytes: int, archive: FolderArchive, disk: Disk, tmp_path: Path
 ) -> None:
     disk.room_bytes = room_bytes
     with pytest.raises(StorageFullError):
-        archive.write([entry(1), entry(2, 600_000)])
-    assert names(tmp_path) == []
+        archive.write([make_entry(1), make_entry(2, 600_000)])
+    assert list_files(tmp_path) == []
     disk.room_bytes = 10**9
-    assert len(archive.write([entry(1)])) == 1
+    assert len(archive.write([make_entry(1)])) == 1
 
 
-def test_a_batch_over_several_files_fails_as_a_whole(
+def test_a_batch_over_several_files_fails_completely(
     archive: FolderArchive, disk: Disk, tmp_path: Path
 ) -> None:
-    (first,) = archive.write([entry(1)])
+    (first,) = archive.write([make_entry(1)])
     path = tmp_path / "archive" / first.place.path
     before = path.read_bytes()
     disk.room_bytes = 8000
     with pytest.raises(StorageFullError):
-        archive.write([entry(n) for n in range(2, 14)])
+        archive.write([make_entry(n) for n in range(2, 14)])
     assert path.read_bytes() == before
-    assert names(tmp_path) == [path.name, path.name + ".open"]
+    assert list_files(tmp_path) == [path.name, path.name + ".open"]
 
 
-def test_an_index_without_room_costs_no_bodies(
+def test_an_index_without_space_loses_no_bodies(
     archive: FolderArchive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def full(path: Path, lines: object) -> None:
+    def raise_full(path: Path, lines: object) -> None:
         raise OSError(errno.ENOSPC, "full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(volume, "write_index", full)
-        archived = archive.write([entry(n) for n in range(6)])
+        patched.setattr(volume, "write_index", raise_full)
+        archived = archive.write([make_entry(n) for n in range(6)])
         with pytest.raises(StorageFullError):
-            archive.write([entry(7)])
+            archive.write([make_entry(7)])
     assert len(archived) == 6
-    archive.write([entry(8)])
-    assert sum(name.endswith(".cdxj") for name in names(tmp_path)) == 1
+    archive.write([make_entry(8)])
+    assert sum(name.endswith(".cdxj") for name in list_files(tmp_path)) == 1
 
 
 @pytest.mark.parametrize(
@@ -133,61 +135,63 @@ def test_an_index_without_room_costs_no_bodies(
         (errno.EIO, StoreUnavailableError),
     ],
 )
-def test_faults_of_the_file_system_are_told_apart(
+def test_file_system_errors_have_their_own_classes(
     number: int, kind: type[Exception], archive: FolderArchive, disk: Disk
 ) -> None:
     disk.room_bytes, disk.error = 0, number
     with pytest.raises(kind):
-        archive.write([entry(1)])
+        archive.write([make_entry(1)])
 
 
-def test_a_file_in_place_of_the_folder_is_a_matter_for_people(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_raises_a_configuration_error(tmp_path: Path) -> None:
     (tmp_path / "archive").write_bytes(b"")
     with pytest.raises(ConfigurationError):
-        FolderArchive(tmp_path / "archive").write([entry(1)])
+        FolderArchive(tmp_path / "archive").write([make_entry(1)])
 
 
-def test_names_hold_prefix_time_serial_host_and_what_chance_adds(
+def test_warc_names_contain_prefix_time_serial_host_and_a_random_part(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Names alone tell files apart, so they differ though all else is the same."""
+    """Files are identified by name only, so names differ even if everything else is equal."""
     monkeypatch.setattr(volume.socket, "gethostname", lambda: "my host/é")
-    found = set()
+    random_parts = set()
     for serial in range(2):
         monkeypatch.setattr(volume, "_serials", count(serial))
         archive = FolderArchive(tmp_path / "archive", ArchiveOptions(prefix="mc", clock=lambda: AT))
-        (one,) = archive.write([entry(1)])
+        (archived,) = archive.write([make_entry(1)])
         archive.finish()
         name = rf"mc-20240305060708-{serial:05d}-my-host--([0-9a-f]{{8}})\.warc\.gz"
-        matched = re.fullmatch(name, one.place.path)
+        matched = re.fullmatch(name, archived.place.path)
         assert matched
-        assert volume.is_written_here(one.place.path)
-        found.add(matched[1])
-    assert len(found) == 2
+        assert volume.is_written_here(archived.place.path)
+        random_parts.add(matched[1])
+    assert len(random_parts) == 2
     assert not volume.is_written_here("mc-20240305060708-00000-other-host--12345678.warc.gz")
 
 
-def test_a_folder_that_was_moved_keeps_its_places(tmp_path: Path) -> None:
+def test_a_moved_folder_keeps_its_places(tmp_path: Path) -> None:
     archive = FolderArchive(tmp_path / "old")
-    written = entry(1)
-    (one,) = archive.write([written])
+    source_entry = make_entry(1)
+    (archived,) = archive.write([source_entry])
     archive.finish()
     (tmp_path / "old").rename(tmp_path / "new")
-    assert FolderArchive(tmp_path / "new").read(one.place).body == written.body
+    assert FolderArchive(tmp_path / "new").read(archived.place).body == source_entry.body
 
 
-def test_what_cannot_be_written_for_one_prefix_is_undone_for_all(
+def test_a_failed_batch_is_undone_for_every_prefix(
     archive: FolderArchive, disk: Disk, tmp_path: Path
 ) -> None:
-    first, second = (replace(entry(n), prefix=prefix) for n, prefix in ((1, "mc"), (2, "mccsv")))
+    first, second = (
+        replace(make_entry(n), prefix=prefix) for n, prefix in ((1, "mc"), (2, "mccsv"))
+    )
     archive.write([first])
-    (kept,) = (tmp_path / "archive").glob("mc-*.warc.gz")
-    before = kept.read_bytes()
+    (path,) = (tmp_path / "archive").glob("mc-*.warc.gz")
+    before = path.read_bytes()
     disk.room_bytes = 2500
     with pytest.raises(StorageFullError):
         archive.write([replace(first, capture_id="3"), second, replace(second, capture_id="4")])
-    assert kept.read_bytes() == before
+    assert path.read_bytes() == before
     assert not list((tmp_path / "archive").glob("mccsv-*"))
     disk.room_bytes = 10**9
-    (again,) = archive.write([replace(first, capture_id="5")])
-    assert (again.place.path, again.place.offset) == (kept.name, len(before))
+    (last,) = archive.write([replace(first, capture_id="5")])
+    assert (last.place.path, last.place.offset) == (path.name, len(before))

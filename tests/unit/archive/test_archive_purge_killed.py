@@ -1,4 +1,4 @@
-"""A process that purges a WARC in a folder is killed by SIGKILL at each thing it does with files there."""
+"""A process that purges a WARC in a folder is killed by SIGKILL at each of its file operations."""
 
 from __future__ import annotations
 
@@ -22,39 +22,40 @@ SECRET = os.urandom(5_000)
 EVENTS = ("open", "os.rename", "os.remove", "os.truncate")
 
 
-def written(folder: Path) -> tuple[FolderArchive, list[ArchivedRecord]]:
+def write_archive(folder: Path) -> tuple[FolderArchive, list[ArchivedRecord]]:
     archive = FolderArchive(folder)
     archived = archive.write([entry(1), entry(2, body=SECRET), entry(3)])
     archive.finish()
     return archive, archived
 
 
-def killed_at(folder: Path, archived: ArchivedRecord, number: int, syncs: bool) -> bool:
-    """Purge in a process of its own that kills itself at its so manieth act; False where it ended before."""
+def purge_and_kill(folder: Path, archived: ArchivedRecord, number: int, syncs: bool) -> bool:
+    """Purge in a child process that kills itself at file operation `number`. Return whether it
+    was killed."""
     child = os.fork()
     if child == 0:
-        left = number
+        n_left = number
 
-        def act(*_: object) -> None:
-            nonlocal left
-            if left == 0:
+        def count_operation(*_: object) -> None:
+            nonlocal n_left
+            if n_left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
-            left -= 1
+            n_left -= 1
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
             if event in EVENTS and str(folder) in str(args[0]):
-                act()
+                count_operation()
 
-        real = os.fsync
+        real_fsync = os.fsync
 
-        def fsync(descriptor: int) -> None:
-            act()
-            real(descriptor)
+        def counting_fsync(descriptor: int) -> None:
+            count_operation()
+            real_fsync(descriptor)
 
         archive = FolderArchive(folder)
         try:
             if syncs:
-                os.fsync = fsync
+                os.fsync = counting_fsync
             else:
                 sys.addaudithook(hook)
             purge_body(archive, archived.place, SECRET)
@@ -65,61 +66,61 @@ def killed_at(folder: Path, archived: ArchivedRecord, number: int, syncs: bool) 
 
 
 @pytest.mark.parametrize("syncs", [False, True])
-def test_killed_at_any_act_readers_find_all_else_and_a_rerun_ends_it(
+def test_a_killed_purge_keeps_other_records_and_a_rerun_completes_it(
     tmp_path: Path, syncs: bool
 ) -> None:
-    number, alive = 0, True
-    while alive:
+    number, is_killed = 0, True
+    while is_killed:
         folder = tmp_path / f"archive-{number}"
-        archive, archived = written(folder)
-        alive = killed_at(folder, archived[1], number, syncs)
+        archive, archived = write_archive(folder)
+        is_killed = purge_and_kill(folder, archived[1], number, syncs)
         for index in (0, 2):
             assert archive.read(archived[index].place).body == entry(index + 1).body
-        fresh = FolderArchive(folder)
-        fresh.recover(lambda _: None)
-        assert not purge_body(fresh, archived[1].place, SECRET).waiting_reason
+        reopened = FolderArchive(folder)
+        reopened.recover(lambda _: None)
+        assert not purge_body(reopened, archived[1].place, SECRET).waiting_reason
         assert holders(folder, SECRET) == []
         assert len(list(folder.iterdir())) == 2
         for index in (0, 2):
-            assert fresh.read(archived[index].place).body == entry(index + 1).body
-        assert verify(fresh, archived[0].place.path).faults == []
+            assert reopened.read(archived[index].place).body == entry(index + 1).body
+        assert verify(reopened, archived[0].place.path).faults == []
         number += 1
         assert number < 60
     assert number > (3 if syncs else 6)
 
 
-def test_who_reads_while_it_is_purged_finds_the_old_or_the_new(tmp_path: Path) -> None:
-    archive, archived = written(tmp_path / "archive")
+def test_a_reader_during_a_purge_sees_the_old_or_the_new_file(tmp_path: Path) -> None:
+    archive, archived = write_archive(tmp_path / "archive")
     with (tmp_path / "archive" / archived[1].place.path).open("rb") as before:
         assert purge_body(archive, archived[1].place, SECRET).records == 1
-        # Who had it open reads on in what was there.
+        # A reader that had the file open continues to read the old bytes.
         before.seek(archived[2].place.offset)
-        old = before.read(archived[2].place.size_bytes)
+        record_bytes = before.read(archived[2].place.size_bytes)
     with (tmp_path / "archive" / archived[1].place.path).open("rb") as after:
         after.seek(archived[2].place.offset)
-        assert after.read(archived[2].place.size_bytes) == old
+        assert after.read(archived[2].place.size_bytes) == record_bytes
 
 
-def test_readers_at_work_while_files_are_purged_find_every_neighbour(tmp_path: Path) -> None:
+def test_parallel_readers_find_every_other_record_during_purges(tmp_path: Path) -> None:
     archive = FolderArchive(tmp_path / "archive")
     bodies = [os.urandom(3_000) for _ in range(40)]
     archived = archive.write([entry(n, body=body) for n, body in enumerate(bodies)])
     archive.finish()
-    done = threading.Event()
+    is_done = threading.Event()
 
     def read() -> int:
         reader, rounds = FolderArchive(tmp_path / "archive"), 0
-        while not done.is_set() or rounds == 0:
+        while not is_done.is_set() or rounds == 0:
             for number in range(0, 40, 2):
                 assert reader.read(archived[number].place).body == bodies[number]
             rounds += 1
         return rounds
 
     with ThreadPoolExecutor(2) as readers:
-        reading = [readers.submit(read) for _ in range(2)]
+        results = [readers.submit(read) for _ in range(2)]
         try:
             for number in range(1, 40, 2):
                 assert purge_body(archive, archived[number].place, bodies[number]).records == 1
         finally:
-            done.set()
-        assert all(one.result() > 0 for one in reading)
+            is_done.set()
+        assert all(result.result() > 0 for result in results)

@@ -1,4 +1,4 @@
-"""Captures replayed by a web archive: a real server on this machine answers as one."""
+"""Captures replayed by a web archive, for which a real server on this machine responds."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def replay(server: Answering, tmp_path: Path) -> Callable[..., Payload]:
     return lambda path=CAPTURE: archive.read(Place(PlaceKind.REPLAY, path))
 
 
-def moved(target: str, **headers: str) -> Given:
+def redirect_to(target: str, **headers: str) -> Given:
     return Given(302, headers={"Location": target, **headers})
 
 
-def test_a_capture_is_replayed_with_the_headers_it_had(replay, server) -> None:
+def test_a_replay_returns_the_original_headers(replay, server) -> None:
     head = {**MEMENTO, "Content-Type": "application/pdf", "X-Archive-Orig-Server": "Old/1.0"}
     server.answers[AT] = Given(body=PDF, headers=head)
     payload = replay()
@@ -64,13 +64,13 @@ def test_a_capture_is_replayed_with_the_headers_it_had(replay, server) -> None:
     assert payload.warc_headers["WARC-Date"] == "2020-01-01T00:00:00Z"
 
 
-def test_a_coding_of_the_replay_is_undone(replay, server) -> None:
+def test_a_content_coding_of_the_replay_is_decoded(replay, server) -> None:
     server.answers[AT] = Given(body=gzip.compress(PDF), headers={"Content-Encoding": "gzip"})
     assert replay().body == PDF
 
 
-def test_another_time_of_the_same_url_is_taken_and_said(replay, server) -> None:
-    server.answers[AT] = moved("/web/20190506070809id_/https://www.example.org/a.pdf")
+def test_a_redirect_to_another_time_of_the_url_sets_its_date(replay, server) -> None:
+    server.answers[AT] = redirect_to("/web/20190506070809id_/https://www.example.org/a.pdf")
     server.answers["/web/20190506070809id_/https://www.example.org/a.pdf"] = Given(body=PDF)
     payload = replay()
     assert payload.body == PDF
@@ -88,16 +88,16 @@ def test_another_time_of_the_same_url_is_taken_and_said(replay, server) -> None:
     ],
 )
 def test_a_redirect_to_anything_else_is_not_followed(target, replay, server) -> None:
-    server.answers[AT] = moved(target)
+    server.answers[AT] = redirect_to(target)
     with pytest.raises(PermanentError) as raised:
         replay()
     assert raised.value.reason is Reason.UNREADABLE_SOURCE
     assert len(server.asked) == 1
 
 
-def test_a_capture_of_a_redirect_is_itself_the_answer(replay, server) -> None:
+def test_a_captured_redirect_is_returned_itself(replay, server) -> None:
     target = "/web/20200101000000id_/https://example.org/a.pdf"
-    server.answers[AT] = moved(target, **MEMENTO)
+    server.answers[AT] = redirect_to(target, **MEMENTO)
     payload = replay()
     assert payload.http is not None
     assert payload.http.status == 302
@@ -105,7 +105,7 @@ def test_a_capture_of_a_redirect_is_itself_the_answer(replay, server) -> None:
 
 
 @pytest.mark.parametrize("status", [404, 403, 503])
-def test_a_captured_status_is_that_of_the_capture(status: int, replay, server) -> None:
+def test_a_captured_status_is_returned(status: int, replay, server) -> None:
     server.answers[AT] = Given(status, b"sorry", MEMENTO)
     payload = replay()
     assert payload.http is not None
@@ -121,7 +121,9 @@ def test_a_captured_status_is_that_of_the_capture(status: int, replay, server) -
         (204, Reason.UNREADABLE_SOURCE),
     ],
 )
-def test_a_status_of_the_archives_own_is_a_permanent_fault(status, reason, replay, server) -> None:
+def test_a_status_of_the_archive_itself_is_a_permanent_error(
+    status, reason, replay, server
+) -> None:
     server.answers[AT] = Given(status)
     with pytest.raises(PermanentError) as raised:
         replay()
@@ -129,18 +131,16 @@ def test_a_status_of_the_archives_own_is_a_permanent_fault(status, reason, repla
     assert CAPTURE in str(raised.value)
 
 
-@pytest.mark.parametrize("given_", [Given(429), Given(503), Given(500), Given(body=b"x", cut=5)])
-def test_an_archive_that_cannot_just_now_is_a_passing_fault(given_, replay, server) -> None:
-    server.answers[AT] = given_
+@pytest.mark.parametrize("response", [Given(429), Given(503), Given(500), Given(body=b"x", cut=5)])
+def test_an_unavailable_archive_is_transient(response, replay, server) -> None:
+    server.answers[AT] = response
     with pytest.raises(TransientError, match="20200101000000"):
         replay()
 
 
-def test_the_original_url_keeps_its_query_and_escapes_and_loses_its_fragment(
-    replay, server
-) -> None:
-    asked = "/web/20200101000000id_/http://example.org/a%20b/%C3%A4?q=1&r=x%2Fy"
-    server.answers[asked] = Given(body=PDF)
+def test_the_original_url_keeps_its_query_and_escapes_without_fragment(replay, server) -> None:
+    path = "/web/20200101000000id_/http://example.org/a%20b/%C3%A4?q=1&r=x%2Fy"
+    server.answers[path] = Given(body=PDF)
     assert replay("20200101000000/http://example.org/a b/ä?q=1&r=x%2Fy#page=2").body == PDF
 
 
@@ -148,7 +148,7 @@ def test_the_original_url_keeps_its_query_and_escapes_and_loses_its_fragment(
     "path",
     ["", URL, "2020/http://a/", "20200101000000/", "20200101000000/http://a/\udc00", "/etc/passwd"],
 )
-def test_what_is_no_capture_is_not_asked_for(path: str, replay, server) -> None:
+def test_an_invalid_capture_path_is_not_requested(path: str, replay, server) -> None:
     with pytest.raises(PermanentError) as raised:
         replay(path)
     assert raised.value.reason is Reason.UNREADABLE_SOURCE
@@ -156,22 +156,22 @@ def test_what_is_no_capture_is_not_asked_for(path: str, replay, server) -> None:
 
 
 def test_a_private_archive_is_refused_unless_allowed(server, tmp_path) -> None:
-    closed = FolderArchive(
+    strict_archive = FolderArchive(
         tmp_path / "archive", ArchiveOptions(replay_url=server.url + "/{timestamp}/{url}")
     )
     with pytest.raises(PermanentError, match="private address"):
-        closed.read(Place(PlaceKind.REPLAY, CAPTURE))
+        strict_archive.read(Place(PlaceKind.REPLAY, CAPTURE))
     assert server.asked == []
 
 
 @given(st.from_regex(r"[0-9]{14}", fullmatch=True), st.text(min_size=1))
-def test_a_replay_asks_nobody_but_the_archive(timestamp: str, url: str) -> None:
-    asked: list[str] = []
+def test_a_replay_requests_only_the_archive(timestamp: str, url: str) -> None:
+    requested_hosts: list[str] = []
 
     def note(host: str, port: int) -> list[str]:
-        asked.append(host)
+        requested_hosts.append(host)
         raise OSError("no name is known here")
 
     with pytest.raises((PermanentError, TransientError)):
         WebArchiveReader(ServiceClient(resolve=note), TEMPLATE).read(f"{timestamp}/{url}", 1000)
-    assert set(asked) <= {"archive.example"}
+    assert set(requested_hosts) <= {"archive.example"}

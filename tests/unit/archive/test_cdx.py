@@ -1,4 +1,4 @@
-"""CDX and CDXJ lines: every trap real indexes set."""
+"""CDX and CDXJ lines, with the defects of real indexes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIELDS = {
     "offset": "17120058",
     "name": "item/a.warc.gz",
 }
-WHOLE = CdxLine(
+PARSED_LINE = CdxLine(
     surt="org,example)/a.pdf",
     datetime14="20170706005950",
     url="http://example.org/A.pdf",
@@ -41,24 +41,24 @@ WHOLE = CdxLine(
 )
 
 
-def line(**changed: str) -> str:
-    return " ".join({**FIELDS, **changed}.values())
+def make_line(**changes: str) -> str:
+    return " ".join({**FIELDS, **changes}.values())
 
 
 def parse(text: str) -> CdxLine | RejectedLine | None:
     return IndexReader().parse(text)
 
 
-def refused(text: str) -> str:
+def get_rejection(text: str) -> str:
     parsed = parse(text)
     assert isinstance(parsed, RejectedLine)
     return parsed.detail
 
 
 def test_a_line_of_eleven_fields_is_read() -> None:
-    assert parse(line()) == WHOLE
-    assert parse(line() + "\n") == WHOLE
-    assert parse(line().replace(" ", "\t")) == WHOLE
+    assert parse(make_line()) == PARSED_LINE
+    assert parse(make_line() + "\n") == PARSED_LINE
+    assert parse(make_line().replace(" ", "\t")) == PARSED_LINE
 
 
 def test_lines_of_nine_and_ten_fields_are_read() -> None:
@@ -74,30 +74,30 @@ def test_the_header_line_decides_the_order() -> None:
     reader = IndexReader()
     assert reader.parse(" CDX b N a g V k s m S") is None
     values = [FIELDS[k] for k in ("dt", "surt", "url", "name", "offset", "digest", "status")]
-    assert reader.parse(" ".join([*values, FIELDS["mime"], FIELDS["size"]])) == WHOLE
+    assert reader.parse(" ".join([*values, FIELDS["mime"], FIELDS["size"]])) == PARSED_LINE
 
 
-def test_fields_beyond_the_eleventh_are_passed_over() -> None:
-    assert parse(line() + " more and more") == WHOLE
+def test_fields_after_the_eleventh_are_ignored() -> None:
+    assert parse(make_line() + " more and more") == PARSED_LINE
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "  ", "\n", "# a comment", "#" + line(), "!meta {}", "filedesc:a.arc 20170706005950"],
+    ["", "  ", "\n", "# a comment", "#" + make_line(), "!meta {}", "filedesc:a.arc 20170706005950"],
 )
-def test_blank_lines_comments_and_arc_headers_are_no_lines(text: str) -> None:
+def test_blank_lines_comments_and_arc_headers_are_ignored(text: str) -> None:
     assert parse(text) is None
 
 
 @pytest.mark.parametrize("mime", ["warc/revisit", "unk", "application/octet-stream"])
 def test_revisits_and_ftp_rows_without_status_are_kept(mime: str) -> None:
-    parsed = parse(line(mime=mime, status="-", size="-"))
+    parsed = parse(make_line(mime=mime, status="-", size="-"))
     assert isinstance(parsed, CdxLine)
     assert (parsed.status, parsed.size_bytes, parsed.mime) == (None, None, mime)
 
 
-def test_a_missing_key_is_made() -> None:
-    parsed = parse(line(surt="-"))
+def test_a_missing_key_is_built_from_the_url() -> None:
+    parsed = parse(make_line(surt="-"))
     assert isinstance(parsed, CdxLine)
     assert parsed.surt == "org,example)/a.pdf"
 
@@ -113,14 +113,14 @@ def test_a_missing_key_is_made() -> None:
         ("md5:0e9739d9f476", None),
     ],
 )
-def test_digests_are_given_as_base32_or_not_at_all(digest: str, expected: str | None) -> None:
-    parsed = parse(line(digest=digest))
+def test_digests_are_returned_in_base32_or_not_at_all(digest: str, expected: str | None) -> None:
+    parsed = parse(make_line(digest=digest))
     assert isinstance(parsed, CdxLine)
     assert parsed.digest == expected
 
 
 @pytest.mark.parametrize(
-    ("changed", "word"),
+    ("changes", "word"),
     [
         ({"dt": "2017"}, "14-digit date"),
         ({"dt": "20171306005950"}, "14-digit date"),
@@ -140,11 +140,11 @@ def test_digests_are_given_as_base32_or_not_at_all(digest: str, expected: str | 
         ({"name": "-"}, "filename"),
     ],
 )
-def test_a_line_is_refused_with_a_sentence(changed: dict[str, str], word: str) -> None:
-    assert word in refused(line(**changed))
+def test_an_invalid_line_is_rejected_with_a_message(changes: dict[str, str], word: str) -> None:
+    assert word in get_rejection(make_line(**changes))
 
 
-ODD = st.sampled_from(
+ODD_VALUES = st.sampled_from(
     ["-", "", "{", "{}", "#", "!", "filedesc:a", "200", "99", "2000", "00000000000000", "20240230000000",
      "20240229235959", "20240229240000", DIGEST, DIGEST.lower(), "a\u00a0b", "a\x1cb", "a\tb", "\u0661",
      "1" * 13]
@@ -152,54 +152,55 @@ ODD = st.sampled_from(
 
 
 @given(
-    st.dictionaries(st.sampled_from([*FIELDS]), ODD), st.sampled_from(["", " ", " more", "\r\n"])
+    st.dictionaries(st.sampled_from([*FIELDS]), ODD_VALUES),
+    st.sampled_from(["", " ", " more", "\r\n"]),
 )
-def test_reading_a_line_in_one_go_gives_what_reading_its_fields_gives(
-    changed: dict[str, str], end: str
-) -> None:
+def test_the_fast_and_the_slow_parser_agree(changes: dict[str, str], end: str) -> None:
     slow = IndexReader()
     slow._has_usual_fields = False
-    assert parse(line(**changed) + end) == slow.parse(line(**changed) + end)
+    assert parse(make_line(**changes) + end) == slow.parse(make_line(**changes) + end)
 
 
-def test_too_few_fields_are_refused() -> None:
+def test_a_line_with_too_few_fields_is_rejected() -> None:
     assert (
-        refused("org,example)/ 20170706005950 http://example.org/")
+        get_rejection("org,example)/ 20170706005950 http://example.org/")
         == "the line has 3 fields instead of 11"
     )
 
 
-def test_cdxj_is_read_as_pywb_and_common_crawl_write_it() -> None:
-    inner = (
+def test_cdxj_of_pywb_and_common_crawl_is_read() -> None:
+    line_without_key = (
         '{"url": "http://example.org/A.pdf", "mime": "application/pdf", "status": "200", "digest": '
         f'"sha1:{DIGEST}", "length": "361006", "offset": 17120058, "filename": "item/a.warc.gz"}}'
     )
-    assert parse(f"org,example)/a.pdf 20170706005950 {inner}") == WHOLE
-    outer = '{"urlkey": "org,example)/a.pdf", "timestamp": "20170706005950", ' + inner[1:]
-    assert parse(outer) == WHOLE
+    assert parse(f"org,example)/a.pdf 20170706005950 {line_without_key}") == PARSED_LINE
+    line_with_key = (
+        '{"urlkey": "org,example)/a.pdf", "timestamp": "20170706005950", ' + line_without_key[1:]
+    )
+    assert parse(line_with_key) == PARSED_LINE
 
 
 @pytest.mark.parametrize(
     "json",
     ["{", "{]", '{"url": 5}', '{"url": null}', "{" * 50_000, '{"a":' * 9_000 + "1" + "}" * 9_000],
 )
-def test_bad_json_is_refused(json: str) -> None:
-    assert refused(f"org,example)/ 20170706005950 {json}")
+def test_invalid_json_is_rejected(json: str) -> None:
+    assert get_rejection(f"org,example)/ 20170706005950 {json}")
 
 
-def test_a_written_line_comes_back() -> None:
-    assert parse(format_cdxj_line(WHOLE).decode()) == WHOLE
+def test_a_formatted_line_is_parsed_back() -> None:
+    assert parse(format_cdxj_line(PARSED_LINE).decode()) == PARSED_LINE
 
 
-def test_written_lines_stand_in_the_order_of_their_bytes() -> None:
+def test_sorted_lines_are_in_byte_order() -> None:
     lines = [
-        WHOLE,
+        PARSED_LINE,
         CdxLine("org,example)/a", "20200101000000", "u", "m", None, None, None, 5, "f"),
         CdxLine("org,example)/a", "20190101000000", "u", "m", None, None, None, 5, "f"),
     ]
-    written = sort_cdxj_lines(lines)
-    assert written == sorted(written)
-    assert written[0].startswith(b"org,example)/a 20190101000000 {")
+    sorted_lines = sort_cdxj_lines(lines)
+    assert sorted_lines == sorted(sorted_lines)
+    assert sorted_lines[0].startswith(b"org,example)/a 20190101000000 {")
 
 
 texts = st.text(
@@ -221,11 +222,11 @@ texts = st.text(
         filename=texts.filter(lambda text: text != "-"),
     )
 )
-def test_every_line_written_is_read_back(value: CdxLine) -> None:
+def test_any_formatted_line_is_parsed_back(value: CdxLine) -> None:
     assert parse(format_cdxj_line(value).decode()) == value
 
 
 @given(st.text(max_size=300))
-def test_no_line_raises(text: str) -> None:
+def test_no_text_raises(text: str) -> None:
     parsed = parse(text)
     assert parsed is None or isinstance(parsed, CdxLine) or parsed.detail

@@ -1,4 +1,4 @@
-"""Questions to the index of captures: the answer in pieces that add up, at a bounded cost."""
+"""Queries of the index of captures: results in pages that add up, at a limited cost."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ TYPES = ("text/html", "application/pdf", "warc/revisit")
 PATHS = ("a", "a/b", "b", "b/c/d")
 
 
-def _rows() -> list[CdxRow]:
-    """Two hundred captures of four pages of three hosts; status, type, file and time go round."""
+def _make_rows() -> list[CdxRow]:
+    """Return two hundred captures of four pages of three hosts with rotating status, type, file
+    and time."""
     return [
         build_cdx_row(
             f"http://{('', 'news.', 'old.')[n % 3]}example.org/{PATHS[n % 4]}",
@@ -49,47 +50,53 @@ def _rows() -> list[CdxRow]:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> SqlRecords:
+def filled_records(tmp_path_factory: pytest.TempPathFactory) -> SqlRecords:
     records = open_records(tmp_path_factory.mktemp("cdx") / "records.sqlite")
-    records.put(_rows())
+    records.put(_make_rows())
     return records
 
 
-def pieces(records: object, query: CdxQuery) -> list[tuple[str, ...]]:
-    """The whole answer, however many pieces it comes in; a key survives being written down."""
+def query_all(records: object, query: CdxQuery) -> list[tuple[str, ...]]:
+    """Return all rows, page by page. Each resume key is encoded and decoded."""
     rows: list[tuple[str, ...]] = []
     resume: CdxResumeKey | None = None
     for _ in range(10_000):
-        found = run_query(records, replace(query, resume=resume))  # type: ignore[arg-type]
-        assert len(found.rows) <= query.limit
-        rows += found.rows
-        if found.resume is None:
+        result = run_query(records, replace(query, resume=resume))  # type: ignore[arg-type]
+        assert len(result.rows) <= query.limit
+        rows += result.rows
+        if result.resume is None:
             return rows
-        resume = CdxResumeKey.decode(found.resume.encode())
-        assert resume == found.resume
-    raise AssertionError("the pieces never end")
+        resume = CdxResumeKey.decode(result.resume.encode())
+        assert resume == result.resume
+    raise AssertionError("the pages do not end")
 
 
-def expected(query: CdxQuery) -> list[tuple[str, ...]]:
-    """What a reader of all rows would answer."""
+def filter_all_rows(query: CdxQuery) -> list[tuple[str, ...]]:
+    """Return the rows that a scan of all captures would select."""
     hosts = {
         UrlMatch.EXACT: lambda row: row.surt == "org,example)/a",
         UrlMatch.PREFIX: lambda row: row.surt.startswith("org,example)/a"),
         UrlMatch.HOST: lambda row: row.surt.startswith("org,example)"),
         UrlMatch.DOMAIN: lambda row: row.surt.startswith(("org,example)", "org,example,")),
     }
-    rows = sorted(_rows(), key=lambda row: (row.surt, row.datetime, row.warc_path, row.warc_offset))
+    rows = sorted(
+        _make_rows(), key=lambda row: (row.surt, row.datetime, row.warc_path, row.warc_offset)
+    )
     rows = [row for row in rows if hosts[query.match](row)]
     rows = [row for row in rows if query.since <= row.datetime <= (query.until or "9")]
-    told = [cdx_query._build_values(row) for row in rows]
-    for one in query.filters:
-        told = [
-            v for v in told if bool(re.fullmatch(one.pattern, v[one.name])) is not one.is_negated
+    row_values = [cdx_query._build_values(row) for row in rows]
+    for item in query.filters:
+        row_values = [
+            v
+            for v in row_values
+            if bool(re.fullmatch(item.pattern, v[item.name])) is not item.is_negated
         ]
     if query.collapse:
-        neighbours = groupby(told, key=lambda v: tuple(one.build_key(v) for one in query.collapse))
-        told = [next(group) for _, group in neighbours]
-    return [tuple(values[name] for name in query.fields) for values in told]
+        neighbours = groupby(
+            row_values, key=lambda v: tuple(item.build_key(v) for item in query.collapse)
+        )
+        row_values = [next(group) for _, group in neighbours]
+    return [tuple(values[name] for name in query.fields) for values in row_values]
 
 
 FILTERS = st.lists(
@@ -111,40 +118,40 @@ COLLAPSES = st.lists(st.sampled_from(["timestamp:4", "urlkey", "digest", "mimety
     filters=FILTERS,
     collapse=COLLAPSES,
     limit=st.sampled_from([1, 2, 7, 50, 10_000]),
-    scanned=st.sampled_from([1, 13, 50_000]),
+    scanned_max=st.sampled_from([1, 13, 50_000]),
 )
-def test_an_answer_is_that_of_a_reader_of_everything_in_pieces_of_any_size(
-    filled: SqlRecords,
+def test_a_query_in_pages_of_any_size_equals_a_full_scan(
+    filled_records: SqlRecords,
     match: UrlMatch,
     bounds: tuple[str, str],
     filters: list[str],
     collapse: list[str],
     limit: int,
-    scanned: int,
+    scanned_max: int,
 ) -> None:
     query = CdxQuery(
         "http://example.org/a",
         match,
         *bounds,
-        [CdxFilter.parse(one) for one in filters],
-        [CdxCollapse.parse(one) for one in collapse],
+        [CdxFilter.parse(text) for text in filters],
+        [CdxCollapse.parse(text) for text in collapse],
         FIELDS,
         limit,
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cdx_query, "SCANNED_MAX", scanned)
+        patch.setattr(cdx_query, "SCANNED_MAX", scanned_max)
         patch.setattr(cdx_query, "_ROWS_A_BATCH", 5)
-        assert pieces(filled, query) == expected(query)
+        assert query_all(filled_records, query) == filter_all_rows(query)
 
 
-def test_more_is_never_looked_at_than_may_be_and_the_answer_says_where_it_stopped(
+def test_a_query_scans_at_most_the_limit_and_returns_where_it_stopped(
     tmp_path: Path,
 ) -> None:
     records = open_records(tmp_path / "records.sqlite")
-    many = [build_cdx_row(f"http://many.example/{n}", "20240101000000", n) for n in range(3000)]
+    captures = [build_cdx_row(f"http://many.example/{n}", "20240101000000", n) for n in range(3000)]
     records.put(
         [
-            *many,
+            *captures,
             *(
                 build_cdx_row(f"http://other.example/{n}", "20240101000000", 9000 + n)
                 for n in range(3000)
@@ -152,24 +159,24 @@ def test_more_is_never_looked_at_than_may_be_and_the_answer_says_where_it_stoppe
         ]
     )
     counting = CountingRecords(records)
-    nothing = CdxQuery(
+    no_match = CdxQuery(
         "http://many.example/", UrlMatch.HOST, filters=[CdxFilter.parse("digest:none")]
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cdx_query, "SCANNED_MAX", 1000)
-        found = run_query(counting, nothing)
-        assert (found.rows, found.scanned) == ([], 1000)
-        assert found.resume is not None
+        result = run_query(counting, no_match)
+        assert (result.rows, result.scanned) == ([], 1000)
+        assert result.resume is not None
         assert counting.row_count < 2500
         counting.row_count = 0
-        assert pieces(counting, nothing) == []
+        assert query_all(counting, no_match) == []
     counting.row_count = 0
     query = run_query(counting, CdxQuery("http://many.example/7"))
     assert (len(query.rows), query.resume, counting.row_count) == (1, None, 16)
     records.close()
 
 
-def test_a_time_of_one_address_is_gone_to_directly(tmp_path: Path) -> None:
+def test_a_time_range_of_one_url_is_read_directly(tmp_path: Path) -> None:
     records = open_records(tmp_path / "records.sqlite")
     times = [f"2024{1 + n // 28 % 12:02d}{1 + n % 28:02d}{n // 336:02d}0000" for n in range(3360)]
     records.put([build_cdx_row("http://often.example/", at, n) for n, at in enumerate(times)])
@@ -182,7 +189,7 @@ def test_a_time_of_one_address_is_gone_to_directly(tmp_path: Path) -> None:
     records.close()
 
 
-def test_fields_hold_no_blanks_and_say_what_is_not_known() -> None:
+def test_fields_contain_no_blanks_and_dashes_for_unknown_values() -> None:
     row = build_cdx_row(
         "http://example.org/a b\n", "20240101000000", 1, status=None, warc_csize=None
     )
@@ -194,7 +201,7 @@ def test_fields_hold_no_blanks_and_say_what_is_not_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    ("text", "message"),
     [
         ("statuscode", r"write a filter as \[!\]FIELD:PATTERN"),
         ("status:200", "Did you mean 'statuscode'"),
@@ -207,42 +214,42 @@ def test_fields_hold_no_blanks_and_say_what_is_not_known() -> None:
         ("original:\ud800", "is not valid"),
     ],
 )
-def test_a_filter_that_cannot_be_is_refused(text: str, wrong: str) -> None:
-    with pytest.raises(ValueError, match=wrong):
+def test_an_invalid_filter_is_rejected(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         CdxFilter.parse(text)
 
 
 @pytest.mark.parametrize(
     "text", ["timestamp:0", "timestamp:-1", "timestamp:x", "timestamp:", "time"]
 )
-def test_a_collapse_that_cannot_be_is_refused(text: str) -> None:
+def test_an_invalid_collapse_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"must be 1 or more|no field"):
         CdxCollapse.parse(text)
 
 
-def test_a_field_there_is_not_is_refused() -> None:
+def test_an_unknown_field_is_rejected_with_a_suggestion() -> None:
     assert check_fields("urlkey, timestamp") == ("urlkey", "timestamp")
     with pytest.raises(ValueError, match="Did you mean 'original'"):
         check_fields("urlkey,orignal")
 
 
 @given(st.text(max_size=60))
-def test_a_key_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_resume_key_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="resume key is not valid"):
         CdxResumeKey.decode(text)
 
 
-def test_an_evil_pattern_takes_no_longer_than_a_good_one(filled: SqlRecords) -> None:
-    """Backtracking would take longer than the world lasts."""
+def test_a_pattern_that_would_backtrack_takes_no_longer(filled_records: SqlRecords) -> None:
+    """With backtracking it would not finish."""
     rows = [
         build_cdx_row(f"http://long.example/{'a' * 5000}{n}", "20240101000000", 10_000 + n)
         for n in range(20)
     ]
-    filled.put(rows)
+    filled_records.put(rows)
     query = CdxQuery(
         "http://long.example/",
         UrlMatch.HOST,
         filters=[CdxFilter.parse("original:.*/(a*)*(a*)*(a|a)*b")],
     )
-    found: CdxResult = run_query(filled, query)
-    assert (found.rows, found.scanned) == ([], 20)
+    result: CdxResult = run_query(filled_records, query)
+    assert (result.rows, result.scanned) == ([], 20)

@@ -1,4 +1,5 @@
-"""FetchedBodies: what was fetched is returned by place and SHA-1, and the oldest goes first."""
+"""Cache of fetched bodies: payloads are returned by place and SHA-1, and the oldest are dropped
+first."""
 
 from __future__ import annotations
 
@@ -10,38 +11,44 @@ from fonds.model.capture import Place, PlaceKind
 from fonds.model.exchange import HttpHead
 
 
-def place(name: str) -> Place:
+def make_place(name: str) -> Place:
     return Place(PlaceKind.PETABOX, f"item/{name}")
 
 
-def digest(body: bytes) -> str:
+def compute_digest(body: bytes) -> str:
     return sha1(body).hexdigest()
 
 
-def test_a_payload_is_returned_whole_to_those_who_name_its_sha1() -> None:
+def test_a_payload_is_returned_only_for_its_place_and_sha1() -> None:
     bodies = BodyFileCache()
     payload = Payload(b"body", HttpHead(200, "200 OK"), warc_headers={"WARC-Date": "x"})
-    bodies.store(place("a"), payload)
-    assert bodies.get(place("a"), digest(b"body")) == payload
-    assert bodies.get(place("a"), digest(b"other")) is None
-    assert bodies.get(place("b"), digest(b"body")) is None
+    bodies.store(make_place("a"), payload)
+    assert bodies.get(make_place("a"), compute_digest(b"body")) == payload
+    assert bodies.get(make_place("a"), compute_digest(b"other")) is None
+    assert bodies.get(make_place("b"), compute_digest(b"body")) is None
     bodies.close()
-    assert bodies.get(place("a"), digest(b"body")) is None
+    assert bodies.get(make_place("a"), compute_digest(b"body")) is None
 
 
 def test_the_oldest_bodies_are_dropped_beyond_the_limits() -> None:
     bodies = BodyFileCache(max_bytes=10, max_count=2)
-    bodies.store(place("long"), Payload(bytes(11)))
-    assert bodies.get(place("long"), digest(bytes(11))) is None
+    bodies.store(make_place("long"), Payload(bytes(11)))
+    assert bodies.get(make_place("long"), compute_digest(bytes(11))) is None
     for name in ("aaaa", "bbbb"):
-        bodies.store(place(name), Payload(name.encode()))
-    assert bodies.get(place("aaaa"), digest(b"aaaa")) is not None
-    bodies.store(place("cc"), Payload(b"cc"))
-    kept = [
-        name for name in ("aaaa", "bbbb", "cc") if bodies.get(place(name), digest(name.encode()))
+        bodies.store(make_place(name), Payload(name.encode()))
+    assert bodies.get(make_place("aaaa"), compute_digest(b"aaaa")) is not None
+    bodies.store(make_place("cc"), Payload(b"cc"))
+    names = [
+        name
+        for name in ("aaaa", "bbbb", "cc")
+        if bodies.get(make_place(name), compute_digest(name.encode()))
     ]
-    assert kept == ["aaaa", "cc"], "at most two, the one used last stays"
-    bodies.store(place("dddddddd"), Payload(b"dddddddd"))
-    kept = [name for name in ("aaaa", "cc") if bodies.get(place(name), digest(name.encode()))]
-    assert kept == ["cc"], "at most ten bytes"
+    assert names == ["aaaa", "cc"], "at most two; the last used stays"
+    bodies.store(make_place("dddddddd"), Payload(b"dddddddd"))
+    names = [
+        name
+        for name in ("aaaa", "cc")
+        if bodies.get(make_place(name), compute_digest(name.encode()))
+    ]
+    assert names == ["cc"], "at most ten bytes"
     bodies.close()

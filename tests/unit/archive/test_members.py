@@ -1,4 +1,5 @@
-"""The bytes below the records: windows on a file, zstd frames walked, plausible starts found."""
+"""Bytes below the records: windows on a file, walks of zstd frames, and searches for record
+starts."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from fonds.model.disposition import Reason
 
 
 class DribblingFile(io.BytesIO):
-    """Gives at most 1,000 bytes at a time, as streams may."""
+    """Returns at most 1,000 bytes at a time, as streams may."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         return super().read(1000 if size is None or size < 0 else min(size, 1000))
@@ -27,7 +28,7 @@ class DribblingFile(io.BytesIO):
 
 @given(st.lists(st.tuples(st.integers(0, 400_100), st.integers(1, 200_000)), max_size=20))
 @settings(deadline=None, max_examples=examples(15))
-def test_a_window_on_a_file_shows_the_bytes_of_the_file(places: list[tuple[int, int]]) -> None:
+def test_a_window_returns_the_bytes_of_the_file(places: list[tuple[int, int]]) -> None:
     data = bytes(range(251)) * 1600
     raw = RawFile(DribblingFile(data))
     for offset, size in places:
@@ -40,7 +41,7 @@ def test_a_window_on_a_file_shows_the_bytes_of_the_file(places: list[tuple[int, 
     st.booleans(),
 )
 @settings(deadline=None, max_examples=examples(15))
-def test_the_end_of_a_zstd_frame_is_found_without_unpacking_it(
+def test_the_end_of_a_zstd_frame_is_found_without_decompression(
     content: bytes, checksum: bool, sized: bool
 ) -> None:
     packer = zstandard.ZstdCompressor(write_checksum=checksum, write_content_size=sized)
@@ -52,14 +53,14 @@ def test_the_end_of_a_zstd_frame_is_found_without_unpacking_it(
 
 @pytest.mark.parametrize("gap", [1, 100, 131_071, 131_072, 131_073, 300_000])
 @pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped, warcs.zstandarded])
-def test_the_next_record_is_found_wherever_it_begins(gap: int, pack) -> None:
+def test_the_next_record_is_found_after_any_gap(gap: int, pack) -> None:
     data = b"\xff" * (gap - 1) + b"\n" + pack([warcs.http_response()])
     assert Framing(io.BytesIO(data)).find(1, len(data)) == gap
     assert Framing(io.BytesIO(data)).find(1, gap) is None
     assert Framing(io.BytesIO(data)).find(gap + 1, len(data)) is None
 
 
-def test_a_magic_that_unpacks_to_something_else_is_passed_over() -> None:
+def test_a_magic_number_without_a_record_is_skipped() -> None:
     decoys = warcs.gzipped([b"just text"]) + zstandard.compress(b"just text") + b"\x1f\x8b\x08\x00"
     data = b"#" + decoys + warcs.gzipped([warcs.arc_header()])
     assert Framing(io.BytesIO(data)).find(1, len(data)) == 1 + len(decoys)
@@ -81,19 +82,20 @@ def test_a_magic_that_unpacks_to_something_else_is_passed_over() -> None:
         (b"", False),
     ],
 )
-def test_first_lines_of_records_are_known(line: bytes, starts: bool) -> None:
+def test_first_lines_of_records_are_recognized(line: bytes, starts: bool) -> None:
     assert starts_record(line) is starts
 
 
 @pytest.mark.parametrize(
-    ("made", "taken", "fine"), [(1 << 20, 0, True), ((1 << 20) + 201, 1, False)]
+    ("unpacked_bytes", "packed_bytes", "is_allowed"),
+    [(1 << 20, 0, True), ((1 << 20) + 201, 1, False)],
 )
-def test_a_member_may_unpack_to_200_times_its_size_and_a_mebibyte(
-    made: int, taken: int, fine: bool
+def test_a_member_may_unpack_to_200_times_its_size_plus_a_mebibyte(
+    unpacked_bytes: int, packed_bytes: int, is_allowed: bool
 ) -> None:
-    if fine:
-        check_ratio(made, taken)
+    if is_allowed:
+        check_ratio(unpacked_bytes, packed_bytes)
     else:
         with pytest.raises(MemberError) as raised:
-            check_ratio(made, taken)
+            check_ratio(unpacked_bytes, packed_bytes)
         assert raised.value.reason is Reason.BOMB

@@ -1,4 +1,4 @@
-"""Messages as WARC records: whatever a message holds comes back, and damage is told."""
+"""Messages as WARC records: every message is read back unchanged, and damage raises."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fonds.model.message import Message
 MESSAGE = Message("id-1", b"\x00\xff body", "ab" * 20, 3, {"reason": "zu groß"})
 
 
-def _written(*messages: Message, address: str = "read-quar") -> bytes:
+def _write_messages(*messages: Message, address: str = "read-quar") -> bytes:
     out = BytesIO()
     writer = MessageWriter(out)
     for message in messages:
@@ -35,34 +35,34 @@ def _written(*messages: Message, address: str = "read-quar") -> bytes:
         headers=st.dictionaries(st.text(max_size=10), st.text(max_size=20), max_size=4),
     )
 )
-def test_any_message_comes_back_as_it_was(message: Message) -> None:
-    assert list(read_messages(BytesIO(_written(message)))) == [("read-quar", message)]
+def test_any_message_is_read_back_unchanged(message: Message) -> None:
+    assert list(read_messages(BytesIO(_write_messages(message)))) == [("read-quar", message)]
 
 
-def test_a_dump_is_a_warc_file_other_tools_read() -> None:
-    info, record = list(ArchiveIterator(BytesIO(_written(MESSAGE)), check_digests="raise"))
+def test_a_dump_is_a_warc_file_that_warcio_reads() -> None:
+    info, record = list(ArchiveIterator(BytesIO(_write_messages(MESSAGE)), check_digests="raise"))
     assert info.rec_type == "warcinfo"
     assert record.rec_type == "resource"
     assert record.rec_headers.get_header("WARC-Target-URI") == "urn:fonds:message:read-quar:id-1"
 
 
-def test_records_of_other_kinds_are_passed_over() -> None:
-    stranger = (
+def test_other_records_are_skipped() -> None:
+    other_record = (
         b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: urn:x\r\n"
         b"WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000000>\r\n"
         b"WARC-Date: 2024-01-01T00:00:00Z\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n"
     )
-    data = gzip.compress(stranger) + _written(MESSAGE)
+    data = gzip.compress(other_record) + _write_messages(MESSAGE)
     assert [message for _, message in read_messages(BytesIO(data))] == [MESSAGE]
 
 
 @pytest.mark.parametrize("damage", ["no warc", "cut body", "bad field"])
-def test_damage_is_told(damage: str) -> None:
-    whole = gzip.decompress(_written(MESSAGE))
+def test_damage_raises(damage: str) -> None:
+    warc = gzip.decompress(_write_messages(MESSAGE))
     data = {
         "no warc": b"%PDF-1.4 and so on",
-        "cut body": whole[: whole.index(b"body") + 1],
-        "bad field": whole.replace(b'Fonds-Headers: {"', b"Fonds-Headers: {{{"),
+        "cut body": warc[: warc.index(b"body") + 1],
+        "bad field": warc.replace(b'Fonds-Headers: {"', b"Fonds-Headers: {{{"),
     }[damage]
     with pytest.raises(DamagedInputError):
         list(read_messages(BytesIO(data)))

@@ -1,4 +1,4 @@
-"""Captures are found by address and time, and by what lies between two keys alone."""
+"""Captures are found by URL and time, and only rows between two keys are read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ URLS = [
     f"http://example.org/{'long/' * 100}",
     f"http://example.org/{'long/' * 100}er",
 ]
-FOUND = {
+MATCHES = {
     ("http://example.org/a", UrlMatch.EXACT): {1},
     ("https://www.EXAMPLE.org/a/?", UrlMatch.EXACT): {1},
     ("http://example.org/a", UrlMatch.PREFIX): {1, 2, 3},
@@ -58,60 +58,62 @@ FOUND = {
 
 
 @pytest.fixture
-def filled(records: SqlRecords) -> SqlRecords:
+def filled_records(records: SqlRecords) -> SqlRecords:
     records.put([build_cdx_row(url, "20240506120000", n) for n, url in enumerate(URLS)])
     return records
 
 
-@pytest.mark.parametrize("asked", FOUND, ids=lambda asked: f"{asked[1]} {asked[0][:40]}")
-def test_what_is_meant_is_found_and_nothing_else(
-    filled: SqlRecords, asked: tuple[str, UrlMatch]
+@pytest.mark.parametrize("query", MATCHES, ids=lambda query: f"{query[1]} {query[0][:40]}")
+def test_each_url_match_finds_exactly_its_captures(
+    filled_records: SqlRecords, query: tuple[str, UrlMatch]
 ) -> None:
-    rows = list(iter_captures(filled, build_key_ranges(*asked)))
-    assert {row.warc_offset for row in rows} == FOUND[asked]
-    assert len(rows) == len(FOUND[asked])
+    rows = list(iter_captures(filled_records, build_key_ranges(*query)))
+    assert {row.warc_offset for row in rows} == MATCHES[query]
+    assert len(rows) == len(MATCHES[query])
     assert [row.surt_key for row in rows] == sorted(row.surt_key for row in rows)
 
 
-@pytest.mark.parametrize("asked", FOUND, ids=lambda asked: f"{asked[1]} {asked[0][:40]}")
-def test_a_walk_goes_on_behind_any_row(filled: SqlRecords, asked: tuple[str, UrlMatch]) -> None:
-    stretches = build_key_ranges(*asked)
-    whole = list(iter_captures(filled, stretches))
-    for number, row in enumerate(whole):
+@pytest.mark.parametrize("query", MATCHES, ids=lambda query: f"{query[1]} {query[0][:40]}")
+def test_a_walk_continues_after_any_row(
+    filled_records: SqlRecords, query: tuple[str, UrlMatch]
+) -> None:
+    key_ranges = build_key_ranges(*query)
+    all_rows = list(iter_captures(filled_records, key_ranges))
+    for number, row in enumerate(all_rows):
         assert (
-            list(iter_captures(filled, stretches, after=Cursor.after_row(row)))
-            == whole[number + 1 :]
+            list(iter_captures(filled_records, key_ranges, after=Cursor.after_row(row)))
+            == all_rows[number + 1 :]
         )
 
 
-def test_an_address_that_is_none_is_refused() -> None:
-    for url, match, told in (
+def test_an_invalid_url_is_rejected() -> None:
+    for url, match, message in (
         (" ", UrlMatch.EXACT, "no URL given"),
         ("mailto:a@example.org", UrlMatch.HOST, "no host in"),
         ("urn:x", UrlMatch.DOMAIN, "no host in"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             build_key_ranges(url, match)
 
 
-def test_the_nearest_capture_is_found_from_both_sides(records: SqlRecords) -> None:
+def test_the_nearest_capture_is_found_before_or_after(records: SqlRecords) -> None:
     url, times = URLS[1], ["20200101000000", "20210101000000", "20210101000002"]
     records.put([build_cdx_row(url, at, n) for n, at in enumerate(times)])
     records.put([build_cdx_row("http://example.org/b", "20200601000000", 9)])
 
-    def at(asked: str) -> str:
-        nearest = find_nearest(records, url, parse_datetime14(asked), asked)
+    def get_nearest_time(datetime14: str) -> str:
+        nearest = find_nearest(records, url, parse_datetime14(datetime14), datetime14)
         assert nearest is not None
         return nearest.datetime
 
-    assert at("19990101000000") == times[0]
-    assert at("20200101000000") == times[0]
-    assert at("20200601000000") == times[0]
-    assert at("20200801000000") == times[1]
-    assert at("20210101000001") == times[1]
-    assert at("20300101000000") == times[2]
-    none = find_nearest(records, "http://example.org/0", parse_datetime14(times[0]), times[0])
-    assert none is None
+    assert get_nearest_time("19990101000000") == times[0]
+    assert get_nearest_time("20200101000000") == times[0]
+    assert get_nearest_time("20200601000000") == times[0]
+    assert get_nearest_time("20200801000000") == times[1]
+    assert get_nearest_time("20210101000001") == times[1]
+    assert get_nearest_time("20300101000000") == times[2]
+    missing = find_nearest(records, "http://example.org/0", parse_datetime14(times[0]), times[0])
+    assert missing is None
     assert find_first_from(records, url, "20210101000001") == find_last_before(records, url, "2022")
 
 
@@ -121,27 +123,30 @@ def test_the_nearest_capture_is_found_from_both_sides(records: SqlRecords) -> No
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(st.text("ab/", min_size=1, max_size=4), max_size=8), st.text("ab/", max_size=3))
-def test_prefixes_are_those_of_the_keys(records: SqlRecords, paths: list[str], prefix: str) -> None:
+def test_prefix_matches_are_those_of_the_keys(
+    records: SqlRecords, paths: list[str], prefix: str
+) -> None:
     records.delete(CdxRow, [(row.warc_path, row.warc_offset) for row in records.find(CdxRow)])
     rows = [
         build_cdx_row(f"http://p.example/{p}", "20240101000000", n) for n, p in enumerate(paths)
     ]
     records.put(rows)
-    (stretch,) = build_key_ranges(f"http://p.example/{prefix}", UrlMatch.PREFIX)
-    found = {row.warc_offset for row in iter_captures(records, [stretch])}
-    assert found == {row.warc_offset for row in rows if row.surt.startswith(stretch.text)}
+    (key_range,) = build_key_ranges(f"http://p.example/{prefix}", UrlMatch.PREFIX)
+    offsets = {row.warc_offset for row in iter_captures(records, [key_range])}
+    assert offsets == {row.warc_offset for row in rows if row.surt.startswith(key_range.text)}
 
 
-def test_only_what_is_meant_is_looked_at(records: SqlRecords) -> None:
-    """A hundred captures of each of a hundred pages; the rows read are those of the answer and one page."""
-    many = [
+def test_only_rows_of_the_result_are_read(records: SqlRecords) -> None:
+    """With a hundred captures of each of a hundred pages, the rows read are those of the result
+    and one page."""
+    captures = [
         build_cdx_row(
             f"http://many.example/{page}", f"2024010100{n // 60:02d}{n % 60:02d}", 100 * page + n
         )
         for page in range(100)
         for n in range(100)
     ]
-    records.put(many)
+    records.put(captures)
     counting = CountingRecords(records)
     assert len(list(iter_url_captures(counting, "http://many.example/50"))) == 100
     assert counting.row_count < 400
@@ -156,27 +161,29 @@ def test_only_what_is_meant_is_looked_at(records: SqlRecords) -> None:
     assert counting.row_count == 1
 
 
-def test_the_database_goes_to_the_row_by_its_index(records: SqlRecords) -> None:
-    spot = build_cursor_before("org,example)/a", "20240101000000")
-    asked: list[str] = []
+def test_the_database_finds_the_first_row_by_index(records: SqlRecords) -> None:
+    cursor = build_cursor_before("org,example)/a", "20240101000000")
+    statements: list[str] = []
     with records._engine.connect() as connection:
-        sa.event.listen(records._engine, "before_cursor_execute", lambda *a: asked.append(a[2:4]))
-        list(records.find(CdxRow, order=ORDER, after=spot.build_filter(), count_max=10))
-        statement, values = asked[-1]
+        sa.event.listen(
+            records._engine, "before_cursor_execute", lambda *a: statements.append(a[2:4])
+        )
+        list(records.find(CdxRow, order=ORDER, after=cursor.build_filter(), count_max=10))
+        statement, values = statements[-1]
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
-    told = " ".join(str(row[-1]) for row in plan)
-    assert "USING INDEX cdx_surt_key ((surt_key,datetime)>(?,?))" in told
+    plan_text = " ".join(str(row[-1]) for row in plan)
+    assert "USING INDEX cdx_surt_key ((surt_key,datetime)>(?,?))" in plan_text
 
 
 @given(st.text("ab)", max_size=1200))
-def test_lookup_keys_are_of_bounded_length_and_keep_their_prefix(text: str) -> None:
+def test_lookup_keys_are_limited_and_keep_their_prefix(text: str) -> None:
     key = build_lookup_key(text)
     assert len(key) <= LOOKUP_MAX_CHARS
     assert key.startswith(build_lookup_prefix(text))
     assert (key == text) == (len(text) <= LOOKUP_MAX_CHARS)
 
 
-def test_of_many_captures_in_one_second_one_is_looked_at(records: SqlRecords) -> None:
+def test_one_capture_per_second_is_read(records: SqlRecords) -> None:
     url = "http://busy.example/"
     seconds = [f"202401010000{n:02d}" for n in range(5)]
     records.put(
@@ -192,14 +199,14 @@ def test_of_many_captures_in_one_second_one_is_looked_at(records: SqlRecords) ->
     assert counting.row_count < 400
 
 
-def test_a_spelling_of_its_own_is_preferred(records: SqlRecords) -> None:
+def test_the_exact_spelling_of_a_url_is_preferred(records: SqlRecords) -> None:
     urls = ("http://www.spelt.example/", "https://spelt.example/")
     records.put([build_cdx_row(url, "20240101000000", n) for n, url in enumerate(urls)])
     for url in urls:
-        found = find_at_second(records, url, "20240101000000")
-        assert found is not None
-        assert found.url == url
-    other = find_at_second(records, "spelt.example", "20240101000000")
-    assert other is not None
-    assert other.url == urls[0]
+        capture = find_at_second(records, url, "20240101000000")
+        assert capture is not None
+        assert capture.url == url
+    default_capture = find_at_second(records, "spelt.example", "20240101000000")
+    assert default_capture is not None
+    assert default_capture.url == urls[0]
     assert find_at_second(records, urls[0], "20240101000001") is None

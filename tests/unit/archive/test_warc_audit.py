@@ -1,4 +1,4 @@
-"""WARCs of ours read through: whatever is altered, lost or mixed up in one is told."""
+"""Our WARCs are read completely; every altered, lost or mixed-up record is reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> WarcArchive:
     return S3Archive("s3://bucket", options, lambda _: FolderBucket(tmp_path / "archive-moved"))
 
 
-def written(archive: WarcArchive) -> str:
+def write_warc(archive: WarcArchive) -> str:
     entries = [entry(n, metadata_json=b'{"n": %d}' % n) for n in range(4)]
     entries[3] = entry(
         3,
@@ -39,10 +39,10 @@ def written(archive: WarcArchive) -> str:
     return first.place.path
 
 
-def test_a_finished_file_is_right(archive: WarcArchive) -> None:
-    name = written(archive)
-    still = verify(archive, name)
-    assert (still.is_open, still.faults) == (True, [])
+def test_a_finished_file_has_no_faults(archive: WarcArchive) -> None:
+    name = write_warc(archive)
+    open_report = verify(archive, name)
+    assert (open_report.is_open, open_report.faults) == (True, [])
     archive.finish()
     report = verify(archive, name)
     assert report.faults == []
@@ -51,26 +51,26 @@ def test_a_finished_file_is_right(archive: WarcArchive) -> None:
     assert report.unchecked == 0
 
 
-def members(data: bytes) -> list[bytes]:
+def split_members(data: bytes) -> list[bytes]:
     heads = [head for head in read_heads(io.BytesIO(data)) if isinstance(head, RecordHead)]
     ends = [head.offset for head in heads[1:]] + [len(data)]
     return [data[head.offset : end] for head, end in zip(heads, ends, strict=True)]
 
 
-def _altered(parts: list[bytes], number: int, old: bytes, new: bytes) -> bytes:
+def _alter(parts: list[bytes], number: int, old: bytes, new: bytes) -> bytes:
     plain = gzip.decompress(parts[number])
     assert old in plain
     parts[number] = gzip.compress(plain.replace(old, new))
     return b"".join(parts)
 
 
-ALTERED: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
+ALTERATIONS: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
     "a byte of a body": (
-        lambda parts: _altered(parts, 1, b"<html>", b"<HTML>"),
+        lambda parts: _alter(parts, 1, b"<html>", b"<HTML>"),
         "WARC-Payload-Digest is",
     ),
     "a byte of the metadata": (
-        lambda parts: _altered(parts, 4, b'{"n": 1}', b'{"n": 7}'),
+        lambda parts: _alter(parts, 4, b'{"n": 1}', b'{"n": 7}'),
         "WARC-Block-Digest is",
     ),
     "the pairs mixed up": (
@@ -86,7 +86,7 @@ ALTERED: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
         "the CDXJ has no line for this record",
     ),
     "another name": (
-        lambda parts: _altered(parts, 0, b"WARC-Filename: fonds", b"WARC-Filename: fundus"),
+        lambda parts: _alter(parts, 0, b"WARC-Filename: fonds", b"WARC-Filename: fundus"),
         "the file does not begin with a warcinfo record with its own name",
     ),
     "the end cut off": (lambda parts: b"".join(parts)[:-30], "the file ends"),
@@ -97,30 +97,32 @@ ALTERED: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
         "the record does not have its own gzip member",
     ),
     "a digest left out": (
-        lambda parts: _altered(parts, 2, b"WARC-Block-Digest", b"X-Block-Digest"),
+        lambda parts: _alter(parts, 2, b"WARC-Block-Digest", b"X-Block-Digest"),
         "the metadata record has no digest",
     ),
     "another URL's time": (
-        lambda parts: _altered(parts, 3, b"WARC-Date: 2024", b"WARC-Date: 2023"),
+        lambda parts: _alter(parts, 3, b"WARC-Date: 2024", b"WARC-Date: 2023"),
         "the CDXJ has another",
     ),
 }
 
 
-@pytest.mark.parametrize("what", ALTERED)
-def test_whatever_is_altered_is_told(archive: WarcArchive, tmp_path: Path, what: str) -> None:
-    name = written(archive)
+@pytest.mark.parametrize("alteration", ALTERATIONS)
+def test_every_alteration_is_reported(
+    archive: WarcArchive, tmp_path: Path, alteration: str
+) -> None:
+    name = write_warc(archive)
     archive.finish()
     (path,) = tmp_path.rglob(name)
-    alter, told = ALTERED[what]
-    path.write_bytes(alter(members(path.read_bytes())))
-    assert told in " | ".join(fault.message for fault in verify(archive, name).faults)
+    alter, message = ALTERATIONS[alteration]
+    path.write_bytes(alter(split_members(path.read_bytes())))
+    assert message in " | ".join(fault.message for fault in verify(archive, name).faults)
 
 
-def test_an_index_that_is_gone_or_wrong_is_told_and_made_again(
+def test_a_missing_or_wrong_index_is_reported_and_rebuilt(
     archive: WarcArchive, tmp_path: Path
 ) -> None:
-    name = written(archive)
+    name = write_warc(archive)
     archive.finish()
     (index,) = tmp_path.rglob("*.cdxj")
     lines = index.read_bytes().splitlines(keepends=True)
@@ -133,7 +135,7 @@ def test_an_index_that_is_gone_or_wrong_is_told_and_made_again(
     assert verify(archive, name).faults == []
 
 
-def test_other_peoples_files_are_read_through_too(archive: WarcArchive, tmp_path: Path) -> None:
+def test_files_of_other_programs_are_also_verified(archive: WarcArchive, tmp_path: Path) -> None:
     path = tmp_path / "theirs.warc"
     path.write_bytes(b"WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n")
     report = verify(archive, str(path))

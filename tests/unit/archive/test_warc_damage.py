@@ -1,4 +1,4 @@
-"""The scan over WARC files that are cut, spoilt, or lie about lengths."""
+"""Scans of WARC files that are cut, damaged, or have wrong lengths."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fonds.model.errors import PermanentError
 
 
 @pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped, warcs.zstandarded])
-def test_a_file_cut_anywhere_gives_one_thing_for_the_cut_record(pack) -> None:
+def test_a_cut_file_reports_one_thing_for_the_cut_record(pack) -> None:
     members = [pack([record]) for record in RECORDS[1:4]]
     data = b"".join(members)
     starts = warcs.offsets(members)
     for cut in range(starts[2] + 1, len(data) - 12, 7):
-        found = scan(data[:cut])
-        assert [thing.offset for thing in found] == starts
-        last = found[-1]
+        things = scan(data[:cut])
+        assert [thing.offset for thing in things] == starts
+        last = things[-1]
         assert (isinstance(last, Damage) and last.reason is Reason.TRUNCATED_RECORD) or (
             isinstance(last, RecordHead) and last.is_truncated
         )
@@ -30,68 +30,70 @@ def test_a_damaged_member_is_reported_and_the_others_are_read(pack) -> None:
     members = [pack([record]) for record in RECORDS]
     starts = warcs.offsets(members)
     data = b"".join(members)
-    for at in range(starts[1] + 20, starts[2], 5):
-        found = scan(warcs.flipped(data, at))
-        assert [thing.offset for thing in found] == starts
-        assert isinstance(found[1], Damage)
-        assert found[1].reason in (Reason.DAMAGED_RECORD, Reason.TRUNCATED_RECORD)
-        assert all(isinstance(thing, RecordHead) for thing in found[:1] + found[2:])
+    for position in range(starts[1] + 20, starts[2], 5):
+        things = scan(warcs.flipped(data, position))
+        assert [thing.offset for thing in things] == starts
+        assert isinstance(things[1], Damage)
+        assert things[1].reason in (Reason.DAMAGED_RECORD, Reason.TRUNCATED_RECORD)
+        assert all(isinstance(thing, RecordHead) for thing in things[:1] + things[2:])
 
 
-def test_damage_behind_a_readable_header_keeps_what_the_record_said() -> None:
+def test_damage_after_a_readable_header_keeps_the_header() -> None:
     record = warcs.http_response(bytes(range(256)) * 40, url="http://example.org/x")
     member = warcs.gzipped([record])
-    (found,) = scan(warcs.flipped(member, len(member) - 6))
-    assert isinstance(found, Damage)
-    assert found.record is not None
-    assert found.record.url == "http://example.org/x"
+    (damage,) = scan(warcs.flipped(member, len(member) - 6))
+    assert isinstance(damage, Damage)
+    assert damage.record is not None
+    assert damage.record.url == "http://example.org/x"
 
 
 def test_junk_between_members_is_one_damage() -> None:
     data = warcs.gzipped(RECORDS[:2]) + b"\x00\x01 some junk \xff" * 9 + warcs.gzipped(RECORDS[2:])
-    found = scan(data)
-    assert [type(thing) for thing in found] == [RecordHead] * 2 + [Damage] + [RecordHead] * 4
-    assert found[2].offset == len(warcs.gzipped(RECORDS[:2]))
+    things = scan(data)
+    assert [type(thing) for thing in things] == [RecordHead] * 2 + [Damage] + [RecordHead] * 4
+    assert things[2].offset == len(warcs.gzipped(RECORDS[:2]))
 
 
-def test_junk_inside_a_shared_member_is_one_damage_with_an_offset_of_its_own() -> None:
+def test_junk_in_a_shared_member_is_one_damage_with_its_own_offset() -> None:
     data = warcs.gzipped_whole([RECORDS[1], b"junk\n" * 9, RECORDS[3]])
-    found = scan(data)
-    assert [type(thing) for thing in found] == [RecordHead, Damage, RecordHead]
-    assert body_at(data, found[2].offset) == b"<html>two</html>" * 50
+    things = scan(data)
+    assert [type(thing) for thing in things] == [RecordHead, Damage, RecordHead]
+    assert body_at(data, things[2].offset) == b"<html>two</html>" * 50
     with pytest.raises(PermanentError):
-        body_at(data, found[1].offset)
+        body_at(data, things[1].offset)
 
 
-def test_a_length_that_reaches_into_the_next_record_costs_only_its_own() -> None:
-    wrong = warcs.warc_record(b"short", url="http://example.org/wrong", length=400)
-    data = warcs.plain([wrong, *RECORDS])
-    found = scan(data)
-    assert isinstance(found[0], Damage)
-    assert found[0].record is not None
-    assert [thing.offset for thing in found[1:]] == [len(wrong) + n for n in warcs.offsets(RECORDS)]
+def test_a_length_into_the_next_record_damages_only_its_own() -> None:
+    too_long = warcs.warc_record(b"short", url="http://example.org/wrong", length=400)
+    data = warcs.plain([too_long, *RECORDS])
+    things = scan(data)
+    assert isinstance(things[0], Damage)
+    assert things[0].record is not None
+    assert [thing.offset for thing in things[1:]] == [
+        len(too_long) + n for n in warcs.offsets(RECORDS)
+    ]
     with pytest.raises(PermanentError) as raised:
         body_at(data, 0)
     assert raised.value.reason is Reason.DAMAGED_RECORD
 
 
 def test_a_length_that_is_too_short_leaves_junk_and_the_next_record() -> None:
-    wrong = warcs.warc_record(b"a body of some length", length=5)
-    found = scan(warcs.plain([wrong, RECORDS[1]]))
-    assert [type(thing) for thing in found] == [RecordHead, Damage, RecordHead]
+    too_short = warcs.warc_record(b"a body of some length", length=5)
+    things = scan(warcs.plain([too_short, RECORDS[1]]))
+    assert [type(thing) for thing in things] == [RecordHead, Damage, RecordHead]
 
 
 @pytest.mark.parametrize("pack", [warcs.gzipped, warcs.zstandarded])
-def test_a_length_beyond_its_member_does_not_swallow_the_next(pack) -> None:
-    wrong = warcs.warc_record(b"short", length=400)
-    found = scan(pack([wrong, RECORDS[1]]))
-    assert [isinstance(thing, RecordHead) and thing.is_truncated for thing in found] == [
+def test_a_length_beyond_its_member_does_not_include_the_next(pack) -> None:
+    too_long = warcs.warc_record(b"short", length=400)
+    things = scan(pack([too_long, RECORDS[1]]))
+    assert [isinstance(thing, RecordHead) and thing.is_truncated for thing in things] == [
         True,
         False,
     ]
 
 
 @pytest.mark.parametrize("length", ["", "-1", "ten", "1e3", "99999999999999999999"])
-def test_a_useless_length_is_damage(length: str) -> None:
-    found = scan(warcs.plain([warcs.warc_record(b"x", length=length), RECORDS[1]]))
-    assert [type(thing) for thing in found] == [Damage, RecordHead]
+def test_an_invalid_length_is_damage(length: str) -> None:
+    things = scan(warcs.plain([warcs.warc_record(b"x", length=length), RECORDS[1]]))
+    assert [type(thing) for thing in things] == [Damage, RecordHead]

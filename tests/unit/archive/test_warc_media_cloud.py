@@ -1,4 +1,4 @@
-"""What is written for Media Cloud's readers, read as they read, and by ourselves."""
+"""WARC files for Media Cloud, read as its readers do and by our own reader."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fonds.model.story_json import decode_story, encode_story
 LATIN1 = "<p>größer</p>".encode("latin-1")
 
 
-def story(number: int, code: int | None = 200, encoding: str | None = "iso-8859-1") -> Story:
+def make_story(number: int, code: int | None = 200, encoding: str | None = "iso-8859-1") -> Story:
     return Story(
         rss_entry=RssEntry(link=f"http://example.org/{number}", source_feed_id=7, via="x@server"),
         http_metadata=HttpMetadata(code, AT.timestamp(), f"http://example.org/{number}", encoding),
@@ -46,40 +46,44 @@ def story(number: int, code: int | None = 200, encoding: str | None = "iso-8859-
     )
 
 
-def told(one: Story) -> bytes:
-    return msgspec.json.encode(encode_story(one))
+def encode_metadata(source_story: Story) -> bytes:
+    return msgspec.json.encode(encode_story(source_story))
 
 
-def entries() -> list[ArchiveEntry]:
+def make_entries() -> list[ArchiveEntry]:
     http = HttpHead(
         200,
         "HTTP/1.1 200 OK",
         (("Content-Type", "text/html; charset=iso-8859-1"), ("Set-Cookie", "a=b")),
     )
-    made = [
-        entry(0, body=LATIN1, http=http, metadata_json=told(story(0))),
+    archive_entries = [
+        entry(0, body=LATIN1, http=http, metadata_json=encode_metadata(make_story(0))),
         entry(1, mime="application/pdf", body=b"%PDF-1.4"),
-        entry(2, body=LATIN1, http=http, metadata_json=told(story(2, None, None))),
-        entry(3, body=b"<p>loose", http=None, metadata_json=told(story(3, None, None))),
-        entry(4, body=b"<p>gone", metadata_json=told(story(4, 404))),
+        entry(2, body=LATIN1, http=http, metadata_json=encode_metadata(make_story(2, None, None))),
+        entry(
+            3, body=b"<p>loose", http=None, metadata_json=encode_metadata(make_story(3, None, None))
+        ),
+        entry(4, body=b"<p>gone", metadata_json=encode_metadata(make_story(4, 404))),
     ]
-    made.append(entry(5, body=LATIN1, http=http, original=OriginalCapture(made[0].url, AT)))
-    return made
+    archive_entries.append(
+        entry(5, body=LATIN1, http=http, original=OriginalCapture(archive_entries[0].url, AT))
+    )
+    return archive_entries
 
 
-def written(writer_of: Any = MediaCloudWriter) -> bytes:
+def write_warc(make_writer: Any = MediaCloudWriter) -> bytes:
     out = io.BytesIO()
-    writer = writer_of(out)
+    writer = make_writer(out)
     writer.write_warcinfo("mc-20240305060708-00000-here.warc.gz", AT, "here")
-    for one in entries():
-        writer.write_entry(one)
+    for archive_entry in make_entries():
+        writer.write_entry(archive_entry)
     return out.getvalue()
 
 
-def test_their_readers_read_every_story_whole() -> None:
-    stories = list(read_stories(io.BytesIO(written())))
-    assert [one.html for one in stories] == [LATIN1, LATIN1, b"<p>loose", b"<p>gone"]
-    assert [one.rss_entry.link for one in stories] == [
+def test_media_cloud_readers_read_every_story() -> None:
+    stories = list(read_stories(io.BytesIO(write_warc())))
+    assert [read_story.html for read_story in stories] == [LATIN1, LATIN1, b"<p>loose", b"<p>gone"]
+    assert [read_story.rss_entry.link for read_story in stories] == [
         f"http://example.org/{n}" for n in (0, 2, 3, 4)
     ]
     assert (stories[0].encoding, stories[0].http_metadata.response_code) == ("iso-8859-1", 200)
@@ -89,26 +93,30 @@ def test_their_readers_read_every_story_whole() -> None:
     assert stories[0].content_metadata.parsed_date == "2024-03-05T06:07:08"
 
 
-def test_their_readers_pass_over_what_was_taken_down(tmp_path: Path) -> None:
+def test_media_cloud_readers_skip_tombstones(tmp_path: Path) -> None:
     archive = FolderArchive(tmp_path, ArchiveOptions(is_for_media_cloud=True))
-    archive.write(entries())
+    archive.write(make_entries())
     archive.finish()
     (warc,) = tmp_path.glob("*.warc.gz")
     for body in (b"<p>loose", b"%PDF-1.4"):
-        taken = Tombstone(sha1(body, usedforsecurity=False).hexdigest(), "privacy", AT)
-        assert archive.purge(warc.name, taken).records > 0
+        tombstone = Tombstone(sha1(body, usedforsecurity=False).hexdigest(), "privacy", AT)
+        assert archive.purge(warc.name, tombstone).records > 0
     with warc.open("rb") as stream:
-        assert [one.html for one in read_stories(stream)] == [LATIN1, LATIN1, b"<p>gone"]
+        assert [read_story.html for read_story in read_stories(stream)] == [
+            LATIN1,
+            LATIN1,
+            b"<p>gone",
+        ]
     assert verify(archive, warc.name).faults == []
 
 
-def test_their_readers_stop_at_what_we_write_otherwise() -> None:
+def test_media_cloud_readers_fail_on_ordinary_warcs() -> None:
     with pytest.raises(RuntimeError):
-        list(read_stories(io.BytesIO(written(RecordWriter))))
+        list(read_stories(io.BytesIO(write_warc(RecordWriter))))
 
 
-def test_records_are_as_the_seed_has_them() -> None:
-    text = gzip.decompress(written()).decode("latin-1")
+def test_records_have_the_format_of_the_seed() -> None:
+    text = gzip.decompress(write_warc()).decode("latin-1")
     assert text.count("WARC/1.0\r\n") == text.count("WARC-Type: ") == 11
     head = "HTTP/1.0 200 OK\r\nContent-Type: text/html; encoding=iso-8859-1\r\nContent-Length: 13\r\n\r\n"
     assert head in text
@@ -116,12 +124,12 @@ def test_records_are_as_the_seed_has_them() -> None:
     assert "HTTP/1.0 None HUH?\r\nContent-Type: text/html\r\n" in text
     assert "WARC-Date: 2024-03-05T06:07:08Z" in text
     assert "urn:metadata:" not in text
-    assert text.count("Set-Cookie") == 1  # The revisit's, which is passed over.
+    assert text.count("Set-Cookie") == 1  # That of the revisit, which Media Cloud skips.
     assert '{\n  "rss_entry": {\n    "link": ' in text
     assert text.count("WARC-Type: resource") == text.count("WARC-Type: revisit") == 1
 
 
-def test_fields_are_those_we_know() -> None:
+def test_written_fields_are_fields_of_our_types() -> None:
     kinds = {
         "rss_entry": RssEntry,
         "http_metadata": HttpMetadata,
@@ -131,53 +139,53 @@ def test_fields_are_those_we_know() -> None:
         assert set(FIELDS[part]) <= set(kind.__dataclass_fields__)
 
 
-def test_we_read_them_too_charset_and_metadata_included() -> None:
-    stream = io.BytesIO(written())
+def test_our_reader_reads_charset_and_metadata() -> None:
+    stream = io.BytesIO(write_warc())
     heads = [head for head in read_heads(stream) if isinstance(head, RecordHead)]
     response = read_record(stream, heads[1].offset, body_max_bytes=10_000)
     assert (response.body, response.http and response.http.charset) == (LATIN1, "iso-8859-1")
     metadata = read_record(stream, heads[2].offset, body_max_bytes=10_000)
-    again = decode_story(metadata.body)
-    assert again.rss_entry == story(0).rss_entry
-    assert again.unknown == {}
+    decoded = decode_story(metadata.body)
+    assert decoded.rss_entry == make_story(0).rss_entry
+    assert decoded.unknown == {}
     assert set(json.loads(metadata.body)) == set(FIELDS)
 
 
 def test_an_archive_writes_them_on_request(tmp_path: Path) -> None:
     archive = FolderArchive(tmp_path, ArchiveOptions(prefix="mc", is_for_media_cloud=True))
-    archived = archive.write(entries())
+    archived = archive.write(make_entries())
     archive.finish()
     (path,) = tmp_path.glob("mc-*.warc.gz")
     with path.open("rb") as stream:
         assert len(list(read_stories(stream))) == 4
     assert verify(archive, path.name).faults == []
-    ids = [archive.read(one.place).warc_headers["WARC-Record-ID"] for one in archived]
-    assert ids == [f"<{one.record_id}>" for one in archived]
-    assert [archive.read(one.place).body for one in archived][:5] == [
-        one.body for one in entries()
+    ids = [archive.read(record.place).warc_headers["WARC-Record-ID"] for record in archived]
+    assert ids == [f"<{record.record_id}>" for record in archived]
+    assert [archive.read(record.place).body for record in archived][:5] == [
+        record.body for record in make_entries()
     ][:5]
 
 
-def one_story(**content: Any) -> list[Any]:
-    """What their readers make of one entry whose content metadata is this."""
-    whole = encode_story(story(0)) | {"content_metadata": content}
+def read_one_story(**content: Any) -> list[Any]:
+    """Write one entry with this content metadata and return the stories that their readers find."""
+    story_json = encode_story(make_story(0)) | {"content_metadata": content}
     http = HttpHead(200, "HTTP/1.1 200 OK", (("Content-Type", "text/html"),))
-    made = entry(0, body=b"<p>x", http=http, metadata_json=msgspec.json.encode(whole))
+    archive_entry = entry(0, body=b"<p>x", http=http, metadata_json=msgspec.json.encode(story_json))
     out = io.BytesIO()
     writer = MediaCloudWriter(out)
     writer.write_warcinfo("mc-20240305060708-00000-here.warc.gz", AT, "here")
-    writer.write_entry(made)
+    writer.write_entry(archive_entry)
     return list(read_stories(io.BytesIO(out.getvalue())))
 
 
 @pytest.mark.parametrize("text", [None, ""])
-def test_a_page_without_text_is_no_story_there(text: str | None) -> None:
-    """What imports their stories sets those apart that have none."""
-    assert one_story(url="http://example.org/0", text_content=text) == []
+def test_a_page_without_text_is_no_story_for_media_cloud(text: str | None) -> None:
+    """The importer of their stories rejects stories without text."""
+    assert read_one_story(url="http://example.org/0", text_content=text) == []
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("our_time", "their_time"),
     [
         ("2024-03-05T07:00:00.000001+00:00", "2024-03-05T07:00:00.000001"),
         ("2024-03-05T08:00:00+01:00", "2024-03-05T07:00:00"),
@@ -185,13 +193,13 @@ def test_a_page_without_text_is_no_story_there(text: str | None) -> None:
         ("soon", "soon"),
     ],
 )
-def test_times_are_written_as_they_write_them(ours: str, theirs: str) -> None:
-    (found,) = one_story(text_content="x", parsed_date=ours)
-    assert found.content_metadata.parsed_date == theirs
+def test_times_are_written_in_the_format_of_media_cloud(our_time: str, their_time: str) -> None:
+    (read_story,) = read_one_story(text_content="x", parsed_date=our_time)
+    assert read_story.content_metadata.parsed_date == their_time
 
 
 def test_fields_have_the_types_of_the_seed() -> None:
-    (found,) = one_story(
+    (read_story,) = read_one_story(
         text_content="x", url="http://a/", language="de", is_homepage=False, is_shortened=True
     )
     kinds: dict[str, type] = {
@@ -201,18 +209,18 @@ def test_fields_have_the_types_of_the_seed() -> None:
         "is_homepage": bool,
         "is_shortened": bool,
     }
-    for part in (found.rss_entry, found.http_metadata, found.content_metadata):
+    for part in (read_story.rss_entry, read_story.http_metadata, read_story.content_metadata):
         for name in part.names:
             value = getattr(part, name)
             assert value is None or type(value) is kinds.get(name, str), name
-    assert type(found.http_metadata.fetch_timestamp) is float
+    assert type(read_story.http_metadata.fetch_timestamp) is float
 
 
-def test_what_their_readers_take_by_turns_comes_by_turns() -> None:
-    """They look at nothing but the order: not at what a record refers to, nor at who wrote it."""
-    lines = gzip.decompress(written()).split(b"\r\n")
-    told = [line.partition(b": ")[2].decode() for line in lines if line.startswith(b"WARC-Type: ")]
-    pairs = [kind for kind in told if kind in ("response", "metadata")]
-    assert told[0] == "warcinfo"
+def test_responses_and_metadata_alternate_as_media_cloud_expects() -> None:
+    """Their readers rely only on the order, not on references or the writer."""
+    lines = gzip.decompress(write_warc()).split(b"\r\n")
+    types = [line.partition(b": ")[2].decode() for line in lines if line.startswith(b"WARC-Type: ")]
+    pairs = [kind for kind in types if kind in ("response", "metadata")]
+    assert types[0] == "warcinfo"
     assert pairs == ["response", "metadata"] * (len(pairs) // 2)
-    assert set(told) - {"warcinfo", "response", "metadata"} == {"resource", "revisit"}
+    assert set(types) - {"warcinfo", "response", "metadata"} == {"resource", "revisit"}

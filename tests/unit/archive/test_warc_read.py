@@ -1,4 +1,4 @@
-"""One record's payload by its offset: heads of every sort, codings undone, limits kept."""
+"""The payload of one record by its offset: all kinds of heads, decoded codings, and limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read(data: bytes, offset: int = 0, *, body_max_bytes: int = 1_000_000) -> Pa
     return read_record(io.BytesIO(data), offset, body_max_bytes=body_max_bytes)
 
 
-def head_of(head: bytes) -> Payload:
+def read_with_head(head: bytes) -> Payload:
     return read(warcs.http_response(b"the body", head=head))
 
 
@@ -34,7 +34,7 @@ def test_a_response_is_split_into_head_and_body() -> None:
     assert payload.size_bytes == len(warcs.http_response()) - 4
 
 
-def test_the_names_of_warc_headers_are_spelled_as_in_the_standard() -> None:
+def test_warc_header_names_are_spelled_as_in_the_standard() -> None:
     record = warcs.revisit().replace(b"WARC-Refers-To-Target-URI", b"warc-refers-to-target-uri")
     payload = read(record)
     assert payload.body == b""
@@ -42,7 +42,7 @@ def test_the_names_of_warc_headers_are_spelled_as_in_the_standard() -> None:
     assert payload.warc_headers["WARC-Type"] == "revisit"
 
 
-def test_a_revisit_has_no_body_even_when_it_holds_an_http_head() -> None:
+def test_a_revisit_has_no_body_even_with_an_http_head() -> None:
     payload = read(
         warcs.http_response(b"", record_type="revisit", status_line="HTTP/1.1 304 Not Modified")
     )
@@ -54,7 +54,7 @@ def test_a_revisit_has_no_body_even_when_it_holds_an_http_head() -> None:
 @pytest.mark.parametrize(
     "record_type", ["resource", "conversion", "metadata", "warcinfo", "request"]
 )
-def test_other_records_are_bodies_as_they_are(record_type: str) -> None:
+def test_other_records_are_returned_as_bodies(record_type: str) -> None:
     body = b"GET / HTTP/1.1\r\n\r\n"
     assert read(warcs.warc_record(body, record_type=record_type)).body == body
     assert read(warcs.warc_record(body, record_type=record_type)).http is None
@@ -89,14 +89,14 @@ def test_a_response_of_another_protocol_is_a_body(url: str, content_type: str) -
         ("HTTP", 0),
     ],
 )
-def test_status_lines_are_read_with_patience(status_line: str, status: int) -> None:
+def test_malformed_status_lines_are_read(status_line: str, status: int) -> None:
     payload = read(warcs.http_response(b"the body", status_line=status_line))
     assert payload.http is not None
     assert payload.http.status == status
     assert payload.body == b"the body"
 
 
-def test_hundreds_of_headers_are_no_fault() -> None:
+def test_hundreds_of_headers_are_read() -> None:
     headers = [(f"X-Header-{number}", "v" * 50) for number in range(500)]
     payload = read(warcs.http_response(b"the body", headers=headers))
     assert payload.body == b"the body"
@@ -104,60 +104,62 @@ def test_hundreds_of_headers_are_no_fault() -> None:
     assert len(payload.http.headers) == 500
 
 
-def test_line_feeds_alone_end_lines_too() -> None:
-    payload = head_of(b"HTTP/1.1 200 OK\nContent-Type: text/plain\n\n")
+def test_lines_may_end_with_line_feeds_only() -> None:
+    payload = read_with_head(b"HTTP/1.1 200 OK\nContent-Type: text/plain\n\n")
     assert payload.body == b"the body"
     assert payload.http is not None
     assert payload.http.get("Content-Type") == "text/plain"
 
 
-def test_folded_headers_are_joined_and_bad_lines_passed_over() -> None:
-    payload = head_of(b"HTTP/1.1 200 OK\r\nno colon here\r\nA: one\r\n\t two\r\n: no name\r\n\r\n")
+def test_folded_headers_are_joined_and_invalid_lines_skipped() -> None:
+    payload = read_with_head(
+        b"HTTP/1.1 200 OK\r\nno colon here\r\nA: one\r\n\t two\r\n: no name\r\n\r\n"
+    )
     assert payload.http is not None
     assert payload.http.headers == (("A", "one two"),)
 
 
 @pytest.mark.parametrize("start", [b"<html>", b"%PDF-1.4", b"<!DOCTYPE html>"])
-def test_a_missing_blank_line_costs_no_body(start: bytes) -> None:
+def test_a_missing_blank_line_loses_no_body(start: bytes) -> None:
     body = start + b" and\n\nmore"
     record = warcs.http_response(body, head=b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n")
     assert read(record).body == body
 
 
-def test_a_head_alone_is_an_empty_body() -> None:
+def test_a_head_without_body_has_an_empty_body() -> None:
     payload = read(warcs.http_response(b"", head=b"HTTP/1.1 204 No Content\r\nServer: x"))
     assert payload.body == b""
     assert payload.http is not None
     assert payload.http.headers == (("Server", "x"),)
 
 
-def test_headers_without_status_line_are_a_head() -> None:
-    payload = head_of(b"Content-Type: text/html\r\nServer: x\r\n\r\n")
+def test_headers_without_a_status_line_are_a_head() -> None:
+    payload = read_with_head(b"Content-Type: text/html\r\nServer: x\r\n\r\n")
     assert payload.body == b"the body"
     assert payload.http is not None
     assert (payload.http.status, payload.http.status_line) == (0, "")
 
 
-def test_a_response_without_any_head_is_all_body() -> None:
+def test_a_response_without_a_head_is_a_body() -> None:
     payload = read(warcs.http_response(warcs.PAGE, head=b""))
     assert payload.body == warcs.PAGE
     assert payload.http is None
 
 
-def test_interim_answers_are_passed_over() -> None:
-    payload = head_of(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\n\r\n")
+def test_interim_responses_are_skipped() -> None:
+    payload = read_with_head(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\n\r\n")
     assert payload.body == b"the body"
     assert payload.http is not None
     assert payload.http.status == 200
 
 
-def test_a_chain_of_interim_answers_ends() -> None:
-    payload = head_of(b"HTTP/1.1 100 Continue\r\n\r\n" * 5000)
+def test_a_long_chain_of_interim_responses_ends() -> None:
+    payload = read_with_head(b"HTTP/1.1 100 Continue\r\n\r\n" * 5000)
     assert payload.body.endswith(b"the body")
 
 
 def test_headers_in_latin_1_are_read() -> None:
-    payload = head_of(b"HTTP/1.1 200 OK\r\nX-Name: caf\xe9\r\n\r\n")
+    payload = read_with_head(b"HTTP/1.1 200 OK\r\nX-Name: caf\xe9\r\n\r\n")
     assert payload.http is not None
     assert payload.http.get("x-name") == "café"
 
@@ -167,7 +169,7 @@ CODINGS = ["gzip", "deflate", "raw-deflate", "br", "zstd"]
 
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped, warcs.zstandarded])
-def test_content_codings_are_undone(coding: str, pack) -> None:
+def test_content_codings_are_decoded(coding: str, pack) -> None:
     body = warcs.PAGE * 300
     name = coding.removeprefix("raw-")
     record = warcs.coded_response(warcs.coded(body, coding), name)
@@ -175,14 +177,14 @@ def test_content_codings_are_undone(coding: str, pack) -> None:
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_chunks_around_a_coding_are_undone(coding: str) -> None:
+def test_chunks_around_a_content_coding_are_decoded(coding: str) -> None:
     name = coding.removeprefix("raw-")
     body = warcs.chunked(warcs.coded(warcs.PAGE, coding), 13)
     headers = (("Transfer-Encoding", "chunked"), ("Content-Encoding", name))
     assert read(warcs.http_response(body, headers=headers)).body == warcs.PAGE
 
 
-def test_several_codings_are_undone_in_turn() -> None:
+def test_several_content_codings_are_decoded_in_order() -> None:
     body = warcs.coded(warcs.coded(warcs.PAGE, "gzip"), "br")
     assert read(warcs.coded_response(body, "gzip, br")).body == warcs.PAGE
 
@@ -191,17 +193,17 @@ def test_several_codings_are_undone_in_turn() -> None:
     "header", ["gzip", "x-gzip", "GZip", "br", "deflate", "zstd", "gzip, gzip", "gzip, br", "utf-8"]
 )
 @pytest.mark.parametrize("body", [warcs.PAGE, b"%PDF-1.4\n" + bytes(range(256)), b"", b"x"])
-def test_a_coding_that_is_not_there_leaves_the_bytes_as_they_are(header: str, body: bytes) -> None:
+def test_a_declared_coding_that_is_not_used_keeps_the_bytes(header: str, body: bytes) -> None:
     assert read(warcs.coded_response(body, header)).body == body
 
 
 @pytest.mark.parametrize("body", [warcs.PAGE, b"", b"x", b"12 monkeys\n", b"\r\n\r\n"])
-def test_chunks_that_are_not_there_leave_the_bytes_as_they_are(body: bytes) -> None:
+def test_a_body_that_is_not_chunked_keeps_its_bytes(body: bytes) -> None:
     record = warcs.coded_response(body, "chunked", header="Transfer-Encoding")
     assert read(record).body == body
 
 
-def test_chunk_extensions_trailers_and_a_missing_end_are_no_fault() -> None:
+def test_chunk_extensions_trailers_and_a_missing_end_are_accepted() -> None:
     for body in (
         b"5;name=value\r\nHello\r\n0\r\nTrailer: x\r\n\r\n",
         b"5\nHello\n0\n\n",
@@ -213,7 +215,7 @@ def test_chunk_extensions_trailers_and_a_missing_end_are_no_fault() -> None:
         assert read(record).body == b"Hello"
 
 
-def test_a_broken_chunk_in_the_middle_is_refused() -> None:
+def test_a_broken_chunk_in_the_middle_raises() -> None:
     record = warcs.coded_response(
         b"5\r\nHello\r\nxyz\r\nmore", "chunked", header="Transfer-Encoding"
     )
@@ -223,51 +225,51 @@ def test_a_broken_chunk_in_the_middle_is_refused() -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
-def test_a_coding_that_ends_too_early_keeps_what_there_is(coding: str) -> None:
+def test_a_truncated_coding_keeps_its_decoded_part(coding: str) -> None:
     body = bytes(range(256)) * 4000
-    whole = warcs.coded(body, coding)
+    coded_body = warcs.coded(body, coding)
     part = read(
-        warcs.coded_response(whole[: len(whole) - 5], coding), body_max_bytes=2_000_000
+        warcs.coded_response(coded_body[: len(coded_body) - 5], coding), body_max_bytes=2_000_000
     ).body
     assert body.startswith(part)
     assert part
 
 
-def test_a_coding_that_ends_before_its_first_byte_is_refused() -> None:
+def test_a_coding_without_any_decoded_byte_raises() -> None:
     with pytest.raises(DamagedInputError) as raised:
         read(warcs.coded_response(warcs.coded(warcs.PAGE, "gzip")[:10], "gzip"))
     assert raised.value.reason is Reason.BAD_ENCODING
 
 
-def test_a_corrupt_coding_is_refused() -> None:
-    # Incompressible bytes are stored, so that the damage comes after much that could be unpacked.
-    whole = warcs.coded(bytes((n * n * 31 + n) % 251 for n in range(200_000)), "gzip")
+def test_a_corrupt_coding_raises() -> None:
+    # Incompressible bytes are stored, so much can be unpacked before the damage.
+    coded_body = warcs.coded(bytes((n * n * 31 + n) % 251 for n in range(200_000)), "gzip")
     with pytest.raises(DamagedInputError) as raised:
-        read(warcs.coded_response(warcs.flipped(whole, len(whole) - 6), "gzip"))
+        read(warcs.coded_response(warcs.flipped(coded_body, len(coded_body) - 6), "gzip"))
     assert raised.value.reason is Reason.BAD_ENCODING
 
 
-def test_what_follows_the_end_of_a_gzip_body_is_passed_over() -> None:
+def test_junk_after_a_gzip_body_is_ignored() -> None:
     body = warcs.coded(b"one", "gzip") + warcs.coded(b"two", "gzip") + b"trailing junk"
     assert read(warcs.coded_response(body, "gzip")).body == b"onetwo"
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
-def test_a_coded_bomb_is_refused(coding: str) -> None:
+def test_a_decompression_bomb_in_a_coding_raises(coding: str) -> None:
     body = warcs.coded(bytes(30_000_000), coding)
     with pytest.raises(LimitError) as raised:
         read(warcs.coded_response(body, coding), body_max_bytes=100_000_000)
     assert raised.value.reason is Reason.BOMB
 
 
-def test_dozens_of_codings_are_refused() -> None:
+def test_dozens_of_codings_raise() -> None:
     with pytest.raises(LimitError) as raised:
         read(warcs.coded_response(b"x", ", ".join(["gzip"] * 50)))
     assert raised.value.reason is Reason.BOMB
 
 
 @pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped, warcs.zstandarded])
-def test_a_body_over_the_limit_is_refused_and_one_at_the_limit_read(pack) -> None:
+def test_only_a_body_within_the_limit_is_read(pack) -> None:
     data = pack([warcs.http_response(b"0123456789")])
     assert read(data, body_max_bytes=10).body == b"0123456789"
     with pytest.raises(LimitError) as raised:
@@ -275,7 +277,7 @@ def test_a_body_over_the_limit_is_refused_and_one_at_the_limit_read(pack) -> Non
     assert raised.value.reason is Reason.TOO_LARGE
 
 
-def test_a_coded_body_over_the_limit_is_refused() -> None:
+def test_a_coded_body_over_the_limit_raises() -> None:
     record = warcs.coded_response(warcs.coded(warcs.PAGE * 50, "gzip"), "gzip")
     with pytest.raises(LimitError) as raised:
         read(record, body_max_bytes=4000)
@@ -283,21 +285,21 @@ def test_a_coded_body_over_the_limit_is_refused() -> None:
 
 
 @pytest.mark.parametrize("bomb", [warcs.gzip_bomb, warcs.zstd_bomb])
-def test_a_bomb_of_a_member_is_refused(bomb) -> None:
+def test_a_decompression_bomb_in_a_member_raises(bomb) -> None:
     with pytest.raises(LimitError) as raised:
         read(bomb(), body_max_bytes=1_000_000_000)
     assert raised.value.reason is Reason.BOMB
 
 
 @pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped, warcs.zstandarded])
-def test_a_cut_record_is_truncated(pack) -> None:
+def test_a_cut_record_raises_as_truncated(pack) -> None:
     data = pack([warcs.http_response(bytes(range(256)) * 50)])
     with pytest.raises(DamagedInputError) as raised:
         read(data[: len(data) // 2])
     assert raised.value.reason is Reason.TRUNCATED_RECORD
 
 
-def test_a_wrong_checksum_is_damage() -> None:
+def test_a_wrong_checksum_raises() -> None:
     data = warcs.gzipped([warcs.http_response()])
     with pytest.raises(DamagedInputError) as raised:
         read(warcs.flipped(data, len(data) - 7))
@@ -305,13 +307,13 @@ def test_a_wrong_checksum_is_damage() -> None:
 
 
 @pytest.mark.parametrize("offset", [-1, 1, 50, 10**9, 10**15])
-def test_an_offset_without_record_is_damage_and_says_so(offset: int) -> None:
+def test_an_offset_without_a_record_raises_with_the_offset(offset: int) -> None:
     with pytest.raises(DamagedInputError, match=f"at offset {format_offset(offset)}: ") as raised:
         read(warcs.gzipped([warcs.http_response()]), offset)
     assert raised.value.reason is Reason.DAMAGED_RECORD
 
 
-def test_records_of_a_shared_member_are_read_on_from_one_to_the_next() -> None:
+def test_records_of_a_shared_member_are_read_sequentially() -> None:
     bodies = [hashlib.sha512(b"%d" % number).digest() * 50 for number in range(300)]
     records = [warcs.http_response(body) for body in bodies]
     stream = CountingBytesIO(warcs.gzipped_whole(records))
@@ -325,7 +327,7 @@ def test_records_of_a_shared_member_are_read_on_from_one_to_the_next() -> None:
     assert reader.read(offsets[3], body_max_bytes=100_000).body == bodies[3]
 
 
-def test_a_reader_goes_on_after_a_record_it_had_to_refuse() -> None:
+def test_a_reader_continues_after_a_rejected_record() -> None:
     records = [warcs.http_response(body) for body in (b"one", b"far too long", b"two")]
     stream = io.BytesIO(warcs.gzipped_whole(records))
     offsets = [head.offset for head in read_heads(stream)]
@@ -337,7 +339,7 @@ def test_a_reader_goes_on_after_a_record_it_had_to_refuse() -> None:
 
 
 class CountingBytesIO(io.BytesIO):
-    """Counts how many bytes were read from it."""
+    """Counts the bytes read from it."""
 
     read_bytes = 0
 

@@ -1,4 +1,5 @@
-"""A scan that was broken off goes on from any thing, also where damage reaches into the next member."""
+"""An interrupted scan resumes at any record or damage, also where damage reaches into the next
+member."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ def scan(data: bytes, start: int = 0) -> list[RecordHead | Damage]:
     return list(read_heads(io.BytesIO(data), start))
 
 
-def test_a_scan_that_goes_on_where_damage_began_tells_it_again() -> None:
-    # The first record's length reaches into the second member, whose rest is no record.
+def test_a_scan_resumed_at_damage_reports_it_again() -> None:
+    # The length of the first record reaches into the second member, whose rest is no record.
     data = warcs.gzipped([warcs.arc_header()[:-5], b"ut http://example.org/ and no record"])
-    whole = scan(data)
-    assert [isinstance(thing, Damage) for thing in whole] == [False, True]
-    assert [thing.offset for thing in scan(data, whole[1].offset)] == [whole[1].offset]
+    things = scan(data)
+    assert [isinstance(thing, Damage) for thing in things] == [False, True]
+    assert [thing.offset for thing in scan(data, things[1].offset)] == [things[1].offset]
 
 
 @pytest.mark.parametrize(
@@ -31,10 +32,10 @@ def test_a_scan_that_goes_on_where_damage_began_tells_it_again() -> None:
         [b"h", b"\r\n", RECORD],
     ],
 )
-def test_things_in_joined_members_are_numbered_alike_wherever_a_scan_begins(
+def test_offsets_in_joined_members_do_not_depend_on_the_start(
     members: list[bytes],
 ) -> None:
     data = warcs.gzipped(members)
-    whole = [thing.offset for thing in scan(data)]
-    for number, offset in enumerate(whole):
-        assert [thing.offset for thing in scan(data, offset)] == whole[number:]
+    offsets = [thing.offset for thing in scan(data)]
+    for number, offset in enumerate(offsets):
+        assert [thing.offset for thing in scan(data, offset)] == offsets[number:]

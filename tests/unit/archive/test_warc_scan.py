@@ -1,4 +1,4 @@
-"""The scan over WARC and ARC files: whole ones, oddly packed ones and damaged ones."""
+"""Scans of WARC and ARC files: intact, oddly packed and damaged ones."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ PACKINGS = {
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_every_packing_gives_the_same_records(packing: str) -> None:
-    found = scan(PACKINGS[packing](RECORDS))
-    assert [thing.type for thing in found if isinstance(thing, RecordHead)] == [
+def test_every_packing_returns_the_same_records(packing: str) -> None:
+    things = scan(PACKINGS[packing](RECORDS))
+    assert [thing.type for thing in things if isinstance(thing, RecordHead)] == [
         "warcinfo",
         "response",
         "request",
@@ -48,11 +48,11 @@ def test_every_packing_gives_the_same_records(packing: str) -> None:
         "resource",
         "revisit",
     ]
-    assert len({thing.offset for thing in found}) == 6
+    assert len({thing.offset for thing in things}) == 6
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_every_record_is_read_again_by_its_offset(packing: str) -> None:
+def test_every_record_is_read_by_its_offset(packing: str) -> None:
     data = PACKINGS[packing](RECORDS)
     bodies = [body_at(data, head.offset) for head in heads(data)]
     assert bodies == [
@@ -66,33 +66,33 @@ def test_every_record_is_read_again_by_its_offset(packing: str) -> None:
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_a_scan_goes_on_from_any_record(packing: str) -> None:
+def test_a_scan_resumes_at_any_record(packing: str) -> None:
     data = PACKINGS[packing](RECORDS)
-    whole = scan(data)
-    for number, thing in enumerate(whole):
-        assert scan(data, thing.offset) == whole[number:]
+    things = scan(data)
+    for number, thing in enumerate(things):
+        assert scan(data, thing.offset) == things[number:]
 
 
 @pytest.mark.parametrize("pack", [warcs.gzipped, warcs.zstandarded])
 def test_offset_and_size_are_those_of_the_members(pack) -> None:
     members = [pack([record]) for record in RECORDS]
-    found = heads(b"".join(members))
-    assert [head.offset for head in found] == warcs.offsets(members)
-    assert [head.size_bytes for head in found] == [len(member) for member in members]
+    record_heads = heads(b"".join(members))
+    assert [head.offset for head in record_heads] == warcs.offsets(members)
+    assert [head.size_bytes for head in record_heads] == [len(member) for member in members]
 
 
-def test_the_size_of_a_plain_record_leaves_out_the_blank_lines_behind_it() -> None:
-    found = heads(warcs.plain(RECORDS))
-    assert [head.offset for head in found] == warcs.offsets(RECORDS)
-    assert [head.size_bytes for head in found] == [len(record) - 4 for record in RECORDS]
+def test_the_size_of_a_plain_record_excludes_the_blank_lines_after_it() -> None:
+    record_heads = heads(warcs.plain(RECORDS))
+    assert [head.offset for head in record_heads] == warcs.offsets(RECORDS)
+    assert [head.size_bytes for head in record_heads] == [len(record) - 4 for record in RECORDS]
 
 
-def test_records_that_share_a_member_have_no_size_of_their_own() -> None:
-    found = heads(warcs.gzipped_whole(RECORDS))
-    assert {head.size_bytes for head in found} == {None}
+def test_records_in_a_shared_member_have_no_size() -> None:
+    record_heads = heads(warcs.gzipped_whole(RECORDS))
+    assert {head.size_bytes for head in record_heads} == {None}
 
 
-def test_a_head_says_what_the_record_and_the_server_said() -> None:
+def test_a_record_head_has_the_fields_of_record_and_response() -> None:
     data = warcs.http_response(
         status_line="HTTP/1.1 404 Not Found",
         headers=(("content-TYPE", "Text/HTML; charset=latin-1"),),
@@ -118,7 +118,7 @@ def test_a_head_says_what_the_record_and_the_server_said() -> None:
         ("", None),
     ],
 )
-def test_a_digest_is_given_in_base32_or_not_at_all(declared: str, digest: str | None) -> None:
+def test_a_digest_is_returned_in_base32_or_not_at_all(declared: str, digest: str | None) -> None:
     (head,) = heads(warcs.warc_record(b"x", headers={"WARC-Payload-Digest": declared}))
     assert head.digest == digest
 
@@ -139,7 +139,7 @@ def test_a_digest_is_given_in_base32_or_not_at_all(declared: str, digest: str | 
         ("yesterday", UNDATED),
     ],
 )
-def test_dates_of_every_version_are_understood(date: str, expected: datetime) -> None:
+def test_dates_of_every_version_are_parsed(date: str, expected: datetime) -> None:
     (head,) = heads(warcs.warc_record(b"x", date=date))
     assert head.captured_at == expected
 
@@ -161,31 +161,31 @@ def test_both_versions_of_arc_are_read(version: int, pack) -> None:
             warcs.arc_record(version=version),
         ]
     )
-    found = heads(data)
-    assert [head.type for head in found] == ["warcinfo", "response", "response"]
-    assert found[1].url == "http://example.org/a b"
-    assert found[1].status == 200
-    assert found[1].mime == "text/html"
-    assert found[1].captured_at == datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
-    assert [body_at(data, head.offset) for head in found[1:]] == [warcs.PAGE] * 2
+    record_heads = heads(data)
+    assert [head.type for head in record_heads] == ["warcinfo", "response", "response"]
+    assert record_heads[1].url == "http://example.org/a b"
+    assert record_heads[1].status == 200
+    assert record_heads[1].mime == "text/html"
+    assert record_heads[1].captured_at == datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
+    assert [body_at(data, head.offset) for head in record_heads[1:]] == [warcs.PAGE] * 2
 
 
-def test_plain_records_gzip_members_and_zstd_frames_may_follow_each_other() -> None:
+def test_plain_records_gzip_members_and_zstd_frames_may_be_mixed() -> None:
     data = RECORDS[0] + warcs.gzipped(RECORDS[1:3]) + warcs.zstandarded(RECORDS[3:5]) + RECORDS[5]
     assert len(heads(data)) == 6
     assert len(scan(data)) == 6
 
 
 @pytest.mark.parametrize("bomb", [warcs.gzip_bomb, warcs.zstd_bomb])
-def test_a_bomb_is_stopped_early_and_the_next_record_is_read(bomb) -> None:
+def test_a_decompression_bomb_stops_early_and_the_next_record_is_read(bomb) -> None:
     data = bomb() + warcs.gzipped([RECORDS[1]])
     tracemalloc.start()
-    found = scan(data)
+    things = scan(data)
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert [type(thing) for thing in found] == [Damage, RecordHead]
-    assert isinstance(found[0], Damage)
-    assert found[0].reason is Reason.BOMB
+    assert [type(thing) for thing in things] == [Damage, RecordHead]
+    assert isinstance(things[0], Damage)
+    assert things[0].reason is Reason.BOMB
     assert peak_bytes < 8_000_000
 
 
@@ -195,14 +195,14 @@ def test_a_small_record_of_blanks_is_no_bomb() -> None:
     assert len(body_at(data, 0)) == 900_000
 
 
-def test_memory_stays_flat_over_a_large_body() -> None:
+def test_memory_stays_constant_for_a_large_body() -> None:
     body = bytes(range(256)) * 4096 * 60
     data = warcs.gzipped([warcs.warc_record(body), RECORDS[1]])
     tracemalloc.start()
-    found = scan(data)
+    things = scan(data)
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert len(found) == 2
+    assert len(things) == 2
     assert peak_bytes < 4_000_000
 
 
@@ -230,15 +230,15 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_files_end_in_bounded_time(name: str) -> None:
+def test_hostile_files_end_in_limited_time(name: str) -> None:
     started_at = time.monotonic()
     for thing in read_heads(io.BytesIO(HOSTILE[name])):
         assert thing.offset >= 0
     assert time.monotonic() - started_at < 10
 
 
-def test_nested_false_members_are_not_read_over_and_over() -> None:
-    # Every 64 bytes a plausible member begins that goes on to the end of the file and fails there.
+def test_nested_false_members_are_not_read_repeatedly() -> None:
+    # A plausible member begins every 64 bytes, continues to the end of the file and fails there.
     first = warcs.gzipped([warcs.warc_record(b"y" * 64)])[:-8]
     data = b"".join(first[:200] for _ in range(4000))
     started_at = time.monotonic()
@@ -248,27 +248,27 @@ def test_nested_false_members_are_not_read_over_and_over() -> None:
 
 @given(st.data())
 @settings(max_examples=examples(40), deadline=None)
-def test_no_bytes_make_the_scan_raise_and_offsets_never_repeat(data: st.DataObject) -> None:
-    packed = data.draw(st.sampled_from(sorted(PACKINGS)))
-    whole = bytearray(PACKINGS[packed](RECORDS))
+def test_damaged_files_never_raise_and_offsets_are_unique(data: st.DataObject) -> None:
+    packing = data.draw(st.sampled_from(sorted(PACKINGS)))
+    data_bytes = bytearray(PACKINGS[packing](RECORDS))
     for _ in range(data.draw(st.integers(1, 6))):
-        at = data.draw(st.integers(0, len(whole) - 1))
+        position = data.draw(st.integers(0, len(data_bytes) - 1))
         kind = data.draw(st.sampled_from(["flip", "cut out", "put in", "cut off"]))
         if kind == "flip":
-            whole[at] ^= data.draw(st.integers(1, 255))
+            data_bytes[position] ^= data.draw(st.integers(1, 255))
         elif kind == "cut out":
-            del whole[at : at + data.draw(st.integers(1, 300))]
+            del data_bytes[position : position + data.draw(st.integers(1, 300))]
         elif kind == "put in":
-            whole[at:at] = data.draw(st.binary(max_size=60))
+            data_bytes[position:position] = data.draw(st.binary(max_size=60))
         else:
-            del whole[max(at, 1) :]
-        if not whole:
+            del data_bytes[max(position, 1) :]
+        if not data_bytes:
             break
-    found = scan(bytes(whole))
-    assert len({thing.offset for thing in found}) == len(found)
-    for thing in found:
+    things = scan(bytes(data_bytes))
+    assert len({thing.offset for thing in things}) == len(things)
+    for thing in things:
         try:
-            body_at(bytes(whole), thing.offset)
+            body_at(bytes(data_bytes), thing.offset)
         except PermanentError:
             continue
         assert isinstance(thing, RecordHead)
@@ -277,6 +277,6 @@ def test_no_bytes_make_the_scan_raise_and_offsets_never_repeat(data: st.DataObje
 
 @given(st.binary(max_size=3000))
 @settings(max_examples=examples(40), deadline=None)
-def test_any_bytes_at_all_can_be_scanned(data: bytes) -> None:
-    found = scan(data)
-    assert len(found) <= len(data)
+def test_any_bytes_can_be_scanned(data: bytes) -> None:
+    things = scan(data)
+    assert len(things) <= len(data)

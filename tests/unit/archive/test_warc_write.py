@@ -1,4 +1,4 @@
-"""Records as we write them: right to other readers, and equal when read back."""
+"""Records as we write them: valid for other readers, and equal when read back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HTTP = HttpHead(
 )
 
 
-def entry(**changed: object) -> ArchiveEntry:
+def make_entry(**changes: object) -> ArchiveEntry:
     values: dict[str, object] = {
         "capture_id": "1",
         "url": "http://example.org/a",
@@ -49,66 +49,67 @@ def entry(**changed: object) -> ArchiveEntry:
         "mime": "text/html",
         "body": BODY,
         "http": HTTP,
-        **changed,
+        **changes,
     }
     return ArchiveEntry(**values)  # type: ignore[arg-type]
 
 
-def written(*entries: ArchiveEntry, version: str = "WARC/1.1") -> tuple[bytes, list[int]]:
-    """A file with a warcinfo record and the entries; the lengths of their first records."""
+def write(*entries: ArchiveEntry, version: str = "WARC/1.1") -> tuple[bytes, list[int]]:
+    """Return a file with a warcinfo record and the entries, and the lengths of their first
+    records."""
     out = io.BytesIO()
     writer = RecordWriter(out, version=version)
     writer.write_warcinfo("a.warc.gz", AT, "host.example")
-    sizes = [writer.write_entry(one).size_bytes for one in entries]
+    sizes = [writer.write_entry(archive_entry).size_bytes for archive_entry in entries]
     return out.getvalue(), sizes
 
 
-def heads(data: bytes) -> list[RecordHead]:
-    found = list(read_heads(io.BytesIO(data)))
-    assert all(isinstance(thing, RecordHead) for thing in found)
-    return [thing for thing in found if isinstance(thing, RecordHead)]
+def list_heads(data: bytes) -> list[RecordHead]:
+    things = list(read_heads(io.BytesIO(data)))
+    assert all(isinstance(thing, RecordHead) for thing in things)
+    return [thing for thing in things if isinstance(thing, RecordHead)]
 
 
 def read(data: bytes, number: int) -> Payload:
-    return read_record(io.BytesIO(data), heads(data)[number].offset, body_max_bytes=10_000_000)
+    return read_record(io.BytesIO(data), list_heads(data)[number].offset, body_max_bytes=10_000_000)
 
 
-def checked(data: bytes, folder: Path) -> str:
-    """What `warcio check` finds wrong with a file."""
+def check_with_warcio(data: bytes, folder: Path) -> str:
+    """Return the messages of `warcio check` on a file."""
     path = folder / "checked.warc.gz"
     path.write_bytes(data)
-    said = io.StringIO()
-    with redirect_stdout(said):
+    output = io.StringIO()
+    with redirect_stdout(output):
         checker = Checker(SimpleNamespace(inputs=[str(path)], verbose=True))
-        assert checker.process_all() == 0, said.getvalue()
-    return said.getvalue()
+        assert checker.process_all() == 0, output.getvalue()
+    return output.getvalue()
 
 
 @pytest.mark.parametrize("version", ["WARC/1.0", "WARC/1.1"])
-def test_another_program_finds_every_digest_right(version: str, tmp_path: Path) -> None:
-    data, _ = written(
-        entry(metadata_json=b"{}"),
-        entry(http=None, mime="application/pdf", url="file:///a%20b.pdf"),
-        entry(original=FIRST),
-        entry(original=FIRST, http=None, metadata_json=b"{}"),
-        entry(body=b""),
-        entry(http=None, body=b""),
+def test_warcio_verifies_every_digest(version: str, tmp_path: Path) -> None:
+    data, _ = write(
+        make_entry(metadata_json=b"{}"),
+        make_entry(http=None, mime="application/pdf", url="file:///a%20b.pdf"),
+        make_entry(original=FIRST),
+        make_entry(original=FIRST, http=None, metadata_json=b"{}"),
+        make_entry(body=b""),
+        make_entry(http=None, body=b""),
         version=version,
     )
-    said = checked(data, tmp_path)
-    assert said.count("digest pass") == 7
-    assert said.count("not checked (revisit)") == 2
+    messages = check_with_warcio(data, tmp_path)
+    assert messages.count("digest pass") == 7
+    assert messages.count("not checked (revisit)") == 2
 
 
-def test_each_record_is_one_gzip_member_and_its_length_is_told() -> None:
-    data, sizes = written(entry(), entry(body=bytes(200_000)), entry(http=None))
-    found = heads(data)
-    assert [head.size_bytes for head in found[1:]] == sizes
-    assert sum(head.size_bytes or 0 for head in found) == len(data)
+def test_each_record_is_one_gzip_member_of_the_returned_length() -> None:
+    data, sizes = write(make_entry(), make_entry(body=bytes(200_000)), make_entry(http=None))
+    record_heads = list_heads(data)
+    assert [head.size_bytes for head in record_heads[1:]] == sizes
+    assert sum(head.size_bytes or 0 for head in record_heads) == len(data)
 
 
-def test_a_file_begins_with_who_wrote_it() -> None:
-    data, _ = written()
+def test_a_file_begins_with_its_writer() -> None:
+    data, _ = write()
     payload = read(data, 0)
     assert payload.body.startswith(b"software: Fonds/")
     assert b"hostname: host.example\r\n" in payload.body
@@ -116,8 +117,8 @@ def test_a_file_begins_with_who_wrote_it() -> None:
     assert payload.warc_headers["WARC-Filename"] == "a.warc.gz"
 
 
-def test_a_response_comes_back_with_its_status_line_and_headers() -> None:
-    data, _ = written(entry(http=HttpHead(203, "HTTP/1.0 203 Nearly", HTTP.headers)))
+def test_a_response_keeps_its_status_line_and_headers() -> None:
+    data, _ = write(make_entry(http=HttpHead(203, "HTTP/1.0 203 Nearly", HTTP.headers)))
     payload = read(data, 1)
     assert payload.body == BODY
     assert payload.http is not None
@@ -141,24 +142,24 @@ def test_a_response_comes_back_with_its_status_line_and_headers() -> None:
         (200, "200 OK", "HTTP/1.1 200"),
     ],
 )
-def test_a_status_line_is_made_up_only_when_there_is_none(
+def test_a_status_line_is_built_only_if_missing_or_invalid(
     status: int, status_line: str, written_line: str
 ) -> None:
-    data, _ = written(entry(http=HttpHead(status, status_line)))
+    data, _ = write(make_entry(http=HttpHead(status, status_line)))
     http = read(data, 1).http
     assert http is not None
     assert (http.status, http.status_line) == (status, written_line)
 
 
-def test_a_body_without_http_head_is_a_resource_of_its_type() -> None:
-    data, _ = written(entry(http=None, mime="application/pdf", url="file:///a.pdf"))
-    head = heads(data)[1]
+def test_a_body_without_http_head_is_a_resource() -> None:
+    data, _ = write(make_entry(http=None, mime="application/pdf", url="file:///a.pdf"))
+    head = list_heads(data)[1]
     assert (head.type, head.mime, head.url) == ("resource", "application/pdf", "file:///a.pdf")
     assert read(data, 1).body == BODY
 
 
-def test_metadata_lies_beside_its_record_and_names_it() -> None:
-    data, _ = written(entry(metadata_json=b'{"a": 1}'))
+def test_metadata_follows_its_record_and_refers_to_it() -> None:
+    data, _ = write(make_entry(metadata_json=b'{"a": 1}'))
     response, metadata = read(data, 1), read(data, 2)
     assert metadata.body == b'{"a": 1}'
     assert metadata.warc_headers["Content-Type"] == METADATA_TYPE
@@ -178,20 +179,20 @@ def test_metadata_lies_beside_its_record_and_names_it() -> None:
         ("ICY 200 OK", "HTTP/1.1 200 OK", "icy"),
     ],
 )
-def test_a_head_is_written_as_one_of_http_1_and_the_protocol_beside_it(
+def test_a_head_is_written_as_http_1_with_the_protocol_in_a_field(
     line: str, written_line: str, protocol: str | None
 ) -> None:
-    payload = read(written(entry(http=HttpHead(200, line)))[0], 1)
+    payload = read(write(make_entry(http=HttpHead(200, line)))[0], 1)
     assert payload.http is not None
     assert payload.http.status_line == written_line
     assert payload.warc_headers.get("WARC-Protocol") == protocol
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_a_repeat_is_a_revisit_that_names_the_first(version: str) -> None:
+def test_a_repeated_body_is_a_revisit_of_the_first(version: str) -> None:
     first_at = datetime(2023, 1, 2, 3, 4, 5, 678, UTC)
-    repeat = entry(original=replace(FIRST, captured_at=first_at))
-    data, _ = written(repeat, version=f"WARC/{version}")
+    repeat = make_entry(original=replace(FIRST, captured_at=first_at))
+    data, _ = write(repeat, version=f"WARC/{version}")
     payload = read(data, 1)
     assert payload.body == b""
     assert payload.http is not None
@@ -206,21 +207,21 @@ def test_a_repeat_is_a_revisit_that_names_the_first(version: str) -> None:
     )
 
 
-@pytest.mark.parametrize("mark", ["{}", "<{}>"])
-def test_a_revisit_names_the_record_whose_id_is_known(mark: str) -> None:
+@pytest.mark.parametrize("template", ["{}", "<{}>"])
+def test_a_revisit_refers_to_a_known_record_id(template: str) -> None:
     out = io.BytesIO()
     writer = RecordWriter(out)
-    first = writer.write_entry(entry())
-    known = replace(FIRST, record_id=mark.format(first.record_id))
-    again = writer.write_entry(entry(original=known, metadata_json=b"{}"))
+    first = writer.write_entry(make_entry())
+    original = replace(FIRST, record_id=template.format(first.record_id))
+    second = writer.write_entry(make_entry(original=original, metadata_json=b"{}"))
     response, revisit, metadata = (read(out.getvalue(), n).warc_headers for n in range(3))
     assert response["WARC-Record-ID"] == f"<{first.record_id}>" == revisit["WARC-Refers-To"]
-    assert revisit["WARC-Record-ID"] == f"<{again.record_id}>" == metadata["WARC-Refers-To"]
-    assert len({first.record_id, again.record_id}) == 2
+    assert revisit["WARC-Record-ID"] == f"<{second.record_id}>" == metadata["WARC-Refers-To"]
+    assert len({first.record_id, second.record_id}) == 2
 
 
 @given(
-    told=st.text(max_size=60)
+    record_id=st.text(max_size=60)
     | st.sampled_from(
         (
             f"<urn:uuid:{UUID}>\r\nWARC-Type: response",
@@ -234,36 +235,42 @@ def test_a_revisit_names_the_record_whose_id_is_known(mark: str) -> None:
         )
     )
 )
-def test_what_is_no_id_of_a_record_is_not_written(told: str) -> None:
-    data, _ = written(entry(original=replace(FIRST, record_id=told)))
+def test_an_invalid_record_id_is_not_written(record_id: str) -> None:
+    data, _ = write(make_entry(original=replace(FIRST, record_id=record_id)))
     assert "WARC-Refers-To" not in read(data, 1).warc_headers
     assert b"\nWARC-Refers-To:" not in gzip.decompress(data)
-    assert [head.type for head in heads(data)] == ["warcinfo", "revisit"]
+    assert [head.type for head in list_heads(data)] == ["warcinfo", "revisit"]
 
 
-def test_dates_have_microseconds_or_seconds_by_version_and_are_utc() -> None:
-    local = entry(captured_at=AT.astimezone(timezone(timedelta(hours=5))))
-    assert heads(written(local)[0])[1].captured_at == AT
-    old = heads(written(local, version="WARC/1.0")[0])[1]
-    assert old.captured_at == AT.replace(microsecond=0)
+def test_dates_are_in_utc_with_microseconds_in_version_1_1() -> None:
+    local = make_entry(captured_at=AT.astimezone(timezone(timedelta(hours=5))))
+    assert list_heads(write(local)[0])[1].captured_at == AT
+    old_head = list_heads(write(local, version="WARC/1.0")[0])[1]
+    assert old_head.captured_at == AT.replace(microsecond=0)
 
 
-def test_an_unknown_version_is_refused() -> None:
+def test_an_unknown_version_raises() -> None:
     with pytest.raises(ValueError, match="WARC/2"):
         RecordWriter(io.BytesIO(), version="WARC/2.0")
 
 
-def test_nothing_breaks_out_of_its_header_line() -> None:
-    evil = "x\r\nWARC-Type: response\r\n\r\nbody"
-    data, _ = written(
-        entry(
-            url="http://example.org/" + evil,
-            mime=evil,
-            http=HttpHead(200, "HTTP/1.1 200 " + evil, (("A" + evil, evil), ("B", "\ud800"))),
+def test_header_injection_is_prevented() -> None:
+    injection = "x\r\nWARC-Type: response\r\n\r\nbody"
+    data, _ = write(
+        make_entry(
+            url="http://example.org/" + injection,
+            mime=injection,
+            http=HttpHead(
+                200, "HTTP/1.1 200 " + injection, (("A" + injection, injection), ("B", "\ud800"))
+            ),
         ),
-        entry(mime=evil, http=None, original=OriginalCapture("http://x/" + evil, AT, evil)),
+        make_entry(
+            mime=injection,
+            http=None,
+            original=OriginalCapture("http://x/" + injection, AT, injection),
+        ),
     )
-    assert [head.type for head in heads(data)] == ["warcinfo", "response", "revisit"]
+    assert [head.type for head in list_heads(data)] == ["warcinfo", "response", "revisit"]
     payload = read(data, 1)
     assert payload.body == BODY
     assert payload.http is not None
@@ -286,30 +293,32 @@ names = st.text("abcXYZ-0123", min_size=1, max_size=12).filter(
     ),
 )
 @settings(deadline=None)
-def test_what_is_written_is_read_back_equal(
+def test_a_written_record_is_read_back_equal(
     body: bytes, headers: list[tuple[str, str]], reason: str, status: int, captured_at: datetime
 ) -> None:
     line = f"HTTP/1.1 {status} {reason}".strip()
-    one = entry(body=body, http=HttpHead(status, line, headers), captured_at=captured_at)
-    data, _ = written(one)
-    head, payload = heads(data)[1], read(data, 1)
+    archive_entry = make_entry(
+        body=body, http=HttpHead(status, line, headers), captured_at=captured_at
+    )
+    data, _ = write(archive_entry)
+    head, payload = list_heads(data)[1], read(data, 1)
     assert payload.http is not None
     assert (payload.body, payload.http.status) == (body, status)
     assert payload.http.status_line.split() == line.split()
     assert payload.http.headers == (*headers, ("Content-Length", str(len(body))))
-    assert (head.captured_at, head.url) == (captured_at, one.url)
+    assert (head.captured_at, head.url) == (captured_at, archive_entry.url)
     assert head.digest == encode_sha1_base32(hashlib.sha1(body).digest())
 
 
-def test_the_library_reads_every_record() -> None:
-    data, _ = written(entry(metadata_json=b"{}"), entry(http=None))
-    found = [record.rec_type for record in ArchiveIterator(io.BytesIO(data))]
-    assert found == ["warcinfo", "response", "metadata", "resource"]
+def test_warcio_reads_every_record() -> None:
+    data, _ = write(make_entry(metadata_json=b"{}"), make_entry(http=None))
+    types = [record.rec_type for record in ArchiveIterator(io.BytesIO(data))]
+    assert types == ["warcinfo", "response", "metadata", "resource"]
 
 
-def test_a_file_that_is_fetched_into_says_by_whom_and_that_robots_txt_is_obeyed() -> None:
+def test_warcinfo_names_the_user_agent_and_robots_policy() -> None:
     out = io.BytesIO()
     RecordWriter(out, agent="Fonds/1 (+me)").write_warcinfo("a.warc.gz", AT)
     fields = read(out.getvalue(), 0).body
     assert b"robots: obey\r\nhttp-header-user-agent: Fonds/1 (+me)\r\n" in fields
-    assert b"robots" not in read(written()[0], 0).body
+    assert b"robots" not in read(write()[0], 0).body

@@ -1,4 +1,4 @@
-"""The library the audit is tried on."""
+"""The library of the audit tests."""
 
 from audit_bench import library, stores
 

@@ -1,4 +1,4 @@
-"""The audit of the books: every message is accounted for, in each pipeline by itself."""
+"""The audit of the ledger: every message is accounted for in its pipeline."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from small_pipeline import SUMS, Workplace, double
 
 
 def test_an_empty_home_balances(place: Workplace, stores: Stores) -> None:
-    found = run_sums_audit(place, stores)
-    assert found.is_balanced
-    assert found.fault_texts == []
+    audit = run_sums_audit(place, stores)
+    assert audit.is_balanced
+    assert audit.fault_texts == []
 
 
-def test_what_waits_and_what_ended_adds_up(place: Workplace, stores: Stores) -> None:
+def test_waiting_and_finished_messages_add_up(place: Workplace, stores: Stores) -> None:
     enter_and_process(place)
     place.enter(7, 8)
-    found = run_sums_audit(place, stores)
-    assert found.is_balanced, found.fault_texts
-    assert msgspec.to_builtins(build_report(found)) == {
+    audit = run_sums_audit(place, stores)
+    assert audit.is_balanced, audit.fault_texts
+    assert msgspec.to_builtins(build_report(audit)) == {
         "balanced": True,
         "faults": [],
         "missing": [],
@@ -51,57 +51,51 @@ def test_what_waits_and_what_ended_adds_up(place: Workplace, stores: Stores) -> 
     }
 
 
-def test_what_is_in_hand_or_delayed_is_pending(place: Workplace, stores: Stores) -> None:
+def test_received_and_delayed_messages_are_pending(place: Workplace, stores: Stores) -> None:
     place.enter(1, 2)
     place.queue.receive("sums.double-in", 1, 0.0)
     (delayed,) = place.queue.receive("sums.double-in", 1, 0.0)
     place.queue.put("sums.double-in", [replace(delayed.message, attempt=1)], delay_s=60)
     place.queue.settle([delayed])
-    found = run_sums_audit(place, stores)
-    assert found.is_balanced, found.fault_texts
-    assert found.steps["sums"]["double"].pending == 2
+    audit = run_sums_audit(place, stores)
+    assert audit.is_balanced, audit.fault_texts
+    assert audit.steps["sums"]["double"].pending == 2
 
 
-def test_a_message_that_vanished_before_its_first_step_is_named(
-    place: Workplace, stores: Stores
-) -> None:
+def test_a_message_lost_before_its_first_step_is_reported(place: Workplace, stores: Stores) -> None:
     place.enter(1, 2)
     place.ledger.enter([finished_input(2)], [], ())
     place.queue.settle(place.queue.receive("sums.double-in", 1, 0.0))
-    found = run_sums_audit(place, stores)
-    assert not found.is_balanced
-    assert found.fault_texts == [
+    audit = run_sums_audit(place, stores)
+    assert not audit.is_balanced
+    assert audit.fault_texts == [
         "sums.double: 1 of 2 unsettled messages are in no queue (for example id-001, id-002)"
     ]
 
 
-def test_a_message_that_vanished_between_two_steps_is_named(
-    place: Workplace, stores: Stores
-) -> None:
+def test_a_message_lost_between_two_steps_is_reported(place: Workplace, stores: Stores) -> None:
     enter_and_process(place, 1)
     place.take_all("sums.keep-in")
-    found = run_sums_audit(place, stores)
-    assert found.fault_texts == [
+    audit = run_sums_audit(place, stores)
+    assert audit.fault_texts == [
         "sums.keep: 1 of 1 unsettled messages are in no queue (for example id-000)"
     ]
-    assert found.steps["sums"]["keep"].missing == 1
+    assert audit.steps["sums"]["keep"].missing == 1
 
 
-def test_a_message_that_vanished_from_quarantine_is_told(place: Workplace, stores: Stores) -> None:
+def test_a_message_lost_from_quarantine_is_reported(place: Workplace, stores: Stores) -> None:
     place.enter(1)
     place.ledger.enter([finished_input(1)], [], ())
     place.loop(lambda item: Result(quarantine(Reason.TIMEOUT))).run_once(0.0)
     assert run_sums_audit(place, stores).is_balanced
     place.take_all("sums.double-quar")
-    found = run_sums_audit(place, stores)
-    assert found.fault_texts == [
+    audit = run_sums_audit(place, stores)
+    assert audit.fault_texts == [
         "sums.double: 1 quarantined messages are missing from the quarantine"
     ]
 
 
-def test_dispositions_of_what_never_entered_do_not_hide_a_loss(
-    place: Workplace, stores: Stores
-) -> None:
+def test_dispositions_without_an_entry_do_not_hide_a_loss(place: Workplace, stores: Stores) -> None:
     place.ledger.write([build_disposition("id-000a", "double", "done")])
     place.enter(1)
     place.ledger.enter([finished_input(1)], [], ())
@@ -112,21 +106,19 @@ def test_dispositions_of_what_never_entered_do_not_hide_a_loss(
     ]
 
 
-def test_entries_written_down_and_not_yet_sent_are_pending(
-    place: Workplace, stores: Stores
-) -> None:
-    """An intake that was killed between the two sends them when it goes on."""
+def test_entries_that_are_not_sent_yet_are_pending(place: Workplace, stores: Stores) -> None:
+    """An intake that was killed between the ledger and the queue sends them when it continues."""
     place.enter(1, 2)
     place.take_all("sums.double-in")
     place.ledger.enter([input_of("input", "/w", 0, finished=False)], [], ())
-    found = run_sums_audit(place, stores)
-    assert found.fault_texts == []
-    assert found.steps["sums"]["double"].pending == 2
+    audit = run_sums_audit(place, stores)
+    assert audit.fault_texts == []
+    assert audit.steps["sums"]["double"].pending == 2
 
 
 @dataclass
-class WorksMeanwhile:
-    """Records that are read slowly: before the first row is given out, a worker takes a turn."""
+class RecordsWithWorker:
+    """Records that let a worker run before they return the first row."""
 
     real: Any
     place: Workplace
@@ -139,48 +131,54 @@ class WorksMeanwhile:
         return getattr(self.real, name)
 
 
-def test_a_worker_that_runs_meanwhile_is_no_loss(place: Workplace, stores: Stores) -> None:
+def test_a_worker_that_runs_during_the_audit_causes_no_fault(
+    place: Workplace, stores: Stores
+) -> None:
     place.enter(*range(5))
-    moving = replace(stores, records=cast(Any, WorksMeanwhile(stores.records, place)))
-    found = run_sums_audit(place, moving)
-    assert found.fault_texts == []
+    stores_with_worker = replace(
+        stores, records=cast(Any, RecordsWithWorker(stores.records, place))
+    )
+    audit = run_sums_audit(place, stores_with_worker)
+    assert audit.fault_texts == []
 
 
-def test_what_is_quarantined_while_the_audit_runs_is_not_missing(place: Workplace) -> None:
-    """The queue was counted before, so only what was quarantined by then can be compared with it."""
+def test_messages_quarantined_during_the_audit_are_not_missing(place: Workplace) -> None:
+    """The queue is counted first, so only messages quarantined before that can be compared."""
     place.enter(1)
     started_at = place.clock()
     place.clock.pass_s(1.0)
     place.loop(lambda item: Result(quarantine(Reason.TIMEOUT))).run_once(0.0)
     readers = {SUMS.name: place.subscriptions}
     for moment, count in ((started_at, 0), (place.clock(), 1)):
-        accounts = build_accounts(place.records, readers, moment, lambda *told: None)
+        accounts = build_accounts(place.records, readers, moment, lambda *_: None)
         assert accounts[SUMS.name, "double"].quarantined == count
 
 
-def test_an_input_whose_entries_are_not_all_on_the_books_is_named(
+def test_an_input_with_entries_missing_from_the_ledger_is_reported(
     place: Workplace, stores: Stores
 ) -> None:
     place.enter(1)
     place.ledger.enter([finished_input(2)], [], ())
-    found = run_sums_audit(place, stores)
-    assert found.fault_texts == ["/w: 2 entries were read, but 1 are in the ledger"]
+    audit = run_sums_audit(place, stores)
+    assert audit.fault_texts == ["/w: 2 entries were read, but 1 are in the ledger"]
 
 
-def test_an_input_that_is_still_read_may_be_behind(place: Workplace, stores: Stores) -> None:
+def test_an_unfinished_input_may_have_fewer_entries(place: Workplace, stores: Stores) -> None:
     place.enter(1)
     place.ledger.enter([input_of("input", "/w", 0, finished=False)], [], ())
     assert run_sums_audit(place, stores).is_balanced
 
 
-def test_counts_and_outcomes_that_are_wrong_are_named(place: Workplace, stores: Stores) -> None:
-    (one,) = enter_and_process(place, 1)
+def test_wrong_counts_and_outcomes_are_reported(place: Workplace, stores: Stores) -> None:
+    (entry_id,) = enter_and_process(place, 1)
     place.ledger.enter([finished_input(1)], [], ())
-    place.records.change(EntryRow, [(one, SUMS.name)], {"outcome": "done"})
-    found = run_sums_audit(place, stores)
-    assert found.missing_count == 5
-    assert found.fault_texts[0].startswith(f"entry {one} (sums) is recorded as done with 1 open")
-    assert [fault.split(":")[0] for fault in found.fault_texts[1:]] == [
+    place.records.change(EntryRow, [(entry_id, SUMS.name)], {"outcome": "done"})
+    audit = run_sums_audit(place, stores)
+    assert audit.missing_count == 5
+    assert audit.fault_texts[0].startswith(
+        f"entry {entry_id} (sums) is recorded as done with 1 open"
+    )
+    assert [fault.split(":")[0] for fault in audit.fault_texts[1:]] == [
         "tally entries sums done double",
         "tally entries sums pending",
         "tally entries_by_day sums 2023-11-14 done",
@@ -188,8 +186,8 @@ def test_counts_and_outcomes_that_are_wrong_are_named(place: Workplace, stores: 
     ]
 
 
-def test_pipelines_are_balanced_each_by_itself(place: Workplace, stores: Stores) -> None:
-    """What one pipeline has too much in its queue does not make up for what another lost."""
+def test_each_pipeline_balances_by_itself(place: Workplace, stores: Stores) -> None:
+    """A surplus in the queue of one pipeline does not compensate for a loss in another."""
     other = Pipeline("more", SUMS.entry, SUMS.stages)
     readers = build_subscriptions(other, "t")
     place.queue.declare(readers)
@@ -204,38 +202,38 @@ def test_pipelines_are_balanced_each_by_itself(place: Workplace, stores: Stores)
     assert audit.steps["more"]["double"].missing == 1
 
 
-def test_of_many_faults_all_are_counted_and_some_named(place: Workplace, stores: Stores) -> None:
+def test_all_faults_are_counted_and_some_are_listed(place: Workplace, stores: Stores) -> None:
     count = FAULTS_MAX + 20
     stores.ledger.enter(
         [input_of(f"i{n}", f"/{n}", 1, finished=True) for n in range(count)], [], ()
     )
-    found = run_sums_audit(place, stores)
-    assert (found.missing_count, len(found.fault_texts)) == (count, FAULTS_MAX)
+    audit = run_sums_audit(place, stores)
+    assert (audit.missing_count, len(audit.fault_texts)) == (count, FAULTS_MAX)
 
 
-def test_more_dispositions_than_one_page_are_all_read(place: Workplace, stores: Stores) -> None:
+def test_more_dispositions_than_one_page_are_read(place: Workplace, stores: Stores) -> None:
     for start in range(0, 2500, 500):
         place.enter(*range(start, start + 500))
     while place.loop().run_once(0.0):
         pass
-    found = run_sums_audit(place, stores)
-    assert found.is_balanced, found.fault_texts
-    assert found.steps["sums"]["double"].done == 2500
+    audit = run_sums_audit(place, stores)
+    assert audit.is_balanced, audit.fault_texts
+    assert audit.steps["sums"]["double"].done == 2500
 
 
 @pytest.mark.parametrize("verdict", [retry, defer])
-def test_a_message_to_be_tried_again_that_vanished_is_named(
+def test_a_lost_message_that_waits_for_a_retry_is_reported(
     place: Workplace, stores: Stores, verdict: Any
 ) -> None:
-    """It has not ended: counted as settled its loss would balance."""
+    """It has not ended. If it were counted as settled, its loss would balance."""
     place.enter(1)
     place.records.put([finished_input(1)])
-    later = Result(verdict(Reason.STORE_UNAVAILABLE, "not now", 30.0))
-    place.loop(lambda item: later).run_once(0.0)
+    postponed = Result(verdict(Reason.STORE_UNAVAILABLE, "not now", 30.0))
+    place.loop(lambda item: postponed).run_once(0.0)
     assert run_sums_audit(place, stores).is_balanced
     place.clock.pass_s(100.0)
     place.take_all("sums.double-in")
-    found = run_sums_audit(place, stores)
-    assert found.fault_texts == [
+    audit = run_sums_audit(place, stores)
+    assert audit.fault_texts == [
         "sums.double: 1 of 1 unsettled messages are in no queue (for example id-001)"
     ]

@@ -1,4 +1,5 @@
-"""Rows of which a file has any number: counted by the audit, and exported by themselves."""
+"""Series, of which a file can have any number of rows: counted by the audit, exported by
+themselves."""
 
 from __future__ import annotations
 
@@ -28,22 +29,22 @@ EXPORT = ("export", "--kind", "citations")
 LONG_AGO = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def cited(number: int) -> CitationRow:
-    told = (f"Brook B. Tides {number}.", "strong", "title-and-author", "doi:10.1/x", "10.1/x")
-    return CitationRow(PAGE, number, LONG_AGO, *told, None, 0.9)
+def make_citation(number: int) -> CitationRow:
+    values = (f"Brook B. Tides {number}.", "strong", "title-and-author", "doi:10.1/x", "10.1/x")
+    return CitationRow(PAGE, number, LONG_AGO, *values, None, 0.9)
 
 
-def with_citations(stores: Stores, count: int) -> None:
-    """A match of the page that promises so many citations, and these."""
+def put_citations(stores: Stores, count: int) -> None:
+    """Store a match of the page with a citation count of `count`, and these citations."""
     row = MatchRow(PAGE, LONG_AGO, "none", "no-candidate", None, None, None, count, "test")
-    stores.records.put([row, build_row_fixity(row), *map(cited, range(count))])
+    stores.records.put([row, build_row_fixity(row), *map(make_citation, range(count))])
     cells = {MATCH_STATUS: b"none", MATCH_INFO: b"{}"}
     stores.table.declare(stores.journal, ["f", "file", "match0"])
     stores.table.put(stores.journal, [(build_row_key(PAGE), cells)])
 
 
-def told_of(place: Workplace, library: Stores) -> list[str]:
-    """What the audit says of citations."""
+def list_messages(place: Workplace, library: Stores) -> list[str]:
+    """Return the messages of the audit about citations."""
     return [
         fault.message
         for fault in run_sums_audit(place, library).faults
@@ -51,54 +52,58 @@ def told_of(place: Workplace, library: Stores) -> list[str]:
     ]
 
 
-def test_citations_that_are_gone_or_too_many_are_told(place: Workplace, library: Stores) -> None:
-    with_citations(library, 3)
-    assert told_of(place, library) == []
+def test_missing_and_surplus_citations_are_reported(place: Workplace, library: Stores) -> None:
+    put_citations(library, 3)
+    assert list_messages(place, library) == []
     library.records.delete(CitationRow, [(PAGE, 1)])
-    assert told_of(place, library) == [
+    assert list_messages(place, library) == [
         f"{PAGE} has 2 rows of citations, but its row in matches gives 3"
     ]
-    library.records.put([cited(1), cited(3)])
-    assert told_of(place, library) == [
+    library.records.put([make_citation(1), make_citation(3)])
+    assert list_messages(place, library) == [
         f"{PAGE} has 4 rows of citations, but its row in matches gives 3"
     ]
 
 
-def fonds(home: Path, *words: str) -> Result:
+def run_fonds(home: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, ["--home", str(home), *words])
 
 
-def test_who_cites_whom_is_exported_in_every_form_of_rows(tmp_path: Path) -> None:
+def test_citations_are_exported_in_every_row_format(tmp_path: Path) -> None:
     with open_home(tmp_path) as stores:
-        stores.records.put([cited(number) for number in range(3)])
-    rows = [json.loads(line) for line in fonds(tmp_path, *EXPORT).stdout.splitlines()]
+        stores.records.put([make_citation(number) for number in range(3)])
+    rows = [json.loads(line) for line in run_fonds(tmp_path, *EXPORT).stdout.splitlines()]
     assert [(row["sha1hex"], row["number"], row["doi"]) for row in rows] == [
         (PAGE, number, "10.1/x") for number in range(3)
     ]
-    assert fonds(tmp_path, *EXPORT, "--format", "csv").stdout.startswith("sha1hex,number,reference")
+    assert run_fonds(tmp_path, *EXPORT, "--format", "csv").stdout.startswith(
+        "sha1hex,number,reference"
+    )
     out = tmp_path / "citations.parquet"
-    assert fonds(tmp_path, *EXPORT, "--format", "parquet", "--out", str(out)).exit_code == 0
+    assert run_fonds(tmp_path, *EXPORT, "--format", "parquet", "--out", str(out)).exit_code == 0
     assert parquet.read_table(out).to_pylist() == rows
     assert rows[0]["score"] == 0.9
     manifest = json.loads(Path(f"{out}.manifest.json").read_text())
     assert (manifest["rows"], manifest["fields"]) == (3, list(CITATIONS.columns))
-    assert fonds(tmp_path, "verify", str(out)).exit_code == 0
+    assert run_fonds(tmp_path, "verify", str(out)).exit_code == 0
 
 
 @pytest.mark.parametrize(
     "words", [("flood",), ("--collection", "default"), ("--limit", "3"), ("--format", "bibtex")]
 )
-def test_a_series_is_exported_whole(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_a_series_cannot_be_filtered(tmp_path: Path, words: tuple[str, ...]) -> None:
     with open_home(tmp_path):
         pass
-    done = fonds(tmp_path, *EXPORT, *words)
-    assert done.exit_code != 0
-    assert "rows of their own" in done.output + str(done.exception)
+    result = run_fonds(tmp_path, *EXPORT, *words)
+    assert result.exit_code != 0
+    assert "rows of their own" in result.output + str(result.exception)
 
 
-@pytest.mark.parametrize("kind", [one for one in KINDS if one.series], ids=lambda one: one.name)
-def test_a_series_names_columns_its_rows_have(kind: DerivativeKind) -> None:
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind.series], ids=lambda kind: kind.name
+)
+def test_the_columns_of_a_series_are_fields_of_its_rows(kind: DerivativeKind) -> None:
     assert kind.series is not None
     assert kind.series.row.KEY[0] == "sha1hex"
-    names = {one.name for one in fields(kind.series.row)}  # type: ignore[arg-type]
+    names = {field.name for field in fields(kind.series.row)}  # type: ignore[arg-type]
     assert kind.series.columns.keys() <= names

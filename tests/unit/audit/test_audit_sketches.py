@@ -1,4 +1,4 @@
-"""The rows near-duplicates are found by: missed by the audit when they are gone, made again by reindex."""
+"""Rows for near-duplicates: the audit reports missing ones, and reindex rebuilds them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from small_pipeline import Workplace
 TEXT = " ".join(f"word{number}" for number in range(200))
 
 
-def with_long_text(stores: Stores) -> TextSketchRow:
+def put_long_text(stores: Stores) -> TextSketchRow:
     row = build_page_sketch(story_row(), TEXT)
     stores.blobs.put([build_text_blob(PAGE, TEXT.encode())])
     write_sketches(stores.records, [row], [build_fixity(PAGE, "text", TEXT.encode())])
     return row
 
 
-def test_a_band_that_is_gone_is_missed_and_made_again(place: Workplace, library: Stores) -> None:
-    row = with_long_text(library)
+def test_a_missing_band_is_reported_and_rebuilt(place: Workplace, library: Stores) -> None:
+    row = put_long_text(library)
     assert run_sums_audit(place, library).faults == []
     band = build_bands(row)[0]
     library.records.delete(TextBandRow, [(band.band, band.sha1hex)])
@@ -32,8 +32,8 @@ def test_a_band_that_is_gone_is_missed_and_made_again(place: Workplace, library:
     assert run_sums_audit(place, library).faults == []
 
 
-def test_a_sketch_that_is_gone_is_missed_and_made_again(place: Workplace, library: Stores) -> None:
-    row = with_long_text(library)
+def test_a_missing_sketch_is_reported_and_rebuilt(place: Workplace, library: Stores) -> None:
+    row = put_long_text(library)
     library.records.delete(TextSketchRow, [PAGE])
     library.records.delete(FixityRow, [(PAGE, TextSketchRow.TABLE)])
     (fault,) = run_sums_audit(place, library).faults
@@ -43,8 +43,8 @@ def test_a_sketch_that_is_gone_is_missed_and_made_again(place: Workplace, librar
     assert run_sums_audit(place, library).faults == []
 
 
-def test_a_sketch_that_was_altered_is_told(place: Workplace, library: Stores) -> None:
-    row = with_long_text(library)
+def test_an_altered_sketch_is_reported(place: Workplace, library: Stores) -> None:
+    row = put_long_text(library)
     library.records.change(TextSketchRow, [PAGE], {"text_sha256hex": "0" * 64})
     (fault,) = run_sums_audit(place, library).faults
     assert "has changed since it was written" in fault.message

@@ -1,4 +1,5 @@
-"""The index made again: equal to what the steps had put, without what does not belong there."""
+"""Rebuilding the index: equal to the documents of the steps, without documents that do not
+belong there."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ HOSTILE = "NUL \x00, half \ud83d and whole \U0001f4d6"
 
 @dataclass
 class DeliveryBuffer:
-    """Files that went through the steps."""
+    """Files processed by the real steps."""
 
     bench: Bench
     count: int = 0
@@ -37,13 +38,13 @@ class DeliveryBuffer:
     def pdf(
         self, status: PdfStatus = PdfStatus.SUCCESS, text: str | None = "a text", **info: str
     ) -> str:
-        body = PDF + b"%%%d" % self._next()
+        body = PDF + b"%%%d" % self._increment()
         (capture,) = self.bench.in_warc(body, mime="application/pdf")
         capture = replace(
             capture, collection=f"buffer {self.count % 2}", url=f"http://e.org/{self.count}.pdf"
         )
         self.bench.enter(capture)
-        self._persisted(capture, body)
+        self._persist(capture, body)
         words = None if text is None else len(text.split())
         item = PdfText(
             sha1hex=pdf_file(body).sha1,
@@ -70,11 +71,11 @@ class DeliveryBuffer:
         return item.sha1hex
 
     def story(self, **content: str | None) -> str:
-        body = PAGE + b"<!-- %d -->" % self._next()
+        body = PAGE + b"<!-- %d -->" % self._increment()
         (capture,) = self.bench.in_warc(body)
         capture = replace(capture, collection=f"buffer {self.count % 2}")
         self.bench.enter(capture)
-        self._persisted(capture, body)
+        self._persist(capture, body)
         values = {"text_content": "words", "parsed_date": "2024-03-05T06:07:08.9+00:00", **content}
         story = Story(
             rss_entry=RssEntry(pub_date="Mon, 01 Jan 2024 10:00:00 GMT"),
@@ -87,11 +88,11 @@ class DeliveryBuffer:
         )
         return file.sha1
 
-    def _next(self) -> int:
+    def _increment(self) -> int:
         self.count += 1
         return self.count
 
-    def _persisted(self, capture: object, body: bytes) -> None:
+    def _persist(self, capture: object, body: bytes) -> None:
         step = PersistFileStep(self.bench.table, self.bench.records, JOURNAL, False, lambda: LATER)
         step([identify_capture(capture, body)])  # type: ignore[arg-type]
 
@@ -101,22 +102,22 @@ def buffer(bench: Bench) -> DeliveryBuffer:
     return DeliveryBuffer(bench)
 
 
-def documents(bench: Bench, index: TantivyIndex | None = None) -> dict[str, IndexDocument]:
+def load_documents(bench: Bench, index: TantivyIndex | None = None) -> dict[str, IndexDocument]:
     ids = {row.sha1hex: row.sha1hex for row in bench.records.find(FileMetaRow)}
     ids |= {row.sha1hex: row.story_id for row in bench.records.find(StoryMetaRow)}
-    found = (index or bench.index).get(list(ids.values()))
-    return {sha1hex: found[id_] for sha1hex, id_ in ids.items() if id_ in found}
+    index_documents = (index or bench.index).get(list(ids.values()))
+    return {sha1hex: index_documents[id_] for sha1hex, id_ in ids.items() if id_ in index_documents}
 
 
-def again(bench: Bench, index: TantivyIndex | None = None) -> ReindexResult:
-    told: list[int] = []
-    done = reindex(bench.records, bench.blobs, index or bench.index, told.append)
-    assert told == sorted(told)
-    assert (told or [0])[-1] == done.indexed
-    return done
+def rebuild(bench: Bench, index: TantivyIndex | None = None) -> ReindexResult:
+    counts: list[int] = []
+    result = reindex(bench.records, bench.blobs, index or bench.index, counts.append)
+    assert counts == sorted(counts)
+    assert (counts or [0])[-1] == result.indexed
+    return result
 
 
-def test_an_empty_index_becomes_what_the_steps_had_made(
+def test_a_rebuilt_index_has_the_documents_of_the_steps(
     bench: Bench, buffer: DeliveryBuffer
 ) -> None:
     buffer.pdf(Title="A title", CreationDate="2020-02-03T04:05:06.789+00:00")
@@ -133,78 +134,83 @@ def test_an_empty_index_becomes_what_the_steps_had_made(
     buffer.story(
         text_content=HOSTILE, article_title=HOSTILE, url="http://x.org/\x00", canonical_domain="x"
     )
-    before = documents(bench)
+    before = load_documents(bench)
     assert len(before) == 9
-    assert {one.collection for one in before.values()} == {"buffer 0", "buffer 1"}
-    assert {one.language for one in before.values()} >= {"de", "fr", "en"}
+    assert {indexed.collection for indexed in before.values()} == {"buffer 0", "buffer 1"}
+    assert {indexed.language for indexed in before.values()} >= {"de", "fr", "en"}
 
     empty = TantivyIndex(bench.home / "another")
-    done = again(bench, empty)
-    assert done == ReindexResult(indexed=9)
+    result = rebuild(bench, empty)
+    assert result == ReindexResult(indexed=9)
     assert count_expected(bench.records) == 9
-    assert documents(bench, empty) == before
+    assert load_documents(bench, empty) == before
     assert empty.count() == 9
     empty.close()
 
 
-def test_what_was_right_stays_and_what_was_wrong_is_mended(
+def test_correct_documents_stay_and_wrong_ones_are_fixed(
     bench: Bench, buffer: DeliveryBuffer
 ) -> None:
     keys = [buffer.pdf(), buffer.story(), buffer.story()]
-    before = documents(bench)
+    before = load_documents(bench)
     bench.index.put([replace(before[keys[0]], article_title="wrong", text_content="wrong")])
     bench.index.delete([before[keys[1]].id])
-    assert again(bench) == ReindexResult(indexed=3)
-    assert documents(bench) == before
-    assert again(bench) == ReindexResult(indexed=3)
+    assert rebuild(bench) == ReindexResult(indexed=3)
+    assert load_documents(bench) == before
+    assert rebuild(bench) == ReindexResult(indexed=3)
 
 
-def test_documents_of_files_that_failed_or_were_never_read_are_removed(
+def test_documents_of_failed_or_unread_files_are_removed(
     bench: Bench, buffer: DeliveryBuffer
 ) -> None:
     good, bad, unread = buffer.pdf(), buffer.pdf(), buffer.story()
     (row,) = bench.records.get(PdfMetaRow, [bad])
     bench.records.put([replace(row, status="error-timeout")])
     bench.records.delete(StoryMetaRow, [unread])
-    # Which story the page was is known to nobody: its document is a stray.
-    assert again(bench) == ReindexResult(indexed=1, removed=1, strays=1)
-    assert documents(bench).keys() == {good}
+    # No store knows the story of the page, so its document is a stray.
+    assert rebuild(bench) == ReindexResult(indexed=1, removed=1, strays=1)
+    assert load_documents(bench).keys() == {good}
     assert bench.index.count() == 2
 
 
-def test_documents_no_other_store_knows_are_counted(bench: Bench, buffer: DeliveryBuffer) -> None:
-    key = buffer.pdf()
-    known = documents(bench)[key]
-    bench.index.put([replace(known, id=f"{n:040x}") for n in range(3)])
-    done = again(bench)
-    assert (done.removed, done.strays) == (0, 3)
-
-
-def test_a_text_that_is_missing_is_named_and_the_rest_of_its_document_is_kept(
+def test_documents_unknown_to_other_stores_are_counted(
     bench: Bench, buffer: DeliveryBuffer
 ) -> None:
-    key, other = buffer.story(article_title="A page"), buffer.pdf()
-    bench.blobs.delete([build_text_blob_key(key), build_text_blob_key(other)])
-    done = again(bench)
-    assert (done.indexed, sorted(done.textless)) == (2, sorted([key, other]))
-    assert (documents(bench)[key].article_title, documents(bench)[key].text_content) == (
+    key = buffer.pdf()
+    indexed = load_documents(bench)[key]
+    bench.index.put([replace(indexed, id=f"{n:040x}") for n in range(3)])
+    result = rebuild(bench)
+    assert (result.removed, result.strays) == (0, 3)
+
+
+def test_a_missing_text_is_reported_and_its_document_is_kept(
+    bench: Bench, buffer: DeliveryBuffer
+) -> None:
+    key, pdf_key = buffer.story(article_title="A page"), buffer.pdf()
+    bench.blobs.delete([build_text_blob_key(key), build_text_blob_key(pdf_key)])
+    result = rebuild(bench)
+    assert (result.indexed, sorted(result.textless)) == (2, sorted([key, pdf_key]))
+    assert (load_documents(bench)[key].article_title, load_documents(bench)[key].text_content) == (
         "A page",
         "",
     )
 
 
-def test_a_file_whose_capture_is_not_on_the_books_is_indexed_without_its_address(
+def test_a_file_without_a_ledger_entry_is_indexed_without_its_url(
     bench: Bench, buffer: DeliveryBuffer
 ) -> None:
     key, page = buffer.pdf(), buffer.story(url="http://x.org/own")
-    entered = [(row.entry_id, row.pipeline) for row in bench.records.find(EntryRow)]
-    bench.records.delete(EntryRow, entered)
-    assert again(bench).indexed == 2
-    assert (documents(bench)[key].url, documents(bench)[key].text_content) == ("", "a text")
-    assert documents(bench)[page].url == "http://x.org/own"
+    entry_keys = [(row.entry_id, row.pipeline) for row in bench.records.find(EntryRow)]
+    bench.records.delete(EntryRow, entry_keys)
+    assert rebuild(bench).indexed == 2
+    assert (load_documents(bench)[key].url, load_documents(bench)[key].text_content) == (
+        "",
+        "a text",
+    )
+    assert load_documents(bench)[page].url == "http://x.org/own"
 
 
-def test_large_texts_are_put_a_few_at_a_time(
+def test_large_texts_are_indexed_in_small_batches(
     bench: Bench, buffer: DeliveryBuffer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reindexing, "TOGETHER_MAX_CHARS", 100)
@@ -214,25 +220,25 @@ def test_large_texts_are_put_a_few_at_a_time(
     sizes = [sum(len(document.text_content) for document in batch.documents) for batch in batches]
     assert sum(sizes) == 631
     assert all(size <= 100 or size == 500 for size in sizes)
-    assert again(bench).indexed == 5
+    assert rebuild(bench).indexed == 5
 
 
-def test_more_than_one_chunk_of_rows_is_gone_through(
+def test_all_chunks_of_rows_are_indexed(
     bench: Bench, buffer: DeliveryBuffer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reindexing, "CHUNK", 2)
     for _ in range(5):
         buffer.pdf()
         buffer.story()
-    before = documents(bench)
-    bench.index.delete([one.id for one in before.values()])
-    assert again(bench).indexed == 10
-    assert documents(bench) == before
+    before = load_documents(bench)
+    bench.index.delete([indexed.id for indexed in before.values()])
+    assert rebuild(bench).indexed == 10
+    assert load_documents(bench) == before
 
 
 @dataclass
-class Faulty:
-    """An index that says `error` when `method` is called."""
+class FaultyIndex:
+    """An index that raises `error` when `method` is called."""
 
     real: TantivyIndex
     method: str
@@ -246,7 +252,7 @@ class Faulty:
 
 
 @pytest.mark.parametrize("method", ["put", "get", "count", "delete"])
-def test_an_index_that_cannot_be_used_is_told_of_and_a_full_disk_is_raised(
+def test_an_index_error_is_returned_and_a_full_disk_raises(
     bench: Bench, buffer: DeliveryBuffer, method: str
 ) -> None:
     bad = buffer.pdf()
@@ -254,31 +260,31 @@ def test_an_index_that_cannot_be_used_is_told_of_and_a_full_disk_is_raised(
     (row,) = bench.records.get(PdfMetaRow, [bad])
     bench.records.put([replace(row, status="error-timeout")])
     fault = ConfigurationError("damaged")
-    done = reindex(bench.records, bench.blobs, Faulty(bench.index, method, fault), lambda _: None)  # type: ignore[arg-type]
-    assert done.fault is fault
-    full = Faulty(bench.index, method, StorageFullError("no room"))
+    result = reindex(
+        bench.records, bench.blobs, FaultyIndex(bench.index, method, fault), lambda _: None
+    )  # type: ignore[arg-type]
+    assert result.fault is fault
+    full = FaultyIndex(bench.index, method, StorageFullError("no room"))
     with pytest.raises(StorageFullError):
         reindex(bench.records, bench.blobs, full, lambda _: None)  # type: ignore[arg-type]
 
 
-def test_a_fault_of_another_store_is_not_taken_for_one_of_the_index(
+def test_an_error_of_another_store_is_raised(
     bench: Bench, buffer: DeliveryBuffer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     buffer.pdf()
 
-    def broken(*_: object) -> None:
+    def raise_error(*_: object) -> None:
         raise ConfigurationError("the records are broken")
 
-    monkeypatch.setattr(bench.blobs.__class__, "get", broken)
+    monkeypatch.setattr(bench.blobs.__class__, "get", raise_error)
     with pytest.raises(ConfigurationError, match="the records are broken"):
-        again(bench)
+        rebuild(bench)
 
 
-def test_the_time_of_indexing_is_that_of_the_work_not_of_the_rebuilding(
-    bench: Bench, buffer: DeliveryBuffer
-) -> None:
+def test_the_time_of_indexing_stays_that_of_the_steps(bench: Bench, buffer: DeliveryBuffer) -> None:
     pdf, page = buffer.pdf(), buffer.story(parsed_date="2024-03-05T06:07:08+00:00")
-    again(bench)
-    found = documents(bench)
-    assert found[pdf].indexed_date == LATER
-    assert found[page].indexed_date == datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
+    rebuild(bench)
+    indexed = load_documents(bench)
+    assert indexed[pdf].indexed_date == LATER
+    assert indexed[page].indexed_date == datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)

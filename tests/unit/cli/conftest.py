@@ -20,15 +20,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def filled(home: Path) -> FilledHome:
+def filled_home(home: Path) -> FilledHome:
     return fill_home(home)
 
 
 @pytest.fixture
-def call(home: Path, filled: FilledHome, monkeypatch: pytest.MonkeyPatch) -> Call:
+def call(home: Path, filled_home: FilledHome, monkeypatch: pytest.MonkeyPatch) -> Call:
     """`call("search", "flood")` is `fonds --home HOME search flood`."""
 
-    def called(*words: str) -> CallResult:
+    def run_command(*words: str) -> CallResult:
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", out)
@@ -39,4 +39,4 @@ def call(home: Path, filled: FilledHome, monkeypatch: pytest.MonkeyPatch) -> Cal
             check_answers(words, texts[0])
         return CallResult(code, *texts)
 
-    return called
+    return run_command

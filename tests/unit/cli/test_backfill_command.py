@@ -1,4 +1,4 @@
-"""`fonds backfill cdx` as it is typed: what is told of lines, and what is no index."""
+"""`fonds backfill cdx`: counts of lines, and files that are no index."""
 
 from __future__ import annotations
 
@@ -13,21 +13,19 @@ LINE = (
 )
 
 
-def test_lines_are_counted_by_what_became_of_them(call: Call, tmp_path: Path) -> None:
+def test_lines_are_counted_by_outcome(call: Call, tmp_path: Path) -> None:
     index = tmp_path / "a.cdx"
     index.write_text(f"{LINE}\n{LINE.replace(' 200 ', ' 404 ')}\n")
-    told = json.loads(call("backfill", "cdx", str(index), "--json").out)["counts"]
-    assert (told["lines"], told["captures"], told["files"]) == (2, 1, 1)
+    counts = json.loads(call("backfill", "cdx", str(index), "--json").out)["counts"]
+    assert (counts["lines"], counts["captures"], counts["files"]) == (2, 1, 1)
     assert "http-status" in call("backfill", "cdx", str(index)).out
 
 
-def test_a_path_that_is_not_there_and_one_that_is_no_index_are_refused(
-    call: Call, tmp_path: Path
-) -> None:
-    told = call("backfill", "cdx", str(tmp_path / "nothing.cdx"))
-    assert (told.code, "nothing.cdx: no such file" in told.err) == (2, True)
+def test_a_missing_path_and_a_file_that_is_no_index_are_refused(call: Call, tmp_path: Path) -> None:
+    result = call("backfill", "cdx", str(tmp_path / "nothing.cdx"))
+    assert (result.code, "nothing.cdx: no such file" in result.err) == (2, True)
     (tmp_path / "notes.txt").write_text("these are notes")
-    told = call("backfill", "cdx", str(tmp_path / "notes.txt"))
-    assert told.code == 2
-    assert "notes.txt is not an index" in told.err
-    assert "No index to read." in told.err
+    result = call("backfill", "cdx", str(tmp_path / "notes.txt"))
+    assert result.code == 2
+    assert "notes.txt is not an index" in result.err
+    assert "No index to read." in result.err

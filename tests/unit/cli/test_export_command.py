@@ -1,4 +1,4 @@
-"""`fonds export QUERY` and `fonds verify`: a result goes out whole, and comes back to be held against it."""
+"""`fonds export QUERY` and `fonds verify`: a result is exported completely and compared later."""
 
 from __future__ import annotations
 
@@ -23,51 +23,53 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def fonds(home: Path, *words: str) -> Result:
+def run_fonds(home: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, ["--home", str(home), *words])
 
 
-def test_how_many_is_said_before_the_rows(home: Path) -> None:
-    done = fonds(home, "export", "flood", "kind:story", "--no-text")
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert done.stderr == f"{len(rows)} documents found; all are exported\n"
+def test_the_number_of_documents_is_printed_before_the_rows(home: Path) -> None:
+    result = run_fonds(home, "export", "flood", "kind:story", "--no-text")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.stderr == f"{len(rows)} documents found; all are exported\n"
     assert {row["kind"] for row in rows} == {"story"}
-    cut = fonds(home, "export", "flood", "kind:story", "--limit", "2")
+    cut = run_fonds(home, "export", "flood", "kind:story", "--limit", "2")
     assert len(cut.stdout.splitlines()) == 2
     assert cut.stderr.startswith(f"{len(rows)} documents found; the first 2 are exported")
 
 
-def test_a_result_is_taken_back(home: Path, tmp_path: Path) -> None:
+def test_an_exported_result_is_verified(home: Path, tmp_path: Path) -> None:
     out = tmp_path / "floods.csv"
-    fonds(home, "export", "flood", "--format", "csv", "--out", str(out))
-    told = fonds(home, "verify", str(out))
-    assert "is unchanged" in told.stdout
-    assert "finds the same" in told.stdout
-    assert "The index is unchanged" in told.stdout
-    status = json.loads(fonds(home, "status", "--json").stdout)["generation"]
-    hits = fonds(home, "search", "flood", "--json").stdout.splitlines()
+    run_fonds(home, "export", "flood", "--format", "csv", "--out", str(out))
+    verification = run_fonds(home, "verify", str(out))
+    assert "is unchanged" in verification.stdout
+    assert "finds the same" in verification.stdout
+    assert "The index is unchanged" in verification.stdout
+    status = json.loads(run_fonds(home, "status", "--json").stdout)["generation"]
+    hits = run_fonds(home, "search", "flood", "--json").stdout.splitlines()
     assert {json.loads(line)["generation"] for line in hits} == {status}
     assert json.loads(Path(f"{out}.manifest.json").read_text())["generation"] == status
-    assert json.loads(fonds(home, "verify", str(out), "--json").stdout)["result_is_same"] is True
+    assert (
+        json.loads(run_fonds(home, "verify", str(out), "--json").stdout)["result_is_same"] is True
+    )
     manifest = Path(f"{out}.manifest.json")
     manifest.write_text(manifest.read_text().replace('"q": "flood"', '"q": "harvest"'))
-    assert "Its search has changed" in fonds(home, "verify", str(manifest)).stdout
+    assert "Its search has changed" in run_fonds(home, "verify", str(manifest)).stdout
 
 
-def test_a_library_written_whole_is_taken_back_without_a_search(home: Path, tmp_path: Path) -> None:
+def test_an_exported_library_is_verified_without_a_search(home: Path, tmp_path: Path) -> None:
     out = tmp_path / "library.jsonl"
-    fonds(home, "export", "--out", str(out), "--no-text")
-    told = json.loads(fonds(home, "verify", str(out), "--json").stdout)
-    assert (told["file_is_whole"], told["result_is_same"]) == (True, None)
-    assert told["then"] == len(out.read_text().splitlines())
+    run_fonds(home, "export", "--out", str(out), "--no-text")
+    verification = json.loads(run_fonds(home, "verify", str(out), "--json").stdout)
+    assert (verification["file_is_whole"], verification["result_is_same"]) == (True, None)
+    assert verification["then"] == len(out.read_text().splitlines())
 
 
-def test_references_are_of_documents_alone(home: Path) -> None:
-    assert fonds(home, "export", "--format", "bibtex").stdout.startswith("@")
+def test_bibtex_exports_only_documents(home: Path) -> None:
+    assert run_fonds(home, "export", "--format", "bibtex").stdout.startswith("@")
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("export", "autor:x"), "there is no field"),
         (("export", "--limit", "3"), "--limit needs a QUERY"),
@@ -75,45 +77,50 @@ def test_references_are_of_documents_alone(home: Path) -> None:
         (("verify", "/nowhere/x.csv"), "Cannot read the manifest"),
     ],
 )
-def test_what_cannot_be_done_is_told(home: Path, words: tuple[str, ...], told: str) -> None:
-    done = fonds(home, *words)
-    assert told in str(done.exception) + done.output
-    assert done.exit_code != 0
+def test_bad_input_is_refused(home: Path, words: tuple[str, ...], message: str) -> None:
+    result = run_fonds(home, *words)
+    assert message in str(result.exception) + result.output
+    assert result.exit_code != 0
 
 
-def test_a_manifest_of_anything_is_refused(home: Path, tmp_path: Path) -> None:
+def test_an_invalid_manifest_is_refused(home: Path, tmp_path: Path) -> None:
     for text in ("", "[]", '{"file": 1}', "x" * 1_000_001, "[" * 100_000):
         (tmp_path / "x.manifest.json").write_text(text)
-        done = fonds(home, "verify", str(tmp_path / "x"))
+        done = run_fonds(home, "verify", str(tmp_path / "x"))
         assert "is not a manifest of an export" in str(done.exception) + done.output
 
 
-def test_captures_go_out_as_they_are_archived_and_what_is_missing_is_said(tmp_path: Path) -> None:
-    filled = fill_home(tmp_path)
-    found = fonds(tmp_path, "export", "flood", "--format", "csv", "--no-text").stdout.splitlines()
-    documents = len(found) - 1
+def test_captures_are_exported_as_archived_and_missing_ones_are_reported(tmp_path: Path) -> None:
+    filled_home = fill_home(tmp_path)
+    lines = run_fonds(
+        tmp_path, "export", "flood", "--format", "csv", "--no-text"
+    ).stdout.splitlines()
+    documents = len(lines) - 1
     words = ["--home", str(tmp_path), "export", "flood", "--format", "warc"]
-    done = CliRunner().invoke(cli, words, standalone_mode=False)
-    assert (len(_captured(done)), done.return_value) == (documents, 0)
-    assert "not exported: " not in done.stderr
+    result = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert (len(_list_captured_urls(result)), result.return_value) == (documents, 0)
+    assert "not exported: " not in result.stderr
     with open_home(tmp_path) as stores:
-        (row,) = stores.records.find(CdxRow, {"sha1hex": filled.long})
+        (row,) = stores.records.find(CdxRow, {"sha1hex": filled_home.long})
     (tmp_path / "archive" / row.warc_path).unlink()
-    done = CliRunner().invoke(cli, words, standalone_mode=False)
-    assert (len(_captured(done)), done.return_value) == (documents - len(filled.pdfs), 1)
-    assert "not exported: " in done.stderr
+    result = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert (len(_list_captured_urls(result)), result.return_value) == (
+        documents - len(filled_home.pdfs),
+        1,
+    )
+    assert "not exported: " in result.stderr
 
 
-def _captured(done: Result) -> list[str]:
-    """The URLs of all captures in a WARC that was written, the account of the export left out."""
-    records = ArchiveIterator(BytesIO(done.stdout_bytes))
-    found = [record for record in records if record.rec_type in ("response", "resource")]
-    urls = [one.rec_headers.get_header("WARC-Target-URI") for one in found]
+def _list_captured_urls(result: Result) -> list[str]:
+    """Return the URLs of all captures in a WARC, without the report of the export."""
+    records = ArchiveIterator(BytesIO(result.stdout_bytes))
+    captures = [record for record in records if record.rec_type in ("response", "resource")]
+    urls = [capture.rec_headers.get_header("WARC-Target-URI") for capture in captures]
     return [url for url in urls if url.startswith(("http://", "file:///scans/"))]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--kind", "citations"), "0 rows: no reference has been matched yet. Run `fonds match`"),
         (("--kind", "jats"), "0 documents: nothing found.\nNo document has the kind “jats”"),
@@ -125,13 +132,13 @@ def _captured(done: Result) -> list[str]:
         (("nosuchword", "--format", "bibtex"), "0 documents: nothing found.\nNo document"),
     ],
 )
-def test_an_export_of_nothing_says_why(home: Path, words: tuple[str, ...], told: str) -> None:
-    done = fonds(home, "export", *words)
-    assert done.stderr.startswith(told)
-    assert done.stdout in ("", "[]\n")
+def test_an_empty_export_explains_why(home: Path, words: tuple[str, ...], message: str) -> None:
+    result = run_fonds(home, "export", *words)
+    assert result.stderr.startswith(message)
+    assert result.stdout in ("", "[]\n")
 
 
 @pytest.mark.parametrize("command", ["search", "export"])
 def test_the_help_names_every_kind(home: Path, command: str) -> None:
-    told = " ".join(fonds(home, command, "--help").stdout.split())
-    assert all(str(kind) in told for kind in SEARCHED_KINDS)
+    help_text = " ".join(run_fonds(home, command, "--help").stdout.split())
+    assert all(str(kind) in help_text for kind in SEARCHED_KINDS)

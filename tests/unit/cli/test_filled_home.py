@@ -1,4 +1,4 @@
-"""The home that pages are tested over is one as the steps leave it."""
+"""The home of the page tests is as the steps leave it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fonds.cli.main import cli
 from fonds.model.rows import FileMetaRow
 
 
-def test_its_audit_finds_nothing_and_its_books_add_up(tmp_path: Path) -> None:
-    filled = fill_home(tmp_path)
+def test_the_audit_of_the_filled_home_finds_no_fault(tmp_path: Path) -> None:
+    filled_home = fill_home(tmp_path)
     with open_home(tmp_path) as stores:
         files = stores.records.count(FileMetaRow)[()]
-    done = CliRunner().invoke(cli, ["--home", str(tmp_path), "audit", "--deep"])
-    # The one file that lies nowhere is no fault: that it was lost stands on the books.
-    assert f"{files} files were read and hashed, 0 faults." in done.output
-    assert "Everything adds up." in done.output
-    assert filled.crawl.is_dir()
+    result = CliRunner().invoke(cli, ["--home", str(tmp_path), "audit", "--deep"])
+    # The one lost file is no fault, because its loss is recorded in the ledger.
+    assert f"{files} files were read and hashed, 0 faults." in result.output
+    assert "Everything adds up." in result.output
+    assert filled_home.crawl.is_dir()

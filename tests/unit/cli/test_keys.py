@@ -1,4 +1,4 @@
-"""`fonds keys`: made, listed, revoked; what was done is listed too."""
+"""`fonds keys`: create, list and revoke keys, and list actions."""
 
 from __future__ import annotations
 
@@ -12,49 +12,51 @@ from fonds.cli.main import cli, run
 from fonds.model.secrets import redact_secrets
 
 
-def fonds(home: Path, *words: str) -> Result:
+def run_fonds(home: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, ["--home", str(home), *words])
 
 
-def told(home: Path, *words: str) -> list[dict[str, object]]:
-    found = fonds(home, *words, "--json")
-    assert found.exit_code == 0, found.output
-    check_answers(words, found.stdout)
-    return [json.loads(line) for line in found.stdout.splitlines()]
+def run_json(home: Path, *words: str) -> list[dict[str, object]]:
+    result = run_fonds(home, *words, "--json")
+    assert result.exit_code == 0, result.output
+    check_answers(words, result.stdout)
+    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def test_a_key_is_made_in_a_new_home_and_its_secret_told_once(tmp_path: Path) -> None:
+def test_a_key_is_created_in_a_new_home_and_its_secret_printed_once(tmp_path: Path) -> None:
     home = tmp_path / "new"
-    (made,) = told(home, "keys", "create", "anne", "--role", "curator", "--until", "2999-01-01")
-    secret = str(made.pop("secret"))
-    assert told(home, "keys", "list") == [made]
-    assert (made["role"], made["until"]) == ("curator", "2999-01-01T00:00:00Z")
-    plain = fonds(home, "keys", "create", "ben", "--role", "reader").stdout
+    (created,) = run_json(
+        home, "keys", "create", "anne", "--role", "curator", "--until", "2999-01-01"
+    )
+    secret = str(created.pop("secret"))
+    assert run_json(home, "keys", "list") == [created]
+    assert (created["role"], created["until"]) == ("curator", "2999-01-01T00:00:00Z")
+    plain = run_fonds(home, "keys", "create", "ben", "--role", "reader").stdout
     assert plain.splitlines()[-1].startswith("fonds_")
-    listed = fonds(home, "keys", "list").stdout
+    listed = run_fonds(home, "keys", "list").stdout
     assert (secret in listed, plain.splitlines()[-1] in listed) == (False, False)
-    assert f"fonds_{made['prefix']}_…" in listed
-    kept = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
-    assert secret[-43:].encode() not in kept
+    assert f"fonds_{created['prefix']}_…" in listed
+    home_bytes = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert secret[-43:].encode() not in home_bytes
 
 
-def test_what_was_done_with_keys_is_told_with_who_and_how_it_ended(tmp_path: Path) -> None:
-    told(tmp_path, "keys", "create", "anne", "--role", "admin")
-    (row,) = told(tmp_path, "keys", "revoke", "anne", "--reason", "left")
+def test_actions_with_keys_are_listed_with_person_and_outcome(tmp_path: Path) -> None:
+    run_json(tmp_path, "keys", "create", "anne", "--role", "admin")
+    (row,) = run_json(tmp_path, "keys", "revoke", "anne", "--reason", "left")
     assert (row["revoked_reason"], row["revoked"] is None) == ("left", False)
-    again = ["--home", str(tmp_path), "keys", "create", "anne", "--role", "admin"]
-    assert run(lambda: cli.main(again, standalone_mode=False)) == 2
-    acts = told(tmp_path, "keys", "acts")
+    words = ["--home", str(tmp_path), "keys", "create", "anne", "--role", "admin"]
+    assert run(lambda: cli.main(words, standalone_mode=False)) == 2
+    acts = run_json(tmp_path, "keys", "acts")
     assert [(act["what"], act["outcome"]) for act in acts] == [
         ("fonds keys create anne --role admin", 400),
         ("fonds keys revoke anne", 200),
         ("fonds keys create anne --role admin", 200),
     ]
     assert all(str(act["who"]).startswith("local:") for act in acts)
-    assert "REVOKED" in fonds(tmp_path, "keys", "list").stdout
+    assert "REVOKED" in run_fonds(tmp_path, "keys", "list").stdout
 
 
-def test_no_log_shows_a_secret_of_ours() -> None:
+def test_secrets_are_redacted_from_texts() -> None:
     secret = "fonds_abcdefgh_" + "Zx-_" * 10 + "abc"
     session = "session_abcdefghijklmnop_" + "Zx-_" * 10 + "abc"
     for text in (

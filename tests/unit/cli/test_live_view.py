@@ -1,4 +1,4 @@
-"""What a person sees of a running pipeline: what its loops told, what waits, who is slow."""
+"""Live view of a running pipeline: counts of its steps, backlogs, and slow hosts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from small_pipeline import Clock, Number, RaisesOnce, Workplace, double
 
 
 @dataclass
-class Seen:
-    """A view of a small pipeline, and what it shows."""
+class PipelineView:
+    """A live view of a small pipeline and its text."""
 
     place: Workplace
     counts: VerdictCounts = field(default_factory=VerdictCounts)
@@ -45,50 +45,50 @@ class Seen:
             lambda: self.troubles,
         )
         screen.print(view.render())
-        found = screen.file
-        assert isinstance(found, io.StringIO)
-        return " ".join(found.getvalue().split())
+        output = screen.file
+        assert isinstance(output, io.StringIO)
+        return " ".join(output.getvalue().split())
 
 
 @pytest.fixture
-def seen(place: Workplace) -> Seen:
-    return Seen(place)
+def pipeline_view(place: Workplace) -> PipelineView:
+    return PipelineView(place)
 
 
-def odd_ones(item: Number) -> Result:
-    """Even numbers are doubled, odd ones are nothing for us."""
+def double_even(item: Number) -> Result:
+    """Double even numbers and drop odd ones."""
     if item.value % 2:
         return Result(drop(Reason.IS_FEED, "odd"))
     return double(item)
 
 
-def test_each_step_tells_what_waits_and_what_became_of_the_rest(seen: Seen) -> None:
-    seen.place.enter(*range(9))
-    assert "double 9 0 0 0 0 0" in seen.text()
-    loop = seen.place.loop(odd_ones, observe=seen.counts.observe)
+def test_each_step_shows_its_backlog_and_outcomes(pipeline_view: PipelineView) -> None:
+    pipeline_view.place.enter(*range(9))
+    assert "double 9 0 0 0 0 0" in pipeline_view.text()
+    loop = pipeline_view.place.loop(double_even, observe=pipeline_view.counts.observe)
     assert loop.run_once(0.0) == 9
-    text = seen.text()
+    text = pipeline_view.text()
     assert "double 0 0 0 5 4 0" in text
     assert "ended early: 4 is-feed" in text
     assert "waits" not in text
 
 
-def test_of_many_reasons_those_left_out_are_counted(seen: Seen) -> None:
-    seen.place.enter(*range(40))
+def test_reasons_over_the_limit_are_counted(pipeline_view: PipelineView) -> None:
+    pipeline_view.place.enter(*range(40))
     reasons = list(Reason)[:12]
 
-    def all_kinds(item: Number) -> Result:
+    def drop_with_many_reasons(item: Number) -> Result:
         return Result(drop(reasons[item.value % 12]))
 
-    loop = seen.place.loop(all_kinds, observe=seen.counts.observe)
+    loop = pipeline_view.place.loop(drop_with_many_reasons, observe=pipeline_view.counts.observe)
     while loop.run_once(0.0):
         pass
-    text = seen.text()
+    text = pipeline_view.text()
     assert text.count(" 3 ") + text.count(" 4 ") >= 8
     assert text.endswith(", 4 more reasons")
 
 
-def test_the_rate_is_that_of_the_last_minute() -> None:
+def test_the_rate_covers_the_last_minute() -> None:
     clock = Clock()
     counts = VerdictCounts(clock.seconds)
     assert counts.compute_rate("double") == 0.0
@@ -104,16 +104,18 @@ def test_the_rate_is_that_of_the_last_minute() -> None:
 
 
 class Row:
-    """As much of a settled message as is counted."""
+    """The counted fields of a settled message."""
 
     verdict = "done"
     reason = None
 
 
-def test_hosts_with_most_to_wait_for_stand_first(seen: Seen) -> None:
-    seen.hosts = [HostLoad(f"host{number}.example", 10 - number, 2.0) for number in range(9)]
-    seen.hosts = [*seen.hosts, HostLoad("slow.example", 3, 3600.0, 90.0)]
-    text = seen.text()
+def test_hosts_with_the_longest_delay_are_listed_first(pipeline_view: PipelineView) -> None:
+    pipeline_view.hosts = [
+        HostLoad(f"host{number}.example", 10 - number, 2.0) for number in range(9)
+    ]
+    pipeline_view.hosts = [*pipeline_view.hosts, HostLoad("slow.example", 3, 3600.0, 90.0)]
+    text = pipeline_view.text()
     assert (
         "delay for slow.example 3 1 min 30 s 3600.0 s 2 h 1 min host0.example 10 0 s 2.0 s 18 s"
         in text
@@ -121,44 +123,46 @@ def test_hosts_with_most_to_wait_for_stand_first(seen: Seen) -> None:
     assert text.endswith("2 more")
 
 
-def test_a_queue_that_does_not_answer_is_no_zero(seen: Seen) -> None:
-    seen.place.enter(1, 2)
-    away = RaisesOnce(seen.place.queue, "get_depth", StoreUnavailableError("away"))
-    assert "double ? ? ? 0 0 0" in seen.text(away)
-    assert "double 2 0 0 0 0 0" in seen.text(away)
+def test_an_unavailable_queue_shows_question_marks(pipeline_view: PipelineView) -> None:
+    pipeline_view.place.enter(1, 2)
+    failing_queue = RaisesOnce(
+        pipeline_view.place.queue, "get_depth", StoreUnavailableError("unavailable")
+    )
+    assert "double ? ? ? 0 0 0" in pipeline_view.text(failing_queue)
+    assert "double 2 0 0 0 0 0" in pipeline_view.text(failing_queue)
 
 
-def test_what_holds_a_step_up_is_told(seen: Seen) -> None:
-    seen.troubles = {"double-0": "the disk [bold]is full"}
-    assert "double-0 waits: the disk [bold]is full" in seen.text()
+def test_the_problem_of_a_waiting_step_is_shown(pipeline_view: PipelineView) -> None:
+    pipeline_view.troubles = {"double-0": "the disk [bold]is full"}
+    assert "double-0 waits: the disk [bold]is full" in pipeline_view.text()
 
 
-def test_sources_are_counted_with_when_the_next_is_due(seen: Seen) -> None:
-    now = seen.place.clock()
-    made = [
+def test_sources_are_counted_with_the_next_due_time(pipeline_view: PipelineView) -> None:
+    now = pipeline_view.place.clock()
+    new_sources = [
         build_source(f"https://{number}.example/feed", SourceOptions(pipeline="news"), now)
         for number in range(6)
     ]
     rows: list[SourceRow] = [
-        made[0],
-        replace(made[1], next_poll=now + timedelta(seconds=125)),
-        replace(made[2], next_poll=now + timedelta(days=2), polling=True),
-        replace(made[3], state="paused"),
-        replace(made[4], state="gone"),
-        replace(made[5], pipeline="csv"),
+        new_sources[0],
+        replace(new_sources[1], next_poll=now + timedelta(seconds=125)),
+        replace(new_sources[2], next_poll=now + timedelta(days=2), polling=True),
+        replace(new_sources[3], state="paused"),
+        replace(new_sources[4], state="gone"),
+        replace(new_sources[5], pipeline="csv"),
     ]
-    seen.place.records.put(rows)
-    told = format_sources(seen.place.records, "news", now).plain
-    assert told.startswith("sources: 3 followed, 1 ")
-    assert "1 paused" in told
-    assert "1 gone" in told
-    assert told.endswith("; 1 being polled, 1 due, the next in 2 min 5 s")
-    seen.pipeline = "nothing"
-    assert "sources: 0 followed; 0 being polled, 0 due" in seen.text()
+    pipeline_view.place.records.put(rows)
+    text = format_sources(pipeline_view.place.records, "news", now).plain
+    assert text.startswith("sources: 3 followed, 1 ")
+    assert "1 paused" in text
+    assert "1 gone" in text
+    assert text.endswith("; 1 being polled, 1 due, the next in 2 min 5 s")
+    pipeline_view.pipeline = "nothing"
+    assert "sources: 0 followed; 0 being polled, 0 due" in pipeline_view.text()
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"),
+    ("seconds", "expected"),
     [
         (-3, "0 s"),
         (0.4, "0 s"),
@@ -170,5 +174,5 @@ def test_sources_are_counted_with_when_the_next_is_due(seen: Seen) -> None:
         (10**9, "11574 d 1 h"),
     ],
 )
-def test_lengths_of_time_are_short(seconds: float, shown: str) -> None:
-    assert format_duration(seconds) == shown
+def test_durations_are_formatted_briefly(seconds: float, expected: str) -> None:
+    assert format_duration(seconds) == expected

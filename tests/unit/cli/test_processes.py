@@ -1,4 +1,4 @@
-"""Further processes that work a home off: what becomes of one that has ended before it was told anything."""
+"""Worker processes of a home, and exit codes."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavai
 from fonds.stores.home_lock import HomeLock
 
 
-def test_one_that_ends_before_it_is_told_its_work_ends_nobody_else(
+def test_a_process_that_ends_early_stops_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Ended(worker_processes.subprocess.Popen[bytes]):
-        """As when it is killed between its start and its first word."""
+    class EndedProcess(worker_processes.subprocess.Popen[bytes]):
+        """Process that was killed between its start and its first message."""
 
-        def __init__(self, words: object, **more: object) -> None:
-            super().__init__([sys.executable, "-c", ""], **more)  # type: ignore[call-overload]
+        def __init__(self, words: object, **options: object) -> None:
+            super().__init__([sys.executable, "-c", ""], **options)  # type: ignore[call-overload]
             self.wait()
 
-    monkeypatch.setattr(worker_processes.subprocess, "Popen", Ended)
+    monkeypatch.setattr(worker_processes.subprocess, "Popen", EndedProcess)
     with HomeLock(tmp_path) as lock:
-        one = WorkerProcesses(tmp_path, load_settings(tmp_path, {}), ("identify",), lock, 1)
-        one._start()
-        one.stop()
-    assert one.started == 1
+        processes = WorkerProcesses(tmp_path, load_settings(tmp_path, {}), ("identify",), lock, 1)
+        processes._start()
+        processes.stop()
+    assert processes.started == 1
 
 
-def test_a_home_in_use_by_workers_names_no_process_that_had_it_before(tmp_path: Path) -> None:
+def test_a_home_in_use_by_workers_names_no_earlier_process(tmp_path: Path) -> None:
     with HomeLock(tmp_path):
         pass
     with (
@@ -55,12 +55,13 @@ def test_a_home_in_use_by_workers_names_no_process_that_had_it_before(tmp_path: 
         (KeyboardInterrupt(), 130),
     ],
 )
-def test_the_exit_code_says_whether_the_same_command_may_succeed_later(
+def test_the_exit_code_distinguishes_usage_errors_from_temporary_failures(
     error: BaseException, code: int
 ) -> None:
-    """2 means that the command or a setting is wrong. A full disk is not: once there is space, it works."""
+    """2 means that the command or a setting is wrong. A full disk is not: the command works once
+    there is space."""
 
-    def fail() -> None:
+    def raise_error() -> None:
         raise error
 
-    assert run(fail) == code
+    assert run(raise_error) == code

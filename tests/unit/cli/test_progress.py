@@ -1,4 +1,4 @@
-"""Progress where nobody watches a terminal: a line now and then, in the summary's words."""
+"""Progress without a terminal: a line at intervals, in the words of the summary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fonds.ports import Stores
 
 
 class Seconds:
-    """A clock that stands still unless it is told to go on."""
+    """A clock that moves only when it is set."""
 
     now = 100.0
 
@@ -25,42 +25,45 @@ class Seconds:
         return self.now
 
 
-def lines_of(stores: Stores, *, terminal: bool, shown: bool = True) -> list[str]:
-    """What is written within a little over twice the time between two lines."""
+def read_lines(stores: Stores, *, terminal: bool, is_visible: bool = True) -> list[str]:
+    """Return the lines that are written in a little over two intervals."""
     screen = Console(file=io.StringIO(), force_terminal=terminal, width=200)
     entered, seconds = IntakeCounts(), Seconds()
     entered.input_ids |= {row.input_id for row in stores.records.find(InputRow)}
     with ProgressBar(
-        stores.records, entered, "library", is_visible=shown, screen=screen, seconds=seconds
-    ) as one:
+        stores.records, entered, "library", is_visible=is_visible, screen=screen, seconds=seconds
+    ) as bar:
         for _ in range(22):
             seconds.now += PLAIN_EVERY_S / 10
-            one.tick()
-    found = screen.file
-    assert isinstance(found, io.StringIO)
-    return found.getvalue().splitlines()
+            bar.tick()
+    output = screen.file
+    assert isinstance(output, io.StringIO)
+    return output.getvalue().splitlines()
 
 
-def test_without_a_terminal_a_line_comes_now_and_then(home: Path, filled: FilledHome) -> None:
+def test_without_a_terminal_a_line_is_written_at_intervals(
+    home: Path, filled_home: FilledHome
+) -> None:
     with open_home(home) as stores:
-        lines = lines_of(stores, terminal=False)
+        lines = read_lines(stores, terminal=False)
         counted = count_entries(
             stores.records, [row.input_id for row in stores.records.find(InputRow)], "library"
         )
     assert len(lines) == 2
     assert counted.received > 0
-    ended = counted.received - counted.pending
+    finished = counted.received - counted.pending
     assert lines[0].startswith(
-        f"{ended:,} of {counted.received:,} so far: {counted.done:,} stored · "
+        f"{finished:,} of {counted.received:,} so far: {counted.done:,} kept · "
     )
     assert all(word in lines[0] for word in ("skipped", "rejected", "failed"))
 
 
-@pytest.mark.parametrize(("terminal", "shown"), [(False, False), (True, True)])
-def test_none_where_quiet_was_asked_for_and_on_a_terminal_one_line_that_goes_away(
-    home: Path, filled: FilledHome, terminal: bool, shown: bool
+@pytest.mark.parametrize(("terminal", "is_visible"), [(False, False), (True, True)])
+def test_quiet_prints_nothing_and_a_terminal_keeps_no_line(
+    home: Path, filled_home: FilledHome, terminal: bool, is_visible: bool
 ) -> None:
     with open_home(home) as stores:
         assert not any(
-            "so far" in line for line in lines_of(stores, terminal=terminal, shown=shown)
+            "so far" in line
+            for line in read_lines(stores, terminal=terminal, is_visible=is_visible)
         )

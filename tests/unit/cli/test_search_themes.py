@@ -1,4 +1,4 @@
-"""`fonds search` by theme: narrowed to one, and counted by those of a collection."""
+"""`fonds search` by theme: filter by a theme, and counts by the themes of a collection."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ NAME = CollectionName("by", "theme")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _grouped(home: Path, filled: FilledHome) -> None:
-    """Documents of the index under texts on two themes."""
+def _group_documents(home: Path, filled_home: FilledHome) -> None:
+    """Group documents of the index with texts of two themes."""
     with open_home(home) as stores:
         tables = Tables(stores.table)
         tables.declare()
@@ -35,49 +35,57 @@ def _grouped(home: Path, filled: FilledHome) -> None:
         hits = stores.index.search(SearchQuery(count_max=30)).hits
         texts = themed_documents(40, seed=5, themes=2)
         ids = [hit.document.id for hit in hits] + [text.id for text in texts[len(hits) :]]
-        changes.put(NAME, [Document(id_, one.text) for id_, one in zip(ids, texts, strict=True)])
+        changes.put(
+            NAME, [Document(id_, themed.text) for id_, themed in zip(ids, texts, strict=True)]
+        )
         rebuild(changes, NAME, threads=1)
 
 
-def test_a_theme_finds_as_many_as_are_counted(call: Call) -> None:
+def test_a_theme_finds_its_counted_documents(call: Call) -> None:
     lines = [
         json.loads(line)
         for line in call("--json", "search", "--themes-of", str(NAME)).out.splitlines()
     ]
     counts = next(line["themes"] for line in lines if "themes" in line)
-    inside = sum(count for _, count in counts["themes"])
+    n_clustered = sum(count for _, count in counts["themes"])
     assert (
-        counts["looked_at"] == counts["total"] == inside + counts["unclustered"] + counts["outside"]
+        counts["looked_at"]
+        == counts["total"]
+        == n_clustered + counts["unclustered"] + counts["outside"]
     )
     for label, count in counts["themes"]:
-        asked = f'theme:"{NAME}/{label}"'
-        found = call("--json", "search", asked, "--limit", "1000").out.splitlines()
-        assert len(found) == count
-        wanted = {json.loads(line)["sha1hex"] for line in found}
-        exported = _exported(call, asked)
+        query = f'theme:"{NAME}/{label}"'
+        lines_of_hits = call("--json", "search", query, "--limit", "1000").out.splitlines()
+        assert len(lines_of_hits) == count
+        expected = {json.loads(line)["sha1hex"] for line in lines_of_hits}
+        exported = _list_exported(call, query)
         assert len(exported) == count
-        assert set(exported) == wanted
-        told = call("search", asked, "--themes-of", str(NAME))
-        assert f"{count:>9,}  {label}" in told.out
-        assert "0 without a theme, 0 not in by/theme" in told.err
+        assert set(exported) == expected
+        result = call("search", query, "--themes-of", str(NAME))
+        assert f"{count:>9,}  {label}" in result.out
+        assert "0 without a theme, 0 not in by/theme" in result.err
 
 
-def _exported(call: Call, asked: str) -> list[str]:
-    rows = call("export", asked, "--no-text").out.splitlines()
+def _list_exported(call: Call, query: str) -> list[str]:
+    rows = call("export", query, "--no-text").out.splitlines()
     return [json.loads(row)["sha1hex"] for row in rows]
 
 
-def test_an_exported_theme_is_taken_back(call: Call, tmp_path: Path) -> None:
+def test_an_exported_theme_is_verified(call: Call, tmp_path: Path) -> None:
     out = call("--json", "search", "--themes-of", str(NAME)).out.splitlines()
     (label, count), *_ = json.loads(out[-1])["themes"]["themes"]
     file = str(tmp_path / "theme.csv")
     call("export", f'theme:"{NAME}/{label}"', "--format", "csv", "--out", file)
-    told = json.loads(call("--json", "verify", file).out)
-    assert (told["result_is_same"], told["then"], told["now"]) == (True, count, count)
+    verification = json.loads(call("--json", "verify", file).out)
+    assert (verification["result_is_same"], verification["then"], verification["now"]) == (
+        True,
+        count,
+        count,
+    )
 
 
-def test_a_theme_there_is_not_is_pointed_at(call: Call) -> None:
-    told = call("search", "theme:nothinglikethis")
-    assert told.code == 2
-    assert "no theme named 'nothinglikethis'. Known: " in told.err
-    assert "^^^^^" in told.err
+def test_an_unknown_theme_is_reported_with_its_position(call: Call) -> None:
+    result = call("search", "theme:nothinglikethis")
+    assert result.code == 2
+    assert "no theme named 'nothinglikethis'. Known: " in result.err
+    assert "^^^^^" in result.err

@@ -1,4 +1,4 @@
-"""What people read after a run."""
+"""The summary after a run."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fonds.pipelines.runtime.intake import IntakeCounts
 
 
 @pytest.mark.parametrize(
-    ("interrupted", "told"),
+    ("interrupted", "expected"),
     [
         (True, "Interrupted before anything was read. Run the same command again.\n"),
         (False, "Nothing found.\n"),
     ],
 )
-def test_a_run_without_records_says_whether_it_was_interrupted(
-    tmp_path: Path, interrupted: bool, told: str
+def test_a_run_without_records_reports_an_interruption(
+    tmp_path: Path, interrupted: bool, expected: str
 ) -> None:
     out = StringIO()
     print_summary(
@@ -35,4 +35,4 @@ def test_a_run_without_records_says_whether_it_was_interrupted(
         interrupted,
         "Nothing found.",
     )
-    assert out.getvalue() == told
+    assert out.getvalue() == expected

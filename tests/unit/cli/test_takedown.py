@@ -1,4 +1,4 @@
-"""`fonds takedown`: looked at first, asked about, done, listed; afterwards nothing here knows the file."""
+"""`fonds takedown`: dry run, confirmation, removal and list; afterwards no store has the file."""
 
 from __future__ import annotations
 
@@ -22,68 +22,76 @@ def home(tmp_path: Path) -> tuple[Path, str]:
     return tmp_path, fill_home(tmp_path).pdfs[0]
 
 
-def fonds(home: Path, *words: str, answer: str | None = None) -> Result:
+def run_fonds(home: Path, *words: str, answer: str | None = None) -> Result:
     return CliRunner().invoke(cli, ["--home", str(home), *words], input=answer)
 
 
-def test_a_look_changes_nothing_and_nobody_is_taken_by_surprise(home: tuple[Path, str]) -> None:
-    folder, sha1hex = home
-    looked = fonds(folder, "takedown", sha1hex, "--dry-run", "--json")
-    assert looked.exit_code == 0
-    assert json.loads(looked.stdout)["documents"] == [sha1hex]
-    unasked = fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--json")
-    assert (unasked.exit_code, "--yes" in unasked.stderr) == (2, True)
-    assert fonds(folder, "takedown", sha1hex, "--reason", "privacy", answer="n\n").exit_code == 1
-    assert "No takedowns" in fonds(folder, "takedown").stdout
-    assert json.loads(fonds(folder, "show", sha1hex, "--json").stdout)["file"]
-
-
-def test_what_is_taken_down_is_known_to_nobody_and_listed(home: tuple[Path, str]) -> None:
-    folder, sha1hex = home
-    said = ("takedown", sha1hex, "--reason", "privacy", "--note", "letter of 3 May")
-    done = fonds(folder, *said, "--yes", "--json")
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert (done.exit_code, told["sha1hex"], told["reason_class"]) == (0, sha1hex, "privacy")
-    assert told["finished"]
-    shown = fonds(folder, "show", sha1hex)
-    assert shown.stdout == ""
-    assert f"{sha1hex} was taken down on" in shown.stderr
-    assert "(privacy)" in shown.stderr
-    assert "letter of 3 May" not in shown.stderr
-    assert sha1hex not in fonds(folder, "export", "--no-text").stdout
-    assert sha1hex not in fonds(folder, "search", "flood", "--json", "--limit", "1000").stdout
-    listed = fonds(folder, "takedown").stdout
-    assert (sha1hex in listed, "letter of 3 May" in listed) == (True, True)
-    again = fonds(folder, *said, "--yes", "--json")
-    assert json.loads(again.stdout.splitlines()[-1])["row_created"] == told["row_created"]
-
-
-def test_the_warcs_that_are_written_anew_are_named_before_and_purged(
+def test_a_dry_run_changes_nothing_and_a_takedown_needs_confirmation(
     home: tuple[Path, str],
 ) -> None:
     folder, sha1hex = home
-    looked = json.loads(fonds(folder, "takedown", sha1hex, "--dry-run", "--json").stdout)
-    (warc,) = looked["warcs"]
+    dry_run = run_fonds(folder, "takedown", sha1hex, "--dry-run", "--json")
+    assert dry_run.exit_code == 0
+    assert json.loads(dry_run.stdout)["documents"] == [sha1hex]
+    unconfirmed = run_fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--json")
+    assert (unconfirmed.exit_code, "--yes" in unconfirmed.stderr) == (2, True)
+    assert (
+        run_fonds(folder, "takedown", sha1hex, "--reason", "privacy", answer="n\n").exit_code == 1
+    )
+    assert "No takedowns" in run_fonds(folder, "takedown").stdout
+    assert json.loads(run_fonds(folder, "show", sha1hex, "--json").stdout)["file"]
+
+
+def test_a_removed_file_is_in_no_answer_and_is_listed(home: tuple[Path, str]) -> None:
+    folder, sha1hex = home
+    words = ("takedown", sha1hex, "--reason", "privacy", "--note", "letter of 3 May")
+    result = run_fonds(folder, *words, "--yes", "--json")
+    takedown = json.loads(result.stdout.splitlines()[-1])
+    assert (result.exit_code, takedown["sha1hex"], takedown["reason_class"]) == (
+        0,
+        sha1hex,
+        "privacy",
+    )
+    assert takedown["finished"]
+    show_result = run_fonds(folder, "show", sha1hex)
+    assert show_result.stdout == ""
+    assert f"{sha1hex} was taken down on" in show_result.stderr
+    assert "(privacy)" in show_result.stderr
+    assert "letter of 3 May" not in show_result.stderr
+    assert sha1hex not in run_fonds(folder, "export", "--no-text").stdout
+    assert sha1hex not in run_fonds(folder, "search", "flood", "--json", "--limit", "1000").stdout
+    listed = run_fonds(folder, "takedown").stdout
+    assert (sha1hex in listed, "letter of 3 May" in listed) == (True, True)
+    second = run_fonds(folder, *words, "--yes", "--json")
+    assert json.loads(second.stdout.splitlines()[-1])["row_created"] == takedown["row_created"]
+
+
+def test_rewritten_warcs_are_named_before_and_purged(
+    home: tuple[Path, str],
+) -> None:
+    folder, sha1hex = home
+    dry_run = json.loads(run_fonds(folder, "takedown", sha1hex, "--dry-run", "--json").stdout)
+    (warc,) = dry_run["warcs"]
     assert (warc["captures"], warc["is_open"]) == (1, False)
     path = folder / "archive" / warc["name"]
     assert path.stat().st_size == warc["size_bytes"]
     assert f"{warc['name']} ({warc['size_bytes']:,} bytes), 1 capture replaced" in " ".join(
-        fonds(folder, "takedown", sha1hex, "--dry-run").stdout.split()
+        run_fonds(folder, "takedown", sha1hex, "--dry-run").stdout.split()
     )
     with open_home(folder) as stores:
         body = read_body(stores, build_description(stores, sha1hex))
     assert holders(folder, body) == [path.name]
-    done = fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--yes")
-    assert f"{path.name}: 1 record replaced" in done.stderr
+    result = run_fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--yes")
+    assert f"{path.name}: 1 record replaced" in result.stderr
     assert holders(folder, body) == []
     assert path.stat().st_size == warc["size_bytes"]
-    assert fonds(folder, "archive", "verify").exit_code == 0
-    assert fonds(folder, "takedown", "--everywhere").exit_code == 2
-    again = fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--everywhere", "--yes")
-    assert f"{sha1hex} was taken down." in again.stdout
+    assert run_fonds(folder, "archive", "verify").exit_code == 0
+    assert run_fonds(folder, "takedown", "--everywhere").exit_code == 2
+    second = run_fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--everywhere", "--yes")
+    assert f"{sha1hex} was taken down." in second.stdout
 
 
-def test_a_warc_that_a_killed_process_left_open_is_finished_and_purged(
+def test_an_open_warc_of_a_killed_process_is_finished_and_purged(
     home: tuple[Path, str],
 ) -> None:
     folder, _ = home
@@ -92,31 +100,31 @@ def test_a_warc_that_a_killed_process_left_open_is_finished_and_purged(
     if child == 0:
         try:
             with open_home(folder) as stores:
-                (kept,) = write_to_archive(stores, [late])
-                write(stores, [file_row(kept), cdx_row(kept)])
+                (stored,) = write_to_archive(stores, [late])
+                write(stores, [file_row(stored), cdx_row(stored)])
         finally:
             os._exit(0)
     os.waitpid(child, 0)
     (marker,) = (folder / "archive").glob("*.open")
     assert holders(folder / "archive", late.content) != []
-    done = fonds(folder, "takedown", late.sha1hex, "--reason", "privacy", "--yes", "--json")
-    assert json.loads(done.stdout.splitlines()[-1])["finished"]
+    result = run_fonds(folder, "takedown", late.sha1hex, "--reason", "privacy", "--yes", "--json")
+    assert json.loads(result.stdout.splitlines()[-1])["finished"]
     assert not marker.exists()
     assert holders(folder, late.content) == []
-    assert fonds(folder, "archive", "verify").exit_code == 0
+    assert run_fonds(folder, "archive", "verify").exit_code == 0
 
 
-def test_a_warc_that_is_written_to_is_told_and_waits(home: tuple[Path, str]) -> None:
+def test_a_warc_that_is_being_written_is_reported_and_postponed(home: tuple[Path, str]) -> None:
     folder, _ = home
     late = Body(950, "http://late.example/", NOW, "text/html", b"<p>late " * 99)
     with open_home(folder) as stores:
-        (kept,) = write_to_archive(stores, [late])
-        write(stores, [file_row(kept), cdx_row(kept)])
-        done = fonds(folder, "takedown", late.sha1hex, "--reason", "privacy", "--yes")
-        assert "when it is no longer being written" in " ".join(done.stdout.split())
-        assert "1 of the library's WARCs still contain it" in done.stderr
-        assert "NOT FINISHED" in fonds(folder, "takedown").stdout
+        (stored,) = write_to_archive(stores, [late])
+        write(stores, [file_row(stored), cdx_row(stored)])
+        result = run_fonds(folder, "takedown", late.sha1hex, "--reason", "privacy", "--yes")
+        assert "when it is no longer being written" in " ".join(result.stdout.split())
+        assert "1 of the library's WARCs still contain it" in result.stderr
+        assert "NOT FINISHED" in run_fonds(folder, "takedown").stdout
         stores.archive.finish()
-    fonds(folder, "takedown", late.sha1hex, "--reason", "privacy", "--yes")
-    assert "NOT FINISHED" not in fonds(folder, "takedown").stdout
+    run_fonds(folder, "takedown", late.sha1hex, "--reason", "privacy", "--yes")
+    assert "NOT FINISHED" not in run_fonds(folder, "takedown").stdout
     assert holders(folder / "archive", late.content) == []

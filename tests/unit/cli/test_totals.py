@@ -1,4 +1,4 @@
-"""What a command shows of many says how many there are, and what it counts is what was asked for."""
+"""Limited lists report the total, and counts follow the filters."""
 
 from __future__ import annotations
 
@@ -12,83 +12,87 @@ from filled_crawl import BROKEN_PDFS, DUPLICATES, TIMEOUTS
 from filled_home import FilledHome, open_home
 
 
-def test_a_language_in_capitals_is_the_same(call: Call) -> None:
+def test_a_language_in_capitals_gives_the_same_results(call: Call) -> None:
     first = call("search", "--language", "EN", "--json")
     assert first.out == call("search", "--language", "en", "--json").out
     assert len(first.out.splitlines()) == 10
 
 
-@pytest.mark.parametrize("form", [(), ("--json",)])
-def test_a_search_says_how_many_it_does_not_show(call: Call, form: tuple[str, ...]) -> None:
-    found = call("search", "flood", "--limit", "1000", "--json").out.splitlines()
-    assert len(found) > 10
-    told = call("search", "flood", *form)
-    assert f"10 of {len(found)} shown; for more: --offset 10" in told.err
-    whole = call("search", "flood", "--limit", "1000", *form)
-    assert "shown" not in whole.err
-    beyond = call("search", "flood", "--offset", "900", *form)
-    assert f"{len(found)} found; --offset 900 is beyond" in beyond.err
-    assert "Nothing found" not in beyond.out
+@pytest.mark.parametrize("json_option", [(), ("--json",)])
+def test_a_search_reports_the_total(call: Call, json_option: tuple[str, ...]) -> None:
+    lines = call("search", "flood", "--limit", "1000", "--json").out.splitlines()
+    assert len(lines) > 10
+    result = call("search", "flood", *json_option)
+    assert f"10 of {len(lines)} shown; for more: --offset 10" in result.err
+    full_result = call("search", "flood", "--limit", "1000", *json_option)
+    assert "shown" not in full_result.err
+    past_end = call("search", "flood", "--offset", "900", *json_option)
+    assert f"{len(lines)} found; --offset 900 is beyond" in past_end.err
+    assert "Nothing found" not in past_end.out
 
 
-@pytest.mark.parametrize("form", [(), ("--json",)])
-def test_a_search_of_an_empty_library_says_that_it_is_empty(
-    call: Call, tmp_path: Path, form: tuple[str, ...]
+@pytest.mark.parametrize("json_option", [(), ("--json",)])
+def test_a_search_of_an_empty_library_reports_that_it_is_empty(
+    call: Call, tmp_path: Path, json_option: tuple[str, ...]
 ) -> None:
     with open_home(tmp_path / "empty"):
         pass
-    told = call("--home", str(tmp_path / "empty"), "search", "flood", *form)
-    assert (told.code, "no searchable documents yet" in told.err) == (0, True)
-    assert "searchable documents" not in call("search", "nowherewordatall", *form).err
+    result = call("--home", str(tmp_path / "empty"), "search", "flood", *json_option)
+    assert (result.code, "no searchable documents yet" in result.err) == (0, True)
+    assert "searchable documents" not in call("search", "nowherewordatall", *json_option).err
 
 
-def test_a_list_of_failures_says_how_many_it_does_not_show(call: Call) -> None:
-    told = call("failures", "--list", "--limit", "2")
-    total = sum(one["count"] for one in _lines(call("failures", "--json").out) if "step" in one)
+def test_a_list_of_failures_reports_the_total(call: Call) -> None:
+    result = call("failures", "--list", "--limit", "2")
+    total = sum(
+        group["count"] for group in _parse_lines(call("failures", "--json").out) if "step" in group
+    )
     assert total >= BROKEN_PDFS + TIMEOUTS
-    assert len(told.out.splitlines()) == 2
-    assert f"2 of {total} failures; --limit {total} shows all" in told.err
-    assert len(_lines(call("failures", "--list", "--json").out)) == total
-    cut = call("failures", "--list", "--json", "--limit", "2")
-    assert f"2 of {total} failures" in cut.err
+    assert len(result.out.splitlines()) == 2
+    assert f"2 of {total} failures; --limit {total} shows all" in result.err
+    assert len(_parse_lines(call("failures", "--list", "--json").out)) == total
+    limited = call("failures", "--list", "--json", "--limit", "2")
+    assert f"2 of {total} failures" in limited.err
 
 
-def test_failures_tell_what_sources_counted_and_inputs_that_broke_off(call: Call) -> None:
-    told = call("failures")
-    assert "at the source" in told.out
-    assert "could not be read to the end" in told.out
+def test_failures_include_counts_of_sources_and_truncated_inputs(call: Call) -> None:
+    result = call("failures")
+    assert "at the source" in result.out
+    assert "could not be read to the end" in result.out
     assert "at the source" not in call("failures", "--step", "extract_pdf").out
 
 
-def test_failures_can_be_asked_for_by_key(call: Call) -> None:
-    rows = _lines(call("failures", "--list", "--json", "--reason", "timeout").out)
+def test_failures_can_be_listed_by_key(call: Call) -> None:
+    rows = _parse_lines(call("failures", "--list", "--json", "--reason", "timeout").out)
     key = rows[0]["entry_id"]
     assert [
-        one["entry_id"] for one in _lines(call("failures", "--list", "--json", "--key", key).out)
+        failure["entry_id"]
+        for failure in _parse_lines(call("failures", "--list", "--json", "--key", key).out)
     ] == [key]
     assert "[" not in call("failures", "--key", key).out.splitlines()[0]
     assert call("failures", "--key", key).out.startswith("1 timeout at ")
 
 
-def test_of_several_files_behind_a_url_the_others_are_named(call: Call, filled: FilledHome) -> None:
-    told = call("show", filled.twice_url, "--body")
-    assert told.code == 0
-    assert "2 files match this key" in told.err
-    assert sum(sha1hex in told.err for sha1hex in filled.stories) == 2
+def test_other_files_of_a_url_are_named(call: Call, filled_home: FilledHome) -> None:
+    result = call("show", filled_home.twice_url, "--body")
+    assert result.code == 0
+    assert "2 files match this key" in result.err
+    assert sum(sha1hex in result.err for sha1hex in filled_home.stories) == 2
 
 
-def test_status_of_a_pipeline_counts_that_pipeline(call: Call) -> None:
-    whole, other = (
-        json.loads(call("status", "--json", *more).out) for more in ((), ("--pipeline", "pdf-only"))
+def test_the_status_of_a_pipeline_counts_only_that_pipeline(call: Call) -> None:
+    all_pipelines, one_pipeline = (
+        json.loads(call("status", "--json", *options).out)
+        for options in ((), ("--pipeline", "pdf-only"))
     )
-    assert whole["in"] > DUPLICATES
-    assert (other["in"], other["pipeline"]) == (0, "pdf-only")
+    assert all_pipelines["in"] > DUPLICATES
+    assert (one_pipeline["in"], one_pipeline["pipeline"]) == (0, "pdf-only")
 
 
-def test_an_export_says_that_it_is_empty(call: Call) -> None:
+def test_an_empty_export_is_reported(call: Call) -> None:
     assert "documents found" in call("export", "--kind", "pdf", "--no-text").err
     assert "0 documents" in call("export", "--kind", "pdf", "--collection", "nonsense").err
 
 
-def _lines(text: str) -> list[dict[str, object]]:
+def _parse_lines(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]

@@ -1,4 +1,4 @@
-"""Passwords come by the environment or by a file, and are shown by nobody."""
+"""Passwords are read from the environment or a file, and never shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.secrets import redact_secrets
 from fonds.wiring.stores import open_backend
 
-FAULTY = """
+SCRIPT = """
 import logging, sys, threading
 from fonds.cli.output import log_plainly
 log_plainly()
@@ -27,28 +27,28 @@ except OSError:
     logging.getLogger("x").exception("it failed")
 def fail():
     raise ValueError("in a thread: " + url)
-one = threading.Thread(target=fail)
-one.start()
-one.join()
+thread = threading.Thread(target=fail)
+thread.start()
+thread.join()
 raise ValueError("at last: " + url)
 """
 URL = "postgresql://fonds:s3cret@database:5432/fonds"
 
 
-def test_a_secret_may_lie_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_is_read_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "records.url").write_text(f"{URL}\n")
     monkeypatch.setenv("FONDS_RECORDS_FILE", str(tmp_path / "records.url"))
     assert load_settings(tmp_path).records == URL
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_file_of_a_secret_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FONDS_RECORDS_FILE", str(tmp_path / "nothing"))
     with pytest.raises(ConfigurationError, match=r"Cannot read .*nothing"):
         load_settings(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
+    ("url", "redacted"),
     [
         (URL, "postgresql://***@database:5432/fonds"),
         ("amqp://guest:gu%40est@[::1]:5672/%2F", "amqp://***@[::1]:5672/%2F"),
@@ -57,11 +57,11 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.Mo
         ("see https://example.org/a@b", "see https://example.org/a@b"),
     ],
 )
-def test_users_and_passwords_are_hidden(url: str, shown: str) -> None:
-    assert redact_secrets(url) == shown
+def test_users_and_passwords_are_redacted(url: str, redacted: str) -> None:
+    assert redact_secrets(url) == redacted
 
 
-def test_settings_do_not_show_urls() -> None:
+def test_the_repr_of_settings_shows_no_password() -> None:
     assert "s3cret" not in repr(Settings(records=URL))
 
 
@@ -72,41 +72,41 @@ def test_settings_do_not_show_urls() -> None:
         lambda: load_settings(Path(), {"work.queue_high": URL}),
     ],
 )
-def test_errors_do_not_show_them(act: object) -> None:
+def test_errors_show_no_passwords(act: object) -> None:
     assert callable(act)
-    with pytest.raises(ConfigurationError) as told:
+    with pytest.raises(ConfigurationError) as raised:
         act()
     assert (
-        "s3cret" not in f"{told.value!r} {told.value.__cause__!r} {told.value.__context__!r}"
-        or (told.value.__suppress_context__)
+        "s3cret" not in f"{raised.value!r} {raised.value.__cause__!r} {raised.value.__context__!r}"
+        or (raised.value.__suppress_context__)
     )
-    assert "s3cret" not in str(told.value)
+    assert "s3cret" not in str(raised.value)
 
 
-def test_faults_and_warnings_of_commands_do_not_show_them(tmp_path: Path) -> None:
-    """A process of its own: what it leaves unhandled, in two threads, and what it warns of."""
-    told = subprocess.run(
-        [sys.executable, "-c", FAULTY, URL],
+def test_tracebacks_and_warnings_show_no_passwords(tmp_path: Path) -> None:
+    """A child process: its unhandled exceptions in two threads, and its warnings."""
+    process = subprocess.run(
+        [sys.executable, "-c", SCRIPT, URL],
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
     )
-    assert told.returncode == 1
-    assert told.stderr.count("postgresql://***@database:5432/fonds") == 4
-    assert told.stderr.count("Traceback") == 3
-    assert "s3cret" not in told.stderr
+    assert process.returncode == 1
+    assert process.stderr.count("postgresql://***@database:5432/fonds") == 4
+    assert process.stderr.count("Traceback") == 3
+    assert "s3cret" not in process.stderr
 
 
-def test_logs_do_not_show_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_logs_show_no_passwords(capsys: pytest.CaptureFixture[str]) -> None:
     root = logging.getLogger()
-    before = (root.handlers, logging.getLogger("fonds").level)
+    settings_before = (root.handlers, logging.getLogger("fonds").level)
     try:
         log_as_json()
         logging.getLogger("fonds.test").warning("%s does not answer", URL, extra={"step": "x"})
     finally:
-        root.handlers = before[0]
-        logging.getLogger("fonds").setLevel(before[1])
+        root.handlers = settings_before[0]
+        logging.getLogger("fonds").setLevel(settings_before[1])
     line = capsys.readouterr().err
     assert "postgresql://***@database" in line
     assert "s3cret" not in line

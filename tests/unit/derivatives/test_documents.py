@@ -1,4 +1,4 @@
-"""Documents out of rows and texts: titles, dates, and that nothing in a row stops them."""
+"""Index documents built from rows and texts: titles, dates, and robustness against any row."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ STORY = StoryMetaRow(
 TEXT = b"\f \nFirst line\nsecond"
 
 
-def test_what_was_read_is_indexed_and_what_failed_is_not() -> None:
+def test_only_files_that_were_read_are_indexed() -> None:
     assert {"success", "text-truncated", "partial"} == INDEXED
-    assert {str(one) for one in PdfStatus if one.reason is None} == INDEXED
+    assert {str(status) for status in PdfStatus if status.reason is None} == INDEXED
 
 
-def test_a_pdf_has_all_that_its_row_its_text_and_its_origin_say() -> None:
+def test_a_pdf_document_has_the_values_of_row_text_and_origin() -> None:
     document = pdf.build_document(PDF, TEXT, ORIGIN)
     assert (document.sha1hex, document.url, document.collection) == ("a" * 40, ORIGIN.url, "floods")
     assert (document.canonical_domain, document.language) == ("e.org", "de")
@@ -47,7 +47,7 @@ def test_a_pdf_has_all_that_its_row_its_text_and_its_origin_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stated", "text", "title"),
+    ("pdf_title", "text", "title"),
     [
         (" Stated ", TEXT, "Stated"),
         ("", TEXT, "First line"),
@@ -57,21 +57,21 @@ def test_a_pdf_has_all_that_its_row_its_text_and_its_origin_say() -> None:
         ("x" * 1000, None, "x" * TITLE_MAX_CHARS),
     ],
 )
-def test_the_title_is_what_is_stated_else_the_first_line_else_the_name(
-    stated: object, text: bytes | None, title: str
+def test_the_title_is_stated_or_the_first_line_or_the_file_name(
+    pdf_title: object, text: bytes | None, title: str
 ) -> None:
-    row = replace(PDF, metadata=decode_stored(PdfMetadata, {"title": stated}))
+    row = replace(PDF, metadata=decode_stored(PdfMetadata, {"title": pdf_title}))
     assert pdf.build_document(row, text, ORIGIN).article_title == title
 
 
-def test_a_day_is_that_of_utc() -> None:
+def test_the_publication_day_is_in_utc() -> None:
     late = datetime(2024, 5, 6, 23, tzinfo=timezone(timedelta(hours=-5)))
     document = pdf.build_document(replace(PDF, pdf_created=late), None, ORIGIN)
     assert document.publication_date == date(2024, 5, 7)
     assert pdf.build_document(replace(PDF, pdf_created=None), None, ORIGIN).publication_date is None
 
 
-def test_a_story_has_all_that_its_row_and_its_text_say() -> None:
+def test_a_story_document_has_the_values_of_row_and_text() -> None:
     document = story.build_document(STORY, b"Das Wasser", ORIGIN)
     assert (document.url, document.canonical_domain) == ("http://x.org/a", "x.org")
     assert (document.article_title, document.language) == ("Titel", "de")
@@ -83,7 +83,7 @@ def test_a_story_has_all_that_its_row_and_its_text_say() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "values",
     [
         {},
         {"content_metadata": None},
@@ -92,30 +92,33 @@ def test_a_story_has_all_that_its_row_and_its_text_say() -> None:
         {"content_metadata": {"parsed_date": "2024-13-01"}},
     ],
 )
-def test_a_story_that_does_not_say_when_it_was_parsed_goes_by_its_row(
-    said: dict[str, object],
+def test_a_story_without_a_valid_parse_time_uses_the_time_of_its_row(
+    values: dict[str, object],
 ) -> None:
     assert (
-        story.build_document(replace(STORY, story=build_story(said)), None, ORIGIN).indexed_date
+        story.build_document(replace(STORY, story=build_story(values)), None, ORIGIN).indexed_date
         == NOON
     )
 
 
 @pytest.mark.parametrize(
-    ("said", "hour"), [("2024-03-01T02:03:04", 2), ("2024-03-01", 0), ("2024-03-01T02:03:04Z", 2)]
+    ("parsed_date", "hour"),
+    [("2024-03-01T02:03:04", 2), ("2024-03-01", 0), ("2024-03-01T02:03:04Z", 2)],
 )
-def test_a_time_without_a_zone_is_in_utc_as_media_clouds_archives_have_it(
-    said: str, hour: int
-) -> None:
-    told = {"content_metadata": {"parsed_date": said}}
-    found = story.build_document(replace(STORY, story=build_story(told)), None, ORIGIN).indexed_date
-    assert (found.tzinfo, found.date(), found.hour) == (UTC, date(2024, 3, 1), hour)
+def test_a_time_without_a_zone_is_in_utc_as_in_media_cloud(parsed_date: str, hour: int) -> None:
+    values = {"content_metadata": {"parsed_date": parsed_date}}
+    indexed_date = story.build_document(
+        replace(STORY, story=build_story(values)), None, ORIGIN
+    ).indexed_date
+    assert (indexed_date.tzinfo, indexed_date.date(), indexed_date.hour) == (
+        UTC,
+        date(2024, 3, 1),
+        hour,
+    )
 
 
 @given(st.text(st.characters()), st.text(st.characters()), st.text(st.characters()))
-def test_no_text_stops_a_document_or_leaves_what_the_records_cannot_keep(
-    title: str, url: str, text: str
-) -> None:
+def test_any_text_becomes_a_storable_document(title: str, url: str, text: str) -> None:
     blob = encode_text(text)
     document = pdf.build_document(
         replace(PDF, metadata=PdfMetadata(title=title)), blob, DocumentOrigin(url, "", url)
@@ -123,8 +126,14 @@ def test_no_text_stops_a_document_or_leaves_what_the_records_cannot_keep(
     page = story.build_document(
         replace(STORY, article_title=title, url=url), blob, DocumentOrigin(url, "", url)
     )
-    kept = (document.article_title, document.url, document.collection, page.article_title, page.url)
-    for one in kept:
-        assert "\x00" not in (one or "")
-        assert (one or "").encode().decode() == one
+    stored_texts = (
+        document.article_title,
+        document.url,
+        document.collection,
+        page.article_title,
+        page.url,
+    )
+    for stored_text in stored_texts:
+        assert "\x00" not in (stored_text or "")
+        assert (stored_text or "").encode().decode() == stored_text
     assert document.text_content == page.text_content == blob.decode()

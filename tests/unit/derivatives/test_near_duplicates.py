@@ -1,4 +1,4 @@
-"""Of results that say nearly the same the first stands, and the others beside it."""
+"""Near-duplicates in search results: the first is listed, and the others are grouped with it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TEXTS = {
 }
 
 
-def document(name: str, text: str) -> IndexDocument:
+def make_document(name: str, text: str) -> IndexDocument:
     return IndexDocument(
         id=name,
         sha1hex=sha1(name.encode()).hexdigest(),
@@ -55,96 +55,102 @@ def document(name: str, text: str) -> IndexDocument:
     )
 
 
-def row(one: IndexDocument) -> StoryMetaRow:
+def make_row(document: IndexDocument) -> StoryMetaRow:
     return StoryMetaRow(
-        sha1hex=one.sha1hex,
-        story_id=one.id,
+        sha1hex=document.sha1hex,
+        story_id=document.id,
         captured="20260301000000",
         updated=NOW,
         status="success",
-        url=one.url,
-        canonical_domain=one.canonical_domain,
+        url=document.url,
+        canonical_domain=document.canonical_domain,
         publication_date=None,
         language="en",
-        article_title=one.article_title,
-        word_count=len(one.text_content.split()),
+        article_title=document.article_title,
+        word_count=len(document.text_content.split()),
         story=Story(),
         extractor="article/1",
     )
 
 
-DOCUMENTS = [document(name, text) for name, text in TEXTS.items()]
+DOCUMENTS = [make_document(name, text) for name, text in TEXTS.items()]
 
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     folder: Path = tmp_path_factory.mktemp("alike")
-    with open_home(folder) as found:
-        found.records.put([build_page_sketch(row(one), one.text_content) for one in DOCUMENTS])
-        found.index.put(DOCUMENTS)
-        yield found
+    with open_home(folder) as new_stores:
+        new_stores.records.put(
+            [build_page_sketch(make_row(document), document.text_content) for document in DOCUMENTS]
+        )
+        new_stores.index.put(DOCUMENTS)
+        yield new_stores
 
 
-def test_each_goes_beside_the_first_that_says_the_same(stores: Stores) -> None:
+def test_each_document_is_grouped_with_the_first_similar_one(stores: Stores) -> None:
     near_duplicates = find_near_duplicates(stores.records, DOCUMENTS)
     assert near_duplicates == {"paper": "wire", "copy": "wire", "again": "short"}
 
 
-def test_the_first_of_the_order_that_is_given_stands(stores: Stores) -> None:
+def test_the_first_in_the_given_order_is_listed(stores: Stores) -> None:
     near_duplicates = find_near_duplicates(stores.records, DOCUMENTS[::-1])
     assert near_duplicates == {"paper": "copy", "wire": "copy", "short": "again"}
     assert find_near_duplicates(stores.records, []) == {}
 
 
-def test_what_has_no_sketch_stands_alone(stores: Stores) -> None:
-    unknown = [document("x", REPORT), document("y", REPORT)]
+def test_documents_without_sketches_have_no_near_duplicates(stores: Stores) -> None:
+    unknown = [make_document("x", REPORT), make_document("y", REPORT)]
     assert find_near_duplicates(stores.records, unknown) == {}
 
 
 @pytest.fixture(scope="module")
 def client(stores: Stores) -> Iterator[TestClient]:
-    with TestClient(create_app(stores), base_url="http://localhost:8765") as found:
-        yield found
+    with TestClient(create_app(stores), base_url="http://localhost:8765") as test_client:
+        yield test_client
 
 
-def results(client: TestClient, said: str) -> Any:
-    return client.get(f"/api/search?q=flood{said}").json()
+def search(client: TestClient, parameters: str) -> Any:
+    return client.get(f"/api/search?q=flood{parameters}").json()
 
 
-def test_the_api_lists_each_and_names_what_it_repeats(client: TestClient) -> None:
-    told = results(client, "")
-    said = {one["id"]: one["near_duplicate_of"] for one in told["results"]}
-    assert told["total"] == told["listed"] == len(said) == len(TEXTS)
-    assert len([name for name, first in said.items() if first is None]) == len(TEXTS) - 3
-    assert (told["compared"], {one["alike"] for one in told["results"]}) == (0, {0})
+def test_the_api_lists_every_document_with_its_near_duplicate(client: TestClient) -> None:
+    answer = search(client, "")
+    first_by_id = {hit["id"]: hit["near_duplicate_of"] for hit in answer["results"]}
+    assert answer["total"] == answer["listed"] == len(first_by_id) == len(TEXTS)
+    assert len([name for name, first in first_by_id.items() if first is None]) == len(TEXTS) - 3
+    assert (answer["compared"], {hit["alike"] for hit in answer["results"]}) == (0, {0})
 
 
-def test_asked_for_the_api_lists_one_for_all_on_whatever_page(client: TestClient) -> None:
-    whole = results(client, "&collapse=yes")
-    assert (whole["total"], whole["listed"], whole["compared"]) == (len(TEXTS), 4, len(TEXTS))
-    assert sorted(one["alike"] for one in whole["results"]) == [0, 0, 1, 2]
-    assert whole["pages"] == 1
-    pages = [results(client, f"&collapse=yes&size=1&page={n}") for n in range(1, 6)]
-    assert [one["id"] for page in pages for one in page["results"]] == [
-        one["id"] for one in whole["results"]
+def test_collapsed_results_have_one_document_per_group_on_every_page(client: TestClient) -> None:
+    collapsed = search(client, "&collapse=yes")
+    assert (collapsed["total"], collapsed["listed"], collapsed["compared"]) == (
+        len(TEXTS),
+        4,
+        len(TEXTS),
+    )
+    assert sorted(hit["alike"] for hit in collapsed["results"]) == [0, 0, 1, 2]
+    assert collapsed["pages"] == 1
+    pages = [search(client, f"&collapse=yes&size=1&page={n}") for n in range(1, 6)]
+    assert [hit["id"] for page in pages for hit in page["results"]] == [
+        hit["id"] for hit in collapsed["results"]
     ]
     assert {page["pages"] for page in pages} == {4}
 
 
-@pytest.mark.parametrize("said", ["&sort=id", "&sort=id&after=wire"])
-def test_behind_an_id_each_stands_for_itself(client: TestClient, said: str) -> None:
-    refused = client.get(f"/api/search?q=flood&collapse=yes{said}")
-    assert (refused.status_code, "only on numbered pages" in refused.text) == (400, True)
-    shown = client.get(f"/search?q=flood{said}").text
-    assert " alike</a>" not in shown
+@pytest.mark.parametrize("parameters", ["&sort=id", "&sort=id&after=wire"])
+def test_results_after_an_id_are_not_collapsed(client: TestClient, parameters: str) -> None:
+    response = client.get(f"/api/search?q=flood&collapse=yes{parameters}")
+    assert (response.status_code, "only on numbered pages" in response.text) == (400, True)
+    page = client.get(f"/search?q=flood{parameters}").text
+    assert " alike</a>" not in page
 
 
-def test_the_page_shows_one_and_leads_to_those_alike(client: TestClient) -> None:
+def test_the_page_shows_one_document_with_a_link_to_its_group(client: TestClient) -> None:
     page = client.get("/search?q=flood").text
     assert page.count('class="hit unpictured"') == 4
     assert "3 near-duplicates hidden" in page
     (first,) = (
-        one["id"] for one in results(client, "&collapse=yes")["results"] if one["alike"] == 2
+        hit["id"] for hit in search(client, "&collapse=yes")["results"] if hit["alike"] == 2
     )
     assert f'<a href="/search?q=flood&amp;alike={first}">2 near-duplicates</a>' in page
     group = client.get(f"/search?q=flood&alike={first}").text
@@ -156,7 +162,7 @@ def test_the_page_shows_one_and_leads_to_those_alike(client: TestClient) -> None
     assert "/search.atom" in group
 
 
-def test_the_switch_lists_each(client: TestClient) -> None:
+def test_the_switch_shows_every_document(client: TestClient) -> None:
     page = client.get("/search?q=flood&collapse=no").text
     assert page.count('class="hit unpictured"') == len(TEXTS)
     assert "Near-duplicates are shown" in page
@@ -164,48 +170,48 @@ def test_the_switch_lists_each(client: TestClient) -> None:
         assert page.count(f">{name}</a>") == 1
 
 
-def test_numbers_go_on_from_page_to_page(client: TestClient) -> None:
+def test_numbers_continue_on_the_next_page(client: TestClient) -> None:
     second = client.get("/search?q=flood&size=3&page=2").text
     assert "4–4 of 4" in second
     assert '<li value="4" class="hit' in second
 
 
-def test_the_counts_of_those_alike_are_of_them_alone(client: TestClient) -> None:
+def test_facets_of_a_group_count_only_its_documents(client: TestClient) -> None:
     (first,) = (
-        one["id"] for one in results(client, "&collapse=yes")["results"] if one["alike"] == 2
+        hit["id"] for hit in search(client, "&collapse=yes")["results"] if hit["alike"] == 2
     )
-    told = results(client, f"&alike={first}")
-    assert (told["total"], dict(told["facets"]["kind"])) == (3, {"story": 3})
-    assert {name for name, _ in told["facets"]["canonical_domain"]} == {
+    answer = search(client, f"&alike={first}")
+    assert (answer["total"], dict(answer["facets"]["kind"])) == (3, {"story": 3})
+    assert {name for name, _ in answer["facets"]["canonical_domain"]} == {
         f"{name}.example" for name in ("wire", "paper", "copy")
     }
-    narrowed = results(client, f"&alike={first}&domain=paper.example")
-    assert [one["id"] for one in narrowed["results"]] == ["paper"]
+    narrowed = search(client, f"&alike={first}&domain=paper.example")
+    assert [hit["id"] for hit in narrowed["results"]] == ["paper"]
     assert {name for name, _ in narrowed["facets"]["canonical_domain"]} >= {"paper.example"}
 
 
-def test_feeds_and_exports_hold_each_and_say_so(client: TestClient) -> None:
+def test_feeds_and_exports_have_every_document_and_refuse_collapse(client: TestClient) -> None:
     assert client.get("/search.atom?q=flood").text.count("<entry>") == len(TEXTS)
     assert client.get("/search.atom?q=flood&alike=wire").text.count("<entry>") == 3
     for route in ("/search.atom", "/search/export/csv"):
-        refused = client.get(f"{route}?q=flood&collapse=yes")
-        assert refused.status_code == 400
-        assert "There is no parameter “collapse”" in refused.text
+        response = client.get(f"{route}?q=flood&collapse=yes")
+        assert response.status_code == 400
+        assert "There is no parameter “collapse”" in response.text
 
 
-def test_one_that_goes_takes_no_other_with_it(stores: Stores, client: TestClient) -> None:
-    """A file that is hidden is no document: the next of those alike stands."""
+def test_removing_the_first_of_a_group_keeps_the_others(stores: Stores, client: TestClient) -> None:
+    """A hidden file has no document, so the next of its group is listed."""
     (first,) = (
-        one["id"] for one in results(client, "&collapse=yes")["results"] if one["alike"] == 2
+        hit["id"] for hit in search(client, "&collapse=yes")["results"] if hit["alike"] == 2
     )
     (hidden,) = stores.index.get([first]).values()
     stores.index.delete([first])
     try:
-        told = results(client, "&collapse=yes")
-        assert (told["total"], told["listed"]) == (len(TEXTS) - 1, 4)
-        assert first not in {one["id"] for one in told["results"]}
-        assert sorted(one["alike"] for one in told["results"]) == [0, 0, 1, 1]
-        gone = client.get(f"/search?q=flood&alike={first}").text
-        assert "Nothing found" in gone
+        answer = search(client, "&collapse=yes")
+        assert (answer["total"], answer["listed"]) == (len(TEXTS) - 1, 4)
+        assert first not in {hit["id"] for hit in answer["results"]}
+        assert sorted(hit["alike"] for hit in answer["results"]) == [0, 0, 1, 1]
+        page = client.get(f"/search?q=flood&alike={first}").text
+        assert "Nothing found" in page
     finally:
         stores.index.put([hidden])

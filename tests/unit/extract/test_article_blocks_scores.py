@@ -1,4 +1,4 @@
-"""The model that judges blocks, and the evidence it is given."""
+"""The model that scores blocks, and its features."""
 
 from __future__ import annotations
 
@@ -34,52 +34,59 @@ NEWSLETTER = (
 )
 
 
-def judged(body: str) -> dict[str, float]:
+def score_body(body: str) -> dict[str, float]:
     blocks, nodes = read_blocks(document_fromstring(f"<html><body>{body}</body></html>"))
     features = compute_features(blocks, nodes, PageClaims(title="Bridge closes"))
-    likely = score_blocks(load_layers(), features)
-    return {block.text: float(one) for block, one in zip(blocks, likely, strict=True)}
+    scores = score_blocks(load_layers(), features)
+    return {block.text: float(score) for block, score in zip(blocks, scores, strict=True)}
 
 
-def test_paragraphs_are_kept_and_what_stands_around_them_is_not() -> None:
+def test_paragraphs_are_kept_without_the_boilerplate_around_them() -> None:
     story = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
-    likely = judged(f"{BOILERPLATE}<div class='article-body'>{story}{NEWSLETTER}</div>{RELATED}")
-    kept = {text for text, one in likely.items() if one >= KEEP_THRESHOLD}
-    assert kept == set(SENTENCES)
+    scores = score_body(
+        f"{BOILERPLATE}<div class='article-body'>{story}{NEWSLETTER}</div>{RELATED}"
+    )
+    kept_texts = {text for text, score in scores.items() if score >= KEEP_THRESHOLD}
+    assert kept_texts == set(SENTENCES)
 
 
-def test_what_the_page_states_as_its_body_is_evidence() -> None:
+def test_the_body_that_a_page_states_changes_the_features() -> None:
     body = "<p>" + "</p><p>".join(SENTENCES) + "</p>"
     blocks, nodes = read_blocks(document_fromstring(f"<html><body>{body}</body></html>"))
-    without = compute_features(blocks, nodes, PageClaims())
-    stated = compute_features(blocks, nodes, PageClaims(body=SENTENCES[0]))
-    assert (without != stated).any(axis=1).all()
-    assert np.flatnonzero((stated[0] != stated[1]) & (without[0] == without[1])).size > 0
+    features_without = compute_features(blocks, nodes, PageClaims())
+    features_with = compute_features(blocks, nodes, PageClaims(body=SENTENCES[0]))
+    assert (features_without != features_with).any(axis=1).all()
+    assert (
+        np.flatnonzero(
+            (features_with[0] != features_with[1]) & (features_without[0] == features_without[1])
+        ).size
+        > 0
+    )
 
 
-def test_many_blocks_are_judged_as_each_by_itself() -> None:
+def test_a_batch_of_blocks_has_the_scores_of_single_blocks() -> None:
     random = np.random.default_rng(1)
     model = load_layers()
     features = random.normal(size=(100, len(model.mean))).astype(np.float32)
-    alone = [score_blocks(model, features[row : row + 1])[0] for row in range(100)]
-    assert np.allclose(score_blocks(model, features), alone, atol=1e-4)
+    single_scores = [score_blocks(model, features[row : row + 1])[0] for row in range(100)]
+    assert np.allclose(score_blocks(model, features), single_scores, atol=1e-4)
 
 
-def test_doubt_is_of_what_is_neither_kept_nor_left() -> None:
+def test_uncertainty_is_high_for_scores_near_the_middle() -> None:
     features = np.ones((3, 4), np.float32)
-    sure = compute_uncertainty(np.array([1, 1, 0], np.float32), features)
-    unsure = compute_uncertainty(np.array([0.5, 0.6, 0.4], np.float32), features)
-    assert sure == 0
-    assert unsure > 0.5
+    certain = compute_uncertainty(np.array([1, 1, 0], np.float32), features)
+    uncertain = compute_uncertainty(np.array([0.5, 0.6, 0.4], np.float32), features)
+    assert certain == 0
+    assert uncertain > 0.5
 
 
-def test_another_opinion_decides_where_the_model_does_not() -> None:
-    likely = np.array([0.5, 0.5, 0.99, 0.01], np.float32)
-    both = apply_opinion(likely, np.array([True, False, False, True]), 1.8)
-    assert both[0] > 0.8
-    assert both[1] < 0.2
-    assert both[2] > 0.9
-    assert both[3] < 0.1
+def test_a_second_opinion_decides_only_uncertain_blocks() -> None:
+    scores = np.array([0.5, 0.5, 0.99, 0.01], np.float32)
+    combined = apply_opinion(scores, np.array([True, False, False, True]), 1.8)
+    assert combined[0] > 0.8
+    assert combined[1] < 0.2
+    assert combined[2] > 0.9
+    assert combined[3] < 0.1
 
 
 @given(
@@ -104,7 +111,7 @@ def test_another_opinion_decides_where_the_model_does_not() -> None:
         min_size=1,
     )
 )
-def test_any_page_has_sound_features(pieces: list[str]) -> None:
+def test_any_page_has_finite_features_and_scores(pieces: list[str]) -> None:
     blocks, nodes = read_blocks(
         document_fromstring(f"<html><body>{''.join(pieces)}x</body></html>")
     )

@@ -1,4 +1,4 @@
-"""Who wrote a page."""
+"""Authors of a page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fonds.extract.article.byline import split_names
 from fonds.extract.article.extraction import extract_article
 
-LINKED = '<script type="application/ld+json">{"@type": "Article", "author": {"name": "Ann Lee"}}</script>'
+JSON_LD = '<script type="application/ld+json">{"@type": "Article", "author": {"name": "Ann Lee"}}</script>'
 STORY = (
     "<p>The council decided on Tuesday that the old bridge will be closed, because of its cracks.</p>"
     * 4
@@ -19,9 +19,9 @@ STORY = (
 
 
 @pytest.mark.parametrize(
-    ("head", "around", "authors", "source"),
+    ("head", "byline", "authors", "source"),
     [
-        (LINKED, "<p class='byline'>By Bo Ek</p>", ("Ann Lee",), "json-ld"),
+        (JSON_LD, "<p class='byline'>By Bo Ek</p>", ("Ann Lee",), "json-ld"),
         ('<meta name="author" content="Ann Lee and Bo Ek">', "", ("Ann Lee", "Bo Ek"), "meta"),
         ('<meta property="article:author" content="https://x.com/ann">', "", (), None),
         (
@@ -41,12 +41,11 @@ STORY = (
         ("", "", (), None),
     ],
 )
-def test_authors_are_named_with_where_they_were_found(
-    head: str, around: str, authors: tuple[str, ...], source: str | None
+def test_authors_are_found_with_their_source(
+    head: str, byline: str, authors: tuple[str, ...], source: str | None
 ) -> None:
-    markup = (
-        f"<html><head>{head}</head><body><article><h1>T</h1>{around}{STORY}</article></body></html>"
-    )
+    article_body = f"<h1>T</h1>{byline}{STORY}"
+    markup = f"<html><head>{head}</head><body><article>{article_body}</article></body></html>"
     article = extract_article(markup, None, date(2024, 6, 30))
     assert (article.authors, article.authors_source) == (authors, source)
 
@@ -66,10 +65,10 @@ def test_authors_are_named_with_where_they_were_found(
         ("", ()),
     ],
 )
-def test_names_are_read_out_of_bylines(text: str, names: tuple[str, ...]) -> None:
+def test_names_are_split_from_bylines(text: str, names: tuple[str, ...]) -> None:
     assert split_names(text) == names
 
 
 @given(st.text(max_size=200))
-def test_any_text_may_be_a_byline(text: str) -> None:
+def test_any_text_is_split_into_short_names(text: str) -> None:
     assert all(0 < len(name) <= 80 for name in split_names(text))

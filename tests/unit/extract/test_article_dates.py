@@ -1,4 +1,4 @@
-"""When a page was published, and when it was changed."""
+"""Publication and modification dates of a page."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ STORY = (
 )
 
 
-def find(head: str = "", around: str = "", url: str | None = None, lang: str = "en") -> PageDates:
+def find(head: str = "", before: str = "", url: str | None = None, lang: str = "en") -> PageDates:
     markup = (
-        f"<html lang='{lang}'><head>{head}</head><body><article><h1>Bridge closes</h1>{around}{STORY}"
+        f"<html lang='{lang}'><head>{head}</head><body><article><h1>Bridge closes</h1>{before}{STORY}"
         "</article></body></html>"
     )
     return extract_article(markup, url, NEWEST).dates
 
 
-def linked(**said: str) -> str:
-    pairs = "".join(f', "{name}": "{value}"' for name, value in said.items())
+def make_json_ld(**fields: str) -> str:
+    pairs = "".join(f', "{name}": "{value}"' for name, value in fields.items())
     return f'<script type="application/ld+json">{{"@type": "NewsArticle"{pairs}}}</script>'
 
 
-def meta(name: str, value: str) -> str:
+def make_meta(name: str, value: str) -> str:
     return f'<meta property="{name}" content="{value}">'
 
 
 @pytest.mark.parametrize(
-    ("head", "around", "url", "source"),
+    ("head", "before", "url", "source"),
     [
-        (linked(datePublished="2024-05-31"), "", None, "json-ld"),
-        (meta("article:published_time", "2024-05-31T10:00:00+02:00"), "", None, "meta"),
+        (make_json_ld(datePublished="2024-05-31"), "", None, "json-ld"),
+        (make_meta("article:published_time", "2024-05-31T10:00:00+02:00"), "", None, "meta"),
         (
             "",
             '<span itemprop="datePublished" content="2024-05-31">yesterday</span>',
@@ -53,47 +53,47 @@ def meta(name: str, value: str) -> str:
         ("", "<!-- generated 2024-05-31 09:00 -->", None, "comment"),
     ],
 )
-def test_the_day_is_found_wherever_it_stands_and_that_is_told(
-    head: str, around: str, url: str | None, source: str
+def test_the_publication_date_is_found_with_its_source(
+    head: str, before: str, url: str | None, source: str
 ) -> None:
-    found = find(head, around, url).published
-    assert found is not None
-    assert (found.day, found.source) == (DAY, source)
-    assert 0 < found.confidence <= 1
+    published = find(head, before, url).published
+    assert published is not None
+    assert (published.day, published.source) == (DAY, source)
+    assert 0 < published.confidence <= 1
 
 
-def test_published_and_modified_are_told_apart() -> None:
-    head = meta("article:modified_time", "2024-06-02") + linked(
+def test_published_and_modified_dates_are_distinguished() -> None:
+    head = make_meta("article:modified_time", "2024-06-02") + make_json_ld(
         datePublished="2024-05-31", dateModified="2024-06-02"
     )
-    found = find(head, "<p class='date'>Updated 2 June 2024</p>")
-    assert found.published is not None
-    assert found.modified is not None
-    assert (found.published.day, found.modified.day) == (DAY, date(2024, 6, 2))
+    dates = find(head, "<p class='date'>Updated 2 June 2024</p>")
+    assert dates.published is not None
+    assert dates.modified is not None
+    assert (dates.published.day, dates.modified.day) == (DAY, date(2024, 6, 2))
 
 
-def test_a_page_known_only_to_be_changed_was_there_by_then() -> None:
-    found = find(meta("og:updated_time", "2024-06-02"))
-    assert found.published is not None
-    assert found.modified is not None
-    assert found.published.day == date(2024, 6, 2)
-    assert found.published.confidence < found.modified.confidence
+def test_a_modified_date_alone_is_a_less_certain_publication_date() -> None:
+    dates = find(make_meta("og:updated_time", "2024-06-02"))
+    assert dates.published is not None
+    assert dates.modified is not None
+    assert dates.published.day == date(2024, 6, 2)
+    assert dates.published.confidence < dates.modified.confidence
 
 
-def test_an_earlier_day_in_the_page_is_not_its_date() -> None:
-    around = "<p>The bridge was opened on 3 March 1999 by the king, who had come with his whole court.</p>"
-    found = find(linked(datePublished="2024-05-31"), around).published
-    assert found is not None
-    assert found.day == DAY
+def test_an_earlier_date_in_the_text_is_not_the_publication_date() -> None:
+    before = "<p>The bridge was opened on 3 March 1999 by the king, who had come with his whole court.</p>"
+    published = find(make_json_ld(datePublished="2024-05-31"), before).published
+    assert published is not None
+    assert published.day == DAY
 
 
-def test_the_day_is_the_one_of_the_page_s_own_calendar() -> None:
-    with_offset = find(linked(datePublished="2024-05-31T23:30:00-07:00")).published
+def test_the_date_follows_the_calendar_of_the_page() -> None:
+    with_offset = find(make_json_ld(datePublished="2024-05-31T23:30:00-07:00")).published
     in_utc = find(
-        linked(datePublished="2024-06-01T06:30:00Z"), "<p class='date'>May 31, 2024</p>"
+        make_json_ld(datePublished="2024-06-01T06:30:00Z"), "<p class='date'>May 31, 2024</p>"
     ).published
     at_noon = find(
-        linked(datePublished="2024-06-01T12:30:00Z"), "<p class='date'>May 31, 2024</p>"
+        make_json_ld(datePublished="2024-06-01T12:30:00Z"), "<p class='date'>May 31, 2024</p>"
     ).published
     assert with_offset is not None
     assert in_utc is not None
@@ -101,37 +101,39 @@ def test_the_day_is_the_one_of_the_page_s_own_calendar() -> None:
     assert (with_offset.day, in_utc.day, at_noon.day) == (DAY, DAY, date(2024, 6, 1))
 
 
-def test_a_day_written_for_a_change_says_nothing_of_the_page_s_calendar() -> None:
-    head = meta("article:published_time", "2024-05-31T22:30:00Z") + meta(
+def test_a_modified_date_does_not_change_the_calendar_of_the_page() -> None:
+    head = make_meta("article:published_time", "2024-05-31T22:30:00Z") + make_meta(
         "article:modified_time", "2024-06-01T09:00:00+02:00"
     )
-    found = find(head, "<p class='date'>1 June 2024</p>").published
-    assert found is not None
-    assert found.day == DAY
+    published = find(head, "<p class='date'>1 June 2024</p>").published
+    assert published is not None
+    assert published.day == DAY
 
 
-def test_the_foot_of_an_article_is_its_own() -> None:
+def test_the_footer_of_an_article_belongs_to_it() -> None:
     foot = (
         "<div class='tags'>" + "<p>Bridges, council, repairs and what they cost</p>" * 8 + "</div>"
         "<div class='{}'>This article was written on 31 May 2024 by Ann Harbour, in News and Traffic.</div>"
     )
     for names, day in (("post-footer", DAY), ("entry-footer", DAY), ("footer", None)):
         markup = f"<article><h1>Bridge closes</h1>{STORY}</article>{foot.format(names)}"
-        found = extract_article(f"<html><body>{markup}</body></html>", None, NEWEST).dates.published
-        assert (found.day if found else None) == day
+        published = extract_article(
+            f"<html><body>{markup}</body></html>", None, NEWEST
+        ).dates.published
+        assert (published.day if published else None) == day
 
 
-def test_days_beside_the_article_are_not_its_own() -> None:
-    around = "<aside class='related'><time datetime='2024-06-20'>20 June 2024</time></aside>"
-    assert find("", around).published is None
+def test_dates_next_to_the_article_are_ignored() -> None:
+    before = "<aside class='related'><time datetime='2024-06-20'>20 June 2024</time></aside>"
+    assert find("", before).published is None
 
 
-def test_no_day_after_the_newest_or_before_the_web_is_taken() -> None:
-    assert find(linked(datePublished="2031-01-01")) == PageDates()
-    assert find(linked(datePublished="1969-01-01")) == PageDates()
+def test_dates_after_the_newest_or_before_the_web_are_ignored() -> None:
+    assert find(make_json_ld(datePublished="2031-01-01")) == PageDates()
+    assert find(make_json_ld(datePublished="1969-01-01")) == PageDates()
 
 
-def test_numbers_are_read_as_the_page_s_language_has_them() -> None:
+def test_numeric_dates_follow_the_language_of_the_page() -> None:
     american = find("", "<p class='date'>05/06/2024</p>", lang="en-US").published
     british = find("", "<p class='date'>05/06/2024</p>", lang="en-GB").published
     assert american is not None
@@ -139,32 +141,32 @@ def test_numbers_are_read_as_the_page_s_language_has_them() -> None:
     assert (american.day, british.day) == (date(2024, 5, 6), date(2024, 6, 5))
 
 
-def test_a_day_that_may_be_read_two_ways_is_read_as_another_place_says_it() -> None:
-    head, written = meta("date", "05/02/2024 12:43:42"), "<p>Erstellt am: {}</p>"
-    for day, stands in ((date(2024, 5, 2), "02.05.2024"), (date(2024, 2, 5), "05.02.2024")):
-        found = find(head, written.format(stands), lang="de").published
-        assert found is not None
-        assert found.day == day, stands
-    alone = find(head, lang="de").published
-    assert alone is not None
-    assert alone.day == date(2024, 2, 5)
+def test_an_ambiguous_date_is_resolved_by_a_second_date() -> None:
+    head, template = make_meta("date", "05/02/2024 12:43:42"), "<p>Erstellt am: {}</p>"
+    for day, date_text in ((date(2024, 5, 2), "02.05.2024"), (date(2024, 2, 5), "05.02.2024")):
+        published = find(head, template.format(date_text), lang="de").published
+        assert published is not None
+        assert published.day == day, date_text
+    without_second_date = find(head, lang="de").published
+    assert without_second_date is not None
+    assert without_second_date.day == date(2024, 2, 5)
 
 
-def confidence(around: str) -> float:
-    found = find("", around, lang="de").published
-    assert found is not None
-    assert (found.day, found.source) == (DAY, "text")
-    return found.confidence
+def get_confidence(before: str) -> float:
+    published = find("", before, lang="de").published
+    assert published is not None
+    assert (published.day, published.source) == (DAY, "text")
+    return published.confidence
 
 
-def test_a_term_before_a_day_says_what_it_is() -> None:
+def test_the_term_of_a_definition_list_classifies_its_date() -> None:
     facts = "<aside><dl><dt>{}</dt><dd>31.05.2024</dd><dt>Ort</dt><dd>Bern</dd></dl></aside>"
-    assert confidence(facts.format("Datum")) > confidence(facts.format("Abriss"))
+    assert get_confidence(facts.format("Datum")) > get_confidence(facts.format("Abriss"))
 
 
-def test_what_encloses_the_text_too_may_be_called_what_it_likes() -> None:
-    around = "<div class='{}'><div>31.05.2024</div>" + STORY + "</div>"
-    assert confidence(around.format("sidebar-wrap")) == confidence(around.format("wrap"))
+def test_the_name_of_an_element_around_the_text_does_not_matter() -> None:
+    before = "<div class='{}'><div>31.05.2024</div>" + STORY + "</div>"
+    assert get_confidence(before.format("sidebar-wrap")) == get_confidence(before.format("wrap"))
 
 
 @pytest.mark.parametrize(
@@ -180,5 +182,5 @@ def test_what_encloses_the_text_too_may_be_called_what_it_likes() -> None:
         (None, None),
     ],
 )
-def test_an_address_may_name_the_day(url: str | None, day: date | None) -> None:
+def test_a_url_may_contain_the_date(url: str | None, day: date | None) -> None:
     assert find_url_day(url) == day

@@ -1,4 +1,4 @@
-"""The article in a page: text from any shape of page, title, date, what the page says of itself."""
+"""The article of a page: text from pages of any shape, title, date, and statements of the page."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ NAVIGATION = "<nav><ul>" + "<li><a href='/x'>Section</a></li>" * 20 + "</ul></na
 FOOTER = "<footer><a href='/imprint'>Imprint</a> <a href='/privacy'>Privacy</a></footer>"
 
 
-def page(head: str = "", *, body: str | None = None) -> str:
+def make_page(head: str = "", *, body: str | None = None) -> str:
     story = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
     main = f"<main><article><h1>Bridge closes in spring</h1>{story}</article></main>"
     return f"<!doctype html><html><head>{head}</head><body>{NAVIGATION}{body or main}{FOOTER}</body></html>"
 
 
-def head_of(**said: str) -> PageHead:
+def make_head(**values: str) -> PageHead:
     meta = {
         name.replace("__", ":"): value
-        for name, value in said.items()
+        for name, value in values.items()
         if name not in ("title", "h1")
     }
-    headings = (said["h1"],) if "h1" in said else ()
-    return PageHead(meta, said.get("title", ""), headings, "", None)
+    headings = (values["h1"],) if "h1" in values else ()
+    return PageHead(meta, values.get("title", ""), headings, "", None)
 
 
-def published(markup: str, url: str | None, newest: date) -> date | None:
-    found = extract_article(markup, url, newest).dates.published
-    return found.day if found else None
+def find_published(markup: str, url: str | None, newest: date) -> date | None:
+    published_day = extract_article(markup, url, newest).dates.published
+    return published_day.day if published_day else None
 
 
-def test_the_text_is_the_article_a_paragraph_a_line_without_what_stands_around_it() -> None:
-    article = extract_article(page(), None, NEWEST)
+def test_the_text_is_the_article_with_one_line_per_paragraph() -> None:
+    article = extract_article(make_page(), None, NEWEST)
     assert [line for line in article.text.split("\n") if line in SENTENCES] == list(SENTENCES)
     assert "Section" not in article.text
     assert "Imprint" not in article.text
@@ -62,7 +62,7 @@ def test_the_text_is_the_article_a_paragraph_a_line_without_what_stands_around_i
 
 
 def test_a_page_without_a_date_keeps_its_text() -> None:
-    article = extract_article(page(), None, NEWEST)
+    article = extract_article(make_page(), None, NEWEST)
     assert article.dates == PageDates()
     assert SENTENCES[0] in article.text
 
@@ -75,29 +75,29 @@ def test_a_page_without_a_date_keeps_its_text() -> None:
         '<script type="application/ld+json">{"@type":"NewsArticle","datePublished":"2024-05-31"}</script>',
     ],
 )
-def test_the_date_is_the_one_the_page_states(head: str) -> None:
-    assert published(page(head), None, NEWEST) == date(2024, 5, 31)
+def test_the_stated_date_is_returned(head: str) -> None:
+    assert find_published(make_page(head), None, NEWEST) == date(2024, 5, 31)
 
 
-def test_the_date_may_stand_in_the_address() -> None:
+def test_the_date_is_read_from_the_url() -> None:
     url = "https://example.com/2024/05/31/bridge"
-    assert published(page(), url, NEWEST) == date(2024, 5, 31)
+    assert find_published(make_page(), url, NEWEST) == date(2024, 5, 31)
 
 
-def test_no_date_after_the_newest_is_believed() -> None:
+def test_a_date_after_the_newest_is_ignored() -> None:
     head = '<meta property="article:published_time" content="2031-01-01">'
-    assert published(page(head), None, NEWEST) is None
+    assert find_published(make_page(head), None, NEWEST) is None
 
 
-def test_odd_time_zones_warn_nobody() -> None:
+def test_an_unknown_time_zone_raises_no_warning() -> None:
     head = '<meta property="article:published_time" content="Fri May 31 16:00:00 XYZT 2024">'
-    assert extract_article(page(head), None, NEWEST).text
+    assert extract_article(make_page(head), None, NEWEST).text
 
 
-def test_a_short_article_is_kept_whole_by_whatever_reads_most_of_it() -> None:
-    told = "No one was hurt when a boat burned on Monday night."
-    body = f"<div><div>Fire in the harbour</div><div>{told}</div></div>"
-    assert told in extract_article(f"<html><body>{body}</body></html>", None, NEWEST).text
+def test_a_short_article_is_kept_completely() -> None:
+    sentence = "No one was hurt when a boat burned on Monday night."
+    body = f"<div><div>Fire in the harbour</div><div>{sentence}</div></div>"
+    assert sentence in extract_article(f"<html><body>{body}</body></html>", None, NEWEST).text
 
 
 def test_a_page_without_text_has_no_method() -> None:
@@ -117,46 +117,48 @@ def test_a_fragment_and_an_unclosed_page_are_read() -> None:
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x0b", "\x1b", "\uffff", "\ud800"])
-def test_characters_no_tree_can_hold_do_not_cost_the_text(character: str) -> None:
-    article = extract_article(page().replace("council", f"coun{character}cil", 1), None, NEWEST)
+def test_characters_that_a_tree_cannot_hold_are_removed(character: str) -> None:
+    article = extract_article(
+        make_page().replace("council", f"coun{character}cil", 1), None, NEWEST
+    )
     assert SENTENCES[1] in article.text
     assert character not in article.text
 
 
 def test_hundreds_of_thousands_of_links_are_read_in_seconds() -> None:
     links = "".join(f"<a href='/{number}'>item {number}</a>" for number in range(20 * LINKS_MAX))
-    began = time.process_time()
-    article = extract_article(page(body=f"{links}<p>{SENTENCES[0]}</p>"), None, NEWEST)
-    assert time.process_time() - began < 10
+    started_s = time.process_time()
+    article = extract_article(make_page(body=f"{links}<p>{SENTENCES[0]}</p>"), None, NEWEST)
+    assert time.process_time() - started_s < 10
     assert article.method == "paragraphs"
     assert SENTENCES[0] in article.text
 
 
 def test_cells_with_wide_spans_are_read_in_seconds() -> None:
     cells = "<td colspan=99 rowspan=99>some text</td>" * 2000
-    began = time.process_time()
-    assert extract_article(page(body=f"<table><tr>{cells}</table>"), None, NEWEST).text
-    assert time.process_time() - began < 10
+    started_s = time.process_time()
+    assert extract_article(make_page(body=f"<table><tr>{cells}</table>"), None, NEWEST).text
+    assert time.process_time() - started_s < 10
 
 
-def test_a_tree_deeper_than_the_parser_goes_keeps_the_text_behind_it() -> None:
-    deep = "<div>" * 5000 + f"<p>{SENTENCES[0]}</p>" + "</div>" * 5000
-    article = extract_article(page(body=f"{deep}<p>{SENTENCES[1]}</p>"), None, NEWEST)
+def test_text_after_very_deep_markup_is_kept() -> None:
+    nested = "<div>" * 5000 + f"<p>{SENTENCES[0]}</p>" + "</div>" * 5000
+    article = extract_article(make_page(body=f"{nested}<p>{SENTENCES[1]}</p>"), None, NEWEST)
     assert SENTENCES[0] in article.text
     assert SENTENCES[1] in article.text
 
 
 def test_a_page_with_very_many_paragraphs_keeps_them_and_its_date() -> None:
     head = '<meta property="article:published_time" content="2024-05-31">'
-    many = "".join(f"<p>{SENTENCES[0]} ({number})</p>" for number in range(ELEMENTS_MAX + 1))
-    article = extract_article(page(head, body=many), None, NEWEST)
+    paragraphs = "".join(f"<p>{SENTENCES[0]} ({number})</p>" for number in range(ELEMENTS_MAX + 1))
+    article = extract_article(make_page(head, body=paragraphs), None, NEWEST)
     assert article.method == "paragraphs"
     assert article.text.count("\n") >= ELEMENTS_MAX
     assert article.dates.published is not None
     assert article.dates.published.day == date(2024, 5, 31)
 
 
-def test_nothing_is_ever_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_extraction_opens_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a socket was opened")
 
@@ -164,7 +166,7 @@ def test_nothing_is_ever_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     head = '<link rel=canonical href="http://example.com/x"><base href="http://example.com/">'
     body = "<img src='http://example.com/x.png'><p>http://example.com/2024/05/31/x</p>"
-    extract_article(page(head, body=body), "http://example.com/x", NEWEST)
+    extract_article(make_page(head, body=body), "http://example.com/x", NEWEST)
     extract_article("http://example.com/2024/05/31/x", "http://example.com/x", NEWEST)
 
 
@@ -172,51 +174,53 @@ def test_nothing_is_ever_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     ("head", "title"),
     [
         (
-            head_of(title="Bridge closes - The Daily Planet", og__site_name="The Daily Planet"),
+            make_head(title="Bridge closes - The Daily Planet", og__site_name="The Daily Planet"),
             "Bridge closes",
         ),
         (
-            head_of(title="The Daily Planet | Bridge closes", og__site_name="The Daily Planet"),
+            make_head(title="The Daily Planet | Bridge closes", og__site_name="The Daily Planet"),
             "Bridge closes",
         ),
         (
-            head_of(title="Old bridge closes in spring - Planet", h1="Old bridge closes in spring"),
+            make_head(
+                title="Old bridge closes in spring - Planet", h1="Old bridge closes in spring"
+            ),
             "Old bridge closes in spring",
         ),
         (
-            head_of(title="Site", og__title="Old bridge closes | Site", og__site_name="Site"),
+            make_head(title="Site", og__title="Old bridge closes | Site", og__site_name="Site"),
             "Old bridge closes",
         ),
         (
-            head_of(title="An old bridge between two towns closes in spring | Daily Planet"),
+            make_head(title="An old bridge between two towns closes in spring | Daily Planet"),
             "An old bridge between two towns closes in spring",
         ),
-        (head_of(title="Covid-19 - what we know"), "Covid-19 - what we know"),
-        (head_of(title="Mayor: bridge will close"), "Mayor: bridge will close"),
-        (head_of(title="[종합] 다리 폐쇄"), "[종합] 다리 폐쇄"),
-        (head_of(h1="Only a heading"), "Only a heading"),
-        (head_of(), None),
+        (make_head(title="Covid-19 - what we know"), "Covid-19 - what we know"),
+        (make_head(title="Mayor: bridge will close"), "Mayor: bridge will close"),
+        (make_head(title="[종합] 다리 폐쇄"), "[종합] 다리 폐쇄"),
+        (make_head(h1="Only a heading"), "Only a heading"),
+        (make_head(), None),
     ],
 )
-def test_the_title_is_the_headline_without_the_name_of_the_site(
-    head: PageHead, title: str | None
-) -> None:
+def test_the_title_is_the_headline_without_the_site_name(head: PageHead, title: str | None) -> None:
     assert choose_title(head) == title
 
 
-def test_titles_are_compared_without_case_and_marks() -> None:
+def test_titles_are_compared_without_case_and_punctuation() -> None:
     assert normalize_title(" “Bridge” CLOSES – in Spring! ") == "bridge closes in spring"
     assert normalize_title("अमित शाह के बयान") == "अमित शाह के बयान"
     assert normalize_title(None) is None
     assert normalize_title("…") is None
 
 
-def test_what_a_page_says_of_itself_is_read_in_any_spelling() -> None:
+def test_the_head_of_a_page_is_read_in_any_spelling() -> None:
     head = (
         "<title>\n Tom &amp;amp; Jerry \n</title><META PROPERTY='og:title' CONTENT='A'>"
         "<meta name=viewport content=x><link rel='shortlink canonical' href='/story'>"
     )
-    article = extract_article(page(head).replace("<html>", "<html lang='pt-BR'>"), None, NEWEST)
+    article = extract_article(
+        make_page(head).replace("<html>", "<html lang='pt-BR'>"), None, NEWEST
+    )
     assert article.head.title == "Tom & Jerry"
     assert article.head.meta["og:title"] == "A"
     assert article.head.language == "pt-BR"
@@ -227,20 +231,20 @@ def test_what_a_page_says_of_itself_is_read_in_any_spelling() -> None:
 
 
 @pytest.mark.parametrize(
-    "stated", ["", "javascript:void(0)", "http://", "http://[", "mailto:x@y.z", "https:///x"]
+    "canonical_url", ["", "javascript:void(0)", "http://", "http://[", "mailto:x@y.z", "https:///x"]
 )
-def test_nonsense_is_no_canonical_address(stated: str) -> None:
-    assert find_canonical_url(PageHead({}, "", (), stated, None), "file:///x") is None
+def test_an_invalid_canonical_url_is_ignored(canonical_url: str) -> None:
+    assert find_canonical_url(PageHead({}, "", (), canonical_url, None), "file:///x") is None
 
 
-def test_paragraphs_leave_out_what_stands_around_and_keep_the_order() -> None:
+def test_paragraphs_exclude_navigation_and_keep_their_order() -> None:
     markup = (
         f"<nav><p>{SENTENCES[2]}</p></nav><p>{SENTENCES[0]} <b>{SENTENCES[1]}</b><p>{SENTENCES[1]}"
     )
     assert extract_paragraphs(markup) == f"{SENTENCES[0]} {SENTENCES[1]}\n{SENTENCES[1]}"
 
 
-def test_paragraphs_made_of_links_are_left_out_unless_nothing_else_is_there() -> None:
+def test_paragraphs_of_links_are_excluded_unless_there_is_no_other_text() -> None:
     link = f"<p><a href=x>{SENTENCES[2]}</a></p>"
     prose = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
     assert SENTENCES[2] not in extract_paragraphs(
@@ -249,18 +253,18 @@ def test_paragraphs_made_of_links_are_left_out_unless_nothing_else_is_there() ->
     assert extract_paragraphs(link) == SENTENCES[2]
 
 
-def test_paragraphs_read_entities_and_pass_over_scripts_and_comments() -> None:
+def test_paragraphs_decode_entities_and_ignore_scripts_and_comments() -> None:
     markup = (
         "a &lt; b<script>if (a<b) {'</p>'}</script><!-- no <p> --><style>p{}</style><br>c&nbsp;d"
     )
     assert extract_paragraphs(markup) == "a < b\nc d"
 
 
-def test_a_tidy_text_has_one_line_a_paragraph_in_composed_characters() -> None:
+def test_normalized_text_has_one_line_per_paragraph_in_composed_characters() -> None:
     assert normalize_text(" Cafe\u0301  \t x\x00\n\n\n  y ") == "Café x\ny"
 
 
-def test_prose_is_told_from_menus() -> None:
+def test_prose_is_counted_without_menus() -> None:
     assert count_prose_chars("Home\nNews\nSport") == 0
     assert count_prose_chars("It rained.\nHome") == len("It rained.")
 
@@ -313,18 +317,22 @@ def test_any_markup_is_read_without_an_error(markup: str) -> None:
 @pytest.mark.parametrize(
     ("head", "headline", "url"),
     [
-        (head_of(og__title="Daily", og__site_name="Daily", title="Bridge closes | Daily"), "", ""),
-        (head_of(og__title="example.com", title="Bridge closes"), "", "https://example.com/x"),
         (
-            head_of(og__title="Politics", title="Bridge closes", h1="Bridge closes"),
+            make_head(og__title="Daily", og__site_name="Daily", title="Bridge closes | Daily"),
+            "",
+            "",
+        ),
+        (make_head(og__title="example.com", title="Bridge closes"), "", "https://example.com/x"),
+        (
+            make_head(og__title="Politics", title="Bridge closes", h1="Bridge closes"),
             "Bridge closes",
             "",
         ),
-        (head_of(og__title="Bridge closes | Example"), "", "https://www.example.com/x"),
-        (head_of(), "Bridge closes", ""),
+        (make_head(og__title="Bridge closes | Example"), "", "https://www.example.com/x"),
+        (make_head(), "Bridge closes", ""),
     ],
 )
-def test_the_headline_is_taken_not_the_name_of_site_or_section(
+def test_the_headline_is_preferred_to_the_name_of_site_or_section(
     head: PageHead, headline: str, url: str
 ) -> None:
     assert choose_title(head, headline, url) == "Bridge closes"

@@ -1,4 +1,4 @@
-"""What pages state about their use: each place, which of several, and pages made to be slow."""
+"""Rights that pages state: every kind of statement, which of several applies, and hostile pages."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ URL = "https://news.example/a/story.html"
 CC = "https://creativecommons.org/licenses"
 
 
-def stated(head: str = "", body: str = "") -> list[Statement]:
+def read_rights(head: str = "", body: str = "") -> list[Statement]:
     page = (
         f"<!doctype html><html><head>{head}</head><body>{body}<p>The river rose.</p></body></html>"
     )
     return list(extract_article(page, URL, date(2026, 1, 1)).rights)
 
 
-def told(head: str = "", body: str = "") -> list[tuple[str, str, str]]:
-    return [(one.value, str(one.stated_in), one.name) for one in stated(head, body)]
+def list_values(head: str = "", body: str = "") -> list[tuple[str, str, str]]:
+    return [
+        (statement.value, str(statement.stated_in), statement.name)
+        for statement in read_rights(head, body)
+    ]
 
 
-def test_robots_elements_are_for_everybody_or_one_agent() -> None:
+def test_robots_elements_apply_to_all_agents_or_one() -> None:
     head = (
         '<meta name="ROBOTS" content="NOINDEX, nofollow"><meta name="googlebot" content="none">'
         '<meta name="viewport" content="noindex"><meta name="robots">'
     )
-    assert told(head) == [
+    assert list_values(head) == [
         ("noindex", "meta element", "robots"),
         ("nofollow", "meta element", "robots"),
         ("none", "meta element", "robots googlebot"),
@@ -39,7 +42,7 @@ def test_robots_elements_are_for_everybody_or_one_agent() -> None:
 
 def test_tdm_elements_state_a_reservation_and_its_policy() -> None:
     head = '<meta name="tdm-reservation" content="1"><meta name="tdm-policy" content="/tdm.json">'
-    assert told(head) == [
+    assert list_values(head) == [
         ("tdm-reservation=1", "meta element", "tdm-reservation"),
         ("tdm-policy", "meta element", "tdm-policy"),
     ]
@@ -51,20 +54,20 @@ def test_dublin_core_states_licences_and_holders() -> None:
         '<meta name="DC.rights" content="© 2024 The Basin Courier">'
         '<meta name="copyright" content="Sky Ltd">'
     )
-    assert [(one.subject, one.value) for one in stated(head)] == [
+    assert [(statement.subject, statement.value) for statement in read_rights(head)] == [
         (Subject.LICENSE, "cc-by-4.0"),
         (Subject.HOLDER, "The Basin Courier"),
         (Subject.HOLDER, "Sky Ltd"),
     ]
 
 
-def test_a_link_that_says_so_is_the_licence_and_one_to_creative_commons_is_text() -> None:
+def test_license_links_are_licences_and_other_creative_commons_links_are_text() -> None:
     body = (
         f'<footer><a rel="nofollow License" href="{CC}/by-nc/4.0/deed.de">terms</a> <a href="{CC}/by/2.0/">'
         f'photo</a> <a href="{CC}/by-nc/4.0/deed.de">again</a> <a href="/licenses">other</a>'
         '<a rel="cc:license" href="/own">own</a></footer>'
     )
-    assert told('<link rel="license" href="../terms">', body) == [
+    assert list_values('<link rel="license" href="../terms">', body) == [
         ("https://news.example/terms", "link to a licence", "link"),
         ("cc-by-nc-4.0", "link to a licence", "a"),
         ("https://news.example/own", "link to a licence", "a"),
@@ -72,7 +75,7 @@ def test_a_link_that_says_so_is_the_licence_and_one_to_creative_commons_is_text(
     ]
 
 
-def test_structured_data_of_the_work_counts_and_that_of_its_pictures_does_not() -> None:
+def test_structured_data_of_the_work_counts_but_not_of_its_images() -> None:
     head = (
         '<script type="application/ld+json">{"@graph": [{"@type": "NewsArticle", "license": '
         f'{{"@id": "{CC}/by-sa/3.0/de/"}}, "copyrightHolder": {{"@id": "#us"}}, '
@@ -80,25 +83,32 @@ def test_structured_data_of_the_work_counts_and_that_of_its_pictures_does_not() 
         f'"license": "{CC}/by/1.0/"}}}}, {{"@type": "Organization", "@id": "#us", "name": "Us &amp; Co"}}]}}'
         "</script>"
     )
-    assert told(head) == [
+    assert list_values(head) == [
         ("cc-by-sa-3.0-de", "structured data", "license"),
         ("Us & Co", "structured data", "copyrightHolder"),
         ("Ada Stroom", "structured data", "copyrightNotice"),
     ]
 
 
-def test_things_of_structured_data_are_called_by_address_or_name() -> None:
+def test_nested_things_are_named_by_url_or_name() -> None:
     head = (
         '<script type="application/ld+json">{"@type": "WebPage", "license": [{"@type": "CreativeWork", '
         '"name": "terms", "url": "/terms"}, "CC0"], "copyrightHolder": {"url": "/us", "name": "Us"}}'
         "</script>"
     )
-    assert [value for value, _, _ in told(head)] == ["https://news.example/terms", "cc0-1.0", "Us"]
+    assert [value for value, _, _ in list_values(head)] == [
+        "https://news.example/terms",
+        "cc0-1.0",
+        "Us",
+    ]
 
 
-def test_a_page_that_states_nothing_has_no_statements() -> None:
+def test_a_page_without_statements_returns_none() -> None:
     head = '<meta property="og:title" content="x"><meta property="og:type" content="article">'
-    assert stated(head, '<a href="https://creativecommons.org/">CC</a><a rel="license">x</a>') == []
+    assert (
+        read_rights(head, '<a href="https://creativecommons.org/">CC</a><a rel="license">x</a>')
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,9 +128,9 @@ def test_a_page_that_states_nothing_has_no_statements() -> None:
     ],
     ids=["license links", "links to licences", "metas", "long meta", "nested", "references"],
 )
-def test_hostile_pages_are_bounded_in_time_and_number(body: str) -> None:
-    began = time.process_time()
-    found = stated(body=body)
-    assert time.process_time() - began < 5.0
-    assert len(found) <= STATEMENTS_MAX
-    assert all(one.stated_in in StatementSource for one in found)
+def test_hostile_pages_are_limited_in_time_and_statements(body: str) -> None:
+    started_s = time.process_time()
+    statements = read_rights(body=body)
+    assert time.process_time() - started_s < 5.0
+    assert len(statements) <= STATEMENTS_MAX
+    assert all(statement.stated_in in StatementSource for statement in statements)

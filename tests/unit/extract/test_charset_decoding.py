@@ -1,4 +1,4 @@
-"""Pages in many charsets, declared rightly, wrongly and not at all."""
+"""Pages in many charsets, with right, wrong and missing declarations."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ IN_MANY_CHARSETS = [
 
 
 @pytest.mark.parametrize(("page", "charset", "codec"), IN_MANY_CHARSETS)
-def test_the_server_is_believed(page: str, charset: str, codec: str) -> None:
+def test_the_charset_of_the_server_is_used(page: str, charset: str, codec: str) -> None:
     assert decode_page(page.encode(codec), charset) == (page, charset)
 
 
 @pytest.mark.parametrize(("page", "charset", "codec"), IN_MANY_CHARSETS)
-def test_the_page_is_believed_when_the_server_says_nothing(
+def test_the_charset_of_the_page_is_used_if_the_server_declares_none(
     page: str, charset: str, codec: str
 ) -> None:
     page = f'<html><meta http-equiv="Content-Type" content="text/html; charset={charset}">{page}'
@@ -48,24 +48,24 @@ def test_the_page_is_believed_when_the_server_says_nothing(
 
 
 @pytest.mark.parametrize(("page", "charset", "codec"), IN_MANY_CHARSETS)
-def test_a_page_nobody_declared_is_guessed(page: str, charset: str, codec: str) -> None:
+def test_the_charset_of_an_undeclared_page_is_guessed(page: str, charset: str, codec: str) -> None:
     assert decode_page(f"<html>{page}".encode(codec), None) == (f"<html>{page}", charset)
 
 
 @pytest.mark.parametrize(
     "declared", ["iso-8859-1", "windows-1252", "us-ascii", "windows-1251", "euc-kr"]
 )
-def test_utf8_behind_a_default_charset_does_not_become_mojibake(declared: str) -> None:
+def test_utf8_with_a_default_charset_does_not_become_mojibake(declared: str) -> None:
     page = f"<meta charset=utf-8>{RUSSIAN} Café, naïve, 한국어"
     assert decode_page(page.encode(), declared) == (page, "utf-8")
 
 
-def test_one_accented_word_is_enough_to_tell_utf8_from_latin1() -> None:
+def test_one_accented_word_distinguishes_utf8_from_latin1() -> None:
     assert decode_page("Café".encode(), "iso-8859-1") == ("Café", "utf-8")
     assert decode_page("Café".encode("latin-1"), "utf-8") == ("Café", "windows-1252")
 
 
-def test_a_declaration_the_bytes_contradict_is_passed_over() -> None:
+def test_a_declaration_that_contradicts_the_bytes_is_ignored() -> None:
     page = f"<meta charset=euc-kr>{KOREAN}"
     assert decode_page(page.encode("cp949"), "utf-8") == (page, "euc-kr")
     page = f"<meta charset=utf-8>{GERMAN}"
@@ -76,20 +76,20 @@ def test_a_page_cut_inside_a_character_keeps_its_charset() -> None:
     text, charset = decode_page((RUSSIAN * 3).encode()[:-5], "utf-8")
     assert charset == "utf-8"
     assert text.startswith(RUSSIAN)
-    cut, charset = decode_page(KOREAN.encode("cp949")[:-6], "euc-kr")
+    cut_text, charset = decode_page(KOREAN.encode("cp949")[:-6], "euc-kr")
     assert charset == "euc-kr"
-    assert cut.startswith("<p>서울")
+    assert cut_text.startswith("<p>서울")
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
-def test_marks_and_zeros_tell_unicode_before_any_declaration(codec: str) -> None:
+def test_byte_order_marks_and_zeros_override_declarations(codec: str) -> None:
     page = f"<html><meta charset=iso-8859-1>{RUSSIAN}"
     text, charset = decode_page(page.encode(codec), "iso-8859-1")
     assert text == page
     assert charset.startswith("utf-")
 
 
-def test_meta_cannot_declare_utf16() -> None:
+def test_a_meta_element_cannot_declare_utf16() -> None:
     assert find_declared_charset(b"<meta charset=utf-16>") == "utf-8"
 
 
@@ -108,12 +108,12 @@ def test_meta_cannot_declare_utf16() -> None:
         (b"<p>no declaration", None),
     ],
 )
-def test_declarations_are_found_where_pages_write_them(head: bytes, charset: str | None) -> None:
+def test_declarations_are_found_in_all_their_forms(head: bytes, charset: str | None) -> None:
     assert find_declared_charset(head) == charset
 
 
-def test_labels_mean_what_browsers_take_them_for() -> None:
-    meant = {
+def test_labels_have_the_meaning_of_browsers() -> None:
+    charsets = {
         "latin1": "windows-1252",
         "ISO-8859-1": "windows-1252",
         "us-ascii": "windows-1252",
@@ -127,11 +127,11 @@ def test_labels_mean_what_browsers_take_them_for() -> None:
         "unicode": "utf-16le",
         "klingon": None,
     }
-    assert {label: normalize_charset(label) for label in meant} == meant
+    assert {label: normalize_charset(label) for label in charsets} == charsets
     assert (CODECS["gbk"], CODECS["shift_jis"], CODECS["euc-kr"]) == ("gb18030", "cp932", "cp949")
 
 
-def test_letters_beyond_the_official_standards_are_read() -> None:
+def test_characters_of_vendor_extensions_are_decoded() -> None:
     assert (
         decode_page("똠방각하 펲시콜라".encode("cp949"), "ks_c_5601-1987")[0] == "똠방각하 펲시콜라"
     )
@@ -154,6 +154,6 @@ def test_any_bytes_are_decoded_to_clean_text(body: bytes, charset: str | None) -
 @given(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00\ufeff"), max_size=200)
 )
-def test_declared_utf8_comes_back_as_it_was(text: str) -> None:
+def test_declared_utf8_is_decoded_unchanged(text: str) -> None:
     body = f"<html>{text}".encode()
     assert decode_page(body, "utf-8") == (f"<html>{text}", "utf-8")

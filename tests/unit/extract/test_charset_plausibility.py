@@ -1,4 +1,4 @@
-"""Readings of the same bytes by several charsets: the one that is text is found."""
+"""Several charsets decode the same bytes; the one that gives text is chosen."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEXTS = {
     "fr": "Le conseil a décidé mardi que le vieux pont sera fermé à cause des fissures; les élèves râlent.",
     "is": "Borgarráð ákvað á þriðjudag að gömlu brúnni verði lokað í vor. Það þykir mörgum slæmt.",
 }
-MADE = [
+CASES = [
     *(("ru", "cp1251"), ("ru", "koi8_r"), ("uk", "cp1251"), ("uk", "koi8_u"), ("bg", "cp1251")),
     *(("pl", "cp1250"), ("pl", "iso8859_2"), ("cs", "cp1250"), ("hu", "cp1250"), ("tr", "cp1254")),
     *(("lt", "cp1257"), ("el", "cp1253"), ("el", "iso8859_7"), ("ar", "cp1256"), ("he", "cp1255")),
@@ -39,45 +39,45 @@ MADE = [
 ]
 
 
-def page(language: str) -> str:
+def make_page(language: str) -> str:
     paragraph = f"<p>{TEXTS[language]}</p>"
     return f"<html><body>{paragraph * 3}</body></html>"
 
 
-@pytest.mark.parametrize(("language", "codec"), MADE)
+@pytest.mark.parametrize(("language", "codec"), CASES)
 @pytest.mark.parametrize("http", ["iso-8859-1", None])
-def test_the_default_of_a_server_and_no_word_at_all_do_no_harm(
+def test_a_wrong_default_or_missing_charset_is_corrected(
     language: str, codec: str, http: str | None
 ) -> None:
-    assert decode(page(language).encode(codec), http).text == page(language)
+    assert decode(make_page(language).encode(codec), http).text == make_page(language)
 
 
-def test_a_declaration_that_gives_text_is_believed() -> None:
-    found = decode(page("cs").encode("iso8859_2"), "iso-8859-2")
-    assert (found.text, found.charset) == (page("cs"), "iso-8859-2")
+def test_a_declaration_that_gives_text_is_used() -> None:
+    decoded = decode(make_page("cs").encode("iso8859_2"), "iso-8859-2")
+    assert (decoded.text, decoded.charset) == (make_page("cs"), "iso-8859-2")
 
 
-def test_what_spoke_for_the_charset_is_kept() -> None:
-    found = decode(page("ru").encode("cp1251"), "iso-8859-1")
-    assert "http: windows-1252, page: nothing" in found.evidence
-    assert "as windows-1251 ru 1.00" in found.evidence
+def test_the_evidence_for_the_charset_is_returned() -> None:
+    decoded = decode(make_page("ru").encode("cp1251"), "iso-8859-1")
+    assert "http: windows-1252, page: nothing" in decoded.evidence
+    assert "as windows-1251 ru 1.00" in decoded.evidence
     assert decode(b"\xef\xbb\xbfx", None).evidence == "byte order mark"
 
 
-def test_a_few_foreign_letters_do_not_overrule_a_declaration() -> None:
+def test_a_few_foreign_letters_do_not_override_a_declaration() -> None:
     body = ("<p>The café closed, said the mayor of the town on Tuesday afternoon.</p>" * 3).encode(
         "cp1252"
     )
     assert decode(body, "iso-8859-1").charset == "windows-1252"
 
 
-def test_the_page_and_its_country_are_asked_for_the_language() -> None:
+def test_the_language_is_guessed_from_the_page_and_its_country() -> None:
     assert guess_languages("cs", "www.example.sk") == {"cs", "sk"}
     assert guess_languages(None, "example.com") == frozenset()
 
 
 @given(st.binary(max_size=300), st.sampled_from(sorted(LANGUAGES)))
-def test_any_bytes_may_be_judged(body: bytes, charset: str) -> None:
+def test_any_bytes_get_a_score(body: bytes, charset: str) -> None:
     verdict = score_reading(body.decode("latin-1"), charset, frozenset())
     assert 0 <= verdict.score <= 1
     assert isinstance(decode(body, charset).text, str)

@@ -1,4 +1,4 @@
-"""The seven facts about a file."""
+"""Hashes, size and type of a file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def test_a_page_is_described_by_hashes_size_and_type() -> None:
     assert meta.kind is Kind.STORY
 
 
-def test_known_digests_are_met() -> None:
+def test_digests_match_known_values() -> None:
     meta = describe(b"abc", None)
     assert meta.sha1 == "a9993e364706816aba3e25717850c26c9cd0d89d"
     assert meta.md5 == "900150983cd24fb0d6963f7d28e17f72"
     assert meta.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 
-def test_a_pdf_goes_the_way_of_pdfs_whatever_its_server_said() -> None:
+def test_the_kind_follows_the_bytes_not_the_declared_type() -> None:
     assert describe(b"%PDF-1.5\n", "text/html").kind is Kind.PDF
     assert describe(b"GIF89a\x00", "application/pdf").kind is Kind.OTHER
 

@@ -1,4 +1,4 @@
-"""What a page states in JSON-LD."""
+"""Statements of a page in JSON-LD."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def read(*scripts: str) -> LinkedData:
     return read_linked_data(document_fromstring(f"<html><head>{tags}</head><body>x</body></html>"))
 
 
-def test_an_article_states_everything() -> None:
-    found = read(
+def test_all_fields_of_an_article_are_read() -> None:
+    data = read(
         json.dumps(
             {
                 "@context": "https://schema.org",
@@ -49,22 +49,22 @@ def test_an_article_states_everything() -> None:
             }
         )
     )
-    assert found.headline == "Bridge closes"
-    assert "".join(found.body.split()) == "The&councildecided."
-    assert (found.published, found.modified) == ("2024-05-31T08:00:00+02:00", "2024-06-01")
-    assert found.authors == ("Ann Lee", "Bo Ek")
-    assert found.image == "https://example.com/a.jpg"
-    assert found.is_free is False
+    assert data.headline == "Bridge closes"
+    assert "".join(data.body.split()) == "The&councildecided."
+    assert (data.published, data.modified) == ("2024-05-31T08:00:00+02:00", "2024-06-01")
+    assert data.authors == ("Ann Lee", "Bo Ek")
+    assert data.image == "https://example.com/a.jpg"
+    assert data.is_free is False
 
 
-def test_an_article_comes_before_the_page_that_holds_it() -> None:
+def test_an_article_takes_precedence_over_its_page() -> None:
     page = {"@type": "WebPage", "datePublished": "2020-01-01"}
     story = {"@type": ["Article"], "datePublished": "2021-01-01"}
     assert read(json.dumps({"@graph": [page, story]})).published == "2021-01-01"
     assert read(json.dumps(page)).published == "2020-01-01"
 
 
-def test_authors_may_be_named_elsewhere_and_organisations_are_none() -> None:
+def test_authors_are_resolved_by_id_and_organizations_are_ignored() -> None:
     story = {"@type": "Article", "author": {"@id": "#ann"}}
     person = {"@type": "Person", "@id": "#ann", "name": "Ann Lee"}
     assert read(json.dumps({"@graph": [story, person]})).authors == ("Ann Lee",)
@@ -75,9 +75,9 @@ def test_authors_may_be_named_elsewhere_and_organisations_are_none() -> None:
 @pytest.mark.parametrize(
     "script", ["", "{", "[" * 5000, "null", "1", '{"@type": 1}', '{"a":\n"b\tc"}']
 )
-def test_what_is_no_statement_is_passed_over(script: str) -> None:
-    good = '{"@type": "Article", "headline": "Kept"}'
-    assert read(script, good).headline == "Kept"
+def test_invalid_scripts_are_ignored(script: str) -> None:
+    valid = '{"@type": "Article", "headline": "Kept"}'
+    assert read(script, valid).headline == "Kept"
 
 
 @given(VALUES)

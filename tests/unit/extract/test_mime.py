@@ -1,4 +1,4 @@
-"""What bytes are, by their beginning and by what somebody declared."""
+"""Types of bytes, by their first bytes and the declared type."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ PDF = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<</Type/Catalog>>\nendobj\n"
         "<html><p>Größe".encode("utf-16-be"),
     ],
 )
-def test_a_page_is_known_by_its_first_tag_whatever_stands_before_it(body: bytes) -> None:
+def test_an_html_page_is_recognized_by_its_first_tag(body: bytes) -> None:
     assert sniff(body, None).mime == "text/html"
 
 
-def test_xhtml_is_told_by_declaration_and_namespace() -> None:
+def test_xhtml_is_recognized_by_declaration_and_namespace() -> None:
     xhtml = b'<?xml version="1.0"?>\n<!DOCTYPE html>\n<html xmlns="http://www.w3.org/1999/xhtml">'
     assert sniff(xhtml, None).mime == "application/xhtml+xml"
     assert sniff(xhtml.partition(b"\n")[2], None).mime == "text/html"
@@ -53,36 +53,36 @@ def test_a_pdf_may_begin_after_up_to_1024_bytes_of_junk(junk_bytes: int) -> None
     assert sniffed.magic.startswith("PDF document, version 1.4")
 
 
-def test_a_pdf_header_after_1025_bytes_is_too_late() -> None:
+def test_a_pdf_header_after_1025_bytes_is_ignored() -> None:
     assert sniff(b"j" * 1025 + PDF, None).mime != "application/pdf"
 
 
-def test_a_pdf_after_a_mark_or_a_postscript_line_is_a_pdf() -> None:
+def test_a_pdf_after_a_byte_order_mark_or_postscript_line_is_a_pdf() -> None:
     assert sniff(b"\xef\xbb\xbf" + PDF, None).mime == "application/pdf"
     assert sniff(b"%!PS-Adobe-3.0 PDF-1.4\n", None).mime == "application/pdf"
     assert sniff(b"%!PS-Adobe-3.0\n", None).mime == "application/postscript"
 
 
-def test_a_page_that_talks_about_pdf_is_a_page() -> None:
+def test_a_page_that_mentions_pdf_is_a_page() -> None:
     page = b"<html><p>A PDF begins with %PDF-1.4 and ends its objects with endobj.</p>"
     assert sniff(page, None).mime == "text/html"
 
 
-def test_a_pdf_behind_the_error_of_a_script_is_a_pdf() -> None:
+def test_a_pdf_after_a_script_error_is_a_pdf() -> None:
     assert (
         sniff(b"<br />\n<b>Warning</b>: oops<br />\n" + PDF, "text/html").mime == "application/pdf"
     )
 
 
-@pytest.mark.parametrize("before", [b"", b"%\xe2\xe3\xcf\xd3\n", b"% made by hand\r\n"])
-def test_what_begins_with_an_object_of_a_pdf_is_one_without_its_header(before: bytes) -> None:
+@pytest.mark.parametrize("prefix", [b"", b"%\xe2\xe3\xcf\xd3\n", b"% made by hand\r\n"])
+def test_pdf_objects_without_a_header_are_a_pdf(prefix: bytes) -> None:
     body = text_pdf()
-    objects = before + body[body.index(b"1 0 obj") :]
+    objects = prefix + body[body.index(b"1 0 obj") :]
     assert sniff(objects, None).mime == "application/pdf"
     assert sniff(b"see 1 0 obj << and endobj, endstream", None).mime == "text/plain"
 
 
-def test_a_pdf_that_lost_its_header_is_one_only_if_somebody_says_so() -> None:
+def test_a_damaged_pdf_without_header_is_a_pdf_only_if_declared() -> None:
     headless = b"\x00\x01 4 0 obj <</Type /Page>> endobj"
     assert sniff(headless, None).mime == "application/octet-stream"
     assert sniff(headless, "application/pdf").mime == "application/pdf"
@@ -109,7 +109,7 @@ def test_a_pdf_that_lost_its_header_is_one_only_if_somebody_says_so() -> None:
         (b'{"version":"https:\\/\\/jsonfeed.org\\/version\\/1"}', "application/feed+json"),
     ],
 )
-def test_feeds_and_sitemaps_are_known_even_when_served_as_pages(body: bytes, mime: str) -> None:
+def test_feeds_and_sitemaps_are_recognized_although_served_as_pages(body: bytes, mime: str) -> None:
     assert sniff(body, "text/html").mime == mime
     assert mime in FEED_MIMES
 
@@ -159,13 +159,13 @@ def test_feeds_and_sitemaps_are_known_even_when_served_as_pages(body: bytes, mim
         (b"", "application/octet-stream"),
     ],
 )
-def test_other_formats_are_known_by_their_bytes_alone(body: bytes, mime: str) -> None:
+def test_other_formats_are_recognized_by_their_bytes(body: bytes, mime: str) -> None:
     sniffed = sniff(body, None)
     assert (sniffed.mime, sniffed.magic_mime) == (mime, mime)
     assert sniffed.magic
 
 
-def test_text_served_as_a_page_is_a_page_and_binary_data_is_not() -> None:
+def test_text_declared_as_a_page_is_a_page_and_binary_data_is_not() -> None:
     assert sniff(b"Only words, no tag", "text/html; charset=utf-8").mime == "text/html"
     assert sniff(b"Only words, no tag", "text/html").magic_mime == "text/plain"
     assert sniff(b"\x00\x01\x02\x03", "text/html").mime == "application/octet-stream"
@@ -208,28 +208,26 @@ def test_every_spelling_of_pdf_is_pdf(spelling: str) -> None:
         "application/octet-stream",
     ],
 )
-def test_every_spelling_of_unknown_is_octets(spelling: str) -> None:
+def test_every_spelling_of_unknown_is_octet_stream(spelling: str) -> None:
     assert normalize_mime(spelling) == "application/octet-stream"
 
 
-def test_other_types_are_kept_and_nonsense_is_none() -> None:
+def test_other_types_are_kept_and_invalid_ones_are_none() -> None:
     assert normalize_mime("application/xml") == "text/xml"
     assert normalize_mime("application/atom+xml") == "application/atom+xml"
     assert normalize_mime("warc/revisit") == "warc/revisit"
     assert normalize_mime("TEXT/HTML;charset=UTF-8") == "text/html"
-    assert [normalize_mime(nothing) for nothing in (None, "", "-", "no type", "a/b/c")] == [
-        None
-    ] * 5
+    assert [normalize_mime(text) for text in (None, "", "-", "no type", "a/b/c")] == [None] * 5
 
 
 @given(st.binary(max_size=300), st.none() | st.text(max_size=30))
-def test_sniffing_never_raises_and_always_names_a_type(head: bytes, declared: str | None) -> None:
+def test_sniffing_never_raises_and_always_returns_a_type(head: bytes, declared: str | None) -> None:
     sniffed = sniff(head, declared)
     assert "/" in sniffed.mime
     assert "/" in sniffed.magic_mime
 
 
 @given(st.text(max_size=60))
-def test_a_normalised_type_stays_as_it_is(declared: str) -> None:
+def test_a_normalized_type_stays_unchanged(declared: str) -> None:
     mime = normalize_mime(declared)
     assert mime is None or normalize_mime(mime) == mime

@@ -1,4 +1,4 @@
-"""One page from bytes to metadata, as the process that reads it returns it."""
+"""One page from bytes to metadata, as the reading process returns it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KOREAN = (
 ) * 3
 
 
-def html(text: str, head: str = "", lang: str = "en-GB") -> str:
+def make_html(text: str, head: str = "", lang: str = "en-GB") -> str:
     story = f"<article><h1>Bridge closes in spring</h1><p>{text}</p></article>"
     title = "<title>Bridge closes in spring - Daily Planet</title>"
     return f"<html lang={lang}><head>{title}{head}</head><body>{story}</body></html>"
@@ -56,12 +56,12 @@ def read(
     return parse_page(raw, url, charset, captured_at, fetched)
 
 
-def test_everything_is_filled_but_what_the_caller_adds() -> None:
+def test_all_fields_are_filled_except_the_one_of_the_caller() -> None:
     head = (
         '<meta property="article:published_time" content="2024-05-31">'
         '<link rel=canonical href="/2024/bridge">'
     )
-    page = read(html(ENGLISH, head))
+    page = read(make_html(ENGLISH, head))
     content = page.content
     assert (page.status, page.charset, page.error_msg) == (PageStatus.SUCCESS, "utf-8", None)
     assert content.original_url == content.url == URL
@@ -90,21 +90,21 @@ def test_everything_is_filled_but_what_the_caller_adds() -> None:
         (KOREAN, "utf-16", "utf-16le", "ko"),
     ],
 )
-def test_pages_in_many_charsets_give_the_text_that_was_written(
+def test_pages_in_many_charsets_return_the_original_text(
     text: str, codec: str, charset: str, language: str
 ) -> None:
-    page = read(html(text).encode(codec), charset=charset)
+    page = read(make_html(text).encode(codec), charset=charset)
     assert page.charset == charset
     assert text[:40] in (page.content.text_content or "")
     assert page.content.language == language
 
 
-def test_utf8_served_with_the_default_charset_of_a_server_is_no_mojibake() -> None:
-    page = read(html(ENGLISH + " Café olé.", "<meta charset=utf-8>"), charset="ISO-8859-1")
+def test_utf8_served_with_a_default_charset_is_decoded() -> None:
+    page = read(make_html(ENGLISH + " Café olé.", "<meta charset=utf-8>"), charset="ISO-8859-1")
     assert "Café olé." in (page.content.text_content or "")
 
 
-def test_a_page_without_text_says_so_and_keeps_its_addresses() -> None:
+def test_a_page_without_text_has_a_status_and_keeps_its_urls() -> None:
     page = read("<html><title>Redirecting</title><script>go()</script></html>")
     assert page.status is PageStatus.NO_TEXT
     assert page.status.reason is Reason.NO_TEXT
@@ -133,57 +133,57 @@ def test_a_page_over_the_limit_is_too_large() -> None:
     assert page.content.url == URL
 
 
-def test_a_front_page_is_flagged_and_kept() -> None:
-    page = read(html(ENGLISH), "https://example.com/")
+def test_a_front_page_is_marked_and_kept() -> None:
+    page = read(make_html(ENGLISH), "https://example.com/")
     assert page.status is PageStatus.SUCCESS
     assert page.content.is_homepage is True
 
 
-def test_a_loose_file_goes_by_the_address_it_states() -> None:
+def test_a_loose_file_takes_its_canonical_url() -> None:
     head = '<link rel=canonical href="https://example.org/Story">'
-    content = read(html(ENGLISH, head), "file:///tmp/story.html", fetched=False).content
+    content = read(make_html(ENGLISH, head), "file:///tmp/story.html", fetched=False).content
     assert content.original_url == "file:///tmp/story.html"
     assert content.url == content.canonical_url == "https://example.org/Story"
     assert content.normalized_url == "http://example.org/Story"
     assert content.canonical_domain == "example.org"
 
 
-def test_a_loose_file_that_states_none_keeps_its_own() -> None:
-    content = read(html(ENGLISH), "file:///tmp/story.html", fetched=False).content
+def test_a_loose_file_without_canonical_url_keeps_its_own() -> None:
+    content = read(make_html(ENGLISH), "file:///tmp/story.html", fetched=False).content
     assert content.url == "file:///tmp/story.html"
     assert (content.canonical_domain, content.canonical_url) == (None, None)
 
 
-def test_a_date_may_be_the_day_after_the_capture_and_no_later() -> None:
-    def dated(day: str) -> str | None:
+def test_a_date_is_at_most_one_day_after_the_capture() -> None:
+    def get_date(day: str) -> str | None:
         head = f'<meta property="article:published_time" content="{day}">'
-        return read(html(ENGLISH, head), "https://example.com/x").content.publication_date
+        return read(make_html(ENGLISH, head), "https://example.com/x").content.publication_date
 
-    assert dated("2024-06-02") == "2024-06-02"
-    assert dated("2024-07-15") is None
+    assert get_date("2024-06-02") == "2024-06-02"
+    assert get_date("2024-07-15") is None
 
 
-def test_a_file_without_a_time_of_its_own_does_not_rule_out_dates() -> None:
+def test_a_file_without_a_capture_time_keeps_its_dates() -> None:
     head = '<meta property="article:published_time" content="2019-11-12">'
     epoch = datetime(1980, 1, 1, tzinfo=UTC)
-    page = read(html(ENGLISH, head), "file:///x.html", captured_at=epoch, fetched=False)
+    page = read(make_html(ENGLISH, head), "file:///x.html", captured_at=epoch, fetched=False)
     assert page.content.publication_date == "2019-11-12"
-    page = read(html(ENGLISH, head), "https://example.com/x", captured_at=epoch, fetched=True)
+    page = read(make_html(ENGLISH, head), "https://example.com/x", captured_at=epoch, fetched=True)
     assert page.content.publication_date is None
 
 
-def test_the_result_travels_between_processes() -> None:
-    page = read(html(ENGLISH))
+def test_the_result_can_be_pickled() -> None:
+    page = read(make_html(ENGLISH))
     assert pickle.loads(pickle.dumps(page)) == page
 
 
-def test_the_extractor_names_what_decides_its_results() -> None:
+def test_the_extractor_names_its_version_and_libraries() -> None:
     assert EXTRACTOR.startswith("fonds-page/")
     assert "trafilatura" in EXTRACTOR
 
 
-def test_the_last_day_of_the_calendar_is_a_time_too() -> None:
-    page = read(html(ENGLISH), captured_at=datetime(9999, 12, 31, 23, tzinfo=UTC))
+def test_the_last_day_of_the_calendar_is_accepted() -> None:
+    page = read(make_html(ENGLISH), captured_at=datetime(9999, 12, 31, 23, tzinfo=UTC))
     assert page.status is PageStatus.SUCCESS
 
 
@@ -194,7 +194,7 @@ def test_any_bytes_end_in_a_status(body: bytes, url: str, charset: str | None) -
     assert (page.error_msg is None) == (page.status is PageStatus.SUCCESS)
 
 
-def test_what_is_ours_is_told_beside_the_seed_s_fields() -> None:
+def test_our_metadata_is_returned_next_to_the_fields_of_the_seed() -> None:
     story = "<p>The council decided on Tuesday that the old bridge will be closed, because of its cracks.</p>"
     head = (
         '<meta property="og:image" content="/bridge.jpg"><link rel="amphtml" href="/amp/bridge">'
@@ -204,19 +204,21 @@ def test_what_is_ours_is_told_beside_the_seed_s_fields() -> None:
     )
     body = f"<html lang=en><head>{head}</head><body><h1>Bridge closes</h1>{story * 4}</body></html>"
     url = "https://news.example.com/bridge?ref=x"
-    found = parse_page(body.encode(), url, None, datetime(2024, 6, 30, tzinfo=UTC), True).metadata
-    assert found.unique_url_hash == hash_url("http://example.com/bridge")
-    assert (found.published_on, found.published_source) == ("2024-05-31", "json-ld")
-    assert (found.modified_on, found.modified_source) == ("2024-06-01", "json-ld")
-    assert (found.authors, found.authors_source) == (("Ann Lee",), "meta")
-    assert found.top_image_url == "https://news.example.com/bridge.jpg"
-    assert found.amp_url == "https://news.example.com/amp/bridge"
-    assert (found.is_paywalled, found.page_kind) == (True, "article")
-    assert found.charset_evidence == "http: nothing, page: nothing; valid as UTF-8"
-    assert found.language_confidence is not None
+    metadata = parse_page(
+        body.encode(), url, None, datetime(2024, 6, 30, tzinfo=UTC), True
+    ).metadata
+    assert metadata.unique_url_hash == hash_url("http://example.com/bridge")
+    assert (metadata.published_on, metadata.published_source) == ("2024-05-31", "json-ld")
+    assert (metadata.modified_on, metadata.modified_source) == ("2024-06-01", "json-ld")
+    assert (metadata.authors, metadata.authors_source) == (("Ann Lee",), "meta")
+    assert metadata.top_image_url == "https://news.example.com/bridge.jpg"
+    assert metadata.amp_url == "https://news.example.com/amp/bridge"
+    assert (metadata.is_paywalled, metadata.page_kind) == (True, "article")
+    assert metadata.charset_evidence == "http: nothing, page: nothing; valid as UTF-8"
+    assert metadata.language_confidence is not None
 
 
-def test_a_front_page_has_no_date_of_publication() -> None:
+def test_a_front_page_has_no_publication_date() -> None:
     body = (
         "<html><body><p class='date'>31 May 2024</p><p>The council decided on Tuesday to close it."
     )

@@ -1,4 +1,4 @@
-"""Pages that only look like articles are named."""
+"""Pages that only look like articles are classified."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fonds.extract.page import (
     is_placeholder,
 )
 
-NONE: frozenset[str] = frozenset()
+NO_TYPES: frozenset[str] = frozenset()
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,9 @@ NONE: frozenset[str] = frozenset()
         *("Just a moment...", "Página no encontrada", "503 Service Unavailable", "Oops! 404"),
     ],
 )
-def test_an_error_page_is_known_by_its_title(title: str) -> None:
+def test_an_error_page_is_recognized_by_its_title(title: str) -> None:
     assert (
-        classify_page(title, "We are sorry.", NONE, is_front=False, is_dated=False)
+        classify_page(title, "We are sorry.", NO_TYPES, is_front=False, is_dated=False)
         is PageKind.ERROR
     )
 
@@ -39,60 +39,67 @@ def test_an_error_page_is_known_by_its_title(title: str) -> None:
     "title",
     ["Forbidden love in the harbour", "404 dead after the flood", "Not found guilty: the mayor"],
 )
-def test_a_story_of_some_length_is_no_error(title: str) -> None:
+def test_a_long_story_is_not_an_error_page(title: str) -> None:
     assert (
         classify_page(
-            title, "x" * (PAGE_NOTICE_MAX_CHARS + 1), NONE, is_front=False, is_dated=False
+            title, "x" * (PAGE_NOTICE_MAX_CHARS + 1), NO_TYPES, is_front=False, is_dated=False
         )
         is PageKind.ARTICLE
     )
 
 
-def test_a_request_for_consent_is_one_by_title_or_words() -> None:
+def test_a_consent_page_is_recognized_by_title_or_words() -> None:
     words = (
         "We use cookies. Accept all cookies or change your privacy settings; your consent is asked."
     )
     assert (
-        classify_page("The Daily", words, NONE, is_front=False, is_dated=False) is PageKind.CONSENT
+        classify_page("The Daily", words, NO_TYPES, is_front=False, is_dated=False)
+        is PageKind.CONSENT
     )
     assert (
         classify_page(
-            "Before you continue to Video", "Sign in", NONE, is_front=False, is_dated=False
+            "Before you continue to Video", "Sign in", NO_TYPES, is_front=False, is_dated=False
         )
         is PageKind.CONSENT
     )
     assert (
         classify_page(
-            "The cookie baker", "She bakes cookies.", NONE, is_front=False, is_dated=False
+            "The cookie baker", "She bakes cookies.", NO_TYPES, is_front=False, is_dated=False
         )
         is PageKind.ARTICLE
     )
 
 
-def test_front_pages_and_listings_are_told_from_articles() -> None:
-    assert classify_page("The Daily", "News", NONE, is_front=True, is_dated=False) is PageKind.FRONT
+def test_front_pages_and_listings_are_distinguished_from_articles() -> None:
+    assert (
+        classify_page("The Daily", "News", NO_TYPES, is_front=True, is_dated=False)
+        is PageKind.FRONT
+    )
     assert (
         classify_page(
             "Sports", "News", frozenset({"CollectionPage"}), is_front=False, is_dated=False
         )
         is PageKind.LISTING
     )
-    both = frozenset({"ItemList", "NewsArticle"})
+    types = frozenset({"ItemList", "NewsArticle"})
     assert (
-        classify_page("A story", "News", both, is_front=False, is_dated=False) is PageKind.ARTICLE
+        classify_page("A story", "News", types, is_front=False, is_dated=False) is PageKind.ARTICLE
     )
 
 
-def test_a_list_in_a_page_that_says_when_it_was_published_is_a_part_of_it() -> None:
-    """As the other matches below the report of one."""
-    listed = frozenset({"ItemList", "SportsEvent"})
-    told = {
-        dated: classify_page("Won", "News", listed, is_front=False, is_dated=dated)
-        for dated in (True, False)
+def test_an_item_list_in_a_dated_page_is_a_part_of_an_article() -> None:
+    """For example the other matches below the report of one match."""
+    types = frozenset({"ItemList", "SportsEvent"})
+    kinds = {
+        is_dated: classify_page("Won", "News", types, is_front=False, is_dated=is_dated)
+        for is_dated in (True, False)
     }
-    assert told == {True: PageKind.ARTICLE, False: PageKind.LISTING}
-    page = frozenset({"CollectionPage"})
-    assert classify_page("All", "News", page, is_front=False, is_dated=True) is PageKind.LISTING
+    assert kinds == {True: PageKind.ARTICLE, False: PageKind.LISTING}
+    listing_types = frozenset({"CollectionPage"})
+    assert (
+        classify_page("All", "News", listing_types, is_front=False, is_dated=True)
+        is PageKind.LISTING
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,7 +112,7 @@ def test_a_list_in_a_page_that_says_when_it_was_published_is_a_part_of_it() -> N
         "Please enable cookies to continue.",
     ],
 )
-def test_a_notice_in_a_pages_place_is_no_text(text: str) -> None:
+def test_a_placeholder_is_no_text(text: str) -> None:
     assert is_placeholder(text)
     assert not is_placeholder(text + " and a story goes on." * (PLACEHOLDER_MAX_CHARS // 10))
 
@@ -118,5 +125,5 @@ def test_a_notice_in_a_pages_place_is_no_text(text: str) -> None:
         "She bakes cookies and sells them on her own domain in the old town.",
     ],
 )
-def test_a_brief_is_one(text: str) -> None:
+def test_a_brief_story_is_no_placeholder(text: str) -> None:
     assert not is_placeholder(text)

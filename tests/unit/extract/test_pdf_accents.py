@@ -1,4 +1,4 @@
-"""Accents drawn apart from their letters."""
+"""Accents that are drawn separately from their letters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fixtures.pdfs import drawn_pdf, mapped_pdf
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 
 
-def text_of(data: bytes) -> str | None:
+def extract_text(data: bytes) -> str | None:
     return extract_pdf_bytes(data, PdfLimits(thumbnails=())).text
 
 
@@ -31,30 +31,30 @@ def text_of(data: bytes) -> str | None:
         ("", "dotaccent", "z", "aba", "żaba"),
     ],
 )
-def test_an_accent_drawn_over_a_letter_is_one_with_it(
+def test_an_accent_over_a_letter_is_combined_with_it(
     before: str, accent: str, letter: str, after: str, word: str
 ) -> None:
-    assert text_of(accented_pdf(before, accent, letter, after)) == word
+    assert extract_text(accented_pdf(before, accent, letter, after)) == word
 
 
-def test_an_accent_raised_over_a_capital_is_one_with_it() -> None:
-    assert text_of(accented_pdf("", "acute", "E", "cole", shift=1.9)) == "École"
+def test_an_accent_over_a_capital_is_combined_with_it() -> None:
+    assert extract_text(accented_pdf("", "acute", "E", "cole", shift=1.9)) == "École"
 
 
 @pytest.mark.parametrize("text", ["use `ls` here", "a ^ b ~ c", "(\\264) is an acute", "\\250 a"])
 def test_an_accent_over_no_letter_stays(text: str) -> None:
-    shown = text.replace("\\264", "\u00b4").replace("\\250", "\u00a8")
+    expected = text.replace("\\264", "\u00b4").replace("\\250", "\u00a8")
     data = drawn_pdf(b"BT /F1 10 Tf 72 700 Td (%s) Tj ET" % text.encode("ascii"))
-    assert text_of(winansi(data)) == shown
+    assert extract_text(use_winansi(data)) == expected
 
 
-def winansi(data: bytes) -> bytes:
+def use_winansi(data: bytes) -> bytes:
     return data.replace(b"/BaseFont /Helvetica", b"/Encoding /WinAnsiEncoding /BaseFont /Helvetica")
 
 
-def test_what_pdfium_holds_as_one_code_point_beyond_the_first_plane_is_kept() -> None:
-    assert text_of(named_pdf(["u1D46E", "a", "u1D46F"])) == "𝑮a𝑯"
+def test_characters_outside_the_basic_plane_are_kept() -> None:
+    assert extract_text(named_pdf(["u1D46E", "a", "u1D46F"])) == "𝑮a𝑯"
 
 
-def test_halves_of_a_character_come_together() -> None:
-    assert text_of(mapped_pdf("𝑥´😀")) == "𝑥´😀"
+def test_surrogate_pairs_are_combined() -> None:
+    assert extract_text(mapped_pdf("𝑥´😀")) == "𝑥´😀"

@@ -1,4 +1,4 @@
-"""Filled fields, notes and links."""
+"""Filled form fields, notes and links."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ def extract(data: bytes) -> PdfExtraction:
     return extract_pdf_bytes(data, PdfLimits(thumbnails=()))
 
 
-def test_what_was_filled_in_stands_behind_the_page_s_text_with_its_field() -> None:
-    found = extract(filled_pdf())
-    assert (found.text or "").split("\n") == [
+def test_filled_fields_follow_the_text_of_the_page() -> None:
+    extraction = extract(filled_pdf())
+    assert (extraction.text or "").split("\n") == [
         "Please fill in",
         "[field name] Lucía Garzas",
         "[field yes] Yes",
         "[field land] Spain",
     ]
-    assert (found.pdf_extra or {})["written_on"] == 3
+    assert (extraction.pdf_extra or {})["written_on"] == 3
 
 
-def test_text_set_on_a_page_is_marked_as_a_note() -> None:
+def test_a_note_on_a_page_is_marked() -> None:
     assert extract(noted_pdf("seen by me")).text == "Please fill in\n[note] seen by me"
 
 
-def test_a_note_that_is_not_shown_is_not_read() -> None:
+def test_a_hidden_note_is_ignored() -> None:
     assert extract(noted_pdf("seen by me", flags=2)).text == "Please fill in"
 
 
-def test_an_endless_note_is_left_out() -> None:
+def test_a_very_long_note_is_ignored() -> None:
     assert extract(noted_pdf("x" * 30_000)).text == "Please fill in"
 
 
-def test_links_are_read_where_they_are_asked_for() -> None:
+def test_links_are_read_only_on_request() -> None:
     with pypdfium2.PdfDocument(
         linked_pdf("https://a.example/1", "https://b.example/2")
     ) as document:
         page = document[0]
         assert read_annotations(page) == NO_ANNOTATIONS
-        found = read_annotations(page, with_links=True)
+        annotations = read_annotations(page, with_links=True)
         page.close()
-    assert found.links == ("https://a.example/1", "https://b.example/2")
+    assert annotations.links == ("https://a.example/1", "https://b.example/2")
 
 
-def test_a_page_nobody_wrote_on_is_as_it_was() -> None:
+def test_a_page_without_annotations_keeps_its_text() -> None:
     assert extract(text_pdf(("plain",))).text == "plain"

@@ -1,4 +1,4 @@
-"""The whole of one PDF, sound, broken and hostile."""
+"""Extraction of complete PDFs: valid, damaged and hostile."""
 
 from __future__ import annotations
 
@@ -50,88 +50,102 @@ def extract(data: bytes, limits: PdfLimits = LIMITS) -> PdfExtraction:
     return extract_pdf_bytes(data, limits)
 
 
-def extra(found: PdfExtraction, *names: str) -> tuple[object, ...]:
-    assert found.pdf_extra is not None
-    return tuple(found.pdf_extra[name] for name in names)
+def get_extra(extraction: PdfExtraction, *names: str) -> tuple[object, ...]:
+    assert extraction.pdf_extra is not None
+    return tuple(extraction.pdf_extra[name] for name in names)
 
 
-def test_everything_is_learned_of_a_sound_file() -> None:
-    found = extract(
+def test_all_data_of_a_valid_file_is_extracted() -> None:
+    extraction = extract(
         text_pdf(("first page here", "second page"), info={"Title": "T"}, crop=(0, 492, 200.5, 792))
     )
-    assert found.status is PdfStatus.SUCCESS
-    assert found.text == "first page here\fsecond page"
-    assert found.pdf_info == {"Title": "T"}
-    assert found.thumbnails.get(PAGE0_FORM) is not None
-    assert found.error_msg is None
-    assert extra(found, "page_count", "word_count", "word_count_whitespace") == (2, 5, 5)
-    assert extra(found, "page0_width", "page0_height", "page0_rotation") == (200.5, 300.0, 0)
-    assert extra(found, "pages_unreadable", "repaired", "encrypted") == (0, False, False)
+    assert extraction.status is PdfStatus.SUCCESS
+    assert extraction.text == "first page here\fsecond page"
+    assert extraction.pdf_info == {"Title": "T"}
+    assert extraction.thumbnails.get(PAGE0_FORM) is not None
+    assert extraction.error_msg is None
+    assert get_extra(extraction, "page_count", "word_count", "word_count_whitespace") == (2, 5, 5)
+    assert get_extra(extraction, "page0_width", "page0_height", "page0_rotation") == (
+        200.5,
+        300.0,
+        0,
+    )
+    assert get_extra(extraction, "pages_unreadable", "repaired", "encrypted") == (0, False, False)
 
 
-def test_a_turned_page_has_its_turned_size() -> None:
-    found = extract(text_pdf(rotate=90))
-    assert extra(found, "page0_width", "page0_height", "page0_rotation") == (792.0, 612.0, 90)
+def test_a_rotated_page_has_its_rotated_size() -> None:
+    extraction = extract(text_pdf(rotate=90))
+    assert get_extra(extraction, "page0_width", "page0_height", "page0_rotation") == (
+        792.0,
+        612.0,
+        90,
+    )
 
 
 def test_a_file_without_text_has_no_words_but_a_thumbnail() -> None:
-    found = extract(image_pdf())
-    assert (found.status, found.text) == (PdfStatus.SUCCESS, None)
-    assert extra(found, "word_count", "word_count_whitespace") == (0, 0)
-    assert found.thumbnails.get(PAGE0_FORM) is not None
+    extraction = extract(image_pdf())
+    assert (extraction.status, extraction.text) == (PdfStatus.SUCCESS, None)
+    assert get_extra(extraction, "word_count", "word_count_whitespace") == (0, 0)
+    assert extraction.thumbnails.get(PAGE0_FORM) is not None
 
 
-def test_too_much_text_keeps_everything_else() -> None:
-    found = extract(
+def test_too_much_text_keeps_all_other_data() -> None:
+    extraction = extract(
         text_pdf(("abcdef", "ghi"), info={"Title": "T"}), replace(LIMITS, text_max_chars=4)
     )
-    assert found.status is PdfStatus.TEXT_TRUNCATED
-    assert found.text == "abcd"
-    assert found.pdf_info == {"Title": "T"}
-    assert found.thumbnails.get(PAGE0_FORM) is not None
-    assert extra(found, "page_count", "word_count") == (2, 1)
+    assert extraction.status is PdfStatus.TEXT_TRUNCATED
+    assert extraction.text == "abcd"
+    assert extraction.pdf_info == {"Title": "T"}
+    assert extraction.thumbnails.get(PAGE0_FORM) is not None
+    assert get_extra(extraction, "page_count", "word_count") == (2, 1)
 
 
 def test_text_and_thumbnail_can_be_left_out() -> None:
-    found = extract(text_pdf(), replace(LIMITS, pages_max=0, thumbnails=()))
-    assert (found.text, found.thumbnails.get(PAGE0_FORM)) == (None, None)
-    assert found.status is PdfStatus.TEXT_TRUNCATED
-    assert extra(found, "page_count", "page0_width", "word_count") == (1, 612.0, None)
+    extraction = extract(text_pdf(), replace(LIMITS, pages_max=0, thumbnails=()))
+    assert (extraction.text, extraction.thumbnails.get(PAGE0_FORM)) == (None, None)
+    assert extraction.status is PdfStatus.TEXT_TRUNCATED
+    assert get_extra(extraction, "page_count", "page0_width", "word_count") == (1, 612.0, None)
 
 
 def test_a_missing_page_makes_the_extraction_partial() -> None:
-    found = extract(missing_page_pdf())
-    assert found.status is PdfStatus.PARTIAL
-    assert found.text == "plain words\f\fplain words"
-    assert extra(found, "page_count", "pages_unreadable") == (3, 1)
-    assert found.error_msg == "unreadable pages: 1; the first ones: 2"
+    extraction = extract(missing_page_pdf())
+    assert extraction.status is PdfStatus.PARTIAL
+    assert extraction.text == "plain words\f\fplain words"
+    assert get_extra(extraction, "page_count", "pages_unreadable") == (3, 1)
+    assert extraction.error_msg == "unreadable pages: 1; the first ones: 2"
 
 
 def test_broken_cross_references_are_repaired() -> None:
-    found = extract(broken_xref_pdf())
-    assert (found.status, found.text) == (PdfStatus.SUCCESS, "plain words")
-    assert extra(found, "permanent_id") == (ID_FIRST.hex(),)
+    extraction = extract(broken_xref_pdf())
+    assert (extraction.status, extraction.text) == (PdfStatus.SUCCESS, "plain words")
+    assert get_extra(extraction, "permanent_id") == (ID_FIRST.hex(),)
 
 
 def test_a_truncated_file_keeps_the_pages_that_are_there() -> None:
-    found = extract(truncated_pdf())
-    assert found.status is PdfStatus.SUCCESS
-    assert found.text == "first page of two\fsecond page of two"
+    extraction = extract(truncated_pdf())
+    assert extraction.status is PdfStatus.SUCCESS
+    assert extraction.text == "first page of two\fsecond page of two"
 
 
 @pytest.mark.parametrize("junk", [b"\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 5_000])
-def test_junk_before_the_header_is_fine(junk: bytes) -> None:
-    found = extract(junk + text_pdf())
-    assert (found.status, found.text) == (PdfStatus.SUCCESS, "Fonds keeps what it reads.")
+def test_junk_before_the_header_is_ignored(junk: bytes) -> None:
+    extraction = extract(junk + text_pdf())
+    assert (extraction.status, extraction.text) == (PdfStatus.SUCCESS, "Fonds keeps what it reads.")
 
 
 @pytest.mark.parametrize("revision", [3, 6])
 def test_a_locked_file_keeps_its_ids_and_version(revision: int) -> None:
-    found = extract(encrypted_pdf(user="secret", revision=revision))
-    assert found.status is PdfStatus.ENCRYPTED
-    assert found.status.reason is Reason.ENCRYPTED_PDF
-    assert (found.text, found.thumbnails.get(PAGE0_FORM), found.pdf_info) == (None, None, None)
-    version, permanent_id, encrypted = extra(found, "pdf_version", "permanent_id", "encrypted")
+    extraction = extract(encrypted_pdf(user="secret", revision=revision))
+    assert extraction.status is PdfStatus.ENCRYPTED
+    assert extraction.status.reason is Reason.ENCRYPTED_PDF
+    assert (extraction.text, extraction.thumbnails.get(PAGE0_FORM), extraction.pdf_info) == (
+        None,
+        None,
+        None,
+    )
+    version, permanent_id, encrypted = get_extra(
+        extraction, "pdf_version", "permanent_id", "encrypted"
+    )
     assert re.fullmatch(r"1\.\d", str(version))
     assert re.fullmatch(r"[0-9a-f]{32}", str(permanent_id))
     assert encrypted is True
@@ -139,18 +153,18 @@ def test_a_locked_file_keeps_its_ids_and_version(revision: int) -> None:
 
 @pytest.mark.parametrize("owner", ["boss", ""])
 def test_a_file_with_an_owner_password_only_is_read(owner: str) -> None:
-    found = extract(encrypted_pdf(owner=owner))
-    assert (found.status, found.text) == (PdfStatus.SUCCESS, "secret words")
+    extraction = extract(encrypted_pdf(owner=owner))
+    assert (extraction.status, extraction.text) == (PdfStatus.SUCCESS, "secret words")
 
 
-def test_an_empty_owner_password_opens_what_has_a_user_password() -> None:
-    found = extract(encrypted_pdf(user="secret", owner="", revision=6))
-    assert (found.status, found.text) == (PdfStatus.SUCCESS, "secret words")
+def test_an_empty_owner_password_opens_a_file_with_a_user_password() -> None:
+    extraction = extract(encrypted_pdf(user="secret", owner="", revision=6))
+    assert (extraction.status, extraction.text) == (PdfStatus.SUCCESS, "secret words")
 
 
-def test_a_file_without_pages_is_empty_whatever_was_read_before_it() -> None:
-    for before in (b"<html>", encrypted_pdf(user="secret"), text_pdf()):
-        extract(before)
+def test_a_file_without_pages_is_empty_after_any_other_file() -> None:
+    for earlier_body in (b"<html>", encrypted_pdf(user="secret"), text_pdf()):
+        extract(earlier_body)
         assert extract(no_pages_pdf()).status is PdfStatus.EMPTY_PDF
 
 
@@ -164,20 +178,20 @@ def test_a_file_without_pages_is_empty_whatever_was_read_before_it() -> None:
         (bytes(5_000), PdfStatus.NOT_PDF),
     ],
 )
-def test_what_is_no_pdf_is_told_from_a_broken_one(data: bytes, status: PdfStatus) -> None:
-    found = extract(data)
-    assert found.status is status
-    assert found.error_msg
+def test_other_files_are_distinguished_from_damaged_pdfs(data: bytes, status: PdfStatus) -> None:
+    extraction = extract(data)
+    assert extraction.status is status
+    assert extraction.error_msg
 
 
-def test_a_page_tree_that_is_its_own_kid_ends() -> None:
+def test_a_page_tree_with_a_loop_ends() -> None:
     assert extract(looped_tree_pdf()).status is PdfStatus.PARTIAL
 
 
-def test_a_form_that_doubles_at_every_level_is_not_walked_to_its_end() -> None:
-    found = extract(form_doubling_pdf(40))
-    assert found.status is PdfStatus.SUCCESS
-    assert found.thumbnails.get(PAGE0_FORM) is not None
+def test_a_form_that_doubles_at_every_level_ends() -> None:
+    extraction = extract(form_doubling_pdf(40))
+    assert extraction.status is PdfStatus.SUCCESS
+    assert extraction.thumbnails.get(PAGE0_FORM) is not None
 
 
 @pytest.mark.parametrize(
@@ -186,15 +200,15 @@ def test_a_form_that_doubles_at_every_level_is_not_walked_to_its_end() -> None:
     ids=["own kid", "empty", "xfa", "script"],
 )
 def test_forms_and_scripts_are_read_like_other_files(data: bytes) -> None:
-    found = extract(data)
-    assert found.status is PdfStatus.SUCCESS
-    assert found.thumbnails.get(PAGE0_FORM) is not None
+    extraction = extract(data)
+    assert extraction.status is PdfStatus.SUCCESS
+    assert extraction.thumbnails.get(PAGE0_FORM) is not None
 
 
 def test_a_file_above_the_size_limit_is_not_opened() -> None:
-    found = extract(text_pdf(), replace(LIMITS, size_max_bytes=100))
-    assert found.status is PdfStatus.TOO_LARGE
-    assert found.pdf_extra is None
+    extraction = extract(text_pdf(), replace(LIMITS, size_max_bytes=100))
+    assert extraction.status is PdfStatus.TOO_LARGE
+    assert extraction.pdf_extra is None
 
 
 def test_xmp_is_kept() -> None:
@@ -206,20 +220,20 @@ def test_a_body_is_read_from_an_open_file(tmp_path: Path) -> None:
     with open_unnamed_body(data, tmp_path) as body:
         assert list(tmp_path.iterdir()) == []
         assert extract_pdf(body, LIMITS).text == "here"
-        # Asked again, as after a crash: the file is read from its beginning.
+        # The second read, as after a crash, starts at the beginning of the file.
         assert extract_pdf(body, LIMITS).text == "here"
 
 
-def test_an_open_body_cannot_be_written_through(tmp_path: Path) -> None:
+def test_an_open_body_is_read_only(tmp_path: Path) -> None:
     with open_unnamed_body(b"bytes", tmp_path) as body, pytest.raises(OSError, match="descriptor"):
         os.write(body.descriptor, b"others")
 
 
-def test_a_size_above_the_limit_is_refused_without_reading() -> None:
+def test_a_size_over_the_limit_is_rejected_without_reading() -> None:
     assert extract_pdf(OpenBody(-1, 2**40), LIMITS).status is PdfStatus.TOO_LARGE
 
 
-def test_a_body_that_cannot_be_read_or_is_cut_is_tried_again(tmp_path: Path) -> None:
+def test_an_unreadable_or_truncated_body_is_transient(tmp_path: Path) -> None:
     with pytest.raises(TransientError, match="cannot read the PDF"):
         extract_pdf(OpenBody(-1, 1), LIMITS)
     with open_unnamed_body(b"%PDF", tmp_path) as body, pytest.raises(TransientError, match="4 of"):
@@ -240,12 +254,12 @@ def test_a_file_cut_or_changed_anywhere_ends_in_a_status(data: st.DataObject) ->
     raw = bytearray(text_pdf(("one page", "another"), info={"Title": "T"}))
     for _ in range(data.draw(st.integers(0, 4))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    found = extract(bytes(raw[: data.draw(st.integers(0, len(raw)))]))
-    assert isinstance(found.status, PdfStatus)
-    assert (found.status.reason is None) or found.error_msg
+    extraction = extract(bytes(raw[: data.draw(st.integers(0, len(raw)))]))
+    assert isinstance(extraction.status, PdfStatus)
+    assert (extraction.status.reason is None) or extraction.error_msg
 
 
-def test_outline_and_labels_are_read_with_the_pages_they_name() -> None:
+def test_outline_and_page_labels_are_read() -> None:
     extra = extract(outlined_pdf()).pdf_extra or {}
     assert extra["page_labels"] == ["i", "ii", "A-1"]
     assert extra["outline"] == [
@@ -255,18 +269,18 @@ def test_outline_and_labels_are_read_with_the_pages_they_name() -> None:
     ]
 
 
-def test_without_labels_pages_go_by_their_number() -> None:
+def test_a_file_without_labels_has_none() -> None:
     extra = extract(text_pdf()).pdf_extra or {}
     assert (extra["outline"], extra["page_labels"]) == (None, None)
 
 
-def test_an_outline_that_goes_round_ends() -> None:
+def test_an_outline_with_a_loop_ends() -> None:
     extra = extract(outlined_pdf(round_again=True)).pdf_extra or {}
     assert [entry["title"] for entry in extra["outline"]][:1] == ["Chapter one"]
     assert len(extra["outline"]) <= 1_000
 
 
-def test_the_language_is_that_of_the_text_and_a_short_text_s_that_declared() -> None:
+def test_the_language_is_detected_or_for_short_texts_declared() -> None:
     text = "The committee has decided that the report will be published in the spring of this year."
     assert (extract(text_pdf((text,))).pdf_extra or {})["language"] == "en"
     assert (extract(tagged_pdf()).pdf_extra or {})["language"] == "pl"
@@ -285,14 +299,14 @@ def test_the_language_is_that_of_the_text_and_a_short_text_s_that_declared() -> 
         (("recognised",), "scanned-with-text"),
     ],
 )
-def test_scans_are_told_from_what_was_born_digital(
+def test_scans_are_distinguished_from_born_digital_files(
     pages: tuple[str, ...], origin: str | None
 ) -> None:
     extra = extract(scanned_pdf(pages)).pdf_extra or {}
     assert extra["origin"] == origin
 
 
-def test_the_xmp_s_fields_are_told_beside_the_packet() -> None:
+def test_the_fields_of_xmp_are_returned_next_to_the_packet() -> None:
     xmp = b"""<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'
         xmlns:dc='http://purl.org/dc/elements/1.1/'><rdf:Description>
         <dc:title><rdf:Alt><rdf:li xml:lang='x-default'>A title</rdf:li></rdf:Alt></dc:title>
@@ -300,11 +314,11 @@ def test_the_xmp_s_fields_are_told_beside_the_packet() -> None:
     assert (extract(xmp_pdf(xmp)).pdf_extra or {})["xmp"] == {"title": "A title"}
 
 
-def test_rights_are_those_of_xmp_and_info() -> None:
+def test_rights_are_read_from_xmp_and_info() -> None:
     info = {"Copyright": "© 2024 Ada Stroom. CC BY 4.0", "Title": "© no"}
     assert [
-        (one["subject"], one["value"], one["stated_in"])
-        for one in (extract(text_pdf(info=info)).pdf_extra or {})["rights"]
+        (right["subject"], right["value"], right["stated_in"])
+        for right in (extract(text_pdf(info=info)).pdf_extra or {})["rights"]
     ] == [
         ("license", "cc-by-4.0", "document information of the PDF"),
         ("holder", "Ada Stroom", "document information of the PDF"),
@@ -312,6 +326,6 @@ def test_rights_are_those_of_xmp_and_info() -> None:
     xmp = b"""<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'
         xmlns:dc='http://purl.org/dc/elements/1.1/'><rdf:Description dc:rights='CC0'/></rdf:RDF>"""
     extra = extract(xmp_pdf(xmp)).pdf_extra or {}
-    assert [one["value"] for one in extra["rights"]] == ["cc0-1.0"]
+    assert [right["value"] for right in extra["rights"]] == ["cc0-1.0"]
     assert extra["xmp"] is None
     assert (extract(text_pdf()).pdf_extra or {})["rights"] is None

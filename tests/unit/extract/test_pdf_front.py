@@ -1,4 +1,4 @@
-"""Title and authors off the first page, and where else a document says what it is."""
+"""Title and authors from the first page, and other sources of bibliographic data."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ BODY = (
 )
 
 
-def found_in(data: bytes) -> dict[str, object]:
+def extract_fields(data: bytes) -> dict[str, object]:
     extra = extract_pdf_bytes(data, PdfLimits(thumbnails=())).pdf_extra or {}
     names = ("title", "authors", "doi", "arxiv_id")
     return {key: extra[key] for name in names for key in (name, f"{name}_from") if extra[name]}
 
 
-def drawn(content: bytes) -> bytes:
+def draw(content: bytes) -> bytes:
     return drawn_pdf(content).replace(
         b"/BaseFont /Helvetica", b"/Encoding /WinAnsiEncoding /BaseFont /Helvetica"
     )
 
 
-def test_the_title_is_what_stands_in_the_largest_type_over_all_its_lines() -> None:
-    assert found_in(drawn(HEAD + TITLE + NAMES + BODY)) == {
+def test_the_title_is_all_lines_in_the_largest_type() -> None:
+    assert extract_fields(draw(HEAD + TITLE + NAMES + BODY)) == {
         "title": "How rivers find their way",
         "title_from": "page",
         "authors": ["Ann B. Lee", "José de la Cruz"],
@@ -54,17 +54,19 @@ def test_the_title_is_what_stands_in_the_largest_type_over_all_its_lines() -> No
         b"BT /F1 30 Tf 72 600 Td (R) Tj ET ",
     ],
 )
-def test_a_journal_s_name_a_stamp_and_a_letter_are_no_titles(larger: bytes) -> None:
-    assert found_in(drawn(larger + TITLE + NAMES + BODY))["title"] == "How rivers find their way"
+def test_a_journal_name_a_stamp_and_a_letter_are_not_titles(larger: bytes) -> None:
+    assert (
+        extract_fields(draw(larger + TITLE + NAMES + BODY))["title"] == "How rivers find their way"
+    )
 
 
-def test_a_page_in_one_size_is_called_by_its_first_line_that_may_be_a_title() -> None:
+def test_the_title_of_a_page_in_one_size_is_its_first_plausible_line() -> None:
     text = "page 3\nHow rivers find\nall day long they run\n" + "as everybody knows\n" * 5
-    assert found_in(text_pdf((text,)))["title"] == "How rivers find"
+    assert extract_fields(text_pdf((text,)))["title"] == "How rivers find"
 
 
 @pytest.mark.parametrize(
-    ("stated", "title", "where"),
+    ("info_title", "title", "source"),
     [
         ("A study of hills", "A study of hills", "info"),
         ("Microsoft Word - hills.doc", "How rivers find their way", "page"),
@@ -75,13 +77,13 @@ def test_a_page_in_one_size_is_called_by_its_first_line_that_may_be_a_title() ->
         ("", "How rivers find their way", "page"),
     ],
 )
-def test_an_info_title_is_judged(stated: str, title: str, where: str) -> None:
+def test_an_info_title_is_used_only_if_plausible(info_title: str, title: str, source: str) -> None:
     front = FrontMatter("How rivers find their way")
-    bibliographic = extract_bibliographic({"Title": stated}, XmpFields(), front, "", ())
-    assert (bibliographic["title"], bibliographic["title_from"]) == (title, where)
+    bibliographic = extract_bibliographic({"Title": info_title}, XmpFields(), front, "", ())
+    assert (bibliographic["title"], bibliographic["title_from"]) == (title, source)
 
 
-def test_without_any_other_title_that_of_a_word_file_is_taken_without_the_program() -> None:
+def test_a_title_of_a_word_file_is_the_last_resort() -> None:
     info = {"Title": "Microsoft Word - A study of hills"}
     bibliographic = extract_bibliographic(info, XmpFields(), EMPTY_FRONT_MATTER, "", ())
     assert bibliographic == {"title": "A study of hills", "title_from": "info"}
@@ -104,25 +106,25 @@ def test_without_any_other_title_that_of_a_word_file_is_taken_without_the_progra
         ("", []),
     ],
 )
-def test_an_entry_of_authors_is_a_list(entry: str, names: list[str]) -> None:
+def test_an_author_entry_is_split_into_names(entry: str, names: list[str]) -> None:
     assert split_authors(entry) == names
 
 
-def test_of_authors_info_is_believed_before_xmp_and_xmp_before_the_page() -> None:
+def test_authors_of_info_precede_xmp_and_the_page() -> None:
     front, xmp = FrontMatter(None, ("Of Page",)), XmpFields(authors=("Of Xmp",))
-    told = [
-        extract_bibliographic(info, said, front, "", ())["authors_from"]
-        for info, said in (
+    sources = [
+        extract_bibliographic(info, fields, front, "", ())["authors_from"]
+        for info, fields in (
             ({"Author": "Of Info"}, xmp),
             ({"Author": "root"}, xmp),
             ({}, XmpFields()),
         )
     ]
-    assert told == ["info", "xmp", "page"]
+    assert sources == ["info", "xmp", "page"]
 
 
 @pytest.mark.parametrize(
-    ("info", "xmp", "page", "links", "doi", "where"),
+    ("info", "xmp", "page", "links", "doi", "source"),
     [
         ({"doi": "10.1000/A.b"}, "10.1000/x", "", (), "10.1000/a.b", "info"),
         ({"Subject": "doi:10.1000/A.b"}, None, "", (), "10.1000/a.b", "info"),
@@ -132,11 +134,11 @@ def test_of_authors_info_is_believed_before_xmp_and_xmp_before_the_page() -> Non
         ({}, None, "", ("https://doi.org/10.1000/z",), "10.1000/z", "link"),
     ],
 )
-def test_a_doi_says_where_it_was_found(
-    info: dict[str, str], xmp: str | None, page: str, links: tuple[str, ...], doi: str, where: str
+def test_a_doi_is_returned_with_its_source(
+    info: dict[str, str], xmp: str | None, page: str, links: tuple[str, ...], doi: str, source: str
 ) -> None:
     bibliographic = extract_bibliographic(info, XmpFields(doi=xmp), EMPTY_FRONT_MATTER, page, links)
-    assert bibliographic == {"doi": doi, "doi_from": where}
+    assert bibliographic == {"doi": doi, "doi_from": source}
 
 
 @pytest.mark.parametrize(
@@ -148,35 +150,35 @@ def test_a_doi_says_where_it_was_found(
         ("as arXiv:1206.4637 says", ()),
     ],
 )
-def test_the_ids_of_others_are_not_the_document_s(page: str, links: tuple[str, ...]) -> None:
+def test_ids_of_cited_works_are_ignored(page: str, links: tuple[str, ...]) -> None:
     assert extract_bibliographic({}, XmpFields(), EMPTY_FRONT_MATTER, page, links) == {}
 
 
 def test_an_arxiv_id_is_found_in_xmp_stamp_and_link() -> None:
     packet = b"<x xmlns:d='urn:d'><d:identifier>arXiv:hep-th/9901001v2</d:identifier></x>"
-    assert found_in(xmp_pdf(packet)) == {"arxiv_id": "hep-th/9901001", "arxiv_id_from": "xmp"}
+    assert extract_fields(xmp_pdf(packet)) == {"arxiv_id": "hep-th/9901001", "arxiv_id_from": "xmp"}
     stamp = b"BT /F1 10 Tf 72 300 Td (arXiv:1206.4637v1 [cs.LG] 18 Jun 2012) Tj ET "
-    assert found_in(drawn(stamp + TITLE + BODY))["arxiv_id"] == "1206.4637"
-    linked = found_in(linked_pdf("https://arxiv.org/abs/2101.00001v3"))
-    assert (linked["arxiv_id"], linked["arxiv_id_from"]) == ("2101.00001", "link")
+    assert extract_fields(draw(stamp + TITLE + BODY))["arxiv_id"] == "1206.4637"
+    fields = extract_fields(linked_pdf("https://arxiv.org/abs/2101.00001v3"))
+    assert (fields["arxiv_id"], fields["arxiv_id_from"]) == ("2101.00001", "link")
 
 
-def test_a_link_s_doi_is_found() -> None:
-    assert found_in(linked_pdf("https://doi.org/10.1000/z"))["doi_from"] == "link"
+def test_the_doi_of_a_link_is_found() -> None:
+    assert extract_fields(linked_pdf("https://doi.org/10.1000/z"))["doi_from"] == "link"
 
 
 @pytest.mark.parametrize("name", ["Ann Lee", "A. B. de la Cruz", "Marie-Ève O'Neil", "ANN LEE"])
-def test_names_have_the_form_of_names(name: str) -> None:
+def test_names_are_recognized(name: str) -> None:
     assert is_name(name)
 
 
 @pytest.mark.parametrize("text", ["Hill University", "ann lee", "Lee", "Room 12 B", "Redmond WA"])
-def test_other_things_have_not(text: str) -> None:
+def test_other_texts_are_not_names(text: str) -> None:
     assert not is_name(text)
 
 
 @given(st.text(max_size=80))
-def test_no_text_is_an_error(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     is_title(text)
     split_authors(text)
     find_arxiv_id(text)

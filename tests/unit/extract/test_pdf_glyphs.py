@@ -1,4 +1,4 @@
-"""Fonts that do not say what their codes mean."""
+"""Fonts that do not map their codes to characters."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from fonds.extract.pdf.glyph_names import (
 )
 from fonds.extract.pdf.structure import iter_page_fonts, read_structure
 
-SIGNS = coded_pdf(b"\x00\x14\x15\x6b\x68x\x69", "ABCDEF+CMSY10")
-SIGNS_TEXT = "−≤≥‖⟨§⟩"
+SYMBOLS_PDF = coded_pdf(b"\x00\x14\x15\x6b\x68x\x69", "ABCDEF+CMSY10")
+SYMBOLS_TEXT = "−≤≥‖⟨§⟩"
 
 
-def text_of(data: bytes) -> str | None:
+def extract_text(data: bytes) -> str | None:
     return extract_pdf_bytes(data, PdfLimits(thumbnails=())).text
 
 
-def mapped(data: bytes) -> bytes | None:
+def get_mapped(data: bytes) -> bytes | None:
     return read_structure(data, xmp_max_bytes=1000).mapped
 
 
@@ -48,91 +48,96 @@ def mapped(data: bytes) -> bytes | None:
         (b"\x0b\x60\x22A", "LMMathItalic10-Regular", "αℓεA"),
     ],
 )
-def test_codes_of_tex_s_fonts_mean_what_they_show(codes: bytes, font: str, text: str) -> None:
+def test_codes_of_tex_fonts_are_mapped_to_their_characters(
+    codes: bytes, font: str, text: str
+) -> None:
     data = coded_pdf(codes, font)
-    assert text_of(data) == text
+    assert extract_text(data) == text
 
 
-def test_glyph_names_of_tex_are_known() -> None:
+def test_tex_glyph_names_are_mapped() -> None:
     names = ["lessorequalslant", "a", "greaterorequalslant", "summationdisplay", "parenleftBigg"]
-    assert text_of(named_pdf(names)) == "⩽a⩾∑("
+    assert extract_text(named_pdf(names)) == "⩽a⩾∑("
 
 
-def test_a_stroke_and_a_bar_are_one_with_the_sign_they_stand_before() -> None:
+def test_a_stroke_or_bar_is_combined_with_the_next_sign() -> None:
     names = ["negationslash", "equal", "a", "mapsto", "arrowright"]
-    assert text_of(named_pdf(names)) == "≠a↦"
+    assert extract_text(named_pdf(names)) == "≠a↦"
 
 
-def test_a_map_that_makes_nothing_of_named_glyphs_is_not_believed() -> None:
-    wrong = write_map(((33, "s"), (34, "u"), (35, "\x00"), (36, "↵")))
+def test_a_font_map_without_characters_for_named_glyphs_is_ignored() -> None:
+    wrong_map = write_map(((33, "s"), (34, "u"), (35, "\x00"), (36, "↵")))
     names = ["s", "u", "ffi", "lessequal"]
-    assert text_of(named_pdf(names, wrong, "ABCDEF+CMR10")) == "suffi≤"
+    assert extract_text(named_pdf(names, wrong_map, "ABCDEF+CMR10")) == "suffi≤"
 
 
-def test_a_map_that_makes_something_of_them_is_believed() -> None:
-    assert text_of(named_pdf(["s", "ffi"], write_map(((33, "x"), (34, "y"))))) == "xy"
+def test_a_font_map_with_characters_is_used() -> None:
+    assert extract_text(named_pdf(["s", "ffi"], write_map(((33, "x"), (34, "y"))))) == "xy"
 
 
-def test_ligatures_of_a_font_drawn_by_the_file_are_letters() -> None:
+def test_ligatures_of_a_bitmap_font_become_letters() -> None:
     words = [*b"di", 0x0B, *b"erence of 1994 ", 0x5C, *b"abc", 0x22, *b" signi", 0x0C, *b"es"]
-    assert text_of(bitmap_font_pdf(words)) == "difference of 1994 “abc” signifies"
+    assert extract_text(bitmap_font_pdf(words)) == "difference of 1994 “abc” signifies"
 
 
-def test_ligatures_and_letters_of_the_cork_encoding_too() -> None:
+def test_ligatures_and_letters_of_the_cork_encoding_are_mapped() -> None:
     words = [*b"di", 0x1B, *b"erence (1994) na", 0xEF, *b"ve ", 0xB2, *b"koda"]
-    assert text_of(bitmap_font_pdf(words)) == "difference (1994) naïve škoda"
+    assert extract_text(bitmap_font_pdf(words)) == "difference (1994) naïve škoda"
 
 
-def test_a_drawn_font_of_formulas_is_left_alone() -> None:
+def test_a_bitmap_font_of_formulas_stays_unchanged() -> None:
     letters = [*b"abcdefghk", 0x0B]
-    assert mapped(bitmap_font_pdf(letters, more=[0x3A, 0x3B])) is None
+    assert get_mapped(bitmap_font_pdf(letters, more=[0x3A, 0x3B])) is None
 
 
 @pytest.mark.parametrize(
-    "how",
+    "save_options",
     [
         {"object_stream_mode": pikepdf.ObjectStreamMode.generate},
         {"linearize": True},
         {"encryption": pikepdf.Encryption(owner="owner", user="")},
     ],
 )
-def test_however_the_file_is_written_its_fonts_are_given_maps(how: dict[str, object]) -> None:
-    data = saved_anew(SIGNS, **how)
-    assert text_of(data) == SIGNS_TEXT
+def test_fonts_get_maps_in_every_file_structure(save_options: dict[str, object]) -> None:
+    data = saved_anew(SYMBOLS_PDF, **save_options)
+    assert extract_text(data) == SYMBOLS_TEXT
 
 
-def test_bytes_before_the_header_do_not_move_what_is_added() -> None:
-    assert text_of(b"junk\n" * 20 + SIGNS) == SIGNS_TEXT
+def test_bytes_before_the_header_do_not_shift_the_added_maps() -> None:
+    assert extract_text(b"junk\n" * 20 + SYMBOLS_PDF) == SYMBOLS_TEXT
 
 
-def test_what_stands_in_the_file_stays_and_qpdf_finds_no_fault_in_what_is_added() -> None:
-    for data in (SIGNS, saved_anew(SIGNS, object_stream_mode=pikepdf.ObjectStreamMode.generate)):
+def test_the_file_stays_a_prefix_and_qpdf_finds_no_error_in_the_added_part() -> None:
+    for data in (
+        SYMBOLS_PDF,
+        saved_anew(SYMBOLS_PDF, object_stream_mode=pikepdf.ObjectStreamMode.generate),
+    ):
         with pikepdf.open(BytesIO(data)) as pdf:
             fonts = [page_font.font for page_font in iter_page_fonts(pdf)]
-            longer = add_font_maps(pdf, fonts, data)
-        assert longer is not None
-        assert longer.startswith(data)
-        with pikepdf.open(BytesIO(longer)) as pdf:
+            extended = add_font_maps(pdf, fonts, data)
+        assert extended is not None
+        assert extended.startswith(data)
+        with pikepdf.open(BytesIO(extended)) as pdf:
             assert pdf.check_pdf_syntax() == []
-        with pypdfium2.PdfDocument(longer) as document:
+        with pypdfium2.PdfDocument(extended) as document:
             assert len(document) == 1
 
 
 @pytest.mark.parametrize("data", [text_pdf(), mapped_pdf("漢字"), named_pdf(["a", "alpha"])])
-def test_a_file_whose_fonts_say_all_is_read_as_it_stands(data: bytes) -> None:
-    assert mapped(data) is None
+def test_a_file_with_complete_fonts_stays_unchanged(data: bytes) -> None:
+    assert get_mapped(data) is None
 
 
 @given(data=st.data())
 @settings(max_examples=examples(20), deadline=None)
-def test_a_broken_file_with_such_fonts_ends_in_a_status(data: st.DataObject) -> None:
-    broken = bytearray(SIGNS)
+def test_a_damaged_file_with_such_fonts_ends_in_a_status(data: st.DataObject) -> None:
+    damaged = bytearray(SYMBOLS_PDF)
     for _ in range(data.draw(st.integers(1, 8))):
-        broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
-    assert extract_pdf_bytes(bytes(broken), PdfLimits(thumbnails=())).status
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    assert extract_pdf_bytes(bytes(damaged), PdfLimits(thumbnails=())).status
 
 
-def test_the_tables_put_signs_where_tex_has_them() -> None:
+def test_the_tables_have_the_characters_of_tex() -> None:
     assert [OT1[code] for code in (0x00, 0x0E, 0x13, 0x18, 0x5C, 0x7F)] == ["Γ", "ffi", *"´¸“¨"]
     assert [OML[code] for code in (0x0B, 0x19, 0x40, 0x60)] == list("απ∂ℓ")
     assert [OMS[code] for code in (0x00, 0x32, 0x6B, 0x7F)] == list("−∈‖♠")
@@ -141,7 +146,7 @@ def test_the_tables_put_signs_where_tex_has_them() -> None:
     assert [T1[code] for code in (0x1E, 0x80, 0xDF, 0xFF)] == ["ffi", *"Ăẞß"]
 
 
-def test_a_name_is_known_in_every_size() -> None:
+def test_a_glyph_name_is_known_in_every_size() -> None:
     assert {find_glyph_text(f"parenleft{size}") for size in ("", "big", "Big", "bigg", "Bigg")} == {
         "("
     }

@@ -1,4 +1,4 @@
-"""Parts of hostile PDFs that fuzzing and variations brought up: each costs little, and only itself."""
+"""Parts of hostile PDFs from fuzzing: each is cheap and affects only itself."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fonds.extract.pdf.trailer import scan_trailer
 MEMORY_MAX_BYTES = 20 * 2**20
 
 
-def of_kids(count: int) -> bytes:
-    """A form whose field is its own kid, `count` times over."""
+def make_form(count: int) -> bytes:
+    """Return a form whose field is its own kid `count` times."""
     objects = plain_objects()
     objects[0] = b"<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[6 0 R]>>>>"
     return raw_pdf([*objects, b"<</T(a)/Kids[" + b"6 0 R " * count + b"]>>"])
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("literal", "expected"),
     [
         (rb"(\8)", "38"),
         (rb"(\9a)", "3961"),
@@ -31,21 +31,19 @@ def of_kids(count: int) -> bytes:
         (rb"(\q)", "71"),
     ],
 )
-def test_a_backslash_before_what_is_no_octal_digit_means_nothing(
-    written: bytes, meant: str
-) -> None:
-    found = scan_trailer(b"trailer<</ID[" + written + b"(b)]>>")
-    assert (found.permanent_id, found.update_id) == (meant, "62")
+def test_a_backslash_before_no_octal_digit_is_ignored(literal: bytes, expected: str) -> None:
+    trailer = scan_trailer(b"trailer<</ID[" + literal + b"(b)]>>")
+    assert (trailer.permanent_id, trailer.update_id) == (expected, "62")
 
 
-def test_a_file_no_reader_opens_keeps_its_odd_ids() -> None:
+def test_a_file_that_no_reader_opens_keeps_its_ids() -> None:
     structure = read_structure(rb"%PDF-1.4 trailer<</ID[(\8)(\9)]>>", xmp_max_bytes=1)
     assert structure.error is not None
     assert (structure.extra["permanent_id"], structure.extra["update_id"]) == ("38", "39")
 
 
-def test_fields_that_have_themselves_as_kids_thousandfold_fill_no_memory() -> None:
-    data = of_kids(2_000)
+def test_fields_that_are_their_own_kids_use_little_memory() -> None:
+    data = make_form(2_000)
     tracemalloc.start()
     try:
         structure = read_structure(data, xmp_max_bytes=1)
@@ -57,7 +55,7 @@ def test_fields_that_have_themselves_as_kids_thousandfold_fill_no_memory() -> No
     assert peak_bytes < MEMORY_MAX_BYTES
 
 
-def test_a_kid_that_is_null_is_no_field() -> None:
+def test_a_null_kid_is_not_a_field() -> None:
     objects = plain_objects()
     objects[0] = b"<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[null 6 0 R null 7 0 R]>>>>"
     data = raw_pdf([*objects, b"<</T(a)/Kids[null 7 0 R]>>", b"<</T(b)>>"])

@@ -1,4 +1,4 @@
-"""Lines that superscripts and subscripts do not end."""
+"""Superscripts and subscripts do not end lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fixtures.pdfs import drawn_pdf
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 
 
-def text_of(content: bytes) -> str | None:
+def extract_text(content: bytes) -> str | None:
     return extract_pdf_bytes(drawn_pdf(b"BT %s ET" % content), PdfLimits(thumbnails=())).text
 
 
@@ -30,8 +30,8 @@ def text_of(content: bytes) -> str | None:
         ),
     ],
 )
-def test_a_piece_set_higher_or_lower_ends_no_line(content: bytes, text: str) -> None:
-    assert text_of(content) == text
+def test_a_superscript_or_subscript_ends_no_line(content: bytes, text: str) -> None:
+    assert extract_text(content) == text
 
 
 @pytest.mark.parametrize(
@@ -42,5 +42,5 @@ def test_a_piece_set_higher_or_lower_ends_no_line(content: bytes, text: str) -> 
         (b"/F1 10 Tf 72 700 Td (left) Tj 200 12 Td (right) Tj", "left\nright"),
     ],
 )
-def test_short_lines_below_each_other_stay_lines(content: bytes, text: str) -> None:
-    assert text_of(content) == text
+def test_short_lines_below_each_other_stay_separate(content: bytes, text: str) -> None:
+    assert extract_text(content) == text

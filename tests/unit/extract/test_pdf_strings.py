@@ -1,4 +1,4 @@
-"""Text strings, dates and the cleaning of texts."""
+"""Text strings, dates, and cleaning of texts."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def test_a_string_is_decoded_by_its_mark_or_as_pdfdoc(raw: bytes, text: str) -> 
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_are_an_error_and_every_store_takes_the_text(raw: bytes) -> None:
+def test_any_bytes_are_decoded_to_storable_text(raw: bytes) -> None:
     text = decode_text_string(raw)
     assert "\x00" not in text
     assert text == text.encode().decode()
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc", "Cn"]), max_size=50))
-def test_utf_16_texts_come_back_as_they_went_in(text: str) -> None:
+def test_utf_16_strings_are_decoded(text: str) -> None:
     assert decode_text_string(b"\xfe\xff" + text.encode("utf-16-be")) == clean_text(text).strip()
 
 
 @pytest.mark.parametrize(
-    ("written", "iso"),
+    ("pdf_date", "iso"),
     [
         ("D:20200326012657-07'00'", "2020-03-26T08:26:57Z"),
         ("D:20200326012657-07'00", "2020-03-26T08:26:57Z"),
@@ -75,12 +75,12 @@ def test_utf_16_texts_come_back_as_they_went_in(text: str) -> None:
         ("D:1910", "1910-01-01T00:00:00Z"),
     ],
 )
-def test_dates_become_iso_in_utc_by_their_own_offset(written: str, iso: str) -> None:
-    assert convert_pdf_date(written) == iso
+def test_dates_become_iso_in_utc(pdf_date: str, iso: str) -> None:
+    assert convert_pdf_date(pdf_date) == iso
 
 
 @pytest.mark.parametrize(
-    "written",
+    "pdf_date",
     [
         "Thu Mar 26 01:26:57 2020",
         "D:192000101000000",
@@ -95,28 +95,28 @@ def test_dates_become_iso_in_utc_by_their_own_offset(written: str, iso: str) -> 
         "",
     ],
 )
-def test_bad_dates_stay_as_they_stand(written: str) -> None:
-    assert convert_pdf_date(written) == written
+def test_invalid_dates_stay_unchanged(pdf_date: str) -> None:
+    assert convert_pdf_date(pdf_date) == pdf_date
 
 
 @given(
     st.datetimes().filter(lambda moment: 1000 <= moment.year <= 9998),
     st.integers(-14 * 60 + 1, 14 * 60 - 1),
 )
-def test_any_moment_written_with_any_offset_is_read_back(moment: datetime, minutes: int) -> None:
+def test_any_formatted_date_is_parsed_back(moment: datetime, minutes: int) -> None:
     zone = timezone(timedelta(minutes=minutes))
     local = moment.replace(tzinfo=UTC, microsecond=0).astimezone(zone)
     sign, hours, rest = "-" if minutes < 0 else "+", *divmod(abs(minutes), 60)
-    written = f"D:{local:%Y%m%d%H%M%S}{sign}{hours:02}'{rest:02}'"
-    assert datetime.fromisoformat(convert_pdf_date(written)) == local
+    pdf_date = f"D:{local:%Y%m%d%H%M%S}{sign}{hours:02}'{rest:02}'"
+    assert datetime.fromisoformat(convert_pdf_date(pdf_date)) == local
 
 
 @given(st.text(max_size=60))
-def test_whatever_is_given_as_a_date_is_no_error(text: str) -> None:
+def test_any_text_is_accepted_as_a_date(text: str) -> None:
     assert isinstance(convert_pdf_date(text), str)
 
 
-def test_ligatures_become_letters_and_invisible_characters_go() -> None:
+def test_ligatures_become_letters_and_invisible_characters_are_removed() -> None:
     assert clean_text("e\ufb03cient \ufb02ow soft\u00adhyphen\ufeff \ufb16") == (
         "efficient flow softhyphen վն"
     )
@@ -127,10 +127,10 @@ def test_line_ends_become_line_feeds_and_tabs_stay() -> None:
 
 
 @given(st.text(alphabet=st.characters(), max_size=100))
-def test_a_storable_text_encodes_has_no_controls_and_is_left_alone_the_second_time(
+def test_storable_text_encodes_without_control_characters_and_stays_unchanged(
     text: str,
 ) -> None:
     stored = clean_stored_text(text)
     stored.encode()
-    assert not any(ord(one) < 32 and one not in "\n\t" for one in stored)
+    assert not any(ord(character) < 32 and character not in "\n\t" for character in stored)
     assert clean_stored_text(stored) == stored

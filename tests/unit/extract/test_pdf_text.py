@@ -1,4 +1,4 @@
-"""Text of the pages, and words."""
+"""Text of pages, and word counts."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def read(
 
 
 def test_pages_are_joined_with_form_feeds_and_lines_with_line_feeds() -> None:
-    found = read(text_pdf(("first line\nsecond line", "second page")))
-    assert found == PagesText(
+    pages_text = read(text_pdf(("first line\nsecond line", "second page")))
+    assert pages_text == PagesText(
         "first line\nsecond line\fsecond page",
         (),
         None,
@@ -49,44 +49,47 @@ def test_a_document_without_words_has_no_text() -> None:
     assert read(text_pdf(("", ""))).text is None
 
 
-def test_a_missing_page_costs_itself_only() -> None:
-    found = read(missing_page_pdf())
-    assert (found.text, found.unreadable_pages) == ("plain words\f\fplain words", (1,))
+def test_a_missing_page_does_not_affect_others() -> None:
+    pages_text = read(missing_page_pdf())
+    assert (pages_text.text, pages_text.unreadable_pages) == ("plain words\f\fplain words", (1,))
 
 
-def test_pages_above_the_limit_are_not_read() -> None:
-    found = read(text_pdf(("one", "two", "three")), pages_max=2)
-    assert found.text == "one\ftwo"
-    assert found.cut_reason == "only 2 of 3 pages were read"
+def test_pages_over_the_limit_are_not_read() -> None:
+    pages_text = read(text_pdf(("one", "two", "three")), pages_max=2)
+    assert pages_text.text == "one\ftwo"
+    assert pages_text.cut_reason == "only 2 of 3 pages were read"
 
 
-def test_text_above_the_limit_is_cut_at_it() -> None:
-    found = read(text_pdf(("abcdef", "ghijkl", "mnopqr")), chars_max=9)
-    assert found.text == "abcdef\fgh"
-    assert found.cut_reason == "the text was cut at 9 characters, on page 2"
+def test_text_over_the_limit_is_cut() -> None:
+    pages_text = read(text_pdf(("abcdef", "ghijkl", "mnopqr")), chars_max=9)
+    assert pages_text.text == "abcdef\fgh"
+    assert pages_text.cut_reason == "the text was cut at 9 characters, on page 2"
 
 
-def test_a_text_as_long_as_the_limit_is_whole() -> None:
+def test_text_of_exactly_the_limit_is_not_cut() -> None:
     assert read(text_pdf(("abcdef", "ghijkl")), chars_max=13).cut_reason is None
 
 
-def test_no_page_is_begun_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_page_is_started_after_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter([0.0, 1.0, 11.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(ticks))
-    found = read(text_pdf(("one", "two")), time_max_s=10)
-    assert (found.text, found.cut_reason) == ("one", "only 1 of 2 pages were read within 10 s")
+    pages_text = read(text_pdf(("one", "two")), time_max_s=10)
+    assert (pages_text.text, pages_text.cut_reason) == (
+        "one",
+        "only 1 of 2 pages were read within 10 s",
+    )
 
 
 @pytest.mark.parametrize("text", ["漢字とかな", "наука", "𝑥😀𠀀", "αβγ"])
-def test_characters_of_any_plane_come_out_as_the_font_maps_them(text: str) -> None:
+def test_characters_of_any_plane_are_returned_as_mapped(text: str) -> None:
     assert read(mapped_pdf(text)).text == text
 
 
-def test_ligatures_and_nuls_mapped_by_a_font_are_made_plain() -> None:
+def test_mapped_ligatures_and_nuls_become_plain() -> None:
     assert read(mapped_pdf("o\ufb03ce\x00s")).text == "offices"
 
 
-def test_a_word_cut_at_the_end_of_a_line_is_whole_again() -> None:
+def test_a_hyphenated_word_is_joined() -> None:
     assert read(text_pdf(("it is inter-\nnational",))).text == "it is international"
 
 
@@ -115,15 +118,17 @@ def test_a_word_cut_at_the_end_of_a_line_is_whole_again() -> None:
         ("Part A-\r\nPart B", "Part A-\nPart B"),
     ],
 )
-def test_a_hyphen_at_the_end_of_a_line_goes_unless_the_word_owns_it(raw: str, text: str) -> None:
+def test_a_hyphen_at_a_line_end_is_removed_unless_it_belongs_to_the_word(
+    raw: str, text: str
+) -> None:
     assert normalize_page_text(raw) == text
 
 
-def test_a_page_of_one_endless_word_takes_no_time() -> None:
+def test_a_very_long_word_is_processed_quickly() -> None:
     raw = "a" * 300_000 + "\ufffe" + "b" * 300_000
-    began = time.process_time()
+    started_s = time.process_time()
     assert len(normalize_page_text(raw)) == 600_000
-    assert time.process_time() - began < 1
+    assert time.process_time() - started_s < 1
 
 
 @pytest.mark.parametrize(
@@ -138,12 +143,12 @@ def test_a_page_of_one_endless_word_takes_no_time() -> None:
         ("\u05d0\nf)x(", "\u05d0\nf)x("),
     ],
 )
-def test_brackets_of_a_line_from_right_to_left_open_before_they_close(raw: str, text: str) -> None:
+def test_brackets_in_right_to_left_lines_are_in_logical_order(raw: str, text: str) -> None:
     assert normalize_page_text(raw) == text
 
 
 @given(st.text(alphabet=st.characters(), max_size=200))
-def test_a_page_never_holds_what_a_store_refuses(raw: str) -> None:
+def test_page_text_has_no_characters_that_stores_reject(raw: str) -> None:
     page = normalize_page_text(raw)
     page.encode()
     assert not {"\x00", "\f", "\r", "\ufffe"} & set(page)
@@ -162,7 +167,7 @@ def test_a_page_never_holds_what_a_store_refuses(raw: str) -> None:
         ("PDF ภาษาไทย end", 4, 3),
     ],
 )
-def test_words_are_counted_as_people_of_each_script_do(
+def test_words_are_counted_by_the_rules_of_each_script(
     text: str, words: int, whitespace: int
 ) -> None:
     assert count_words(text) == WordCount(words, whitespace)

@@ -1,4 +1,4 @@
-"""What the bare bytes of a file tell."""
+"""Data read from the bytes of a file without a parser."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from fixtures.pdfs import (
 from fonds.extract.pdf.trailer import scan_trailer, strip_leading_junk
 
 
-def literal(raw: bytes) -> bytes:
-    for one in (b"\\", b"(", b")"):
-        raw = raw.replace(one, b"\\" + one)
+def make_literal(raw: bytes) -> bytes:
+    for character in (b"\\", b"(", b")"):
+        raw = raw.replace(character, b"\\" + character)
     return b"(" + raw.replace(b"\r", b"\\r") + b")"
 
 
 def test_version_and_ids_are_read() -> None:
-    found = scan_trailer(raw_pdf(plain_objects(), trailer=id_trailer(), version=b"1.4"))
-    assert found.pdf_version == "1.4"
-    assert (found.permanent_id, found.update_id) == (ID_FIRST.hex(), ID_SECOND.hex())
-    assert not found.encrypted
+    trailer = scan_trailer(raw_pdf(plain_objects(), trailer=id_trailer(), version=b"1.4"))
+    assert trailer.pdf_version == "1.4"
+    assert (trailer.permanent_id, trailer.update_id) == (ID_FIRST.hex(), ID_SECOND.hex())
+    assert not trailer.encrypted
 
 
 @given(st.binary(max_size=40), st.binary(max_size=40))
-def test_ids_written_as_literal_strings_are_the_same_as_in_hex(first: bytes, second: bytes) -> None:
+def test_ids_in_literal_strings_equal_ids_in_hex(first: bytes, second: bytes) -> None:
     as_hex = scan_trailer(id_trailer(first, second))
-    as_literal = scan_trailer(b"/ID[" + literal(first) + b" " + literal(second) + b"]")
+    as_literal = scan_trailer(b"/ID[" + make_literal(first) + b" " + make_literal(second) + b"]")
     ids = attrgetter("permanent_id", "update_id")
     assert ids(as_hex) == ids(as_literal)
     assert as_hex.permanent_id == (first.hex() or None)
 
 
-def test_octal_escapes_in_an_id_are_undone() -> None:
+def test_octal_escapes_in_ids_are_decoded() -> None:
     assert scan_trailer(rb"/ID[(\101\7\n\q) <4>]").permanent_id == "41070a71"
 
 
-def test_an_odd_number_of_digits_is_filled_up() -> None:
+def test_an_odd_number_of_hex_digits_is_padded() -> None:
     assert scan_trailer(rb"/ID[<ab> <abc>]").update_id == "abc0"
 
 
@@ -57,16 +57,16 @@ def test_the_newest_trailer_wins() -> None:
     assert scan_trailer(data).permanent_id == b"new".hex()
 
 
-def test_a_linearized_file_tells_its_pages() -> None:
-    found = scan_trailer(linearized_pdf())
-    assert (found.linearized, found.page_count) == (True, 2)
+def test_a_linearized_file_returns_its_page_count() -> None:
+    trailer = scan_trailer(linearized_pdf())
+    assert (trailer.linearized, trailer.page_count) == (True, 2)
 
 
-def test_encryption_is_seen() -> None:
+def test_encryption_is_detected() -> None:
     assert scan_trailer(encrypted_pdf(user="secret")).encrypted
 
 
-def test_junk_before_the_header_is_cut_when_readers_would_not_skip_it() -> None:
+def test_only_junk_that_readers_do_not_skip_is_removed() -> None:
     data = text_pdf()
     assert strip_leading_junk(b"x" * 2_000 + data) == data
     assert strip_leading_junk(b"x" * 100 + data) == b"x" * 100 + data
@@ -74,14 +74,14 @@ def test_junk_before_the_header_is_cut_when_readers_would_not_skip_it() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_are_an_error(data: bytes) -> None:
+def test_any_bytes_are_accepted(data: bytes) -> None:
     scan_trailer(data)
 
 
 @pytest.mark.parametrize(
     "pattern", [b"/ID", b"/ID[", b"/ID[(((", b"/Linearized ", b"/N ", b"%PDF-"]
 )
-def test_hostile_repetition_takes_little_time(pattern: bytes) -> None:
-    began = time.process_time()
+def test_hostile_repetition_is_scanned_quickly(pattern: bytes) -> None:
+    started_s = time.process_time()
     scan_trailer(pattern * (3_000_000 // len(pattern)))
-    assert time.process_time() - began < 1
+    assert time.process_time() - started_s < 1

@@ -1,4 +1,4 @@
-"""Title, authors and DOI out of XMP packets."""
+"""Title, authors, DOI and rights of XMP packets."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ HEAD = """<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:RDF
 TAIL = "</rdf:RDF></x:xmpmeta>"
 
 
-def fields(properties: str, attributes: str = "") -> XmpFields:
+def read_fields(properties: str, attributes: str = "") -> XmpFields:
     return read_xmp(f"{HEAD}<rdf:Description {attributes}>{properties}</rdf:Description>{TAIL}")
 
 
-def test_title_and_authors_are_read_in_their_order() -> None:
-    found = fields(
+def test_title_and_authors_are_read_in_order() -> None:
+    xmp = read_fields(
         "<dc:title><rdf:Alt><rdf:li xml:lang='de'>Titel</rdf:li>"
         "<rdf:li xml:lang='x-default'>Title</rdf:li></rdf:Alt></dc:title>"
         "<dc:creator><rdf:Seq><rdf:li>B. First</rdf:li><rdf:li> A. Second </rdf:li>"
         "<rdf:li>B. First</rdf:li><rdf:li/></rdf:Seq></dc:creator>"
     )
-    assert found == XmpFields("Title", ("B. First", "A. Second"))
+    assert xmp == XmpFields("Title", ("B. First", "A. Second"))
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_title_and_authors_are_read_in_their_order() -> None:
         ("<dc:identifier>10.9999/other</dc:identifier><prism:doi>10.1000/xyz.5</prism:doi>", ""),
     ],
 )
-def test_a_doi_is_found_wherever_publishers_put_it(properties: str, attributes: str) -> None:
-    assert fields(properties, attributes).doi == "10.1000/xyz.5"
+def test_a_doi_is_found_in_every_property_of_publishers(properties: str, attributes: str) -> None:
+    assert read_fields(properties, attributes).doi == "10.1000/xyz.5"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_doi_is_found_wherever_publishers_put_it(properties: str, attributes: 
         ("", None),
     ],
 )
-def test_a_doi_ends_where_it_ends(text: str, doi: str | None) -> None:
+def test_a_doi_ends_before_punctuation(text: str, doi: str | None) -> None:
     assert find_doi_in_text(text) == doi
 
 
@@ -67,16 +67,16 @@ def test_entities_are_never_expanded() -> None:
     assert read_xmp('<!DOCTYPE x SYSTEM "file:///etc/passwd"><x/>') == XmpFields()
 
 
-def test_of_a_broken_packet_what_can_be_read_is_read() -> None:
+def test_a_damaged_packet_is_read_as_far_as_possible() -> None:
     assert read_xmp(f"{HEAD}<rdf:Description><dc:title>Half").title == "Half"
     assert read_xmp("") == read_xmp("no XML at all") == XmpFields()
 
 
 @given(st.text(max_size=200))
-def test_no_packet_is_an_error(text: str) -> None:
+def test_any_packet_is_accepted(text: str) -> None:
     read_xmp(text)
-    found = fields(f"<dc:title>{text}</dc:title>")
-    assert "\x00" not in (found.title or "")
+    xmp = read_fields(f"<dc:title>{text}</dc:title>")
+    assert "\x00" not in (xmp.title or "")
 
 
 RIGHTS = (
@@ -86,13 +86,13 @@ RIGHTS = (
 
 
 def test_rights_are_read_from_elements_resources_and_attributes() -> None:
-    found = fields(
+    xmp = read_fields(
         "<dc:rights><rdf:Alt><rdf:li xml:lang='x-default'>© 2024 Sky Ltd. All rights reserved.</rdf:li>"
         "</rdf:Alt></dc:rights><cc:license rdf:resource='http://creativecommons.org/licenses/by/4.0/'/>"
         "<xmpRights:Owner><rdf:Bag><rdf:li>Ada Stroom</rdf:li></rdf:Bag></xmpRights:Owner>",
         f"{RIGHTS} xmpRights:WebStatement='https://sky.example/terms' tdm:reservation='1'",
     )
-    assert [(right.subject, right.value, right.name) for right in found.rights] == [
+    assert [(right.subject, right.value, right.name) for right in xmp.rights] == [
         ("license", "cc-by-4.0", "cc:license"),
         ("license", "https://sky.example/terms", "xmpRights:WebStatement"),
         ("holder", "Sky Ltd", "dc:rights"),
@@ -101,6 +101,6 @@ def test_rights_are_read_from_elements_resources_and_attributes() -> None:
     ]
 
 
-def test_a_packet_of_many_rights_is_read_within_bounds() -> None:
-    many = "<dc:rights><rdf:Bag>" + "<rdf:li>© a</rdf:li>" * 40_000 + "</rdf:Bag></dc:rights>"
-    assert len(fields(many + many).rights) == 1
+def test_a_packet_of_many_rights_is_limited() -> None:
+    statements = "<dc:rights><rdf:Bag>" + "<rdf:li>© a</rdf:li>" * 40_000 + "</rdf:Bag></dc:rights>"
+    assert len(read_fields(statements + statements).rights) == 1

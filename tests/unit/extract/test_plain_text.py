@@ -1,4 +1,4 @@
-"""Plain text as a page: paragraphs, a title where one stands alone, and nothing of it taken for markup."""
+"""Plain text as a page: paragraphs, a title in its own line, and no markup."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SLUICE = (
 )
 
 
-def parsed(body: bytes, charset: str | None = None):
+def parse(body: bytes, charset: str | None = None):
     return parse_page(body, "http://news.example/weir.txt", charset, NOW, True, True)
 
 
-def test_a_page_of_plain_text_has_its_paragraphs_and_title():
-    page = parsed(f"The weir is gone\n\n{WEIR}\n{SLUICE}".encode())
+def test_plain_text_has_its_paragraphs_and_title():
+    page = parse(f"The weir is gone\n\n{WEIR}\n{SLUICE}".encode())
     assert page.status is PageStatus.SUCCESS
     assert page.content.article_title == "The weir is gone"
     text = page.content.text_content or ""
@@ -31,9 +31,9 @@ def test_a_page_of_plain_text_has_its_paragraphs_and_title():
 
 
 @pytest.mark.parametrize(("charset", "codec"), [("iso-8859-2", "iso-8859-2"), (None, "utf-16")])
-def test_plain_text_is_decoded_as_every_page_is(charset: str | None, codec: str):
-    told = "Rzeka przerwała wał powyżej młyna, a łąka stanęła pod wodą aż do rana. " * 4
-    page = parsed(told.encode(codec), charset)
+def test_plain_text_is_decoded_like_any_page(charset: str | None, codec: str):
+    text = "Rzeka przerwała wał powyżej młyna, a łąka stanęła pod wodą aż do rana. " * 4
+    page = parse(text.encode(codec), charset)
     assert "przerwała wał powyżej młyna" in (page.content.text_content or "")
 
 
@@ -52,7 +52,7 @@ def test_plain_text_is_decoded_as_every_page_is(charset: str | None, codec: str)
         ("", None),
     ],
 )
-def test_a_title_is_a_short_line_that_stands_alone(text: str, title: str | None):
+def test_a_title_is_a_short_line_before_a_blank_line(text: str, title: str | None):
     markup = convert_to_html(text)
     assert ("<title>" in markup) is (title is not None)
     if title is not None:

@@ -1,4 +1,4 @@
-"""Accounting: every number is the sum of its parts, and the rows behind it can be had."""
+"""Accounting: every number is the sum of its parts, and its rows can be listed."""
 
 from __future__ import annotations
 
@@ -33,14 +33,12 @@ PIPELINE = "sums"
 MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 
 
-def _entered(
-    records: SqlRecords, ids: str, input_id: str = "one", pipeline: str = PIPELINE
-) -> None:
+def _enter(records: SqlRecords, ids: str, input_id: str = "one", pipeline: str = PIPELINE) -> None:
     facts = ("number", input_id, "u", "20240305060708", "p", "c", MOMENT)
-    records.ledger.enter([], [EntryRow(one, pipeline, *facts) for one in ids], ["double"])
+    records.ledger.enter([], [EntryRow(entry_id, pipeline, *facts) for entry_id in ids], ["double"])
 
 
-def _ended(
+def _make_disposition(
     entry_id: str,
     step: str,
     verdict: str = "done",
@@ -57,12 +55,12 @@ def _ended(
     )
 
 
-def _promised(entry_id: str, step: str, pipeline: str = PIPELINE) -> DispositionRow:
-    row = _ended(entry_id, step, pipeline=pipeline)
+def _make_pending(entry_id: str, step: str, pipeline: str = PIPELINE) -> DispositionRow:
+    row = _make_disposition(entry_id, step, pipeline=pipeline)
     return replace(row, verdict="pending", is_open=True, about=None, settled_at=None)
 
 
-def _input(input_id: str, finished: bool = True, **values: int) -> InputRow:
+def _make_input(input_id: str, finished: bool = True, **values: int) -> InputRow:
     counts = {name.replace("_", "-"): n for name, n in values.items()}
     facts = ("warc", "1:1", 0, 0, counts, sum(counts.values()), finished, None, MOMENT, PIPELINE)
     return InputRow(input_id, f"/{input_id}", *facts)
@@ -70,69 +68,78 @@ def _input(input_id: str, finished: bool = True, **values: int) -> InputRow:
 
 @pytest.fixture
 def records(place: Workplace) -> SqlRecords:
-    """Six entries of two inputs: two done, one each dropped, quarantined, half way, and untouched."""
+    """Six entries of two inputs: two done, one dropped, one quarantined, one half done, and one
+    untouched."""
     records = place.records
-    inputs = [_input("one", not_a_capture=3), _input("two", not_a_capture=1, revisit=2)]
+    inputs = [_make_input("one", not_a_capture=3), _make_input("two", not_a_capture=1, revisit=2)]
     records.ledger.enter(inputs, [], ())
-    _entered(records, "abcd")
-    _entered(records, "ef", "two")
+    _enter(records, "abcd")
+    _enter(records, "ef", "two")
     records.ledger.write(
         [
-            *(_ended("a", "double"), _promised("a", "keep"), _ended("a", "keep", after_s=1)),
-            *(_ended("b", "double"), _promised("b", "keep"), _ended("b", "keep", after_s=2)),
-            _ended("c", "double", "dropped", "http-status"),
-            _ended("d", "double", "quarantined", "broken-pdf", after_s=9),
-            *(_ended("e", "double"), _promised("e", "keep")),
+            *(
+                _make_disposition("a", "double"),
+                _make_pending("a", "keep"),
+                _make_disposition("a", "keep", after_s=1),
+            ),
+            *(
+                _make_disposition("b", "double"),
+                _make_pending("b", "keep"),
+                _make_disposition("b", "keep", after_s=2),
+            ),
+            _make_disposition("c", "double", "dropped", "http-status"),
+            _make_disposition("d", "double", "quarantined", "broken-pdf", after_s=9),
+            *(_make_disposition("e", "double"), _make_pending("e", "keep")),
         ]
     )
     return records
 
 
-def test_everything_that_entered_has_one_outcome(records: SqlRecords) -> None:
-    found = count_entries(records)
-    assert found == OutcomeTally(
+def test_every_entry_has_one_outcome(records: SqlRecords) -> None:
+    tally = count_entries(records)
+    assert tally == OutcomeTally(
         received=12,
         done=2,
         dropped={"http-status": 1, "not-a-capture": 4, "revisit": 2},
         quarantined={"broken-pdf": 1},
         pending=2,
     )
-    assert found.is_balanced
+    assert tally.is_balanced
 
 
-def test_the_tally_of_one_input_is_its_own(records: SqlRecords) -> None:
-    found = count_entries(records, ["two"])
-    assert found == OutcomeTally(5, 0, {"not-a-capture": 1, "revisit": 2}, {}, 2)
+def test_the_tally_of_one_input_counts_only_that_input(records: SqlRecords) -> None:
+    tally = count_entries(records, ["two"])
+    assert tally == OutcomeTally(5, 0, {"not-a-capture": 1, "revisit": 2}, {}, 2)
 
 
-def test_the_tallies_of_all_inputs_are_the_tally(records: SqlRecords) -> None:
-    many = [f"none-{n}" for n in range(1200)]
-    assert count_entries(records, ["one", *many, "two"]) == count_entries(records)
+def test_the_tallies_of_all_inputs_add_up_to_the_tally(records: SqlRecords) -> None:
+    other_ids = [f"none-{n}" for n in range(1200)]
+    assert count_entries(records, ["one", *other_ids, "two"]) == count_entries(records)
 
 
-def test_nothing_has_an_empty_tally(place: Workplace) -> None:
+def test_an_empty_home_has_an_empty_tally(place: Workplace) -> None:
     assert count_entries(place.records) == OutcomeTally()
     assert count_entries(place.records, []) == OutcomeTally()
 
 
-def test_reasons_are_weighed_with_the_largest_first(records: SqlRecords) -> None:
-    found = count_entries(records)
-    assert list(found.filter_reasons(Weight.SET_ASIDE).items()) == [
+def test_reasons_are_grouped_by_weight_with_the_largest_first(records: SqlRecords) -> None:
+    tally = count_entries(records)
+    assert list(tally.filter_reasons(Weight.SET_ASIDE).items()) == [
         ("not-a-capture", 4),
         ("revisit", 2),
     ]
-    assert found.filter_reasons(Weight.REFUSED) == {"http-status": 1}
-    assert found.filter_reasons(Weight.FAILED) == {"broken-pdf": 1}
+    assert tally.filter_reasons(Weight.REFUSED) == {"http-status": 1}
+    assert tally.filter_reasons(Weight.FAILED) == {"broken-pdf": 1}
 
 
-@given(st.dictionaries(st.sampled_from([str(one) for one in Reason]), st.integers(1, 99)))
-def test_weighing_leaves_nothing_out(dropped: dict[str, int]) -> None:
-    found = OutcomeTally(received=sum(dropped.values()), dropped=dropped)
-    assert found.is_balanced
-    assert sum(sum(found.filter_reasons(weight).values()) for weight in Weight) == found.received
+@given(st.dictionaries(st.sampled_from([str(reason) for reason in Reason]), st.integers(1, 99)))
+def test_weights_include_every_reason(dropped: dict[str, int]) -> None:
+    tally = OutcomeTally(received=sum(dropped.values()), dropped=dropped)
+    assert tally.is_balanced
+    assert sum(sum(tally.filter_reasons(weight).values()) for weight in Weight) == tally.received
 
 
-def test_a_tally_that_does_not_add_up_says_so() -> None:
+def test_a_tally_that_does_not_add_up_is_not_balanced() -> None:
     assert not OutcomeTally(received=2, done=1).is_balanced
 
 
@@ -143,7 +150,7 @@ def test_failures_are_grouped_with_a_sample(records: SqlRecords) -> None:
     assert group.sample.entry_id == "d"
 
 
-def test_the_rows_behind_a_number_come_newest_first(records: SqlRecords) -> None:
+def test_the_rows_of_a_number_are_listed_newest_first(records: SqlRecords) -> None:
     rows = list_outcomes(records, {"outcome": "done"})
     assert [row.entry_id for row in rows] == ["b", "a"]
     rest = list_outcomes(records, {"outcome": "done"}, after=asdict(rows[0]))
@@ -151,25 +158,25 @@ def test_the_rows_behind_a_number_come_newest_first(records: SqlRecords) -> None
     assert len(list_outcomes(records, {}, count_max=2)) == 2
 
 
-def test_what_sources_only_counted_can_be_asked_for_by_reason(records: SqlRecords) -> None:
-    everything = count_uncaptured(records)
-    assert (everything.total, everything.inputs_count) == (6, 2)
-    assert [(row.input_id, n) for row, n in everything.inputs] == [("one", 3), ("two", 3)]
+def test_counts_of_sources_can_be_filtered_by_reason(records: SqlRecords) -> None:
+    all_reasons = count_uncaptured(records)
+    assert (all_reasons.total, all_reasons.inputs_count) == (6, 2)
+    assert [(row.input_id, n) for row, n in all_reasons.inputs] == [("one", 3), ("two", 3)]
     revisits = count_uncaptured(records, ["revisit"])
     assert (revisits.total, [row.input_id for row, _ in revisits.inputs]) == (2, ["two"])
 
 
-def test_only_the_inputs_with_the_most_are_listed(place: Workplace) -> None:
-    inputs = [_input(f"i{n:03}", not_a_capture=n + 1) for n in range(70)]
+def test_only_the_inputs_with_the_highest_counts_are_listed(place: Workplace) -> None:
+    inputs = [_make_input(f"i{n:03}", not_a_capture=n + 1) for n in range(70)]
     place.ledger.enter(inputs, [], ())
-    found = count_uncaptured(place.records)
-    assert (found.inputs_count, len(found.inputs)) == (70, 50)
-    assert [n for _, n in found.inputs] == list(range(70, 20, -1))
+    tally = count_uncaptured(place.records)
+    assert (tally.inputs_count, len(tally.inputs)) == (70, 50)
+    assert [n for _, n in tally.inputs] == list(range(70, 20, -1))
 
 
-def test_inputs_that_could_not_be_read_are_listed(place: Workplace) -> None:
-    broken = replace(_input("b"), error="permission denied")
-    place.ledger.enter([_input("a"), broken], [], ())
+def test_unreadable_inputs_are_listed(place: Workplace) -> None:
+    broken = replace(_make_input("b"), error="permission denied")
+    place.ledger.enter([_make_input("a"), broken], [], ())
     assert list_broken_inputs(place.records) == [broken]
 
 
@@ -186,7 +193,7 @@ def test_steps_are_counted_by_verdict(records: SqlRecords) -> None:
     assert count_by_step(records, "pdf-only") == {}
 
 
-def test_files_are_counted_by_type_the_most_frequent_first(place: Workplace) -> None:
+def test_files_are_counted_by_type_with_the_most_frequent_first(place: Workplace) -> None:
     mimes = ["text/html", "application/pdf", "text/html"]
     place.records.put(
         [
@@ -208,51 +215,59 @@ def test_the_tally_has_the_keys_of_the_command(records: SqlRecords) -> None:
     }
 
 
-def test_when_something_last_entered(records: SqlRecords, place: Workplace) -> None:
+def test_the_time_of_the_newest_input_is_returned(records: SqlRecords, place: Workplace) -> None:
     assert find_newest_input(records) == MOMENT
 
 
-def test_nothing_ever_entered_an_empty_home(place: Workplace) -> None:
+def test_an_empty_home_has_no_newest_input(place: Workplace) -> None:
     assert find_newest_input(place.records) is None
 
 
 @pytest.fixture
-def two(records: SqlRecords) -> SqlRecords:
-    """The same, and a second pipeline that read the input `two` and in which everything failed."""
+def two_pipelines(records: SqlRecords) -> SqlRecords:
+    """The same records with a second pipeline that read the input `two`, and in which everything
+    failed."""
     other = "pdf-only"
-    records.ledger.enter([replace(_input("two", revisit=5), pipeline=other)], [], ())
-    _entered(records, "def", "two", other)
-    for one in "de":
-        records.ledger.write([_ended(one, "double", "quarantined", "broken-pdf", pipeline=other)])
+    records.ledger.enter([replace(_make_input("two", revisit=5), pipeline=other)], [], ())
+    _enter(records, "def", "two", other)
+    for entry_id in "de":
+        records.ledger.write(
+            [_make_disposition(entry_id, "double", "quarantined", "broken-pdf", pipeline=other)]
+        )
     return records
 
 
-def test_each_pipeline_has_its_own_numbers_and_all_together_their_sum(two: SqlRecords) -> None:
-    assert list_used_pipelines(two) == ["pdf-only", PIPELINE]
-    mine, other = count_entries(two, pipeline=PIPELINE), count_entries(two, pipeline="pdf-only")
-    assert (mine.received, mine.quarantined, mine.pending) == (12, {"broken-pdf": 1}, 2)
+def test_each_pipeline_has_its_own_numbers_that_add_up_to_the_total(
+    two_pipelines: SqlRecords,
+) -> None:
+    assert list_used_pipelines(two_pipelines) == ["pdf-only", PIPELINE]
+    own, other = (
+        count_entries(two_pipelines, pipeline=PIPELINE),
+        count_entries(two_pipelines, pipeline="pdf-only"),
+    )
+    assert (own.received, own.quarantined, own.pending) == (12, {"broken-pdf": 1}, 2)
     assert other == OutcomeTally(8, 0, {"revisit": 5}, {"broken-pdf": 2}, 1)
-    assert count_entries(two).received == mine.received + other.received
-    assert count_entries(two, ["two"], "pdf-only") == other
-    assert count_entries(two, ["two"], PIPELINE) == OutcomeTally(
+    assert count_entries(two_pipelines).received == own.received + other.received
+    assert count_entries(two_pipelines, ["two"], "pdf-only") == other
+    assert count_entries(two_pipelines, ["two"], PIPELINE) == OutcomeTally(
         5, 0, {"not-a-capture": 1, "revisit": 2}, {}, 2
     )
 
 
-def test_failures_of_each_pipeline_are_a_group_of_their_own(two: SqlRecords) -> None:
-    groups = count_step_failures(two)
+def test_failures_are_grouped_by_pipeline(two_pipelines: SqlRecords) -> None:
+    groups = count_step_failures(two_pipelines)
     assert [(group.pipeline, group.step, group.count) for group in groups] == [
         ("pdf-only", "double", 2),
         (PIPELINE, "double", 1),
     ]
     assert [group.sample.pipeline for group in groups if group.sample] == ["pdf-only", PIPELINE]
-    assert count_step_failures(two, PIPELINE) == groups[1:]
+    assert count_step_failures(two_pipelines, PIPELINE) == groups[1:]
 
 
-def test_what_sources_counted_is_counted_by_pipeline_too(two: SqlRecords) -> None:
-    assert count_uncaptured(two, ["revisit"]).total == 7
-    found = count_uncaptured(two, ["revisit"], "pdf-only")
-    assert (found.total, [(row.pipeline, n) for row, n in found.inputs]) == (5, [("pdf-only", 5)])
+def test_counts_of_sources_are_by_pipeline(two_pipelines: SqlRecords) -> None:
+    assert count_uncaptured(two_pipelines, ["revisit"]).total == 7
+    tally = count_uncaptured(two_pipelines, ["revisit"], "pdf-only")
+    assert (tally.total, [(row.pipeline, n) for row, n in tally.inputs]) == (5, [("pdf-only", 5)])
 
 
 @pytest.mark.parametrize(
@@ -271,25 +286,25 @@ def test_what_sources_counted_is_counted_by_pipeline_too(two: SqlRecords) -> Non
     ],
     ids=str,
 )
-def test_every_row_is_on_one_page_in_order_and_as_many_as_are_counted(
-    two: SqlRecords, where: dict[str, object]
+def test_paging_returns_every_counted_row_once_in_order(
+    two_pipelines: SqlRecords, where: dict[str, object]
 ) -> None:
-    found: list[EntryRow] = []
+    listed: list[EntryRow] = []
     while rows := list_outcomes(
-        two, where, after=asdict(found[-1]) if found else None, count_max=2
+        two_pipelines, where, after=asdict(listed[-1]) if listed else None, count_max=2
     ):
-        found += rows
-    assert len({(row.entry_id, row.pipeline) for row in found}) == len(found)
-    assert len(found) == count_outcomes(two, where)
-    # What is pending was decided by no step and for no reason, whatever its messages said so far.
-    decided = not where.keys().isdisjoint({"step", "reason"})
+        listed += rows
+    assert len({(row.entry_id, row.pipeline) for row in listed}) == len(listed)
+    assert len(listed) == count_outcomes(two_pipelines, where)
+    # Pending entries have no step and no reason, even if their messages had some before.
+    has_decision = not where.keys().isdisjoint({"step", "reason"})
     expected = [
         row
-        for row in two.find(EntryRow)
+        for row in two_pipelines.find(EntryRow)
         if all(getattr(row, n) in (v if isinstance(v, list) else [v]) for n, v in where.items())
-        and not (decided and row.outcome == "pending")
+        and not (has_decision and row.outcome == "pending")
     ]
-    assert found == sorted(expected, key=_newest_first)
+    assert listed == sorted(expected, key=_newest_first)
 
 
 def _newest_first(row: EntryRow) -> tuple[bool, timedelta, str, str]:
@@ -297,8 +312,8 @@ def _newest_first(row: EntryRow) -> tuple[bool, timedelta, str, str]:
     return row.settled_at is None, MOMENT - at, row.entry_id, row.pipeline
 
 
-def test_only_a_thousand_inputs_are_looked_at_and_all_are_counted(place: Workplace) -> None:
-    inputs = [_input(f"i{n:04}", not_a_capture=1) for n in range(1_003)]
+def test_counts_include_all_inputs_but_only_a_thousand_are_examined(place: Workplace) -> None:
+    inputs = [_make_input(f"i{n:04}", not_a_capture=1) for n in range(1_003)]
     place.ledger.enter(inputs, [], ())
-    found = count_uncaptured(place.records)
-    assert (found.total, found.inputs_count, len(found.inputs)) == (1_003, 1_000, 50)
+    tally = count_uncaptured(place.records)
+    assert (tally.total, tally.inputs_count, len(tally.inputs)) == (1_003, 1_000, 50)

@@ -1,4 +1,4 @@
-"""Statistics of a table: what is counted, and that the engine does not matter."""
+"""Statistics of a table, independent of the engine."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from fonds.stores.journal_table.schema import JOURNAL as SCHEMA
 from fonds.stores.table.sqlite import SqliteTable
 
 
-def counted(home: Path, *, large: bool = False) -> dict[tuple[str, str], int]:
+def count_table(home: Path, *, large: bool = False) -> dict[tuple[str, str], int]:
     opens = partial(SqliteTable, home / "table.sqlite")
     job = build_counting_job(opens, JOURNAL, SCHEMA, large=large, fingerprint="test")
     results = LocalEngine(home / "bulk", 1, 1).run(job)
-    return {(what, value): count for what, value, count in map(msgspec.json.decode, results)}
+    return {(kind, value): count for kind, value, count in map(msgspec.json.decode, results)}
 
 
-def filled(home: Path) -> None:
+def fill_table(home: Path) -> None:
     table = open_table(home)
     rows = []
     for number in range(300):
@@ -43,34 +43,34 @@ def filled(home: Path) -> None:
     table.close()
 
 
-def test_what_the_table_holds_is_counted(tmp_path: Path) -> None:
-    filled(tmp_path)
-    found = counted(tmp_path)
-    assert found["rows", ""] == 300 + 75 * 6 + 1
-    assert found["files", ""] == 301
-    assert (found["mime", "application/pdf"], found["mime", "text/html"]) == (200, 100)
-    assert (found["status_code", "200"], found["status_code", "500"]) == (50, 50)
-    assert found["missing", "grobid0:status_code"] == 201
-    assert found["missing", "file:size"] == 301
+def test_rows_files_and_values_of_a_table_are_counted(tmp_path: Path) -> None:
+    fill_table(tmp_path)
+    counts = count_table(tmp_path)
+    assert counts["rows", ""] == 300 + 75 * 6 + 1
+    assert counts["files", ""] == 301
+    assert (counts["mime", "application/pdf"], counts["mime", "text/html"]) == (200, 100)
+    assert (counts["status_code", "200"], counts["status_code", "500"]) == (50, 50)
+    assert counts["missing", "grobid0:status_code"] == 201
+    assert counts["missing", "file:size"] == 301
     per_file = {
-        value: count for (what, value), count in found.items() if what == table_counts.PER_FILE
+        value: count for (kind, value), count in counts.items() if kind == table_counts.PER_FILE
     }
     assert per_file == {"1": 76, "2": 75, "3 to 5": 150}
-    assert ("missing", "grobid0:tei_xml") not in found
+    assert ("missing", "grobid0:tei_xml") not in counts
 
 
-def test_large_columns_are_looked_at_when_that_is_asked(tmp_path: Path) -> None:
-    filled(tmp_path)
-    assert counted(tmp_path, large=True)["missing", "grobid0:tei_xml"] == 201
+def test_large_columns_are_counted_only_on_request(tmp_path: Path) -> None:
+    fill_table(tmp_path)
+    assert count_table(tmp_path, large=True)["missing", "grobid0:tei_xml"] == 201
 
 
-def test_values_of_others_take_no_more_than_a_bounded_room(tmp_path: Path) -> None:
+def test_the_number_of_distinct_values_is_limited(tmp_path: Path) -> None:
     table = open_table(tmp_path)
     table.put(
         JOURNAL,
         [(bytes([7]) + n.to_bytes(19, "big"), {"file:mime": b"x/%d" % n}) for n in range(3000)],
     )
     table.close()
-    found = counted(tmp_path)
-    assert found["mime", table_counts.OTHER_LABEL] > 1900
-    assert len(found) <= table_counts.VALUES_MAX + 10
+    counts = count_table(tmp_path)
+    assert counts["mime", table_counts.OTHER_LABEL] > 1900
+    assert len(counts) <= table_counts.VALUES_MAX + 10

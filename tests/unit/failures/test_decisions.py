@@ -1,4 +1,4 @@
-"""Trying failures again and accepting them: the books add up before, between and after."""
+"""Retrying and accepting failures: the ledger balances before, during and after."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ def clock() -> datetime:
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with open_home(tmp_path) as found:
-        yield found
+    with open_home(tmp_path) as new_stores:
+        yield new_stores
 
 
-def group_of(stores: Stores, number: int) -> str:
+def get_group(stores: Stores, number: int) -> str:
     (row,) = stores.records.find(EntryRow, {"entry_id": body(number).capture_id})
     assert row.failure_group is not None
     return row.failure_group
 
 
-def waiting(stores: Stores) -> list[Message]:
-    return [one.message for one in stores.queue.receive(reader().incoming, 100, 0.0)]
+def list_waiting(stores: Stores) -> list[Message]:
+    return [received.message for received in stores.queue.receive(reader().incoming, 100, 0.0)]
 
 
-def test_failures_that_differ_by_numbers_are_one_group_with_first_last_and_sample(
+def test_failures_that_differ_in_numbers_are_one_group_with_times_and_sample(
     stores: Stores,
 ) -> None:
     fail(stores, *range(9))
@@ -73,39 +73,41 @@ def test_failures_that_differ_by_numbers_are_one_group_with_first_last_and_sampl
     assert list_failures(stores.records, FailureQuery(group=slow.group)).total == 3
 
 
-def test_a_group_goes_back_to_work_alone_and_with_a_clean_slate(stores: Stores) -> None:
+def test_a_retried_group_is_sent_again_with_attempt_zero(stores: Stores) -> None:
     fail(stores, *range(6))
-    asked = FailureQuery("library", group=group_of(stores, 2))
-    retried = retry(stores, [reader()], asked, clock)
+    query = FailureQuery("library", group=get_group(stores, 2))
+    retried = retry(stores, [reader()], query, clock)
     entries = {(body(number).capture_id, "library") for number in (2, 5)}
     assert (retried.count, set(retried.entries)) == (2, entries)
-    assert {(one.id, one.attempt) for one in waiting(stores)} == {
+    assert {(message.id, message.attempt) for message in list_waiting(stores)} == {
         (body(number).capture_id, 0) for number in (2, 5)
     }
-    counted = count_entries(stores.records)
-    assert (counted.pending, sum(counted.quarantined.values())) == (2, 4)
+    tally = count_entries(stores.records)
+    assert (tally.pending, sum(tally.quarantined.values())) == (2, 4)
     assert stores.queue.get_depth(reader()).quarantined == 4
     assert stores.ledger.recount() == []
 
 
-def test_one_of_a_group_can_be_decided_about_alone(stores: Stores) -> None:
+def test_one_failure_of_a_group_can_be_accepted_alone(stores: Stores) -> None:
     fail(stores, 0, 3)
-    asked = FailureQuery("library", keys=(body(3).capture_id,))
-    assert build_plan(stores, asked, LIBRARY).count == 1
-    assert accept(stores, [reader()], asked, clock) == 1
+    query = FailureQuery("library", keys=(body(3).capture_id,))
+    assert build_plan(stores, query, LIBRARY).count == 1
+    assert accept(stores, [reader()], query, clock) == 1
     assert list_failures(stores.records, SLOW).total == 1
 
 
-def test_accepted_failures_are_counted_apart_and_wait_no_more(stores: Stores) -> None:
+def test_accepted_failures_are_counted_separately_and_removed_from_quarantine(
+    stores: Stores,
+) -> None:
     fail(stores, *range(3))
     assert (
         accept(stores, [reader()], FailureQuery(reason="broken-pdf"), clock, "no copy is left") == 1
     )
     failures = list_failures(stores.records, FailureQuery())
     assert (failures.total, failures.accepted) == (2, 1)
-    counted = count_entries(stores.records)
-    assert counted.dropped == {"accepted": 1}
-    assert counted.is_balanced
+    tally = count_entries(stores.records)
+    assert tally.dropped == {"accepted": 1}
+    assert tally.is_balanced
     (row,) = (r for r in list_history(stores.records, body(1).sha1hex) if r.step == "extract_pdf")
     assert (row.verdict, row.reason) == ("dropped", "accepted")
     assert row.detail == (
@@ -115,32 +117,32 @@ def test_accepted_failures_are_counted_apart_and_wait_no_more(stores: Stores) ->
     assert stores.ledger.recount() == []
 
 
-def test_what_stopped_a_reader_is_forgotten_when_its_file_is_tried_again(stores: Stores) -> None:
-    """Else the step would answer out of what is remembered, and nothing would be read."""
+def test_a_retry_deletes_the_recorded_crash_of_its_file(stores: Stores) -> None:
+    """Otherwise the step would return the recorded result and not read the file."""
     fail(stores, 0, 3)
-    later = clock() + timedelta(days=30)
+    expires_at = clock() + timedelta(days=30)
     stores.records.put(
-        [CrashedPdfRow(body(n).sha1hex, "x 1", "timeout", "slow", NOW, later) for n in (0, 3)]
+        [CrashedPdfRow(body(n).sha1hex, "x 1", "timeout", "slow", NOW, expires_at) for n in (0, 3)]
     )
     retry(stores, [reader()], FailureQuery(keys=(body(3).capture_id,)), clock)
     assert [row.sha1hex for row in stores.records.find(CrashedPdfRow)] == [body(0).sha1hex]
 
 
-def test_what_was_decided_under_one_key_is_done_once(stores: Stores) -> None:
+def test_a_decision_with_a_known_key_is_executed_once(stores: Stores) -> None:
     fail(stores, 0, 3)
-    group = group_of(stores, 0)
-    wanted = DecisionRow(
+    group = get_group(stores, 0)
+    decision = DecisionRow(
         "k" * 32, FailureAct.RETRY, "library", group, None, "", "", NOW, None, None
     )
-    first = execute_decision(stores, [reader()], wanted, clock)
+    first = execute_decision(stores, [reader()], decision, clock)
     assert (first.count, first.ended_at) == (2, clock())
-    assert len(waiting(stores)) == 2
+    assert len(list_waiting(stores)) == 2
     fail(stores, 6)
-    assert execute_decision(stores, [reader()], wanted, clock) == first
+    assert execute_decision(stores, [reader()], decision, clock) == first
     assert stores.queue.get_depth(reader()).quarantined == 1
 
 
-def test_a_plan_names_the_stages_that_run_again_and_whether_it_helps(stores: Stores) -> None:
+def test_a_plan_lists_the_stages_that_run_again_and_its_precondition(stores: Stores) -> None:
     fail(stores, 0, 1)
     slow = build_plan(stores, SLOW, LIBRARY)
     assert slow.stages == list_stages_from(LIBRARY, "extract_pdf")
@@ -162,15 +164,15 @@ ACTS = st.lists(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(acts=ACTS)
-def test_whatever_is_decided_in_whatever_order_the_counts_are_those_of_a_model(
+def test_counts_match_a_model_after_any_sequence_of_decisions(
     tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, int, bool]]
 ) -> None:
-    """The model: each thing is absent, failed, on its way or accepted."""
+    """In the model each number is absent, failed, pending or accepted."""
     state: dict[int, str] = {}
     with open_home(tmp_path_factory.mktemp("model")) as stores:
-        for act, number, whole in acts:
-            _act(stores, state, act, number, whole=whole)
-            _agrees(stores, state)
+        for act, number, is_group in acts:
+            _apply(stores, state, act, number, is_group=is_group)
+            _check_counts(stores, state)
         books = audit_accounts(stores, {"library": list_readers(Settings())})
         assert [
             fault_text
@@ -179,39 +181,46 @@ def test_whatever_is_decided_in_whatever_order_the_counts_are_those_of_a_model(
         ] == []
 
 
-def _act(stores: Stores, state: dict[int, str], act: str, number: int, *, whole: bool) -> None:
-    there = state.get(number)
+def _apply(stores: Stores, state: dict[int, str], act: str, number: int, *, is_group: bool) -> None:
+    current_state = state.get(number)
     if act == "fail":
-        # Only what is new, or on its way again, can fail.
-        if there in (None, "pending"):
+        # Only a new or pending number can fail.
+        if current_state in (None, "pending"):
             fail(stores, number)
-            taken = stores.queue.receive(reader().incoming, 100, 0.0)
-            mine = [one for one in taken if one.message.id == body(number).capture_id]
-            stores.queue.settle(mine)
-            stores.queue.release([one for one in taken if one not in mine])
+            received = stores.queue.receive(reader().incoming, 100, 0.0)
+            own_messages = [
+                delivery for delivery in received if delivery.message.id == body(number).capture_id
+            ]
+            stores.queue.settle(own_messages)
+            stores.queue.release(
+                [delivery for delivery in received if delivery not in own_messages]
+            )
             state[number] = "failed"
         return
-    if there != "failed":
+    if current_state != "failed":
         return
-    group = FailureQuery("library", group=group_of(stores, number))
-    asked = group if whole else FailureQuery("library", keys=(body(number).capture_id,))
-    chosen = (
-        [n for n in state if state[n] == "failed" and n % 3 == number % 3] if whole else [number]
+    group = FailureQuery("library", group=get_group(stores, number))
+    query = group if is_group else FailureQuery("library", keys=(body(number).capture_id,))
+    decided = (
+        [n for n in state if state[n] == "failed" and n % 3 == number % 3] if is_group else [number]
     )
-    where = (stores, list_readers(Settings()), asked, lambda: datetime.now(UTC))
+    where = (stores, list_readers(Settings()), query, lambda: datetime.now(UTC))
     count = retry(*where).count if act == FailureAct.RETRY else accept(*where)
-    assert count == len(chosen)
-    state |= dict.fromkeys(chosen, "pending" if act == FailureAct.RETRY else "accepted")
+    assert count == len(decided)
+    state |= dict.fromkeys(decided, "pending" if act == FailureAct.RETRY else "accepted")
 
 
-def _agrees(stores: Stores, state: dict[int, str]) -> None:
-    numbers = {word: sum(one == word for one in state.values()) for word in set(state.values())}
-    counted = count_entries(stores.records)
-    assert counted.is_balanced
-    assert counted.received == len(state)
-    assert sum(counted.quarantined.values()) == numbers.get("failed", 0)
-    assert counted.pending == numbers.get("pending", 0)
-    assert counted.dropped.get("accepted", 0) == numbers.get("accepted", 0)
+def _check_counts(stores: Stores, state: dict[int, str]) -> None:
+    numbers = {
+        word: sum(item_state == word for item_state in state.values())
+        for word in set(state.values())
+    }
+    tally = count_entries(stores.records)
+    assert tally.is_balanced
+    assert tally.received == len(state)
+    assert sum(tally.quarantined.values()) == numbers.get("failed", 0)
+    assert tally.pending == numbers.get("pending", 0)
+    assert tally.dropped.get("accepted", 0) == numbers.get("accepted", 0)
     failures = list_failures(stores.records, FailureQuery())
     assert (failures.total, failures.accepted) == (
         numbers.get("failed", 0),
@@ -219,28 +228,28 @@ def _agrees(stores: Stores, state: dict[int, str]) -> None:
     )
     assert sum(group.count for group in failures.groups) == failures.total
     depth = stores.queue.get_depth(reader())
-    assert (depth.quarantined, depth.ready) == (failures.total, counted.pending)
+    assert (depth.quarantined, depth.ready) == (failures.total, tally.pending)
     assert stores.ledger.recount() == []
 
 
-def test_the_next_attempts_are_of_retried_and_deferred_messages_the_first_due_first(
+def test_next_retries_are_listed_by_due_time_and_include_deferred_messages(
     stores: Stores,
 ) -> None:
-    """Groups count the retried ones only: a deferred message has not failed."""
+    """Groups count only the retried messages, because a deferred message has not failed."""
     verdicts = (Verdict.RETRIED, Verdict.DEFERRED, Verdict.DONE)
     retried, deferred, *_ = bodies = [body(number) for number in range(3)]
     enter(stores, bodies)
     rows = [
         replace(
-            build_disposition(one, "identify", 0, verdict=verdict, reason=Reason.STORE_UNAVAILABLE),
+            build_disposition(row, "identify", 0, verdict=verdict, reason=Reason.STORE_UNAVAILABLE),
             next_attempt_at=NOW + timedelta(hours=3 - number),
         )
-        for number, (one, verdict) in enumerate(zip(bodies, verdicts, strict=True))
+        for number, (row, verdict) in enumerate(zip(bodies, verdicts, strict=True))
     ]
     write(stores, rows)
     due = [deferred.capture_id, retried.capture_id]
     for count_max in (1, 5):
-        found = list_next_retries(stores.records, "library", count_max)
-        assert [one.entry_id for one in found] == due[:count_max]
+        next_retries = list_next_retries(stores.records, "library", count_max)
+        assert [row.entry_id for row in next_retries] == due[:count_max]
     (group,) = list_retry_groups(stores.records)
     assert (group.count, group.first.entry_id) == (1, retried.capture_id)

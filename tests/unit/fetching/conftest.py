@@ -1,4 +1,4 @@
-"""A web of hosts, and a desk to fetch from it."""
+"""A web of hosts and a desk that fetches from it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from fixtures.web_of_hosts import Web, web_of_hosts
-from unit.fetching.desk import Desk, make_desk
+from unit.fetching.fetch_step import Desk, make_desk
 
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    with web_of_hosts() as ours:
-        yield ours
+    with web_of_hosts() as hosts:
+        yield hosts
 
 
 @pytest.fixture
 def desk(web: Web, tmp_path: Path) -> Iterator[Desk]:
-    ours = make_desk(web, tmp_path)
-    yield ours
-    ours.fetch.close()
-    ours.records.close()
+    new_desk = make_desk(web, tmp_path)
+    yield new_desk
+    new_desk.fetch.close()
+    new_desk.records.close()

@@ -1,4 +1,4 @@
-"""One process asks a domain at a time, and what it learned of the pace goes with the domain."""
+"""Only one process requests a domain at a time, and it passes on the pace of the domain."""
 
 from __future__ import annotations
 
@@ -27,88 +27,91 @@ from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import PaceRow
 from fonds.stores.records.sql import SqlRecords
 from fonds.urls.request_url import parse_request_url
-from unit.fetching.desk import (
+from unit.fetching.fetch_step import (
     GAP_S,
     LIMITS,
     PACES,
-    WHO,
-    capture,
+    SCHEDULER_RULES,
     clock,
-    ended,
+    get_capture,
+    get_outcome,
     is_allowed,
     make_desk,
 )
 
 
-def test_a_domain_is_asked_by_one_process_at_a_time_and_its_pace_goes_with_it(
+def test_one_process_requests_a_domain_at_a_time_and_passes_on_its_pace(
     web: Web, tmp_path: Path
 ) -> None:
     first = make_desk(web, tmp_path, "first")
     second = make_desk(web, tmp_path, "second")
     url = web.url("www.a.example")
     try:
-        capture(first.run(url)[url])
-        (other,) = second.run(web.url("sport.a.example")).values()
-        assert ended(other) == (Verdict.DEFERRED, Reason.NOT_YET)
+        get_capture(first.run(url)[url])
+        (result,) = second.run(web.url("sport.a.example")).values()
+        assert get_outcome(result) == (Verdict.DEFERRED, Reason.NOT_YET)
         assert web.asked("sport.a.example") == []
         first.fetch.close()
         (row,) = first.records.get(PaceRow, ["a.example"])
         assert row.lease_holder is None
         assert row.paces["www.a.example"].next_at_s > 0
-        (end,) = second.run(web.url("sport.a.example"), poll="again").values()
-        capture(end)
+        (next_result,) = second.run(web.url("sport.a.example"), poll="again").values()
+        get_capture(next_result)
     finally:
         second.fetch.close()
         first.records.close()
         second.records.close()
 
 
-def test_what_a_dead_process_held_is_taken_over(web: Web, tmp_path: Path) -> None:
+def test_a_lease_of_a_dead_process_is_taken_over(web: Web, tmp_path: Path) -> None:
     dead = make_desk(web, tmp_path, "dead")
     url = web.url("a.example")
-    capture(dead.run(url)[url])
-    alive = make_desk(web, tmp_path, "alive", is_process_gone=lambda who: who == "dead")
+    get_capture(dead.run(url)[url])
+    alive = make_desk(web, tmp_path, "alive", is_process_gone=lambda name: name == "dead")
     slow = make_desk(web, tmp_path, "slow", lease_s=0.5)
     try:
-        capture(alive.run(url, poll="again")[url])
-        assert ended(slow.run(url, poll="b")[url]) == (Verdict.DEFERRED, Reason.NOT_YET)
+        get_capture(alive.run(url, poll="again")[url])
+        assert get_outcome(slow.run(url, poll="b")[url]) == (Verdict.DEFERRED, Reason.NOT_YET)
         time.sleep(0.6)
-        capture(slow.run(url, poll="c")[url])
+        get_capture(slow.run(url, poll="c")[url])
     finally:
-        for one in (dead, alive, slow):
-            one.fetch.close()
-            one.records.close()
+        for process in (dead, alive, slow):
+            process.fetch.close()
+            process.records.close()
 
 
-def test_a_domain_taken_over_from_the_dead_is_left_alone_for_a_gap(
+def test_a_domain_taken_over_from_a_dead_process_pauses_for_one_gap(
     web: Web, tmp_path: Path
 ) -> None:
     dead = make_desk(web, tmp_path, "dead")
     url = web.url("a.example")
-    capture(dead.run(url)[url])
+    get_capture(dead.run(url)[url])
     last_s = web.asked("a.example")[-1].at_s
-    alive = make_desk(web, tmp_path, "alive", is_process_gone=lambda who: who == "dead")
+    alive = make_desk(web, tmp_path, "alive", is_process_gone=lambda name: name == "dead")
     try:
         taken_s = time.monotonic()
-        capture(alive.run(url, poll="again")[url])
+        get_capture(alive.run(url, poll="again")[url])
         assert web.asked("a.example")[2].at_s >= max(taken_s, last_s) + GAP_S
     finally:
-        for one in (dead, alive):
-            one.fetch.close()
-            one.records.close()
+        for process in (dead, alive):
+            process.fetch.close()
+            process.records.close()
 
 
-def leases_of(records: SqlRecords, who: str, **more: Any) -> tuple[Frontier, DomainLeases]:
+def make_leases(
+    records: SqlRecords, process_name: str, **options: Any
+) -> tuple[Frontier, DomainLeases]:
     frontier = Frontier(PACES)
-    return frontier, DomainLeases(records, frontier, who, clock, **more)
+    return frontier, DomainLeases(records, frontier, process_name, clock, **options)
 
 
-def test_a_domain_is_paused_only_after_a_process_that_died_with_it(tmp_path: Path) -> None:
-    """That process may have sent a request just before. One that released the domain wrote when."""
+def test_a_domain_pauses_only_after_a_process_that_died_holding_it(tmp_path: Path) -> None:
+    """That process may have sent a request just before it died. A released domain records its
+    last request."""
     records = open_records(tmp_path / "records.sqlite")
-    frontier, leases = leases_of(records, "alive", is_process_gone=lambda who: who == "dead")
-    _, dead = leases_of(records, "dead")
-    _, careful = leases_of(records, "careful")
+    frontier, leases = make_leases(records, "alive", is_process_gone=lambda name: name == "dead")
+    _, dead = make_leases(records, "dead")
+    _, careful = make_leases(records, "careful")
     assert dead.acquire(["a"], 0.0) == {"a": 0.0}
     assert careful.acquire(["b"], 0.0) == {"b": 0.0}
     careful.release_all(1.0)
@@ -118,79 +121,81 @@ def test_a_domain_is_paused_only_after_a_process_that_died_with_it(tmp_path: Pat
     records.close()
 
 
-def test_a_domain_is_given_to_who_wants_to_poll_it_and_comes_back(tmp_path: Path) -> None:
+def test_a_domain_is_given_to_a_poll_and_returns_to_its_links(tmp_path: Path) -> None:
     records = open_records(tmp_path / "records.sqlite")
-    frontier, busy = leases_of(records, "busy")
-    _, poller = leases_of(records, "poller")
-    _, third = leases_of(records, "third")
+    frontier, busy = make_leases(records, "busy")
+    _, poller = make_leases(records, "poller")
+    _, third = make_leases(records, "third")
     domain = "a.example"
     assert busy.acquire([domain], 0.0) == {domain: 0.0}
     for number in range(3):
         frontier.offer(QueuedRequest(number, "www.a.example", domain, "127.0.0.1"), 0.0)
-    (begun,) = frontier.start(0.0, 1)
+    (active,) = frontier.start(0.0, 1)
 
-    # Links of others only wait; a poll says that it wants the domain.
+    # Links of other processes only wait; a poll requests the domain.
     assert third.acquire([domain], 0.0) == {domain: ELSEWHERE_S}
     assert poller.acquire([domain], 0.0, {domain}) == {domain: REQUEST_LASTS_S}
     busy.renew(LEASE_S / 3)
-    assert {turn.key for turn, _ in frontier.take_late(20.0)} == {0, 1, 2} - {begun.key}
+    assert {request.key for request, _ in frontier.take_late(20.0)} == {0, 1, 2} - {active.key}
     assert busy.acquire([domain], 20.0) == {domain: ELSEWHERE_S}
     assert poller.acquire([domain], 20.0, {domain}) == {domain: REQUEST_LASTS_S}
 
-    # It is given when the last request is over, to nobody else.
-    frontier.finish(begun.key, RequestOutcome(0.1), 21.0)
+    # The poller alone gets the domain when the last request has finished.
+    frontier.finish(active.key, RequestOutcome(0.1), 21.0)
     busy.renew(22.0)
     assert third.acquire([domain], 22.0) == {domain: ELSEWHERE_S}
     assert poller.acquire([domain], 23.0, {domain}) == {domain: 0.0}
     (row,) = records.get(PaceRow, [domain])
     assert (row.lease_holder, row.requested_by) == ("poller", None)
 
-    # Held for a poll alone, it is soon let go of.
+    # A domain that is leased only for a poll is released soon.
     poller.renew(25.0)
     assert third.acquire([domain], 25.0) == {domain: 0.0}
     records.close()
 
 
-def test_a_domain_is_not_given_away_while_a_host_of_it_is_looked_up(
+def test_a_domain_is_not_given_away_while_one_of_its_hosts_is_resolved(
     web: Web, tmp_path: Path
 ) -> None:
-    records, now, found = open_records(tmp_path / "records.sqlite"), [0.0], threading.Event()
+    records, now, is_resolved = open_records(tmp_path / "records.sqlite"), [0.0], threading.Event()
 
     def resolve(host: str, port: int) -> Sequence[str]:
-        found.wait(30)
+        is_resolved.wait(30)
         return web.resolve(host, port)
 
-    frontier, busy = leases_of(records, "busy")
-    _, poller = leases_of(records, "poller")
+    frontier, busy = make_leases(records, "busy")
+    _, poller = make_leases(records, "poller")
     shares = AddressShares(records, "busy", clock)
-    transfers, resolver = CrawlClient(LIMITS, is_allowed), Resolver(resolve, is_allowed)
-    chains = FetchScheduler(WHO, transfers, resolver, frontier, busy, shares, lambda: now[0])
+    client, resolver = CrawlClient(LIMITS, is_allowed), Resolver(resolve, is_allowed)
+    scheduler = FetchScheduler(
+        SCHEDULER_RULES, client, resolver, frontier, busy, shares, lambda: now[0]
+    )
     url = parse_request_url(web.url("www.a.example"))
-    chains.begin([FetchRequest("key", url, 1000, 3, "text/html")])
-    assert chains.collect_finished(0.0) == []
+    scheduler.begin([FetchRequest("key", url, 1000, 3, "text/html")])
+    assert scheduler.collect_finished(0.0) == []
     assert poller.acquire(["a.example"], 0.0, {"a.example"}) == {"a.example": REQUEST_LASTS_S}
     for now[0] in (LEASE_S / 3, LEASE_S / 3 + 2, LEASE_S / 3 + 4):
-        assert chains.collect_finished(0.0) == []
+        assert scheduler.collect_finished(0.0) == []
         assert poller.acquire(["a.example"], now[0], {"a.example"}) == {
             "a.example": REQUEST_LASTS_S
         }
 
-    found.set()
-    for now[0] in range(30, 60):  # Each look is a second later.
-        if chains.collect_finished(0.2):
+    is_resolved.set()
+    for now[0] in range(30, 60):  # Each iteration is one second later.
+        if scheduler.collect_finished(0.2):
             break
     assert web.asked("www.a.example")
     for now[0] in (62, 64):
-        chains.collect_finished(0.0)
+        scheduler.collect_finished(0.0)
     assert poller.acquire(["a.example"], now[0], {"a.example"}) == {"a.example": 0.0}
-    chains.close()
+    scheduler.close()
     records.close()
 
 
-def test_polls_alone_do_not_keep_a_domain_from_who_has_its_links(tmp_path: Path) -> None:
+def test_polls_do_not_keep_a_domain_from_a_process_with_its_links(tmp_path: Path) -> None:
     records = open_records(tmp_path / "records.sqlite")
-    _, polls = leases_of(records, "polls")
-    _, links = leases_of(records, "links")
+    _, polls = make_leases(records, "polls")
+    _, links = make_leases(records, "links")
     domain = "a.example"
     assert polls.acquire([domain], 0.0) == {domain: 0.0}
     for now_s in range(10, 90, 10):
@@ -200,23 +205,23 @@ def test_polls_alone_do_not_keep_a_domain_from_who_has_its_links(tmp_path: Path)
     records.close()
 
 
-def test_who_waits_for_a_domain_somebody_took_for_abandoned_comes_again(tmp_path: Path) -> None:
+def test_requests_are_returned_when_another_process_took_over_the_domain(tmp_path: Path) -> None:
     records = open_records(tmp_path / "records.sqlite")
-    frontier, slow = leases_of(records, "slow")
+    frontier, slow = make_leases(records, "slow")
     slow.acquire(["a.example"], 0.0)
     frontier.offer(QueuedRequest("x", "a.example", "a.example", "127.0.0.1"), 0.0)
-    _, other = leases_of(records, "other", is_process_gone=lambda who: True)
+    _, other = make_leases(records, "other", is_process_gone=lambda name: True)
     assert other.acquire(["a.example"], 0.0) == {"a.example": 0.0}
     slow.renew(LEASE_S / 3)
     assert not slow.is_held("a.example")
-    assert [turn.key for turn, _ in frontier.take_late(LEASE_S / 3)] == ["x"]
+    assert [request.key for request, _ in frontier.take_late(LEASE_S / 3)] == ["x"]
     assert frontier.start(100.0, 1) == []
     records.close()
 
 
-def test_a_refusal_is_written_down_before_the_next_third_of_a_minute(tmp_path: Path) -> None:
+def test_a_refusal_is_stored_before_the_next_renewal(tmp_path: Path) -> None:
     records = open_records(tmp_path / "records.sqlite")
-    frontier, leases = leases_of(records, "who")
+    frontier, leases = make_leases(records, "who")
     leases.acquire(["a.example"], 0.0)
     leases.renew(1.0)
     frontier.offer(QueuedRequest("x", "a.example", "a.example", "127.0.0.1"), 0.0)
@@ -232,29 +237,29 @@ def test_a_refusal_is_written_down_before_the_next_third_of_a_minute(tmp_path: P
     records.close()
 
 
-def test_a_redirect_to_a_domain_another_process_asks_waits_until_that_gives_it_away(
+def test_a_redirect_waits_until_another_process_releases_the_domain(
     web: Web, tmp_path: Path
 ) -> None:
-    web.hosts["a.example"] = lambda asked, nth: (
-        usual(asked, nth) if asked.target == "/robots.txt" else redirect(web.url("b.example"))
+    web.hosts["a.example"] = lambda request, nth: (
+        usual(request, nth) if request.target == "/robots.txt" else redirect(web.url("b.example"))
     )
     other = make_desk(web, tmp_path, "other", lease_s=3.0)
     desk = make_desk(web, tmp_path, "here", lease_s=3.0)
     try:
-        capture(other.run(web.url("b.example", "/first"))[web.url("b.example", "/first")])
+        get_capture(other.run(web.url("b.example", "/first"))[web.url("b.example", "/first")])
         url = web.url("a.example")
-        capture(desk.run(url)[url])
+        get_capture(desk.run(url)[url])
     finally:
-        for one in (other, desk):
-            one.fetch.close()
-            one.records.close()
-    assert [one.target for one in web.asked("a.example")] == ["/robots.txt", "/story"]
+        for process in (other, desk):
+            process.fetch.close()
+            process.records.close()
+    assert [request.target for request in web.asked("a.example")] == ["/robots.txt", "/story"]
 
 
-def test_a_domain_of_a_living_process_is_taken_after_a_whole_lease_only(tmp_path: Path) -> None:
+def test_a_domain_of_a_living_process_is_taken_only_after_a_full_lease(tmp_path: Path) -> None:
     records = open_records(tmp_path / "records.sqlite")
-    _, living = leases_of(records, "living")
-    _, other = leases_of(records, "other")
+    _, living = make_leases(records, "living")
+    _, other = make_leases(records, "other")
     domain = "a.example"
     assert living.acquire([domain], 0.0) == {domain: 0.0}
     for now_s in (0.0, 1.0, LEASE_S - 1.0):

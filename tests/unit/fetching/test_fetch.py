@@ -32,10 +32,10 @@ from fonds.model.step import Result
 from fonds.stores.blobs import FolderBlobs
 from fonds.text.exchange import decode_exchange
 from fonds.urls.request_url import RequestUrl
-from unit.fetching.desk import GAP_S, RULES, Desk, capture, ended
+from unit.fetching.fetch_step import GAP_S, RULES, Desk, get_capture, get_outcome
 
 
-def test_a_page_becomes_a_capture_whose_exchange_lies_in_the_spool(desk: Desk) -> None:
+def test_a_page_becomes_a_capture_with_its_exchange_in_the_spool(desk: Desk) -> None:
     signals = {
         "Content-Encoding": "gzip",
         "Content-Usage": "train-ai=n",
@@ -43,67 +43,71 @@ def test_a_page_becomes_a_capture_whose_exchange_lies_in_the_spool(desk: Desk) -
         "TDM-Reservation": "1",
         "ETag": '"1"',
     }
-    sent = gzip.compress(b"<p>page")
-    desk.web.hosts["a.example"] = lambda asked, nth: (
-        usual(asked, nth) if asked.target == "/robots.txt" else answer(sent, headers=signals)
+    body_bytes = gzip.compress(b"<p>page")
+    desk.web.hosts["a.example"] = lambda request, nth: (
+        usual(request, nth)
+        if request.target == "/robots.txt"
+        else answer(body_bytes, headers=signals)
     )
     url = desk.web.url("a.example", "/x#part")
-    found = capture(desk.run(url)[url])
-    assert found.url == desk.web.url("a.example", "/x")
-    assert (found.place.kind, found.status, found.mime) == (PlaceKind.SPOOL, 200, "text/html")
-    assert found.id == build_link(url, "poll").id
-    assert found.rss_entry == RssEntry(link=url, title="told by the feed")
-    blob = desk.blobs.get(found.place.path)
+    page = get_capture(desk.run(url)[url])
+    assert page.url == desk.web.url("a.example", "/x")
+    assert (page.place.kind, page.status, page.mime) == (PlaceKind.SPOOL, 200, "text/html")
+    assert page.id == build_link(url, "poll").id
+    assert page.rss_entry == RssEntry(link=url, title="told by the feed")
+    blob = desk.blobs.get(page.place.path)
     assert blob is not None
     exchange, body = decode_exchange(blob)
-    assert body == sent
+    assert body == body_bytes
     assert exchange.hops[-1].request_head.startswith("GET /x HTTP/1.1\r\n")
-    (row,) = desk.records.get(FetchedPageRow, [found.id])
-    assert (row.url, row.in_spool, row.etag) == (found.url, True, '"1"')
-    assert row.fetched == found.captured_at
+    (row,) = desk.records.get(FetchedPageRow, [page.id])
+    assert (row.url, row.in_spool, row.etag) == (page.url, True, '"1"')
+    assert row.fetched == page.captured_at
 
 
-def test_redirects_are_followed_under_the_same_rules_and_kept(desk: Desk) -> None:
-    def first(asked: Asked, nth: int) -> bytes:
-        if asked.target == "/robots.txt":
-            return usual(asked, nth)
-        if "cookie" not in asked.headers:
+def test_redirects_are_followed_by_the_same_rules_and_stored(desk: Desk) -> None:
+    def respond(request: Asked, nth: int) -> bytes:
+        if request.target == "/robots.txt":
+            return usual(request, nth)
+        if "cookie" not in request.headers:
             return redirect("/story", **{"Set-Cookie": "wall=1"})
         return redirect(desk.web.url("b.example", "/story"), "301 Moved Permanently")
 
-    desk.web.hosts["a.example"] = first
+    desk.web.hosts["a.example"] = respond
     url = desk.web.url("a.example")
-    found = capture(desk.run(url)[url])
-    assert found.url == desk.web.url("b.example")
-    exchange, _ = decode_exchange(desk.blobs.get(found.place.path) or b"")
+    page = get_capture(desk.run(url)[url])
+    assert page.url == desk.web.url("b.example")
+    exchange, _ = decode_exchange(desk.blobs.get(page.place.path) or b"")
     assert [hop.status for hop in exchange.hops] == [302, 301, 200]
-    assert [one.target for one in desk.web.asked("a.example")] == [
+    assert [request.target for request in desk.web.asked("a.example")] == [
         "/robots.txt",
         "/story",
         "/story",
     ]
-    assert [one.target for one in desk.web.asked("b.example")] == ["/robots.txt", "/story"]
+    assert [request.target for request in desk.web.asked("b.example")] == ["/robots.txt", "/story"]
     assert "cookie" not in desk.web.asked("b.example")[1].headers
 
 
-def test_what_a_redirect_leads_to_is_asked_its_own_robots_file(desk: Desk) -> None:
-    desk.web.hosts["a.example"] = lambda asked, nth: (
-        usual(asked, nth) if asked.target == "/robots.txt" else redirect(desk.web.url("b.example"))
+def test_the_target_of_a_redirect_obeys_its_own_robots_file(desk: Desk) -> None:
+    desk.web.hosts["a.example"] = lambda request, nth: (
+        usual(request, nth)
+        if request.target == "/robots.txt"
+        else redirect(desk.web.url("b.example"))
     )
-    desk.web.hosts["b.example"] = lambda asked, nth: answer("User-agent: *\nDisallow: /")
+    desk.web.hosts["b.example"] = lambda request, nth: answer("User-agent: *\nDisallow: /")
     url = desk.web.url("a.example")
-    assert ended(desk.run(url)[url]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
-    assert [one.target for one in desk.web.asked("b.example")] == ["/robots.txt"]
+    assert get_outcome(desk.run(url)[url]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
+    assert [request.target for request in desk.web.asked("b.example")] == ["/robots.txt"]
 
 
-async def dribble() -> Pieces:
+async def send_slowly() -> Pieces:
     yield b"HTTP/1.1 200 OK\r\n\r\n"
     while True:
         yield b"x"
         await asyncio.sleep(0.2)
 
 
-async def endless() -> Pieces:
+async def send_endless() -> Pieces:
     yield b"HTTP/1.1 200 OK\r\n\r\n"
     while True:
         yield b"x" * 10_000
@@ -122,8 +126,8 @@ PAGES: dict[str, Any] = {
     "to-private": lambda: redirect("http://private.example/"),
     "to-metadata": lambda: redirect("http://169.254.169.254/latest/"),
     "short": lambda: b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\nConnection: close\r\n\r\nabc",
-    "slow": dribble,
-    "endless": endless,
+    "slow": send_slowly,
+    "endless": send_endless,
 }
 ENDINGS = {
     "missing": (Verdict.DROPPED, Reason.HTTP_STATUS),
@@ -147,89 +151,89 @@ ENDINGS = {
 }
 
 
-def test_each_way_to_misbehave_ends_with_its_reason_and_keeps_nobody_else_waiting(
+def test_each_misbehaviour_ends_with_its_reason_and_delays_no_other_host(
     desk: Desk,
 ) -> None:
     web = desk.web
     for name, page in PAGES.items():
-        web.hosts[f"{name}.example"] = lambda asked, nth, page=page: (  # type: ignore[misc]
-            usual(asked, nth) if asked.target == "/robots.txt" else page()
+        web.hosts[f"{name}.example"] = lambda request, nth, page=page: (  # type: ignore[misc]
+            usual(request, nth) if request.target == "/robots.txt" else page()
         )
     web.addresses |= {
         "dead.example": [DEAD],
         "private.example": [PRIVATE],
         "bound-anew.example": ["127.0.0.1", PRIVATE],
     }
-    web.hosts["robots-500.example"] = lambda asked, nth: answer("", "500 Oops")
-    web.hosts["robots-denied.example"] = lambda asked, nth: answer(
+    web.hosts["robots-500.example"] = lambda request, nth: answer("", "500 Oops")
+    web.hosts["robots-denied.example"] = lambda request, nth: answer(
         "User-agent: fonds\nDisallow: /s"
     )
     urls = {web.url(f"{name}.example"): expected for name, expected in ENDINGS.items()}
     good = [web.url(f"good{number}.example") for number in range(20)]
-    others = {
+    other_urls = {
         "notaurl": (Verdict.DROPPED, Reason.BAD_URL),
         "http://nosuch.invalid/": (Verdict.RETRIED, Reason.NO_SUCH_HOST),
         f"http://127.0.0.2:{web.port}/": (Verdict.DROPPED, Reason.PRIVATE_ADDRESS),
     }
-    found = desk.run(*urls, *good, *others)
-    assert {url: ended(found[url]) for url in (*urls, *others)} == urls | others
+    results = desk.run(*urls, *good, *other_urls)
+    assert {url: get_outcome(results[url]) for url in (*urls, *other_urls)} == urls | other_urls
     for url in good:
-        capture(found[url])
+        get_capture(results[url])
     assert web.asked("private.example") == web.asked("bound-anew.example") == []
-    throttled = found[web.url("throttling.example")]
+    throttled = results[web.url("throttling.example")]
     assert isinstance(throttled, Result)
     assert throttled.disposition.after_s >= 7200
     assert len(web.asked("circle.example")) == 2
     assert len(web.asked("endless-way.example")) == 1 + 1 + RULES.redirects_max
 
 
-def test_no_host_is_asked_faster_than_its_pace_and_robots_files_count(desk: Desk) -> None:
+def test_no_host_is_requested_faster_than_its_pace_including_robots_files(desk: Desk) -> None:
     urls = [desk.web.url(f"h{number % 4}.example", f"/{number}") for number in range(24)]
-    begun_s = time.monotonic()
-    found = desk.run(*urls)
+    started_s = time.monotonic()
+    results = desk.run(*urls)
     for url in urls:
-        capture(found[url])
+        get_capture(results[url])
     for host in range(4):
-        moments = [one.at_s for one in desk.web.asked(f"h{host}.example")]
+        moments = [request.at_s for request in desk.web.asked(f"h{host}.example")]
         assert len(moments) == 7
-        # However late one of them arrives, none left before its time.
+        # A request may arrive late, but none was sent too early.
         for nth, at_s in enumerate(moments):
-            assert at_s >= begun_s + nth * GAP_S
+            assert at_s >= started_s + nth * GAP_S
 
 
-def test_a_crawl_delay_is_kept_to(desk: Desk) -> None:
-    desk.web.hosts["a.example"] = lambda asked, nth: (
+def test_a_crawl_delay_is_respected(desk: Desk) -> None:
+    desk.web.hosts["a.example"] = lambda request, nth: (
         answer("User-agent: *\nCrawl-delay: 0.6\nDisallow: /x")
-        if asked.target == "/robots.txt"
-        else story(asked.host, asked.target)
+        if request.target == "/robots.txt"
+        else story(request.host, request.target)
     )
     urls = [desk.web.url("a.example", f"/{number}") for number in range(3)]
-    begun_s = time.monotonic()
+    started_s = time.monotonic()
     desk.run(*urls)
-    pages = [one.at_s for one in desk.web.asked("a.example")][1:]
-    assert all(at_s >= begun_s + nth * 0.6 for nth, at_s in enumerate(pages))
+    pages = [request.at_s for request in desk.web.asked("a.example")][1:]
+    assert all(at_s >= started_s + nth * 0.6 for nth, at_s in enumerate(pages))
     assert len(pages) == 3
 
 
-def test_a_robots_file_is_asked_for_once(desk: Desk) -> None:
+def test_a_robots_file_is_requested_once(desk: Desk) -> None:
     urls = [desk.web.url("a.example", f"/{number}") for number in range(6)]
     desk.run(*urls[:3])
     desk.run(*urls[3:])
-    assert [one.target for one in desk.web.asked("a.example")].count("/robots.txt") == 1
+    assert [request.target for request in desk.web.asked("a.example")].count("/robots.txt") == 1
 
 
-def test_a_robots_file_is_looked_for_where_it_moved(desk: Desk) -> None:
-    def moved(asked: Asked, nth: int) -> bytes:
-        if asked.target == "/robots.txt":
+def test_a_redirected_robots_file_is_followed(desk: Desk) -> None:
+    def respond(request: Asked, nth: int) -> bytes:
+        if request.target == "/robots.txt":
             return redirect(desk.web.url("www.a.example", "/rules.txt"))
-        return story(asked.host, asked.target)
+        return story(request.host, request.target)
 
-    desk.web.hosts["a.example"] = moved
-    desk.web.hosts["www.a.example"] = lambda asked, nth: answer("User-agent: *\nDisallow: /no")
+    desk.web.hosts["a.example"] = respond
+    desk.web.hosts["www.a.example"] = lambda request, nth: answer("User-agent: *\nDisallow: /no")
     yes, no = desk.web.url("a.example", "/yes"), desk.web.url("a.example", "/no")
-    found = desk.run(yes, no)
-    capture(found[yes])
-    assert ended(found[no]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
+    results = desk.run(yes, no)
+    get_capture(results[yes])
+    assert get_outcome(results[no]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
 
 
 @pytest.mark.parametrize(
@@ -240,135 +244,140 @@ def test_a_robots_file_is_looked_for_where_it_moved(desk: Desk) -> None:
     ],
     ids=["whole", "broken"],
 )
-def test_a_compressed_robots_file_holds_and_a_broken_one_forbids(
+def test_a_compressed_robots_file_is_obeyed_and_a_damaged_one_denies(
     desk: Desk, body: bytes, reason: Reason
 ) -> None:
-    desk.web.hosts["a.example"] = lambda asked, nth: (
+    desk.web.hosts["a.example"] = lambda request, nth: (
         answer(body, headers={"Content-Encoding": "gzip"})
-        if asked.target == "/robots.txt"
-        else story(asked.host, asked.target)
+        if request.target == "/robots.txt"
+        else story(request.host, request.target)
     )
     url = desk.web.url("a.example")
-    assert ended(desk.run(url)[url])[1] is reason
-    assert [one.target for one in desk.web.asked("a.example")] == ["/robots.txt"]
+    assert get_outcome(desk.run(url)[url])[1] is reason
+    assert [request.target for request in desk.web.asked("a.example")] == ["/robots.txt"]
 
 
-def test_a_long_answer_for_a_robots_file_means_what_its_status_says(desk: Desk) -> None:
-    """An error page longer than is read is no file of rules that allow everything."""
+def test_a_long_error_page_for_a_robots_file_counts_by_its_status(desk: Desk) -> None:
+    """An error page that exceeds the limit is not a set of rules that allow everything."""
     long = "x" * (MAX_BYTES + 100_000)
-    desk.web.hosts["a.example"] = lambda asked, nth: (
+    desk.web.hosts["a.example"] = lambda request, nth: (
         answer(long, "503 Busy")
-        if asked.target == "/robots.txt"
-        else story(asked.host, asked.target)
+        if request.target == "/robots.txt"
+        else story(request.host, request.target)
     )
     url = desk.web.url("a.example")
-    assert ended(desk.run(url)[url]) == (Verdict.RETRIED, Reason.ROBOTS_UNREACHABLE)
+    assert get_outcome(desk.run(url)[url]) == (Verdict.RETRIED, Reason.ROBOTS_UNREACHABLE)
 
 
-def test_a_robots_file_without_end_is_read_to_its_limit(desk: Desk) -> None:
-    async def long() -> Pieces:
+def test_an_endless_robots_file_is_read_up_to_its_limit(desk: Desk) -> None:
+    async def send_endless_rules() -> Pieces:
         yield b"HTTP/1.1 200 OK\r\n\r\nUser-agent: *\nDisallow: /no\n"
         while True:
             yield b"Disallow: /none\n" * 500
 
-    desk.web.hosts["a.example"] = lambda asked, nth: (
-        long() if asked.target == "/robots.txt" else story(asked.host, asked.target)
+    desk.web.hosts["a.example"] = lambda request, nth: (
+        send_endless_rules()
+        if request.target == "/robots.txt"
+        else story(request.host, request.target)
     )
     yes, no = desk.web.url("a.example", "/yes"), desk.web.url("a.example", "/no")
-    found = desk.run(yes, no)
-    capture(found[yes])
-    assert ended(found[no]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
+    results = desk.run(yes, no)
+    get_capture(results[yes])
+    assert get_outcome(results[no]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
 
 
-def test_while_a_host_asks_for_time_its_links_are_put_off_without_being_charged(desk: Desk) -> None:
-    desk.web.hosts["a.example"] = lambda asked, nth: (
-        usual(asked, nth)
-        if asked.target == "/robots.txt"
+def test_links_of_a_throttling_host_are_deferred_after_one_retry(desk: Desk) -> None:
+    desk.web.hosts["a.example"] = lambda request, nth: (
+        usual(request, nth)
+        if request.target == "/robots.txt"
         else answer("", "503 Later", {"Retry-After": "3600"})
     )
     urls = [desk.web.url("a.example", f"/{number}") for number in range(5)]
-    found = desk.run(*urls)
-    verdicts = sorted(ended(end)[0] for end in found.values())
+    results = desk.run(*urls)
+    verdicts = sorted(get_outcome(result)[0] for result in results.values())
     assert verdicts == [Verdict.DEFERRED] * 4 + [Verdict.RETRIED]
     assert len(desk.web.asked("a.example")) == 2
-    for end in found.values():
-        assert isinstance(end, Result)
-        assert end.disposition.after_s >= 3500
+    for result in results.values():
+        assert isinstance(result, Result)
+        assert result.disposition.after_s >= 3500
 
 
-def test_what_did_not_change_is_not_fetched_twice(desk: Desk) -> None:
-    def tagged(asked: Asked, nth: int) -> bytes:
-        if asked.target == "/robots.txt":
-            return usual(asked, nth)
-        if asked.headers.get("if-none-match") == '"7"':
+def test_an_unchanged_page_is_not_fetched_twice(desk: Desk) -> None:
+    def respond(request: Asked, nth: int) -> bytes:
+        if request.target == "/robots.txt":
+            return usual(request, nth)
+        if request.headers.get("if-none-match") == '"7"':
             return b"HTTP/1.1 304 Not Modified\r\nContent-Length: 0\r\n\r\n"
         return answer("page", headers={"ETag": '"7"'})
 
-    desk.web.hosts["a.example"] = tagged
+    desk.web.hosts["a.example"] = respond
     url = desk.web.url("a.example")
-    first = capture(desk.run(url)[url])
-    again = capture(desk.run(url, poll="next")[url])
-    assert (again.status, again.mime) == (304, "text/html")
-    exchange, body = decode_exchange(desk.blobs.get(again.place.path) or b"")
+    first = get_capture(desk.run(url)[url])
+    second = get_capture(desk.run(url, poll="next")[url])
+    assert (second.status, second.mime) == (304, "text/html")
+    exchange, body = decode_exchange(desk.blobs.get(second.place.path) or b"")
     assert (exchange.hops[-1].status, body) == (304, b"page")
 
-    # What was fetched before was refused afterwards: there is nothing to be the same as.
-    desk.blobs.delete([first.place.path, again.place.path])
+    # The stored page was deleted, so an unchanged response has no body.
+    desk.blobs.delete([first.place.path, second.place.path])
     third = desk.run(url, poll="third")[url]
-    assert ended(third) == (Verdict.DROPPED, Reason.NOT_MODIFIED)
+    assert get_outcome(third) == (Verdict.DROPPED, Reason.NOT_MODIFIED)
 
 
-def test_a_link_that_was_fetched_and_comes_again_is_not_asked_for_again(desk: Desk) -> None:
-    """The process died when it was in the spool, or in a WARC: its message comes again, and it is there."""
+def test_a_repeated_link_that_was_fetched_is_not_requested_again(desk: Desk) -> None:
+    """The process died after it stored the page in the spool or a WARC, so its message is
+    repeated."""
     url = desk.web.url("a.example", "/x#part")
-    first = capture(desk.run(url)[url])
-    again = capture(desk.run(url)[url])
-    assert again == first
+    first = get_capture(desk.run(url)[url])
+    second = get_capture(desk.run(url)[url])
+    assert second == first
     assert len(desk.web.asked("a.example")) == 2
 
 
-def test_a_fault_met_with_one_link_is_that_links(
+def test_a_bug_affects_only_the_link_that_triggers_it(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(url: RequestUrl, status: int, location: str | None) -> RequestUrl | None:
+    def raise_for_bad_hosts(
+        url: RequestUrl, status: int, location: str | None
+    ) -> RequestUrl | None:
         if url.host in ("bad.example", "bad-robots.example"):
             if url.host == "bad.example" and url.target == "/robots.txt":
                 return None
             raise RuntimeError("a bug")
         return resolve_redirect(url, status, location)
 
-    monkeypatch.setattr(scheduler, "resolve_redirect", fails)
+    monkeypatch.setattr(scheduler, "resolve_redirect", raise_for_bad_hosts)
     names = ("good", "bad", "bad-robots")
     good, bad, bad_robots = (desk.web.url(f"{name}.example") for name in names)
-    found = desk.run(good, bad, bad_robots)
-    capture(found[good])
-    assert isinstance(found[bad], RuntimeError)
-    assert ended(found[bad_robots]) == (Verdict.RETRIED, Reason.ROBOTS_UNREACHABLE)
+    results = desk.run(good, bad, bad_robots)
+    get_capture(results[good])
+    assert isinstance(results[bad], RuntimeError)
+    assert get_outcome(results[bad_robots]) == (Verdict.RETRIED, Reason.ROBOTS_UNREACHABLE)
 
 
-def test_what_cannot_be_kept_now_is_kept_later_and_not_fetched_again(
+def test_a_page_that_cannot_be_stored_is_stored_later_and_not_fetched_again(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = desk.blobs.put
-    tries = 0
+    put_blobs = desk.blobs.put
+    attempts = 0
 
-    def away(blobs: Any) -> None:
-        nonlocal tries
-        tries += 1
-        if tries <= 2:
+    def put_after_two_failures(blobs: Any) -> None:
+        nonlocal attempts
+        attempts += 1
+        if attempts <= 2:
             raise StoreUnavailableError("the disk is away")
-        put(blobs)
+        put_blobs(blobs)
 
-    monkeypatch.setattr(FolderBlobs, "put", lambda self, blobs: away(blobs))
+    monkeypatch.setattr(FolderBlobs, "put", lambda self, blobs: put_after_two_failures(blobs))
     url = desk.web.url("a.example")
     desk.fetch.begin([(0, build_link(url, "poll"))])
-    found: list[tuple[int, Result | Exception]] = []
-    raised = 0
-    while not found:
+    results: list[tuple[int, Result | Exception]] = []
+    n_failures = 0
+    while not results:
         try:
-            found += desk.fetch.collect_finished(0.5)
+            results += desk.fetch.collect_finished(0.5)
         except StoreUnavailableError:
-            raised += 1
-    assert raised == 2
-    capture(found[0][1])
+            n_failures += 1
+    assert n_failures == 2
+    get_capture(results[0][1])
     assert len(desk.web.asked("a.example")) == 2

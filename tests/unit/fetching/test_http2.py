@@ -1,4 +1,4 @@
-"""HTTP/2 with a server of others, nginx: many requests over one connection, at the limits of any other."""
+"""HTTP/2 with nginx: many requests over one connection, under the usual limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fonds.model.disposition import Reason
 from fonds.urls.request_url import parse_request_url
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin")
-HERE, HOST = "127.0.0.1", "two.example"
+LOOPBACK, HOST = "127.0.0.1", "two.example"
 PAGES = 40
 READY_MAX_S = 20.0
 CONFIG = """
@@ -43,17 +43,17 @@ http {{
 }}
 """
 
-pytestmark = pytest.mark.skipif(NGINX is None, reason="there is no nginx here")
+pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
 
 
 def _free_port() -> int:
     with socket.socket() as probe:
-        probe.bind((HERE, 0))
+        probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int]]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int]]:
     folder, port = tmp_path_factory.mktemp("nginx"), _free_port()
     make_authority(folder)
     server_context(folder, HOST)
@@ -62,7 +62,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int
         (folder / "pages" / f"{number}.html").write_text(f"<p>page {number}</p>" * 100)
     (folder / "pages" / "large.html").write_bytes(b"x" * 2_000_000)
     config = folder / "nginx.conf"
-    config.write_text(CONFIG.format(folder=folder, host=HERE, port=port))
+    config.write_text(CONFIG.format(folder=folder, host=LOOPBACK, port=port))
     command = [str(NGINX), "-c", str(config), "-p", str(folder)]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         try:
@@ -73,63 +73,67 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    ends_s = time.monotonic() + READY_MAX_S
-    while time.monotonic() < ends_s:
+    deadline_s = time.monotonic() + READY_MAX_S
+    while time.monotonic() < deadline_s:
         assert process.poll() is None, process.stderr.read() if process.stderr else b""
         with socket.socket() as probe:
-            if probe.connect_ex((HERE, port)) == 0:
+            if probe.connect_ex((LOOPBACK, port)) == 0:
                 return
         time.sleep(0.05)
-    raise AssertionError("nginx does not answer")
+    raise AssertionError("nginx does not respond")
 
 
 @pytest.fixture
-def transfers(served: tuple[Path, int]) -> Iterator[CrawlClient]:
-    ours = CrawlClient(
-        RequestLimits(), lambda address: address == HERE, str(served[0] / "authority.pem")
+def client(site: tuple[Path, int]) -> Iterator[CrawlClient]:
+    client = CrawlClient(
+        RequestLimits(), lambda address: address == LOOPBACK, str(site[0] / "authority.pem")
     )
-    yield ours
-    ours.close()
+    yield client
+    client.close()
 
 
-def ask(port: int, target: str) -> CrawlRequest:
+def make_request(port: int, target: str) -> CrawlRequest:
     return CrawlRequest(
-        parse_request_url(f"https://{HOST}:{port}{target}"), (HERE,), "Fonds/0", 1_000_000
+        parse_request_url(f"https://{HOST}:{port}{target}"), (LOOPBACK,), "Fonds/0", 1_000_000
     )
 
 
-def ends_of(
-    transfers: CrawlClient, asks: list[CrawlRequest]
+def run_requests(
+    client: CrawlClient, requests: list[CrawlRequest]
 ) -> dict[object, CrawlResponse | RequestFailure]:
-    for number, one in enumerate(asks):
-        transfers.begin(number, one)
-    found: dict[object, CrawlResponse | RequestFailure] = {}
-    while len(found) < len(asks):
-        found |= dict(transfers.collect_finished(5.0))
-    return found
+    for number, request in enumerate(requests):
+        client.begin(number, request)
+    results: dict[object, CrawlResponse | RequestFailure] = {}
+    while len(results) < len(requests):
+        results |= dict(client.collect_finished(5.0))
+    return results
 
 
-def test_pages_come_over_http2_and_are_told_as_they_were_asked(
-    served: tuple[Path, int], transfers: CrawlClient
+def test_pages_over_http2_belong_to_their_requests(
+    site: tuple[Path, int], client: CrawlClient
 ) -> None:
-    port = served[1]
-    ends_of(transfers, [ask(port, "/0.html")])
-    found = ends_of(transfers, [ask(port, f"/{number}.html") for number in range(PAGES)])
-    for number, end in found.items():
-        assert isinstance(end, CrawlResponse), end
-        assert (end.hop.status, end.hop.protocol) == (200, "HTTP/2")
-        assert end.body == f"<p>page {number}</p>".encode() * 100
-        assert end.hop.request_head.startswith(f"GET /{number}.html HTTP/2\r\n")
-        assert end.hop.tls is not None
-        # The connection stood.
-        assert end.hop.connected_s == 0.0
+    port = site[1]
+    run_requests(client, [make_request(port, "/0.html")])
+    results = run_requests(
+        client, [make_request(port, f"/{number}.html") for number in range(PAGES)]
+    )
+    for number, result in results.items():
+        assert isinstance(result, CrawlResponse), result
+        assert (result.hop.status, result.hop.protocol) == (200, "HTTP/2")
+        assert result.body == f"<p>page {number}</p>".encode() * 100
+        assert result.hop.request_head.startswith(f"GET /{number}.html HTTP/2\r\n")
+        assert result.hop.tls is not None
+        # The connection was reused.
+        assert result.hop.connected_s == 0.0
 
 
-def test_what_is_too_large_is_not_read_and_harms_no_other_request(
-    served: tuple[Path, int], transfers: CrawlClient
+def test_an_oversized_body_is_not_read_and_affects_no_other_request(
+    site: tuple[Path, int], client: CrawlClient
 ) -> None:
-    port = served[1]
-    found = ends_of(transfers, [ask(port, "/large.html"), ask(port, "/1.html")])
-    assert isinstance(found[0], RequestFailure)
-    assert found[0].reason is Reason.TOO_LARGE
-    assert isinstance(found[1], CrawlResponse)
+    port = site[1]
+    results = run_requests(
+        client, [make_request(port, "/large.html"), make_request(port, "/1.html")]
+    )
+    assert isinstance(results[0], RequestFailure)
+    assert results[0].reason is Reason.TOO_LARGE
+    assert isinstance(results[1], CrawlResponse)

@@ -1,4 +1,5 @@
-"""The robots.txt that allowed a page is kept once, also when the process that kept it was killed."""
+"""The robots.txt that allowed a page is stored once, even if the process was killed while it
+stored it."""
 
 from __future__ import annotations
 
@@ -28,98 +29,100 @@ HOST = "http://news.example"
 TEXT = b"User-agent: *\nAllow: /a\nDisallow: /\nContent-Usage: train-ai=n\n"
 
 
-class Killed(Exception):
-    """The process ends here."""
+class KilledError(Exception):
+    """The process is killed at this point."""
 
 
-def made(bench: Bench, *, killed: bool = False) -> HostFileKeeper:
+def make_keeper(bench: Bench, *, killed: bool = False) -> HostFileKeeper:
     archive = SpooledBodies(bench.archive, bench.blobs, lambda _: None, 10**6)
     spool = Spool(bench.blobs, bench.records, archive)  # type: ignore[arg-type]
     identify = IdentifyStep(archive, describe, 10**6, 10**6)  # type: ignore[arg-type]
     persist = PersistFileStep(bench.table, bench.records, JOURNAL, True, lambda: LATER)
-    stores = (_Both(bench, archive), bench.records, bench.table, bench.blobs)
+    stores = (_SpoolAndArchive(bench, archive), bench.records, bench.table, bench.blobs)
     write = create_archive_body(*stores, JOURNAL, lambda: LATER)  # type: ignore[arg-type]
 
     def die(_: Sequence[object]) -> None:
-        raise Killed
+        raise KilledError
 
     archive_body = die if killed else write
     return HostFileKeeper(spool, bench.records, identify, persist, archive_body, lambda: LATER)
 
 
-class _Both:
+class _SpoolAndArchive:
     """Reads from the spool, writes to the archive."""
 
     def __init__(self, bench: Bench, spooled: SpooledBodies) -> None:
         self.read, self.write = spooled.read, bench.archive.write
 
 
-def answered(body: bytes = TEXT, status: int = 200, hours: int = 0) -> Robots:
+def make_robots(body: bytes = TEXT, status: int = 200, hours: int = 0) -> Robots:
     head = HttpHead(status, f"HTTP/1.1 {status} X", (("Content-Type", "text/plain"),))
     began_at = MOMENT.replace(hour=MOMENT.hour + hours)
     hop = Hop(f"{HOST}/robots.txt", began_at, status, head.status_line, tuple(head.headers))
     return attach_response(parse_robots_response(head, body, "fonds", 0.0), (hop,), body)
 
 
-def fetched(robots: Robots, path: str = "/a/1") -> FetchedLink:
+def make_fetched_link(robots: Robots, path: str = "/a/1") -> FetchedLink:
     url = parse_request_url(HOST + path)
     link = Link("poll-1", "poll", url.url, "news.example")
     return FetchedLink(link, Exchange(robots.hops), PAGE, host=RobotsResponse(url, robots))
 
 
-def kept(keep: HostFileKeeper, robots: Robots) -> str | None:
-    (one,) = keep([fetched(robots)])
-    assert one.exchange.rights is not None
-    assert one.exchange.rights.robots is not None
-    assert one.exchange.rights.prefers == (("train-ai=n",) if robots.body == TEXT else ())
-    return one.exchange.rights.robots.capture_id
+def store_robots(keeper: HostFileKeeper, robots: Robots) -> str | None:
+    (result,) = keeper([make_fetched_link(robots)])
+    assert result.exchange.rights is not None
+    assert result.exchange.rights.robots is not None
+    assert result.exchange.rights.prefers == (("train-ai=n",) if robots.body == TEXT else ())
+    return result.exchange.rights.robots.capture_id
 
 
-def test_the_same_bytes_are_kept_once_and_others_again(bench: Bench) -> None:
-    keep = made(bench)
-    first = kept(keep, answered())
+def test_equal_bytes_are_stored_once_and_changed_bytes_again(bench: Bench) -> None:
+    keeper = make_keeper(bench)
+    first = store_robots(keeper, make_robots())
     assert first is not None
-    assert kept(keep, answered(hours=1)) == first
-    assert kept(made(bench), answered(hours=1)) == first
-    second = kept(keep, answered(b"User-agent: *\nAllow: /\n", hours=2))
-    third = kept(made(bench), answered(hours=3))
+    assert store_robots(keeper, make_robots(hours=1)) == first
+    assert store_robots(make_keeper(bench), make_robots(hours=1)) == first
+    second = store_robots(keeper, make_robots(b"User-agent: *\nAllow: /\n", hours=2))
+    third = store_robots(make_keeper(bench), make_robots(hours=3))
     assert len({first, second, third}) == 3
     rows = {row.capture_id: row.url for row in bench.records.find(CdxRow)}
     assert rows == dict.fromkeys([first, second, third], f"{HOST}/robots.txt")
     assert not any(row.in_spool for row in bench.records.find(FetchedPageRow))
-    assert bench.archive.read(_place(bench, first)).body == TEXT
+    assert bench.archive.read(_get_place(bench, first)).body == TEXT
 
 
-def _place(bench: Bench, capture_id: str | None) -> Place:
+def _get_place(bench: Bench, capture_id: str | None) -> Place:
     (row,) = bench.records.find(CdxRow, {"capture_id": capture_id})
     return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
 
-def test_what_a_killed_process_left_is_kept_by_the_next(bench: Bench) -> None:
-    with pytest.raises(Killed):
-        kept(made(bench, killed=True), answered())
-    (left,) = bench.records.find(FetchedPageRow)
-    assert left.in_spool
-    assert kept(made(bench), answered(hours=1)) == left.capture_id
-    assert [row.capture_id for row in bench.records.find(CdxRow)] == [left.capture_id]
+def test_a_file_left_by_a_killed_process_is_stored_by_the_next(bench: Bench) -> None:
+    with pytest.raises(KilledError):
+        store_robots(make_keeper(bench, killed=True), make_robots())
+    (row,) = bench.records.find(FetchedPageRow)
+    assert row.in_spool
+    assert store_robots(make_keeper(bench), make_robots(hours=1)) == row.capture_id
+    assert [row.capture_id for row in bench.records.find(CdxRow)] == [row.capture_id]
 
 
 @pytest.mark.parametrize(
     ("body", "status"), [(PAGE, 200), (b"", 200), (b"gone", 404), (b"x" * 600_000, 200)]
 )
-def test_what_is_no_robots_txt_is_not_kept(bench: Bench, body: bytes, status: int) -> None:
-    assert kept(made(bench), answered(body, status)) is None
+def test_a_response_that_is_no_robots_txt_is_not_stored(
+    bench: Bench, body: bytes, status: int
+) -> None:
+    assert store_robots(make_keeper(bench), make_robots(body, status)) is None
     for kind in (FetchedPageRow, CdxRow):
         assert list(bench.records.find(kind)) == []
 
 
-def test_what_was_taken_down_is_not_kept(bench: Bench) -> None:
+def test_a_file_that_was_taken_down_is_not_stored(bench: Bench) -> None:
     sha1hex = describe(TEXT, None).sha1
     bench.records.put([TakedownRow(sha1hex, "other", "", "me", LATER)])
-    assert kept(made(bench), answered()) is None
+    assert store_robots(make_keeper(bench), make_robots()) is None
     assert list(bench.records.find(FetchedPageRow)) == []
 
 
-def test_a_page_without_an_answer_of_its_host_stays_as_it_is(bench: Bench) -> None:
-    plain = replace(fetched(answered()), host=None)
-    assert list(made(bench)([plain])) == [plain]
+def test_a_page_without_a_robots_response_stays_unchanged(bench: Bench) -> None:
+    plain = replace(make_fetched_link(make_robots()), host=None)
+    assert list(make_keeper(bench)([plain])) == [plain]

@@ -1,4 +1,4 @@
-"""Links: one id for the same address of the same input, and everything else survives the wire."""
+"""Links: the same URL of the same input has one id, and encoding keeps every field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fonds.model.message import Message
 from fonds.pipelines.flavours.stages import LINKS
 from fonds.queues.messages.envelope import decode, encode
 
-FOUND = RssEntry(
+ENTRY = RssEntry(
     link="https://news.example.org/a",
     title="Ä title",
     pub_date="Mon, 01 Jan 2024 10:00:00 GMT",
@@ -25,37 +25,41 @@ FOUND = RssEntry(
 )
 
 
-def test_the_same_address_of_the_same_input_is_the_same_link() -> None:
-    first = build_link("https://news.example.org/a", "poll1", FOUND)
-    again = build_link(" https://news.example.org/a#part\n", "poll1")
-    assert again.id == first.id
+def test_the_same_url_of_the_same_input_has_the_same_id() -> None:
+    first = build_link("https://news.example.org/a", "poll1", ENTRY)
+    second = build_link(" https://news.example.org/a#part\n", "poll1")
+    assert second.id == first.id
 
 
-def test_another_address_and_another_input_are_other_links() -> None:
-    made = [
+def test_another_url_or_input_has_another_id() -> None:
+    ids = [
         build_link(url, poll).id
         for poll in ("poll1", "poll2")
         for url in ("https://news.example.org/a", "https://news.example.org/A")
     ]
-    assert len(set(made)) == 4
+    assert len(set(ids)) == 4
 
 
-def test_links_of_one_domain_stay_together_and_strangers_on_a_shared_host_do_not() -> None:
-    def key(url: str) -> str:
+def test_links_of_one_domain_share_an_order_key_and_blogs_on_a_shared_host_do_not() -> None:
+    def get_order_key(url: str) -> str:
         return build_link(url, "poll").order_key
 
-    assert key("https://www.news.co.uk/a") == key("http://sport.news.co.uk:8080/b") == "news.co.uk"
-    assert key("https://a.blogspot.com/") != key("https://b.blogspot.com/")
+    assert (
+        get_order_key("https://www.news.co.uk/a")
+        == get_order_key("http://sport.news.co.uk:8080/b")
+        == "news.co.uk"
+    )
+    assert get_order_key("https://a.blogspot.com/") != get_order_key("https://b.blogspot.com/")
 
 
-def test_a_link_without_an_entry_of_a_feed_says_itself_where_it_leads() -> None:
+def test_a_link_without_a_feed_entry_gets_one_with_its_url() -> None:
     assert build_link("https://news.example.org/a", "poll").rss_entry.link == (
         "https://news.example.org/a"
     )
-    assert build_link("https://other.example.org/", "poll", FOUND).rss_entry is FOUND
+    assert build_link("https://other.example.org/", "poll", ENTRY).rss_entry is ENTRY
 
 
-def test_a_link_is_an_entry_that_was_not_seen_yet() -> None:
+def test_a_link_is_an_entry_without_time_and_place() -> None:
     link = build_link("https://news.example.org/a", "poll", collection="news")
     entry = build_link_entry(link)
     assert (entry.id, entry.input_id, entry.kind, entry.url, entry.collection) == (
@@ -78,12 +82,12 @@ def test_any_text_is_a_link_with_an_id(url: str, input_id: str) -> None:
 
 
 @pytest.mark.parametrize("tls", TlsCheck)
-def test_a_link_survives_the_wire_whole(tls: TlsCheck) -> None:
+def test_an_encoded_link_keeps_every_field(tls: TlsCheck) -> None:
     moment = datetime(2026, 11, 22, 1, 2, 3, 456789, tzinfo=UTC)
-    link = build_link("https://news.example.org/a", "poll", FOUND, found_at=moment, tls=tls)
+    link = build_link("https://news.example.org/a", "poll", ENTRY, found_at=moment, tls=tls)
     assert decode(Message(link.id, encode(link)), LINKS.payload) == link
 
 
-def test_what_is_no_link_is_refused() -> None:
+def test_a_message_that_is_no_link_raises() -> None:
     with pytest.raises(DamagedInputError, match="not a Link"):
         decode(Message("a", b'{"url": 5}'), Link)

@@ -1,4 +1,4 @@
-"""What each answer means for a link."""
+"""The disposition of a link by HTTP status and Retry-After."""
 
 from __future__ import annotations
 
@@ -38,17 +38,19 @@ NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
         (503, Verdict.RETRIED, Reason.THROTTLED),
     ],
 )
-def test_a_status_has_its_class(status: int, verdict: Verdict, reason: Reason | None) -> None:
-    ended = classify_status("link", status)
-    assert (ended.verdict, ended.reason) == (verdict, reason)
+def test_a_status_has_its_verdict_and_reason(
+    status: int, verdict: Verdict, reason: Reason | None
+) -> None:
+    disposition = classify_status("link", status)
+    assert (disposition.verdict, disposition.reason) == (verdict, reason)
 
 
-def test_what_is_asked_for_is_waited_for() -> None:
+def test_retry_after_raises_the_delay_but_never_lowers_it() -> None:
     assert classify_status("link", 429, 7200.0).after_s == 7200.0
     assert classify_status("link", 429, 1.0).after_s >= 0.75 * RETRY_S
 
 
-def test_those_that_failed_together_do_not_come_back_together() -> None:
+def test_links_that_failed_together_are_retried_at_different_times() -> None:
     times = [compute_retry_delay(f"link{number}") for number in range(1000)]
     assert len(set(times)) == 1000
     assert min(times) >= 0.75 * RETRY_S
@@ -74,10 +76,10 @@ def test_those_that_failed_together_do_not_come_back_together() -> None:
         ("٣", 0.0),
     ],
 )
-def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float) -> None:
+def test_retry_after_accepts_seconds_or_a_date(value: str | None, seconds: float) -> None:
     assert retry_after_s(value, NOW) == seconds
 
 
 @given(st.text())
-def test_any_retry_after_is_a_bounded_wait(value: str) -> None:
+def test_any_retry_after_is_a_bounded_delay(value: str) -> None:
     assert 0.0 <= retry_after_s(value, NOW) <= RETRY_AFTER_MAX_S

@@ -1,4 +1,4 @@
-"""Addresses as they are asked for, and where redirects lead."""
+"""Normal form of request URLs, and the targets of redirects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fonds.urls.request_url import parse_request_url
 
 
 @pytest.mark.parametrize(
-    ("text", "asked"),
+    ("text", "expected"),
     [
         ("https://A.Example", "https://a.example/"),
         ("http://a.example:80/x#y", "http://a.example/x"),
@@ -26,8 +26,8 @@ from fonds.urls.request_url import parse_request_url
         ("http://a.example?q", "http://a.example/?q"),
     ],
 )
-def test_an_address_is_asked_for_in_one_spelling(text: str, asked: str) -> None:
-    assert parse_request_url(text).url == asked
+def test_a_url_is_requested_in_one_spelling(text: str, expected: str) -> None:
+    assert parse_request_url(text).url == expected
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_an_address_is_asked_for_in_one_spelling(text: str, asked: str) -> None:
         "http://a.example\r\nX: y/",
     ],
 )
-def test_what_cannot_be_fetched_is_refused_at_once(text: str) -> None:
-    with pytest.raises(PermanentError) as refused:
+def test_an_unfetchable_url_is_rejected(text: str) -> None:
+    with pytest.raises(PermanentError) as raised:
         parse_request_url(text)
-    assert refused.value.reason is Reason.BAD_URL
+    assert raised.value.reason is Reason.BAD_URL
 
 
 @given(st.text())
-def test_any_text_is_an_address_or_refused_and_never_breaks_out_of_its_line(text: str) -> None:
+def test_any_text_is_a_safe_url_or_rejected(text: str) -> None:
     try:
         request_url = parse_request_url(text)
     except PermanentError:
@@ -67,7 +67,7 @@ def test_any_text_is_an_address_or_refused_and_never_breaks_out_of_its_line(text
     assert parse_request_url(request_url.url).url == request_url.url
 
 
-FROM = parse_request_url("https://a.example/dir/page?x=1")
+BASE_URL = parse_request_url("https://a.example/dir/page?x=1")
 
 
 @pytest.mark.parametrize(
@@ -84,23 +84,23 @@ FROM = parse_request_url("https://a.example/dir/page?x=1")
         ("https://user:word@b.example/", "https://b.example/"),
     ],
 )
-def test_a_redirect_leads_where_its_location_says(location: str, target: str) -> None:
-    found = resolve_redirect(FROM, 302, location)
-    assert found is not None
-    assert found.url == target
+def test_a_redirect_leads_to_its_location(location: str, target: str) -> None:
+    redirect = resolve_redirect(BASE_URL, 302, location)
+    assert redirect is not None
+    assert redirect.url == target
 
 
 @pytest.mark.parametrize(
     ("status", "location"), [(200, "/b"), (304, "/b"), (300, "/b"), (302, None)]
 )
-def test_other_answers_are_no_redirects(status: int, location: str | None) -> None:
-    assert resolve_redirect(FROM, status, location) is None
+def test_other_responses_are_not_redirects(status: int, location: str | None) -> None:
+    assert resolve_redirect(BASE_URL, status, location) is None
 
 
 @pytest.mark.parametrize(
     "location", ["file:///etc/passwd", "ftp://b.example/", "http://[", "http://"]
 )
-def test_a_redirect_to_what_cannot_be_fetched_is_refused(location: str) -> None:
-    with pytest.raises(PermanentError) as refused:
-        resolve_redirect(FROM, 301, location)
-    assert refused.value.reason is Reason.BAD_REDIRECT
+def test_a_redirect_to_an_unfetchable_url_is_rejected(location: str) -> None:
+    with pytest.raises(PermanentError) as raised:
+        resolve_redirect(BASE_URL, 301, location)
+    assert raised.value.reason is Reason.BAD_REDIRECT

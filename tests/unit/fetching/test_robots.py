@@ -1,4 +1,4 @@
-"""robots.txt by RFC 9309: which group, which rule, which answer means what, and for how long."""
+"""robots.txt by RFC 9309: groups, rules, meaning of responses, and lifetime in the cache."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from fonds.urls.request_url import parse_request_url
 AGENT = "Fonds"
 
 
-def robots(
+def make_robots(
     body: bytes, status: int = 200, coding: str = "", agent: str = AGENT, now_s: float = 0.0
 ) -> Robots:
     headers = (("Content-Encoding", coding),) if coding else ()
     return parse_robots_response(HttpHead(status, "", headers), body, agent, now_s)
 
 
-def allows_path(known: Robots, path: str) -> bool:
-    return known.allows(parse_request_url(f"https://a.example{path}"))
+def allows_path(robots_file: Robots, path: str) -> bool:
+    return robots_file.allows(parse_request_url(f"https://a.example{path}"))
 
 
 def allows(text: str, path: str) -> bool:
-    return allows_path(robots(text.encode()), path)
+    return allows_path(make_robots(text.encode()), path)
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def allows(text: str, path: str) -> bool:
         ("<html><body>Not found</body></html>", "/a", True),
     ],
 )
-def test_rules_are_those_of_the_rfc(text: str, path: str, allowed: bool) -> None:
+def test_rules_follow_the_rfc(text: str, path: str, allowed: bool) -> None:
     assert allows(text, path) is allowed
 
 
 @pytest.mark.parametrize(
-    ("status", "allowed", "kept_s"),
+    ("status", "allowed", "cached_s"),
     [
         (404, True, CACHE_S),
         (401, True, CACHE_S),
@@ -81,50 +81,54 @@ def test_rules_are_those_of_the_rfc(text: str, path: str, allowed: bool) -> None
         (503, False, UNREACHABLE_CACHE_S),
     ],
 )
-def test_without_rules_the_status_decides(status: int, allowed: bool, kept_s: float) -> None:
-    known = robots(b"User-agent: *\nDisallow: /", status, now_s=100.0)
-    assert allows_path(known, "/x") is allowed
-    assert known.expires_s == 100.0 + kept_s
+def test_without_rules_the_status_decides_access(
+    status: int, allowed: bool, cached_s: float
+) -> None:
+    robots_file = make_robots(b"User-agent: *\nDisallow: /", status, now_s=100.0)
+    assert allows_path(robots_file, "/x") is allowed
+    assert robots_file.expires_s == 100.0 + cached_s
 
 
-def test_what_does_not_answer_allows_nothing() -> None:
+def test_an_unreachable_robots_file_denies_everything() -> None:
     unreachable = build_unreachable("broke off", 0.0)
     assert not allows_path(unreachable, "/x")
     assert unreachable.unreachable == "broke off"
 
 
-def test_half_a_mebibyte_is_read_and_no_more() -> None:
+def test_only_the_first_half_mebibyte_is_read() -> None:
     line = b"Disallow: /none\n"
     padding = line * ((MAX_BYTES - 64) // len(line))
-    before = b"User-agent: *\n" + padding + b"Disallow: /within\n"
-    text = before + line * 64 + b"Disallow: /beyond\n"
-    known = robots(text[: MAX_BYTES + 1])
-    assert not allows_path(known, "/within")
-    assert allows_path(known, "/beyond")
+    head = b"User-agent: *\n" + padding + b"Disallow: /within\n"
+    text = head + line * 64 + b"Disallow: /beyond\n"
+    robots_file = make_robots(text[: MAX_BYTES + 1])
+    assert not allows_path(robots_file, "/within")
+    assert allows_path(robots_file, "/beyond")
 
 
-def padded(last: bytes, size_bytes: int) -> bytes:
-    """A robots.txt of this size that ends with `last`."""
+def pad_robots(last_line: bytes, size_bytes: int) -> bytes:
+    """Return a robots.txt of `size_bytes` bytes that ends with `last_line`."""
     head = b"User-agent: *\n#"
-    return head + b"x" * (size_bytes - len(head) - len(last) - 1) + b"\n" + last
+    return head + b"x" * (size_bytes - len(head) - len(last_line) - 1) + b"\n" + last_line
 
 
-def test_a_line_cut_at_the_limit_does_not_count() -> None:
-    """`Disallow: /private` cut to `Disallow: /` forbids nothing."""
-    cut = padded(b"Disallow: /", MAX_BYTES) + b"private\n"
-    assert allows_path(robots(cut), "/other")
-    assert allows_path(robots(gzip.compress(cut, mtime=0), coding="gzip"), "/other")
+def test_a_line_cut_at_the_limit_is_ignored() -> None:
+    """`Disallow: /private` cut to `Disallow: /` denies nothing."""
+    cut = pad_robots(b"Disallow: /", MAX_BYTES) + b"private\n"
+    assert allows_path(make_robots(cut), "/other")
+    assert allows_path(make_robots(gzip.compress(cut, mtime=0), coding="gzip"), "/other")
 
 
-@pytest.mark.parametrize("rest", [b"\n", b"\r\n", b""])
-def test_a_line_that_ends_at_the_limit_counts(rest: bytes) -> None:
-    known = robots((padded(b"Disallow: /private", MAX_BYTES) + rest)[: MAX_BYTES + 1])
-    assert not allows_path(known, "/private")
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b""])
+def test_a_line_that_ends_at_the_limit_counts(line_end: bytes) -> None:
+    robots_file = make_robots(
+        (pad_robots(b"Disallow: /private", MAX_BYTES) + line_end)[: MAX_BYTES + 1]
+    )
+    assert not allows_path(robots_file, "/private")
 
 
 def test_a_rule_whose_comment_is_cut_counts() -> None:
-    known = robots(padded(b"Disallow: /private # because", MAX_BYTES) + b"x")
-    assert not allows_path(known, "/private")
+    robots_file = make_robots(pad_robots(b"Disallow: /private # because", MAX_BYTES) + b"x")
+    assert not allows_path(robots_file, "/private")
 
 
 def raw_deflate(body: bytes) -> bytes:
@@ -144,38 +148,38 @@ CODERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip ": bytes,
     "utf-8": bytes,
 }
-FORBIDDING = b"User-agent: *\nDisallow: /private\n"
+DENYING_RULES = b"User-agent: *\nDisallow: /private\n"
 
 
 @pytest.mark.parametrize("coding", CODERS)
 def test_a_coded_robots_file_is_decoded(coding: str) -> None:
-    known = robots(CODERS[coding](FORBIDDING), coding=coding)
-    assert not known.unreachable
-    assert not allows_path(known, "/private/x")
-    assert allows_path(known, "/open")
+    robots_file = make_robots(CODERS[coding](DENYING_RULES), coding=coding)
+    assert not robots_file.unreachable
+    assert not allows_path(robots_file, "/private/x")
+    assert allows_path(robots_file, "/open")
 
 
 @pytest.mark.parametrize(
     ("body", "coding"),
     [
-        (gzip.compress(FORBIDDING, mtime=0)[:-20], "gzip"),
-        (gzip.compress(FORBIDDING, mtime=0)[:10] + b"\xff" * 20, "gzip"),
-        (gzip.compress(FORBIDDING, mtime=0), ""),
-        (gzip.compress(FORBIDDING, mtime=0), "br"),
+        (gzip.compress(DENYING_RULES, mtime=0)[:-20], "gzip"),
+        (gzip.compress(DENYING_RULES, mtime=0)[:10] + b"\xff" * 20, "gzip"),
+        (gzip.compress(DENYING_RULES, mtime=0), ""),
+        (gzip.compress(DENYING_RULES, mtime=0), "br"),
         (b"\x1f\x9d\x90\xaa\xe6\x94", "compress"),
-        (FORBIDDING, ", ".join(["gzip"] * 9)),
+        (DENYING_RULES, ", ".join(["gzip"] * 9)),
     ],
     ids=["ends early", "damaged", "not named", "misnamed", "unknown", "too many"],
 )
-def test_what_cannot_be_decoded_is_unreachable(body: bytes, coding: str) -> None:
-    known = robots(body, coding=coding)
-    assert "cannot decode robots.txt" in known.unreachable
-    assert not allows_path(known, "/open")
-    assert known.expires_s == UNREACHABLE_CACHE_S
+def test_an_undecodable_robots_file_is_unreachable(body: bytes, coding: str) -> None:
+    robots_file = make_robots(body, coding=coding)
+    assert "cannot decode robots.txt" in robots_file.unreachable
+    assert not allows_path(robots_file, "/open")
+    assert robots_file.expires_s == UNREACHABLE_CACHE_S
 
 
 @pytest.mark.parametrize(
-    "other",
+    "line",
     [
         "Content-Signal: ai-train=no",
         "Crawl-delay: 3",
@@ -186,16 +190,16 @@ def test_what_cannot_be_decoded_is_unreachable(body: bytes, coding: str) -> None
         "",
     ],
 )
-def test_only_a_rule_ends_a_list_of_agents(other: str) -> None:
+def test_only_a_rule_ends_a_list_of_agents(line: str) -> None:
     """RFC 9309, 2.2.4: other records do not interfere."""
-    text = f"User-agent: fonds\n{other}\nUser-agent: b\nDisallow: /"
+    text = f"User-agent: fonds\n{line}\nUser-agent: b\nDisallow: /"
     assert not allows(text, "/x")
-    closed = f"User-agent: fonds\nDisallow:\n{other}\nUser-agent: b\nDisallow: /"
+    closed = f"User-agent: fonds\nDisallow:\n{line}\nUser-agent: b\nDisallow: /"
     assert allows(closed, "/x")
 
 
 @pytest.mark.parametrize(
-    ("named", "matches"),
+    ("agent", "matches"),
     [
         ("fonds", True),
         ("Fonds/0.1", True),
@@ -209,49 +213,49 @@ def test_only_a_rule_ends_a_list_of_agents(other: str) -> None:
         ("/", False),
     ],
 )
-def test_a_product_token_matches_whole(named: str, matches: bool) -> None:
-    """RFC 9309, 2.2.1; a group for `fon` neither allows nor forbids anything to `fonds`."""
-    assert allows(f"User-agent: *\nDisallow: /\nUser-agent: {named}\nAllow: /", "/x") is matches
-    assert allows(f"User-agent: {named}\nDisallow: /", "/x") is not matches
+def test_a_product_token_matches_as_a_full_word(agent: str, matches: bool) -> None:
+    """RFC 9309, 2.2.1: a group for `fon` neither allows nor denies anything to `fonds`."""
+    assert allows(f"User-agent: *\nDisallow: /\nUser-agent: {agent}\nAllow: /", "/x") is matches
+    assert allows(f"User-agent: {agent}\nDisallow: /", "/x") is not matches
 
 
-def test_a_group_of_ours_replaces_that_for_everybody() -> None:
+def test_a_group_for_our_agent_replaces_the_default_group() -> None:
     text = "User-agent: *\nDisallow: /a\n\nUser-agent: fonds\nDisallow: /b\n"
     assert allows(text, "/a")
     assert not allows(text, "/b")
 
 
-def test_rules_before_the_first_agent_are_nobodys() -> None:
+def test_rules_before_the_first_agent_are_ignored() -> None:
     assert allows("Disallow: /\nUser-agent: *\nDisallow: /b", "/a")
 
 
-def test_a_line_ends_at_cr_and_lf_alone() -> None:
+def test_only_cr_and_lf_end_a_line() -> None:
     assert allows("User-agent: *\nDisallow: /a\u2028Disallow: /b", "/b")
     assert not allows("User-agent: *\rDisallow: /b", "/b")
 
 
-def test_a_crawl_delay_is_that_of_the_agents_above_it() -> None:
+def test_a_crawl_delay_belongs_to_the_agents_above_it() -> None:
     text = b"User-agent: *\nCrawl-delay: 7.5\nDisallow: /x"
-    assert robots(text).delay_s == 7.5
-    assert robots(text, status=404).delay_s == 0.0
-    assert robots(b"User-agent: *\nCrawl-delay: -1\nDisallow: /x").delay_s == 0.0
-    assert robots(b"User-agent: *\nCrawl-delay: inf\nDisallow:").delay_s == 0.0
-    assert robots(b"User-agent: b\nCrawl-delay: 9\nUser-agent: *\nDisallow: /x").delay_s == 0.0
+    assert make_robots(text).delay_s == 7.5
+    assert make_robots(text, status=404).delay_s == 0.0
+    assert make_robots(b"User-agent: *\nCrawl-delay: -1\nDisallow: /x").delay_s == 0.0
+    assert make_robots(b"User-agent: *\nCrawl-delay: inf\nDisallow:").delay_s == 0.0
+    assert make_robots(b"User-agent: b\nCrawl-delay: 9\nUser-agent: *\nDisallow: /x").delay_s == 0.0
 
 
 @given(body=st.binary(max_size=2000), path=st.text(max_size=50))
-def test_any_bytes_are_a_robots_file(body: bytes, path: str) -> None:
-    known = robots(body)
-    assert allows_path(known, "/" + path) in (True, False)
-    assert known.delay_s >= 0.0
+def test_any_bytes_are_read_as_a_robots_file(body: bytes, path: str) -> None:
+    robots_file = make_robots(body)
+    assert allows_path(robots_file, "/" + path) in (True, False)
+    assert robots_file.delay_s >= 0.0
 
 
-def test_the_name_of_the_agent_is_its_product_token() -> None:
+def test_the_product_token_is_parsed_from_the_user_agent() -> None:
     assert parse_product_token("Fonds/0.1 (+https://example.org/bot)") == "Fonds"
     assert parse_product_token("My-News_bot 2/1") == "My-News_bot"
 
 
-def test_answers_are_kept_as_long_as_they_hold() -> None:
+def test_cached_robots_files_expire() -> None:
     cache = RobotsCache()
     cache.put("a", Robots(10.0))
     assert cache.get("a", 9.9) is not None

@@ -1,4 +1,4 @@
-"""Requests to services: every address is tried, every limit holds, every error has its class."""
+"""Requests to services: every address is tried, every limit applies, every error has its class."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fonds.fetching.service_client import (
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError, TransientError
 
-UNUSED = "127.0.0.77"
+UNUSED_ADDRESS = "127.0.0.77"
 CLIENT = ServiceClient(allow_any_address, read_s=0.5)
 
 
@@ -32,21 +32,21 @@ def server() -> Iterator[Answering]:
 @pytest.fixture
 def silent_url() -> Iterator[str]:
     """A server that accepts connections and sends nothing."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
 @pytest.fixture
 def dripping_url() -> Iterator[str]:
     """A server that sends one byte of its body at a time, without end."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        is_over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        is_stopped = threading.Event()
 
         def drip() -> None:
-            connection, _ = listening.accept()
+            connection, _ = listener.accept()
             with connection:
                 connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-                while not is_over.wait(0.02):
+                while not is_stopped.wait(0.02):
                     try:
                         connection.sendall(b"x")
                     except OSError:
@@ -54,20 +54,20 @@ def dripping_url() -> Iterator[str]:
 
         thread = threading.Thread(target=drip)
         thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        is_over.set()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        is_stopped.set()
         thread.join()
 
 
-def test_the_next_address_is_tried_if_one_refuses_the_connection(server: Answering) -> None:
+def test_the_next_address_is_tried_after_a_refused_connection(server: Answering) -> None:
     server.answers["/"] = Given(body=b"here")
-    client = ServiceClient(allow_any_address, lambda host, port: [UNUSED, "127.0.0.1"])
+    client = ServiceClient(allow_any_address, lambda host, port: [UNUSED_ADDRESS, "127.0.0.1"])
     url = server.url.replace("127.0.0.1", "service.example") + "/"
     with client.open(url, {}, total_s=5.0) as response:
         assert response.read(10) == b"here"
 
 
-@pytest.mark.parametrize("addresses", [[UNUSED], [UNUSED, UNUSED], []])
+@pytest.mark.parametrize("addresses", [[UNUSED_ADDRESS], [UNUSED_ADDRESS, UNUSED_ADDRESS], []])
 def test_a_service_without_an_open_address_is_unreachable(addresses: list[str]) -> None:
     client = ServiceClient(allow_any_address, lambda host, port: addresses)
     with (
@@ -91,25 +91,25 @@ def test_a_broken_connection_is_neither_slow_nor_unreachable(server: Answering) 
     server.answers["/"] = Given(body=b"0123456789", cut=5)
     with (
         CLIENT.open(server.url + "/", {}, total_s=5.0) as response,
-        pytest.raises(TransientError) as broken,
+        pytest.raises(TransientError) as raised,
     ):
         response.read_all(100)
-    assert not isinstance(broken.value, (SlowServiceError, UnreachableServiceError))
+    assert not isinstance(raised.value, (SlowServiceError, UnreachableServiceError))
 
 
-@pytest.mark.parametrize(("limit", "is_whole"), [(9, False), (10, True), (11, True)])
-def test_a_whole_body_has_a_limit(server: Answering, limit: int, is_whole: bool) -> None:
+@pytest.mark.parametrize(("limit", "is_complete"), [(9, False), (10, True), (11, True)])
+def test_a_body_over_the_limit_raises(server: Answering, limit: int, is_complete: bool) -> None:
     server.answers["/"] = Given(body=b"0123456789")
     with CLIENT.open(server.url + "/", {}, total_s=5.0) as response:
-        if is_whole:
+        if is_complete:
             assert response.read_all(limit) == b"0123456789"
             return
-        with pytest.raises(LimitError) as refused:
+        with pytest.raises(LimitError) as raised:
             response.read_all(limit)
-        assert refused.value.reason is Reason.TOO_LARGE
+        assert raised.value.reason is Reason.TOO_LARGE
 
 
-def test_a_redirect_is_the_response_if_none_is_followed(server: Answering) -> None:
+def test_a_redirect_is_returned_if_none_is_followed(server: Answering) -> None:
     server.answers["/"] = Given(302, headers={"Location": "/next"})
     with CLIENT.open(server.url + "/", {}, total_s=5.0, follows=follow_none) as response:
         assert response.status == 302

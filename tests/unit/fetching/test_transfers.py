@@ -1,4 +1,4 @@
-"""Requests over real sockets: what is kept of an exchange, every limit, and every address that is refused."""
+"""Requests over real sockets: the recorded exchange, every limit, and every rejected address."""
 
 from __future__ import annotations
 
@@ -28,122 +28,128 @@ from fonds.model.disposition import Reason
 from fonds.model.entry import TlsCheck
 from fonds.urls.request_url import parse_request_url
 
-PATIENT = RequestLimits(head_max_bytes=8000)
-QUICK = RequestLimits(connect_s=2.0, total_s=3.0, slow_bytes=1000, slow_s=1)
-"""For what ends by a limit of time alone: on a busy machine any answer may be slower than this."""
+PATIENT_LIMITS = RequestLimits(head_max_bytes=8000)
+QUICK_LIMITS = RequestLimits(connect_s=2.0, total_s=3.0, slow_bytes=1000, slow_s=1)
+"""Only for tests of time limits: on a busy machine any response may exceed them."""
 
 AGENT = "Fonds/0 (+https://fonds.example)"
 
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    with web_of_hosts() as ours:
-        yield ours
+    with web_of_hosts() as hosts:
+        yield hosts
 
 
 @pytest.fixture
-def transfers() -> Iterator[CrawlClient]:
-    ours = CrawlClient(PATIENT, is_allowed)
-    yield ours
-    ours.close()
+def client() -> Iterator[CrawlClient]:
+    client = CrawlClient(PATIENT_LIMITS, is_allowed)
+    yield client
+    client.close()
 
 
 @pytest.fixture
-def hurried() -> Iterator[CrawlClient]:
-    ours = CrawlClient(QUICK, is_allowed)
-    yield ours
-    ours.close()
+def quick_client() -> Iterator[CrawlClient]:
+    client = CrawlClient(QUICK_LIMITS, is_allowed)
+    yield client
+    client.close()
 
 
-def get(transfers: CrawlClient, ask: CrawlRequest) -> CrawlResponse | RequestFailure:
-    transfers.begin("key", ask)
+def fetch(client: CrawlClient, crawl_request: CrawlRequest) -> CrawlResponse | RequestFailure:
+    client.begin("key", crawl_request)
     for _ in range(100):
-        for key, end in transfers.collect_finished(1.0):
+        for key, result in client.collect_finished(1.0):
             assert key == "key"
-            return end
-    raise AssertionError("it never ended")
+            return result
+    raise AssertionError("the request did not finish")
 
 
-def ask(url: str, **more: object) -> CrawlRequest:
-    usual = CrawlRequest(parse_request_url(url), (HERE,), AGENT, 100_000)
-    return replace(usual, **more)  # type: ignore[arg-type]
+def make_request(url: str, **changes: object) -> CrawlRequest:
+    default = CrawlRequest(parse_request_url(url), (HERE,), AGENT, 100_000)
+    return replace(default, **changes)  # type: ignore[arg-type]
 
 
-def received(end: CrawlResponse | RequestFailure) -> CrawlResponse:
-    assert isinstance(end, CrawlResponse), end
-    return end
+def get_response(result: CrawlResponse | RequestFailure) -> CrawlResponse:
+    assert isinstance(result, CrawlResponse), result
+    return result
 
 
-def refused(end: CrawlResponse | RequestFailure) -> Reason:
-    assert isinstance(end, RequestFailure), end
-    return end.reason
+def get_failure_reason(result: CrawlResponse | RequestFailure) -> Reason:
+    assert isinstance(result, RequestFailure), result
+    return result.reason
 
 
-def test_an_exchange_is_kept_as_it_was_sent(web: Web, transfers: CrawlClient) -> None:
+def test_an_exchange_is_recorded_as_it_was_sent(web: Web, client: CrawlClient) -> None:
     headers = {"X-Odd": "ä", "set-cookie": "a=1; Path=/"}
-    web.hosts["a.example"] = lambda asked, nth: answer("page", "200 Fine", headers)
-    found = received(get(transfers, ask(web.url("a.example", "/x?y"))))
-    assert (found.hop.status, found.hop.status_line) == (200, "HTTP/1.1 200 Fine")
-    assert ("X-Odd", "ä") in found.hop.headers
-    assert ("set-cookie", "a=1; Path=/") in found.hop.headers
-    assert found.hop.request_head.startswith("GET /x?y HTTP/1.1\r\nHost: a.example:")
-    assert f"User-Agent: {AGENT}\r\n" in found.hop.request_head
-    assert (found.hop.address, found.hop.protocol, found.hop.tls) == (HERE, "HTTP/1.1", None)
-    assert found.body == b"page"
-    assert found.hop.body_bytes == 4
-    assert found.hop.took_s > 0
+    web.hosts["a.example"] = lambda request, nth: answer("page", "200 Fine", headers)
+    response = get_response(fetch(client, make_request(web.url("a.example", "/x?y"))))
+    assert (response.hop.status, response.hop.status_line) == (200, "HTTP/1.1 200 Fine")
+    assert ("X-Odd", "ä") in response.hop.headers
+    assert ("set-cookie", "a=1; Path=/") in response.hop.headers
+    assert response.hop.request_head.startswith("GET /x?y HTTP/1.1\r\nHost: a.example:")
+    assert f"User-Agent: {AGENT}\r\n" in response.hop.request_head
+    assert (response.hop.address, response.hop.protocol, response.hop.tls) == (
+        HERE,
+        "HTTP/1.1",
+        None,
+    )
+    assert response.body == b"page"
+    assert response.hop.body_bytes == 4
+    assert response.hop.took_s > 0
 
 
-def test_a_body_keeps_its_coding_and_loses_its_chunks(web: Web, transfers: CrawlClient) -> None:
-    sent = (
+def test_a_body_keeps_its_content_coding_and_loses_its_chunks(
+    web: Web, client: CrawlClient
+) -> None:
+    response_bytes = (
         b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nTransfer-Encoding: chunked\r\n\r\n"
         b"3\r\nabc\r\n2\r\nde\r\n0\r\nX-Trailer: 1\r\n\r\n"
     )
-    web.hosts["a.example"] = lambda asked, nth: sent
-    found = received(get(transfers, ask(web.url("a.example"))))
-    assert found.body == b"abcde"
-    assert found.hop.get("content-encoding") == "br"
-    assert found.hop.get("x-trailer") is None
+    web.hosts["a.example"] = lambda request, nth: response_bytes
+    response = get_response(fetch(client, make_request(web.url("a.example"))))
+    assert response.body == b"abcde"
+    assert response.hop.get("content-encoding") == "br"
+    assert response.hop.get("x-trailer") is None
 
 
-def test_connections_are_reused(web: Web, transfers: CrawlClient) -> None:
-    first = received(get(transfers, ask(web.url("a.example"))))
-    second = received(get(transfers, ask(web.url("a.example", "/other"))))
+def test_connections_are_reused(web: Web, client: CrawlClient) -> None:
+    first = get_response(fetch(client, make_request(web.url("a.example"))))
+    second = get_response(fetch(client, make_request(web.url("a.example", "/other"))))
     assert first.hop.connected_s > 0
     assert second.hop.connected_s == 0.0
 
 
-def test_cookies_live_as_long_as_their_chain(web: Web, transfers: CrawlClient) -> None:
-    web.hosts["a.example"] = lambda asked, nth: answer("", headers={"Set-Cookie": "seen=1"})
-    first = received(get(transfers, ask(web.url("a.example"))))
-    get(transfers, ask(web.url("a.example"), cookies=first.cookies))
-    get(transfers, ask(web.url("a.example")))
-    get(transfers, ask(web.url("b.example"), cookies=first.cookies))
-    assert [one.headers.get("cookie") for one in web.log] == [None, "seen=1", None, None]
+def test_cookies_are_sent_only_within_their_chain(web: Web, client: CrawlClient) -> None:
+    web.hosts["a.example"] = lambda request, nth: answer("", headers={"Set-Cookie": "seen=1"})
+    first = get_response(fetch(client, make_request(web.url("a.example"))))
+    fetch(client, make_request(web.url("a.example"), cookies=first.cookies))
+    fetch(client, make_request(web.url("a.example")))
+    fetch(client, make_request(web.url("b.example"), cookies=first.cookies))
+    assert [request.headers.get("cookie") for request in web.log] == [None, "seen=1", None, None]
 
 
-def test_an_answer_before_the_answer_is_left_out(web: Web, transfers: CrawlClient) -> None:
+def test_an_early_hints_response_is_ignored(web: Web, client: CrawlClient) -> None:
     early = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + answer("page")
-    web.hosts["a.example"] = lambda asked, nth: early
-    found = received(get(transfers, ask(web.url("a.example"))))
-    assert found.hop.status_line == "HTTP/1.1 200 OK"
-    assert found.hop.get("link") is None
+    web.hosts["a.example"] = lambda request, nth: early
+    response = get_response(fetch(client, make_request(web.url("a.example"))))
+    assert response.hop.status_line == "HTTP/1.1 200 OK"
+    assert response.hop.get("link") is None
 
 
-async def endless(pause_s: float, piece: bytes = b"x" * 1000) -> Pieces:
+async def send_endless(pause_s: float, piece: bytes = b"x" * 1000) -> Pieces:
     yield b"HTTP/1.1 200 OK\r\n\r\n"
     while True:
         yield piece
         await asyncio.sleep(pause_s)
 
 
-async def endless_head() -> Pieces:
+async def send_endless_head() -> Pieces:
     yield b"HTTP/1.1 200 OK\r\n"
     while True:
         yield b"X-More: " + b"x" * 500 + b"\r\n"
 
 
-async def nothing() -> Pieces:
+async def send_nothing() -> Pieces:
     await asyncio.sleep(60)
     yield b""
 
@@ -151,34 +157,37 @@ async def nothing() -> Pieces:
 @pytest.mark.parametrize(
     "pieces",
     [
-        lambda: endless(0.5, b"x"),
-        nothing,
-        lambda: endless(0.05, b"x" * 100),
+        lambda: send_endless(0.5, b"x"),
+        send_nothing,
+        lambda: send_endless(0.05, b"x" * 100),
     ],
     ids=["too slow", "silent", "longer than the time"],
 )
-def test_no_answer_takes_longer_than_its_limits(
-    web: Web, hurried: CrawlClient, pieces: Callable[[], Pieces]
+def test_a_slow_response_ends_by_its_time_limits(
+    web: Web, quick_client: CrawlClient, pieces: Callable[[], Pieces]
 ) -> None:
-    web.hosts["a.example"] = lambda asked, nth: pieces()
-    assert refused(get(hurried, ask(web.url("a.example")))) is Reason.UNREACHABLE
+    web.hosts["a.example"] = lambda request, nth: pieces()
+    assert (
+        get_failure_reason(fetch(quick_client, make_request(web.url("a.example"))))
+        is Reason.UNREACHABLE
+    )
 
 
 @pytest.mark.parametrize(
-    "pieces", [lambda: endless(0.0), endless_head], ids=["endless", "endless head"]
+    "pieces", [lambda: send_endless(0.0), send_endless_head], ids=["endless", "endless head"]
 )
-def test_no_answer_is_longer_than_its_limits(
-    web: Web, transfers: CrawlClient, pieces: Callable[[], Pieces]
+def test_an_endless_response_ends_by_its_size_limits(
+    web: Web, client: CrawlClient, pieces: Callable[[], Pieces]
 ) -> None:
-    web.hosts["a.example"] = lambda asked, nth: pieces()
-    assert refused(get(transfers, ask(web.url("a.example")))) is Reason.TOO_LARGE
+    web.hosts["a.example"] = lambda request, nth: pieces()
+    assert get_failure_reason(fetch(client, make_request(web.url("a.example")))) is Reason.TOO_LARGE
 
 
-def test_a_body_declared_too_large_is_not_waited_for(web: Web, transfers: CrawlClient) -> None:
-    web.hosts["a.example"] = lambda asked, nth: (
+def test_a_body_declared_too_large_is_rejected_at_once(web: Web, client: CrawlClient) -> None:
+    web.hosts["a.example"] = lambda request, nth: (
         b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 100
     )
-    assert refused(get(transfers, ask(web.url("a.example")))) is Reason.TOO_LARGE
+    assert get_failure_reason(fetch(client, make_request(web.url("a.example")))) is Reason.TOO_LARGE
 
 
 @pytest.mark.parametrize(
@@ -191,62 +200,67 @@ def test_a_body_declared_too_large_is_not_waited_for(web: Web, transfers: CrawlC
     ],
     ids=["length", "chunks", "no http", "nothing"],
 )
-def test_what_breaks_off_or_is_no_http_is_no_answer(
-    web: Web, transfers: CrawlClient, sent: bytes
+def test_an_incomplete_or_malformed_response_is_unreachable(
+    web: Web, client: CrawlClient, sent: bytes
 ) -> None:
-    web.hosts["a.example"] = lambda asked, nth: sent
-    assert refused(get(transfers, ask(web.url("a.example")))) is Reason.UNREACHABLE
+    web.hosts["a.example"] = lambda request, nth: sent
+    assert (
+        get_failure_reason(fetch(client, make_request(web.url("a.example")))) is Reason.UNREACHABLE
+    )
 
 
-def test_a_host_where_nobody_listens_is_unreachable(web: Web, transfers: CrawlClient) -> None:
-    end = get(transfers, ask(web.url("a.example"), addresses=(DEAD,)))
-    assert refused(end) is Reason.UNREACHABLE
-    assert isinstance(end, RequestFailure)
-    assert end.is_unreachable
+def test_a_host_that_refuses_connections_is_unreachable(web: Web, client: CrawlClient) -> None:
+    result = fetch(client, make_request(web.url("a.example"), addresses=(DEAD,)))
+    assert get_failure_reason(result) is Reason.UNREACHABLE
+    assert isinstance(result, RequestFailure)
+    assert result.is_unreachable
 
 
 @pytest.mark.parametrize("url", ["http://a.example:{}/", "http://10.0.0.7:{}/", "http://[::1]:{}/"])
-def test_no_private_address_is_connected_to(web: Web, transfers: CrawlClient, url: str) -> None:
-    one = ask(url.format(web.port), addresses=(PRIVATE,))
-    assert refused(get(transfers, one)) is Reason.PRIVATE_ADDRESS
+def test_private_addresses_are_never_connected(web: Web, client: CrawlClient, url: str) -> None:
+    request = make_request(url.format(web.port), addresses=(PRIVATE,))
+    assert get_failure_reason(fetch(client, request)) is Reason.PRIVATE_ADDRESS
     assert web.log == []
 
 
-def test_an_address_in_the_url_is_judged_like_any(web: Web, transfers: CrawlClient) -> None:
-    strict = CrawlClient(PATIENT, lambda address: address == DEAD)
+def test_an_address_in_the_url_is_checked_like_any_other(web: Web, client: CrawlClient) -> None:
+    strict = CrawlClient(PATIENT_LIMITS, lambda address: address == DEAD)
     try:
-        one = ask(f"http://127.0.0.1:{web.port}/", addresses=(HERE,))
-        assert refused(get(strict, one)) is Reason.PRIVATE_ADDRESS
+        request = make_request(f"http://127.0.0.1:{web.port}/", addresses=(HERE,))
+        assert get_failure_reason(fetch(strict, request)) is Reason.PRIVATE_ADDRESS
     finally:
         strict.close()
     assert web.log == []
 
 
-def test_a_name_that_is_bound_anew_leads_nowhere_else(web: Web, transfers: CrawlClient) -> None:
-    """The system would resolve `localhost` by itself; only what was judged for it is connected to."""
-    one = ask(f"http://localhost:{web.port}/", addresses=(DEAD,))
-    assert refused(get(transfers, one)) is Reason.UNREACHABLE
+def test_only_checked_addresses_of_a_name_are_connected(web: Web, client: CrawlClient) -> None:
+    """The system would resolve `localhost` by itself, but only its checked address is connected."""
+    request = make_request(f"http://localhost:{web.port}/", addresses=(DEAD,))
+    assert get_failure_reason(fetch(client, request)) is Reason.UNREACHABLE
     assert web.log == []
 
 
-def test_a_connection_that_stands_is_judged_again(web: Web) -> None:
+def test_a_reused_connection_is_checked_again(web: Web) -> None:
     allowed = {HERE}
-    ours = CrawlClient(PATIENT, lambda address: address in allowed)
+    client = CrawlClient(PATIENT_LIMITS, lambda address: address in allowed)
     try:
-        received(get(ours, ask(web.url("a.example"))))
+        get_response(fetch(client, make_request(web.url("a.example"))))
         allowed.clear()
-        assert refused(get(ours, ask(web.url("a.example")))) is Reason.PRIVATE_ADDRESS
+        assert (
+            get_failure_reason(fetch(client, make_request(web.url("a.example"))))
+            is Reason.PRIVATE_ADDRESS
+        )
     finally:
-        ours.close()
+        client.close()
     assert len(web.log) == 1
 
 
-def test_no_proxy_of_the_environment_is_used(
-    web: Web, transfers: CrawlClient, monkeypatch: pytest.MonkeyPatch
+def test_proxies_of_the_environment_are_ignored(
+    web: Web, client: CrawlClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9/")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9/")
-    received(get(transfers, ask(web.url("a.example"))))
+    get_response(fetch(client, make_request(web.url("a.example"))))
 
 
 @pytest.fixture(scope="module")
@@ -254,66 +268,69 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_authority(tmp_path_factory.mktemp("tls"))
 
 
-def secure(
+def fetch_over_tls(
     authority: Path, context: ssl.SSLContext, host: str, tls: TlsCheck
 ) -> CrawlResponse | RequestFailure:
-    ours = CrawlClient(PATIENT, is_allowed, str(authority))
+    client = CrawlClient(PATIENT_LIMITS, is_allowed, str(authority))
     try:
         with web_of_hosts(context) as web:
-            return get(ours, ask(web.tls_url(host), tls=tls))
+            return fetch(client, make_request(web.tls_url(host), tls=tls))
     finally:
-        ours.close()
+        client.close()
 
 
-def test_tls_is_verified_and_told(authority: Path) -> None:
+def test_the_tls_version_and_cipher_are_recorded(authority: Path) -> None:
     context = server_context(authority.parent, "good.example")
-    found = received(secure(authority, context, "good.example", TlsCheck.FULL))
-    assert found.hop.tls is not None
-    assert found.hop.tls.startswith("TLSv1.3 TLS_")
+    response = get_response(fetch_over_tls(authority, context, "good.example", TlsCheck.FULL))
+    assert response.hop.tls is not None
+    assert response.hop.tls.startswith("TLSv1.3 TLS_")
 
 
 @pytest.mark.parametrize(
-    ("host", "asked", "expired"),
+    ("host", "requested_host", "expired"),
     [("expired.example", "expired.example", True), ("good.example", "other.example", False)],
 )
-def test_a_certificate_that_proves_nothing_is_refused_unless_none_is_asked_for(
-    authority: Path, host: str, asked: str, expired: bool
+def test_an_invalid_certificate_is_rejected_unless_checks_are_off(
+    authority: Path, host: str, requested_host: str, expired: bool
 ) -> None:
     context = server_context(authority.parent, host, expired=expired)
     for tls in (TlsCheck.FULL, TlsCheck.OLD):
-        assert refused(secure(authority, context, asked, tls)) is Reason.BAD_CERTIFICATE
-    received(secure(authority, context, asked, TlsCheck.NONE))
+        assert (
+            get_failure_reason(fetch_over_tls(authority, context, requested_host, tls))
+            is Reason.BAD_CERTIFICATE
+        )
+    get_response(fetch_over_tls(authority, context, requested_host, TlsCheck.NONE))
 
 
-def test_many_requests_run_at_once(web: Web, transfers: CrawlClient) -> None:
+def test_a_hundred_requests_run_concurrently(web: Web, client: CrawlClient) -> None:
     for number in range(100):
-        transfers.begin(number, ask(web.url(f"h{number % 10}.example", f"/{number}")))
-    ended: dict[object, CrawlResponse | RequestFailure] = {}
-    while len(ended) < 100:
-        ended |= dict(transfers.collect_finished(1.0))
-    assert transfers.count == 0
-    assert all(isinstance(end, CrawlResponse) for end in ended.values())
-    assert {received(end).hop.url.rpartition("/")[2] for end in ended.values()} == {
+        client.begin(number, make_request(web.url(f"h{number % 10}.example", f"/{number}")))
+    results: dict[object, CrawlResponse | RequestFailure] = {}
+    while len(results) < 100:
+        results |= dict(client.collect_finished(1.0))
+    assert client.count == 0
+    assert all(isinstance(result, CrawlResponse) for result in results.values())
+    assert {get_response(result).hop.url.rpartition("/")[2] for result in results.values()} == {
         str(number) for number in range(100)
     }
 
 
-def test_nothing_is_left_open(web: Web) -> None:
-    ours = CrawlClient(QUICK, is_allowed)
+def test_closing_the_client_drops_active_requests(web: Web) -> None:
+    client = CrawlClient(QUICK_LIMITS, is_allowed)
 
-    def silent(asked: Asked, nth: int) -> Pieces:
-        return nothing()
+    def respond_never(request: Asked, nth: int) -> Pieces:
+        return send_nothing()
 
-    web.hosts["a.example"] = silent
-    ours.begin("key", ask(web.url("a.example")))
-    ours.collect_finished(0.2)
-    assert ours.count == 1
-    ours.close()
-    assert ours.count == 0
+    web.hosts["a.example"] = respond_never
+    client.begin("key", make_request(web.url("a.example")))
+    client.collect_finished(0.2)
+    assert client.count == 1
+    client.close()
+    assert client.count == 0
 
 
-def test_waking_closed_transfers_does_nothing() -> None:
-    """Another thread may close them at any moment."""
-    transfers = CrawlClient(QUICK, is_allowed)
-    transfers.close()
-    transfers.wake()
+def test_waking_a_closed_client_does_nothing() -> None:
+    """Another thread may close the client at any moment."""
+    client = CrawlClient(QUICK_LIMITS, is_allowed)
+    client.close()
+    client.wake()

@@ -1,4 +1,4 @@
-"""The world polls are tested in."""
+"""The world in which polls are tested."""
 
 from unit.following.world import world
 

@@ -1,4 +1,4 @@
-"""Ports whose process ends in the middle of their work."""
+"""Ports whose process is killed in the middle of their work."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from unit.following.world import GATE, World, create_poll_leases
 
 
 class KilledError(BaseException):
-    """The process ends here."""
+    """The process is killed at this point."""
 
 
 @dataclass
 class DiesAt:
-    """A port of which the `count`-th call ends the process, before or after it took effect."""
+    """Port whose `count`-th call kills the process, before or after its effect."""
 
     real: object
     name: str
@@ -25,24 +25,24 @@ class DiesAt:
     calls: int = 0
 
     def __getattr__(self, name: str) -> object:
-        real: Callable[..., object] = getattr(self.real, name)
+        method: Callable[..., object] = getattr(self.real, name)
         if name != self.name:
-            return real
+            return method
 
-        def called(*args: object, **kwargs: object) -> object:
+        def call(*args: object, **kwargs: object) -> object:
             self.calls += 1
             if self.calls == self.count and not self.after:
                 raise KilledError
-            done = real(*args, **kwargs)
+            result = method(*args, **kwargs)
             if self.calls == self.count:
                 raise KilledError
-            return done
+            return result
 
-        return called
+        return call
 
 
-def mortal(world: World, port: str, name: str, count: int, after: bool) -> Poller:
-    """What polls in this world, until the `count`-th call of a port's method."""
+def make_mortal_poller(world: World, port: str, name: str, count: int, after: bool) -> Poller:
+    """Return a poller of this world that is killed by the `count`-th call of a port's method."""
     place = world.place
     ports = {"ledger": place.ledger, "queue": place.queue, "records": place.records}
     ports[port] = DiesAt(ports[port], name, count, after)  # type: ignore[assignment]
@@ -56,7 +56,7 @@ def mortal(world: World, port: str, name: str, count: int, after: bool) -> Polle
         lambda: False,
     )
     return replace(
-        world.polling,
+        world.poller,
         records=ports["records"],  # type: ignore[arg-type]
         leases=create_poll_leases(place, "dying", ports["records"]),
         enter=lambda source: intake.run(source, IntakeCounts()),

@@ -1,4 +1,4 @@
-"""Days of a source: each poll counts on its own, and what is usual is told by the days before."""
+"""Days of a source: each poll counts once, and earlier days define the usual range."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fonds.following.source_edits import SourceOptions, build_source
 from fonds.model.disposition import Reason
 from fonds.model.rows import SourceRow
 from fonds.model.source import DayCounts
-from unit.following.world import LINKS, WANTED, World, later
+from unit.following.world import LINKS, OPTIONS, World, advance
 
 TODAY = date(2026, 11, 24)
 SOURCE = build_source(
@@ -21,50 +21,51 @@ SOURCE = build_source(
 )
 
 
-def brought(*new: int | None) -> SourceRow:
-    """A source that had so many new links on the days up to today; None: its polls failed."""
+def make_source(*new: int | None) -> SourceRow:
+    """Return a source with these counts of new links on the days up to today; None means failed
+    polls."""
     days = {}
-    for ago, count in enumerate(reversed(new)):
-        day = (TODAY - timedelta(days=ago)).isoformat()
+    for days_ago, count in enumerate(reversed(new)):
+        day = (TODAY - timedelta(days=days_ago)).isoformat()
         days[day] = DayCounts(4, 4) if count is None else DayCounts(4, 0, count)
     return replace(SOURCE, days=days)
 
 
-def test_a_day_is_outside_of_what_the_days_before_it_told() -> None:
+def test_a_day_is_judged_by_the_days_before_it() -> None:
     steady = [99, *[20, 22, 19, 21, 20, 18, 20, 23], 90, 0, 20]
-    found = judge_days(brought(*steady), TODAY, len(steady))
-    assert [one.outside for one in found] == [*[None] * 9, "above", "below", None]
-    assert found[-1].least is not None
-    assert found[-1].most is not None
-    assert found[-1].least < 20 < found[-1].most
+    days = judge_days(make_source(*steady), TODAY, len(steady))
+    assert [day.outside for day in days] == [*[None] * 9, "above", "below", None]
+    assert days[-1].least is not None
+    assert days[-1].most is not None
+    assert days[-1].least < 20 < days[-1].most
 
 
-def test_the_first_day_and_days_that_failed_tell_nothing_of_what_is_usual() -> None:
-    found = judge_days(brought(500, 20, 20, 20, None, 20, 20, 20, 20, None, 21), TODAY, 11)
-    assert found[0].brought is DayOutcome.UNKNOWN
-    assert [one.brought for one in found if one.polls and not one.new] == [DayOutcome.FAILED] * 2
-    assert found[-1].most is not None
-    assert found[-1].most < 40
+def test_the_first_day_and_failed_days_do_not_define_the_usual_range() -> None:
+    days = judge_days(make_source(500, 20, 20, 20, None, 20, 20, 20, 20, None, 21), TODAY, 11)
+    assert days[0].brought is DayOutcome.UNKNOWN
+    assert [day.brought for day in days if day.polls and not day.new] == [DayOutcome.FAILED] * 2
+    assert days[-1].most is not None
+    assert days[-1].most < 40
 
 
-def test_with_few_days_nothing_is_usual_yet() -> None:
-    found = judge_days(brought(50, 20, 21, 20, 900), TODAY, 5)
-    assert {one.most for one in found} == {None}
+def test_few_days_define_no_usual_range() -> None:
+    days = judge_days(make_source(50, 20, 21, 20, 900), TODAY, 5)
+    assert {day.most for day in days} == {None}
 
 
-def test_today_is_not_over_and_so_never_below() -> None:
-    found = judge_days(brought(9, *[40] * 10, 0), TODAY, 3)
-    assert (found[-1].brought, found[-1].outside) == (DayOutcome.NOTHING, None)
-    assert found[-1].least is not None
-    assert found[-1].least > 0
+def test_today_is_never_below_the_usual_range() -> None:
+    days = judge_days(make_source(9, *[40] * 10, 0), TODAY, 3)
+    assert (days[-1].brought, days[-1].outside) == (DayOutcome.NOTHING, None)
+    assert days[-1].least is not None
+    assert days[-1].least > 0
 
 
-def test_days_without_a_poll_are_told_from_those_before_any_was_counted() -> None:
+def test_days_without_a_poll_differ_from_days_before_the_first_poll() -> None:
     row = replace(
         SOURCE, days={"2026-11-20": DayCounts(1, 0, 3, 0), "2026-11-23": DayCounts(2, 0, 1, 0)}
     )
-    found = judge_days(row, TODAY, 6)
-    assert [one.brought for one in found] == [
+    days = judge_days(row, TODAY, 6)
+    assert [day.brought for day in days] == [
         DayOutcome.UNKNOWN,
         DayOutcome.UNKNOWN,
         DayOutcome.UNPOLLED,
@@ -74,56 +75,60 @@ def test_days_without_a_poll_are_told_from_those_before_any_was_counted() -> Non
     ]
 
 
-def test_no_more_days_are_kept_than_are_shown() -> None:
+def test_the_number_of_stored_days_is_limited() -> None:
     days: dict[str, list[int]] = {}
-    for ago in reversed(range(200)):
-        at = datetime.combine(TODAY - timedelta(days=ago), datetime.min.time(), UTC)
+    for days_ago in reversed(range(200)):
+        at = datetime.combine(TODAY - timedelta(days=days_ago), datetime.min.time(), UTC)
         days = add_poll(days, replace(build_poll_row(SOURCE, {}, None, at), entries=1))
     assert len(days) == DAYS_STORED
     assert max(days) == TODAY.isoformat()
 
 
-def test_a_listing_that_has_nothing_any_more_is_silent_until_it_has(world: World) -> None:
+def test_an_emptied_listing_is_silent_until_it_has_links_again(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_of(LINKS))
     assert compute_health(world.poll(row).row, world.place.clock()) is SourceHealth.ACTIVE
-    world.give("/feed", rss_of([]), ETag='"none"')
+    world.serve("/feed", rss_of([]), ETag='"none"')
     silent = world.poll(row).row
     assert (compute_health(silent, world.place.clock()), silent.listed) == (
         SourceHealth.SILENT,
         len(LINKS),
     )
-    later(world, hours=3)
-    world.give("/feed", b"", 304)
+    advance(world, hours=3)
+    world.serve("/feed", b"", 304)
     unchanged = world.poll(row).row
     assert (unchanged.silent_polls, unchanged.silent_since) == (1, silent.silent_since)
     assert compute_health(unchanged, world.place.clock()) is SourceHealth.SILENT
-    world.give("/feed", rss_of([*LINKS, "https://news.example.org/back"]))
-    back = world.poll(row).row
-    assert (back.silent_polls, back.silent_since, back.listed) == (0, None, len(LINKS) + 1)
+    world.serve("/feed", rss_of([*LINKS, "https://news.example.org/back"]))
+    recovered = world.poll(row).row
+    assert (recovered.silent_polls, recovered.silent_since, recovered.listed) == (
+        0,
+        None,
+        len(LINKS) + 1,
+    )
 
 
-def test_what_is_asked_only_for_what_is_newer_is_never_silent(world: World) -> None:
-    row = world.add("/api/rss_entries", replace(WANTED, kind="rss-fetcher"))
-    world.give("/api/rss_entries/1?_limit=2500", api_rows(1, 3))
-    world.give("/api/rss_entries/4?_limit=2500", api_rows(4, 0))
+def test_an_api_for_newer_rows_is_never_silent(world: World) -> None:
+    row = world.add("/api/rss_entries", replace(OPTIONS, kind="rss-fetcher"))
+    world.serve("/api/rss_entries/1?_limit=2500", api_rows(1, 3))
+    world.serve("/api/rss_entries/4?_limit=2500", api_rows(4, 0))
     assert world.poll(row).new == 3
-    done = world.poll(row)
-    assert (done.error, done.row.silent_polls) == (None, 0)
+    result = world.poll(row)
+    assert (result.error, result.row.silent_polls) == (None, 0)
 
 
-def test_each_poll_counts_on_its_day_once(world: World) -> None:
+def test_each_poll_counts_once_on_its_day(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of([*LINKS, "http://10.0.0.1/"]))
+    world.serve("/feed", rss_of([*LINKS, "http://10.0.0.1/"]))
     world.poll(row)
-    world.give("/feed", b"", 503)
+    world.serve("/feed", b"", 503)
     world.poll(row)
-    later(world, hours=24)
-    world.give("/feed", rss_of([*LINKS, "https://news.example.org/5"]))
-    found = world.poll(row).row
-    polls = world.polls()
-    first, last = (f"{one.updated:%Y-%m-%d}" for one in (polls[0], polls[-1]))
-    assert found.days == {first: DayCounts(2, 1, 4, 1), last: DayCounts(1, 0, 1, 0)}
-    assert sum((found.refused_tally or {}).values()) == 1
-    assert set(found.refused_tally or {}) <= set(map(str, Reason))
-    assert world.row(row.source_id).days == found.days
+    advance(world, hours=24)
+    world.serve("/feed", rss_of([*LINKS, "https://news.example.org/5"]))
+    source = world.poll(row).row
+    polls = world.list_polls()
+    first, last = (f"{poll.updated:%Y-%m-%d}" for poll in (polls[0], polls[-1]))
+    assert source.days == {first: DayCounts(2, 1, 4, 1), last: DayCounts(1, 0, 1, 0)}
+    assert sum((source.refused_tally or {}).values()) == 1
+    assert set(source.refused_tally or {}) <= set(map(str, Reason))
+    assert world.get_row(row.source_id).days == source.days

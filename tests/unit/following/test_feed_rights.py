@@ -1,4 +1,4 @@
-"""What feeds state about the use of what they list, well-formed and broken alike."""
+"""What feeds state about the use of their entries, in well-formed and broken feeds."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ ATOM = (
 )
 
 
-def told(found: Listing) -> list[list[tuple[str, str, str]]]:
+def list_rights(listing: Listing) -> list[list[tuple[str, str, str]]]:
     return [
         [(str(right.subject), right.value, str(right.stated_in)) for right in entry.rights]
-        for entry in found.entries
+        for entry in listing.entries
     ]
 
 
@@ -39,13 +39,13 @@ FEED = ("holder", "The Basin Courier", "feed")
 
 
 @pytest.mark.parametrize("read", [read_strictly, read_leniently])
-def test_an_entry_has_what_it_states_and_then_what_its_feed_does(read) -> None:  # type: ignore[no-untyped-def]
-    assert told(read(RSS.encode(), URL)) == [
+def test_an_entry_states_its_own_rights_before_those_of_its_feed(read) -> None:  # type: ignore[no-untyped-def]
+    assert list_rights(read(RSS.encode(), URL)) == [
         [("license", "cc-by-nc-4.0", "entry of the feed"), FEED],
         [("holder", "Ada Stroom", "entry of the feed"), FEED],
         [FEED],
     ]
-    (entry,) = told(read(ATOM.encode(), URL))
+    (entry,) = list_rights(read(ATOM.encode(), URL))
     assert set(entry) == {
         ("license", "cc-by-nc-4.0", "entry of the feed"),
         ("holder", "Us", "entry of the feed"),
@@ -54,6 +54,6 @@ def test_an_entry_has_what_it_states_and_then_what_its_feed_does(read) -> None: 
 
 
 def test_many_statements_of_an_entry_are_cut() -> None:
-    many = "".join(f"<copyright>© Holder {number}</copyright>" for number in range(1_000))
-    feed = RSS.replace("<dc:rights>© Ada Stroom</dc:rights>", many)
+    statements = "".join(f"<copyright>© Holder {number}</copyright>" for number in range(1_000))
+    feed = RSS.replace("<dc:rights>© Ada Stroom</dc:rights>", statements)
     assert len(read_strictly(feed.encode(), URL).entries[1].rights) == STATED_MAX + 1

@@ -1,4 +1,4 @@
-"""Feeds of every version: their entries, what they ask for, and what broken and hostile ones become."""
+"""Feeds of every version: their entries and hints, and how broken and hostile feeds are read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ URL = "https://news.example.org/feed.xml"
 LINKS = [f"https://news.example.org/{number}" for number in range(3)]
 
 
-def links(body: bytes, charset: str | None = None) -> list[str | None]:
+def list_links(body: bytes, charset: str | None = None) -> list[str | None]:
     return [entry.link for entry in read_listing(body, URL, charset).entries]
 
 
@@ -41,20 +41,22 @@ def test_rss_of_every_version_is_read_strictly(version: str) -> None:
     assert first.source_url == URL
 
 
-def test_a_doctype_without_entities_is_no_hindrance() -> None:
-    told = b'<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://my.netscape.com/r.dtd">'
-    body = rss_of(LINKS).replace(b"<rss", told + b"<rss", 1)
+def test_a_doctype_without_entities_is_accepted() -> None:
+    doctype = (
+        b'<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://my.netscape.com/r.dtd">'
+    )
+    body = rss_of(LINKS).replace(b"<rss", doctype + b"<rss", 1)
     listing = read_listing(body, URL)
     assert (listing.problem, len(listing.entries)) == ("", 3)
 
 
-def test_rdf_has_its_items_beside_the_channel() -> None:
+def test_rdf_items_next_to_the_channel_are_read() -> None:
     listing = read_listing(rdf(LINKS), URL)
     assert listing.kind == "rdf"
     assert listing.entries[0].pub_date == "Sun, 22 Nov 2026 00:02:03 +0000"
 
 
-def test_atom_takes_the_page_among_its_alternates() -> None:
+def test_atom_prefers_the_html_page_among_alternate_links() -> None:
     entry = (
         '<link rel="alternate" type="application/json" href="/data"/><link href="/untyped"/>'
         '<link rel="alternate" type="text/html" href="/page"/><link rel="edit" href="/edit"/>'
@@ -65,11 +67,11 @@ def test_atom_takes_the_page_among_its_alternates() -> None:
     assert listing.entries[0].pub_date == "Sun, 22 Nov 2026 00:30:00 +0000"
 
 
-def test_relative_links_go_by_the_bases_around_them() -> None:
+def test_relative_links_are_resolved_by_xml_base() -> None:
     entry = '<link href="story"/>'
-    based = atom([entry], attributes='xml:base="https://other.example.org/a/"')
-    assert links(based) == ["https://other.example.org/a/story"]
-    assert links(atom([entry])) == ["https://news.example.org/story"]
+    feed = atom([entry], attributes='xml:base="https://other.example.org/a/"')
+    assert list_links(feed) == ["https://other.example.org/a/story"]
+    assert list_links(atom([entry])) == ["https://news.example.org/story"]
 
 
 @pytest.mark.parametrize(
@@ -90,11 +92,11 @@ def test_relative_links_go_by_the_bases_around_them() -> None:
         ("<title>nothing</title>", None),
     ],
 )
-def test_what_an_item_leads_to(item: str, link: str | None) -> None:
-    assert links(rss([f"<item>{item}</item>"])) == [link]
+def test_the_link_of_an_item_is_chosen_by_element(item: str, link: str | None) -> None:
+    assert list_links(rss([f"<item>{item}</item>"])) == [link]
 
 
-def test_what_a_feed_asks_for_is_noted() -> None:
+def test_the_hints_of_a_feed_are_read() -> None:
     head = (
         "<ttl>30</ttl><sy:updatePeriod> daily </sy:updatePeriod><sy:updateFrequency>4</sy:updateFrequency>"
         '<cloud domain="cloud.example" port="80" path="/RPC2" registerProcedure="x" protocol="xml-rpc"/>'
@@ -102,20 +104,20 @@ def test_what_a_feed_asks_for_is_noted() -> None:
         '<atom:link rel="next" href="?page=2"/>'
     )
     listing = read_listing(rss_of(LINKS, head), URL)
-    told = listing.hints
-    assert (told.ttl_s, told.update_s) == (1800, 21_600)
-    assert (told.hubs, told.cloud) == (("https://hub.example/",), "http://cloud.example:80/RPC2")
-    assert told.self_url == URL
+    hints = listing.hints
+    assert (hints.ttl_s, hints.update_s) == (1800, 21_600)
+    assert (hints.hubs, hints.cloud) == (("https://hub.example/",), "http://cloud.example:80/RPC2")
+    assert hints.self_url == URL
     assert listing.further == (f"{URL}?page=2",)
 
 
-@pytest.mark.parametrize("odd", ["", "-5", "0", "soon", "٣", "1e9"])
-def test_a_ttl_that_is_none_says_nothing(odd: str) -> None:
-    assert parse_ttl_s(odd) is None
-    assert compute_update_s(odd, odd) is None
+@pytest.mark.parametrize("value", ["", "-5", "0", "soon", "٣", "1e9"])
+def test_an_invalid_ttl_is_ignored(value: str) -> None:
+    assert parse_ttl_s(value) is None
+    assert compute_update_s(value, value) is None
 
 
-def test_hints_have_bounds() -> None:
+def test_hints_are_limited() -> None:
     assert parse_ttl_s("9" * 50) == 365 * 86_400
     assert compute_update_s("hourly", "9" * 50) == 1
     assert build_cloud_url({"domain": "a.example/@evil", "path": "/"}) == ""
@@ -157,15 +159,15 @@ def test_json_feed_is_read_with_its_next_page_and_hubs() -> None:
     ],
     ids=["cut", "entities", "blanks first", "controls", "tags", "charset", "wrapped"],
 )
-def test_a_broken_feed_still_gives_its_entries_and_says_what_is_wrong(broken: bytes) -> None:
+def test_a_broken_feed_returns_its_entries_and_the_problem(broken: bytes) -> None:
     listing = read_listing(broken, URL)
     assert {entry.link for entry in listing.entries} >= set(LINKS[:2])
     assert listing.problem
 
 
-def test_the_charset_of_the_server_counts_where_the_feed_names_none() -> None:
-    bare = rss([rss_item(LINKS[0], "Zürich")]).partition(b"?>")[2].decode().encode("latin-1")
-    assert read_listing(bare, URL, "iso-8859-1").entries[0].title == "Zürich"
+def test_the_charset_of_the_server_applies_if_the_feed_declares_none() -> None:
+    undeclared = rss([rss_item(LINKS[0], "Zürich")]).partition(b"?>")[2].decode().encode("latin-1")
+    assert read_listing(undeclared, URL, "iso-8859-1").entries[0].title == "Zürich"
     declared = rss([rss_item(LINKS[0], "Zürich")])
     assert read_listing(declared, URL, "iso-8859-1").entries[0].title == "Zürich"
     assert read_listing(declared, URL, "no-such-charset").entries[0].title == "Zürich"
@@ -185,7 +187,7 @@ def test_entities_are_never_expanded(coding: str) -> None:
     assert all("hahaha" not in str(entry) for entry in listing.entries)
 
 
-def test_nothing_of_this_machine_comes_in_through_an_entity(tmp_path: Path) -> None:
+def test_external_entities_do_not_read_local_files(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("of this machine")
     try:
@@ -195,12 +197,12 @@ def test_nothing_of_this_machine_comes_in_through_an_entity(tmp_path: Path) -> N
     assert all("of this machine" not in str(entry) for entry in listing.entries)
 
 
-def test_more_entries_than_are_kept_are_counted() -> None:
+def test_entries_over_the_limit_are_counted() -> None:
     listing = read_listing(rss("<item/>" for _ in range(ENTRIES_MAX + 7)), URL)
     assert (len(listing.entries), listing.cut) == (ENTRIES_MAX, 7)
 
 
-def test_endless_texts_are_cut() -> None:
+def test_very_long_texts_are_cut() -> None:
     listing = read_listing(
         rss([rss_item("https://a.example/" + "x" * 100_000, "t" * 100_000)]), URL
     )
@@ -212,27 +214,27 @@ def test_endless_texts_are_cut() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"   ", b"{}", b"{", b"<note/>", b"plain words", b"\x00\xff" * 50, b"<rss", b"["]
 )
-def test_what_is_no_listing_is_refused_with_words(body: bytes) -> None:
+def test_a_body_that_is_no_listing_raises_with_a_message(body: bytes) -> None:
     with pytest.raises(DamagedInputError, match=r".{8,}"):
         read_listing(body, URL)
 
 
-def test_deep_nesting_is_refused_or_read_and_never_fatal() -> None:
-    deep = b"<rss><channel>" + b"<a>" * 100_000 + b"</a>" * 100_000 + b"</channel></rss>"
+def test_deep_nesting_is_rejected_or_read_without_a_crash() -> None:
+    body = b"<rss><channel>" + b"<a>" * 100_000 + b"</a>" * 100_000 + b"</channel></rss>"
     try:
-        read_listing(deep, URL)
+        read_listing(body, URL)
     except DamagedInputError:
         return
 
 
-def test_json_nested_too_deeply_is_refused() -> None:
+def test_deeply_nested_json_is_rejected() -> None:
     with pytest.raises(DamagedInputError):
         read_listing(b'{"items": ' + b"[" * 100_000, URL)
 
 
 @given(st.binary(max_size=300))
 @settings(max_examples=examples(40))
-def test_any_bytes_are_a_listing_or_refused(body: bytes) -> None:
+def test_any_bytes_are_read_as_a_listing_or_rejected(body: bytes) -> None:
     for start in (b"", b"<rss><channel><item>", b"<urlset><url><loc>", b'{"items": [{"url":'):
         try:
             listing = read_listing(start + body, URL)
@@ -246,7 +248,7 @@ NEXT = '<link rel="next" href="?page=2"/>'
 ARCHIVE = f'{NEXT}<link rel="prev-archive" href="/archive/4"/>'
 
 
-@pytest.mark.parametrize("broken", ["", "&nbsp;"])
+@pytest.mark.parametrize("markup", ["", "&nbsp;"])
 @pytest.mark.parametrize(
     ("head", "older", "is_complete"),
     [
@@ -256,19 +258,19 @@ ARCHIVE = f'{NEXT}<link rel="prev-archive" href="/archive/4"/>'
         ('<link rel="previous" href="/newer"/>', "", False),
     ],
 )
-def test_where_a_feed_lists_what_came_before(
-    head: str, older: str, is_complete: bool, broken: str
+def test_the_older_page_of_a_feed_is_found_by_its_links(
+    head: str, older: str, is_complete: bool, markup: str
 ) -> None:
-    entry = f'<title>{broken}</title><link href="https://a.example.org/1"/>'
+    entry = f'<title>{markup}</title><link href="https://a.example.org/1"/>'
     listing = read_listing(atom([entry], head, HISTORY), "https://a.example.org/feed", None)
     assert (listing.older, listing.is_complete, bool(listing.problem)) == (
         older,
         is_complete,
-        bool(broken),
+        bool(markup),
     )
 
 
-def test_rss_names_its_archive_by_atoms_links_and_json_feed_by_next_url() -> None:
+def test_rss_names_its_archive_by_atom_links_and_json_feed_by_next_url() -> None:
     head = '<atom:link rel="prev-archive" href="/4"/>'
     assert read_listing(rss([], head), "https://a.example.org/", None).older.endswith("/4")
     body = json_feed([], next_url="/4")

@@ -1,4 +1,5 @@
-"""A poll that is killed between any two acts: nothing is lost, nothing enters twice, the books balance."""
+"""A poll that is killed between any two writes loses nothing and enters nothing twice, and the
+ledger balances."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ import pytest
 
 from fixtures.feeds import rss_of
 from fonds.following.poller import LEASE_S
-from unit.following.killed_polls import KilledError, mortal
-from unit.following.world import LINKS, World, create_poll_leases, later
+from unit.following.killed_polls import KilledError, make_mortal_poller
+from unit.following.world import LINKS, World, advance, create_poll_leases
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -23,70 +24,70 @@ from unit.following.world import LINKS, World, create_poll_leases, later
         ("records", "change_each", 2),
     ],
 )
-def test_a_poll_that_is_killed_anywhere_loses_nothing_and_enters_nothing_twice(
+def test_a_killed_poll_loses_nothing_and_enters_nothing_twice(
     world: World, port: str, name: str, count: int, after: bool
 ) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS[:3]), ETag='"v1"')
+    world.serve("/feed", rss_of(LINKS[:3]), ETag='"v1"')
     with pytest.raises(KilledError):
-        mortal(world, port, name, count, after).poll(row)
-    world.polling.list_due(10)  # From now on this process sees whether the lease is renewed.
-    later(world, hours=25)
+        make_mortal_poller(world, port, name, count, after).poll(row)
+    world.poller.list_due(10)  # This process now observes whether the lease is renewed.
+    advance(world, hours=25)
     # Meanwhile the first link left the feed, and another came.
-    world.give("/feed", rss_of(LINKS[1:4]), ETag='"v2"')
-    for due in world.polling.list_due(10):
+    world.serve("/feed", rss_of(LINKS[1:4]), ETag='"v2"')
+    for due in world.poller.list_due(10):
         world.poll(due)
-    world.give("/feed", b"", 304)
+    world.serve("/feed", b"", 304)
     world.poll(row)
-    urls = [one.url for one in world.entered()]
+    urls = [entry.url for entry in world.list_entries()]
     assert len(urls) == len(set(urls))
     assert set(urls) >= set(LINKS[1:4])
-    assert world.row(row.source_id).links == len(urls)
-    sent = {one.id for one in world.waiting()}
-    assert sent == {one.entry_id for one in world.entered()}
-    for poll in world.polls():
-        count_of = sum(one.input_id == poll.input_id for one in world.entered())
-        assert (poll.finished, poll.entries) == (True, count_of)
-    assert not world.row(row.source_id).polling
+    assert world.get_row(row.source_id).links == len(urls)
+    sent = {entry.id for entry in world.receive_links()}
+    assert sent == {entry.entry_id for entry in world.list_entries()}
+    for poll in world.list_polls():
+        n_entries = sum(entry.input_id == poll.input_id for entry in world.list_entries())
+        assert (poll.finished, poll.entries) == (True, n_entries)
+    assert not world.get_row(row.source_id).polling
 
 
-def test_a_poll_whose_lease_another_process_took_enters_nothing(world: World) -> None:
-    """It was so slow that the other one saw its lease unchanged for its duration."""
+def test_a_poll_whose_lease_was_taken_over_enters_nothing(world: World) -> None:
+    """It was so slow that the other process saw its lease unchanged for its duration."""
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS))
-    other = replace(world.polling, leases=create_poll_leases(world.place, "other"))
-    get = world.polling.get
+    world.serve("/feed", rss_of(LINKS))
+    other = replace(world.poller, leases=create_poll_leases(world.place, "other"))
+    get = world.poller.get
 
-    def slow(url: str, headers: object, tls: object) -> object:
+    def get_slowly(url: str, headers: object, tls: object) -> object:
         assert other.list_due(10) == []
         world.place.clock.pass_s(LEASE_S)
         (due,) = other.list_due(10)
-        done = other.poll(due)
-        assert done is not None
-        assert done.new == len(LINKS)
-        world.give("/feed", rss_of(["https://news.example.org/late"]))
+        result = other.poll(due)
+        assert result is not None
+        assert result.new == len(LINKS)
+        world.serve("/feed", rss_of(["https://news.example.org/late"]))
         return get(url, headers, tls)  # type: ignore[arg-type]
 
-    assert replace(world.polling, get=slow).poll(row) is None  # type: ignore[arg-type]
-    assert sorted(one.url for one in world.entered()) == sorted(LINKS)
-    found = world.row(row.source_id)
-    assert (found.polls, found.polling, found.lease_holder) == (1, False, None)
+    assert replace(world.poller, get=get_slowly).poll(row) is None  # type: ignore[arg-type]
+    assert sorted(entry.url for entry in world.list_entries()) == sorted(LINKS)
+    source = world.get_row(row.source_id)
+    assert (source.polls, source.polling, source.lease_holder) == (1, False, None)
 
 
-def test_a_wall_clock_put_forward_takes_no_poll_from_a_living_process(world: World) -> None:
+def test_a_clock_set_forward_takes_no_poll_from_a_living_process(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_of(LINKS))
     seconds = world.place.clock.now_s
     leases = create_poll_leases(world.place, "other", clock_s=lambda: seconds)
-    other = replace(world.polling, leases=leases)
-    get = world.polling.get
+    other = replace(world.poller, leases=leases)
+    get = world.poller.get
 
-    def during(url: str, headers: object, tls: object) -> object:
+    def advance_clock_and_get(url: str, headers: object, tls: object) -> object:
         for _ in range(3):
             assert other.list_due(10) == []
             world.place.clock.pass_s(24 * 3600)
         return get(url, headers, tls)  # type: ignore[arg-type]
 
-    done = replace(world.polling, get=during).poll(row)  # type: ignore[arg-type]
-    assert done is not None
-    assert done.new == len(LINKS)
+    result = replace(world.poller, get=advance_clock_and_get).poll(row)  # type: ignore[arg-type]
+    assert result is not None
+    assert result.new == len(LINKS)

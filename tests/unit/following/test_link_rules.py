@@ -1,4 +1,4 @@
-"""Which links are refused before anything is fetched: the original's rules, and where it went wrong."""
+"""Which links are rejected before any request: the original's rules and their corrections."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RULES = LinkRules()
         ("http://169.254.169.254/latest", Reason.BAD_HOST),
     ],
 )
-def test_a_link_is_refused_for_its_reason(url: str | None, reason: Reason) -> None:
+def test_a_link_is_rejected_with_its_reason(url: str | None, reason: Reason) -> None:
     refusal = RULES.find_refusal(url)
     assert refusal is not None
     assert refusal[0] is reason
@@ -63,11 +63,11 @@ def test_a_link_is_refused_for_its_reason(url: str | None, reason: Reason) -> No
         "https://8.8.8.8/",
     ],
 )
-def test_what_may_be_fetched_is_let_through(url: str) -> None:
+def test_a_fetchable_link_is_accepted(url: str) -> None:
     assert RULES.find_refusal(url) is None
 
 
-def test_the_list_of_what_is_no_news_can_be_changed() -> None:
+def test_the_list_of_non_news_hosts_is_configurable() -> None:
     rules = create_link_rules("Spam.example, .ads.example", "youtube.com")
     assert rules.find_refusal("https://a.spam.example/") is not None
     assert rules.find_refusal("https://ads.example/") is not None
@@ -79,6 +79,6 @@ def test_private_addresses_can_be_allowed() -> None:
 
 
 @given(st.text())
-def test_any_text_is_judged(url: str) -> None:
+def test_any_text_is_accepted_or_rejected_with_a_reason(url: str) -> None:
     refusal = RULES.find_refusal(url)
     assert refusal is None or refusal[1]

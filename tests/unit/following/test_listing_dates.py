@@ -1,4 +1,4 @@
-"""Moments as feeds write them become RFC 2822 in UTC; what names no zone says so."""
+"""Dates of feeds become RFC 2822 in UTC; a missing time zone stays marked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fonds.following.listings.dates import format_rfc2822, read_moment
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("Sun, 22 Nov 2026 01:02:03 GMT", "Sun, 22 Nov 2026 01:02:03 +0000"),
         ("Sun, 22 Nov 2026 01:02:03 +0530", "Sat, 21 Nov 2026 19:32:03 +0000"),
@@ -30,8 +30,8 @@ from fonds.following.listings.dates import format_rfc2822, read_moment
         ("2026-12-31T23:59:60Z", "Thu, 31 Dec 2026 23:59:59 +0000"),
     ],
 )
-def test_a_moment_is_told_in_utc(text: str, told: str) -> None:
-    assert format_rfc2822(text) == told
+def test_a_date_is_formatted_in_utc(text: str, expected: str) -> None:
+    assert format_rfc2822(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,17 +50,17 @@ def test_a_moment_is_told_in_utc(text: str, told: str) -> None:
         "1" * 5_000,
     ],
 )
-def test_what_is_no_moment_is_none(text: str | None) -> None:
+def test_an_invalid_date_returns_none(text: str | None) -> None:
     assert format_rfc2822(text) is None
 
 
 @given(st.datetimes())
-def test_a_moment_that_was_written_comes_back(moment: datetime) -> None:
-    whole = moment.replace(year=1000 + moment.year % 8_000, day=1, microsecond=0, tzinfo=UTC)
-    assert read_moment(format_rfc2822(whole.isoformat())) == (whole, True)
+def test_a_formatted_date_is_read_back_unchanged(moment: datetime) -> None:
+    full_seconds = moment.replace(year=1000 + moment.year % 8_000, day=1, microsecond=0, tzinfo=UTC)
+    assert read_moment(format_rfc2822(full_seconds.isoformat())) == (full_seconds, True)
 
 
 @given(st.text(max_size=120))
-def test_any_text_is_a_moment_or_none(text: str) -> None:
-    told = format_rfc2822(text)
-    assert told is None or parsedate_to_datetime(told)
+def test_any_text_is_a_date_or_none(text: str) -> None:
+    formatted = format_rfc2822(text)
+    assert formatted is None or parsedate_to_datetime(formatted)

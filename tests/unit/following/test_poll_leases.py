@@ -1,4 +1,5 @@
-"""What is asked of a source: indexes piece by piece, by robots.txt, at the pace of its host."""
+"""Requests of polls: large indexes in parts, by robots.txt, at the pace of the host, under
+leases."""
 
 from __future__ import annotations
 
@@ -19,110 +20,110 @@ from unit.following.world import LINKS, World, create_poll_leases
 COUNT = 7
 
 
-def index_of(world: World, count: int = COUNT) -> None:
+def serve_index(world: World, count: int = COUNT) -> None:
     parts = [f"/part{number}.xml" for number in range(count)]
-    world.give("/index.xml", sitemap_index([world.server.url + part for part in parts]))
+    world.serve("/index.xml", sitemap_index([world.server.url + part for part in parts]))
     for number, part in enumerate(parts):
-        world.give(part, sitemap([f"https://news.example.org/of/{number}"]))
+        world.serve(part, sitemap([f"https://news.example.org/of/{number}"]))
 
 
-def parts_asked(world: World) -> list[str]:
+def list_requested_parts(world: World) -> list[str]:
     return [path for path, _ in world.server.asked if path.startswith("/part")]
 
 
-def test_a_large_index_is_read_on_over_further_polls_until_its_end(
+def test_a_large_index_is_read_over_several_polls(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(poll_request, "CHILDREN_MAX", 3)
-    index_of(world)
+    serve_index(world)
     row = world.add("/index.xml")
     polls = [world.poll(row) for _ in range(3)]
     assert [(poll.new, poll.row.mark) for poll in polls] == [(3, 3), (3, 6), (1, 0)]
-    shortest = timedelta(seconds=world.polling.bounds.min_s)
+    shortest = timedelta(seconds=world.poller.bounds.min_s)
     assert polls[0].row.next_poll == world.place.clock() + shortest
     assert polls[2].row.next_poll > world.place.clock() + shortest
-    assert parts_asked(world) == [f"/part{number}.xml" for number in range(COUNT)]
+    assert list_requested_parts(world) == [f"/part{number}.xml" for number in range(COUNT)]
 
 
-def test_an_index_that_stays_the_same_is_asked_for_what_is_new_in_its_sitemaps(
+def test_an_unchanged_index_is_polled_for_new_links_in_its_sitemaps(
     world: World,
 ) -> None:
-    index_of(world, 2)
+    serve_index(world, 2)
     row = world.add("/index.xml")
     assert world.poll(row).new == 2
-    world.give("/part1.xml", sitemap(LINKS[:2]))
+    world.serve("/part1.xml", sitemap(LINKS[:2]))
     assert world.poll(row).new == 2
 
 
-def test_an_index_whose_sitemaps_take_too_long_is_gone_on_with(world: World) -> None:
-    index_of(world)
+def test_a_slow_index_is_continued_by_the_next_poll(world: World) -> None:
+    serve_index(world)
     row = world.add("/index.xml")
-    get = world.polling.get
+    get = world.poller.get
 
-    def slow(url: str, headers: object, tls: object) -> object:
+    def get_slowly(url: str, headers: object, tls: object) -> object:
         world.place.clock.pass_s(200.0)
         return get(url, headers, tls)  # type: ignore[arg-type]
 
-    polling = replace(world.polling, get=slow)  # type: ignore[arg-type]
-    done = polling.poll(world.row(row.source_id))
-    assert done is not None
-    assert (done.new, done.row.mark) == (2, 2)
+    poller = replace(world.poller, get=get_slowly)  # type: ignore[arg-type]
+    result = poller.poll(world.get_row(row.source_id))
+    assert result is not None
+    assert (result.new, result.row.mark) == (2, 2)
 
 
 def test_robots_txt_is_obeyed(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS))
-    world.give("/robots.txt", b"User-agent: fonds\nDisallow: /feed")
-    done = world.poll(row)
-    assert done.error is not None
-    assert "robots.txt does not allow" in done.error
+    world.serve("/feed", rss_of(LINKS))
+    world.serve("/robots.txt", b"User-agent: fonds\nDisallow: /feed")
+    result = world.poll(row)
+    assert result.error is not None
+    assert "robots.txt does not allow" in result.error
     assert [path for path, _ in world.server.asked] == ["/robots.txt"]
 
 
-def test_a_poll_whose_turn_has_not_come_was_none(world: World) -> None:
+def test_a_postponed_poll_does_not_count(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_of(LINKS))
 
-    def busy(url: str, headers: object, tls: object) -> object:
+    def postpone(url: str, headers: object, tls: object) -> object:
         raise PostponedError("its host is asked again in 40 s", 40.0)
 
-    polling = replace(world.polling, get=busy)  # type: ignore[arg-type]
-    assert polling.poll(row) is None
-    put_off = world.row(row.source_id)
-    assert (put_off.polls, put_off.polling, put_off.failures) == (0, False, 0)
-    assert put_off.next_poll == world.place.clock() + timedelta(seconds=40)
-    assert world.polls() == []
+    poller = replace(world.poller, get=postpone)  # type: ignore[arg-type]
+    assert poller.poll(row) is None
+    postponed = world.get_row(row.source_id)
+    assert (postponed.polls, postponed.polling, postponed.failures) == (0, False, 0)
+    assert postponed.next_poll == world.place.clock() + timedelta(seconds=40)
+    assert world.list_polls() == []
     assert world.poll(row).new == len(LINKS)
 
 
-def test_what_another_process_asks_is_polled_when_that_gives_it_away(world: World) -> None:
+def test_a_domain_of_another_process_is_requested_and_not_polled(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_of(LINKS))
     now = world.place.clock()
     world.place.records.put([PaceRow("127.0.0.1", "another:1:x", 7, {}, now)])
-    assert world.polling.poll(row) is None
+    assert world.poller.poll(row) is None
     (pace,) = world.place.records.get(PaceRow, ["127.0.0.1"])
     assert pace.requested_by is not None
     assert world.server.asked == []
 
 
-def test_a_poll_left_behind_by_a_process_that_ended_is_begun_again_at_once(world: World) -> None:
+def test_a_poll_of_a_dead_process_is_repeated_at_once(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_of(LINKS))
 
-    def dies(url: str, headers: object, tls: object) -> object:
+    def interrupt(url: str, headers: object, tls: object) -> object:
         raise KeyboardInterrupt
 
     leases = create_poll_leases(world.place, "dead")
-    dead = replace(world.polling, get=dies, leases=leases)  # type: ignore[arg-type]
+    dead = replace(world.poller, get=interrupt, leases=leases)  # type: ignore[arg-type]
     with pytest.raises(KeyboardInterrupt):
         dead.poll(row)
-    assert world.polling.list_due(10) == []
+    assert world.poller.list_due(10) == []
     cells = LeaseColumns(world.place.records, SourceRow)
     clock = world.place.clock
-    leases = Leases(cells, "alive", lambda: clock.now_s, LEASE_S, lambda who: who == "dead")
-    alive = replace(world.polling, leases=leases)
-    (found,) = alive.list_due(10)
-    done = alive.poll(found)
-    assert done is not None
-    assert (done.new, done.row.polls, done.row.polling) == (len(LINKS), 1, False)
+    leases = Leases(cells, "alive", lambda: clock.now_s, LEASE_S, lambda name: name == "dead")
+    alive = replace(world.poller, leases=leases)
+    (due,) = alive.list_due(10)
+    result = alive.poll(due)
+    assert result is not None
+    assert (result.new, result.row.polls, result.row.polling) == (len(LINKS), 1, False)

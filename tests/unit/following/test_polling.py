@@ -1,4 +1,5 @@
-"""Polls against a real server: what is new enters once, the rest is known; each poll is on the books."""
+"""Polls of a real server: new links enter once, others count as known, and each poll is
+recorded."""
 
 from __future__ import annotations
 
@@ -19,141 +20,152 @@ from fonds.model.errors import StoreUnavailableError
 from fonds.model.rows import RefusedLinkRow, SourceRow
 from fonds.ports import Source
 from fonds.wiring.following import poll_due
-from unit.following.world import LINKS, WANTED, World, later
+from unit.following.world import LINKS, OPTIONS, World, advance
 
 
-def test_new_links_enter_once_and_say_where_they_were_found(world: World) -> None:
+def test_new_links_enter_once_with_their_source(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS[:3]))
+    world.serve("/feed", rss_of(LINKS[:3]))
     first = world.poll(row)
     assert (first.new, first.error) == (3, None)
-    links = world.waiting()
+    links = world.receive_links()
     assert [link.url for link in links] == LINKS[:3]
-    found = links[0]
-    assert (found.collection, found.input_id) == ("papers", f"{row.source_id}.000001")
-    told = found.rss_entry
-    assert (told.link, told.title) == (LINKS[0], "A title")
-    assert (told.source_url, told.via) == (row.url, f"{row.source_id}.000001")
-    world.give("/feed", rss_of(LINKS))
+    first_link = links[0]
+    assert (first_link.collection, first_link.input_id) == ("papers", f"{row.source_id}.000001")
+    entry = first_link.rss_entry
+    assert (entry.link, entry.title) == (LINKS[0], "A title")
+    assert (entry.source_url, entry.via) == (row.url, f"{row.source_id}.000001")
+    world.serve("/feed", rss_of(LINKS))
     assert world.poll(row).new == 1
-    assert [one.url for one in world.waiting()] == LINKS[3:]
-    polls = world.polls()
+    assert [entered_row.url for entered_row in world.receive_links()] == LINKS[3:]
+    polls = world.list_polls()
     assert [(poll.kind, poll.entries, poll.finished) for poll in polls] == [
         ("poll", 3, True),
         ("poll", 1, True),
     ]
     assert json.loads(polls[1].fingerprint)["known"] == 3
-    assert {one.input_id for one in world.entered()} == {poll.input_id for poll in polls}
+    assert {entered_row.input_id for entered_row in world.list_entries()} == {
+        poll.input_id for poll in polls
+    }
 
 
-def test_a_source_that_was_removed_and_is_added_again_loses_no_link(world: World) -> None:
+def test_a_source_that_is_removed_and_added_again_loses_no_link(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS[:2]))
+    world.serve("/feed", rss_of(LINKS[:2]))
     assert world.poll(row).new == 2
     world.place.records.delete(SourceRow, [row.source_id])
-    again = world.add("/feed")
-    world.give("/feed", rss_of(LINKS[1:4]))
-    assert world.poll(again).new == 2
-    assert [one.url for one in world.waiting()] == LINKS[:4]
-    assert [one.entries for one in world.polls()] == [2, 2]
+    second_row = world.add("/feed")
+    world.serve("/feed", rss_of(LINKS[1:4]))
+    assert world.poll(second_row).new == 2
+    assert [item.url for item in world.receive_links()] == LINKS[:4]
+    assert [item.entries for item in world.list_polls()] == [2, 2]
 
 
-def test_what_another_source_listed_is_known(world: World) -> None:
-    one, other = world.add("/one"), world.add("/two")
-    world.give("/one", rss_of(LINKS[:2]))
-    world.give("/two", rss_of(LINKS[1:3]))
-    assert (world.poll(one).new, world.poll(other).new) == (2, 1)
+def test_links_listed_by_another_source_are_known(world: World) -> None:
+    first, second = world.add("/one"), world.add("/two")
+    world.serve("/one", rss_of(LINKS[:2]))
+    world.serve("/two", rss_of(LINKS[1:3]))
+    assert (world.poll(first).new, world.poll(second).new) == (2, 1)
 
 
-def test_a_listing_that_is_new_from_top_to_bottom_is_polled_again_soon(world: World) -> None:
+def test_a_listing_with_only_new_links_is_polled_again_soon(world: World) -> None:
     row = world.add("/feed")
     for day in range(8):
-        world.give("/feed", rss_of([f"https://news.example.org/quiet/{day}"]))
-        waited = world.poll(row).row.next_poll - world.place.clock()
-        later(world, days=1)
-    assert waited < timedelta(minutes=20)
-    world.give("/feed", rss_of([*LINKS, f"https://news.example.org/quiet/{day}"]))
-    waited = world.poll(row).row.next_poll - world.place.clock()
-    assert waited > timedelta(minutes=40)
-    later(world, hours=6)
-    world.give("/feed", rss_of([f"https://news.example.org/burst/{one}" for one in range(20)]))
+        world.serve("/feed", rss_of([f"https://news.example.org/quiet/{day}"]))
+        interval = world.poll(row).row.next_poll - world.place.clock()
+        advance(world, days=1)
+    assert interval < timedelta(minutes=20)
+    world.serve("/feed", rss_of([*LINKS, f"https://news.example.org/quiet/{day}"]))
+    interval = world.poll(row).row.next_poll - world.place.clock()
+    assert interval > timedelta(minutes=40)
+    advance(world, hours=6)
+    world.serve(
+        "/feed", rss_of([f"https://news.example.org/burst/{number}" for number in range(20)])
+    )
     assert world.poll(row).row.next_poll - world.place.clock() < timedelta(minutes=20)
 
 
-def test_links_that_were_refused_can_be_looked_up(world: World) -> None:
+def test_rejected_links_can_be_looked_up(world: World) -> None:
     row, other = world.add("/feed"), world.add("/other")
     video = "https://www.youtube.com/watch?v=9"
-    world.give("/feed", rss_of([video, "http://[::1]/x", LINKS[0]]))
+    world.serve("/feed", rss_of([video, "http://[::1]/x", LINKS[0]]))
     world.poll(row)
-    (found,) = list_refused_links(world.place.records, f"{video}#t=1")
-    assert (found.reason, found.source_id, found.url) == ("non-news", row.source_id, video)
-    assert found.refused_at == world.place.clock()
-    assert found.input_id == f"{row.source_id}.000001"
+    (refused,) = list_refused_links(world.place.records, f"{video}#t=1")
+    assert (refused.reason, refused.source_id, refused.url) == ("non-news", row.source_id, video)
+    assert refused.refused_at == world.place.clock()
+    assert refused.input_id == f"{row.source_id}.000001"
     assert [
         refused_link.reason
         for refused_link in list_refused_links(world.place.records, "http://[::1]/x")
     ] == ["bad-host"]
-    later(world, hours=1)
-    # Still listed: it was refused when it was new.
+    advance(world, hours=1)
+    # A link that is still listed was rejected when it was new.
     world.poll(row)
-    assert list_refused_links(world.place.records, video) == [found]
-    world.give("/other", rss_of([video]))
+    assert list_refused_links(world.place.records, video) == [refused]
+    world.serve("/other", rss_of([video]))
     world.poll(other)
     latest, first = list_refused_links(world.place.records, video)
-    assert (latest.source_id, first) == (other.source_id, found)
+    assert (latest.source_id, first) == (other.source_id, refused)
     assert list_refused_links(world.place.records, LINKS[0]) == []
 
 
-def test_what_is_kept_of_refused_links_is_bounded_for_each_poll(world: World) -> None:
+def test_stored_rejected_links_are_limited_per_poll(world: World) -> None:
     row = world.add("/feed")
     videos = [f"https://youtu.be/{number}" for number in range(ROWS_A_POLL + 100)]
-    world.give("/feed", rss_of([*videos, f"https://youtu.be/{'x' * 9000}"]))
-    done = world.poll(row)
-    assert done.error is None
+    world.serve("/feed", rss_of([*videos, f"https://youtu.be/{'x' * 9000}"]))
+    result = world.poll(row)
+    assert result.error is None
     assert world.place.records.count(RefusedLinkRow)[()] == ROWS_A_POLL
-    (poll,) = world.polls()
+    (poll,) = world.list_polls()
     assert sum(poll.tally.values()) == len(videos) + 1
-    world.give("/feed", rss_of([f"https://youtu.be/{'y' * 9000}", LINKS[0]]))
+    world.serve("/feed", rss_of([f"https://youtu.be/{'y' * 9000}", LINKS[0]]))
     world.poll(row)
-    (long,) = list_refused_links(world.place.records, f"https://youtu.be/{'y' * 9000}")
-    assert (long.reason, len(long.url)) == ("bad-url", URL_CHARS)
+    (long_link,) = list_refused_links(world.place.records, f"https://youtu.be/{'y' * 9000}")
+    assert (long_link.reason, len(long_link.url)) == ("bad-url", URL_CHARS)
 
 
-def test_a_poll_asks_only_for_what_changed(world: World) -> None:
+def test_a_poll_sends_conditional_headers(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS), ETag='"v1"', Last_Modified="Sun, 22 Nov 2026 01:00:00 GMT")
+    world.serve("/feed", rss_of(LINKS), ETag='"v1"', Last_Modified="Sun, 22 Nov 2026 01:00:00 GMT")
     world.poll(row)
-    world.give("/feed", b"", 304)
-    done = world.poll(row)
-    asked = {name.lower(): value for name, value in world.server.asked[-1][1].items()}
-    assert asked["user-agent"].startswith("Fonds/")
-    assert asked["if-none-match"] == '"v1"'
-    assert asked["if-modified-since"] == "Sun, 22 Nov 2026 01:00:00 GMT"
-    assert (done.new, done.error, done.row.etag) == (0, None, '"v1"')
-    assert [one.entries for one in world.polls()] == [4, 0]
+    world.serve("/feed", b"", 304)
+    result = world.poll(row)
+    headers = {name.lower(): value for name, value in world.server.asked[-1][1].items()}
+    assert headers["user-agent"].startswith("Fonds/")
+    assert headers["if-none-match"] == '"v1"'
+    assert headers["if-modified-since"] == "Sun, 22 Nov 2026 01:00:00 GMT"
+    assert (result.new, result.error, result.row.etag) == (0, None, '"v1"')
+    assert [item.entries for item in world.list_polls()] == [4, 0]
 
 
-def test_the_same_bytes_are_not_read_again(world: World) -> None:
+def test_an_unchanged_body_is_not_parsed_again(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_of(LINKS))
     world.poll(row)
 
     def read(body: bytes, url: str, charset: str | None) -> object:
         raise AssertionError("read again")
 
-    again = replace(world.polling, read=read)  # type: ignore[arg-type]
-    done = again.poll(world.row(row.source_id))
-    assert done is not None
-    assert (done.new, done.error) == (0, None)
+    poller = replace(world.poller, read=read)  # type: ignore[arg-type]
+    result = poller.poll(world.get_row(row.source_id))
+    assert result is not None
+    assert (result.new, result.error) == (0, None)
 
 
-def test_refused_links_are_counted_by_reason_and_once_only(world: World) -> None:
+def test_rejected_links_are_counted_by_reason_and_only_once(world: World) -> None:
     row = world.add("/feed")
-    odd = ["https://www.youtube.com/x", "http://10.0.0.1/", "ftp://a.example/", "https://[bad"]
-    items = [rss_item(one) for one in [*LINKS[:1], *odd]] + ["<item><title>none</title></item>"]
-    world.give("/feed", rss(items))
+    rejected_urls = [
+        "https://www.youtube.com/x",
+        "http://10.0.0.1/",
+        "ftp://a.example/",
+        "https://[bad",
+    ]
+    items = [rss_item(item) for item in [*LINKS[:1], *rejected_urls]] + [
+        "<item><title>none</title></item>"
+    ]
+    world.serve("/feed", rss(items))
     assert world.poll(row).new == 1
-    (poll,) = world.polls()
+    (poll,) = world.list_polls()
     assert poll.tally == {
         "non-news": 1,
         "bad-host": 1,
@@ -161,45 +173,45 @@ def test_refused_links_are_counted_by_reason_and_once_only(world: World) -> None
         "bad-url": 1,
         "no-url": 1,
     }
-    world.give("/feed", rss([rss_item(LINKS[1]), *items]))
+    world.serve("/feed", rss([rss_item(LINKS[1]), *items]))
     assert world.poll(row).new == 1
-    assert world.polls()[1].tally == {}
+    assert world.list_polls()[1].tally == {}
 
 
-def test_what_moved_for_good_is_followed_and_what_moved_for_now_is_not(world: World) -> None:
+def test_permanent_redirects_change_the_url_and_temporary_ones_do_not(world: World) -> None:
     row = world.add("/old")
-    world.give("/old", b"", 301, Location="/between")
-    world.give("/between", b"", 308, Location="/new")
-    world.give("/new", rss_of(LINKS))
-    done = world.poll(row)
-    assert (done.row.url, done.row.moved_from) == (f"{world.server.url}/new", row.url)
-    world.give("/new", b"", 302, Location="/elsewhere")
-    world.give("/elsewhere", rss_of(LINKS[:1]))
+    world.serve("/old", b"", 301, Location="/between")
+    world.serve("/between", b"", 308, Location="/new")
+    world.serve("/new", rss_of(LINKS))
+    result = world.poll(row)
+    assert (result.row.url, result.row.moved_from) == (f"{world.server.url}/new", row.url)
+    world.serve("/new", b"", 302, Location="/elsewhere")
+    world.serve("/elsewhere", rss_of(LINKS[:1]))
     assert world.poll(row).row.url == f"{world.server.url}/new"
     assert world.poll(row).row.source_id == row.source_id
 
 
-def test_a_move_to_what_is_no_feed_is_not_believed(world: World) -> None:
+def test_a_permanent_redirect_to_a_page_keeps_the_url(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", b"", 301, Location="/parked")
-    world.give("/parked", b"<html><body><a href='/buy'>Buy this domain</a></body></html>")
-    done = world.poll(row)
-    assert done.error is not None
-    assert "page" in done.error
-    assert done.row.url == row.url
+    world.serve("/feed", b"", 301, Location="/parked")
+    world.serve("/parked", b"<html><body><a href='/buy'>Buy this domain</a></body></html>")
+    result = world.poll(row)
+    assert result.error is not None
+    assert "page" in result.error
+    assert result.row.url == row.url
 
 
-def test_what_is_gone_is_not_asked_again(world: World) -> None:
+def test_a_gone_source_is_not_polled_again(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", b"", 410)
+    world.serve("/feed", b"", 410)
     assert world.poll(row).row.state == "gone"
-    later(world, days=30)
-    assert world.polling.list_due(10) == []
-    assert compute_health(world.row(row.source_id), world.place.clock()) is SourceHealth.GONE
+    advance(world, days=30)
+    assert world.poller.list_due(10) == []
+    assert compute_health(world.get_row(row.source_id), world.place.clock()) is SourceHealth.GONE
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("response", "message"),
     [
         (Given(404), "404"),
         (Given(500), "500"),
@@ -210,125 +222,125 @@ def test_what_is_gone_is_not_asked_again(world: World) -> None:
         (Given(301, b"", {"Location": "gopher://x/"}), "redirects"),
     ],
 )
-def test_a_failure_is_a_poll_on_the_books_and_comes_again(
-    world: World, given: Given, told: str
+def test_a_failed_poll_is_recorded_and_repeated(
+    world: World, response: Given, message: str
 ) -> None:
     row = world.add("/feed")
-    world.server.answers["/feed"] = given
-    done = world.poll(row)
-    assert done.error is not None
-    assert told in done.error
-    (poll,) = world.polls()
-    assert (poll.error, poll.finished, poll.entries) == (done.error, True, 0)
-    assert (done.row.failures, done.row.state, done.row.polling) == (1, "active", False)
-    world.give("/feed", rss_of(LINKS))
-    again = world.poll(row)
-    assert (again.new, again.row.failures, again.row.error) == (4, 0, None)
+    world.server.answers["/feed"] = response
+    result = world.poll(row)
+    assert result.error is not None
+    assert message in result.error
+    (poll,) = world.list_polls()
+    assert (poll.error, poll.finished, poll.entries) == (result.error, True, 0)
+    assert (result.row.failures, result.row.state, result.row.polling) == (1, "active", False)
+    world.serve("/feed", rss_of(LINKS))
+    second_result = world.poll(row)
+    assert (second_result.new, second_result.row.failures, second_result.row.error) == (4, 0, None)
 
 
-def test_a_server_that_asks_to_be_left_alone_is(world: World) -> None:
+def test_retry_after_of_a_listing_is_respected(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", b"", 429, Retry_After="40000")
-    done = world.poll(row)
-    assert done.row.next_poll >= world.place.clock() + timedelta(seconds=40_000)
+    world.serve("/feed", b"", 429, Retry_After="40000")
+    result = world.poll(row)
+    assert result.row.next_poll >= world.place.clock() + timedelta(seconds=40_000)
 
 
-def test_a_sitemap_index_brings_the_links_of_its_sitemaps_and_says_what_it_could_not_read(
+def test_a_sitemap_index_returns_links_of_its_sitemaps_and_reports_missing_ones(
     world: World,
 ) -> None:
     row = world.add("/index")
-    world.give("/index", sitemap_index(["/a.xml", "/missing.xml"]))
-    world.give("/a.xml", sitemap(LINKS))
-    done = world.poll(row)
-    assert done.new == 4
-    assert "missing.xml" in done.notes.problem
+    world.serve("/index", sitemap_index(["/a.xml", "/missing.xml"]))
+    world.serve("/a.xml", sitemap(LINKS))
+    result = world.poll(row)
+    assert result.new == 4
+    assert "missing.xml" in result.notes.problem
 
 
-def test_a_page_gives_the_links_of_its_own_site_alone(world: World) -> None:
-    row = world.add("/front", replace(WANTED, kind="page"))
-    world.give("/front", b"<html><a href='https://other.example.org/x'>x</a></html>")
+def test_a_page_returns_only_links_of_its_own_site(world: World) -> None:
+    row = world.add("/front", replace(OPTIONS, kind="page"))
+    world.serve("/front", b"<html><a href='https://other.example.org/x'>x</a></html>")
     assert world.poll(row).new == 0
-    world.give("/front", rss_of(LINKS))
+    world.serve("/front", rss_of(LINKS))
     assert "expected a page of links" in (world.poll(row).error or "")
 
 
-def test_the_api_is_asked_behind_its_mark_until_there_is_no_more(
+def test_the_api_is_read_after_its_mark_until_it_is_empty(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(poll_request, "API_ROWS", 3)
-    row = world.add("/api/rss_entries", replace(WANTED, kind="rss-fetcher"))
-    world.give("/api/rss_entries/1?_limit=3", api_rows(5, 3))
-    world.give("/api/rss_entries/8?_limit=3", api_rows(8, 1))
+    row = world.add("/api/rss_entries", replace(OPTIONS, kind="rss-fetcher"))
+    world.serve("/api/rss_entries/1?_limit=3", api_rows(5, 3))
+    world.serve("/api/rss_entries/8?_limit=3", api_rows(8, 1))
     first = world.poll(row)
     assert (first.new, first.row.mark) == (3, 7)
     assert first.row.next_poll == world.place.clock()
     second = world.poll(row)
     assert (second.new, second.row.mark) == (1, 8)
     assert second.row.next_poll > world.place.clock()
-    links = world.waiting()
+    links = world.receive_links()
     assert {link.rss_entry.source_feed_id for link in links} == {70}
     assert all("@127.0.0.1" in (link.rss_entry.via or "") for link in links)
 
 
-def test_of_two_who_would_poll_a_source_one_does(world: World) -> None:
+def test_one_of_two_polls_of_a_source_runs(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS))
-    assert world.polling.poll(row) is not None
-    assert world.polling.poll(row) is None
+    world.serve("/feed", rss_of(LINKS))
+    assert world.poller.poll(row) is not None
+    assert world.poller.poll(row) is None
     assert [path for path, _ in world.server.asked] == ["/robots.txt", "/feed"]
 
 
-def test_what_was_paused_meanwhile_is_not_polled_and_stays_paused(world: World) -> None:
+def test_a_paused_source_is_not_polled_and_stays_paused(world: World) -> None:
     row = world.add("/feed")
     set_state(world.place.records, row, "paused", world.place.clock())
-    assert world.polling.poll(row) is None
-    assert world.polling.list_due(10) == []
+    assert world.poller.poll(row) is None
+    assert world.poller.list_due(10) == []
     set_state(world.place.records, row, "active", world.place.clock())
-    assert [one.source_id for one in world.polling.list_due(10)] == [row.source_id]
+    assert [due.source_id for due in world.poller.list_due(10)] == [row.source_id]
 
 
-def test_a_process_that_is_to_stop_leaves_the_poll_to_the_next(world: World) -> None:
+def test_a_stopping_process_leaves_its_poll_to_the_next(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_of(LINKS))
     world.stop[0] = True
-    assert world.polling.poll(row) is None
+    assert world.poller.poll(row) is None
     world.stop[0] = False
-    later(world, hours=1)
-    (due,) = world.polling.list_due(10)
-    done = world.polling.poll(due)
-    assert done is not None
-    assert (done.new, done.row.polls) == (4, 1)
+    advance(world, hours=1)
+    (due,) = world.poller.list_due(10)
+    result = world.poller.poll(due)
+    assert result is not None
+    assert (result.new, result.row.polls) == (4, 1)
 
 
-def test_everything_due_is_polled_and_hosts_side_by_side(world: World) -> None:
+def test_all_due_sources_are_polled_in_parallel(world: World) -> None:
     for number in range(12):
         world.add(f"/{number}")
-        world.give(f"/{number}", rss_of([f"https://news.example.org/{number}"]))
-    told = poll_due(world.polling, 4, lambda: False)
-    assert told == "12 sources polled, 12 new links, 0 failed"
-    assert poll_due(world.polling, 4, lambda: False) == ""
+        world.serve(f"/{number}", rss_of([f"https://news.example.org/{number}"]))
+    message = poll_due(world.poller, 4, lambda: False)
+    assert message == "12 sources polled, 12 new links, 0 failed"
+    assert poll_due(world.poller, 4, lambda: False) == ""
 
 
-def test_a_store_that_is_away_is_told_to_the_caller_and_the_poll_comes_again(world: World) -> None:
+def test_an_unavailable_store_raises_and_the_poll_is_repeated(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_of(LINKS))
 
-    def away(source: Source) -> None:
-        raise StoreUnavailableError("away")
+    def raise_unavailable(source: Source) -> None:
+        raise StoreUnavailableError("unavailable")
 
     with pytest.raises(StoreUnavailableError):
-        replace(world.polling, enter=away).poll(row)
-    later(world, hours=1)
-    assert [one.polling for one in world.polling.list_due(10)] == [True]
+        replace(world.poller, enter=raise_unavailable).poll(row)
+    advance(world, hours=1)
+    assert [due.polling for due in world.poller.list_due(10)] == [True]
 
 
-def test_an_answer_packed_with_gzip_is_unpacked(world: World) -> None:
+def test_a_gzip_encoded_response_is_decoded(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", gzip.compress(rss_of(LINKS)), Content_Encoding="gzip")
+    world.serve("/feed", gzip.compress(rss_of(LINKS)), Content_Encoding="gzip")
     assert world.poll(row).new == 4
 
 
-def test_a_bomb_is_a_failure(world: World) -> None:
+def test_a_decompression_bomb_fails_the_poll(world: World) -> None:
     row = world.add("/feed")
-    world.give("/feed", gzip.compress(bytes(80_000_000)), Content_Encoding="gzip")
+    world.serve("/feed", gzip.compress(bytes(80_000_000)), Content_Encoding="gzip")
     assert world.poll(row).error

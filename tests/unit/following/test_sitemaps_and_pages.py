@@ -22,80 +22,83 @@ NEWS = (
 )
 
 
-def test_a_set_of_addresses() -> None:
+def test_a_sitemap_lists_its_urls() -> None:
     listing = read_listing(sitemap(LINKS), URL)
     assert (listing.kind, [entry.link for entry in listing.entries]) == ("sitemap", LINKS)
 
 
-def test_a_news_sitemap_tells_title_and_day_and_the_last_change_is_no_publication() -> None:
-    with_news, without = sitemap(LINKS, NEWS), sitemap(LINKS, "<lastmod>2020-01-01</lastmod>")
-    first = read_listing(with_news, URL).entries[0]
+def test_a_news_sitemap_gives_title_and_date_but_lastmod_is_no_date() -> None:
+    news_sitemap, plain_sitemap = (
+        sitemap(LINKS, NEWS),
+        sitemap(LINKS, "<lastmod>2020-01-01</lastmod>"),
+    )
+    first = read_listing(news_sitemap, URL).entries[0]
     assert (first.title, first.pub_date) == ("Flood & fire", "Sun, 22 Nov 2026 00:02:03 +0000")
-    assert read_listing(without, URL).entries[0].pub_date is None
+    assert read_listing(plain_sitemap, URL).entries[0].pub_date is None
 
 
-def test_pictures_and_videos_of_an_address_are_not_taken_for_it() -> None:
-    more = (
+def test_urls_of_images_and_videos_are_ignored() -> None:
+    image = (
         '<i:image xmlns:i="http://www.google.com/schemas/sitemap-image/1.1">'
         "<i:loc>https://cdn.example/1.jpg</i:loc><i:title>Pic</i:title></i:image>"
     )
-    body = sitemap(LINKS, more)
+    body = sitemap(LINKS, image)
     assert [entry.link for entry in read_listing(body, URL).entries] == LINKS
-    before = body.replace(b"<loc>", more.encode() + b"<loc>").replace(
-        more.encode() + b"</url>", b"</url>"
+    images_first = body.replace(b"<loc>", image.encode() + b"<loc>").replace(
+        image.encode() + b"</url>", b"</url>"
     )
-    assert [(one.link, one.title) for one in read_listing(before, URL).entries] == [
+    assert [(entry.link, entry.title) for entry in read_listing(images_first, URL).entries] == [
         (link, None) for link in LINKS
     ]
 
 
-def test_an_index_leads_to_further_ones() -> None:
+def test_a_sitemap_index_lists_further_sitemaps() -> None:
     listing = read_listing(sitemap_index([*LINKS, "/c.xml"]), URL)
     assert (listing.kind, listing.entries) == ("sitemap-index", ())
     assert listing.further == (*LINKS, "https://news.example.org/c.xml")
 
 
-def test_gzip_is_unpacked_whatever_it_is_called() -> None:
+def test_gzip_is_recognized_by_content_not_by_name() -> None:
     assert len(read_listing(gzip.compress(sitemap(LINKS)), URL).entries) == 2
 
 
-def test_what_unpacks_to_far_more_is_refused() -> None:
-    with pytest.raises(LimitError) as caught:
+def test_a_decompression_bomb_is_rejected() -> None:
+    with pytest.raises(LimitError) as raised:
         read_listing(gzip.compress(b" " * 60_000_000), URL)
-    assert caught.value.reason in (Reason.BOMB, Reason.TOO_LARGE)
+    assert raised.value.reason in (Reason.BOMB, Reason.TOO_LARGE)
 
 
-def test_damaged_gzip_is_refused() -> None:
+def test_damaged_gzip_is_rejected() -> None:
     packed = bytearray(gzip.compress(sitemap(LINKS)))
     packed[20:30] = bytes(10)
     with pytest.raises(DamagedInputError):
         read_listing(bytes(packed), URL)
 
 
-def test_more_addresses_than_the_protocol_allows_are_counted() -> None:
+def test_urls_over_the_protocol_limit_are_counted() -> None:
     body = sitemap(f"https://news.example.org/{number}" for number in range(50_003))
     listing = read_listing(body, URL)
     assert (len(listing.entries), listing.cut) == (50_000, 3)
 
 
-def test_a_broken_sitemap_gives_what_it_holds_and_says_so() -> None:
+def test_a_broken_sitemap_returns_its_urls_and_the_problem() -> None:
     listing = read_listing(sitemap(LINKS).replace(b"&amp;", b"&").replace(b"</urlset>", b""), URL)
     assert len(listing.entries) == 2
     assert listing.problem
 
 
-def test_a_namespace_that_holds_a_brace_is_no_error_of_ours() -> None:
+def test_a_namespace_with_a_brace_is_accepted() -> None:
     body = sitemap(LINKS).replace(b'xmlns="http', b'xmlns="h}ttp')
     assert b"h}ttp" in body
     assert [entry.link for entry in read_listing(body, URL).entries] == LINKS
 
 
-def test_a_sitemap_with_entities_is_refused() -> None:
+def test_a_sitemap_with_entities_is_rejected() -> None:
     with pytest.raises(DamagedInputError, match="entities"):
         reader.read_sitemap(BOMB.replace(b"rss", b"urlset"), URL)
 
 
-def test_lines_of_addresses() -> None:
+def test_a_text_file_of_urls_is_read_line_by_line() -> None:
     body = b"\xef\xbb\xbfhttps://a.example/1\r\n\r\n# remark\n  https://a.example/2  \n"
     listing = read_listing(body, URL)
     assert listing.kind == "url-list"
@@ -113,7 +116,7 @@ PAGE = b"""<html><head><title>Front</title><base href="/news/">
 <a href="https://news.example.org/sitemap.xml">itself</a></body></html>"""
 
 
-def test_a_page_gives_its_links_once_and_the_feeds_it_names() -> None:
+def test_a_page_lists_each_link_once_and_its_feeds() -> None:
     listing = read_listing(PAGE, URL)
     assert (listing.kind, listing.title) == ("page", "Front")
     assert [entry.link for entry in listing.entries] == [
@@ -123,12 +126,12 @@ def test_a_page_gives_its_links_once_and_the_feeds_it_names() -> None:
     assert listing.further == ("https://news.example.org/feed.xml",)
 
 
-def test_a_page_of_endless_links_is_cut() -> None:
+def test_a_page_of_many_links_is_cut() -> None:
     body = b"<html>" + b"".join(b'<a href="/%d">x</a>' % number for number in range(9_000))
     assert len(read_listing(body, URL).entries) == LINKS_MAX
 
 
-def test_what_a_sitemap_or_an_index_says_of_changes_is_kept_by_address() -> None:
+def test_change_dates_of_sitemaps_and_indexes_are_stored_by_url() -> None:
     body = sitemap(["/1", "/2"], "<lastmod>2025-01-02</lastmod>")
     listing = read_listing(body, "https://a.example.org/sitemap.xml", None)
     day = "Thu, 02 Jan 2025 00:00:00 -0000"

@@ -1,4 +1,4 @@
-"""OPML, the rss-fetcher API, whole-day RSS, tables of addresses and of downloads."""
+"""OPML, the rss-fetcher API, RSS of full days, and tables of URLs and downloads."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ names = st.text(
 )
 
 
-@given(st.lists(st.tuples(names, names), max_size=8, unique_by=lambda one: one[0]))
-def test_opml_that_was_written_comes_back(told: list[tuple[str, str]]) -> None:
+@given(st.lists(st.tuples(names, names), max_size=8, unique_by=lambda pair: pair[0]))
+def test_written_opml_is_read_back_unchanged(titles_and_folders: list[tuple[str, str]]) -> None:
     outlines = [
         FeedOutline(f"https://a.example/{number}", title, folder, "https://a.example/")
-        for number, (title, folder) in enumerate(told)
+        for number, (title, folder) in enumerate(titles_and_folders)
     ]
-    back = read_opml(write_opml(outlines, "Feeds", NOW))
-    assert {one.url for one in back} == {outline.url for outline in outlines}
-    assert len(back) == len(outlines)
+    parsed = read_opml(write_opml(outlines, "Feeds", NOW))
+    assert {outline.url for outline in parsed} == {outline.url for outline in outlines}
+    assert len(parsed) == len(outlines)
 
 
-def test_opml_of_readers_with_folders_within_folders() -> None:
+def test_nested_folders_and_duplicates_of_opml_are_read() -> None:
     body = (
         b'<opml version="1.0"><body><outline text="News"><outline title="Europe">'
         b'<outline type="rss" text="A" XMLURL="https://a.example/feed"/></outline></outline>'
@@ -67,12 +67,12 @@ def test_opml_of_readers_with_folders_within_folders() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"<rss/>", b"<opml", b"<!DOCTYPE o [<!ENTITY a 'b'>]><opml/>"]
 )
-def test_what_is_no_opml_is_refused(body: bytes) -> None:
+def test_a_body_that_is_no_opml_is_rejected(body: bytes) -> None:
     with pytest.raises(DamagedInputError):
         read_opml(body)
 
 
-def test_rows_of_the_api_keep_all_their_fields() -> None:
+def test_api_rows_keep_all_fields() -> None:
     listing = read_listing(api_rows(17, 2), API)
     first = listing.entries[0]
     assert listing.kind == "rss-fetcher"
@@ -84,7 +84,7 @@ def test_rows_of_the_api_keep_all_their_fields() -> None:
     assert find_last_id(api_rows(17, 0)) is None
 
 
-def test_rows_of_the_api_that_are_odd_are_counted_and_never_fatal() -> None:
+def test_malformed_api_rows_are_counted_without_a_crash() -> None:
     rows = [
         {"id": "x", "url": "https://a.example/"},
         {"id": True},
@@ -97,7 +97,7 @@ def test_rows_of_the_api_that_are_odd_are_counted_and_never_fatal() -> None:
     assert listing.problem.startswith("2 rows")
 
 
-def test_an_answer_of_the_api_that_is_not_well_is_refused() -> None:
+def test_an_api_response_with_an_error_status_is_rejected() -> None:
     with pytest.raises(DamagedInputError, match="with the status ERROR"):
         read_listing(api_rows(1, 1, status="ERROR"), API)
 
@@ -111,9 +111,9 @@ def test_whole_day_rss_is_read_item_by_item(
     cdata: bool, piece_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(day_reader, "PIECE_BYTES", piece_bytes)
-    found = list(read_rss_day(io.BytesIO(whole_day(LINKS[:40], cdata=cdata)), "day.rss"))
-    assert [one.entry and one.entry.link for one in found] == LINKS[:40]
-    first = found[0].entry
+    items = list(read_rss_day(io.BytesIO(whole_day(LINKS[:40], cdata=cdata)), "day.rss"))
+    assert [item.entry and item.entry.link for item in items] == LINKS[:40]
+    first = items[0].entry
     assert first is not None
     assert (first.title, first.domain) == ("A & B", "example.org")
     assert (first.source_feed_id, first.source_source_id) == (70, 7)
@@ -124,30 +124,30 @@ def test_whole_day_rss_is_read_item_by_item(
     assert dated.fetch_date == "2026-11-24"
 
 
-def test_whole_day_rss_that_is_cut_off_says_so_and_loses_nothing_before() -> None:
+def test_truncated_whole_day_rss_reports_the_problem_and_keeps_earlier_items() -> None:
     body = whole_day(LINKS)
-    found = list(read_rss_day(io.BytesIO(body[: body.index(b"/200?") + 3]), "day"))
-    assert found[-1].problem == "the file ends within an item"
-    assert [one.number for one in found] == list(range(201))
-    assert all(one.entry for one in found[:-1])
+    items = list(read_rss_day(io.BytesIO(body[: body.index(b"/200?") + 3]), "day"))
+    assert items[-1].problem == "the file ends within an item"
+    assert [item.number for item in items] == list(range(201))
+    assert all(item.entry for item in items[:-1])
 
 
-def test_an_item_without_an_end_is_one_that_cannot_be_read() -> None:
+def test_an_endless_item_is_reported_and_skipped() -> None:
     endless = b"<rss><item><link>" + b"x" * (3 * ITEM_MAX_BYTES) + b"</link></item>"
     body = endless + whole_day(LINKS[:2]).partition(b"</lastBuildDate>")[2]
-    found = list(read_rss_day(io.BytesIO(body), "day"))
-    assert found[0].problem
-    assert [one.entry.link for one in found if one.entry] == LINKS[:2]
+    items = list(read_rss_day(io.BytesIO(body), "day"))
+    assert items[0].problem
+    assert [item.entry.link for item in items if item.entry] == LINKS[:2]
 
 
 @given(st.binary(max_size=400))
-def test_any_stream_is_items_and_problems(noise: bytes) -> None:
+def test_any_stream_becomes_items_and_problems(noise: bytes) -> None:
     body = b"<rss><item>" + noise + b"</item>" + noise
-    found = list(read_rss_day(io.BytesIO(body), "day"))
-    assert all((one.entry is None) == bool(one.problem) for one in found)
+    items = list(read_rss_day(io.BytesIO(body), "day"))
+    assert all((item.entry is None) == bool(item.problem) for item in items)
 
 
-def test_a_table_of_addresses_with_and_without_its_header() -> None:
+def test_a_table_of_urls_is_read_with_and_without_a_header() -> None:
     header = detect_header(split_fields("\ufefftitle,URL,pub_date,feed_id"))
     entry = parse_url_row(
         header, split_fields('"A, b",https://a.example/,2026-11-22,7'), "x.csv", "2026-11-21"
@@ -162,42 +162,42 @@ def test_a_table_of_addresses_with_and_without_its_header() -> None:
 
 
 @pytest.mark.parametrize("line", ['"open', '"a"b', "," * 500])
-def test_a_line_that_is_no_csv_is_refused(line: str) -> None:
+def test_a_malformed_csv_line_is_rejected(line: str) -> None:
     with pytest.raises(ValueError, match=r".{8,}"):
         split_fields(line)
 
 
-def test_the_day_of_a_file_is_found_wherever_the_file_lies() -> None:
-    """The original looked at the beginning of the whole address, and never found one."""
+def test_the_day_of_a_file_is_found_in_its_name() -> None:
+    """The original searched from the beginning of the full address and never found a day."""
     assert find_day_in_name("s3://bucket/2020-01-01/stories_2023-11-04.csv.gz") == "2023-11-04"
     assert find_day_in_name("stories-20231104.csv") == "2023-11-04"
     assert find_day_in_name("stories-2023-13-04.csv") is None
 
 
-HISTORICAL = "collect_date,stories_id,media_id,downloads_id,feeds_id,language,url"
+HISTORICAL_FIELDS = "collect_date,stories_id,media_id,downloads_id,feeds_id,language,url"
 
 
-def test_a_row_of_the_old_system() -> None:
+def test_a_historical_row_is_parsed() -> None:
     row = parse_historical_row(
-        detect_header(split_fields(HISTORICAL)),
+        detect_header(split_fields(HISTORICAL_FIELDS)),
         split_fields("2023-11-04 01:02:03.5,1,2,3,4,pt-br,https://a.example/x"),
         "s3://b/2023-11-04.csv",
         "2023-11-04",
     )
     assert (row.downloads_id, row.url, row.language) == (3, "https://a.example/x", "pt-br")
     assert row.fetch_timestamp == datetime(2023, 11, 4, 1, 2, 3, 500_000, tzinfo=UTC).timestamp()
-    told = row.entry
-    assert (told.link, told.source_feed_id, told.source_source_id) == ("3", 4, 2)
-    assert (told.fetch_date, told.via) == ("2023-11-04", "s3://b/2023-11-04.csv")
+    entry = row.entry
+    assert (entry.link, entry.source_feed_id, entry.source_source_id) == ("3", 4, 2)
+    assert (entry.fetch_date, entry.via) == ("2023-11-04", "s3://b/2023-11-04.csv")
 
 
-def test_a_table_of_ids_alone_asks_for_the_canonical_url() -> None:
+def test_a_table_of_ids_requests_the_canonical_url() -> None:
     row = parse_historical_row(detect_header(["downloads_id"]), ["3211617605"], "ids.csv", None)
     assert (row.url, row.fetch_timestamp, row.language) == (NEED_CANONICAL_URL, None, None)
 
 
 @pytest.mark.parametrize("number", ["", "-1", "x", "٣", "9" * 30])
-def test_a_row_without_an_id_is_refused(number: str) -> None:
+def test_a_row_without_a_valid_id_is_rejected(number: str) -> None:
     with pytest.raises(ValueError, match="downloads_id"):
         parse_historical_row(detect_header(["downloads_id"]), [number], "x", None)
 
@@ -205,7 +205,7 @@ def test_a_row_without_an_id_is_refused(number: str) -> None:
 B, D = (epoch.begin + timedelta(days=3) for epoch in EPOCHS)
 
 
-def test_of_two_epochs_the_version_of_its_own_is_chosen() -> None:
+def test_the_version_of_the_right_epoch_is_chosen() -> None:
     versions = [
         ObjectVersion("b", B),
         ObjectVersion("d", D),
@@ -221,7 +221,7 @@ def test_of_two_epochs_the_version_of_its_own_is_chosen() -> None:
 
 
 @given(st.integers(0, 730 * 24))
-def test_a_moment_lies_in_one_epoch_at_most(hours: int) -> None:
+def test_a_moment_lies_in_at_most_one_epoch(hours: int) -> None:
     moment = datetime(2021, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
     assert sum(epoch.contains(moment) for epoch in EPOCHS) <= 1
     assert (find_epoch(moment) is not None) == any(epoch.contains(moment) for epoch in EPOCHS)

@@ -1,4 +1,5 @@
-"""The JSON that polls leave in the database, byte by byte: other versions of Fonds read it."""
+"""The JSON that polls store in the database, byte by byte, because other versions of Fonds read
+it."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ def read_columns(folder: Path, query: str) -> list[tuple[str | None, ...]]:
         return database.execute(query).fetchall()
 
 
-def test_what_a_listing_says_is_stored(world: World, tmp_path: Path) -> None:
+def test_the_hints_and_days_of_a_poll_are_stored_as_json(world: World, tmp_path: Path) -> None:
     feed = rss_of([*LINKS, "http://10.0.0.1/"])
-    world.give("/feed", feed)
-    found = world.poll(world.add("/feed")).row
-    day = f"{world.polls()[0].updated:%Y-%m-%d}"
+    world.serve("/feed", feed)
+    source = world.poll(world.add("/feed")).row
+    day = f"{world.list_polls()[0].updated:%Y-%m-%d}"
     ((hints, days, tally, refused, backfill),) = read_columns(
         tmp_path, "select hints, days, refused_tally, refused, backfill from sources"
     )
@@ -33,16 +34,16 @@ def test_what_a_listing_says_is_stored(world: World, tmp_path: Path) -> None:
     assert tally == '{"bad-host": 1}'
     assert list(json.loads(refused or "").values()) == ["bad-host"]
     assert backfill is None
-    assert found.hints == ListingHints(older="")
-    assert found.days == {day: DayCounts(1, 0, 4, 1)}
+    assert source.hints == ListingHints(older="")
+    assert source.days == {day: DayCounts(1, 0, 4, 1)}
     ((notes,),) = read_columns(tmp_path, "select fingerprint from inputs")
     assert notes == (
-        f'{{"status":200,"bytes":{len(feed)},"kind":"rss","listed":5,"known":0,"refused":1}}'
+        f'{{"status":200,"bytes":{len(feed)},"kind":"rss","listed":5,"known":0,"rejected":1}}'
     )
 
 
-def test_a_failed_poll_notes_its_status_alone(world: World, tmp_path: Path) -> None:
-    world.give("/feed", b"", 503)
+def test_a_failed_poll_stores_only_its_status(world: World, tmp_path: Path) -> None:
+    world.serve("/feed", b"", 503)
     world.poll(world.add("/feed"))
     assert read_columns(tmp_path, "select fingerprint from inputs") == [('{"status":503}',)]
     ((hints, days),) = read_columns(tmp_path, "select hints, days from sources")

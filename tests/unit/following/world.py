@@ -1,4 +1,4 @@
-"""A server, the stores of a home, and what polls the one into the other."""
+"""A server, the stores of a home, and a poller between them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from small_pipeline import Workplace
 FETCH = Subscription("follow.fetch", "t.follow.links")
 GATE = EntryGate("follow", FETCH.topic, (FETCH,), ("fetch",))
 LINKS = [f"https://news.example.org/{number}" for number in range(4)]
-WANTED = SourceOptions(pipeline="follow", collection="papers")
+OPTIONS = SourceOptions(pipeline="follow", collection="papers")
 
 
 def create_poll_leases(
@@ -41,50 +41,50 @@ def create_poll_leases(
     records: Any = None,
     clock_s: Callable[[], float] | None = None,
 ) -> Leases:
-    """Leases of sources, by the clock of the workplace if no other is given."""
+    """Create leases of sources, by the clock of the workplace unless another is given."""
     cells = LeaseColumns(records or place.records, SourceRow)
     return Leases(cells, holder_name, clock_s or (lambda: place.clock.now_s), LEASE_S)
 
 
 @dataclass
 class World:
-    """A server, a home's stores, and what polls."""
+    """A server, the stores of a home, and a poller."""
 
     server: Answering
     place: Workplace
-    polling: Poller
+    poller: Poller
     stop: list[bool] = field(default_factory=lambda: [False])
 
-    def add(self, path: str, wanted: SourceOptions = WANTED) -> SourceRow:
+    def add(self, path: str, options: SourceOptions = OPTIONS) -> SourceRow:
         (row,) = add_sources(
-            self.place.records, [build_source(self.server.url + path, wanted, self.place.clock())]
+            self.place.records, [build_source(self.server.url + path, options, self.place.clock())]
         )
         return row
 
-    def row(self, source_id: str) -> SourceRow:
-        (found,) = self.place.records.get(SourceRow, [source_id])
-        return found
+    def get_row(self, source_id: str) -> SourceRow:
+        (source,) = self.place.records.get(SourceRow, [source_id])
+        return source
 
     def poll(self, row: SourceRow) -> PollResult:
-        done = self.polling.poll(self.row(row.source_id))
-        assert done is not None
-        return done
+        result = self.poller.poll(self.get_row(row.source_id))
+        assert result is not None
+        return result
 
-    def give(self, path: str, body: bytes, status: int = 200, **headers: str) -> None:
-        told = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.server.answers[path] = Given(status, body, told)
+    def serve(self, path: str, body: bytes, status: int = 200, **headers: str) -> None:
+        real_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.server.answers[path] = Given(status, body, real_headers)
 
-    def entered(self) -> list[EntryRow]:
-        return sorted(self.place.records.find(EntryRow), key=lambda one: one.entry_id)
+    def list_entries(self) -> list[EntryRow]:
+        return sorted(self.place.records.find(EntryRow), key=lambda row: row.entry_id)
 
-    def polls(self) -> list[InputRow]:
-        return sorted(self.place.records.find(InputRow), key=lambda one: one.input_id)
+    def list_polls(self) -> list[InputRow]:
+        return sorted(self.place.records.find(InputRow), key=lambda row: row.input_id)
 
-    def waiting(self) -> list[Link]:
-        taken = self.place.queue.receive(FETCH.incoming, 1000, 0.0)
-        found = [decode(one.message, Link) for one in taken]
-        self.place.queue.settle(taken)
-        return [one for one in found if isinstance(one, Link)]
+    def receive_links(self) -> list[Link]:
+        received = self.place.queue.receive(FETCH.incoming, 1000, 0.0)
+        contents = [decode(content.message, Link) for content in received]
+        self.place.queue.settle(received)
+        return [content for content in contents if isinstance(content, Link)]
 
 
 @pytest.fixture
@@ -100,32 +100,32 @@ def world(place: Workplace, tmp_path: Path) -> Iterator[World]:
         place.clock,
         lambda: stop[0],
     )
-    told = {
+    overrides = {
         "elsewhere.private_addresses": "true",
         "fetch.host_gap_s": "0",
         "fetch.gap_longest_s": "0.05",  # After refusals; the tests only advance a clock of their own.
     }
-    settings = load_settings(tmp_path, told)
-    asker = get_fetcher(place.records, settings).retain()
+    settings = load_settings(tmp_path, overrides)
+    client = get_fetcher(place.records, settings).retain()
 
     def enter(source: Source) -> None:
         intake.run(source, IntakeCounts())
 
     with answering() as server:
-        polling = Poller(
+        poller = Poller(
             place.records,
             "follow",
             enter,
-            create_sender(asker, settings),
+            create_sender(client, settings),
             read_listing,
             LinkRules(),
             PollIntervals(),
             place.clock,
             create_poll_leases(place, "process"),
         )
-        yield World(server, place, polling, stop)
-    asker.close()
+        yield World(server, place, poller, stop)
+    client.close()
 
 
-def later(world: World, **time: float) -> None:
+def advance(world: World, **time: float) -> None:
     world.place.clock.pass_s(timedelta(**time).total_seconds())

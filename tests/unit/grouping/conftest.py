@@ -1,4 +1,4 @@
-"""What is kept of collections, in a folder of the test's own."""
+"""A collection store in a folder of the test."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kept_collections import CollectionStore, open_collection_store
 
 
 @pytest.fixture
-def kept(tmp_path: Path, migrated: Path) -> Iterator[CollectionStore]:
-    """Empty tables."""
+def store(tmp_path: Path, migrated: Path) -> Iterator[CollectionStore]:
+    """A store with empty tables."""
     shutil.copy(migrated, tmp_path / "records.sqlite")
     opened = open_collection_store(tmp_path)
     yield opened

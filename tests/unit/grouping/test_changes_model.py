@@ -1,4 +1,4 @@
-"""Whatever is put, deleted, built or dies in between: what is kept is what brute force says."""
+"""Model test: after any puts, deletions, rebuilds and crashes the rows match a simple model."""
 
 from __future__ import annotations
 
@@ -51,125 +51,127 @@ ROUNDS = 50
 ACTS = ("put", "delete", "rebuild", "remove", "exclude", "include", "rename")
 
 
-class Died(BaseException):
-    """The process ends here."""
+class ProcessKilledError(BaseException):
+    """The simulated process dies."""
 
 
 class MortalTable:
-    """A table whose process dies before or after some write; half of a batch may be written then."""
+    """A table whose process dies at a random write; part of the batch can be written."""
 
     def __init__(self, table: SqliteTable, draw: random.Random) -> None:
         self._table, self._draw = table, draw
-        self.left = -1
+        self.writes_left = -1
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._table, name)
 
     def put(self, table: str, rows: Sequence[Any]) -> None:
-        """Write, or die."""
-        if self.left == 0:
+        """Write the rows, or die."""
+        if self.writes_left == 0:
             self._table.put(table, list(rows)[: self._draw.randrange(len(rows) + 1)])
-            raise Died
-        self.left -= 1
+            raise ProcessKilledError
+        self.writes_left -= 1
         self._table.put(table, rows)
 
     def delete(self, table: str, keys: Sequence[bytes], columns: Any = None) -> None:
-        """Remove, or die."""
-        if self.left == 0:
+        """Delete the cells, or die."""
+        if self.writes_left == 0:
             self._table.delete(table, list(keys)[: self._draw.randrange(len(keys) + 1)], columns)
-            raise Died
-        self.left -= 1
+            raise ProcessKilledError
+        self.writes_left -= 1
         self._table.delete(table, keys, columns)
 
 
-def _open(folder: Path, draw: random.Random, clock: Clock) -> tuple[CollectionStore, MortalTable]:
-    kept = open_collection_store(folder, clock)
-    mortal = MortalTable(kept.tables.store, draw)  # type: ignore[arg-type]
-    object.__setattr__(kept.tables, "store", mortal)
-    return kept, mortal
+def open_stores(
+    folder: Path, draw: random.Random, clock: Clock
+) -> tuple[CollectionStore, MortalTable]:
+    store = open_collection_store(folder, clock)
+    mortal = MortalTable(store.tables.store, draw)  # type: ignore[arg-type]
+    object.__setattr__(store.tables, "store", mortal)
+    return store, mortal
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_changes_rebuilds_and_deaths_leave_what_brute_force_says(
+def test_random_operations_and_crashes_leave_the_state_of_a_model(
     migrated: Path, seed: int
 ) -> None:
     draw, clock = random.Random(seed), Clock()
     texts, _ = themed_texts(400, seed=seed)
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
         shutil.copy(migrated, folder / "records.sqlite")
-        kept, mortal = _open(folder, draw, clock)
-        wanted: dict[CollectionName, dict[str, str]] = {name: {} for name in NAMES}
-        out: dict[CollectionName, set[tuple[str, str]]] = {name: set() for name in NAMES}
+        store, mortal = open_stores(folder, draw, clock)
+        model: dict[CollectionName, dict[str, str]] = {name: {} for name in NAMES}
+        exclusions: dict[CollectionName, set[tuple[str, str]]] = {name: set() for name in NAMES}
         for _ in range(ROUNDS):
             name = draw.choice(NAMES)
             if draw.random() < 0.4:
-                mortal.left = draw.randrange(30)
+                mortal.writes_left = draw.randrange(30)
             act = draw.choices(ACTS, (6, 3, 3, 0.3, 4, 1, 1))[0]
-            asked = _act(kept, name, act, draw, texts)
+            operation = Operation(store, name, act, draw, texts)
             try:
-                asked()
-                _expect(wanted, name, act, asked.documents)
-            except Died:
-                _adopt(kept, mortal, wanted, name, act, asked.documents)
-            mortal.left = -1
-            _excluded(kept, name, wanted[name], out, asked)
-            kept.close()
-            kept, mortal = _open(folder, draw, clock)
+                operation()
+                apply_to_model(model, name, act, operation.documents)
+            except ProcessKilledError:
+                adopt_recovered_state(store, mortal, model, name, act, operation.documents)
+            mortal.writes_left = -1
+            check_exclusions(store, name, model[name], exclusions, operation)
+            store.close()
+            store, mortal = open_stores(folder, draw, clock)
         for name in NAMES:
-            maintain(kept.changes, name)
-            with kept.changes.lease(name):
+            maintain(store.changes, name)
+            with store.changes.lease(name):
                 pass
-            assert find_faults(kept.tables, name) == []
-            assert _out(kept, name) == out[name]
-            for id_, said in wanted[name].items():
-                document = find_document(kept.tables, name, id_)
+            assert find_faults(store.tables, name) == []
+            assert list_exclusions(store, name) == exclusions[name]
+            for id_, text in model[name].items():
+                document = find_document(store.tables, name, id_)
                 assert document is not None, id_
-                assert document.text == said
-            prefix = [cells for _, cells in kept.tables.iter_rows(DOCUMENTS, name.row)]
-            assert {decode_text(cells, "main:id") for cells in prefix} == wanted[name].keys()
+                assert document.text == text
+            prefix = [cells for _, cells in store.tables.iter_rows(DOCUMENTS, name.row)]
+            assert {decode_text(cells, "main:id") for cells in prefix} == model[name].keys()
             assert {decode_text(cells, "main:collection_key") for cells in prefix} <= {name.key}
-        kept.close()
+        store.close()
 
 
-class _act:
-    """Something done to a collection, with the documents it is about."""
+class Operation:
+    """A random operation on a collection, with the documents it affects."""
 
     def __init__(
         self,
-        kept: CollectionStore,
+        store: CollectionStore,
         name: CollectionName,
         act: str,
         draw: random.Random,
         texts: list[str],
     ) -> None:
-        self.kept, self.name, self.act = kept, name, act
+        self.store, self.name, self.act = store, name, act
         ids = [f"d{draw.randrange(60)}" for _ in range(draw.randrange(1, 25))]
         self.documents = {id_: draw.choice(["", "x", *texts]) for id_ in ids}
-        self.theme, self.said = "", f"called {draw.randrange(9)}"
+        self.theme, self.title = "", f"called {draw.randrange(9)}"
         if act in ("exclude", "include", "rename"):
             self._choose(draw)
 
     def _choose(self, draw: random.Random) -> None:
-        """A theme and some of its documents, or what some are excluded from."""
-        tables, self.documents = self.kept.tables, {}
+        """Choose a theme and documents in it, or documents excluded from it."""
+        tables, self.documents = self.store.tables, {}
         served = load_clusters(tables, self.name)
         if self.act == "include":
-            out = sorted(_out(self.kept, self.name))
-            if out:
-                self.theme = draw.choice(out)[1]
-                self.documents = {id_: "" for id_, theme in out if theme == self.theme}
+            exclusions = sorted(list_exclusions(self.store, self.name))
+            if exclusions:
+                self.theme = draw.choice(exclusions)[1]
+                self.documents = {id_: "" for id_, theme in exclusions if theme == self.theme}
         elif served is not None and served.clusters:
-            one = draw.choice(served.clusters)
-            page = list_members(tables, self.name, one.id, count_max=4)
-            self.theme = one.id
+            cluster = draw.choice(served.clusters)
+            page = list_members(tables, self.name, cluster.id, count_max=4)
+            self.theme = cluster.id
             self.documents = {member.id: "" for member in (page.members if page else ())}
 
     def __call__(self) -> None:
-        """Do it."""
-        changes = self.kept.changes
+        """Perform the operation."""
+        changes = self.store.changes
         if self.act == "put":
-            changes.put(self.name, [Document(i, said) for i, said in self.documents.items()])
+            changes.put(self.name, [Document(i, text) for i, text in self.documents.items()])
         elif self.act == "delete":
             changes.delete(self.name, list(self.documents))
         elif self.act == "remove":
@@ -177,95 +179,95 @@ class _act:
         elif self.act in ("exclude", "include", "rename"):
             if self.theme and self.documents:
                 self._curate()
-        elif self.kept.tables.get_row(COLLECTIONS, self.name.row, ["main:namespace"]):
+        elif self.store.tables.get_row(COLLECTIONS, self.name.row, ["main:namespace"]):
             rebuild(changes, self.name)
 
     def _curate(self) -> None:
-        changes, conf = self.kept.changes, "DEFAULT"
+        changes, conf = self.store.changes, "DEFAULT"
         if self.act == "rename":
-            rename(changes, self.name, conf, self.theme, self.said)
+            rename(changes, self.name, conf, self.theme, self.title)
         else:
-            done = exclude if self.act == "exclude" else include
-            done(changes, self.name, conf, self.theme, list(self.documents))
+            change = exclude if self.act == "exclude" else include
+            change(changes, self.name, conf, self.theme, list(self.documents))
 
 
-def _out(kept: CollectionStore, name: CollectionName) -> set[tuple[str, str]]:
-    """Which documents are excluded from which themes."""
+def list_exclusions(store: CollectionStore, name: CollectionName) -> set[tuple[str, str]]:
+    """Return pairs of document and theme from which it is excluded."""
     return {
         (decode_text(cells, "main:id"), theme)
-        for _, cells in kept.tables.iter_rows(EXCLUSIONS, name.row)
+        for _, cells in store.tables.iter_rows(EXCLUSIONS, name.row)
         for _, theme in parse_exclusions(cells)
     }
 
 
-def _excluded(
-    kept: CollectionStore,
+def check_exclusions(
+    store: CollectionStore,
     name: CollectionName,
-    there: dict[str, str],
-    out: dict[CollectionName, set[tuple[str, str]]],
-    asked: _act,
+    documents: dict[str, str],
+    exclusions: dict[CollectionName, set[tuple[str, str]]],
+    operation: Operation,
 ) -> None:
-    """What was decided stays, but of documents that went; what died is done whole or not at all."""
-    lasting = {(id_, theme) for id_, theme in out[name] if id_ in there}
-    pairs = {(id_, asked.theme) for id_ in asked.documents} if asked.theme else set()
-    done = {"exclude": lasting | pairs, "include": lasting - pairs}.get(asked.act, lasting)
-    with kept.changes.lease(name):
+    """Check that exclusions of existing documents last. A killed operation is done fully or not at all."""
+    lasting = {(id_, theme) for id_, theme in exclusions[name] if id_ in documents}
+    pairs = {(id_, operation.theme) for id_ in operation.documents} if operation.theme else set()
+    completed = {"exclude": lasting | pairs, "include": lasting - pairs}.get(operation.act, lasting)
+    with store.changes.lease(name):
         pass
-    now = _out(kept, name)
-    assert now in ((lasting,) if asked.act == "remove" else (lasting, done))
-    out[name] = now
+    actual = list_exclusions(store, name)
+    assert actual in ((lasting,) if operation.act == "remove" else (lasting, completed))
+    exclusions[name] = actual
 
 
-def _expect(
-    wanted: dict[CollectionName, dict[str, str]],
+def apply_to_model(
+    model: dict[CollectionName, dict[str, str]],
     name: CollectionName,
     act: str,
     documents: dict[str, str],
 ) -> None:
     if act == "put":
-        wanted[name] |= documents
+        model[name] |= documents
     elif act == "delete":
-        wanted[name] = {i: said for i, said in wanted[name].items() if i not in documents}
+        model[name] = {i: text for i, text in model[name].items() if i not in documents}
     elif act == "remove":
-        wanted[name] = {}
+        model[name] = {}
 
 
-def _adopt(
-    kept: CollectionStore,
+def adopt_recovered_state(
+    store: CollectionStore,
     mortal: MortalTable,
-    wanted: dict[CollectionName, dict[str, str]],
+    model: dict[CollectionName, dict[str, str]],
     name: CollectionName,
     act: str,
     documents: dict[str, str],
 ) -> None:
-    """What died is done whole or not at all: which of the two is seen when it is recovered."""
-    mortal.left = -1
+    """Set the model to the state after recovery: a killed operation is done fully or not at all."""
+    mortal.writes_left = -1
     if act == "remove":
-        remove(kept.changes, name)
-        wanted[name] = {}
+        remove(store.changes, name)
+        model[name] = {}
         return
-    with kept.changes.lease(name):
+    with store.changes.lease(name):
         pass
-    now = {
+    actual = {
         decode_text(cells, "main:id"): decode_text(cells, "main:text")
-        for _, cells in kept.tables.iter_rows(DOCUMENTS, name.row)
+        for _, cells in store.tables.iter_rows(DOCUMENTS, name.row)
     }
-    done = {k: dict(v) for k, v in wanted.items()}
-    _expect(done, name, act, documents)
-    assert now in (wanted[name], done[name])
-    wanted[name] = now
+    completed = {k: dict(v) for k, v in model.items()}
+    apply_to_model(completed, name, act, documents)
+    assert actual in (model[name], completed[name])
+    model[name] = actual
 
 
-def test_every_table_has_its_families(kept: CollectionStore) -> None:
+def test_every_table_is_declared_with_its_families(store: CollectionStore) -> None:
     for table, families in FAMILIES.items():
-        kept.tables.store.declare(table, families)
+        store.tables.store.declare(table, families)
 
 
-def test_a_batch_put_twice_changes_nothing(kept: CollectionStore) -> None:
+def test_putting_a_batch_twice_changes_nothing(store: CollectionStore) -> None:
     name = NAMES[0]
-    kept.changes.put(name, themed_documents(30))
-    rebuild(kept.changes, name)
-    before = [list(kept.tables.iter_rows(table, b"")) for table in FAMILIES]
-    done = kept.changes.put(name, themed_documents(30))
+    store.changes.put(name, themed_documents(30))
+    rebuild(store.changes, name)
+    before = [list(store.tables.iter_rows(table, b"")) for table in FAMILIES]
+    done = store.changes.put(name, themed_documents(30))
     assert (done.added, done.replaced, done.unchanged) == (0, 0, 30)
-    assert [list(kept.tables.iter_rows(table, b"")) for table in FAMILIES] == before
+    assert [list(store.tables.iter_rows(table, b"")) for table in FAMILIES] == before

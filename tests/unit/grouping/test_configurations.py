@@ -1,4 +1,4 @@
-"""Configurations are kept by name; what is none is told with the nearest."""
+"""Configurations are stored by name; unknown names and fields raise with the nearest one."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from fonds.grouping.configuration import (
 from kept_collections import CollectionStore
 
 
-def test_they_are_kept_in_their_namespace(kept: CollectionStore) -> None:
+def test_configurations_are_stored_by_namespace(store: CollectionStore) -> None:
     configuration = build_configuration(
         {"algorithm": "stories", "threshold": 0.3, "languages": ["EN-gb"]}
     )
-    save_configuration(kept.tables, "news", "tight", configuration)
-    assert get(kept.tables, "news", "tight") == configuration
+    save_configuration(store.tables, "news", "tight", configuration)
+    assert get(store.tables, "news", "tight") == configuration
     assert configuration.languages == ("en",)
-    assert list_configurations(kept.tables, "news") == {
+    assert list_configurations(store.tables, "news") == {
         "DEFAULT": Configuration(),
         "tight": configuration,
     }
-    assert list_configurations(kept.tables, "new") == {"DEFAULT": Configuration()}
+    assert list_configurations(store.tables, "new") == {"DEFAULT": Configuration()}
     with pytest.raises(ValueError, match="Did you mean 'tight'"):
-        get(kept.tables, "news", "tigt")
-    assert remove(kept.tables, "news", "tight")
-    assert not remove(kept.tables, "news", "tight")
+        get(store.tables, "news", "tigt")
+    assert remove(store.tables, "news", "tight")
+    assert not remove(store.tables, "news", "tight")
 
 
-def test_values_over_those_there_are_change_only_themselves() -> None:
+def test_new_values_replace_only_themselves() -> None:
     first = build_configuration({"clusters": 7, "seed": 3})
     assert build_configuration({"seed": 4}, first) == build_configuration(
         {"clusters": 7, "seed": 4}
@@ -43,7 +43,7 @@ def test_values_over_those_there_are_change_only_themselves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "wrong"),
+    ("values", "message"),
     [
         ({"algoritm": "topics"}, "Did you mean 'algorithm'"),
         ({"algorithm": "topic"}, "Did you mean 'topics'"),
@@ -60,12 +60,12 @@ def test_values_over_those_there_are_change_only_themselves() -> None:
         ({"seed": -1}, "seed must be"),
     ],
 )
-def test_what_is_none_is_told(values: dict[str, object], wrong: str) -> None:
-    with pytest.raises(ValueError, match=wrong.replace("|", r"\|")):
+def test_invalid_values_are_refused_with_a_message(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace("|", r"\|")):
         build_configuration(values)
 
 
-def test_values_are_read_as_people_write_them() -> None:
+def test_values_are_parsed_from_text() -> None:
     assert read_value("granularities", "4, 50") == [4, 50]
     assert read_value("languages", "none") == []
     assert read_value("clusters", "none") is None
@@ -74,12 +74,12 @@ def test_values_are_read_as_people_write_them() -> None:
         read_value("seed", "x")
 
 
-def test_every_algorithm_of_the_arithmetic_can_be_chosen() -> None:
-    for one in Algorithm:
-        assert build_configuration({"algorithm": str(one)}).algorithm == one
+def test_every_algorithm_can_be_configured() -> None:
+    for algorithm in Algorithm:
+        assert build_configuration({"algorithm": str(algorithm)}).algorithm == algorithm
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "@1", "a" * 101, "ä"])
-def test_a_name_that_is_none_is_refused(kept: CollectionStore, name: str) -> None:
+def test_an_invalid_name_is_refused(store: CollectionStore, name: str) -> None:
     with pytest.raises(ValueError, match="a configuration's name"):
-        save_configuration(kept.tables, "news", name, Configuration())
+        save_configuration(store.tables, "news", name, Configuration())

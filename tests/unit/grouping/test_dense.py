@@ -1,4 +1,4 @@
-"""Dense vectors: of like meaning near each other, of length 1, the same alone as among others."""
+"""Dense vectors: similar texts are near each other, and vectors have length 1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def encoder() -> dense.Encoder:
     return dense.Encoder()
 
 
-def test_texts_of_one_meaning_lie_nearer_than_others(encoder: dense.Encoder) -> None:
+def test_texts_of_similar_meaning_have_near_vectors(encoder: dense.Encoder) -> None:
     texts = ["A physician treats the sick", "The doctor heals patients", "Shares fell in Tokyo"]
     vectors = encoder.encode(texts)
     assert vectors.shape == (3, dense.DIMENSIONS)
@@ -30,7 +30,7 @@ def test_long_and_empty_texts_have_vectors_too(encoder: dense.Encoder) -> None:
     assert encoder.encode([]).shape == (0, dense.DIMENSIONS)
 
 
-def test_without_the_extra_a_person_is_told_what_to_install(
+def test_without_the_extra_the_error_names_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(dense, "_MODEL", ("no_such_package_here", "model.onnx"))

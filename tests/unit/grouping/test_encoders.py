@@ -1,4 +1,4 @@
-"""A configuration that names an encoder: grouped by what texts mean with the extra, refused without."""
+"""Configurations with an encoder: clustering by meaning with the extra, an error without it."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ COLUMN = build_encoded_column("minilm")
 
 
 @pytest.fixture
-def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The extra is not installed."""
+def extra_missing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Simulate that the extra is not installed."""
     monkeypatch.setattr(dense, "_MODEL", ("no_such_package_here", "model.onnx"))
     dense_vectors._load_encoder.cache_clear()
     yield
@@ -44,98 +44,117 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def installed() -> None:
+def extra_installed() -> None:
     pytest.importorskip("onnxruntime", reason="the extra `dense` is not installed")
     dense_vectors._load_encoder.cache_clear()
 
 
 @pytest.fixture
-def asked(kept: CollectionStore) -> CollectionStore:
+def dense_store(store: CollectionStore) -> CollectionStore:
     save_configuration(
-        kept.tables, "news", CONF, build_configuration({"clusters": 3, "encoder": "minilm"})
+        store.tables, "news", CONF, build_configuration({"clusters": 3, "encoder": "minilm"})
     )
-    kept.changes.put(NEWS, themed_documents(40, themes=3))
-    return kept
+    store.changes.put(NEWS, themed_documents(40, themes=3))
+    return store
 
 
-@pytest.mark.usefixtures("installed")
-def test_texts_are_grouped_explained_and_placed_later_by_the_model(asked: CollectionStore) -> None:
-    made = rebuild(asked.changes, NEWS, CONF, threads=1)
-    assert (made.documents, made.unclustered) == (40, 0)
-    served = load_clusters(asked.tables, NEWS, CONF)
+@pytest.mark.usefixtures("extra_installed")
+def test_texts_are_clustered_and_explained_by_the_model_also_later(
+    dense_store: CollectionStore,
+) -> None:
+    rebuilt = rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    assert (rebuilt.documents, rebuilt.unclustered) == (40, 0)
+    served = load_clusters(dense_store.tables, NEWS, CONF)
     assert served is not None
-    model = read_model(asked.tables, NEWS, CONF, made.timestamp)
+    model = read_model(dense_store.tables, NEWS, CONF, rebuilt.timestamp)
     assert model is not None
     assert model.model.space.dense == dense.DIMENSIONS
-    asked.changes.put(NEWS, [Document("later", themed_documents(40, themes=3)[0].text + " today")])
-    assert (
-        list_placements(asked.tables, NEWS, "later")[0].label
-        == list_placements(asked.tables, NEWS, "d0")[0].label
+    dense_store.changes.put(
+        NEWS, [Document("later", themed_documents(40, themes=3)[0].text + " today")]
     )
-    assert explain_placement(asked.tables, asked.changes.models, NEWS, "d1", CONF) is not None
-    assert find_damages(asked.changes, NEWS) == []
-    assert find_faults(asked.tables, NEWS) == []
+    assert (
+        list_placements(dense_store.tables, NEWS, "later")[0].label
+        == list_placements(dense_store.tables, NEWS, "d0")[0].label
+    )
+    assert (
+        explain_placement(dense_store.tables, dense_store.changes.models, NEWS, "d1", CONF)
+        is not None
+    )
+    assert find_damages(dense_store.changes, NEWS) == []
+    assert find_faults(dense_store.tables, NEWS) == []
 
 
-@pytest.mark.usefixtures("without")
-def test_without_the_extra_a_rebuild_names_it_and_leaves_nothing(asked: CollectionStore) -> None:
-    with pytest.raises(ConfigurationError, match=r"pip install 'fonds\[dense\]'"):
-        rebuild(asked.changes, NEWS, CONF, threads=1)
-    assert asked.tables.get_page(CLUSTERINGS, NEWS.row) == []
-    assert find_faults(asked.tables, NEWS) == []
-    assert rebuild(asked.changes, NEWS, threads=1).documents == 40
-
-
-@pytest.mark.usefixtures("installed")
-def test_one_that_cannot_be_built_here_holds_up_no_other(
-    asked: CollectionStore, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("extra_missing")
+def test_without_the_extra_a_rebuild_names_it_and_leaves_no_rows(
+    dense_store: CollectionStore,
 ) -> None:
-    rebuild(asked.changes, NEWS, CONF, threads=1)
-    rebuild(asked.changes, NEWS, threads=1)
-    more = [replace(one, id=f"more-{one.id}") for one in themed_documents(120, themes=3)]
-    asked.changes.put(NEWS, more)
+    with pytest.raises(ConfigurationError, match=r"pip install 'fonds\[dense\]'"):
+        rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    assert dense_store.tables.get_page(CLUSTERINGS, NEWS.row) == []
+    assert find_faults(dense_store.tables, NEWS) == []
+    assert rebuild(dense_store.changes, NEWS, threads=1).documents == 40
+
+
+@pytest.mark.usefixtures("extra_installed")
+def test_an_unavailable_encoder_does_not_stop_other_rebuilds(
+    dense_store: CollectionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    rebuild(dense_store.changes, NEWS, threads=1)
+    later_documents = [
+        replace(document, id=f"more-{document.id}") for document in themed_documents(120, themes=3)
+    ]
+    dense_store.changes.put(NEWS, later_documents)
     monkeypatch.setattr(dense, "_MODEL", ("no_such_package_here", "model.onnx"))
     dense_vectors._load_encoder.cache_clear()
-    tended = {one.conf: one for one in maintain(asked.changes, NEWS, threads=1)}
+    results = {result.conf: result for result in maintain(dense_store.changes, NEWS, threads=1)}
     dense_vectors._load_encoder.cache_clear()
-    assert "pip install 'fonds[dense]'" in tended[CONF].refused
-    (other,) = (one for conf, one in tended.items() if conf != CONF)
-    assert (bool(other.reason), other.refused) == (True, "")
+    assert "pip install 'fonds[dense]'" in results[CONF].refused
+    (unaffected,) = (result for conf, result in results.items() if conf != CONF)
+    assert (bool(unaffected.reason), unaffected.refused) == (True, "")
 
 
 @pytest.fixture
-def counted(installed: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts the model is given, as they are."""
-    given: list[str] = []
-    real = dense.Encoder.encode
+def encoded_texts(extra_installed: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A list of the texts that the model encodes."""
+    texts_given: list[str] = []
+    encode = dense.Encoder.encode
 
-    def counting(encoder: dense.Encoder, texts: Sequence[str]) -> Floats:
-        given.extend(texts)
-        return real(encoder, texts)
+    def encode_and_record(encoder: dense.Encoder, texts: Sequence[str]) -> Floats:
+        texts_given.extend(texts)
+        return encode(encoder, texts)
 
-    monkeypatch.setattr(dense.Encoder, "encode", counting)
-    return given
+    monkeypatch.setattr(dense.Encoder, "encode", encode_and_record)
+    return texts_given
 
 
-def cell_of(kept: CollectionStore, id_: str) -> bytes:
-    return (kept.tables.get_row(DOCUMENTS, NEWS.build_document_row(id_), [COLUMN]) or {}).get(
+def get_vector_cell(store: CollectionStore, id_: str) -> bytes:
+    return (store.tables.get_row(DOCUMENTS, NEWS.build_document_row(id_), [COLUMN]) or {}).get(
         COLUMN, b""
     )
 
 
-def test_a_text_is_encoded_once(asked: CollectionStore, counted: list[str]) -> None:
-    rebuild(asked.changes, NEWS, CONF, threads=1)
-    assert sorted(counted) == sorted(one.text for one in themed_documents(40, themes=3))
-    counted.clear()
-    before = load_clusters(asked.tables, NEWS, CONF)
-    rebuild(asked.changes, NEWS, CONF, threads=1)
-    save_configuration(
-        asked.tables, "news", "more", build_configuration({"clusters": 2, "encoder": "minilm"})
+def test_a_text_is_encoded_once(dense_store: CollectionStore, encoded_texts: list[str]) -> None:
+    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    assert sorted(encoded_texts) == sorted(
+        document.text for document in themed_documents(40, themes=3)
     )
-    rebuild(asked.changes, NEWS, "more", threads=1)
-    assert explain_placement(asked.tables, asked.changes.models, NEWS, "d1", CONF) is not None
-    assert counted == []
-    after = load_clusters(asked.tables, NEWS, CONF)
+    encoded_texts.clear()
+    before = load_clusters(dense_store.tables, NEWS, CONF)
+    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    save_configuration(
+        dense_store.tables,
+        "news",
+        "more",
+        build_configuration({"clusters": 2, "encoder": "minilm"}),
+    )
+    rebuild(dense_store.changes, NEWS, "more", threads=1)
+    assert (
+        explain_placement(dense_store.tables, dense_store.changes.models, NEWS, "d1", CONF)
+        is not None
+    )
+    assert encoded_texts == []
+    after = load_clusters(dense_store.tables, NEWS, CONF)
     assert before is not None
     assert after is not None
     assert [cluster.size for cluster in after.clusters] == [
@@ -143,110 +162,116 @@ def test_a_text_is_encoded_once(asked: CollectionStore, counted: list[str]) -> N
     ]
 
     changed = Document("d3", "Another text about a harbour and its ships")
-    asked.changes.put(NEWS, [changed, Document("new", "A new text on the same harbour")])
-    assert sorted(counted) == ["A new text on the same harbour", changed.text]
-    counted.clear()
-    asked.changes.put(NEWS, [replace(changed, title="Another title alone")])
-    rebuild(asked.changes, NEWS, CONF, threads=1)
-    rebuild(asked.changes, NEWS, "more", threads=1)
-    assert counted == []
-    assert find_damages(asked.changes, NEWS) == []
-    assert find_faults(asked.tables, NEWS) == []
+    dense_store.changes.put(NEWS, [changed, Document("new", "A new text on the same harbour")])
+    assert sorted(encoded_texts) == ["A new text on the same harbour", changed.text]
+    encoded_texts.clear()
+    dense_store.changes.put(NEWS, [replace(changed, title="Another title alone")])
+    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    rebuild(dense_store.changes, NEWS, "more", threads=1)
+    assert encoded_texts == []
+    assert find_damages(dense_store.changes, NEWS) == []
+    assert find_faults(dense_store.tables, NEWS) == []
 
 
-def test_what_was_encoded_goes_with_its_text_and_its_document(
-    asked: CollectionStore, counted: list[str]
+def test_a_vector_is_deleted_with_its_text_and_document(
+    dense_store: CollectionStore, encoded_texts: list[str]
 ) -> None:
-    save_configuration(asked.tables, "news", "without", build_configuration({"clusters": 3}))
-    rebuild(asked.changes, NEWS, CONF, threads=1)
-    assert decode_text_vector(cell_of(asked, "d1")).numbers.shape == (dense.DIMENSIONS,)
-    remove(asked.tables, "news", CONF)
-    asked.tables.delete_prefix(CLUSTERINGS, NEWS.row)
-    asked.changes.put(NEWS, [Document("d1", "Another text about a harbour and its ships")])
-    assert cell_of(asked, "d1") == b""
-    asked.changes.delete(NEWS, ["d2"])
-    assert asked.tables.get_row(DOCUMENTS, NEWS.build_document_row("d2")) is None
-    assert len(counted) == 40
+    save_configuration(dense_store.tables, "news", "without", build_configuration({"clusters": 3}))
+    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    assert decode_text_vector(get_vector_cell(dense_store, "d1")).numbers.shape == (
+        dense.DIMENSIONS,
+    )
+    remove(dense_store.tables, "news", CONF)
+    dense_store.tables.delete_prefix(CLUSTERINGS, NEWS.row)
+    dense_store.changes.put(NEWS, [Document("d1", "Another text about a harbour and its ships")])
+    assert get_vector_cell(dense_store, "d1") == b""
+    dense_store.changes.delete(NEWS, ["d2"])
+    assert dense_store.tables.get_row(DOCUMENTS, NEWS.build_document_row("d2")) is None
+    assert len(encoded_texts) == 40
 
 
-def test_a_document_that_goes_while_it_is_encoded_leaves_nothing(
-    asked: CollectionStore, counted: list[str], monkeypatch: pytest.MonkeyPatch
+def test_a_document_deleted_during_encoding_leaves_no_vector(
+    dense_store: CollectionStore, encoded_texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = dense_vectors.store_cells
+    store_cells = dense_vectors.store_cells
 
-    def late(tables: Tables, name: CollectionName, made: EncodedCells) -> None:
-        assert "d2" in made
+    def change_and_die(tables: Tables, name: CollectionName, cells: EncodedCells) -> None:
+        assert "d2" in cells
         tables.delete(DOCUMENTS, [name.build_document_row("d2")])
         tables.put(DOCUMENTS, [(name.build_document_row("d3"), {"main:text": b"Another"})])
-        real(tables, name, made)
+        store_cells(tables, name, cells)
         raise RuntimeError("died")
 
-    monkeypatch.setattr(rebuilding, "store_cells", late)
+    monkeypatch.setattr(rebuilding, "store_cells", change_and_die)
     with pytest.raises(RuntimeError, match="died"):
-        rebuild(asked.changes, NEWS, CONF, threads=1)
-    assert asked.tables.get_row(DOCUMENTS, NEWS.build_document_row("d2")) is None
-    assert cell_of(asked, "d3") == b""
-    assert is_valid_cell(cell_of(asked, "d4"), themed_documents(40, themes=3)[4].text)
-    assert len(counted) == 40
+        rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    assert dense_store.tables.get_row(DOCUMENTS, NEWS.build_document_row("d2")) is None
+    assert get_vector_cell(dense_store, "d3") == b""
+    assert is_valid_cell(get_vector_cell(dense_store, "d4"), themed_documents(40, themes=3)[4].text)
+    assert len(encoded_texts) == 40
 
 
-def test_another_model_makes_its_own(
-    asked: CollectionStore, counted: list[str], monkeypatch: pytest.MonkeyPatch
+def test_another_model_version_encodes_all_texts_again(
+    dense_store: CollectionStore, encoded_texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rebuild(asked.changes, NEWS, CONF, threads=1)
-    counted.clear()
+    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    encoded_texts.clear()
     monkeypatch.setattr(dense_vectors._load_encoder(), "version", b"another!")
-    rebuild(asked.changes, NEWS, CONF, threads=1)
-    assert len(counted) == 40
-    assert decode_text_vector(cell_of(asked, "d1")).version == b"another!"
-    assert find_damages(asked.changes, NEWS) == []
+    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    assert len(encoded_texts) == 40
+    assert decode_text_vector(get_vector_cell(dense_store, "d1")).version == b"another!"
+    assert find_damages(dense_store.changes, NEWS) == []
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("extra_installed")
 @pytest.mark.parametrize("cut", [slice(0, 40), slice(5, None), slice(0, -1)])
-def test_the_audit_tells_of_vectors_that_are_not_of_their_text(
-    asked: CollectionStore, cut: slice
+def test_the_audit_reports_vectors_that_do_not_match_their_text(
+    dense_store: CollectionStore, cut: slice
 ) -> None:
-    rebuild(asked.changes, NEWS, CONF, threads=1)
-    of_other = cell_of(asked, "d2")
-    asked.tables.put(DOCUMENTS, [(NEWS.build_document_row("d1"), {COLUMN: of_other})])
-    asked.tables.put(
-        DOCUMENTS, [(NEWS.build_document_row("d4"), {COLUMN: cell_of(asked, "d4")[cut]})]
+    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    other_cell = get_vector_cell(dense_store, "d2")
+    dense_store.tables.put(DOCUMENTS, [(NEWS.build_document_row("d1"), {COLUMN: other_cell})])
+    dense_store.tables.put(
+        DOCUMENTS,
+        [(NEWS.build_document_row("d4"), {COLUMN: get_vector_cell(dense_store, "d4")[cut]})],
     )
-    (damage,) = find_damages(asked.changes, NEWS)
+    (damage,) = find_damages(dense_store.changes, NEWS)
     assert (damage.remedy, damage.message[:12]) == (Remedy.FORGET, "2 documents ")
-    assert any("2 documents" in told for told in repair_collection(asked.changes, NEWS, threads=1))
-    assert (cell_of(asked, "d1"), cell_of(asked, "d4")) == (b"", b"")
-    assert cell_of(asked, "d2") == of_other
-    assert find_damages(asked.changes, NEWS) == []
+    assert any(
+        "2 documents" in message
+        for message in repair_collection(dense_store.changes, NEWS, threads=1)
+    )
+    assert (get_vector_cell(dense_store, "d1"), get_vector_cell(dense_store, "d4")) == (b"", b"")
+    assert get_vector_cell(dense_store, "d2") == other_cell
+    assert find_damages(dense_store.changes, NEWS) == []
 
 
-@pytest.mark.usefixtures("installed")
-def test_an_engine_encodes_for_the_rows_as_one_process_does(tmp_path: Path, migrated: Path) -> None:
-    here, there = (
+@pytest.mark.usefixtures("extra_installed")
+def test_an_engine_stores_the_same_rows_as_one_process(tmp_path: Path, migrated: Path) -> None:
+    local_store, engine_store = (
         fill_collection(tmp_path / "here", migrated),
         fill_collection(tmp_path / "there", migrated),
     )
-    for kept in (here, there):
+    for opened in (local_store, engine_store):
         save_configuration(
-            kept.tables, "news", CONF, build_configuration({"clusters": 3, "encoder": "minilm"})
+            opened.tables, "news", CONF, build_configuration({"clusters": 3, "encoder": "minilm"})
         )
     passes = build_engine_passes(LocalEngine(tmp_path / "bulk", 1, 1), tmp_path / "there")
-    first = rebuild(here.changes, NEWS, CONF, threads=1)
-    assert rebuild(there.changes, NEWS, CONF, threads=1, passes=passes) == first
-    assert read_rebuilt_rows(there) == read_rebuilt_rows(here)
-    assert cell_of(there, "d1") != b""
-    for kept in (here, there):
-        kept.close()
+    first = rebuild(local_store.changes, NEWS, CONF, threads=1)
+    assert rebuild(engine_store.changes, NEWS, CONF, threads=1, passes=passes) == first
+    assert read_rebuilt_rows(engine_store) == read_rebuilt_rows(local_store)
+    assert get_vector_cell(engine_store, "d1") != b""
+    for opened in (local_store, engine_store):
+        opened.close()
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"encoder": "minlm"}, "Did you mean 'minilm'"),
         ({"encoder": "minilm", "dense": 3}, "not both"),
     ],
 )
-def test_an_encoder_there_is_not_is_refused(values: dict[str, object], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_an_unknown_encoder_is_refused(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         build_configuration(values)

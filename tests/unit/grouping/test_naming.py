@@ -1,4 +1,4 @@
-"""Names and pins people give themes follow the themes' ids, and are understood wherever a theme is named."""
+"""Theme names and pins follow the ids of the themes, and names work wherever a theme is named."""
 
 from __future__ import annotations
 
@@ -20,113 +20,127 @@ from fonds.grouping.views.documents import list_placements
 from fonds.grouping.views.themes import find_tags, list_theme_documents
 from kept_collections import NEWS, CollectionStore, find_faults, themed_documents
 
-CALLED = "The ships of May"
+GIVEN_NAME = "The ships of May"
 
 
-def _themes(kept: CollectionStore) -> tuple[ClusterView, ...]:
-    served = load_clusters(kept.tables, NEWS)
+def list_themes(store: CollectionStore) -> tuple[ClusterView, ...]:
+    served = load_clusters(store.tables, NEWS)
     assert served is not None
     return served.clusters
 
 
-def _filled(kept: CollectionStore) -> ClusterView:
-    kept.changes.put(NEWS, themed_documents(120, themes=3))
-    rebuild(kept.changes, NEWS)
-    return _themes(kept)[0]
+def fill_and_rebuild(store: CollectionStore) -> ClusterView:
+    store.changes.put(NEWS, themed_documents(120, themes=3))
+    rebuild(store.changes, NEWS)
+    return list_themes(store)[0]
 
 
-def test_a_name_stays_over_rebuilds_and_the_label_beside_it(kept: CollectionStore) -> None:
-    theme = _filled(kept)
-    rename(kept.changes, NEWS, DEFAULT, theme.label, f"  {CALLED}\n ")
-    kept.changes.put(
-        NEWS, [Document(f"more{at}", one.text) for at, one in enumerate(themed_documents(40, 9))]
+def test_a_name_survives_rebuilds_and_the_label_is_kept(store: CollectionStore) -> None:
+    theme = fill_and_rebuild(store)
+    rename(store.changes, NEWS, DEFAULT, theme.label, f"  {GIVEN_NAME}\n ")
+    store.changes.put(
+        NEWS,
+        [
+            Document(f"more{number}", document.text)
+            for number, document in enumerate(themed_documents(40, 9))
+        ],
     )
-    rebuild(kept.changes, NEWS)
-    (now,) = [one for one in _themes(kept) if one.id == theme.id]
-    assert (now.name, now.display_name) == (CALLED, CALLED)
-    assert now.label != CALLED
-    assert {one.display_name for one in _themes(kept) if one.id != theme.id} == {
-        one.label for one in _themes(kept) if one.id != theme.id
+    rebuild(store.changes, NEWS)
+    (renamed,) = [after for after in list_themes(store) if after.id == theme.id]
+    assert (renamed.name, renamed.display_name) == (GIVEN_NAME, GIVEN_NAME)
+    assert renamed.label != GIVEN_NAME
+    assert {after.display_name for after in list_themes(store) if after.id != theme.id} == {
+        after.label for after in list_themes(store) if after.id != theme.id
     }
-    assert find_faults(kept.tables, NEWS) == []
+    assert find_faults(store.tables, NEWS) == []
 
 
-def test_a_theme_is_found_by_its_name_wherever_it_is_found_by_its_label(
-    kept: CollectionStore,
+def test_a_theme_is_found_by_name_like_by_label(
+    store: CollectionStore,
 ) -> None:
-    theme = _filled(kept)
-    rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
-    by_name = find_cluster(kept.tables, NEWS, CALLED)
+    theme = fill_and_rebuild(store)
+    rename(store.changes, NEWS, DEFAULT, theme.id, GIVEN_NAME)
+    by_name = find_cluster(store.tables, NEWS, GIVEN_NAME)
     assert by_name is not None
     assert by_name.id == theme.id
-    page = list_members(kept.tables, NEWS, CALLED, count_max=1000)
+    page = list_members(store.tables, NEWS, GIVEN_NAME, count_max=1000)
     assert page is not None
     ids = {member.id for member in page.members}
-    for asked in (CALLED, CALLED.upper(), f"news/2026-11/{CALLED}", theme.label, theme.id):
-        assert set(list_theme_documents(kept.tables, asked)) == ids
-    one = page.members[0].id
-    assert [placement.name for placement in list_placements(kept.tables, NEWS, one)] == [CALLED]
-    assert [tag.given_name for tag in find_tags(kept.tables, [NEWS], [one])[one]] == [CALLED]
+    for theme_name in (
+        GIVEN_NAME,
+        GIVEN_NAME.upper(),
+        f"news/2026-11/{GIVEN_NAME}",
+        theme.label,
+        theme.id,
+    ):
+        assert set(list_theme_documents(store.tables, theme_name)) == ids
+    member_id = page.members[0].id
+    assert [placement.name for placement in list_placements(store.tables, NEWS, member_id)] == [
+        GIVEN_NAME
+    ]
+    assert [tag.given_name for tag in find_tags(store.tables, [NEWS], [member_id])[member_id]] == [
+        GIVEN_NAME
+    ]
 
 
-def test_one_name_for_two_themes_finds_the_documents_of_both(kept: CollectionStore) -> None:
-    first = _filled(kept)
-    second = _themes(kept)[1]
-    for one in (first, second):
-        rename(kept.changes, NEWS, DEFAULT, one.id, CALLED)
-    assert len(list_theme_documents(kept.tables, CALLED)) == first.size + second.size
+def test_a_name_of_two_themes_finds_the_documents_of_both(store: CollectionStore) -> None:
+    first = fill_and_rebuild(store)
+    second = list_themes(store)[1]
+    for theme in (first, second):
+        rename(store.changes, NEWS, DEFAULT, theme.id, GIVEN_NAME)
+    assert len(list_theme_documents(store.tables, GIVEN_NAME)) == first.size + second.size
     with pytest.raises(ValueError, match="2 themes are named"):
-        pin(kept.changes, NEWS, DEFAULT, CALLED)
-    assert len(list_theme_documents(kept.tables, first.label)) == first.size
+        pin(store.changes, NEWS, DEFAULT, GIVEN_NAME)
+    assert len(list_theme_documents(store.tables, first.label)) == first.size
 
 
-def test_an_empty_name_gives_it_back_and_leaves_nothing(kept: CollectionStore) -> None:
-    theme = _filled(kept)
-    rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
-    assert pin(kept.changes, NEWS, DEFAULT, CALLED).pinned is not None
-    rename(kept.changes, NEWS, DEFAULT, CALLED, " ")
-    assert _themes(kept)[0].display_name == theme.label
-    assert _themes(kept)[0].pinned
-    pin(kept.changes, NEWS, DEFAULT, theme.id, pinned=False)
-    assert list_curated_themes(kept.tables, NEWS, DEFAULT) == {}
-    assert kept.tables.get_page(THEMES, b"") == []
+def test_an_empty_name_removes_the_name_and_its_row(store: CollectionStore) -> None:
+    theme = fill_and_rebuild(store)
+    rename(store.changes, NEWS, DEFAULT, theme.id, GIVEN_NAME)
+    assert pin(store.changes, NEWS, DEFAULT, GIVEN_NAME).pinned is not None
+    rename(store.changes, NEWS, DEFAULT, GIVEN_NAME, " ")
+    assert list_themes(store)[0].display_name == theme.label
+    assert list_themes(store)[0].pinned
+    pin(store.changes, NEWS, DEFAULT, theme.id, pinned=False)
+    assert list_curated_themes(store.tables, NEWS, DEFAULT) == {}
+    assert store.tables.get_page(THEMES, b"") == []
 
 
-def test_a_name_stays_told_when_its_theme_is_gone_and_can_be_taken_back(
-    kept: CollectionStore,
+def test_the_name_of_a_gone_theme_is_listed_and_can_be_removed(
+    store: CollectionStore,
 ) -> None:
-    theme = _filled(kept)
-    rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
-    page = list_members(kept.tables, NEWS, theme.id, count_max=1000)
+    theme = fill_and_rebuild(store)
+    rename(store.changes, NEWS, DEFAULT, theme.id, GIVEN_NAME)
+    page = list_members(store.tables, NEWS, theme.id, count_max=1000)
     assert page is not None
-    kept.changes.delete(NEWS, [member.id for member in page.members])
-    rebuild(kept.changes, NEWS)
-    assert theme.id not in {one.id for one in _themes(kept)}
-    (told,) = list_curated_themes(kept.tables, NEWS, DEFAULT).values()
-    assert (told.name, told.label) == (CALLED, theme.label)
-    rename(kept.changes, NEWS, DEFAULT, theme.id, "")
-    assert list_curated_themes(kept.tables, NEWS, DEFAULT) == {}
+    store.changes.delete(NEWS, [member.id for member in page.members])
+    rebuild(store.changes, NEWS)
+    assert theme.id not in {remaining.id for remaining in list_themes(store)}
+    (curated,) = list_curated_themes(store.tables, NEWS, DEFAULT).values()
+    assert (curated.name, curated.label) == (GIVEN_NAME, theme.label)
+    rename(store.changes, NEWS, DEFAULT, theme.id, "")
+    assert list_curated_themes(store.tables, NEWS, DEFAULT) == {}
 
 
-def test_what_is_decided_goes_with_its_collection_alone(kept: CollectionStore) -> None:
-    theme = _filled(kept)
-    other = CollectionName("news", "2026-1")
-    kept.changes.put(other, themed_documents(60, themes=2))
-    rebuild(kept.changes, other)
-    served = load_clusters(kept.tables, other)
+def test_removing_a_collection_deletes_only_its_own_names(store: CollectionStore) -> None:
+    theme = fill_and_rebuild(store)
+    other_collection = CollectionName("news", "2026-1")
+    store.changes.put(other_collection, themed_documents(60, themes=2))
+    rebuild(store.changes, other_collection)
+    served = load_clusters(store.tables, other_collection)
     assert served is not None
-    rename(kept.changes, other, DEFAULT, served.clusters[0].id, "Another")
-    rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
-    remove(kept.changes, NEWS)
-    assert list_curated_themes(kept.tables, NEWS, DEFAULT) == {}
+    rename(store.changes, other_collection, DEFAULT, served.clusters[0].id, "Another")
+    rename(store.changes, NEWS, DEFAULT, theme.id, GIVEN_NAME)
+    remove(store.changes, NEWS)
+    assert list_curated_themes(store.tables, NEWS, DEFAULT) == {}
     assert [
         curated_theme.name
-        for curated_theme in list_curated_themes(kept.tables, other, DEFAULT).values()
+        for curated_theme in list_curated_themes(store.tables, other_collection, DEFAULT).values()
     ] == ["Another"]
 
 
 @pytest.mark.parametrize(
-    ("theme", "name", "told"),
+    ("theme", "name", "message"),
     [
         ("nonsense", "x", "no theme named 'nonsense'"),
         ("", "x", "no theme named"),
@@ -135,9 +149,9 @@ def test_what_is_decided_goes_with_its_collection_alone(kept: CollectionStore) -
         (None, "\u202e ...", "letter or digit"),
     ],
 )
-def test_what_can_be_no_name_or_theme_is_told_in_words(
-    kept: CollectionStore, theme: str | None, name: str, told: str
+def test_an_invalid_name_or_theme_is_refused_with_a_message(
+    store: CollectionStore, theme: str | None, name: str, message: str
 ) -> None:
-    there = _filled(kept)
-    with pytest.raises(ValueError, match=told):
-        rename(kept.changes, NEWS, DEFAULT, there.id if theme is None else theme, name)
+    first_theme = fill_and_rebuild(store)
+    with pytest.raises(ValueError, match=message):
+        rename(store.changes, NEWS, DEFAULT, first_theme.id if theme is None else theme, name)

@@ -1,4 +1,4 @@
-"""What recurs for collections while Fonds runs: what was asked for is built by whoever looks next."""
+"""Recurring tasks of collections: requested rebuilds and expired embargoes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fonds.wiring.collections import open_collection_writer, run_recurring
 from home_rows import NOW
 from themed_texts import themed_texts
 
-NAME = CollectionName("news", "asked")
+NAME = CollectionName("news", "requested")
 WAIT_S = 120.0
 
 
-def test_a_rebuild_that_was_asked_for_is_done_while_fonds_runs(tmp_path: Path) -> None:
+def test_a_requested_rebuild_is_done_while_fonds_runs(tmp_path: Path) -> None:
     settings = Settings().replace_values(collections_every_s=1)
     with open_home(tmp_path) as stores:
         changes = open_collection_writer(stores, settings)
@@ -29,29 +29,29 @@ def test_a_rebuild_that_was_asked_for_is_done_while_fonds_runs(tmp_path: Path) -
         changes.put(NAME, [Document(str(number), text) for number, text in enumerate(texts)])
         request_rebuild(changes, NAME, DEFAULT)
 
-        def state() -> str:
+        def get_state() -> str:
             request = find_request(changes.tables, changes.leases, NAME, DEFAULT)
             return request.state if request else ""
 
-        assert state() == QUEUED
+        assert get_state() == QUEUED
         ends_s = time.monotonic() + WAIT_S
         with run_recurring(stores, settings):
-            while state() != DONE and time.monotonic() < ends_s:
+            while get_state() != DONE and time.monotonic() < ends_s:
                 time.sleep(0.05)
-        assert state() == DONE
+        assert get_state() == DONE
 
 
-def test_an_embargo_that_is_over_is_lifted_while_fonds_runs(tmp_path: Path) -> None:
+def test_an_expired_embargo_is_lifted_while_fonds_runs(tmp_path: Path) -> None:
     settings = Settings().replace_values(collections_every_s=1)
-    over, later = fill_home(tmp_path).pdfs[1:3]
+    expired, later = fill_home(tmp_path).pdfs[1:3]
     with open_home(tmp_path) as stores:
-        act = EmbargoService(stores, None, lambda: NOW)
-        act.hide(EmbargoRow(over, "rights", "", NOW, "ann", NOW))
+        embargoes = EmbargoService(stores, None, lambda: NOW)
+        embargoes.hide(EmbargoRow(expired, "rights", "", NOW, "ann", NOW))
         ends = datetime(2999, 1, 1, tzinfo=UTC)
-        act.hide(EmbargoRow(later, "rights", "", ends, "ann", NOW))
+        embargoes.hide(EmbargoRow(later, "rights", "", ends, "ann", NOW))
         ends_s = time.monotonic() + WAIT_S
         with run_recurring(stores, settings):
             while len(list(iter_active_embargoes(stores))) > 1 and time.monotonic() < ends_s:
                 time.sleep(0.05)
         assert [row.sha1hex for row in iter_active_embargoes(stores)] == [later]
-        assert set(stores.index.get([over, later])) == {over}
+        assert set(stores.index.get([expired, later])) == {expired}

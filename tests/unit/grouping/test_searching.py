@@ -1,4 +1,4 @@
-"""Searches by theme: what a label or an id means now, and what is told where it means nothing."""
+"""Searches by theme: how labels and ids are resolved, and the errors for unknown themes."""
 
 from __future__ import annotations
 
@@ -31,155 +31,168 @@ COUNT = 60
 
 
 @pytest.fixture
-def index(kept: CollectionStore, tmp_path: Path) -> Iterator[ThemedIndex]:
-    """Sixty documents in an index, the first fifty of them grouped."""
-    made = [
-        document(f"d{at}", one.text) for at, one in enumerate(themed_documents(COUNT, themes=3))
+def index(store: CollectionStore, tmp_path: Path) -> Iterator[ThemedIndex]:
+    """An index of sixty documents, the first fifty of them clustered."""
+    documents = [
+        document(f"d{number}", themed.text)
+        for number, themed in enumerate(themed_documents(COUNT, themes=3))
     ]
-    found = ThemedIndex(
-        TantivyIndex(tmp_path / "index"), partial(list_theme_documents, kept.tables)
+    themed_index = ThemedIndex(
+        TantivyIndex(tmp_path / "index"), partial(list_theme_documents, store.tables)
     )
-    found.put(made)
-    kept.changes.put(NEWS, [Document(one.id, one.text_content, language="en") for one in made[:50]])
-    rebuild(kept.changes, NEWS, threads=1)
-    yield found
-    found.close()
+    themed_index.put(documents)
+    store.changes.put(
+        NEWS,
+        [Document(indexed.id, indexed.text_content, language="en") for indexed in documents[:50]],
+    )
+    rebuild(store.changes, NEWS, threads=1)
+    yield themed_index
+    themed_index.close()
 
 
-def assigned(tables: Tables, name: CollectionName = NEWS) -> dict[str, set[str]]:
-    """The documents of each cluster, by reading all assignments of what is served."""
+def list_assigned(tables: Tables, name: CollectionName = NEWS) -> dict[str, set[str]]:
+    """Return the documents of each served cluster, from all assignments."""
     served = load_clusters(tables, name)
     assert served is not None
-    found: dict[str, set[str]] = {cluster.label: set() for cluster in served.clusters}
+    ids_by_label: dict[str, set[str]] = {cluster.label: set() for cluster in served.clusters}
     for row, cells in tables.iter_rows(ASSIGNMENTS, name.row, ["main:label"]):
         _, _, conf, timestamp, id_ = parse_cluster_row(row)
         if (conf, timestamp) == ("DEFAULT", served.timestamp):
-            found[decode_text(cells, "main:label")].add(id_)
-    return found
+            ids_by_label[decode_text(cells, "main:label")].add(id_)
+    return ids_by_label
 
 
-def ids(index: ThemedIndex, asked: str) -> set[str]:
-    return {hit.document.id for hit in index.search(SearchQuery(asked, count_max=100)).hits}
+def find_ids(index: ThemedIndex, query: str) -> set[str]:
+    return {hit.document.id for hit in index.search(SearchQuery(query, count_max=100)).hits}
 
 
-def test_a_theme_finds_what_was_assigned_to_it_by_label_and_by_id(
-    kept: CollectionStore, index: ThemedIndex
+def test_a_theme_finds_its_documents_by_label_and_id(
+    store: CollectionStore, index: ThemedIndex
 ) -> None:
-    served = load_clusters(kept.tables, NEWS)
+    served = load_clusters(store.tables, NEWS)
     assert served is not None
-    wanted = assigned(kept.tables)
-    assert len(wanted) > 1
+    expected = list_assigned(store.tables)
+    assert len(expected) > 1
     for cluster in served.clusters:
-        for asked in (
+        for theme in (
             cluster.label,
             cluster.label.upper(),
             cluster.id,
             f"{NEWS}/{cluster.label}",
             f"{NEWS}/{cluster.id}",
         ):
-            assert ids(index, f'theme:"{asked}"') == wanted[cluster.label], asked
-        assert ids(index, f'* -theme:"{cluster.label}"') == ids(index, "*") - wanted[cluster.label]
+            assert find_ids(index, f'theme:"{theme}"') == expected[cluster.label], theme
+        assert (
+            find_ids(index, f'* -theme:"{cluster.label}"')
+            == find_ids(index, "*") - expected[cluster.label]
+        )
 
 
-def test_what_a_change_a_deletion_and_a_rebuild_leave_is_found_next(
-    kept: CollectionStore, index: ThemedIndex
+def test_changes_deletions_and_rebuilds_are_found_by_the_next_search(
+    store: CollectionStore, index: ThemedIndex
 ) -> None:
-    label, some = max(assigned(kept.tables).items(), key=lambda one: len(one[1]))
-    gone = sorted(some)[0]
-    kept.changes.delete(NEWS, [gone])
-    assert ids(index, f'theme:"{label}"') == some - {gone}
+    label, members = max(list_assigned(store.tables).items(), key=lambda item: len(item[1]))
+    deleted = sorted(members)[0]
+    store.changes.delete(NEWS, [deleted])
+    assert find_ids(index, f'theme:"{label}"') == members - {deleted}
     rest = themed_documents(COUNT, themes=3)[50:]
-    kept.changes.put(
+    store.changes.put(
         NEWS,
         [
-            Document(document(f"d{50 + at}").id, one.text, language="en")
-            for at, one in enumerate(rest)
+            Document(document(f"d{50 + number}").id, themed.text, language="en")
+            for number, themed in enumerate(rest)
         ],
     )
-    rebuild(kept.changes, NEWS, threads=1)
-    for name, wanted in assigned(kept.tables).items():
-        assert ids(index, f'theme:"{name}"') == wanted
+    rebuild(store.changes, NEWS, threads=1)
+    for name, expected in list_assigned(store.tables).items():
+        assert find_ids(index, f'theme:"{name}"') == expected
 
 
-def test_a_result_had_whole_keeps_to_the_themes_it_began_with(
-    kept: CollectionStore, index: ThemedIndex, monkeypatch: pytest.MonkeyPatch
+def test_a_full_result_keeps_the_theme_members_of_its_first_page(
+    store: CollectionStore, index: ThemedIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whole_results, "PAGE_DOCUMENTS", 3)
-    label, some = max(assigned(kept.tables).items(), key=lambda one: len(one[1]))
+    label, members = max(list_assigned(store.tables).items(), key=lambda item: len(item[1]))
     query = SearchQuery(f'theme:"{label}"')
-    found = count_matches(index, query)
-    assert found.total == len(some)
+    matches = count_matches(index, query)
+    assert matches.total == len(members)
     pages = iter_documents(index, query, COUNT)
-    begun = [next(pages) for _ in range(4)]
-    gone = sorted(some)[-1]
-    kept.changes.delete(NEWS, [gone])
-    assert {one.id for one in iter_documents(index, query, COUNT)} == some - {gone}
+    first_documents = [next(pages) for _ in range(4)]
+    deleted = sorted(members)[-1]
+    store.changes.delete(NEWS, [deleted])
+    assert {hit.id for hit in iter_documents(index, query, COUNT)} == members - {deleted}
     rest = themed_documents(COUNT, themes=3)[50:]
-    kept.changes.put(NEWS, [Document(f"d{50 + at}", one.text) for at, one in enumerate(rest)])
-    rebuild(kept.changes, NEWS, threads=1)
-    assert {one.id for one in (*begun, *pages)} == some
-    assert {one.id for one in iter_documents(index, found.query, COUNT)} == some
+    store.changes.put(
+        NEWS, [Document(f"d{50 + number}", themed.text) for number, themed in enumerate(rest)]
+    )
+    rebuild(store.changes, NEWS, threads=1)
+    assert {hit.id for hit in (*first_documents, *pages)} == members
+    assert {hit.id for hit in iter_documents(index, matches.query, COUNT)} == members
 
 
-def test_a_theme_there_is_not_is_told_with_the_nearest_where_it_stands(
-    kept: CollectionStore, index: ThemedIndex
+def test_an_unknown_theme_raises_with_the_nearest_name_and_its_position(
+    store: CollectionStore, index: ThemedIndex
 ) -> None:
-    label = next(iter(assigned(kept.tables)))
-    with pytest.raises(QueryError, match=f"no theme named .*Did you mean '{label}'") as told:
+    label = next(iter(list_assigned(store.tables)))
+    with pytest.raises(QueryError, match=f"no theme named .*Did you mean '{label}'") as raised:
         index.search(SearchQuery(f'flood theme:"{label[:-1]}x"'))
-    assert told.value.start > 0
+    assert raised.value.start > 0
 
 
-def test_a_theme_several_collections_have_is_asked_for_with_its_collection(
-    kept: CollectionStore, index: ThemedIndex
+def test_a_theme_in_several_collections_requires_the_collection(
+    store: CollectionStore, index: ThemedIndex
 ) -> None:
-    kept.changes.put(LATER, [Document(one.id, one.text) for one in themed_documents(50, themes=3)])
-    rebuild(kept.changes, LATER, threads=1)
-    label = next(iter(set(assigned(kept.tables)) & set(assigned(kept.tables, LATER))))
+    store.changes.put(
+        LATER, [Document(themed.id, themed.text) for themed in themed_documents(50, themes=3)]
+    )
+    rebuild(store.changes, LATER, threads=1)
+    label = next(iter(set(list_assigned(store.tables)) & set(list_assigned(store.tables, LATER))))
     with pytest.raises(
         QueryError, match=f'2 collections have this theme. Name one: .*"{NEWS}/{label}"'
     ):
         index.search(SearchQuery(f'theme:"{label}"'))
-    assert ids(index, f'theme:"{NEWS}/{label}"') == assigned(kept.tables)[label]
+    assert find_ids(index, f'theme:"{NEWS}/{label}"') == list_assigned(store.tables)[label]
 
 
-def test_a_theme_with_more_documents_than_a_search_takes_says_how_many(
-    kept: CollectionStore, monkeypatch: pytest.MonkeyPatch
+def test_a_theme_over_the_member_limit_raises_with_its_size(
+    store: CollectionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(themes, "MEMBERS_MAX", 3)
-    kept.changes.put(NEWS, themed_documents(50, themes=3))
-    rebuild(kept.changes, NEWS, threads=1)
-    label, some = max(assigned(kept.tables).items(), key=lambda one: len(one[1]))
-    with pytest.raises(ValueError, match=f"this theme has {len(some)} documents; .* up to 3"):
-        list_theme_documents(kept.tables, label)
+    store.changes.put(NEWS, themed_documents(50, themes=3))
+    rebuild(store.changes, NEWS, threads=1)
+    label, members = max(list_assigned(store.tables).items(), key=lambda item: len(item[1]))
+    with pytest.raises(ValueError, match=f"this theme has {len(members)} documents; .* up to 3"):
+        list_theme_documents(store.tables, label)
 
 
-def test_where_nothing_was_grouped_it_says_so(tmp_path: Path) -> None:
-    none = Tables(SqliteTable(tmp_path / "none.sqlite"))
+def test_a_home_without_clusterings_raises_a_clear_error(tmp_path: Path) -> None:
+    empty_tables = Tables(SqliteTable(tmp_path / "none.sqlite"))
     with pytest.raises(ValueError, match="no collection has themes yet"):
-        list_theme_documents(none, "flood")
+        list_theme_documents(empty_tables, "flood")
     with pytest.raises(ValueError, match="No collection named 'news/x'"):
-        count_themes(TantivyIndex(tmp_path / "index"), none, "news/x", SearchQuery())
+        count_themes(TantivyIndex(tmp_path / "index"), empty_tables, "news/x", SearchQuery())
 
 
-@pytest.mark.parametrize("asked", ["*", "morning", "the -morning", "nothinglikethis"])
-def test_counts_of_themes_are_those_of_the_assignments(
-    kept: CollectionStore, index: ThemedIndex, asked: str
+@pytest.mark.parametrize("query", ["*", "morning", "the -morning", "nothinglikethis"])
+def test_theme_counts_match_the_assignments(
+    store: CollectionStore, index: ThemedIndex, query: str
 ) -> None:
-    found = ids(index, asked)
-    counts = count_themes(index, kept.tables, str(NEWS), SearchQuery(asked))
-    wanted = {label: len(some & found) for label, some in assigned(kept.tables).items()}
-    assert dict(counts.themes) == {label: count for label, count in wanted.items() if count}
-    assert counts.looked_at == counts.total == len(found)
-    assert sum(wanted.values()) + counts.unclustered + counts.outside == len(found)
+    matches = find_ids(index, query)
+    counts = count_themes(index, store.tables, str(NEWS), SearchQuery(query))
+    expected = {
+        label: len(members & matches) for label, members in list_assigned(store.tables).items()
+    }
+    assert dict(counts.themes) == {label: count for label, count in expected.items() if count}
+    assert counts.looked_at == counts.total == len(matches)
+    assert sum(expected.values()) + counts.unclustered + counts.outside == len(matches)
 
 
-def test_counts_of_a_part_say_of_how_many(
-    kept: CollectionStore, index: ThemedIndex, monkeypatch: pytest.MonkeyPatch
+def test_theme_counts_of_a_sample_state_the_sample_size(
+    store: CollectionStore, index: ThemedIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fonds.search.facets.DOCUMENTS_MAX", 7)
-    counts = count_themes(index, kept.tables, str(NEWS), SearchQuery())
+    counts = count_themes(index, store.tables, str(NEWS), SearchQuery())
     assert (counts.looked_at, counts.total) == (7, COUNT)
     assert sum(count for _, count in counts.themes) + counts.unclustered + counts.outside == 7
     with pytest.raises(ValueError, match="Did you mean 'news/2026-11'"):
-        count_themes(index, kept.tables, "news/2026-1", SearchQuery())
+        count_themes(index, store.tables, "news/2026-1", SearchQuery())

@@ -1,4 +1,4 @@
-"""Vectors, dictionary and inverted index: written and read again, and what is none of them refused."""
+"""Vectors, dictionary and inverted index: they decode unchanged, and invalid bytes are refused."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ READERS: list[Callable[[bytes], object]] = [
 ]
 
 
-def same(one: Vector, other: Vector) -> bool:
+def are_equal(first: Vector, second: Vector) -> bool:
     return (
-        one.version == other.version
-        and np.array_equal(one.features, other.features)
-        and np.array_equal(one.values, other.values)
+        first.version == second.version
+        and np.array_equal(first.features, second.features)
+        and np.array_equal(first.values, second.values)
     )
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), max_size=50))
-def test_varints_are_read_as_they_were_written(numbers: list[int]) -> None:
-    coded = encode_varints(np.array(numbers, dtype=np.uint64))
-    read, end = read_varints(coded, len(numbers))
+def test_varints_decode_unchanged(numbers: list[int]) -> None:
+    encoded = encode_varints(np.array(numbers, dtype=np.uint64))
+    read, end = read_varints(encoded, len(numbers))
     assert read.tolist() == numbers
-    assert end == len(coded)
+    assert end == len(encoded)
 
 
 @given(versions, feature_sets, st.data())
-def test_term_frequencies_are_read_as_they_were_written(
+def test_term_frequencies_decode_unchanged(
     version: int, features: list[int], data: st.DataObject
 ) -> None:
     counts = data.draw(
         st.lists(st.integers(1, 10_000), min_size=len(features), max_size=len(features))
     )
     vector = Vector(version, np.array(features, np.int64), np.array(counts, np.float32))
-    assert same(vectors.decode_idf_vector(vectors.encode_idf_vector(vector)), vector)
+    assert are_equal(vectors.decode_idf_vector(vectors.encode_idf_vector(vector)), vector)
 
 
 @given(versions, feature_sets, st.data())
-def test_weights_are_read_to_three_digits(
+def test_weights_decode_to_three_digits(
     version: int, features: list[int], data: st.DataObject
 ) -> None:
     drawn = data.draw(st.lists(st.floats(1e-7, 1), min_size=len(features), max_size=len(features)))
@@ -67,42 +67,40 @@ def test_weights_are_read_to_three_digits(
     read = vectors.decode_tfidf_vector(vectors.encode_tfidf_vector(vector))
     assert read.features.tolist() == features
     assert np.allclose(read.values, vector.values, rtol=1e-3, atol=1e-7)
-    # What was rounded once stays.
-    assert same(vectors.decode_tfidf_vector(vectors.encode_tfidf_vector(read)), read)
+    # A rounded value is not rounded a second time.
+    assert are_equal(vectors.decode_tfidf_vector(vectors.encode_tfidf_vector(read)), read)
 
 
 words = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 
 
 @given(versions, st.sets(words, max_size=30), st.data())
-def test_a_dictionary_is_read_as_it_was_written(
-    version: int, terms: set[str], data: st.DataObject
-) -> None:
+def test_a_dictionary_decodes_unchanged(version: int, terms: set[str], data: st.DataObject) -> None:
     ordered = tuple(sorted(terms, key=lambda term: term.encode()))
     counts = data.draw(
         st.lists(st.integers(1, 10**9), min_size=len(ordered), max_size=len(ordered))
     )
-    written = Dictionary(version, 10**9, ordered, np.array(counts, np.int64))
-    read = dictionary.decode_dictionary(dictionary.encode_dictionary(written))
+    stored = Dictionary(version, 10**9, ordered, np.array(counts, np.int64))
+    read = dictionary.decode_dictionary(dictionary.encode_dictionary(stored))
     assert (read.version, read.documents, read.terms) == (version, 10**9, ordered)
     assert read.document_counts.tolist() == counts
 
 
-def postings(by_feature: list[list[int]], first: int = 0) -> Postings:
-    counts = np.array([len(row) for row in by_feature], np.int64)
-    documents = np.array([number for row in by_feature for number in row], np.int64)
+def build_postings(documents_by_feature: list[list[int]], first: int = 0) -> Postings:
+    counts = np.array([len(row) for row in documents_by_feature], np.int64)
+    documents = np.array([number for row in documents_by_feature for number in row], np.int64)
     weights = (1 + np.arange(len(documents), dtype=np.float32) % 7) / 8
     return Postings(5, first, counts, documents, weights)
 
 
-def by_feature(runs: list[Postings]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+def group_by_feature(runs: list[Postings]) -> dict[int, list[int]]:
+    documents_by_feature: dict[int, list[int]] = {}
     for run in runs:
         ends = np.cumsum(run.counts)
-        for place, (end, count) in enumerate(zip(ends, run.counts, strict=True)):
-            some = run.documents[end - count : end].tolist()
-            found.setdefault(run.first_feature + place, []).extend(some)
-    return found
+        for offset, (end, count) in enumerate(zip(ends, run.counts, strict=True)):
+            documents = run.documents[end - count : end].tolist()
+            documents_by_feature.setdefault(run.first_feature + offset, []).extend(documents)
+    return documents_by_feature
 
 
 rows = st.lists(
@@ -112,20 +110,20 @@ rows = st.lists(
 
 
 @given(rows, st.integers(1, 10), st.integers(1, 5), st.integers(0, 3))
-def test_an_inverted_index_is_read_as_it_was_written_in_however_many_chunks(
-    written: list[list[int]], postings_max: int, features_max: int, first: int
+def test_an_inverted_index_decodes_unchanged_from_any_number_of_chunks(
+    document_lists: list[list[int]], postings_max: int, features_max: int, first: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inverted_index, "POSTINGS_MAX", postings_max)
         patch.setattr(inverted_index, "FEATURES_MAX", features_max)
-        whole = postings(written, first)
-        runs = inverted_index.decode_postings(inverted_index.encode_postings(whole))
+        expected = build_postings(document_lists, first)
+        runs = inverted_index.decode_postings(inverted_index.encode_postings(expected))
         assert all(len(run.documents) <= postings_max for run in runs)
-    assert by_feature(runs) == {first + n: row for n, row in enumerate(written)}
-    assert np.array_equal(np.concatenate([run.weights for run in runs]), whole.weights)
+    assert group_by_feature(runs) == {first + n: row for n, row in enumerate(document_lists)}
+    assert np.array_equal(np.concatenate([run.weights for run in runs]), expected.weights)
 
 
-def test_chunks_are_below_the_cell_limit_of_hbase_and_in_columns_of_their_own() -> None:
+def test_chunks_are_below_the_cell_limit_of_hbase_and_in_separate_columns() -> None:
     value = bytes(20 * 1024 * 1024)
     cut = chunks.split(value)
     assert max(map(len, cut)) <= 8 * 1024 * 1024 < 10_000_000
@@ -142,7 +140,7 @@ def test_chunks_are_below_the_cell_limit_of_hbase_and_in_columns_of_their_own() 
 
 @pytest.mark.parametrize("read", READERS)
 @given(data=st.binary(max_size=80), kind=st.sampled_from([b"f", b"w", b"d", b"i", b"m"]))
-def test_hostile_bytes_are_refused_or_read_and_nothing_else(
+def test_any_bytes_are_decoded_or_refused(
     read: Callable[[bytes], object], data: bytes, kind: bytes
 ) -> None:
     head = (0).to_bytes(4, "big") + (1).to_bytes(4, "big")
@@ -156,15 +154,15 @@ def test_hostile_bytes_are_refused_or_read_and_nothing_else(
 
 
 @given(st.integers(0, 40), st.integers(0, 5), st.integers(30, 200), st.integers(0, 2**32 - 1))
-def test_a_matrix_is_read_to_three_digits_in_however_many_chunks(
-    rows: int, columns: int, room: int, seed: int
+def test_a_matrix_decodes_to_three_digits_from_any_number_of_chunks(
+    rows: int, columns: int, chunk_size: int, seed: int
 ) -> None:
     draw = np.random.default_rng(seed)
     matrix = draw.normal(
         0, 10.0 ** draw.integers(-8, 8, max(columns, 1))[:columns], (rows, columns)
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matrices, "_ROOM", room)
+        patch.setattr(matrices, "_ROOM", chunk_size)
         cells = matrices.encode_matrix(matrix.astype(np.float32), 7)
     read, version = matrices.decode_matrix(cells)
     assert version == 7
@@ -176,10 +174,10 @@ def test_a_matrix_is_read_to_three_digits_in_however_many_chunks(
             matrices.decode_matrix(cells[:-1])
 
 
-def test_one_altered_byte_is_seen() -> None:
+def test_any_changed_byte_is_detected() -> None:
     value = vectors.encode_idf_vector(Vector(3, np.array([2, 9]), np.array([1, 4], np.float32)))
-    for place in range(len(value)):
-        altered = value[:place] + bytes([value[place] ^ 1]) + value[place + 1 :]
+    for position in range(len(value)):
+        altered = value[:position] + bytes([value[position] ^ 1]) + value[position + 1 :]
         with pytest.raises(DamagedInputError):
             vectors.decode_idf_vector(altered)
 
@@ -196,19 +194,19 @@ def test_one_altered_byte_is_seen() -> None:
         b"\xff" * 10,
     ],
 )
-def test_numbers_beyond_their_bounds_are_refused(payload: bytes) -> None:
+def test_numbers_out_of_range_are_refused(payload: bytes) -> None:
     with pytest.raises(DamagedInputError):
         vectors.decode_idf_vector(seal_payload(b"f", payload))
 
 
-def test_what_unpacks_to_too_much_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decompression_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dictionary, "UNPACKED_MAX_BYTES", 1000)
     bomb = chunks.split(seal_payload(b"d", zlib.compress(bytes(100_000))))
     with pytest.raises(DamagedInputError, match="or after 1000 bytes"):
         dictionary.decode_dictionary(bomb)
 
 
-def test_terms_out_of_order_and_counts_beyond_the_documents_are_refused() -> None:
+def test_unsorted_terms_and_counts_over_the_document_count_are_refused() -> None:
     good = Dictionary(1, 3, ("a", "b"), np.array([1, 3]))
     assert dictionary.decode_dictionary(dictionary.encode_dictionary(good)).terms == ("a", "b")
     for bad in (
@@ -222,7 +220,7 @@ def test_terms_out_of_order_and_counts_beyond_the_documents_are_refused() -> Non
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_weight_that_is_no_positive_number_is_refused(weight: float) -> None:
+def test_a_weight_that_is_not_a_positive_number_is_refused(weight: float) -> None:
     payload = encode_varints(np.array([1, 1, 0])) + np.array([weight], "<f2").tobytes()
     with pytest.raises(DamagedInputError):
         vectors.decode_tfidf_vector(seal_payload(b"w", payload))
@@ -231,7 +229,7 @@ def test_a_weight_that_is_no_positive_number_is_refused(weight: float) -> None:
 @given(
     st.lists(st.integers(0, 2**63 - 1), min_size=SMALL_COUNT_MAX + 1, max_size=SMALL_COUNT_MAX + 50)
 )
-def test_many_numbers_are_written_as_few_are(drawn: list[int]) -> None:
+def test_long_and_short_lists_of_varints_have_the_same_encoding(drawn: list[int]) -> None:
     numbers = np.array(drawn, dtype=np.int64)
     assert encode_varints(numbers) == encode_varints(numbers[:SMALL_COUNT_MAX]) + encode_varints(
         numbers[SMALL_COUNT_MAX:]

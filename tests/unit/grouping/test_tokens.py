@@ -1,4 +1,4 @@
-"""Terms of texts: folded as search folds, without stop words, in pairs where no spaces are."""
+"""Terms of texts: folded like in search, without stop words, and as character pairs without spaces."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fonds.text.stop_words import list_languages
 from fonds.text.words import split_words
 
 
-def found(text: str, language: str) -> list[str]:
+def list_terms(text: str, language: str) -> list[str]:
     return [term for term in split_terms(text, language) if term]
 
 
-def test_words_on_either_side_of_an_address_are_no_neighbours() -> None:
+def test_words_around_a_url_are_not_neighbours() -> None:
     assert split_terms("ships https://example.org/a sail", "en") == ["ship", "", "sail", ""]
 
 
@@ -48,19 +48,21 @@ def test_words_on_either_side_of_an_address_are_no_neighbours() -> None:
         ("What doi.org and awww.ships say", "en", ["doi", "org", "awww", "ship"]),
     ],
 )
-def test_terms_are_what_names_something(text: str, language: str, expected: list[str]) -> None:
+def test_terms_are_folded_words_without_stop_words_and_urls(
+    text: str, language: str, expected: list[str]
+) -> None:
     if language == "ar":
         expected = [word for word in split_words(text) if word not in load_stop_words("ar")]
         assert len(expected) == 2
-    assert found(text, language) == expected
+    assert list_terms(text, language) == expected
 
 
-def test_stop_words_are_those_of_the_texts_own_language() -> None:
-    assert found("war will also", "de") == []
-    assert found("war man", "en") == ["war", "man"]
+def test_stop_words_are_those_of_the_language_of_the_text() -> None:
+    assert list_terms("war will also", "de") == []
+    assert list_terms("war man", "en") == ["war", "man"]
 
 
-def test_a_row_breaks_at_stop_words_and_at_ends_of_sentences() -> None:
+def test_runs_of_terms_break_at_stop_words_and_sentence_ends() -> None:
     assert split_terms("harbour of ships", "en")[:3] == ["harbour", "", "ship"]
     rows = read_rows(["Big harbour. Small ship"], ["en"])
     assert [rows.terms[n] if n != BREAK else "|" for n in rows.numbers] == [
@@ -68,13 +70,13 @@ def test_a_row_breaks_at_stop_words_and_at_ends_of_sentences() -> None:
     ]  # fmt: skip
 
 
-def test_every_listed_function_word_is_written_as_search_folds_it() -> None:
+def test_every_stop_word_is_folded_like_in_search() -> None:
     for language in list_languages():
         for word in load_stop_words(language):
             assert split_words(word) == [word]
 
 
-def test_a_language_is_guessed_from_stop_words_and_not_where_there_are_none() -> None:
+def test_a_language_is_guessed_from_stop_words() -> None:
     assert guess_language(["Der Hafen und die Stadt sind nicht weit von hier"]) == "de"
     assert guess_language(["the harbour was not far from the city"]) == "en"
     assert guess_language(["harbour vessel cargo"]) == ""
@@ -83,12 +85,12 @@ def test_a_language_is_guessed_from_stop_words_and_not_where_there_are_none() ->
 
 
 @given(st.lists(st.text(max_size=60), max_size=5))
-def test_any_text_is_read_alone_as_among_others(texts: list[str]) -> None:
+def test_a_text_has_the_same_terms_alone_and_in_a_batch(texts: list[str]) -> None:
     rows = read_rows(texts, ["en"] * len(texts))
     assert len(set(rows.terms)) == len(rows.terms)
-    counted = build_frequencies(rows).toarray()
-    for place, text in enumerate(texts):
-        expected = found(text, "en")
-        assert {rows.terms[n]: int(v) for n, v in enumerate(counted[place]) if v} == {
+    frequencies = build_frequencies(rows).toarray()
+    for number, text in enumerate(texts):
+        expected = list_terms(text, "en")
+        assert {rows.terms[n]: int(v) for n, v in enumerate(frequencies[number]) if v} == {
             term: expected.count(term) for term in expected
         } or len(rows.terms) == 0

@@ -1,4 +1,4 @@
-"""When a clustering is built again."""
+"""When a clustering is rebuilt automatically."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CALM = ChangeCounts(
 
 
 @pytest.mark.parametrize(
-    ("changed", "why"),
+    ("changed", "reason"),
     [
         ({}, ""),
         ({"later": 200}, ""),
@@ -40,22 +40,22 @@ CALM = ChangeCounts(
         ({"documents": 0, "later": 1}, "growth"),
     ],
 )
-def test_growth_outliers_and_unknown_terms_make_a_rebuild_due(
-    changed: dict[str, int], why: str
+def test_growth_outliers_and_unknown_terms_trigger_a_rebuild(
+    changed: dict[str, int], reason: str
 ) -> None:
-    assert check_triggers(Configuration(), replace(CALM, **changed), 3000) == why
+    assert check_triggers(Configuration(), replace(CALM, **changed), 3000) == reason
 
 
-def test_age_counts_only_where_something_came_or_went() -> None:
+def test_age_triggers_a_rebuild_only_after_a_change() -> None:
     daily = build_configuration({"every_s": 86_400})
-    still = replace(CALM, modified=1000, size=1000, later=0, later_outliers=0)
-    assert check_triggers(daily, still, 10**9) == ""
-    assert check_triggers(daily, replace(still, size=999), 1000 + 86_400) == "age"
+    unchanged = replace(CALM, modified=1000, size=1000, later=0, later_outliers=0)
+    assert check_triggers(daily, unchanged, 10**9) == ""
+    assert check_triggers(daily, replace(unchanged, size=999), 1000 + 86_400) == "age"
     assert check_triggers(daily, CALM, 1000 + 86_400) == "age"
     assert check_triggers(daily, CALM, 999 + 86_400) == ""
 
 
-def test_what_is_switched_off_makes_nothing_due() -> None:
+def test_disabled_triggers_never_fire() -> None:
     off = build_configuration({"growth_max": None, "outliers_factor": None, "unknown_max": None})
     wild = replace(CALM, later=5000, later_outliers=5000, later_unknown=100)
     assert check_triggers(off, wild, 10**9) == ""

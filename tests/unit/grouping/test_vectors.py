@@ -1,4 +1,4 @@
-"""Vectors posted with documents: kept by their direction, and counted where a configuration asks for them."""
+"""Vectors posted with documents: only their direction is stored, and configurations can cluster by them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from fonds.model.errors import DamagedInputError
 from kept_collections import NEWS, CollectionStore, find_faults, themed_documents
 
 
-def documents(count: int, seed: int = 0) -> list[Document]:
-    """Texts that share no words, on four themes their vectors tell."""
+def build_documents(count: int, seed: int = 0) -> list[Document]:
+    """Return texts without common words, on four themes given by their vectors."""
     draw = np.random.default_rng(seed)
     return [
         Document(
@@ -41,7 +41,7 @@ def documents(count: int, seed: int = 0) -> list[Document]:
 
 
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=20).filter(any))
-def test_a_vector_comes_back_as_its_direction(numbers: list[float]) -> None:
+def test_a_vector_is_stored_as_its_direction(numbers: list[float]) -> None:
     dense_vector = decode_dense_vector(encode_dense_vector(numbers))
     scaled = np.array(numbers) / np.abs(numbers).max()
     assert np.allclose(dense_vector, scaled / np.linalg.norm(scaled), atol=1e-6)
@@ -50,7 +50,7 @@ def test_a_vector_comes_back_as_its_direction(numbers: list[float]) -> None:
     )
 
 
-def test_what_is_no_vector_is_refused() -> None:
+def test_an_invalid_vector_is_refused() -> None:
     assert encode_dense_vector(()) == b""
     for numbers in ((float("nan"),), (float("inf"), 1.0), (0.0, 0.0), (1.0,) * (NUMBERS_MAX + 1)):
         with pytest.raises(ValueError, match="finite numbers"):
@@ -61,51 +61,53 @@ def test_what_is_no_vector_is_refused() -> None:
             decode_dense_vector(broken)
 
 
-def test_documents_are_grouped_by_their_vectors_where_it_is_asked_for(
-    kept: CollectionStore,
+def test_documents_are_clustered_by_their_vectors(
+    store: CollectionStore,
 ) -> None:
     save_configuration(
-        kept.tables, "news", "dense", build_configuration({"clusters": 4, "dense": 4})
+        store.tables, "news", "dense", build_configuration({"clusters": 4, "dense": 4})
     )
-    kept.changes.put(NEWS, [*documents(80), Document("none", "without any vector at all")])
-    made = rebuild(kept.changes, NEWS, "dense")
-    assert (made.clusters, made.unclustered) == (4, 1)
-    found = {n: list_placements(kept.tables, NEWS, f"0-{n}")[0].label for n in range(80)}
-    agreeing = [found[n] == found[n + 4] for n in range(76)]
-    assert np.mean(agreeing) > 0.9
-    served = load_clusters(kept.tables, NEWS, "dense")
+    store.changes.put(NEWS, [*build_documents(80), Document("none", "without any vector at all")])
+    rebuilt = rebuild(store.changes, NEWS, "dense")
+    assert (rebuilt.clusters, rebuilt.unclustered) == (4, 1)
+    labels = {n: list_placements(store.tables, NEWS, f"0-{n}")[0].label for n in range(80)}
+    is_agreeing = [labels[n] == labels[n + 4] for n in range(76)]
+    assert np.mean(is_agreeing) > 0.9
+    served = load_clusters(store.tables, NEWS, "dense")
     assert served is not None
     assert served.unclustered["vector"] == 1
 
     later = [
-        Document(f"1-{n}", f"word{n}s0 fresh{n}", vector=one.vector)
-        for n, one in enumerate(documents(8, seed=1))
+        Document(f"1-{n}", f"word{n}s0 fresh{n}", vector=later_document.vector)
+        for n, later_document in enumerate(build_documents(8, seed=1))
     ]
-    kept.changes.put(NEWS, [*later, Document("later", "word1s0 fresh", vector=(1.0,))])
-    near = [list_placements(kept.tables, NEWS, f"1-{n}")[0].label == found[n] for n in range(8)]
+    store.changes.put(NEWS, [*later, Document("later", "word1s0 fresh", vector=(1.0,))])
+    near = [list_placements(store.tables, NEWS, f"1-{n}")[0].label == labels[n] for n in range(8)]
     assert np.mean(near) >= 0.75
-    assert list_placements(kept.tables, NEWS, "later")[0].unclustered_reason == "vector"
-    assert explain_placement(kept.tables, kept.changes.models, NEWS, "0-1", "dense") is not None
-    assert find_faults(kept.tables, NEWS) == []
+    assert list_placements(store.tables, NEWS, "later")[0].unclustered_reason == "vector"
+    assert explain_placement(store.tables, store.changes.models, NEWS, "0-1", "dense") is not None
+    assert find_faults(store.tables, NEWS) == []
 
 
-def test_another_vector_is_another_document_and_the_same_is_none(kept: CollectionStore) -> None:
-    one = Document("a", "a text of some words", vector=(1.0, 2.0))
-    assert kept.changes.put(NEWS, [one]).added == 1
-    assert kept.changes.put(NEWS, [Document("a", one.text, vector=(2.0, 4.0))]).unchanged == 1
-    assert kept.changes.put(NEWS, [Document("a", one.text, vector=(2.0, 1.0))]).replaced == 1
-    assert kept.changes.put(NEWS, [Document("a", one.text)]).replaced == 1
-    (cells,) = kept.tables.get_rows(DOCUMENTS, [NEWS.build_document_row("a")]).values()
+def test_a_vector_of_another_direction_replaces_the_document(store: CollectionStore) -> None:
+    original = Document("a", "a text of some words", vector=(1.0, 2.0))
+    assert store.changes.put(NEWS, [original]).added == 1
+    assert store.changes.put(NEWS, [Document("a", original.text, vector=(2.0, 4.0))]).unchanged == 1
+    assert store.changes.put(NEWS, [Document("a", original.text, vector=(2.0, 1.0))]).replaced == 1
+    assert store.changes.put(NEWS, [Document("a", original.text)]).replaced == 1
+    (cells,) = store.tables.get_rows(DOCUMENTS, [NEWS.build_document_row("a")]).values()
     assert cells[VECTOR] == b""
     assert parse_document(cells).document.vector == ()
 
 
-def test_a_field_that_is_asked_for_decides_who_is_grouped(kept: CollectionStore) -> None:
+def test_a_configuration_clusters_only_documents_with_the_given_fields(
+    store: CollectionStore,
+) -> None:
     save_configuration(
-        kept.tables, "news", "en", build_configuration({"where": ["language=en", "title=a=b"]})
+        store.tables, "news", "en", build_configuration({"where": ["language=en", "title=a=b"]})
     )
     text = "a text of some words"
-    kept.changes.put(
+    store.changes.put(
         NEWS,
         [
             Document("in", text, title="a=b", language="en"),
@@ -113,21 +115,26 @@ def test_a_field_that_is_asked_for_decides_who_is_grouped(kept: CollectionStore)
             Document("language", text, title="a=b"),
         ],
     )
-    made = rebuild(kept.changes, NEWS, "en")
-    assert (made.documents, made.unclustered) == (1, 2)
-    assert list_placements(kept.tables, NEWS, "title")[0].unclustered_reason == "field"
-    for wrong, told in (("langage=en", "Did you mean 'language'"), ("language", "FIELD=VALUE")):
-        with pytest.raises(ValueError, match=told):
-            build_configuration({"where": [wrong]})
+    rebuilt = rebuild(store.changes, NEWS, "en")
+    assert (rebuilt.documents, rebuilt.unclustered) == (1, 2)
+    assert list_placements(store.tables, NEWS, "title")[0].unclustered_reason == "field"
+    for condition, message in (
+        ("langage=en", "Did you mean 'language'"),
+        ("language", "FIELD=VALUE"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            build_configuration({"where": [condition]})
     with pytest.raises(ValueError, match="dense must be the length"):
         build_configuration({"dense": 0})
 
 
-def test_a_text_without_terms_keeps_no_vectors_of_the_text_before(kept: CollectionStore) -> None:
-    kept.changes.put(NEWS, themed_documents(60))
-    rebuild(kept.changes, NEWS)
+def test_a_text_without_terms_deletes_the_vectors_of_the_previous_text(
+    store: CollectionStore,
+) -> None:
+    store.changes.put(NEWS, themed_documents(60))
+    rebuild(store.changes, NEWS)
     columns = ["processing:vector_idf", "processing:vector_tfidf"]
     row = NEWS.build_document_row("d0")
-    assert all(kept.tables.get_row(DOCUMENTS, row, columns).values())
-    kept.changes.put(NEWS, [Document("d0", "... !")])
-    assert [kept.tables.get_row(DOCUMENTS, row, columns)[name] for name in columns] == [b"", b""]
+    assert all(store.tables.get_row(DOCUMENTS, row, columns).values())
+    store.changes.put(NEWS, [Document("d0", "... !")])
+    assert [store.tables.get_row(DOCUMENTS, row, columns)[name] for name in columns] == [b"", b""]

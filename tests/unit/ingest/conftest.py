@@ -1,4 +1,4 @@
-"""Reading sources whole, as an intake does, and going on from any position."""
+"""Helpers that read sources completely, as an intake does, and resume from any position."""
 
 from __future__ import annotations
 
@@ -19,40 +19,42 @@ Read = Callable[..., tuple[list[Capture], Counter[str]]]
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home beside what is taken in."""
+    """A home next to the ingested files."""
     path = tmp_path / "home"
     path.mkdir()
     return path
 
 
-def source(home: Path, *paths: Path, warc_base: str = "") -> PathSource:
+def create_source(home: Path, *paths: Path, warc_base: str = "") -> PathSource:
     return PathSource(list(paths), home, "test", warc_base)
 
 
-def only_input(one: PathSource) -> InputRow:
-    (row,) = one.iter_inputs()
+def get_only_input(path_source: PathSource) -> InputRow:
+    (row,) = path_source.iter_inputs()
     return row
 
 
-def captures(one: PathSource, row: InputRow | None = None) -> tuple[list[Capture], Counter[str]]:
-    """All captures of an input, each entered as itself, and its tally."""
-    found: list[Capture] = []
+def read_captures(
+    path_source: PathSource, row: InputRow | None = None
+) -> tuple[list[Capture], Counter[str]]:
+    """Return all captures of an input and its tally. Each entry must be the entry of its capture."""
+    items: list[Capture] = []
     tally: Counter[str] = Counter()
-    for thing in one.iter_entries(row or only_input(one)):
+    for thing in path_source.iter_entries(row or get_only_input(path_source)):
         if isinstance(thing, Entry):
             assert isinstance(thing.item, Capture)
             assert thing == build_capture_entry(thing.item)
-            found.append(thing.item)
+            items.append(thing.item)
         elif isinstance(thing, Mapping):
             tally.update(thing)
-    return found, tally
+    return items, tally
 
 
-def resumed_everywhere(one: PathSource) -> None:
-    """From every position given out, exactly what was not given before comes again."""
-    row = only_input(one)
-    things = list(one.iter_entries(row))
-    for place, thing in enumerate(things):
-        if isinstance(thing, int):
-            rest = list(one.iter_entries(replace(row, position=thing)))
-            assert rest == things[place:], f"going on from {thing}"
+def check_resuming(path_source: PathSource) -> None:
+    """Check that reading from any yielded position returns exactly the remaining entries."""
+    row = get_only_input(path_source)
+    things = list(path_source.iter_entries(row))
+    for index, item in enumerate(things):
+        if isinstance(item, int):
+            remaining = list(path_source.iter_entries(replace(row, position=item)))
+            assert remaining == things[index:], f"resumed from {item}"

@@ -1,4 +1,4 @@
-"""archive_body: each body once in a WARC of ours, its place in rows and cells, repeats as revisits."""
+"""archive_body: stores each body once in our WARCs, its place in rows and cells, and repeats as revisits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from step_bench import (
 )
 
 KEY = page_file().sha1
-GONE = f"{identify(1).rsplit('/', 2)[0]}/4194399/1/ab"
+DEAD_HOLDER = f"{identify(1).rsplit('/', 2)[0]}/4194399/1/ab"
 
 
 @pytest.fixture
@@ -56,52 +56,52 @@ def step(bench: Bench) -> ArchiveBodyStep:
     )
 
 
-def unarchived(bench: Bench, body: bytes = PAGE, **more: object) -> UnarchivedBody:
-    """A loose page on the books."""
+def write_unarchived(bench: Bench, body: bytes = PAGE, **changes: object) -> UnarchivedBody:
+    """Return a loose page that is recorded in the ledger."""
     capture = bench.write_file(body)
     bench.enter(capture)
-    return UnarchivedBody(capture, page_file(body), **more)  # type: ignore[arg-type]
+    return UnarchivedBody(capture, page_file(body), **changes)  # type: ignore[arg-type]
 
 
-def place_of(bench: Bench, capture: Capture) -> Place:
+def get_place(bench: Bench, capture: Capture) -> Place:
     row = bench.cdx()[capture.id]
     return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
 
-def heads(bench: Bench) -> list[RecordHead]:
-    """The records in our WARC files, warcinfo left out."""
+def list_record_heads(bench: Bench) -> list[RecordHead]:
+    """Return the records in our WARC files, without warcinfo."""
     bench.archive.finish()
-    found = []
+    heads_read = []
     for path in files(bench.home, ".warc.gz"):
         with path.open("rb") as stream:
-            found += [head for head in read_heads(stream) if head.type != "warcinfo"]
-    return found
+            heads_read += [head for head in read_heads(stream) if head.type != "warcinfo"]
+    return heads_read
 
 
-def test_a_loose_body_can_be_read_again_from_the_place_in_the_books(
+def test_a_loose_body_is_readable_from_its_recorded_place(
     step: ArchiveBodyStep, bench: Bench
 ) -> None:
-    item = unarchived(bench)
+    item = write_unarchived(bench)
     (result,) = step([item])
     assert (result.disposition, result.items) == (DONE, ())
     Path(item.capture.place.path).unlink()
-    payload = bench.archive.read(place_of(bench, item.capture))
+    payload = bench.archive.read(get_place(bench, item.capture))
     assert (payload.body, payload.http) == (PAGE, None)
     row = bench.cdx()[item.capture.id]
     assert (row.sha1hex, row.mimetype, row.url) == (KEY, "text/html", item.capture.url)
     assert "/" not in row.warc_path
-    assert [head.type for head in heads(bench)] == ["resource"]
+    assert [head.type for head in list_record_heads(bench)] == ["resource"]
 
 
-def test_the_place_goes_into_the_row_of_the_file_beside_what_is_there(
+def test_archiving_adds_the_place_to_the_row_of_the_file(
     step: ArchiveBodyStep, bench: Bench
 ) -> None:
-    item = unarchived(bench)
+    item = write_unarchived(bench)
     persist = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
     persist([identify_capture(item.capture)])
     step([item])
     cells = bench.cells()[build_row_key(KEY)]
-    place = place_of(bench, item.capture)
+    place = get_place(bench, item.capture)
     assert set(cells) == {"file:size", "file:mime", "file:meta", "file:cdx", "f:c"}
     cdx = json.loads(cells["file:cdx"])
     assert all(isinstance(value, str) for value in cdx.values())
@@ -110,84 +110,80 @@ def test_the_place_goes_into_the_row_of_the_file_beside_what_is_there(
     assert json.loads(cells["f:c"])["f"] == place.path.rpartition("/")[2]
 
 
-def test_called_twice_it_writes_once(step: ArchiveBodyStep, bench: Bench) -> None:
-    item = unarchived(bench)
+def test_archiving_twice_writes_one_record(step: ArchiveBodyStep, bench: Bench) -> None:
+    item = write_unarchived(bench)
     step([item])
     before = (bench.cdx(), bench.cells())
-    assert [one.disposition for one in step([item])] == [DONE]
+    assert [result.disposition for result in step([item])] == [DONE]
     assert (bench.cdx(), bench.cells()) == before
-    assert len(heads(bench)) == 1
+    assert len(list_record_heads(bench)) == 1
 
 
-def test_a_message_that_comes_twice_in_one_batch_is_written_once(
+def test_a_message_repeated_in_one_batch_is_written_once(
     step: ArchiveBodyStep, bench: Bench
 ) -> None:
-    item = unarchived(bench)
+    item = write_unarchived(bench)
     assert len(step([item, item])) == 2
-    assert len(heads(bench)) == 1
+    assert len(list_record_heads(bench)) == 1
 
 
-def test_what_another_process_archives_now_comes_again_and_stays_where_it_is(
+def test_a_capture_leased_by_another_process_is_deferred(
     step: ArchiveBodyStep, bench: Bench
 ) -> None:
-    item, other = unarchived(bench), unarchived(bench, OTHER_PAGE)
-    elsewhere = create_archive_leases(bench.records)
-    with elsewhere.acquire_free([name_lease(item.capture.id)]) as leases:
+    item, other_item = write_unarchived(bench), write_unarchived(bench, OTHER_PAGE)
+    other_leases = create_archive_leases(bench.records)
+    with other_leases.acquire_free([name_lease(item.capture.id)]) as leases:
         assert len(leases) == 1
-        ended = [one.disposition for one in step([item, other])]
-    assert (ended[0].verdict, ended[0].reason, ended[1]) == (
+        dispositions = [result.disposition for result in step([item, other_item])]
+    assert (dispositions[0].verdict, dispositions[0].reason, dispositions[1]) == (
         Verdict.DEFERRED,
         Reason.NOT_YET,
         DONE,
     )
-    assert set(bench.cdx()) == {other.capture.id}
-    assert [one.disposition for one in step([item])] == [DONE]
-    assert len(heads(bench)) == 2
+    assert set(bench.cdx()) == {other_item.capture.id}
+    assert [result.disposition for result in step([item])] == [DONE]
+    assert len(list_record_heads(bench)) == 2
 
 
-def test_of_many_who_have_one_capture_in_hand_at_once_one_writes_it(
+def test_concurrent_steps_write_one_record_for_one_capture(
     step: ArchiveBodyStep, bench: Bench
 ) -> None:
-    item, together = unarchived(bench), Barrier(4)
+    item, barrier = write_unarchived(bench), Barrier(4)
 
     def archive(_: int) -> None:
-        together.wait(10)
+        barrier.wait(10)
         while step([item])[0].disposition != DONE:
             pass
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(archive, range(4)))
-    assert len(heads(bench)) == 1
+    assert len(list_record_heads(bench)) == 1
     assert bench.records.count(LeaseRow)[()] == 0
 
 
-def test_a_lease_of_a_process_that_is_gone_is_taken_over(
-    step: ArchiveBodyStep, bench: Bench
-) -> None:
-    item = unarchived(bench)
-    bench.records.put([LeaseRow(name_lease(item.capture.id), GONE, 7)])
-    assert [one.disposition for one in step([item])] == [DONE]
+def test_the_lease_of_a_dead_process_is_taken_over(step: ArchiveBodyStep, bench: Bench) -> None:
+    item = write_unarchived(bench)
+    bench.records.put([LeaseRow(name_lease(item.capture.id), DEAD_HOLDER, 7)])
+    assert [result.disposition for result in step([item])] == [DONE]
     assert bench.records.count(LeaseRow)[()] == 0
 
 
-def test_a_lease_that_nobody_renews_is_taken_over_when_it_expires(
+def test_a_lease_that_is_not_renewed_is_taken_over_when_it_expires(
     step: ArchiveBodyStep, bench: Bench
 ) -> None:
-    item, now_s = unarchived(bench), [0.0]
+    item, now_s = write_unarchived(bench), [0.0]
     bench.records.put([LeaseRow(name_lease(item.capture.id), "host/boot/namespace/1/1/a", 7)])
     step = replace(step, leases=create_archive_leases(bench.records, lambda: now_s[0]))
     for now_s[0] in (0.0, LEASE_S - 1.0):
         assert step([item])[0].disposition.reason is Reason.NOT_YET
     now_s[0] = LEASE_S
-    assert [one.disposition for one in step([item])] == [DONE]
+    assert [result.disposition for result in step([item])] == [DONE]
     assert bench.records.count(LeaseRow)[()] == 0
 
 
-def test_a_step_whose_lease_another_took_records_no_place(
-    step: ArchiveBodyStep, bench: Bench
-) -> None:
-    """It was so slow that its lease expired while it wrote to the WARC."""
-    item, now_s = unarchived(bench), [0.0]
+def test_a_step_that_lost_its_lease_records_no_place(step: ArchiveBodyStep, bench: Bench) -> None:
+    """Its lease expired while it was writing to the WARC."""
+    item, now_s = write_unarchived(bench), [0.0]
 
     @dataclass
     class SlowArchive:
@@ -209,44 +205,49 @@ def test_a_step_whose_lease_another_took_records_no_place(
     assert [row.lease_holder for row in bench.records.find(LeaseRow)] == ["another"]
 
 
-def test_a_batch_that_fails_is_anybodys_again(step: ArchiveBodyStep, bench: Bench) -> None:
-    item = unarchived(bench)
+def test_a_failed_batch_releases_its_leases(step: ArchiveBodyStep, bench: Bench) -> None:
+    item = write_unarchived(bench)
     Path(item.capture.place.path).rename(bench.home / "elsewhere")
     with pytest.raises(PermanentError):
         step([item])
     Path(bench.home / "elsewhere").rename(item.capture.place.path)
-    assert [one.disposition for one in step([item])] == [DONE]
+    assert [result.disposition for result in step([item])] == [DONE]
 
 
-def test_only_what_is_new_in_a_batch_is_written(step: ArchiveBodyStep, bench: Bench) -> None:
-    first, second = unarchived(bench), unarchived(bench, OTHER_PAGE)
+def test_only_new_bodies_of_a_batch_are_written(step: ArchiveBodyStep, bench: Bench) -> None:
+    first, second = write_unarchived(bench), write_unarchived(bench, OTHER_PAGE)
     step([first])
     step([first, second])
-    assert [head.url for head in heads(bench)] == [first.capture.url, second.capture.url]
+    assert [head.url for head in list_record_heads(bench)] == [
+        first.capture.url,
+        second.capture.url,
+    ]
     assert bench.cdx().keys() == {first.capture.id, second.capture.id}
 
 
-def test_a_copied_response_keeps_its_head(step: ArchiveBodyStep, bench: Bench) -> None:
+def test_a_copied_response_keeps_its_http_headers(step: ArchiveBodyStep, bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE, headers=(("Content-Type", "text/html"), ("Server", "old")))
     bench.enter(capture)
     step([UnarchivedBody(capture, page_file())])
-    payload = bench.archive.read(place_of(bench, capture))
+    payload = bench.archive.read(get_place(bench, capture))
     assert payload.http is not None
     assert (payload.http.status, payload.http.get("server"), payload.body) == (200, "old", PAGE)
-    assert [head.type for head in heads(bench)] == ["response"]
+    assert [head.type for head in list_record_heads(bench)] == ["response"]
 
 
-def test_a_story_goes_beside_its_body_as_metadata(step: ArchiveBodyStep, bench: Bench) -> None:
+def test_a_story_is_written_as_a_metadata_record(step: ArchiveBodyStep, bench: Bench) -> None:
     story = Story(content_metadata=ContentMetadata(article_title="A page"))
-    step([unarchived(bench, story=story)])
-    assert [head.type for head in heads(bench)] == ["resource", "metadata"]
+    step([write_unarchived(bench, story=story)])
+    assert [head.type for head in list_record_heads(bench)] == ["resource", "metadata"]
 
 
-def test_a_loose_repeat_becomes_a_revisit_of_the_first(step: ArchiveBodyStep, bench: Bench) -> None:
-    first = unarchived(bench)
-    second = unarchived(bench, repeat_of=first.capture.id)
+def test_a_loose_repeat_becomes_a_revisit_of_the_first_capture(
+    step: ArchiveBodyStep, bench: Bench
+) -> None:
+    first = write_unarchived(bench)
+    second = write_unarchived(bench, repeat_of=first.capture.id)
     step([first, second])
-    assert [head.type for head in heads(bench)] == ["resource", "revisit"]
+    assert [head.type for head in list_record_heads(bench)] == ["resource", "revisit"]
     rows = bench.cdx()
     assert rows[first.capture.id].mimetype == "text/html"
     assert rows[second.capture.id].mimetype == REVISIT_MIME
@@ -255,26 +256,26 @@ def test_a_loose_repeat_becomes_a_revisit_of_the_first(step: ArchiveBodyStep, be
     assert list(cells) == [build_row_key(KEY), build_alternate_key(KEY, second.capture.id)]
     assert set(cells[build_alternate_key(KEY, second.capture.id)]) == {"file:cdx"}
     (path,) = files(bench.home, ".warc.gz")
-    assert b"WARC-Refers-To-Target-URI: " + first.capture.url.encode() in _unpacked(path)
+    assert b"WARC-Refers-To-Target-URI: " + first.capture.url.encode() in unpack(path)
     assert [line.mime for line in index_of(files(bench.home, ".cdxj")[0])][-1] == REVISIT_MIME
 
 
-def _unpacked(path: Path) -> bytes:
+def unpack(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes())
 
 
-def test_a_repeat_of_what_is_on_no_books_is_written_whole(
+def test_a_repeat_of_an_unknown_capture_is_written_in_full(
     step: ArchiveBodyStep, bench: Bench
 ) -> None:
-    item = unarchived(bench, repeat_of="never entered")
+    item = write_unarchived(bench, repeat_of="never entered")
     step([item])
     assert bench.cdx()[item.capture.id].mimetype == "text/html"
-    assert bench.archive.read(place_of(bench, item.capture)).body == PAGE
+    assert bench.archive.read(get_place(bench, item.capture)).body == PAGE
 
 
 @dataclass
-class Counting:
-    """An archive that keeps how large the bodies of each write were together."""
+class CountingArchive:
+    """An archive that records the total size of the bodies in each write."""
 
     real: Archive
     writes_bytes: list[int] = field(default_factory=list)
@@ -287,74 +288,78 @@ class Counting:
         return self.real.write(entries)
 
 
-def test_bodies_are_held_in_memory_only_as_far_as_the_limit(
+def test_writes_never_exceed_the_size_limit_of_a_batch(
     step: ArchiveBodyStep, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive_body, "BATCH_MAX_BYTES", 1000)
     sizes = (400, 600, 1, 5000, 300, 300, 300, 300)
-    items = [unarchived(bench, PAGE.ljust(size, b".") + b"%d" % n) for n, size in enumerate(sizes)]
     items = [
-        replace(one, file=replace(one.file, size=size))
-        for one, size in zip(items, sizes, strict=True)
+        write_unarchived(bench, PAGE.ljust(size, b".") + b"%d" % n) for n, size in enumerate(sizes)
     ]
-    archive = Counting(bench.archive)
+    items = [
+        replace(loose, file=replace(loose.file, size=size))
+        for loose, size in zip(items, sizes, strict=True)
+    ]
+    archive = CountingArchive(bench.archive)
     counted = replace(step, archive=archive)
     assert len(counted(items)) == len(items)
     assert [round(size, -2) for size in archive.writes_bytes] == [1000, 100, 5000, 900, 300]
-    assert [head.url for head in heads(bench)] == [item.capture.url for item in items]
+    assert [head.url for head in list_record_heads(bench)] == [item.capture.url for item in items]
 
 
-def test_one_body_that_is_gone_is_named_and_leaves_nothing_half_done(
+def test_a_missing_body_is_reported_by_path_and_nothing_is_recorded(
     step: ArchiveBodyStep, bench: Bench
 ) -> None:
-    good, gone = unarchived(bench), unarchived(bench, OTHER_PAGE)
-    Path(gone.capture.place.path).unlink()
-    with pytest.raises(PermanentError, match=gone.capture.place.path) as caught:
-        step([good, gone])
+    good, missing = write_unarchived(bench), write_unarchived(bench, OTHER_PAGE)
+    Path(missing.capture.place.path).unlink()
+    with pytest.raises(PermanentError, match=missing.capture.place.path) as caught:
+        step([good, missing])
     assert caught.value.reason is Reason.MISSING_SOURCE
     assert (bench.cdx(), bench.cells()) == ({}, {})
     step([good])
-    assert len(heads(bench)) == 1
+    assert len(list_record_heads(bench)) == 1
 
 
-def test_bytes_that_changed_since_are_not_archived_as_the_file(
+def test_bytes_that_changed_since_identification_are_not_archived(
     step: ArchiveBodyStep, bench: Bench
 ) -> None:
-    item = unarchived(bench)
+    item = write_unarchived(bench)
     Path(item.capture.place.path).write_bytes(OTHER_PAGE)
     with pytest.raises(DamagedInputError, match=f"no longer match {KEY}"):
         step([item])
     assert bench.cdx() == {}
 
 
-def test_a_pdf_keeps_its_type(step: ArchiveBodyStep, bench: Bench) -> None:
+def test_a_pdf_keeps_its_mime_type(step: ArchiveBodyStep, bench: Bench) -> None:
     capture = bench.write_file(PDF, "application/pdf")
     bench.enter(capture)
     step([UnarchivedBody(capture, pdf_file())])
     assert bench.cdx()[capture.id].mimetype == "application/pdf"
 
 
-def test_nothing_is_done_for_nothing(step: ArchiveBodyStep, bench: Bench) -> None:
+def test_an_empty_batch_creates_no_archive(step: ArchiveBodyStep, bench: Bench) -> None:
     assert step([]) == []
     assert not (bench.home / "archive").exists()
 
 
-def test_bodies_go_to_files_named_as_the_flavour_says(step: ArchiveBodyStep, bench: Bench) -> None:
-    old = unarchived(bench)
+def test_warc_names_start_with_the_prefix_of_the_flavour(
+    step: ArchiveBodyStep, bench: Bench
+) -> None:
+    old = write_unarchived(bench)
     year = replace(old.capture, captured_at=datetime(2011, 5, 6, tzinfo=UTC))
     replace(step, prefix="mchist{YYYY}")([replace(old, capture=year)])
     (name,) = (path.name for path in files(bench.home, ".warc.gz"))
     assert name.startswith("mchist2011-")
-    assert len(heads(bench)) == 1
+    assert len(list_record_heads(bench)) == 1
 
 
-def test_a_row_tells_the_status_its_record_has(bench: Bench, step: ArchiveBodyStep) -> None:
-    """Whatever the capture said of itself: it may have come without one."""
-    loose = unarchived(bench)
+def test_a_row_has_the_status_of_its_record(bench: Bench, step: ArchiveBodyStep) -> None:
+    """The status that the capture states is ignored; the record may have none."""
+    loose = write_unarchived(bench)
     step([loose])
     row = bench.cdx()[loose.capture.id]
     assert row.status is None
-    copied = replace(loose.capture, id="copied", place=place_of(bench, loose.capture), status=200)
+    copied = replace(loose.capture, id="copied", place=get_place(bench, loose.capture), status=200)
     bench.enter(copied)
     step([replace(loose, capture=copied)])
     assert bench.cdx()["copied"].status is None

@@ -1,4 +1,4 @@
-"""archive_unparsed: what lies in no WARC goes to the archive, the rest only to be copied."""
+"""archive_unparsed: bodies outside WARCs are archived; others only if bodies are copied."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from step_bench import PAGE, Bench, page_file
 
 
 @pytest.mark.parametrize("copy_bodies", [False, True])
-def test_a_loose_page_goes_to_the_archive(bench: Bench, copy_bodies: bool) -> None:
+def test_a_loose_page_is_archived(bench: Bench, copy_bodies: bool) -> None:
     capture = bench.write_file(PAGE)
     result = ArchiveUnparsedStep(copy_bodies)(UnparsedPage(capture, page_file()))
     assert result.disposition == DONE
     assert result.items == (UnarchivedBody(capture, page_file()),)
 
 
-def test_a_page_in_a_warc_stays_there_unless_bodies_are_copied(bench: Bench) -> None:
+def test_a_page_in_a_warc_is_archived_only_if_bodies_are_copied(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
     item = UnparsedPage(capture, page_file())
     assert ArchiveUnparsedStep(copies_bodies=False)(item).items == ()

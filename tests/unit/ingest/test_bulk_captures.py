@@ -1,4 +1,4 @@
-"""Backfill: which lines are kept, the best of captures, and that neither order nor repetition matters."""
+"""Backfill: which lines are stored, which capture is best, and that order and repetition do not matter."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from fonds.stores.journal_table.keys import split_key
 
 CORPUS = Path(__file__).parents[4] / "shared/corpus/papers/internetarchive+sandcrawler"
 needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="needs ../shared/corpus")
-KEPT = (Reason.HTTP_STATUS, Reason.UNSUPPORTED_TYPE)
-# What the reference's mapper says of the 20 lines: success, skip (its type) or invalid (a field is `-`).
+COUNTED_REASONS = (Reason.HTTP_STATUS, Reason.UNSUPPORTED_TYPE)
+# Result of the reference mapper for the 20 lines: success, skip (by type) or invalid (a field is `-`).
 REFERENCE = ["success", "success", "skip", "success", "success", "skip", "invalid", *["skip"] * 6,
              "success", "skip", "success", "skip", "skip", "success", "skip"]  # fmt: skip
 
 
-def backfilled(home: Path, lines: list[str], *, packed: bool = False) -> ExampleCounts:
+def run_backfill(home: Path, lines: list[str], *, packed: bool = False) -> ExampleCounts:
     home.mkdir(exist_ok=True)
     path = home / f"lines.cdx{'.gz' if packed else ''}"
     data = "\n".join([*lines, ""]).encode()
@@ -47,26 +47,26 @@ def backfilled(home: Path, lines: list[str], *, packed: bool = False) -> Example
     return sum_tallies(engine.run(captures_job(home, [path])))
 
 
-def rows_left(home: Path) -> tuple[list[object], list[object]]:
+def list_stored_rows(home: Path) -> tuple[list[object], list[object]]:
     cells, rows = read_rows(home)
     return cells, [*rows]
 
 
 @needs_corpus
-def test_the_twenty_lines_of_the_corpus_come_to_what_the_reference_makes_of_them() -> None:
-    """It knows no status: a redirect with the type of a PDF would be a success there. Its `invalid` line
-    is of the scheme whois, without a status: no transfer of a file here either."""
+def test_corpus_lines_get_the_same_outcome_as_in_the_reference() -> None:
+    """The reference ignores the status: a redirect with the type of a PDF is a success there. Its `invalid`
+    line has the scheme whois and no status, so it is no file transfer here either."""
     lines = (CORPUS / "example.cdx").read_text().splitlines()
-    found = []
+    reasons = []
     for line in lines:
         parsed = IndexReader().parse(line)
-        found.append(find_refusal_reason(parsed, CaptureFilter()))
-    said = [
-        "success" if one is None else "invalid" if " whois://" in line else "skip"
-        for one, line in zip(found, lines, strict=True)
+        reasons.append(find_refusal_reason(parsed, CaptureFilter()))
+    outcomes = [
+        "success" if reason is None else "invalid" if " whois://" in line else "skip"
+        for reason, line in zip(reasons, lines, strict=True)
     ]
-    assert said == REFERENCE
-    assert {one for one in found if one is not None} == set(KEPT)
+    assert outcomes == REFERENCE
+    assert {reason for reason in reasons if reason is not None} == set(COUNTED_REASONS)
 
 
 CASES = {
@@ -76,8 +76,8 @@ CASES = {
 
 @needs_corpus
 @pytest.mark.parametrize("name", CASES)
-def test_the_papers_filter_finds_what_its_cases_say(name: str) -> None:
-    """By the SURT alone: some of the cases have digests that are no SHA-1, and are refused for that."""
+def test_the_papers_filter_matches_the_expected_number_of_cases(name: str) -> None:
+    """Only the SURT is checked: some of the cases are refused because their digest is not SHA-1."""
     lines = (CORPUS / "pig" / f"{name}.cdx").read_text().splitlines()
     surts = [line.split(" ")[0] for line in lines if line.strip() and not line.startswith("#")]
     assert sum(map(is_paper, surts)) == CASES[name]
@@ -94,11 +94,11 @@ def test_the_papers_filter_finds_what_its_cases_say(name: str) -> None:
         ("-", False),
     ],
 )
-def test_what_looks_like_a_paper(surt: str, paper: bool) -> None:
+def test_paper_urls_are_recognized_by_surt(surt: str, paper: bool) -> None:
     assert is_paper(surt) is paper
 
 
-def line(**changed: str) -> str:
+def format_line(**changed: str) -> str:
     fields = {
         "surt": "org,example)/a", "dt": "20170706005950", "url": "http://example.org/a",
         "mime": "application/pdf", "status": "200", "digest": "MQHD36X5MNZPWFNMD5LFOYZSFGCHUN3V",
@@ -110,27 +110,27 @@ def line(**changed: str) -> str:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (line(), None),
-        (line(mime="('application/pdf'"), None),
-        (line(url="ftp://example.org/a", status="-"), None),
-        (line(url="ftp://example.org/a", status="226"), None),
-        (line(mime="warc/revisit", status="-"), None),
-        (line(status="-"), Reason.HTTP_STATUS),
-        (line(status="301"), Reason.HTTP_STATUS),
-        (line(mime="text/html"), Reason.UNSUPPORTED_TYPE),
-        (line(mime="unk"), Reason.UNSUPPORTED_TYPE),
-        (line(digest="-"), Reason.NO_DIGEST),
-        (line(digest="sha-256:0e97"), Reason.NO_DIGEST),
-        (line(digest="1" * 32), Reason.BAD_INDEX_LINE),
-        (line(dt="2017"), Reason.BAD_INDEX_LINE),
-        (line(status="abc"), Reason.BAD_INDEX_LINE),
+        (format_line(), None),
+        (format_line(mime="('application/pdf'"), None),
+        (format_line(url="ftp://example.org/a", status="-"), None),
+        (format_line(url="ftp://example.org/a", status="226"), None),
+        (format_line(mime="warc/revisit", status="-"), None),
+        (format_line(status="-"), Reason.HTTP_STATUS),
+        (format_line(status="301"), Reason.HTTP_STATUS),
+        (format_line(mime="text/html"), Reason.UNSUPPORTED_TYPE),
+        (format_line(mime="unk"), Reason.UNSUPPORTED_TYPE),
+        (format_line(digest="-"), Reason.NO_DIGEST),
+        (format_line(digest="sha-256:0e97"), Reason.NO_DIGEST),
+        (format_line(digest="1" * 32), Reason.BAD_INDEX_LINE),
+        (format_line(dt="2017"), Reason.BAD_INDEX_LINE),
+        (format_line(status="abc"), Reason.BAD_INDEX_LINE),
         ("one two", Reason.BAD_INDEX_LINE),
         (" CDX N b a m s k r M S V g", Reason.NOT_A_CAPTURE),
         ("", Reason.NOT_A_CAPTURE),
         ("filedesc:a.arc 20170706005950", Reason.NOT_A_CAPTURE),
     ],
 )
-def test_every_line_that_is_not_kept_has_one_reason(text: str, reason: Reason | None) -> None:
+def test_a_refused_line_has_exactly_one_reason(text: str, reason: Reason | None) -> None:
     assert find_refusal_reason(IndexReader().parse(text), CaptureFilter()) is reason
     if reason is None:
         narrow = CaptureFilter(filter="papers")
@@ -147,21 +147,22 @@ BEST_FIRST = [
 ]
 
 
-def test_the_best_capture_is_chosen_by_the_rules_in_their_order() -> None:
-    pairs = [rank_capture(one, "application/pdf") for one in BEST_FIRST]
+def test_captures_are_ranked_by_the_rules_in_order() -> None:
+    pairs = [rank_capture(location, "application/pdf") for location in BEST_FIRST]
     assert pairs == sorted(pairs)
     assert len(set(pairs)) == len(pairs)
 
 
-def test_all_captures_of_a_file_are_kept_the_best_in_its_row(tmp_path: Path) -> None:
+def test_all_captures_are_stored_and_the_best_is_in_the_row_of_the_file(tmp_path: Path) -> None:
     lines = [
-        line(url=one.url, dt=one.datetime14, offset=str(one.offset), name=one.warc, surt="s",
-             status="-" if one.url.startswith("ftp") else "200",
-             size="-" if one.size_bytes is None else "10")
-        for one in reversed(BEST_FIRST)
+        format_line(surt="s", url=location.url, dt=location.datetime14,
+             offset=str(location.offset), name=location.warc,
+             status="-" if location.url.startswith("ftp") else "200",
+             size="-" if location.size_bytes is None else "10")
+        for location in reversed(BEST_FIRST)
     ]  # fmt: skip
-    lines.append(line(mime="warc/revisit", status="-", offset="99", dt="20110101000000"))
-    done = backfilled(tmp_path, [*lines, lines[0]])
+    lines.append(format_line(mime="warc/revisit", status="-", offset="99", dt="20110101000000"))
+    done = run_backfill(tmp_path, [*lines, lines[0]])
     counts = done.counts
     assert (counts["files"], counts["captures"], counts["revisits"]) == (1, 6, 1)
     assert counts[Reason.REPEATED] == 1
@@ -170,7 +171,7 @@ def test_all_captures_of_a_file_are_kept_the_best_in_its_row(tmp_path: Path) -> 
     assert split_key(cells[0][0])[1] is None
     assert read_location(own) == BEST_FIRST[0]
     assert own["file:mime"] == b"application/pdf"
-    assert {read_location(one) for _, one in cells[1:]} == set(BEST_FIRST[1:])
+    assert {read_location(cell) for _, cell in cells[1:]} == set(BEST_FIRST[1:])
     first = read_first_seen(own)
     assert first is not None
     assert (first.date, first.offset, first.count) == ("2018-01-01T00:00:00Z", 6, 7)
@@ -183,39 +184,39 @@ def test_all_captures_of_a_file_are_kept_the_best_in_its_row(tmp_path: Path) -> 
 )
 @given(seed=st.integers(0, 10**6), files=st.integers(1, 6), cuts=st.integers(1, 4))
 @example(seed=0, files=6, cuts=4)
-def test_neither_order_nor_repetition_nor_cutting_matters(
+def test_order_repetition_and_splitting_do_not_change_the_stored_rows(
     tmp_path_factory: pytest.TempPathFactory, seed: int, files: int, cuts: int
 ) -> None:
     lines = generate_cdx_lines(seed, 60, files)
-    whole = tmp_path_factory.mktemp("whole")
-    done = backfilled(whole, lines)
+    in_order_home = tmp_path_factory.mktemp("in-order")
+    done = run_backfill(in_order_home, lines)
     counts = done.counts
-    kept = counts["captures"] + counts["revisits"]
-    assert counts["lines"] == len(lines) == kept + sum(counts[one] for one in Reason)
+    stored = counts["captures"] + counts["revisits"]
+    assert counts["lines"] == len(lines) == stored + sum(counts[reason] for reason in Reason)
     shuffled = tmp_path_factory.mktemp("shuffled")
     random.Random(seed).shuffle(lines)
-    for at in range(cuts):
-        backfilled(shuffled, lines[at::cuts], packed=at % 2 == 1)
-    backfilled(shuffled, lines[: len(lines) // 2])
-    assert rows_left(shuffled) == rows_left(whole)
+    for start in range(cuts):
+        run_backfill(shuffled, lines[start::cuts], packed=start % 2 == 1)
+    run_backfill(shuffled, lines[: len(lines) // 2])
+    assert list_stored_rows(shuffled) == list_stored_rows(in_order_home)
 
 
-def test_what_was_read_here_keeps_its_row_and_the_index_stands_beside(tmp_path: Path) -> None:
-    backfilled(tmp_path, [line()])
+def test_an_index_line_keeps_the_cells_of_a_file_already_ingested(tmp_path: Path) -> None:
+    run_backfill(tmp_path, [format_line()])
     (key, _), *_ = read_rows(tmp_path)[0]
     table = open_table(tmp_path)
     own = b'{"u":"http://mine/","d":"2020-01-01T00:00:00Z","c":1}'
     table.put(JOURNAL, [(key, {"file:meta": b"{}", "file:mime": b"text/html", "f:c": own})])
     table.close()
-    backfilled(tmp_path, [line(offset="8", dt="20250706005950"), line()])
+    run_backfill(tmp_path, [format_line(offset="8", dt="20250706005950"), format_line()])
     cells = dict(read_rows(tmp_path)[0])
     assert json.loads(cells[key]["f:c"]) == {**json.loads(own), "c": 2}
     assert cells[key]["file:mime"] == b"text/html"
     assert len(cells) == 2
 
 
-def test_a_time_is_the_same_with_and_without_its_zone() -> None:
-    """Other programs write `f:c` without the Z. Of two captures in one second the URL decides."""
+def test_a_time_with_and_without_zone_compares_equal() -> None:
+    """Other programs write `f:c` without the Z. The URL decides between two captures in one second."""
     location = Location("m)/", "http://m/", "20250706005950", "item/a.warc.gz", 5, 10)
     capture = IndexedCapture("ab" * 20, location, "text/html", 200)
     first = build_first_seen(capture.location)
@@ -223,9 +224,9 @@ def test_a_time_is_the_same_with_and_without_its_zone() -> None:
         for url, is_first in (("http://a/", True), ("http://z/", False)):
             stored = encode_first_seen(replace(first, date=date, url=url))
             merged = merge(capture.sha1hex, [capture], {"f:c": stored})
-            kept = read_first_seen({"f:c": merged.file_cells["f:c"]})
-            assert kept is not None
-            assert kept.url == (url if is_first else first.url)
+            first_seen = read_first_seen({"f:c": merged.file_cells["f:c"]})
+            assert first_seen is not None
+            assert first_seen.url == (url if is_first else first.url)
 
 
 @settings(
@@ -244,28 +245,31 @@ def test_every_line_is_in_exactly_one_part(
     path = tmp_path / "lines.cdx"
     data = ("\n".join(lines) + end).encode()
     path.write_bytes(data)
-    found = [
+    part_lines = [
         part_line for part in iter_parts([path], part_bytes) for part_line in iter_part_lines(part)
     ]
     assert (
-        found == [one.rstrip(b"\r") for one in data.removesuffix(b"\n").split(b"\n")][: len(found)]
+        part_lines
+        == [data_line.rstrip(b"\r") for data_line in data.removesuffix(b"\n").split(b"\n")][
+            : len(part_lines)
+        ]
     )
-    assert len(found) == data.count(b"\n") + (not data.endswith(b"\n") and data != b"")
+    assert len(part_lines) == data.count(b"\n") + (not data.endswith(b"\n") and data != b"")
 
 
-def test_the_legend_of_an_index_holds_for_all_its_parts(tmp_path: Path) -> None:
+def test_the_legend_of_an_index_applies_to_all_its_parts(tmp_path: Path) -> None:
     legend = " CDX b N a g V k s m S"
     rows = [
         f"20170706005950 org,example)/{n} http://example.org/{n} i/a.warc.gz {n}"
         " MQHD36X5MNZPWFNMD5LFOYZSFGCHUN3V 200 application/pdf 5"
         for n in range(100)
     ]
-    assert backfilled(tmp_path, [legend, *rows]).counts["captures"] == 100
+    assert run_backfill(tmp_path, [legend, *rows]).counts["captures"] == 100
 
 
-def test_a_damaged_index_is_told_of_and_what_was_whole_is_taken(tmp_path: Path) -> None:
+def test_a_damaged_index_is_reported_and_its_readable_lines_are_stored(tmp_path: Path) -> None:
     chance = random.Random(1)
-    lines = [line(offset=str(chance.randrange(10**9))) for _ in range(20_000)]
+    lines = [format_line(offset=str(chance.randrange(10**9))) for _ in range(20_000)]
     packed = gzip.compress("\n".join(lines).encode())
     path = tmp_path / "cut.cdx.gz"
     path.write_bytes(packed[: len(packed) // 2])

@@ -1,4 +1,4 @@
-"""Extraction in bulk: every record ends once, each body is read once, whatever the engine and its workers."""
+"""Bulk extraction: each record ends once and each body is read once, for any engine and worker count."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ from made_warcs import OUTCOMES, WARCS, extraction, rows_in, write_warcs
 RECORDS = sum(OUTCOMES.values())
 
 
-def extracted(home: Path, crawl: Path, workers: int) -> tuple[Path, ExtractionManifest]:
+def run_extraction(home: Path, crawl: Path, workers: int) -> tuple[Path, ExtractionManifest]:
     folder = home / "extracted"
     job = extraction(home, crawl, folder)
     reserve_folder(folder, job.name)
-    books = sum_manifests(LocalEngine(home / "bulk", workers, workers).run(job))
-    write_manifest(folder, books)
-    return folder, books
+    manifest = sum_manifests(LocalEngine(home / "bulk", workers, workers).run(job))
+    write_manifest(folder, manifest)
+    return folder, manifest
 
 
 @pytest.fixture(scope="module")
@@ -62,32 +62,34 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory, crawl: Path) -> tuple[Path, ExtractionManifest]:
-    return extracted(tmp_path_factory.mktemp("home"), crawl, 1)
+def finished_extraction(
+    tmp_path_factory: pytest.TempPathFactory, crawl: Path
+) -> tuple[Path, ExtractionManifest]:
+    return run_extraction(tmp_path_factory.mktemp("home"), crawl, 1)
 
 
 def test_every_record_of_every_warc_ends_exactly_once(
-    done: tuple[Path, ExtractionManifest],
+    finished_extraction: tuple[Path, ExtractionManifest],
 ) -> None:
-    folder, books = done
-    assert encode_ending_counts(books.total) == OUTCOMES
-    assert books.unbalanced_warcs == []
+    folder, manifest = finished_extraction
+    assert encode_ending_counts(manifest.total) == OUTCOMES
+    assert manifest.unbalanced_warcs == []
     lines = [json.loads(line) for line in (folder / MANIFEST_FILE).read_text().splitlines()]
     assert len(lines) == WARCS
-    assert all(one["records"] == sum(one["ended"].values()) == RECORDS // WARCS for one in lines)
+    assert all(warc["records"] == sum(warc["ended"].values()) == RECORDS // WARCS for warc in lines)
     captures = Counter(
-        ":".join(filter(None, (one["verdict"], one["reason"])))
-        for one in rows_in(folder, "captures")
+        ":".join(filter(None, (row["verdict"], row["reason"])))
+        for row in rows_in(folder, "captures")
     )
     assert captures == {k: v for k, v in OUTCOMES.items() if k != "dropped:not-a-capture"}
 
 
-def test_each_body_is_read_once_and_found_with_what_it_holds(
-    done: tuple[Path, ExtractionManifest],
+def test_each_body_is_read_once_and_its_contents_are_in_the_rows(
+    finished_extraction: tuple[Path, ExtractionManifest],
 ) -> None:
-    files = rows_in(done[0], "files")
+    files = rows_in(finished_extraction[0], "files")
     assert len({file["sha1hex"] for file in files}) == len(files) == 10
-    assert files == sorted(files, key=lambda one: one["sha1hex"])
+    assert files == sorted(files, key=lambda file: file["sha1hex"])
     by_kind = Counter(file["kind"] for file in files)
     assert by_kind == {"pdf": 5, "story": 4, "jats": 1}
     paper = next(file for file in files if file["text"] and "Paper 1" in file["text"])
@@ -101,24 +103,27 @@ def test_each_body_is_read_once_and_found_with_what_it_holds(
     assert all(file["datetime"].tzinfo is not None for file in files)
     assert "weighed twice" in article["text"]
     cited = json.loads(article["metadata"])["bibliography"]["citations"]
-    assert [one["doi"] for one in cited] == ["10.1000/g"]
+    assert [citation["doi"] for citation in cited] == ["10.1000/g"]
     story = next(file for file in files if file["title"] == "Bridge number 2 is decided")
     assert "council of town 2" in story["text"]
     assert story["story_id"]
     assert story["warc_path"].endswith("crawl-2.warc.gz")
 
 
-def test_two_workers_leave_what_one_leaves(
-    tmp_path: Path, crawl: Path, done: tuple[Path, ExtractionManifest]
+def test_two_workers_write_the_same_rows_as_one(
+    tmp_path: Path, crawl: Path, finished_extraction: tuple[Path, ExtractionManifest]
 ) -> None:
-    folder, books = extracted(tmp_path, crawl, 2)
-    assert (books.records, books.endings) == (done[1].records, done[1].endings)
+    folder, manifest = run_extraction(tmp_path, crawl, 2)
+    assert (manifest.records, manifest.endings) == (
+        finished_extraction[1].records,
+        finished_extraction[1].endings,
+    )
     for name in RESULT_COLUMNS:
-        assert rows_in(folder, name) == rows_in(done[0], name)
+        assert rows_in(folder, name) == rows_in(finished_extraction[0], name)
 
 
-def test_a_range_that_is_written_again_counts_nothing_twice(
-    tmp_path: Path, crawl: Path, done: tuple[Path, ExtractionManifest]
+def test_a_range_written_twice_is_counted_once(
+    tmp_path: Path, crawl: Path, finished_extraction: tuple[Path, ExtractionManifest]
 ) -> None:
     job = extraction(tmp_path, crawl, tmp_path / "out")
     records = sorted(record for part in job.parts for record in job.read(part))
@@ -126,11 +131,11 @@ def test_a_range_that_is_written_again_counts_nothing_twice(
     (tmp_path / "out/files/.part-00000.1.unfinished").write_bytes(b"of a process that was killed")
     assert [*job.write(0, iter(records))] == first
     write_manifest(tmp_path / "out", sum_manifests(first))
-    assert rows_in(tmp_path / "out", "captures") == rows_in(done[0], "captures")
-    assert [one.name for one in (tmp_path / "out/files").iterdir()] == ["part-00000.parquet"]
+    assert rows_in(tmp_path / "out", "captures") == rows_in(finished_extraction[0], "captures")
+    assert [path.name for path in (tmp_path / "out/files").iterdir()] == ["part-00000.parquet"]
 
 
-def test_a_job_can_be_sent_to_other_machines_and_its_name_stands_for_what_it_reads(
+def test_a_job_can_be_pickled_and_its_name_depends_on_inputs_and_output(
     tmp_path: Path, crawl: Path
 ) -> None:
     job = extraction(tmp_path, crawl, tmp_path / "out")
@@ -142,16 +147,16 @@ def test_a_job_can_be_sent_to_other_machines_and_its_name_stands_for_what_it_rea
     assert parquet_job.name != job.name
 
 
-def test_another_reader_of_articles_is_another_job(
+def test_another_jats_reader_makes_another_job(
     tmp_path: Path, crawl: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would else go on where the one before left off, with what that read."""
+    """Otherwise it would resume the previous job and keep the results of the older reader."""
     job = extraction(tmp_path, crawl, tmp_path / "out")
     monkeypatch.setattr("fonds.wiring.jobs.JATS_VERSION", "another")
     assert extraction(tmp_path, crawl, tmp_path / "out").name != job.name
 
 
-def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     reserve_folder(tmp_path / "out", "extract-1")
     reserve_folder(tmp_path / "out", "extract-1")
     with pytest.raises(ConfigurationError, match="other WARCs"):
@@ -162,53 +167,54 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
         reserve_folder(tmp_path / "mine", "extract-1")
 
 
-def test_books_that_do_not_add_up_say_so() -> None:
-    books = ExtractionManifest()
-    books.records["a.warc"] += 2
-    books.note_end("a.warc", DONE)
-    assert books.unbalanced_warcs == ["a.warc"]
-    books.note_end("a.warc", drop(Reason.DUPLICATE))
-    assert sum_manifests(books.iter_lines()).unbalanced_warcs == []
+def test_unbalanced_warcs_are_reported() -> None:
+    manifest = ExtractionManifest()
+    manifest.records["a.warc"] += 2
+    manifest.note_end("a.warc", DONE)
+    assert manifest.unbalanced_warcs == ["a.warc"]
+    manifest.note_end("a.warc", drop(Reason.DUPLICATE))
+    assert sum_manifests(manifest.iter_lines()).unbalanced_warcs == []
 
 
-def test_what_cannot_be_read_ends_its_record_and_what_is_away_ends_the_job(
+def test_an_unreadable_record_ends_and_an_unavailable_store_stops_the_job(
     tmp_path: Path, crawl: Path
 ) -> None:
-    def raising(error: Exception) -> Result:
+    def run_failing_step(error: Exception) -> Result:
         def step(item: object) -> Result:
             raise error
 
         return run_step(step, None)
 
-    assert raising(LimitError(Reason.TOO_LARGE, "long")).disposition.verdict is Verdict.DROPPED
-    assert raising(ValueError("x")).disposition.reason is Reason.INTERNAL_ERROR
+    assert (
+        run_failing_step(LimitError(Reason.TOO_LARGE, "long")).disposition.verdict
+        is Verdict.DROPPED
+    )
+    assert run_failing_step(ValueError("x")).disposition.reason is Reason.INTERNAL_ERROR
     with pytest.raises(StoreUnavailableError):
-        raising(StoreUnavailableError("away"))
+        run_failing_step(StoreUnavailableError("away"))
     with pytest.raises(StoreUnavailableError, match="not enough memory"):
-        raising(MemoryError())
+        run_failing_step(MemoryError())
     assert ReadingSteps({}, lambda: None).steps == {}
 
 
-def test_a_record_of_the_job_says_all_there_is_whatever_stands_in_it(
-    tmp_path: Path, crawl: Path
-) -> None:
+def test_an_encoded_record_decodes_to_the_same_state(tmp_path: Path, crawl: Path) -> None:
     row = find_warcs([str(crawl)], tmp_path, load_settings(tmp_path, {})).rows[0]
     source = PathSource((), tmp_path, "", "")
     capture: Any = next(entry.item for entry in source.iter_entries(row) if hasattr(entry, "item"))
-    found = RecordState(
+    state = RecordState(
         IdentifiedCapture(capture, None), drop(Reason.HTTP_STATUS, "tab\tand\nline end")
     )
-    record = encode_record(found)
+    record = encode_record(state)
     assert b"\n" not in record
-    assert decode_record(record) == found
+    assert decode_record(record) == state
 
 
-def test_what_is_not_written_whole_is_not_there(tmp_path: Path) -> None:
-    def broken_off() -> None:
+def test_an_interrupted_write_leaves_no_files(tmp_path: Path) -> None:
+    def write_and_fail() -> None:
         with open_result_files(tmp_path, RESULT_COLUMNS, 3) as to:
             to.add("captures", dict.fromkeys(RESULT_COLUMNS["captures"]))
             raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        broken_off()
+        write_and_fail()
     assert [*tmp_path.glob("*/*")] == []

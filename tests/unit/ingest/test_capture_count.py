@@ -1,4 +1,4 @@
-"""`f:c` of a file: how often its body was met, and what a revisit is made of."""
+"""`f:c` of a file: the count of its captures and the capture that revisits refer to."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 from fonds.urls.surt import build_surt
 from step_bench import JOURNAL, LATER, PAGE, Bench, identify_capture, page_file
-from unit.ingest.test_archive_body import heads, unarchived
+from unit.ingest.test_archive_body import list_record_heads, write_unarchived
 
 KEY = page_file().sha1
 
@@ -48,20 +48,20 @@ def persist(bench: Bench) -> PersistFileStep:
     return PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
 
 
-def count_of(bench: Bench) -> int:
+def get_count(bench: Bench) -> int:
     return int(
         json.loads(bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)][F_C])["c"]
     )
 
 
-def test_each_capture_of_a_file_counts_once_however_often_it_is_noted(bench: Bench) -> None:
+def test_each_capture_of_a_file_counts_once_even_if_recorded_twice(bench: Bench) -> None:
     captures = bench.in_warc(PAGE, PAGE, PAGE)
     for capture in (captures[0], captures[1], captures[1], captures[2], captures[0]):
         persist(bench)([identify_capture(capture)])
-    assert count_of(bench) == 3
+    assert get_count(bench) == 3
 
 
-def test_a_revisit_counts_and_the_rest_of_the_cell_stays(bench: Bench) -> None:
+def test_a_revisit_is_counted_and_the_rest_of_the_cell_is_kept(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
     persist(bench)([identify_capture(capture)])
     before = json.loads(bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)][F_C])
@@ -74,103 +74,109 @@ def test_a_revisit_counts_and_the_rest_of_the_cell_stays(bench: Bench) -> None:
     assert after == {**before, "c": 2}
 
 
-def test_a_repeat_is_archived_as_a_revisit_of_what_f_c_names_and_counts(bench: Bench) -> None:
+def test_a_repeat_is_archived_as_a_counted_revisit_of_the_capture_in_f_c(bench: Bench) -> None:
     step = create_archive_body(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
-    first = unarchived(bench)
+    first = write_unarchived(bench)
     step([first])
     cell = json.loads(bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)][F_C])
-    elsewhere = {**cell, "u": "http://first.example/", "d": "2011-02-03T04:05:06Z"}
-    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(elsewhere).encode()})])
-    again = unarchived(bench, repeat_of=first.capture.id)
-    step([again])
-    step([again])
-    assert [head.type for head in heads(bench)] == ["resource", "revisit"]
-    written = b"".join(gzip.decompress(path.read_bytes()) for path in files(bench.home, ".warc.gz"))
-    assert b"WARC-Refers-To-Target-URI: http://first.example/\r\n" in written
-    assert b"WARC-Refers-To-Date: 2011-02-03T04:05:06" in written
-    assert count_of(bench) == 2
+    foreign_cell = {**cell, "u": "http://first.example/", "d": "2011-02-03T04:05:06Z"}
+    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(foreign_cell).encode()})])
+    repeat = write_unarchived(bench, repeat_of=first.capture.id)
+    step([repeat])
+    step([repeat])
+    assert [head.type for head in list_record_heads(bench)] == ["resource", "revisit"]
+    warc_bytes = b"".join(
+        gzip.decompress(path.read_bytes()) for path in files(bench.home, ".warc.gz")
+    )
+    assert b"WARC-Refers-To-Target-URI: http://first.example/\r\n" in warc_bytes
+    assert b"WARC-Refers-To-Date: 2011-02-03T04:05:06" in warc_bytes
+    assert get_count(bench) == 2
 
 
-def test_the_first_capture_archived_after_a_repeat_does_not_count_anew(bench: Bench) -> None:
+def test_archiving_the_first_capture_after_its_repeat_counts_it_once(bench: Bench) -> None:
     step = create_archive_body(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
-    first = unarchived(bench)
-    step([unarchived(bench, repeat_of=first.capture.id)])
+    first = write_unarchived(bench)
+    step([write_unarchived(bench, repeat_of=first.capture.id)])
     step([first])
-    assert count_of(bench) == 2
+    assert get_count(bench) == 2
 
 
-def test_a_count_that_others_outran_while_it_was_written_is_counted_again(bench: Bench) -> None:
+def test_a_count_overtaken_while_it_is_written_is_computed_again(bench: Bench) -> None:
     captures = bench.in_warc(PAGE, PAGE, PAGE)
     persist(bench)([identify_capture(captures[0])])
-    others = [build_cdx_row(capture, page_file(), capture.place, LATER) for capture in captures[1:]]
-    bench.records.put(others[:1])
+    other_rows = [
+        build_cdx_row(capture, page_file(), capture.place, LATER) for capture in captures[1:]
+    ]
+    bench.records.put(other_rows[:1])
 
-    class Outrun:
-        """The table, before each of whose first writes somebody else notes a capture and writes first."""
+    class OutrunTable:
+        """A table where another process adds a capture and writes first, before each of the first writes."""
 
         get = bench.table.get
 
         def put(self, table: str, rows: Any, where_equal: dict[bytes, bytes]) -> None:
-            if others[1:]:
-                bench.records.put([others.pop()])
+            if other_rows[1:]:
+                bench.records.put([other_rows.pop()])
                 update_capture_counts(bench.table, bench.records, JOURNAL, [KEY])
             bench.table.put(table, rows, where_equal=where_equal)
 
-    update_capture_counts(Outrun(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
-    assert count_of(bench) == 3
+    update_capture_counts(OutrunTable(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
+    assert get_count(bench) == 3
 
 
-def test_a_place_written_while_captures_are_counted_stays(bench: Bench) -> None:
-    """As when two pipelines archive one capture at the same moment: row and cell tell one place."""
+def test_a_place_written_during_counting_is_kept(bench: Bench) -> None:
+    """Two pipelines can archive one capture at the same time; row and cell must state the same place."""
     capture, later = bench.in_warc(PAGE, PAGE)
     persist(bench)([identify_capture(capture)])
     bench.records.put([build_cdx_row(later, page_file(), later.place, LATER)])
-    elsewhere = build_first_cells(
+    foreign_cells = build_first_cells(
         capture, replace(capture.place, path="another.warc.gz", offset=77)
     )
 
-    class Overtaken:
-        """The table, into which another writes the file's place just before the count is written."""
+    class OvertakenTable:
+        """A table where another process writes the place of the file just before the count is written."""
 
         get = bench.table.get
 
         def put(self, table: str, rows: Any, where_equal: dict[bytes, bytes]) -> None:
-            nonlocal elsewhere
-            bench.table.put(JOURNAL, [(build_row_key(KEY), elsewhere)])
-            elsewhere = {}
+            nonlocal foreign_cells
+            bench.table.put(JOURNAL, [(build_row_key(KEY), foreign_cells)])
+            foreign_cells = {}
             bench.table.put(table, rows, where_equal=where_equal)
 
-    update_capture_counts(Overtaken(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
+    update_capture_counts(OvertakenTable(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
     cells = bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)]
-    place, seen = read_location(cells), read_first_seen(cells)
+    place, first_seen = read_location(cells), read_first_seen(cells)
     assert place is not None
-    assert seen is not None
-    assert (place.warc, place.offset, seen.offset) == ("another.warc.gz", 77, 77)
-    assert count_of(bench) == 2
+    assert first_seen is not None
+    assert (place.warc, place.offset, first_seen.offset) == ("another.warc.gz", 77, 77)
+    assert get_count(bench) == 2
 
 
-def test_what_an_index_told_of_a_file_is_kept_beside_the_first_capture(bench: Bench) -> None:
+def test_an_indexed_capture_is_kept_next_to_the_first_capture(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
     key = build_surt(capture.url)
-    told = Location(key, capture.url, "20110203040506", "ITEM/a.warc.gz", 7, None)
-    place = Place(PlaceKind.WARC, told.warc, told.offset, told.size_bytes)
+    indexed_location = Location(key, capture.url, "20110203040506", "ITEM/a.warc.gz", 7, None)
+    place = Place(
+        PlaceKind.WARC, indexed_location.warc, indexed_location.offset, indexed_location.size_bytes
+    )
     indexed = replace(capture, captured_at=datetime(2011, 2, 3, 4, 5, 6, tzinfo=UTC))
     bench.table.put(JOURNAL, [(build_row_key(KEY), build_first_cells(indexed, place))])
     persist(bench)([identify_capture(capture)])
     rows = dict(bench.table.scan(JOURNAL, build_row_key(KEY)))
     assert len(rows) == 2
     (later,) = [cells for key, cells in rows.items() if key != build_row_key(KEY)]
-    assert read_location(later) == told
+    assert read_location(later) == indexed_location
     assert build_indexed_key(KEY, later) in rows
-    assert read_location(rows[build_row_key(KEY)]) != told
-    assert compute_indexed_capture_id(KEY, told).startswith("cdx-")
+    assert read_location(rows[build_row_key(KEY)]) != indexed_location
+    assert compute_indexed_capture_id(KEY, indexed_location).startswith("cdx-")
 
 
-def test_a_cell_of_another_hand_that_cannot_be_read_names_no_first() -> None:
+def test_an_unreadable_f_c_cell_of_another_program_gives_no_first_capture() -> None:
     for cell in (b"junk", b'{"u":"u","d":"yesterday"}', b"{}"):
         assert parse_first_archived({F_C: cell, FILE_CDX: b""}) is None
     moment = datetime(2017, 10, 27, 22, 21, 13, tzinfo=UTC)
@@ -191,7 +197,7 @@ NOTE = {
 }
 
 
-def note_of(bench: Bench, key: bytes) -> dict[str, Any]:
+def get_note(bench: Bench, key: bytes) -> dict[str, Any]:
     return dict(json.loads(bench.table.get(JOURNAL, [key])[key][F_C]))
 
 
@@ -219,10 +225,10 @@ def backfill(bench: Bench, *warcs: str) -> None:
 
 
 def check_note(bench: Bench, key: bytes, count: int) -> None:
-    assert note_of(bench, key) == {**NOTE, "c": count}
+    assert get_note(bench, key) == {**NOTE, "c": count}
 
 
-def test_a_crawlers_note_stays_when_its_file_is_read(bench: Bench) -> None:
+def test_the_f_c_cell_of_a_crawler_is_kept_when_its_file_is_ingested(bench: Bench) -> None:
     bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
     first, second = bench.in_warc(PAGE, PAGE)
     for capture, count in ((first, 8), (first, 8), (second, 9), (first, 9)):
@@ -230,9 +236,9 @@ def test_a_crawlers_note_stays_when_its_file_is_read(bench: Bench) -> None:
         check_note(bench, build_row_key(KEY), count)
 
 
-def test_a_crawlers_note_stays_when_its_file_is_archived(bench: Bench) -> None:
+def test_the_f_c_cell_of_a_crawler_is_kept_when_its_file_is_archived(bench: Bench) -> None:
     bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
-    item = unarchived(bench)
+    item = write_unarchived(bench)
     copy = PersistFileStep(bench.table, bench.records, JOURNAL, True, lambda: LATER)
     copy([identify_capture(item.capture)])
     step = create_archive_body(
@@ -243,7 +249,7 @@ def test_a_crawlers_note_stays_when_its_file_is_archived(bench: Bench) -> None:
     check_note(bench, build_row_key(KEY), 8)
 
 
-def test_a_crawlers_note_stays_when_an_index_tells_of_its_file(bench: Bench) -> None:
+def test_the_f_c_cell_of_a_crawler_is_kept_when_an_index_lists_its_file(bench: Bench) -> None:
     bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
     backfill(bench, "a/x.warc.gz", "a/y.warc.gz")
     check_note(bench, build_row_key(KEY), 9)
@@ -251,14 +257,14 @@ def test_a_crawlers_note_stays_when_an_index_tells_of_its_file(bench: Bench) -> 
     check_note(bench, build_row_key(KEY), 9)
 
 
-def test_the_capture_a_crawler_noted_counts_once(bench: Bench) -> None:
+def test_a_capture_counted_by_a_crawler_is_counted_once(bench: Bench) -> None:
     note = {**NOTE, "f": "x.warc.gz", "o": 3}
     bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(note).encode()})])
     backfill(bench, "a/x.warc.gz")
-    assert note_of(bench, build_row_key(KEY)) == note
+    assert get_note(bench, build_row_key(KEY)) == note
 
 
-def test_a_row_as_heritrix_writes_it_is_the_files(bench: Bench) -> None:
+def test_a_row_written_by_heritrix_is_used_for_the_file(bench: Bench) -> None:
     key = build_old_key(KEY)
     bench.table.put(JOURNAL, [(key, {F_C: json.dumps(NOTE).encode()})])
     for capture in bench.in_warc(PAGE, PAGE):

@@ -31,13 +31,13 @@ from fonds.stores.journal_table.keys import build_row_key
 from step_bench import JOURNAL, MOMENT, Bench, open_bench, pdf_file
 
 NOW = datetime(2024, 5, 6, tzinfo=UTC)
-OURS = "reader 2"
+OUR_EXTRACTOR = "reader 2"
 READER = Subscription("library.extract_pdf", "x.unextracted", DEFAULT_TRAITS, "library")
 
 
 @dataclass
 class DeliveryBuffer:
-    """Files that are here already, and the queue they are sent to."""
+    """Stored files and the queue that they are sent to."""
 
     bench: Bench
     queue: SqliteQueue
@@ -48,49 +48,56 @@ class DeliveryBuffer:
         self,
         status: str | None = "success",
         *,
-        extractor: str = OURS,
+        extractor: str = OUR_EXTRACTOR,
         verdict: str | None = "done",
         kind: str = "file",
         place: Place | None = None,
         cdx: CdxRow | None = None,
         pipeline: str = "library",
     ) -> FileMeta:
-        """A PDF with its rows; `status` None: nothing is known of it; `verdict` None: it was never sent to be
-        extracted in this pipeline; `pending`: it is on its way."""
+        """Store a PDF with its rows.
+
+        `status` None: it has no extraction. `verdict` None: this pipeline never sent it to extraction.
+        `verdict` "pending": its message is in flight.
+        """
         self.count += 1
         file, name = pdf_file(b"%%PDF-%d" % self.count), f"c{self.count}"
-        where = place or Place(PlaceKind.FILE, f"/papers/{self.count}.pdf")
-        capture = Capture(name, f"i{self.count}", where, "http://e.org/", MOMENT, "file", "buffer")
+        file_place = place or Place(PlaceKind.FILE, f"/papers/{self.count}.pdf")
+        capture = Capture(
+            name, f"i{self.count}", file_place, "http://e.org/", MOMENT, "file", "buffer"
+        )
         self.bench.enter(capture, pipeline=pipeline)
         rows, ledger = self.bench.records, self.bench.records.ledger
         facts = ("f", 0, 1, {}, 0, True, None, NOW, pipeline)
-        ledger.enter([InputRow(capture.input_id, where.path, kind, *facts)], [], ())
+        ledger.enter([InputRow(capture.input_id, file_place.path, kind, *facts)], [], ())
         rows.put([FileMetaRow(file.sha1, file.sha256, file.md5, file.size, file.mime, name, NOW)])
         self.bench.table.put(JOURNAL, [(build_row_key(file.sha1), build_file_cells(file))])
         if cdx is not None:
             rows.put([replace(cdx, capture_id=name, sha1hex=file.sha1)])
         if status is not None:
-            rows.put([pdf_row(file.sha1, status, extractor)])
-        ended = [disposition(name, "identify", "done", file.sha1, pipeline)]
+            rows.put([build_pdf_row(file.sha1, status, extractor)])
+        dispositions = [build_disposition(name, "identify", "done", file.sha1, pipeline)]
         if verdict is not None:
-            ended.append(disposition(name, "extract_pdf", verdict, file.sha1, pipeline))
-        ledger.write(ended)
+            dispositions.append(
+                build_disposition(name, "extract_pdf", verdict, file.sha1, pipeline)
+            )
+        ledger.write(dispositions)
         return file
 
-    def send(self, **how: object) -> tuple[CatchUpCount, list[UnextractedPdf]]:
-        """What was said, and the work that lies on the queue afterwards."""
-        wanted = CatchUpSelection(pdf.KIND, OURS, **how)  # type: ignore[arg-type]
+    def send(self, **options: object) -> tuple[CatchUpCount, list[UnextractedPdf]]:
+        """Run a catch-up and return its counts and the messages on the queue."""
+        selection = CatchUpSelection(pdf.KIND, OUR_EXTRACTOR, **options)  # type: ignore[arg-type]
         rooms = iter(self.rooms)
         sender = CatchUp(
             self.queue, self.bench.records, self.bench.records.ledger, self.bench.table, JOURNAL,
-            READER, wanted, lambda: NOW, lambda: next(rooms, True),
+            READER, selection, lambda: NOW, lambda: next(rooms, True),
         )  # fmt: skip
         sent = sender.run(lambda sent, captures: None)
-        found = self.queue.receive(READER.incoming, 100, 0.0)
-        return sent, [decode(one.message, UnextractedPdf) for one in found]
+        deliveries = self.queue.receive(READER.incoming, 100, 0.0)
+        return sent, [decode(delivery.message, UnextractedPdf) for delivery in deliveries]
 
 
-def disposition(
+def build_disposition(
     entry_id: str, step: str, verdict: str, sha1hex: str, pipeline: str
 ) -> DispositionRow:
     parents = (None, None) if step == "identify" else (entry_id, "persist_file")
@@ -101,7 +108,7 @@ def disposition(
     )
 
 
-def pdf_row(sha1hex: str, status: str, extractor: str) -> PdfMetaRow:
+def build_pdf_row(sha1hex: str, status: str, extractor: str) -> PdfMetaRow:
     return PdfMetaRow(
         sha1hex, NOW - timedelta(days=2), status, False, *(None,) * 8, extractor, None
     )  # fmt: skip
@@ -116,8 +123,10 @@ def buffer(tmp_path: Path) -> Iterator[DeliveryBuffer]:
     bench.close()
 
 
-def test_what_has_no_extraction_a_failed_or_another_one_is_sent(buffer: DeliveryBuffer) -> None:
-    wanted = {
+def test_files_without_extraction_with_errors_or_another_extractor_are_sent(
+    buffer: DeliveryBuffer,
+) -> None:
+    expected = {
         buffer.file(None).sha1,
         buffer.file("error-timeout").sha1,
         buffer.file("error-source").sha1,
@@ -128,12 +137,12 @@ def test_what_has_no_extraction_a_failed_or_another_one_is_sent(buffer: Delivery
     buffer.file("success")
     buffer.file("parse-error")
     sent, work = buffer.send()
-    assert {one.file.sha1 for one in work} == wanted
+    assert {item.file.sha1 for item in work} == expected
     assert (sent.examined, sent.sent, sent.in_flight, sent.lost) == (8, 6, 0, 0)
-    assert {one.after for one in work} == {None}
+    assert {item.after for item in work} == {None}
 
 
-def test_the_work_is_as_it_was_the_first_time(buffer: DeliveryBuffer) -> None:
+def test_a_sent_item_equals_the_original_message(buffer: DeliveryBuffer) -> None:
     file = buffer.file(None)
     _, (work,) = buffer.send()
     assert work.file == file
@@ -148,7 +157,7 @@ CDX = CdxRow(
 
 
 @pytest.mark.parametrize(
-    ("kind", "place", "cdx", "found"),
+    ("kind", "place", "cdx", "expected"),
     [
         ("file", None, None, Place(PlaceKind.FILE, "/papers/1.pdf")),
         ("file", None, CDX, Place(PlaceKind.WARC, "a.warc.gz", 512, 80)),
@@ -166,21 +175,21 @@ CDX = CdxRow(
         ),
     ],
 )
-def test_the_bytes_are_looked_for_where_they_are_now(
-    buffer: DeliveryBuffer, kind: str, place: Place | None, cdx: CdxRow | None, found: Place
+def test_a_sent_item_has_the_current_place_of_the_bytes(
+    buffer: DeliveryBuffer, kind: str, place: Place | None, cdx: CdxRow | None, expected: Place
 ) -> None:
     buffer.file(None, kind=kind, place=place, cdx=cdx)
     _, (work,) = buffer.send()
-    assert work.capture.place == found
+    assert work.capture.place == expected
 
 
-def test_what_nobody_can_find_is_counted(buffer: DeliveryBuffer) -> None:
+def test_a_file_without_known_place_is_counted_as_lost(buffer: DeliveryBuffer) -> None:
     buffer.file(None, kind="warc")
     sent, work = buffer.send()
     assert (sent.lost, sent.sent, work) == (1, 0, [])
 
 
-def test_what_is_sent_counts_as_pending_until_it_ends_and_what_is_on_its_way_is_left(
+def test_a_sent_file_is_pending_and_files_in_flight_are_skipped(
     buffer: DeliveryBuffer,
 ) -> None:
     buffer.file(None)
@@ -194,20 +203,20 @@ def test_what_is_sent_counts_as_pending_until_it_ends_and_what_is_on_its_way_is_
     assert buffer.bench.records.ledger.recount() == []
 
 
-def test_what_this_pipeline_never_extracted_is_promised_before_it_is_sent(
+def test_a_file_new_to_the_pipeline_gets_a_ledger_row_before_it_is_sent(
     buffer: DeliveryBuffer,
 ) -> None:
-    """As for files of a pipeline that extracts nothing: they enter this one, of no input of its."""
+    """Files of a pipeline without extraction enter this pipeline without an input."""
     buffer.file(None, verdict=None)
     buffer.file(None, verdict=None, pipeline="archive-only")
     sent, work = buffer.send()
-    assert (sent.sent, {one.capture.id for one in work}) == (2, {"c1", "c2"})
+    assert (sent.sent, {item.capture.id for item in work}) == (2, {"c1", "c2"})
     records = buffer.bench.records
     rows = {row.entry_id: row for row in records.find(EntryRow, {"pipeline": "library"})}
     assert {name: row.outcome for name, row in rows.items()} == {"c1": "pending", "c2": "pending"}
     assert (rows["c1"].input_id, rows["c2"].input_id) == ("i1", "")
-    (other,) = records.get(EntryRow, [("c2", "archive-only")])
-    assert other.outcome == "done"
+    (other_row,) = records.get(EntryRow, [("c2", "archive-only")])
+    assert other_row.outcome == "done"
     sent_rows = records.find(DispositionRow, {"step": "extract_pdf"})
     assert [(row.message_id, row.pipeline, row.is_open) for row in sent_rows] == [
         ("c1.extract_pdf", "library", True),
@@ -216,19 +225,19 @@ def test_what_this_pipeline_never_extracted_is_promised_before_it_is_sent(
     assert records.ledger.recount() == []
 
 
-def test_sent_again_after_a_death_it_lies_on_the_queue_once(buffer: DeliveryBuffer) -> None:
+def test_sending_twice_leaves_one_message_on_the_queue(buffer: DeliveryBuffer) -> None:
     buffer.file(None)
     _, first = buffer.send()
-    sent, again = buffer.send()
-    assert (sent.sent, len(first), len(again)) == (1, 1, 0)
+    sent, second = buffer.send()
+    assert (sent.sent, len(first), len(second)) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("verdict", ["done", None])
-def test_a_death_after_the_books_and_before_the_queue_is_made_good(
+def test_a_crash_between_ledger_and_queue_is_repaired_by_the_next_run(
     buffer: DeliveryBuffer, verdict: str | None
 ) -> None:
     buffer.file(None, verdict=verdict)
-    real, buffer.queue = buffer.queue, Dies(buffer.queue)  # type: ignore[assignment]
+    real, buffer.queue = buffer.queue, FailingQueue(buffer.queue)  # type: ignore[assignment]
     with pytest.raises(StoreUnavailableError):
         buffer.send()
     buffer.queue = real
@@ -238,8 +247,8 @@ def test_a_death_after_the_books_and_before_the_queue_is_made_good(
 
 
 @dataclass
-class Dies:
-    """A queue that goes away when something is put on it."""
+class FailingQueue:
+    """A queue that fails on every put."""
 
     real: SqliteQueue
 
@@ -250,18 +259,18 @@ class Dies:
         return getattr(self.real, name)
 
 
-def test_asked_for_again_everything_that_fits_is_sent_with_the_moment_it_was_asked_for(
+def test_rereads_send_all_matching_files_with_the_request_time(
     buffer: DeliveryBuffer,
 ) -> None:
     buffer.file("success")
     encrypted = buffer.file("encrypted")
     sent, work = buffer.send(rereads=True, statuses=frozenset({"encrypted"}))
-    assert [(one.file, one.after) for one in work] == [(encrypted, NOW)]
+    assert [(item.file, item.after) for item in work] == [(encrypted, NOW)]
     assert sent.sent == 1
 
 
 @pytest.mark.parametrize(
-    ("how", "count"),
+    ("options", "count"),
     [
         ({"made_by": "reader"}, 2),
         ({"made_by": "reader 1"}, 1),
@@ -270,47 +279,52 @@ def test_asked_for_again_everything_that_fits_is_sent_with_the_moment_it_was_ask
         ({}, 3),
     ],
 )
-def test_status_extractor_and_age_choose(
-    buffer: DeliveryBuffer, how: dict[str, object], count: int
+def test_files_are_selected_by_status_extractor_and_age(
+    buffer: DeliveryBuffer, options: dict[str, object], count: int
 ) -> None:
     buffer.file("success")
     buffer.file("success", extractor="reader 1")
     buffer.file(None)
-    assert buffer.send(rereads=True, **how)[0].sent == count
+    assert buffer.send(rereads=True, **options)[0].sent == count
 
 
-def test_messages_set_apart_are_taken_from_there_and_sent_once(buffer: DeliveryBuffer) -> None:
-    apart, kept = buffer.file("encrypted", verdict="quarantined"), buffer.file("parse-error")
+def test_quarantined_messages_are_taken_from_the_quarantine_and_sent_once(
+    buffer: DeliveryBuffer,
+) -> None:
+    quarantined, parse_error = (
+        buffer.file("encrypted", verdict="quarantined"),
+        buffer.file("parse-error"),
+    )
     capture = Capture("c1", "i1", Place(PlaceKind.FILE, "/p"), "http://e.org/", MOMENT, "file")
     headers = {PIPELINE: "library", "reason": "x"}
     messages = [
         Message(
             "c1",
-            encode(UnextractedPdf(capture, apart)),
-            apart.sha1,
+            encode(UnextractedPdf(capture, quarantined)),
+            quarantined.sha1,
             headers=headers,
         ),
-        Message("c2", b"what nobody can read", kept.sha1),
+        Message("c2", b"unreadable", parse_error.sha1),
     ]
     buffer.queue.put(READER.quarantine, messages)
     sent, work = buffer.send(rereads=True, statuses=frozenset({"encrypted"}))
-    assert [(one.capture.id, one.after) for one in work] == [("c1", NOW)]
+    assert [(item.capture.id, item.after) for item in work] == [("c1", NOW)]
     assert sent.sent == 1
     assert buffer.queue.get_depth(READER).quarantined == 1
 
 
-def test_without_room_nothing_more_is_sent(buffer: DeliveryBuffer) -> None:
+def test_nothing_is_sent_while_the_queue_is_full(buffer: DeliveryBuffer) -> None:
     buffer.file(None)
     buffer.rooms = [False]
     sent, work = buffer.send()
     assert (sent.examined, work) == (0, [])
 
 
-def test_what_would_be_sent_can_be_counted_before(buffer: DeliveryBuffer) -> None:
+def test_files_to_send_are_counted_by_status(buffer: DeliveryBuffer) -> None:
     buffer.file(None)
     buffer.file("error-crash")
     buffer.file("success")
-    assert CatchUpSelection(pdf.KIND, OURS).count_by_status(buffer.bench.records) == {
+    assert CatchUpSelection(pdf.KIND, OUR_EXTRACTOR).count_by_status(buffer.bench.records) == {
         "": 1,
         "error-crash": 1,
     }

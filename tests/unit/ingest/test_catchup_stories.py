@@ -1,4 +1,4 @@
-"""Pages sent to be parsed again: those an older extractor read, and not those it refused."""
+"""Which pages are sent to be parsed again: those of an older extractor, but not refused ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fonds.stores.journal_table.cells import build_file_cells
 from fonds.stores.journal_table.keys import build_row_key
 from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench, page_file
 
-OURS = "parser 2"
+OUR_EXTRACTOR = "parser 2"
 READER = Subscription("library.parse_story", "x.unparsed", DEFAULT_TRAITS, "library")
 
 
@@ -34,10 +34,10 @@ def queue(tmp_path: Path) -> Iterator[SqliteQueue]:
     opened.close()
 
 
-def page(
+def store_page(
     bench: Bench, number: int, extractor: str | None, verdict: str = "done", mime: str = "text/html"
 ) -> str:
-    """A page that is here; `extractor` None: it has no row, and its parsing ended as `verdict` says."""
+    """Store a page. `extractor` None: it has no row, and its parsing ended with `verdict`."""
     body = PAGE + b"<!-- %d -->" % number
     file = replace(page_file(body), mime=mime)
     capture = replace(bench.write_file(body), id=f"c{number}", url=f"http://news.example/{number}")
@@ -46,8 +46,8 @@ def page(
         [FileMetaRow(file.sha1, file.sha256, file.md5, file.size, mime, capture.id, MOMENT)]
     )
     bench.table.put(JOURNAL, [(build_row_key(file.sha1), build_file_cells(file))])
-    bench.records.ledger.write([_ended(capture.id, "identify", "done", file.sha1)])
-    bench.records.ledger.write([_ended(capture.id, "parse_story", verdict, file.sha1)])
+    bench.records.ledger.write([build_disposition(capture.id, "identify", "done", file.sha1)])
+    bench.records.ledger.write([build_disposition(capture.id, "parse_story", verdict, file.sha1)])
     if extractor is not None:
         facts = ("http://e.org/", "", None, None, None, 1, Story(), extractor)
         times = ("20240305060708", MOMENT, "success")
@@ -55,7 +55,7 @@ def page(
     return file.sha1
 
 
-def _ended(entry_id: str, step: str, verdict: str, sha1hex: str) -> DispositionRow:
+def build_disposition(entry_id: str, step: str, verdict: str, sha1hex: str) -> DispositionRow:
     reason = str(Reason.NO_TEXT) if verdict == "dropped" else None
     parents = (None, None) if step == "identify" else (entry_id, "persist_file")
     facts = (verdict, False, reason, "", sha1hex, 0, MOMENT, MOMENT)
@@ -63,61 +63,63 @@ def _ended(entry_id: str, step: str, verdict: str, sha1hex: str) -> DispositionR
 
 
 def send(
-    bench: Bench, queue: SqliteQueue, **how: object
+    bench: Bench, queue: SqliteQueue, **options: object
 ) -> tuple[CatchUpCount, list[UnparsedPage]]:
-    wanted = CatchUpSelection(story.KIND, OURS, **how)  # type: ignore[arg-type]
+    selection = CatchUpSelection(story.KIND, OUR_EXTRACTOR, **options)  # type: ignore[arg-type]
     cdx_free = CatchUp(
-        queue, bench.records, bench.records.ledger, bench.table, JOURNAL, READER, wanted,
+        queue, bench.records, bench.records.ledger, bench.table, JOURNAL, READER, selection,
         lambda: LATER, lambda: True,
     )  # fmt: skip
     sent = cdx_free.run(lambda sent, entries: None)
-    found = queue.receive(READER.incoming, 100, 0.0)
-    return sent, [decode(one.message, UnparsedPage) for one in found]
+    deliveries = queue.receive(READER.incoming, 100, 0.0)
+    return sent, [decode(delivery.message, UnparsedPage) for delivery in deliveries]
 
 
 @pytest.fixture
 def inputs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loose files lie where their captures say, though no input is on the books."""
+    """Take the place of loose files from their captures, because no input is in the ledger."""
     monkeypatch.setattr(
-        "fonds.ingest.catch_up._find_first_place", lambda row, found_in: _place(row.place)
+        "fonds.ingest.catch_up._find_first_place", lambda row, found_in: build_place(row.place)
     )
 
 
-def _place(text: str) -> object:
+def build_place(text: str) -> object:
     from fonds.model.capture import Place, PlaceKind
 
     return Place(PlaceKind.FILE, text)
 
 
 @pytest.mark.usefixtures("inputs")
-def test_pages_of_an_older_extractor_are_sent_and_refused_ones_are_not(
+def test_pages_of_an_older_extractor_are_sent_and_refused_pages_are_not(
     bench: Bench, queue: SqliteQueue
 ) -> None:
-    page(bench, 1, OURS)
-    older = page(bench, 2, "parser 1")
-    other_type = page(bench, 3, "parser 1", mime="application/xhtml+xml")
-    page(bench, 4, None, "dropped")
-    lost = page(bench, 5, None, "done")
+    store_page(bench, 1, OUR_EXTRACTOR)
+    older = store_page(bench, 2, "parser 1")
+    other_type = store_page(bench, 3, "parser 1", mime="application/xhtml+xml")
+    store_page(bench, 4, None, "dropped")
+    lost = store_page(bench, 5, None, "done")
     sent, work = send(bench, queue)
-    assert {one.file.sha1 for one in work} == {older, other_type, lost}
-    # Their bodies lie where they are to lie: nothing is archived a second time.
-    assert all(one.again for one in work)
+    assert {item.file.sha1 for item in work} == {older, other_type, lost}
+    # Their bodies are archived already and must not be archived a second time.
+    assert all(item.again for item in work)
     assert (sent.sent, sent.examined) == (3, 5)
     assert bench.records.ledger.recount() == []
 
 
 @pytest.mark.usefixtures("inputs")
-def test_asked_for_again_refused_pages_are_read_too(bench: Bench, queue: SqliteQueue) -> None:
-    read, refused = page(bench, 1, OURS), page(bench, 2, None, "dropped")
-    assert CatchUpSelection(story.KIND, OURS).count_by_status(bench.records) == {}
-    assert CatchUpSelection(story.KIND, OURS, rereads=True).count_by_status(bench.records) == {
+def test_rereads_send_refused_pages_too(bench: Bench, queue: SqliteQueue) -> None:
+    read, refused = store_page(bench, 1, OUR_EXTRACTOR), store_page(bench, 2, None, "dropped")
+    assert CatchUpSelection(story.KIND, OUR_EXTRACTOR).count_by_status(bench.records) == {}
+    assert CatchUpSelection(story.KIND, OUR_EXTRACTOR, rereads=True).count_by_status(
+        bench.records
+    ) == {
         "success": 1,
         "": 1,
     }
     _, work = send(bench, queue, rereads=True)
-    assert {one.file.sha1 for one in work} == {read, refused}
+    assert {item.file.sha1 for item in work} == {read, refused}
 
 
-def test_a_kind_that_comes_with_another_says_so() -> None:
+def test_a_kind_without_its_own_step_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="thumbnail is made together with another kind"):
-        assert CatchUpSelection(thumbnail.KIND, OURS).reading
+        assert CatchUpSelection(thumbnail.KIND, OUR_EXTRACTOR).reading

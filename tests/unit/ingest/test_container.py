@@ -1,4 +1,4 @@
-"""What a source has to open, told from the first bytes of a file."""
+"""Container types are detected from the first bytes of a file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ LIST = b"# seeds\nhttp://example.com/\r\n\nhttps://example.org/a?b=c\n"
         (b"<!doctype html><p>x", Container.HTML),
     ],
 )
-def test_a_file_is_known_by_its_content(head: bytes, kind: Container) -> None:
+def test_a_container_is_recognized_by_content(head: bytes, kind: Container) -> None:
     assert detect_container(head) is kind
 
 
@@ -69,19 +69,19 @@ def test_a_file_is_known_by_its_content(head: bytes, kind: Container) -> None:
         (b"anything else", None),
     ],
 )
-def test_gzip_is_looked_into(inside: bytes, kind: Container | None) -> None:
+def test_the_container_inside_gzip_is_recognized(inside: bytes, kind: Container | None) -> None:
     assert detect_container(gzip.compress(inside)) is kind
 
 
-def test_an_empty_gzip_member_in_front_does_not_hide_the_warc() -> None:
+def test_empty_gzip_members_before_a_warc_are_skipped() -> None:
     assert detect_container(gzip.compress(b"") * 3 + gzip.compress(WARC)) is Container.WARC
 
 
-def test_a_head_cut_in_the_middle_of_a_member_is_enough() -> None:
+def test_a_head_cut_inside_a_gzip_member_is_recognized() -> None:
     assert detect_container(gzip.compress(WARC * 500)[:60]) is Container.WARC
 
 
-def test_zstd_is_looked_into_with_and_without_a_dictionary() -> None:
+def test_zstd_is_recognized_with_and_without_a_dictionary() -> None:
     assert detect_container(zstandard.compress(WARC)) is Container.WARC
     assert detect_container(zstandard.compress(b"anything else")) is None
     dictionary_frame = b"\x5d\x2a\x4d\x18" + (70_000).to_bytes(4, "little") + b"\0" * 70_000
@@ -89,7 +89,7 @@ def test_zstd_is_looked_into_with_and_without_a_dictionary() -> None:
 
 
 @pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
-def test_archives_are_known_in_every_packing_and_nothing_else_is(
+def test_only_archives_are_recognized_inside_every_compression(
     pack: Callable[[bytes], bytes],
 ) -> None:
     assert detect_container(pack(WARC)) is Container.WARC
@@ -100,7 +100,7 @@ def test_archives_are_known_in_every_packing_and_nothing_else_is(
 
 
 @pytest.mark.parametrize(
-    ("name", "is_one"),
+    ("name", "is_archive"),
     [
         ("a.warc", True),
         ("a.WARC.GZ", True),
@@ -114,11 +114,11 @@ def test_archives_are_known_in_every_packing_and_nothing_else_is(
         ("a.warc.gz.md5", False),
     ],
 )
-def test_archives_have_names_of_their_own(name: str, is_one: bool) -> None:
-    assert is_archive_name(name) is is_one
+def test_archives_are_recognized_by_file_name(name: str, is_archive: bool) -> None:
+    assert is_archive_name(name) is is_archive
 
 
-def test_a_zip_is_a_zip_even_when_empty() -> None:
+def test_an_empty_zip_is_recognized_as_zip() -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         empty = packed.getvalue()
@@ -142,16 +142,16 @@ def test_a_zip_is_a_zip_even_when_empty() -> None:
         b"\xff\xd8\xff",
     ],
 )
-def test_what_no_source_reads_is_none(head: bytes) -> None:
+def test_content_without_a_source_returns_none(head: bytes) -> None:
     assert detect_container(head) is None
 
 
-def test_a_list_longer_than_the_head_is_a_list_although_its_last_line_is_cut() -> None:
+def test_a_list_longer_than_the_head_is_recognized() -> None:
     lines = b"".join(b"https://example.org/%d\n" % number for number in range(10_000))
     assert detect_container(lines) is Container.LIST
 
 
-def test_little_gzip_that_unpacks_to_very_much_is_bounded() -> None:
+def test_a_gzip_bomb_is_unpacked_only_up_to_a_limit() -> None:
     assert detect_container(gzip.compress(b"\0" * 50_000_000)) is None
 
 
@@ -159,14 +159,14 @@ def test_little_gzip_that_unpacks_to_very_much_is_bounded() -> None:
     st.binary(max_size=200),
     st.sampled_from([b"", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"WARC/", b"PK"]),
 )
-def test_any_bytes_are_judged_without_an_error(tail: bytes, start: bytes) -> None:
+def test_any_bytes_are_classified_without_error(tail: bytes, start: bytes) -> None:
     assert detect_container(start + tail) in {None, *Container}
 
 
-def test_an_epub_is_a_file_and_any_other_zip_is_opened() -> None:
+def test_an_epub_is_a_file_and_other_zips_are_containers() -> None:
     for mime, kind in (("application/epub+zip", None), ("application/zip", Container.ZIP)):
         packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as made:
-            made.writestr("mimetype", mime, zipfile.ZIP_STORED)
-            made.writestr("OEBPS/text.html", "<p>words</p>")
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("mimetype", mime, zipfile.ZIP_STORED)
+            archive.writestr("OEBPS/text.html", "<p>words</p>")
         assert detect_container(packed.getvalue()) is kind

@@ -1,4 +1,4 @@
-"""The texts of earlier versions in a story's document: which there are, and what is left out."""
+"""Texts of earlier versions in the document of a story: which are included and which are left out."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ID = "1" * 64
 DAY = timedelta(days=1)
 
 
-def version(
+def build_version(
     bench: Bench, day: int, text: str, title: str = "A page", extractor: str = "reader 1"
 ) -> ParsedPage:
-    """A page captured on this day, with bytes of its own."""
+    """Return a page captured on this day, with unique bytes."""
     body = PAGE + b"<!-- %d -->" % day
     capture = replace(bench.write_file(body), id=f"c{day}", captured_at=MOMENT + day * DAY)
     bench.enter(capture)
@@ -36,18 +36,20 @@ def version(
     return ParsedPage(capture, page_file(body), Story(content_metadata=content), ID, extractor)
 
 
-def take_in(bench: Bench, versions: Sequence[ParsedPage], later: timedelta = timedelta()) -> None:
+def import_versions(
+    bench: Bench, versions: Sequence[ParsedPage], later: timedelta = timedelta()
+) -> None:
     ImportStoryStep(bench.records, bench.blobs, bench.index, lambda: LATER + later)(versions)
 
 
-def shown(bench: Bench) -> IndexDocument:
+def get_document(bench: Bench) -> IndexDocument:
     (document,) = bench.index.get([ID]).values()
     return document
 
 
-def days(document: IndexDocument) -> list[int]:
-    """The days of its earlier versions."""
-    return [int(one.captured[6:8]) - MOMENT.day for one in document.earlier]
+def list_days(document: IndexDocument) -> list[int]:
+    """Return the days of the earlier versions."""
+    return [int(earlier.captured[6:8]) - MOMENT.day for earlier in document.earlier]
 
 
 def is_found(bench: Bench, query: str) -> bool:
@@ -55,27 +57,29 @@ def is_found(bench: Bench, query: str) -> bool:
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_in_whatever_order_they_come_they_are_the_same(
+def test_the_document_does_not_depend_on_the_order_of_versions(
     bench: Bench, order: tuple[int, ...]
 ) -> None:
     for day in order:
-        take_in(bench, [version(bench, day, f"text number{day}", f"Title title{day}")])
-    document = shown(bench)
-    assert (document.text_content, days(document)) == ("text number2", [1, 0])
+        import_versions(
+            bench, [build_version(bench, day, f"text number{day}", f"Title title{day}")]
+        )
+    document = get_document(bench)
+    assert (document.text_content, list_days(document)) == ("text number2", [1, 0])
     for day in range(3):
         assert is_found(bench, f"number{day} title:title{day}")
     assert bench.index.search(SearchQuery("number1")).total == 0
     reindex(bench.records, bench.blobs, bench.index, lambda _: None)
-    assert replace(shown(bench), collection=document.collection) == document
+    assert replace(get_document(bench), collection=document.collection) == document
 
 
-def test_a_text_or_title_is_there_once(bench: Bench) -> None:
+def test_each_text_or_title_is_included_once(bench: Bench) -> None:
     texts = ["one", "two", "two", "one", "three", "three"]
     titles = ["A", "A", "B", "B", "C", "C"]
     read: list[str] = []
 
-    class Reading:
-        """Blobs that say which texts are read."""
+    class RecordingBlobs:
+        """Blobs that record which texts are read."""
 
         def __getattr__(self, name: str) -> object:
             return getattr(bench.blobs, name)
@@ -85,71 +89,75 @@ def test_a_text_or_title_is_there_once(bench: Bench) -> None:
             return bench.blobs.get(key)
 
     for day, (text, title) in enumerate(zip(texts, titles, strict=True)):
-        item = version(bench, day, text, title)
-        ImportStoryStep(bench.records, Reading(), bench.index, lambda: LATER)([item])  # type: ignore[arg-type]
-    # Of days 4 and 5 text and title are the same. The newest of "one", "two" and "A" are of days 3, 2 and 1.
-    assert days(shown(bench)) == [3, 2, 1]
-    assert [one.title for one in shown(bench).earlier] == ["B", "B", "A"]
-    assert shown(bench).earlier_left_out == 0
-    wanted = {build_text_blob_key(page_file(PAGE + b"<!-- %d -->" % day).sha1) for day in (3, 2)}
-    assert set(read[-2:]) == wanted
+        item = build_version(bench, day, text, title)
+        ImportStoryStep(bench.records, RecordingBlobs(), bench.index, lambda: LATER)([item])  # type: ignore[arg-type]
+    # Days 4 and 5 have equal texts and titles. The newest "one", "two" and "A" are of days 3, 2 and 1.
+    assert list_days(get_document(bench)) == [3, 2, 1]
+    assert [earlier.title for earlier in get_document(bench).earlier] == ["B", "B", "A"]
+    assert get_document(bench).earlier_left_out == 0
+    expected_keys = {
+        build_text_blob_key(page_file(PAGE + b"<!-- %d -->" % day).sha1) for day in (3, 2)
+    }
+    assert set(read[-2:]) == expected_keys
     assert is_found(bench, "one two three title:a")
 
 
-def test_a_story_of_one_version_reads_no_other_text(
+def test_a_story_with_one_version_reads_no_other_text(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(bench.blobs), "get", None)
-    take_in(bench, [version(bench, 0, "a text")])
-    assert shown(bench).earlier == ()
+    import_versions(bench, [build_version(bench, 0, "a text")])
+    assert get_document(bench).earlier == ()
 
 
-def test_an_earlier_version_that_is_read_again_has_its_new_text(bench: Bench) -> None:
-    take_in(bench, [version(bench, 0, "wrong menu"), version(bench, 1, "later")])
-    take_in(bench, [version(bench, 0, "right article", extractor="reader 2")], DAY)
+def test_an_earlier_version_parsed_again_gets_its_new_text(bench: Bench) -> None:
+    import_versions(
+        bench, [build_version(bench, 0, "wrong menu"), build_version(bench, 1, "later")]
+    )
+    import_versions(bench, [build_version(bench, 0, "right article", extractor="reader 2")], DAY)
     assert is_found(bench, "right")
     assert not is_found(bench, "menu")
 
 
-def test_more_versions_than_there_is_room_for_are_counted(
+def test_versions_over_the_limit_are_left_out_and_counted(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(story_versions, "VERSIONS_MAX", 3)
-    take_in(bench, [version(bench, day, f"text number{day}") for day in range(7)])
-    assert (days(shown(bench)), shown(bench).earlier_left_out) == ([5, 4, 3], 3)
+    import_versions(bench, [build_version(bench, day, f"text number{day}") for day in range(7)])
+    assert (list_days(get_document(bench)), get_document(bench).earlier_left_out) == ([5, 4, 3], 3)
     assert is_found(bench, "number3")
     assert not is_found(bench, "number2")
     assert bench.index.search(SearchQuery(cut_versions=True)).total == 1
     monkeypatch.setattr(story_versions, "COMPARED_MAX", 2)
     reindex(bench.records, bench.blobs, bench.index, lambda _: None)
-    assert (days(shown(bench)), shown(bench).earlier_left_out) == ([5], 5)
+    assert (list_days(get_document(bench)), get_document(bench).earlier_left_out) == ([5], 5)
 
 
-def test_longer_texts_than_there_is_room_for_are_cut_between_words_and_counted(
+def test_texts_over_the_limit_are_cut_between_words_and_counted(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(document_rows, "EARLIER_MAX_CHARS", 30)
     texts = ["oldest words", "words " + "middle " * 5, "twelve words", "newest"]
-    take_in(bench, [version(bench, day, text) for day, text in enumerate(texts)])
-    assert (days(shown(bench)), shown(bench).earlier_left_out) == ([2, 1, 0], 2)
+    import_versions(bench, [build_version(bench, day, text) for day, text in enumerate(texts)])
+    assert (list_days(get_document(bench)), get_document(bench).earlier_left_out) == ([2, 1, 0], 2)
     assert is_found(bench, "twelve middle")
     assert not is_found(bench, "oldest")
-    # "words middle middl" has 18 characters: no half word is found.
+    # "words middle middl" has 18 characters: a cut word is not indexed.
     assert not is_found(bench, "=middl")
 
 
-def test_a_text_that_is_gone_is_named_by_a_reindex(bench: Bench) -> None:
-    take_in(bench, [version(bench, 0, "first"), version(bench, 1, "second")])
+def test_reindex_reports_a_missing_text(bench: Bench) -> None:
+    import_versions(bench, [build_version(bench, 0, "first"), build_version(bench, 1, "second")])
     sha1hex = page_file(PAGE + b"<!-- 0 -->").sha1
     bench.blobs.delete([build_text_blob_key(sha1hex)])
     assert reindex(bench.records, bench.blobs, bench.index, lambda _: None).textless == [sha1hex]
-    assert days(shown(bench)) == [0]
+    assert list_days(get_document(bench)) == [0]
     bench.blobs.put([build_text_blob(sha1hex, b"first")])
     reindex(bench.records, bench.blobs, bench.index, lambda _: None)
     assert is_found(bench, "first")
 
 
-def test_an_index_of_before_asks_for_a_reindex(
+def test_an_index_with_an_older_schema_requires_a_reindex(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from fonds.model.errors import ConfigurationError
@@ -161,13 +169,13 @@ def test_an_index_of_before_asks_for_a_reindex(
     with monkeypatch.context() as patch:
         patch.setattr(tantivy_schema, "WORD_FIELDS", before)
         index = TantivyIndex(bench.home / "before")
-        index.put([replace(_document(), earlier=())])
+        index.put([replace(build_document(), earlier=())])
         index.close()
     with pytest.raises(ConfigurationError, match=re.escape("Run `fonds reindex`")):
         TantivyIndex(bench.home / "before").search(SearchQuery("words"))
 
 
-def _document() -> IndexDocument:
+def build_document() -> IndexDocument:
     from contract.index_backends import document
 
     return document("a")

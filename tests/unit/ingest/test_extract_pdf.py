@@ -1,4 +1,4 @@
-"""extract_pdf: whatever becomes of the reader there is a PdfText, and as much in it as could be had."""
+"""extract_pdf: returns a PdfText for every outcome of the reader, with everything that could be read."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ READ = PdfExtraction(
 )
 BARE = PdfExtraction(
     PdfStatus.SUCCESS,
-    text="nothing that was asked for",
+    text="not requested",
     pdf_info={"Title": "A title"},
     pdf_extra={"page_count": 3},
-    thumbnails={PAGE0_FORM: b"nor this"},
+    thumbnails={PAGE0_FORM: b"not requested"},
 )
 
 
 @dataclass
 class Reader:
-    """Gives what it was told to, or raises it, and keeps what it was given."""
+    """A reader that returns or raises its answer and records the bodies it received."""
 
     answer: PdfExtraction | ChildError
     read: list[bytes] = field(default_factory=list)
@@ -66,8 +66,8 @@ class Reader:
         return self.answer
 
 
-Reading = Callable[[bytes], PdfExtraction]
-Read = Callable[[Reading, Reading], tuple[Result, PdfText]]
+ReadFunction = Callable[[bytes], PdfExtraction]
+RunStep = Callable[[ReadFunction, ReadFunction], tuple[Result, PdfText]]
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def capture(bench: Bench) -> Capture:
 
 
 @pytest.fixture
-def read(bench: Bench, capture: Capture) -> Read:
-    def called(extract: Reading, salvage: Reading) -> tuple[Result, PdfText]:
+def read(bench: Bench, capture: Capture) -> RunStep:
+    def extract_and_split(extract: ReadFunction, salvage: ReadFunction) -> tuple[Result, PdfText]:
         step = ExtractPdfStep(
             bench.archive, extract, salvage, "reader 1", find_no_ending, pass_known_work
         )
@@ -86,11 +86,11 @@ def read(bench: Bench, capture: Capture) -> Read:
         assert isinstance(text, PdfText)
         return result, text
 
-    return called
+    return extract_and_split
 
 
-def test_what_was_read_is_handed_on_with_its_source_and_its_extractor(
-    read: Read, capture: Capture
+def test_an_extraction_is_passed_on_with_its_source_and_extractor(
+    read: RunStep, capture: Capture
 ) -> None:
     extract, salvage = Reader(READ), Reader(BARE)
     result, text = read(extract, salvage)
@@ -112,9 +112,9 @@ def test_what_was_read_is_handed_on_with_its_source_and_its_extractor(
 
 
 @pytest.mark.parametrize("status", list(PdfStatus))
-def test_every_status_ends_as_its_reason_weighs(read: Read, status: PdfStatus) -> None:
-    found = PdfExtraction(status, pdf_extra={"page_count": 1}, error_msg="why")
-    result, text = read(Reader(found), Reader(BARE))
+def test_every_status_ends_by_the_weight_of_its_reason(read: RunStep, status: PdfStatus) -> None:
+    extraction = PdfExtraction(status, pdf_extra={"page_count": 1}, error_msg="why")
+    result, text = read(Reader(extraction), Reader(BARE))
     if status.reason is None:
         assert result.disposition is DONE
     elif status.reason.weight is Weight.REFUSED:
@@ -125,14 +125,14 @@ def test_every_status_ends_as_its_reason_weighs(read: Read, status: PdfStatus) -
     assert (text.page0_thumbnail, len(result.items)) == (False, 1)
 
 
-def test_a_failure_without_words_goes_by_its_status(read: Read) -> None:
+def test_a_failure_without_message_uses_its_status(read: RunStep) -> None:
     result, _ = read(Reader(PdfExtraction(PdfStatus.ENCRYPTED)), Reader(BARE))
     assert result.disposition == quarantine(Reason.ENCRYPTED_PDF, "encrypted")
 
 
-def test_a_thumbnail_is_handed_on_even_when_the_rest_failed(read: Read) -> None:
-    found = PdfExtraction(PdfStatus.PARSE_ERROR, thumbnails={PAGE0_FORM: b"page 0"})
-    result, text = read(Reader(found), Reader(BARE))
+def test_a_thumbnail_is_passed_on_even_if_the_text_failed(read: RunStep) -> None:
+    extraction = PdfExtraction(PdfStatus.PARSE_ERROR, thumbnails={PAGE0_FORM: b"page 0"})
+    result, text = read(Reader(extraction), Reader(BARE))
     assert result.disposition.reason is Reason.BROKEN_PDF
     assert text.page0_thumbnail
     assert result.items[0] == Thumbnail(pdf_file().sha1, PAGE0_FORM, b"page 0")
@@ -147,8 +147,8 @@ def test_a_thumbnail_is_handed_on_even_when_the_rest_failed(read: Read) -> None:
         (Reason.INTERNAL_ERROR, PdfStatus.ERROR_CRASH),
     ],
 )
-def test_of_a_killed_reader_the_metadata_are_salvaged(
-    read: Read, reason: Reason, status: PdfStatus
+def test_metadata_is_salvaged_after_the_reader_is_killed(
+    read: RunStep, reason: Reason, status: PdfStatus
 ) -> None:
     salvage = Reader(BARE)
     result, text = read(Reader(ChildError(reason, "stopped")), salvage)
@@ -159,7 +159,7 @@ def test_of_a_killed_reader_the_metadata_are_salvaged(
     assert (text.text, text.page0_thumbnail, len(result.items)) == (None, False, 1)
 
 
-def test_when_salvaging_is_killed_too_the_first_reason_stands(read: Read) -> None:
+def test_the_first_reason_is_kept_if_salvaging_is_killed_too(read: RunStep) -> None:
     timeout = ChildError(Reason.TIMEOUT, "took 60 s")
     result, text = read(Reader(timeout), Reader(ChildError(Reason.CRASHED_READER, "signal 11")))
     assert result.disposition == quarantine(Reason.TIMEOUT, "took 60 s")
@@ -168,7 +168,7 @@ def test_when_salvaging_is_killed_too_the_first_reason_stands(read: Read) -> Non
     assert text.file_meta == pdf_file()
 
 
-def test_bytes_that_changed_since_are_not_taken_for_the_file(bench: Bench) -> None:
+def test_bytes_that_changed_since_identification_are_quarantined(bench: Bench) -> None:
     capture = bench.write_file(PDF, "application/pdf")
     Path(capture.place.path).write_bytes(PDF + b"more")
     extract = Reader(READ)
@@ -188,7 +188,7 @@ def test_bytes_that_changed_since_are_not_taken_for_the_file(bench: Bench) -> No
     assert extract.read == []
 
 
-def test_a_source_that_is_gone_is_told_by_its_own_reason(bench: Bench) -> None:
+def test_a_missing_source_has_its_own_reason(bench: Bench) -> None:
     capture = bench.write_file(PDF, "application/pdf")
     Path(capture.place.path).unlink()
     result = ExtractPdfStep(
@@ -198,20 +198,20 @@ def test_a_source_that_is_gone_is_told_by_its_own_reason(bench: Bench) -> None:
     assert [getattr(item, "status", None) for item in result.items] == [PdfStatus.ERROR_SOURCE]
 
 
-def test_a_fault_of_ours_is_kept_apart_from_the_file_s(read: Read) -> None:
-    def fault(body: bytes) -> PdfExtraction:
+def test_a_fault_of_fonds_is_distinguished_from_a_broken_file(read: RunStep) -> None:
+    def raise_fault(body: bytes) -> PdfExtraction:
         raise FaultError("in the child process:\nKeyError")
 
-    result, text = read(fault, Reader(BARE))
+    result, text = read(raise_fault, Reader(BARE))
     assert result.disposition == quarantine(
         Reason.INTERNAL_ERROR, "in the child process:\nKeyError"
     )
     assert text.status is PdfStatus.ERROR_INTERNAL
 
 
-def test_each_form_of_picture_goes_to_its_own_topic_and_before_the_text(read: Read) -> None:
-    found = PdfExtraction(PdfStatus.SUCCESS, thumbnails={"360px-webp": b"w", PAGE0_FORM: b"j"})
-    result, text = read(Reader(found), Reader(BARE))
+def test_each_thumbnail_form_has_its_own_topic_and_precedes_the_text(read: RunStep) -> None:
+    extraction = PdfExtraction(PdfStatus.SUCCESS, thumbnails={"360px-webp": b"w", PAGE0_FORM: b"j"})
+    result, text = read(Reader(extraction), Reader(BARE))
     assert text.page0_thumbnail
     sha1 = pdf_file().sha1
     webp, jpg = Thumbnail(sha1, "360px-webp", b"w"), Thumbnail(sha1, PAGE0_FORM, b"j")
@@ -231,7 +231,7 @@ def test_each_form_of_picture_goes_to_its_own_topic_and_before_the_text(read: Re
     ],
 )
 @pytest.mark.parametrize("is_raised", [False, True])
-def test_a_task_that_leads_to_no_pdf_has_a_result_under_its_sha1(
+def test_a_task_without_pdf_gets_a_result_under_its_sha1(
     bench: Bench, reason: Reason, status: PdfStatus, is_raised: bool
 ) -> None:
     def take_in(_: Task | UnextractedPdf) -> Result:
@@ -244,21 +244,26 @@ def test_a_task_that_leads_to_no_pdf_has_a_result_under_its_sha1(
 
     step = ExtractPdfStep(bench.archive, read, read, "reader 2", find_no_ending, take_in)
     task = Task(PlaceKind.PETABOX, "a.pdf", item="item", sha1hex="ab" * 20, id="m1")
-    ended = step(task)
-    (text,) = ended.items
+    result = step(task)
+    (text,) = result.items
     assert isinstance(text, PdfText)
-    assert ended.disposition == end(reason, "the reason in words")
+    assert result.disposition == end(reason, "the reason in words")
     assert (text.sha1hex, text.status, text.file_meta) == ("ab" * 20, status, None)
     assert (text.error_msg, text.source.id) == ("the reason in words", "m1")
     assert text.source.place == Place(PlaceKind.PETABOX, "item/a.pdf")
     assert step(replace(task, sha1hex=None)).items == ()
 
 
-def test_what_is_known_is_not_even_fetched(bench: Bench) -> None:
+def test_a_known_file_is_not_fetched(bench: Bench) -> None:
     capture = bench.write_file(PDF, "application/pdf")
     Path(capture.place.path).unlink()
-    known = quarantine(Reason.BROKEN_PDF, "as before")
+    known_ending = quarantine(Reason.BROKEN_PDF, "as before")
     step = ExtractPdfStep(
-        bench.archive, Reader(READ), Reader(BARE), "reader 1", lambda item: known, pass_known_work
+        bench.archive,
+        Reader(READ),
+        Reader(BARE),
+        "reader 1",
+        lambda item: known_ending,
+        pass_known_work,
     )
-    assert step(UnextractedPdf(capture, pdf_file())) == Result(known)
+    assert step(UnextractedPdf(capture, pdf_file())) == Result(known_ending)

@@ -1,4 +1,4 @@
-"""Nothing is followed out of a folder that was named unless somebody says so, and then it is noted."""
+"""Links that lead out of a named folder are followed only with `follow`, and each is recorded."""
 
 from __future__ import annotations
 
@@ -18,72 +18,85 @@ from fonds.model.disposition import Reason, Verdict
 from fonds.model.errors import PermanentError
 
 
-def _captures(source: PathSource) -> list[Capture]:
+def list_captures(source: PathSource) -> list[Capture]:
     entries = [entry for row in source.iter_inputs() for entry in source.iter_entries(row)]
     items = [getattr(entry, "item", None) for entry in entries]
     return [item for item in items if isinstance(item, Capture)]
 
 
 @pytest.fixture
-def named(tmp_path: Path) -> Path:
-    """A folder with an index whose WARC, and a page beside it, are links out of the folder."""
-    named, outside = tmp_path / "named", tmp_path / "outside"
-    named.mkdir()
+def input_folder(tmp_path: Path) -> Path:
+    """A folder with an index, its WARC and a page; WARC and page are links out of the folder."""
+    folder, outside = tmp_path / "named", tmp_path / "outside"
+    folder.mkdir()
     outside.mkdir()
     warc = gzipped([http_response(b"<p>secret", url="http://a.example/")])
     (outside / "secret.warc.gz").write_bytes(warc)
     (outside / "page.html").write_bytes(b"<p>not named")
-    (named / "here.warc.gz").symlink_to(outside / "secret.warc.gz")
-    (named / "page.html").symlink_to(outside / "page.html")
+    (folder / "here.warc.gz").symlink_to(outside / "secret.warc.gz")
+    (folder / "page.html").symlink_to(outside / "page.html")
     fields = {"url": "http://a.example/", "mime": "text/html", "status": "200", "offset": "0"}
     fields |= {"length": str(len(warc)), "filename": "here.warc.gz"}
-    (named / "index.cdxj").write_text(f"example,a)/ 20260101000000 {json.dumps(fields)}\n")
-    return named
+    (folder / "index.cdxj").write_text(f"example,a)/ 20260101000000 {json.dumps(fields)}\n")
+    return folder
 
 
-def _source(named: Path, *, follow: bool) -> PathSource:
-    return PathSource([named], named.parent / "home", "default", "", follow)
+def create_source(input_folder: Path, *, follow: bool) -> PathSource:
+    return PathSource([input_folder], input_folder.parent / "home", "default", "", follow)
 
 
-def test_links_out_are_entries_that_say_where_they_lead(named: Path) -> None:
-    found = {Path(one.place.path).name: one for one in _captures(_source(named, follow=False))}
-    assert {one.damage_reason for one in found.values()} == {Reason.NOT_FOLLOWED}
-    assert found.keys() == {"here.warc.gz", "page.html", "index.cdxj"}
-    outside = named.parent / "outside"
-    assert found["page.html"].damage == f"the link points to {outside / 'page.html'}"
-    assert "line 1: " in (found["index.cdxj"].damage or "")
+def test_links_out_of_the_folder_are_entries_that_state_their_target(input_folder: Path) -> None:
+    captures = {
+        Path(capture.place.path).name: capture
+        for capture in list_captures(create_source(input_folder, follow=False))
+    }
+    assert {capture.damage_reason for capture in captures.values()} == {Reason.NOT_FOLLOWED}
+    assert captures.keys() == {"here.warc.gz", "page.html", "index.cdxj"}
+    outside = input_folder.parent / "outside"
+    assert captures["page.html"].damage == f"the link points to {outside / 'page.html'}"
+    assert "line 1: " in (captures["index.cdxj"].damage or "")
 
 
-def test_with_follow_they_are_noted_and_what_is_behind_them_is_taken_in(named: Path) -> None:
-    found = _captures(_source(named, follow=True))
-    noted = [one for one in found if one.damage_reason is Reason.FOLLOWED]
-    assert sorted(Path(one.place.path).name for one in noted) == ["here.warc.gz", "page.html"]
-    read = [one for one in found if one.damage is None]
-    assert sorted(one.url for one in read)[1:] == ["http://a.example/", "http://a.example/"]
-    assert len({one.id for one in found}) == len(found) == 5
+def test_with_follow_links_are_recorded_and_their_targets_ingested(input_folder: Path) -> None:
+    captures = list_captures(create_source(input_folder, follow=True))
+    followed = [capture for capture in captures if capture.damage_reason is Reason.FOLLOWED]
+    assert sorted(Path(capture.place.path).name for capture in followed) == [
+        "here.warc.gz",
+        "page.html",
+    ]
+    ingested = [capture for capture in captures if capture.damage is None]
+    assert sorted(capture.url for capture in ingested)[1:] == [
+        "http://a.example/",
+        "http://a.example/",
+    ]
+    assert len({capture.id for capture in captures}) == len(captures) == 5
 
 
-def test_told_to_follow_later_it_looks_again(named: Path) -> None:
+def test_with_follow_the_inputs_have_other_ids(input_folder: Path) -> None:
     before, after = (
-        {row.input_id for row in _source(named, follow=follow).iter_inputs()}
+        {row.input_id for row in create_source(input_folder, follow=follow).iter_inputs()}
         for follow in (False, True)
     )
     assert not before & after
 
 
-def test_a_link_is_set_aside_or_refused_and_not_read(named: Path) -> None:
-    identify = IdentifyStep(FolderArchive(named.parent / "archive"), describe, 10_000, 10_000)
+def test_a_link_is_dropped_without_being_read(input_folder: Path) -> None:
+    identify = IdentifyStep(
+        FolderArchive(input_folder.parent / "archive"), describe, 10_000, 10_000
+    )
     for follow, reason in ((False, Reason.NOT_FOLLOWED), (True, Reason.FOLLOWED)):
-        for one in _captures(_source(named, follow=follow)):
-            if one.damage is not None:
-                ended = identify(one).disposition
-                assert (ended.verdict, ended.reason) == (Verdict.DROPPED, reason)
+        for capture in list_captures(create_source(input_folder, follow=follow)):
+            if capture.damage is not None:
+                disposition = identify(capture).disposition
+                assert (disposition.verdict, disposition.reason) == (Verdict.DROPPED, reason)
 
 
-def test_a_base_that_is_named_is_not_left_either(named: Path) -> None:
-    with pytest.raises(PermanentError) as told:
-        find_in_folder("here.warc.gz", named, str(named))
-    assert told.value.reason is Reason.NOT_FOLLOWED
-    below = find_in_folder("here.warc.gz", named, str(named), follows_links=True)
-    assert below == str(named / "here.warc.gz")
-    assert find_in_folder("gone.warc.gz", named, str(named)) == str(named / "gone.warc.gz")
+def test_a_path_below_a_named_base_is_not_followed_out_of_it(input_folder: Path) -> None:
+    with pytest.raises(PermanentError) as raised:
+        find_in_folder("here.warc.gz", input_folder, str(input_folder))
+    assert raised.value.reason is Reason.NOT_FOLLOWED
+    path = find_in_folder("here.warc.gz", input_folder, str(input_folder), follows_links=True)
+    assert path == str(input_folder / "here.warc.gz")
+    assert find_in_folder("gone.warc.gz", input_folder, str(input_folder)) == str(
+        input_folder / "gone.warc.gz"
+    )

@@ -1,4 +1,4 @@
-"""identify: what is kept, what is refused, and for which reason."""
+"""identify: which captures are stored, which are refused, and for which reason."""
 
 from __future__ import annotations
 
@@ -42,16 +42,14 @@ def test_a_page_in_a_warc_is_hashed_and_keeps_its_charset(step: IdentifyStep, be
     assert result.items == (IdentifiedCapture(capture, describe(PAGE, "text/html"), "ISO-8859-1"),)
 
 
-def test_a_loose_pdf_is_known_by_its_bytes_whatever_it_is_called(
-    step: IdentifyStep, bench: Bench
-) -> None:
-    (found,) = step(bench.write_file(PDF, mime="text/html")).items
-    assert isinstance(found, IdentifiedCapture)
-    assert found.file is not None
-    assert (found.file.kind, found.charset) == (Kind.PDF, None)
+def test_a_loose_pdf_is_recognized_by_content(step: IdentifyStep, bench: Bench) -> None:
+    (identified,) = step(bench.write_file(PDF, mime="text/html")).items
+    assert isinstance(identified, IdentifiedCapture)
+    assert identified.file is not None
+    assert (identified.file.kind, identified.charset) == (Kind.PDF, None)
 
 
-def test_what_the_server_said_goes_before_what_the_index_says(
+def test_the_content_type_header_overrides_the_type_in_the_index(
     step: IdentifyStep, bench: Bench
 ) -> None:
     plain = b"only words, which could be anything"
@@ -62,22 +60,22 @@ def test_what_the_server_said_goes_before_what_the_index_says(
 
 
 @pytest.mark.parametrize("status", [200, 201, 203, 299])
-def test_an_archived_story_may_have_any_status_of_success(
+def test_any_success_status_is_accepted_for_archived_stories(
     step: IdentifyStep, bench: Bench, status: int
 ) -> None:
     (capture,) = bench.in_warc(PAGE, status_line=f"HTTP/1.0 {status} HUH?")
     assert replace(step, statuses=SUCCESSES)(capture).disposition is DONE
 
 
-def test_codings_are_undone_before_hashing(step: IdentifyStep, bench: Bench) -> None:
+def test_content_codings_are_removed_before_hashing(step: IdentifyStep, bench: Bench) -> None:
     (capture,) = bench.in_records(coded_response(gzip.compress(PAGE), "gzip"))
-    (found,) = step(capture).items
-    assert isinstance(found, IdentifiedCapture)
-    assert found.file == describe(PAGE, "text/html")
+    (identified,) = step(capture).items
+    assert isinstance(identified, IdentifiedCapture)
+    assert identified.file == describe(PAGE, "text/html")
 
 
 @pytest.mark.parametrize(
-    ("line", "ended"),
+    ("line", "expected"),
     [
         ("HTTP/1.1 200 OK", DONE),
         ("HTTP/1.1 203 Non-Authoritative Information", DONE),
@@ -87,17 +85,17 @@ def test_codings_are_undone_before_hashing(step: IdentifyStep, bench: Bench) -> 
         ("HTTP/1.1 206 Partial Content", drop(Reason.HTTP_STATUS, "status 206")),
     ],
 )
-def test_only_whole_answers_are_kept(
-    step: IdentifyStep, bench: Bench, line: str, ended: Disposition
+def test_only_complete_successful_responses_are_accepted(
+    step: IdentifyStep, bench: Bench, line: str, expected: Disposition
 ) -> None:
     (capture,) = bench.in_warc(PAGE, status_line=line)
     result = step(capture)
-    assert result.disposition == ended
-    assert bool(result.items) == (ended is DONE)
+    assert result.disposition == expected
+    assert bool(result.items) == (expected is DONE)
 
 
 @pytest.mark.parametrize(
-    ("body", "ended"),
+    ("body", "expected"),
     [
         (b"", drop(Reason.EMPTY_BODY)),
         (PICTURE, drop(Reason.UNSUPPORTED_TYPE, "image/png")),
@@ -113,34 +111,32 @@ def test_only_whole_answers_are_kept(
     ],
     ids=["empty", "picture", "feed", "large page", "large pdf"],
 )
-def test_what_is_not_kept_ends_here_with_its_reason(
-    step: IdentifyStep, bench: Bench, body: bytes, ended: Disposition
+def test_a_refused_body_is_dropped_with_its_reason(
+    step: IdentifyStep, bench: Bench, body: bytes, expected: Disposition
 ) -> None:
     (capture,) = bench.in_warc(body)
     result = step(capture)
-    assert (result.disposition, result.items) == (ended, ())
+    assert (result.disposition, result.items) == (expected, ())
 
 
-def test_each_kind_has_a_limit_of_its_own(step: IdentifyStep, bench: Bench) -> None:
-    sized = bench.in_warc(PAGE.ljust(PAGE_MAX_BYTES), PDF.ljust(PDF_MAX_BYTES))
-    assert [step(capture).disposition for capture in sized] == [DONE, DONE]
+def test_each_kind_has_its_own_size_limit(step: IdentifyStep, bench: Bench) -> None:
+    captures = bench.in_warc(PAGE.ljust(PAGE_MAX_BYTES), PDF.ljust(PDF_MAX_BYTES))
+    assert [step(capture).disposition for capture in captures] == [DONE, DONE]
 
 
-def test_what_the_source_knows_already_is_said_without_opening_anything(
+def test_faults_known_from_the_source_are_reported_without_reading(
     step: IdentifyStep, bench: Bench
 ) -> None:
-    gone = replace(bench.write_file(), place=Place(PlaceKind.FILE, str(bench.home / "gone")))
-    told = replace(gone, damage="no such line", damage_reason=Reason.BAD_INDEX_LINE)
-    assert step(told).disposition == quarantine(Reason.BAD_INDEX_LINE, "no such line")
-    told = replace(gone, damage="cut off")
-    assert step(told).disposition == quarantine(Reason.DAMAGED_RECORD, "cut off")
-    told = replace(gone, status=503)
-    assert step(told).disposition == drop(Reason.HTTP_STATUS, "status 503")
+    missing = replace(bench.write_file(), place=Place(PlaceKind.FILE, str(bench.home / "gone")))
+    damaged = replace(missing, damage="no such line", damage_reason=Reason.BAD_INDEX_LINE)
+    assert step(damaged).disposition == quarantine(Reason.BAD_INDEX_LINE, "no such line")
+    damaged = replace(missing, damage="cut off")
+    assert step(damaged).disposition == quarantine(Reason.DAMAGED_RECORD, "cut off")
+    damaged = replace(missing, status=503)
+    assert step(damaged).disposition == drop(Reason.HTTP_STATUS, "status 503")
 
 
-def test_a_revisit_is_handed_on_without_a_file_and_without_being_read(
-    step: IdentifyStep, bench: Bench
-) -> None:
+def test_a_revisit_is_passed_on_unread_without_a_file(step: IdentifyStep, bench: Bench) -> None:
     capture = replace(bench.write_revisit("sha1:" + "A" * 32), status=304)
     Path(capture.place.path).unlink()
     result = step(capture)
@@ -148,7 +144,7 @@ def test_a_revisit_is_handed_on_without_a_file_and_without_being_read(
     assert result.items == (IdentifiedCapture(capture, None),)
 
 
-def test_what_cannot_be_read_is_raised_with_its_reason(step: IdentifyStep, bench: Bench) -> None:
+def test_an_unreadable_capture_raises_with_its_reason(step: IdentifyStep, bench: Bench) -> None:
     capture = bench.write_file()
     Path(capture.place.path).unlink()
     with pytest.raises(PermanentError) as caught:
@@ -157,17 +153,17 @@ def test_what_cannot_be_read_is_raised_with_its_reason(step: IdentifyStep, bench
 
 
 @pytest.mark.parametrize("header", ["text/html", "text/html; charset=", "text/html; charset", ";"])
-def test_a_content_type_without_a_charset_gives_none(
+def test_a_content_type_without_charset_gives_none(
     step: IdentifyStep, bench: Bench, header: str
 ) -> None:
     (capture,) = bench.in_warc(PAGE, headers=(("Content-Type", header),))
-    (found,) = step(capture).items
-    assert isinstance(found, IdentifiedCapture)
-    assert found.charset is None
+    (identified,) = step(capture).items
+    assert isinstance(identified, IdentifiedCapture)
+    assert identified.charset is None
 
 
 @pytest.mark.parametrize("charset", ["\xff\xfe", "utf-8''%00", '"', "x" * 5000])
-def test_a_charset_of_any_kind_does_no_harm(step: IdentifyStep, bench: Bench, charset: str) -> None:
+def test_an_unusual_charset_is_accepted(step: IdentifyStep, bench: Bench, charset: str) -> None:
     (capture,) = bench.in_warc(PAGE, headers=(("Content-Type", f"text/html; charset={charset}"),))
     result = step(capture)
     assert result.disposition is DONE
@@ -175,30 +171,30 @@ def test_a_charset_of_any_kind_does_no_harm(step: IdentifyStep, bench: Bench, ch
 
 
 @pytest.mark.parametrize("kind", [PlaceKind.FILE, PlaceKind.REPLAY, PlaceKind.PETABOX])
-def test_bytes_that_are_not_those_asked_for_are_refused_where_a_place_gives_whole_files(
+def test_bytes_that_do_not_match_the_digest_are_refused_for_file_places(
     step: IdentifyStep, bench: Bench, kind: PlaceKind
 ) -> None:
-    """A list of work names a file by its SHA-1; who answers with another capture gives other bytes."""
+    """A work list names a file by its SHA-1; another capture in the response has other bytes."""
     loose = bench.write_file(PAGE)
-    asked = replace(loose, digest=encode_sha1_base32(bytes.fromhex("ab" * 20)))
+    wrong_digest = replace(loose, digest=encode_sha1_base32(bytes.fromhex("ab" * 20)))
     with pytest.raises(DamagedInputError, match=f"instead of {'ab' * 20}"):
-        replace(step, archive=Answering(bench, loose.place))(
-            replace(asked, place=replace(asked.place, kind=kind))
+        replace(step, archive=ConstantArchive(bench, loose.place))(
+            replace(wrong_digest, place=replace(wrong_digest.place, kind=kind))
         )
-    right = replace(asked, digest=encode_sha1_base32(bytes.fromhex(describe(PAGE, None).sha1)))
-    assert step(right).items
+    right_digest = replace(
+        wrong_digest, digest=encode_sha1_base32(bytes.fromhex(describe(PAGE, None).sha1))
+    )
+    assert step(right_digest).items
 
 
-def test_the_digest_of_a_warc_record_is_not_held_against_it(
-    step: IdentifyStep, bench: Bench
-) -> None:
-    """Many are of the body with its codings."""
+def test_a_wrong_digest_of_a_warc_record_is_ignored(step: IdentifyStep, bench: Bench) -> None:
+    """Many digests are those of the encoded body."""
     (capture,) = bench.in_warc(PAGE)
     assert step(replace(capture, digest=encode_sha1_base32(bytes.fromhex("ab" * 20)))).items
 
 
-class Answering:
-    """An archive that has the same bytes wherever one asks."""
+class ConstantArchive:
+    """An archive that returns the same bytes for every place."""
 
     def __init__(self, bench: Bench, place: Place) -> None:
         self._bench, self._place = bench, place
@@ -207,15 +203,15 @@ class Answering:
         return self._bench.archive.read(self._place)
 
 
-def test_plain_text_is_a_story_only_where_links_lead_to_it(bench: Bench) -> None:
+def test_plain_text_is_a_story_only_when_links_are_followed(bench: Bench) -> None:
     text = b"The weir above the mill gave way in the night.\n"
     (capture,) = bench.in_warc(text, headers=(("content-type", "text/plain"),))
-    of_crawl = IdentifyStep(bench.archive, describe, PDF_MAX_BYTES, PAGE_MAX_BYTES)
-    assert of_crawl(capture).disposition == drop(Reason.UNSUPPORTED_TYPE, "text/plain")
-    of_links = replace(of_crawl, takes_plain_text=True)
-    (one,) = of_links(capture).items
-    assert isinstance(one, IdentifiedCapture)
-    assert one.file is not None
-    assert (one.file.mime, one.file.kind) == ("text/plain", Kind.STORY)
-    (long,) = bench.in_warc(text * PAGE_MAX_BYTES, headers=(("content-type", "text/plain"),))
-    assert of_links(long).disposition.reason is Reason.TOO_LARGE
+    crawl_step = IdentifyStep(bench.archive, describe, PDF_MAX_BYTES, PAGE_MAX_BYTES)
+    assert crawl_step(capture).disposition == drop(Reason.UNSUPPORTED_TYPE, "text/plain")
+    link_step = replace(crawl_step, takes_plain_text=True)
+    (identified,) = link_step(capture).items
+    assert isinstance(identified, IdentifiedCapture)
+    assert identified.file is not None
+    assert (identified.file.mime, identified.file.kind) == ("text/plain", Kind.STORY)
+    (too_long,) = bench.in_warc(text * PAGE_MAX_BYTES, headers=(("content-type", "text/plain"),))
+    assert link_step(too_long).disposition.reason is Reason.TOO_LARGE

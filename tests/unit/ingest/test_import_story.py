@@ -1,4 +1,4 @@
-"""import_story: a story in blobs, records and index, each complete, and which date it goes by."""
+"""import_story: writes a complete story to blobs, records and index, and chooses its date."""
 
 from __future__ import annotations
 
@@ -39,32 +39,32 @@ def step(bench: Bench) -> ImportStoryStep:
     return ImportStoryStep(bench.records, bench.blobs, bench.index, lambda: LATER)
 
 
-def parsed(
+def build_page(
     bench: Bench, story: Story = STORY, body: bytes = PAGE, story_id: str = ID
 ) -> ParsedPage:
     capture = replace(bench.in_warc(body)[0], collection="floods")
     return ParsedPage(capture, page_file(body), story, story_id, "reader 1")
 
 
-def document_of(bench: Bench, id_: str = ID) -> IndexDocument:
+def get_document(bench: Bench, id_: str = ID) -> IndexDocument:
     return bench.index.get([id_])[id_]
 
 
-def with_content(**changes: object) -> Story:
+def build_story(**changes: object) -> Story:
     return replace(STORY, content_metadata=replace(CONTENT, **changes))  # type: ignore[arg-type]
 
 
-def _row(bench: Bench, key: str = KEY) -> StoryMetaRow:
+def get_row(bench: Bench, key: str = KEY) -> StoryMetaRow:
     (row,) = bench.records.get(StoryMetaRow, [key])
     return row
 
 
-def test_the_text_is_in_the_blobs_and_the_rest_in_the_row(
+def test_the_text_is_stored_as_a_blob_and_the_rest_as_a_row(
     step: ImportStoryStep, bench: Bench
 ) -> None:
-    assert [one.disposition for one in step([parsed(bench)])] == [DONE]
+    assert [result.disposition for result in step([build_page(bench)])] == [DONE]
     assert bench.blobs.get(build_text_blob_key(KEY)) == TEXT.encode()
-    row = _row(bench)
+    row = get_row(bench)
     assert (row.story_id, row.status, row.extractor) == (ID, "success", "reader 1")
     assert (row.url, row.canonical_domain) == ("http://news.example/own", "news.example")
     assert (row.publication_date, row.language, row.article_title) == ("2024-02-29", "en", "A page")
@@ -75,9 +75,9 @@ def test_the_text_is_in_the_blobs_and_the_rest_in_the_row(
     assert row.story.content_metadata.text_content is None
 
 
-def test_the_document_is_complete(step: ImportStoryStep, bench: Bench) -> None:
-    step([parsed(bench)])
-    assert document_of(bench) == IndexDocument(
+def test_the_index_document_is_complete(step: ImportStoryStep, bench: Bench) -> None:
+    step([build_page(bench)])
+    assert get_document(bench) == IndexDocument(
         id=ID,
         sha1hex=KEY,
         kind=Kind.STORY,
@@ -97,44 +97,40 @@ def test_the_document_is_complete(step: ImportStoryStep, bench: Bench) -> None:
     )
 
 
-def test_a_story_of_which_little_is_known_keeps_its_text(
-    step: ImportStoryStep, bench: Bench
-) -> None:
-    item = parsed(bench, Story(content_metadata=ContentMetadata(text_content="Some words")))
+def test_a_story_with_little_metadata_keeps_its_text(step: ImportStoryStep, bench: Bench) -> None:
+    item = build_page(bench, Story(content_metadata=ContentMetadata(text_content="Some words")))
     step([item])
-    row, document = _row(bench), document_of(bench)
+    row, document = get_row(bench), get_document(bench)
     assert (row.url, row.canonical_domain, row.publication_date) == (item.capture.url, "", None)
     assert (document.url, document.canonical_domain) == (item.capture.url, "")
     assert (document.publication_date, document.language, document.article_title) == (None,) * 3
     assert (document.text_content, document.indexed_date) == ("Some words", LATER)
 
 
-def test_a_story_without_text_has_an_empty_one_everywhere(
-    step: ImportStoryStep, bench: Bench
-) -> None:
-    step([parsed(bench, with_content(text_content=None))])
+def test_a_story_without_text_gets_an_empty_text(step: ImportStoryStep, bench: Bench) -> None:
+    step([build_page(bench, build_story(text_content=None))])
     assert bench.blobs.get(build_text_blob_key(KEY)) == b""
-    assert (_row(bench).word_count, document_of(bench).text_content) == (0, "")
+    assert (get_row(bench).word_count, get_document(bench).text_content) == (0, "")
 
 
-def test_a_lone_surrogate_in_a_text_stops_nothing(step: ImportStoryStep, bench: Bench) -> None:
-    step([parsed(bench, with_content(text_content="a \ud800 b", article_title="t\ud800\x00t"))])
+def test_a_lone_surrogate_is_replaced_or_removed(step: ImportStoryStep, bench: Bench) -> None:
+    step([build_page(bench, build_story(text_content="a \ud800 b", article_title="t\ud800\x00t"))])
     assert bench.blobs.get(build_text_blob_key(KEY)) == b"a ? b"
-    assert document_of(bench).text_content == "a ? b"
-    assert (_row(bench).article_title, document_of(bench).article_title) == ("tt", "tt")
+    assert get_document(bench).text_content == "a ? b"
+    assert (get_row(bench).article_title, get_document(bench).article_title) == ("tt", "tt")
 
 
-def test_done_twice_is_done_once_and_the_last_one_stands(
+def test_importing_twice_stores_one_row_and_the_last_version_wins(
     step: ImportStoryStep, bench: Bench
 ) -> None:
-    item, other = parsed(bench), parsed(bench, body=OTHER_PAGE, story_id="6" * 64)
-    newer = replace(item, story=with_content(article_title="A newer title"), extractor="reader 2")
-    assert len(step([item, other, item])) == 3
+    item, other_item = build_page(bench), build_page(bench, body=OTHER_PAGE, story_id="6" * 64)
+    newer = replace(item, story=build_story(article_title="A newer title"), extractor="reader 2")
+    assert len(step([item, other_item, item])) == 3
     step([newer])
     assert bench.records.count(StoryMetaRow) == {(): 2}
     assert bench.index.count() == 2
-    assert (_row(bench).extractor, _row(bench).article_title) == ("reader 2", "A newer title")
-    assert document_of(bench).article_title == "A newer title"
+    assert (get_row(bench).extractor, get_row(bench).article_title) == ("reader 2", "A newer title")
+    assert get_document(bench).article_title == "A newer title"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +145,7 @@ def test_done_twice_is_done_once_and_the_last_one_stands(
         (None, "Mon, 1 Jan 2020 00:00:00 +9999", None),
     ],
 )
-def test_the_extracted_date_goes_before_the_announced_one(
+def test_the_extracted_date_takes_precedence_over_the_announced_date(
     extracted: str | None, announced: str | None, expected: date | None
 ) -> None:
     story = Story(
@@ -160,6 +156,6 @@ def test_the_extracted_date_goes_before_the_announced_one(
 
 
 @given(st.text() | st.from_regex(r"[A-Z][a-z]{2}, \d+ [A-Z][a-z]{2} \d+ \d+:\d+:\d+ [+-]?\d+"))
-def test_no_announced_date_stops_the_import(announced: str) -> None:
-    found = choose_publication_date(Story(rss_entry=RssEntry(pub_date=announced)))
-    assert found is None or isinstance(found, date)
+def test_no_announced_date_raises(announced: str) -> None:
+    chosen = choose_publication_date(Story(rss_entry=RssEntry(pub_date=announced)))
+    assert chosen is None or isinstance(chosen, date)

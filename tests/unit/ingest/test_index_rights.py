@@ -1,4 +1,4 @@
-"""What captures of a file state reaches its document, in whatever order the steps come to it."""
+"""Statements of captures reach the document of their file, in any order of steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fonds.rights.combined_rights import CAPTURES_MAX, build_values, load_file_r
 from fonds.viewer.rights import load_file_rights as file_rights
 from step_bench import JOURNAL, LATER, PAGE, Bench, open_bench
 
-OTHER = PAGE + b"<!-- another -->"
+OTHER_BODY = PAGE + b"<!-- another -->"
 NOAI = Statement(Subject.PREFERENCE, "noai", "noai", StatementSource.HEADER, "X-Robots-Tag")
 
 
@@ -36,116 +36,120 @@ def bench(tmp_path) -> Bench:  # type: ignore[no-untyped-def]
 
 
 @dataclass
-class Watched:
-    """An index that counts what is put."""
+class CountingIndex:
+    """An index that counts the documents put."""
 
     real: Index
     put_count: int = 0
 
-    def put(self, found: Sequence[IndexDocument]) -> None:
-        self.put_count += len(found)
-        self.real.put(found)
+    def put(self, documents: Sequence[IndexDocument]) -> None:
+        self.put_count += len(documents)
+        self.real.put(documents)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.real, name)
 
 
-def captured(bench: Bench, signal: str | None, body: bytes = PAGE) -> Capture:
+def write_capture(bench: Bench, signal: str | None, body: bytes = PAGE) -> Capture:
     signals = (("X-Robots-Tag", signal),) if signal else ()
-    (found,) = bench.in_warc(body, headers=(("Content-Type", "text/html"), *signals))
-    return replace(found, url="http://news.example/a")
+    (capture,) = bench.in_warc(body, headers=(("Content-Type", "text/html"), *signals))
+    return replace(capture, url="http://news.example/a")
 
 
 def persist(bench: Bench, *captures: Capture) -> list[object]:
-    """What comes of the captures, each in a batch of its own."""
+    """Return the items that persisting the captures creates. Each capture is a separate batch."""
     identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
     step = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
     return [
-        made
+        item
         for capture in captures
         for result in step(
-            [item for item in identify(capture).items if isinstance(item, IdentifiedCapture)]
+            [
+                identified
+                for identified in identify(capture).items
+                if isinstance(identified, IdentifiedCapture)
+            ]
         )
-        for made in result.items
+        for item in result.items
     ]
 
 
-def parsed(bench: Bench, made: Sequence[object]) -> list[ParsedPage]:
+def parse_pages(bench: Bench, items: Sequence[object]) -> list[ParsedPage]:
     parse = ParseStoryStep(bench.archive, parse_page, "reader 1", False, lambda: LATER)
-    work = [one for one in made if isinstance(one, UnparsedPage)]
-    return [item for one in work for item in parse(one).items if isinstance(item, ParsedPage)]
+    work = [page for page in items if isinstance(page, UnparsedPage)]
+    return [item for page in work for item in parse(page).items if isinstance(item, ParsedPage)]
 
 
-def import_page(bench: Bench, some: Sequence[ParsedPage], index: Index | None = None) -> None:
-    ImportStoryStep(bench.records, bench.blobs, index or bench.index, lambda: LATER)(some)
+def import_page(bench: Bench, pages: Sequence[ParsedPage], index: Index | None = None) -> None:
+    ImportStoryStep(bench.records, bench.blobs, index or bench.index, lambda: LATER)(pages)
 
 
-def stated(bench: Bench, story: ParsedPage) -> tuple[str, ...]:
+def get_preferences(bench: Bench, story: ParsedPage) -> tuple[str, ...]:
     return bench.index.get([story.story_id])[story.story_id].prefers
 
 
-def test_a_later_capture_that_states_something_changes_the_document(bench: Bench) -> None:
-    (story,) = parsed(bench, persist(bench, captured(bench, "noai")))
+def test_a_later_statement_changes_the_document(bench: Bench) -> None:
+    (story,) = parse_pages(bench, persist(bench, write_capture(bench, "noai")))
     import_page(bench, [story])
-    assert stated(bench, story) == ("noai",)
-    made = persist(bench, captured(bench, "noindex"))
-    assert made == [UnindexedFile(story.file.sha1)]
-    index = Watched(bench.index)
+    assert get_preferences(bench, story) == ("noai",)
+    items = persist(bench, write_capture(bench, "noindex"))
+    assert items == [UnindexedFile(story.file.sha1)]
+    index = CountingIndex(bench.index)
     step = IndexRightsStep(bench.records, bench.blobs, index)  # type: ignore[arg-type]
     for _ in range(2):
         step([UnindexedFile(story.file.sha1), UnindexedFile("0" * 40)])
-        assert sorted(stated(bench, story)) == ["noai", "noindex"]
+        assert sorted(get_preferences(bench, story)) == ["noai", "noindex"]
     assert index.put_count == 1
     text = bench.index.get([story.story_id])[story.story_id].text_content
     assert text == story.story.content_metadata.text_content
 
 
-def test_a_later_capture_that_states_nothing_sends_nothing(bench: Bench) -> None:
-    persist(bench, captured(bench, "noai"))
-    assert persist(bench, captured(bench, None)) == []
+def test_a_later_capture_without_statement_sends_nothing(bench: Bench) -> None:
+    persist(bench, write_capture(bench, "noai"))
+    assert persist(bench, write_capture(bench, None)) == []
 
 
-def test_a_capture_that_comes_before_the_page_is_read_is_in_its_document(bench: Bench) -> None:
-    made = persist(bench, captured(bench, "noai"), captured(bench, "noindex"))
-    (story,) = parsed(bench, made)
+def test_a_statement_persisted_before_import_is_in_the_document(bench: Bench) -> None:
+    items = persist(bench, write_capture(bench, "noai"), write_capture(bench, "noindex"))
+    (story,) = parse_pages(bench, items)
     IndexRightsStep(bench.records, bench.blobs, bench.index)([UnindexedFile(story.file.sha1)])
     assert bench.index.get([story.story_id]) == {}
     import_page(bench, [story])
-    assert sorted(stated(bench, story)) == ["noai", "noindex"]
+    assert sorted(get_preferences(bench, story)) == ["noai", "noindex"]
 
 
-def test_a_capture_that_comes_while_the_document_is_put_is_in_it(bench: Bench) -> None:
-    (story,) = parsed(bench, persist(bench, captured(bench, "noai")))
+def test_a_statement_persisted_during_indexing_is_in_the_document(bench: Bench) -> None:
+    (story,) = parse_pages(bench, persist(bench, write_capture(bench, "noai")))
 
     @dataclass
-    class Overtaken(Watched):
-        def put(self, found: Sequence[IndexDocument]) -> None:
+    class OvertakenIndex(CountingIndex):
+        def put(self, documents: Sequence[IndexDocument]) -> None:
             if self.put_count == 0:
-                persist(bench, captured(bench, "noindex"))
-            super().put(found)
+                persist(bench, write_capture(bench, "noindex"))
+            super().put(documents)
 
-    import_page(bench, [story], Overtaken(bench.index))  # type: ignore[arg-type]
-    assert sorted(stated(bench, story)) == ["noai", "noindex"]
+    import_page(bench, [story], OvertakenIndex(bench.index))  # type: ignore[arg-type]
+    assert sorted(get_preferences(bench, story)) == ["noai", "noindex"]
 
 
-def test_of_very_many_captures_the_last_are_looked_at_and_other_files_keep_theirs(
+def test_only_the_last_captures_of_a_file_are_read(
     bench: Bench,
 ) -> None:
-    persist(bench, captured(bench, "noai", OTHER))
+    persist(bench, write_capture(bench, "noai", OTHER_BODY))
     tags = [f"tag-{number}" for number in range(2 * CAPTURES_MAX + 5)]
-    persist(bench, *(captured(bench, tag) for tag in tags))
-    many, one = describe(PAGE, "text/html").sha1, describe(OTHER, "text/html").sha1
-    found = load_file_rights(bench.records, [many, one])
-    assert build_values(found[one]).prefers == ("noai",)
-    assert len(build_values(found[many]).prefers) == CAPTURES_MAX
-    told = file_rights(bench.records, many)
-    assert sum(len(group.captures) for group in told.captures) == CAPTURES_MAX
-    assert not told.is_complete
-    assert file_rights(bench.records, one).is_complete
+    persist(bench, *(write_capture(bench, tag) for tag in tags))
+    frequent, single = describe(PAGE, "text/html").sha1, describe(OTHER_BODY, "text/html").sha1
+    file_rights_by_sha1 = load_file_rights(bench.records, [frequent, single])
+    assert build_values(file_rights_by_sha1[single]).prefers == ("noai",)
+    assert len(build_values(file_rights_by_sha1[frequent]).prefers) == CAPTURES_MAX
+    summary = file_rights(bench.records, frequent)
+    assert sum(len(group.captures) for group in summary.captures) == CAPTURES_MAX
+    assert not summary.is_complete
+    assert file_rights(bench.records, single).is_complete
 
 
-def test_the_robots_txt_of_a_file_is_that_of_its_last_capture_that_has_one(bench: Bench) -> None:
-    """Later captures without one, for example from a WARC of others, change nothing."""
+def test_the_robots_txt_of_a_file_comes_from_its_last_capture_with_one(bench: Bench) -> None:
+    """Later captures without robots.txt, for example from another crawler's WARC, change nothing."""
     sha1hex = describe(PAGE, "text/html").sha1
     for number, status in enumerate(("404", "200", None)):
         robots = RobotsInForce("http://news.example/robots.txt", status) if status else None

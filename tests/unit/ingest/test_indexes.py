@@ -13,31 +13,35 @@ from fonds.ingest.sources import indexes
 from fonds.model.capture import PlaceKind
 from fonds.model.disposition import Reason
 
-from .conftest import captures, only_input, resumed_everywhere, source
+from .conftest import check_resuming, create_source, get_only_input, read_captures
 
 HEADER = " CDX N b a m s k r M S V g\n"
 DIGEST = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 
 
-def _line(number: int = 0, warc: str = "w.warc.gz", mime: str = "text/html", **of: str) -> str:
-    moment, status = of.get("moment", "20240305060708"), of.get("status", "200")
+def format_line(
+    number: int = 0, warc: str = "w.warc.gz", mime: str = "text/html", **fields: str
+) -> str:
+    moment, status = fields.get("moment", "20240305060708"), fields.get("status", "200")
     url = f"http://example.org/{number}"
     return (
         f"org,example)/{number} {moment} {url} {mime} {status} {DIGEST} - - 500 {number} {warc}\n"
     )
 
 
-def _index(path: Path, *lines: str) -> Path:
+def write_index(path: Path, *lines: str) -> Path:
     path.write_text(HEADER + "".join(lines))
     return path
 
 
-def test_each_line_is_a_capture_at_the_place_it_names(tmp_path: Path, home: Path) -> None:
+def test_each_line_is_a_capture_at_its_place(tmp_path: Path, home: Path) -> None:
     warc = tmp_path / "w.warc.gz"
     warc.write_bytes(gzipped([warcinfo(), http_response()]))
-    one = source(home, _index(tmp_path / "i.cdx", _line(7), _line(8, mime="warc/revisit")))
-    assert only_input(one).kind == "index"
-    first, second = captures(one)[0]
+    path_source = create_source(
+        home, write_index(tmp_path / "i.cdx", format_line(7), format_line(8, mime="warc/revisit"))
+    )
+    assert get_only_input(path_source).kind == "index"
+    first, second = read_captures(path_source)[0]
     assert (first.place.kind, first.place.path) == (PlaceKind.WARC, str(warc))
     assert (first.place.offset, first.place.size_bytes) == (7, 500)
     assert (first.url, first.datetime14) == ("http://example.org/7", "20240305060708")
@@ -47,104 +51,122 @@ def test_each_line_is_a_capture_at_the_place_it_names(tmp_path: Path, home: Path
 
 
 @pytest.mark.parametrize("folder", ["", "archive", "../archive", "sub/deep"])
-def test_a_warc_is_found_beside_the_index(tmp_path: Path, home: Path, folder: str) -> None:
+def test_a_warc_is_found_near_its_index(tmp_path: Path, home: Path, folder: str) -> None:
     indexes_folder = tmp_path / "cdx"
     indexes_folder.mkdir()
     warc = (indexes_folder / folder / "w.warc.gz").resolve()
     warc.parent.mkdir(parents=True, exist_ok=True)
     warc.write_bytes(b"")
-    named = f"{folder}/w.warc.gz" if folder.startswith("sub") else "w.warc.gz"
-    ((capture,), _) = captures(source(home, _index(indexes_folder / "i.cdx", _line(warc=named))))
+    warc_name = f"{folder}/w.warc.gz" if folder.startswith("sub") else "w.warc.gz"
+    ((capture,), _) = read_captures(
+        create_source(home, write_index(indexes_folder / "i.cdx", format_line(warc=warc_name)))
+    )
     assert Path(capture.place.path).resolve() == warc
 
 
-def test_a_warc_that_is_not_there_may_be_put_there_and_tried_again(
-    tmp_path: Path, home: Path
-) -> None:
-    """The capture names the place to read, so that a retry finds what has been put there since."""
-    one = source(home, _index(tmp_path / "i.cdx", _line(warc="later.warc.gz")))
-    ((capture,), _) = captures(one)
+def test_a_missing_warc_is_expected_next_to_the_index(tmp_path: Path, home: Path) -> None:
+    """The capture states the expected place, so that a retry finds a WARC added later."""
+    path_source = create_source(
+        home, write_index(tmp_path / "i.cdx", format_line(warc="later.warc.gz"))
+    )
+    ((capture,), _) = read_captures(path_source)
     assert capture.place.path == str(tmp_path / "later.warc.gz")
     assert capture.damage is None
 
 
-def test_warcs_lie_below_the_base_that_is_named(tmp_path: Path, home: Path) -> None:
+def test_warcs_are_found_below_the_given_base(tmp_path: Path, home: Path) -> None:
     base = tmp_path / "warcs"
     (base / "2024").mkdir(parents=True)
     (base / "2024" / "w.warc.gz").write_bytes(b"")
-    index = _index(tmp_path / "i.cdx", _line(warc="2024/w.warc.gz"))
-    ((capture,), _) = captures(source(home, index, warc_base=str(base)))
+    index = write_index(tmp_path / "i.cdx", format_line(warc="2024/w.warc.gz"))
+    ((capture,), _) = read_captures(create_source(home, index, warc_base=str(base)))
     assert capture.place.path == str(base / "2024" / "w.warc.gz")
 
 
-def test_told_another_base_the_index_is_read_again(tmp_path: Path, home: Path) -> None:
-    index = _index(tmp_path / "i.cdx", _line())
-    without = only_input(source(home, index))
-    assert only_input(source(home, index, warc_base="/warcs")).input_id != without.input_id
+def test_another_base_makes_another_input(tmp_path: Path, home: Path) -> None:
+    index = write_index(tmp_path / "i.cdx", format_line())
+    row_without_base = get_only_input(create_source(home, index))
+    assert (
+        get_only_input(create_source(home, index, warc_base="/warcs")).input_id
+        != row_without_base.input_id
+    )
 
 
-def test_a_base_may_be_a_url(tmp_path: Path, home: Path) -> None:
-    index = _index(tmp_path / "i.cdx", _line(warc="../../2024/w.warc.gz"))
-    ((capture,), _) = captures(source(home, index, warc_base="https://warcs.example/all"))
+def test_a_base_can_be_a_url(tmp_path: Path, home: Path) -> None:
+    index = write_index(tmp_path / "i.cdx", format_line(warc="../../2024/w.warc.gz"))
+    ((capture,), _) = read_captures(
+        create_source(home, index, warc_base="https://warcs.example/all")
+    )
     assert capture.place.path == "https://warcs.example/all/2024/w.warc.gz"
 
 
-@pytest.mark.parametrize("named", ["../../../../etc/passwd", "/etc/passwd"])
-def test_an_index_leads_to_nothing_outside_its_base(tmp_path: Path, home: Path, named: str) -> None:
-    ((capture,), _) = captures(source(home, _index(tmp_path / "i.cdx", _line(warc=named))))
+@pytest.mark.parametrize("warc_name", ["../../../../etc/passwd", "/etc/passwd"])
+def test_an_index_cannot_name_files_outside_its_base(
+    tmp_path: Path, home: Path, warc_name: str
+) -> None:
+    ((capture,), _) = read_captures(
+        create_source(home, write_index(tmp_path / "i.cdx", format_line(warc=warc_name)))
+    )
     assert capture.place.path == str(tmp_path / "etc" / "passwd")
 
 
-@pytest.mark.parametrize("named", ["..", "/", "../..", "x" * 5000])
-def test_a_name_no_warc_can_have_stops_nothing(tmp_path: Path, home: Path, named: str) -> None:
-    one = source(home, _index(tmp_path / "i.cdx", _line(0), _line(1, warc=named), _line(2)))
-    found, _ = captures(one)
-    assert [capture.url[-1] for capture in (found[0], found[2])] == ["0", "2"]
-    assert len(found) == 3
-
-
-def test_a_line_that_cannot_be_understood_is_a_capture_that_says_so(
-    tmp_path: Path, home: Path
+@pytest.mark.parametrize("warc_name", ["..", "/", "../..", "x" * 5000])
+def test_an_impossible_warc_name_does_not_stop_reading(
+    tmp_path: Path, home: Path, warc_name: str
 ) -> None:
-    lines = [_line(0), "rubbish\n", _line(1, moment="20241399000000"), _line(2)]
-    found, _ = captures(source(home, _index(tmp_path / "i.cdx", *lines)))
-    assert [capture.damage_reason for capture in found] == [
+    path_source = create_source(
+        home,
+        write_index(
+            tmp_path / "i.cdx", format_line(0), format_line(1, warc=warc_name), format_line(2)
+        ),
+    )
+    rows, _ = read_captures(path_source)
+    assert [capture.url[-1] for capture in (rows[0], rows[2])] == ["0", "2"]
+    assert len(rows) == 3
+
+
+def test_an_unreadable_line_is_a_damaged_capture(tmp_path: Path, home: Path) -> None:
+    lines = [format_line(0), "rubbish\n", format_line(1, moment="20241399000000"), format_line(2)]
+    rows, _ = read_captures(create_source(home, write_index(tmp_path / "i.cdx", *lines)))
+    assert [capture.damage_reason for capture in rows] == [
         None,
         Reason.BAD_INDEX_LINE,
         Reason.BAD_INDEX_LINE,
         None,
     ]
-    assert found[1].damage is not None
-    assert found[1].damage.startswith("line 3: ")
+    assert rows[1].damage is not None
+    assert rows[1].damage.startswith("line 3: ")
 
 
 def test_a_line_of_the_year_1_has_a_time_of_14_digits(tmp_path: Path, home: Path) -> None:
-    ((capture,), _) = captures(
-        source(home, _index(tmp_path / "i.cdx", _line(moment="00010101000000")))
+    ((capture,), _) = read_captures(
+        create_source(home, write_index(tmp_path / "i.cdx", format_line(moment="00010101000000")))
     )
     assert capture.datetime14 == "00010101000000"
 
 
-def test_reading_goes_on_from_every_line(tmp_path: Path, home: Path) -> None:
-    lines = [_line(0), "\n", "rubbish\n", _line(1), _line(2)]
-    resumed_everywhere(source(home, _index(tmp_path / "i.cdx", *lines)))
+def test_reading_resumes_at_every_line(tmp_path: Path, home: Path) -> None:
+    lines = [format_line(0), "\n", "rubbish\n", format_line(1), format_line(2)]
+    check_resuming(create_source(home, write_index(tmp_path / "i.cdx", *lines)))
 
 
-def test_a_packed_index_reads_as_the_plain_one(tmp_path: Path, home: Path) -> None:
-    plain = _index(tmp_path / "i.cdx", *[_line(n) for n in range(50)])
+def test_a_compressed_index_has_the_same_captures_as_a_plain_one(
+    tmp_path: Path, home: Path
+) -> None:
+    plain = write_index(tmp_path / "i.cdx", *[format_line(n) for n in range(50)])
     packed = tmp_path / "i.cdx.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
-    found = [captures(source(home, path))[0] for path in (plain, packed)]
-    urls = [[capture.url for capture in one] for one in found]
+    captures_by_file = [read_captures(create_source(home, path))[0] for path in (plain, packed)]
+    urls = [[capture.url for capture in index_captures] for index_captures in captures_by_file]
     assert urls[0] == urls[1]
     assert len(urls[0]) == 50
 
 
 @pytest.mark.parametrize("fault", ["cut", "flipped", "trailing"])
-def test_what_comes_before_the_damage_of_a_packed_index_is_kept(
+def test_lines_before_the_damage_of_a_compressed_index_are_read(
     tmp_path: Path, home: Path, fault: str
 ) -> None:
-    text = HEADER + "".join(_line(n, warc=f"{n * 7919 % 1000}.warc.gz") for n in range(3000))
+    text = HEADER + "".join(format_line(n, warc=f"{n * 7919 % 1000}.warc.gz") for n in range(3000))
     data = bytearray(gzip.compress(text.encode()))
     if fault == "cut":
         del data[len(data) // 2 :]
@@ -154,33 +176,35 @@ def test_what_comes_before_the_damage_of_a_packed_index_is_kept(
         data += b"rubbish"
     path = tmp_path / "i.cdx.gz"
     path.write_bytes(data)
-    found, _ = captures(source(home, path))
-    assert len(found) > 500
-    assert found[-1].damage_reason is Reason.DAMAGED_RECORD
-    assert len({capture.id for capture in found}) == len(found)
+    rows, _ = read_captures(create_source(home, path))
+    assert len(rows) > 500
+    assert rows[-1].damage_reason is Reason.DAMAGED_RECORD
+    assert len({capture.id for capture in rows}) == len(rows)
 
 
 def test_an_index_that_unpacks_to_far_more_is_stopped(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexes, "LINE_MAX_BYTES", 1000)
-    text = HEADER + _line() * 5 + "#" * 50 * 1024 * 1024
+    text = HEADER + format_line() * 5 + "#" * 50 * 1024 * 1024
     path = tmp_path / "i.cdx.gz"
     path.write_bytes(gzip.compress(text.encode()))
-    found, _ = captures(source(home, path))
-    assert [capture.damage_reason for capture in found] == [None] * 5 + [Reason.BOMB]
+    rows, _ = read_captures(create_source(home, path))
+    assert [capture.damage_reason for capture in rows] == [None] * 5 + [Reason.BOMB]
 
 
-def test_an_over_long_line_is_rejected_and_the_next_is_read(
+def test_an_overlong_line_is_rejected_and_the_next_is_read(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexes, "LINE_MAX_BYTES", 200)
-    lines = [_line(0), "a" * 450 + "\n", _line(1)]
-    found, _ = captures(source(home, _index(tmp_path / "i.cdx", *lines)))
-    assert [capture.url[-1] for capture in found if capture.damage is None] == ["0", "1"]
+    lines = [format_line(0), "a" * 450 + "\n", format_line(1)]
+    rows, _ = read_captures(create_source(home, write_index(tmp_path / "i.cdx", *lines)))
+    assert [capture.url[-1] for capture in rows if capture.damage is None] == ["0", "1"]
 
 
-def test_positions_count_lines_of_the_file(tmp_path: Path, home: Path) -> None:
-    one = source(home, _index(tmp_path / "i.cdx", _line(0), _line(1), _line(2)))
-    found, _ = captures(one, replace(only_input(one), position=2))
-    assert [capture.url[-1] for capture in found] == ["1", "2"]
+def test_positions_are_line_numbers(tmp_path: Path, home: Path) -> None:
+    path_source = create_source(
+        home, write_index(tmp_path / "i.cdx", format_line(0), format_line(1), format_line(2))
+    )
+    rows, _ = read_captures(path_source, replace(get_only_input(path_source), position=2))
+    assert [capture.url[-1] for capture in rows] == ["1", "2"]

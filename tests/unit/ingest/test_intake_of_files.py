@@ -1,4 +1,4 @@
-"""take_in: what another program's task names is noted as any capture is, or refused with a sentence."""
+"""take_in: files named by tasks of other programs are recorded as captures or refused with a message."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OTHER_PDF = PDF.replace(b"nothing", b"a little")
 
 @pytest.fixture
 def take_in(bench: Bench) -> Callable[..., TaskIntake]:
-    def made(base: str = "", folder: str = "") -> TaskIntake:
+    def build(base: str = "", folder: str = "") -> TaskIntake:
         identify = IdentifyStep(bench.archive, describe, PDF_MAX_BYTES, 2_000)
         persist = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
         places = TaskPlaces(base, folder)
@@ -46,10 +46,10 @@ def take_in(bench: Bench) -> Callable[..., TaskIntake]:
             bench.records, places, identify, persist, UnextractedPdf, lambda: LATER, scan=scan
         )
 
-    return made
+    return build
 
 
-def task_of(capture: Capture, **more: object) -> Task:
+def build_task(capture: Capture, **changes: object) -> Task:
     task = Task(
         kind=PlaceKind.WARC,
         path=capture.place.path,
@@ -58,16 +58,16 @@ def task_of(capture: Capture, **more: object) -> Task:
         datetime14="20200102030405",
         id="m1",
     )
-    return replace(task, **more)
+    return replace(task, **changes)
 
 
-def test_a_record_of_a_warc_becomes_a_file_and_a_capture(
+def test_a_warc_record_becomes_a_file_and_a_capture(
     bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     capture, _ = bench.in_warc(PDF, OTHER_PDF, mime="application/pdf")
-    taken = take_in(folder=str(bench.home))(task_of(capture))
-    (work,) = taken.items
-    assert taken.disposition is DONE
+    result = take_in(folder=str(bench.home))(build_task(capture))
+    (work,) = result.items
+    assert result.disposition is DONE
     assert isinstance(work, UnextractedPdf)
     assert (work.file, work.capture.id) == (pdf_file(), "m1")
     assert work.capture.datetime14 == "20200102030405"
@@ -77,25 +77,25 @@ def test_a_record_of_a_warc_becomes_a_file_and_a_capture(
     assert "file:cdx" in bench.cells()[bytes.fromhex(pdf_file().sha1)]
 
 
-def test_who_asks_for_what_lies_there_already_asks_for_that_capture(
+def test_a_task_for_a_stored_capture_uses_that_capture(
     bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
-    """A WARC that is on the books may be named by anybody, wherever it lies."""
+    """Any task may name a WARC that is in the ledger, also outside its folder."""
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
-    take_in(folder=str(bench.home))(task_of(capture))
-    (work,) = take_in()(task_of(capture, id="m2")).items
+    take_in(folder=str(bench.home))(build_task(capture))
+    (work,) = take_in()(build_task(capture, id="m2")).items
     assert isinstance(work, UnextractedPdf)
     assert work.capture.id == "m1"
     assert len(list(bench.records.find(CdxRow))) == 1
 
 
 @pytest.mark.parametrize("datetime14", ["20200102030405", None])
-def test_a_known_capture_is_neither_read_nor_noted_again(
+def test_a_known_capture_is_neither_read_nor_recorded_again(
     bench: Bench, take_in: Callable[..., TaskIntake], datetime14: str | None
 ) -> None:
-    """The same URL, time and SHA-1 are the same capture, wherever the task says it lies."""
+    """The same URL, time and SHA-1 are the same capture, whatever place the task states."""
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
-    take_in(folder=str(bench.home))(task_of(capture))
+    take_in(folder=str(bench.home))(build_task(capture))
     place = Place(PlaceKind.PETABOX, "item/a.pdf")
     task = Task(
         PlaceKind.PETABOX, "a.pdf", item="item", url=capture.url, datetime14=datetime14,
@@ -103,31 +103,31 @@ def test_a_known_capture_is_neither_read_nor_noted_again(
     )  # fmt: skip
 
     def read(_: Capture) -> Result:
-        raise AssertionError("it is read")
+        raise AssertionError("unexpected read")
 
-    def file_of(sha1hex: str) -> FileMeta | None:
+    def find_file(sha1hex: str) -> FileMeta | None:
         key = build_row_key(sha1hex)
         return read_file(bench.table.get(JOURNAL, [key]).get(key, {}))
 
     step = replace(
-        take_in(), identify=read, locate=lambda task: (place, task.address), find_file=file_of
+        take_in(), identify=read, locate=lambda task: (place, task.address), find_file=find_file
     )
     (work,) = step(task).items
     assert isinstance(work, UnextractedPdf)
     assert (work.file, work.capture.id) == (pdf_file(), "m1")
     assert work.capture.place.offset == capture.place.offset
     assert [row.capture_id for row in bench.records.find(CdxRow)] == ["m1"]
-    with pytest.raises(AssertionError, match="it is read"):
+    with pytest.raises(AssertionError, match="unexpected read"):
         step(replace(task, url="http://elsewhere.example/"))
-    finished = replace(step, needs_reading=lambda work: work.file != pdf_file())
-    (work,) = finished(replace(task, url="http://elsewhere.example/")).items
+    reading_step = replace(step, needs_reading=lambda work: work.file != pdf_file())
+    (work,) = reading_step(replace(task, url="http://elsewhere.example/")).items
     assert isinstance(work, UnextractedPdf)
     assert work.file == pdf_file()
     assert [row.capture_id for row in bench.records.find(CdxRow)] == ["m1"]
 
 
-def revisit_of(url: str, **headers: str) -> bytes:
-    """A revisit record in the words of `headers`, `_` for `-`."""
+def build_revisit(url: str, **headers: str) -> bytes:
+    """Return a revisit record with these headers; `_` stands for `-`."""
     return warc_record(
         record_type="revisit",
         url=url,
@@ -149,10 +149,10 @@ PDF_DIGEST = f"sha1:{encode_sha1_base32(bytes.fromhex(pdf_file().sha1))}"
     ],
 )
 @pytest.mark.parametrize("is_known", [False, True])
-def test_a_task_at_a_revisit_reads_the_response_it_repeats(
+def test_a_task_for_a_revisit_reads_the_original_response(
     bench: Bench, take_in: Callable[..., TaskIntake], headers: dict[str, str], is_known: bool
 ) -> None:
-    """A task whose record holds no bytes is work on the response of the same WARC."""
+    """The bytes of a revisit are those of the response in the same WARC."""
     pdf = {"headers": (("Content-Type", "application/pdf"),)}
     response = (
         http_response(PDF, **pdf)
@@ -163,18 +163,18 @@ def test_a_task_at_a_revisit_reads_the_response_it_repeats(
             1,
         )
     )
-    other = http_response(OTHER_PDF, url="http://example.org/other.pdf", **pdf)
+    other_response = http_response(OTHER_PDF, url="http://example.org/other.pdf", **pdf)
     _, original, revisited = bench.in_records(
-        other,
+        other_response,
         response,
-        revisit_of("http://example.org/again.pdf", **headers),
+        build_revisit("http://example.org/again.pdf", **headers),
         mime="application/pdf",
     )
     step = take_in(folder=str(bench.home))
     if is_known:
-        step(task_of(original, id="m0", url=URL, datetime14="20240305060708"))
-    taken = step(task_of(revisited, sha1hex=pdf_file().sha1))
-    (work,) = taken.items
+        step(build_task(original, id="m0", url=URL, datetime14="20240305060708"))
+    result = step(build_task(revisited, sha1hex=pdf_file().sha1))
+    (work,) = result.items
     assert isinstance(work, UnextractedPdf)
     assert work.file == pdf_file()
     assert (work.capture.url, work.capture.datetime14) == (URL, "20240305060708")
@@ -184,83 +184,83 @@ def test_a_task_at_a_revisit_reads_the_response_it_repeats(
     assert rows[original.place.offset] == "application/pdf"
     if is_known:
         assert rows[revisited.place.offset] == "warc/revisit"
-    (again,) = step(task_of(revisited, id="m2")).items
-    assert isinstance(again, UnextractedPdf)
-    assert again.file == pdf_file()
+    (second_work,) = step(build_task(revisited, id="m2")).items
+    assert isinstance(second_work, UnextractedPdf)
+    assert second_work.file == pdf_file()
 
 
-def test_a_task_at_a_revisit_of_what_is_not_here_says_so(
+def test_a_revisit_of_an_unknown_response_is_refused(
     bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     (revisited,) = bench.in_records(revisit(), mime="application/pdf")
-    taken = take_in(folder=str(bench.home))(task_of(revisited))
-    assert (taken.disposition.reason, taken.items) == (Reason.REVISIT, ())
+    result = take_in(folder=str(bench.home))(build_task(revisited))
+    assert (result.disposition.reason, result.items) == (Reason.REVISIT, ())
 
 
-def test_a_file_that_was_here_by_another_capture_is_work_all_the_same(
+def test_another_capture_of_a_known_file_is_passed_on_too(
     bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     (first,) = bench.in_warc(PDF, mime="application/pdf")
     (second,) = bench.in_warc(PDF, mime="application/pdf")
     step = take_in(folder=str(bench.home))
-    step(task_of(first))
-    (work,) = step(task_of(second, id="m2")).items
+    step(build_task(first))
+    (work,) = step(build_task(second, id="m2")).items
     assert isinstance(work, UnextractedPdf)
     assert sorted(bench.cdx()) == ["m1", "m2"]
 
 
-def test_a_loose_file_is_to_be_archived_and_was_seen_when_its_task_came(
+def test_a_loose_file_is_archived_with_the_time_of_its_task(
     bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     (bench.home / "a.pdf").write_bytes(PDF)
-    came = LATER - timedelta(hours=3)
-    row = EntryRow("m1", "library", "message", "", "a.pdf", None, "a.pdf", "default", came)
+    entered_at = LATER - timedelta(hours=3)
+    row = EntryRow("m1", "library", "message", "", "a.pdf", None, "a.pdf", "default", entered_at)
     bench.records.ledger.enter([], [row], ["extract_pdf"])
     task = Task(PlaceKind.FILE, "a.pdf", id="m1")
     work, body = take_in(folder=str(bench.home))(task).items
     assert isinstance(work, UnextractedPdf)
-    assert work.capture.captured_at == came
+    assert work.capture.captured_at == entered_at
     assert work.capture.url == (bench.home / "a.pdf").as_uri()
     assert type(body).__name__ == "UnarchivedBody"
 
 
-def test_other_bytes_than_those_asked_for_are_noted_nowhere(
+def test_bytes_that_do_not_match_the_sha1_are_not_recorded(
     bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
     (bench.home / "a.pdf").write_bytes(PDF)
     step = take_in(folder=str(bench.home))
-    for task in (task_of(capture), Task(PlaceKind.FILE, "a.pdf", id="m1")):
+    for task in (build_task(capture), Task(PlaceKind.FILE, "a.pdf", id="m1")):
         with pytest.raises(
             DamagedInputError, match=f"{pdf_file().sha1} instead of {'ab' * 20}"
-        ) as told:
+        ) as raised:
             step(replace(task, sha1hex="ab" * 20))
-        assert told.value.reason is Reason.DAMAGED_RECORD
+        assert raised.value.reason is Reason.DAMAGED_RECORD
     assert list(bench.records.find(FileMetaRow)) == []
     assert bench.cells() == {}
 
 
-def test_a_page_is_no_pdf_and_is_noted_nowhere(
+def test_a_page_instead_of_a_pdf_is_dropped_and_not_recorded(
     bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     (capture,) = bench.in_warc(PAGE)
-    taken = take_in(folder=str(bench.home))(task_of(capture))
-    assert (taken.disposition.verdict, taken.items) == (Verdict.DROPPED, ())
-    assert taken.disposition.reason is Reason.UNSUPPORTED_TYPE
+    result = take_in(folder=str(bench.home))(build_task(capture))
+    assert (result.disposition.verdict, result.items) == (Verdict.DROPPED, ())
+    assert result.disposition.reason is Reason.UNSUPPORTED_TYPE
     assert list(bench.records.find(FileMetaRow)) == []
 
 
-def test_work_marked_as_ours_is_believed_of_known_files_alone(
+def test_internal_work_of_others_is_accepted_only_for_known_files(
     bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
-    """The attack: all our fields, our header, and a place nobody else may name."""
+    """The attack: all our fields, our header, and a place that other programs must not name."""
     secret = bench.write_file(PDF, "application/pdf")
     forged = UnextractedPdf(secret, pdf_file())
-    with pytest.raises(DamagedInputError, match="is unknown") as told:
+    with pytest.raises(DamagedInputError, match="is unknown") as raised:
         take_in()(forged)
-    assert told.value.reason is Reason.BAD_MESSAGE
+    assert raised.value.reason is Reason.BAD_MESSAGE
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
-    take_in(folder=str(bench.home))(task_of(capture))
+    take_in(folder=str(bench.home))(build_task(capture))
     assert take_in()(forged).items == (forged,)
 
 
@@ -269,16 +269,16 @@ def test_work_marked_as_ours_is_believed_of_known_files_alone(
     ["/etc/passwd", "../outside.pdf", "link.pdf", "a/../../outside.pdf", "file:///etc/passwd",
      "http://169.254.169.254/latest", "nul\x00.pdf", "x" * 5_000, "~root/.ssh/id_rsa", "/proc/self/mem"],
 )  # fmt: skip
-def test_no_file_outside_the_folder_is_read_for_others(tmp_path: Path, name: str) -> None:
+def test_no_file_outside_the_task_folder_is_read(tmp_path: Path, name: str) -> None:
     allowed = tmp_path / "allowed"
     allowed.mkdir()
     (tmp_path / "outside.pdf").write_bytes(PDF)
     (allowed / "link.pdf").symlink_to(tmp_path / "outside.pdf")
     local, warc = Task(PlaceKind.FILE, name), Task(PlaceKind.WARC, name, url="http://e.org/")
     for task in (local, warc):
-        with pytest.raises(PermanentError, match="task_folder") as told:
+        with pytest.raises(PermanentError, match="task_folder") as raised:
             TaskPlaces("", "")(task)
-        assert told.value.reason is Reason.UNREADABLE_SOURCE
+        assert raised.value.reason is Reason.UNREADABLE_SOURCE
         try:
             place, _ = TaskPlaces("", str(allowed))(task)
         except PermanentError as error:
@@ -287,14 +287,14 @@ def test_no_file_outside_the_folder_is_read_for_others(tmp_path: Path, name: str
             assert Path(place.path).is_relative_to(allowed)
 
 
-def test_a_warc_is_looked_for_below_the_base_and_else_asked_of_the_web_archive(
+def test_a_warc_is_read_from_base_or_folder_and_otherwise_replayed(
     tmp_path: Path,
 ) -> None:
     task = Task(
         PlaceKind.WARC, "/i/a.warc.gz", 5, 9, url="http://e.org/", datetime14="20200102030405"
     )
-    below = Place(PlaceKind.WARC, "https://warcs.example/i/a.warc.gz", 5, 9)
-    assert TaskPlaces("https://warcs.example", "")(task) == (below, "http://e.org/")
+    warc_place = Place(PlaceKind.WARC, "https://warcs.example/i/a.warc.gz", 5, 9)
+    assert TaskPlaces("https://warcs.example", "")(task) == (warc_place, "http://e.org/")
     replayed = Place(PlaceKind.REPLAY, "20200102030405/http://e.org/")
     assert TaskPlaces("", "")(task)[0] == replayed
     assert TaskPlaces("", str(tmp_path))(replace(task, path="i/a.warc.gz"))[0] == replayed
@@ -304,11 +304,11 @@ def test_a_warc_is_looked_for_below_the_base_and_else_asked_of_the_web_archive(
     assert place == Place(PlaceKind.WARC, str((tmp_path / "i" / "a.warc.gz").resolve()), 5, 9)
 
 
-def test_a_base_on_a_private_address_is_refused_unless_it_is_allowed(
+def test_a_base_at_a_private_address_is_refused_by_default(
     bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     capture = bench.write_file()
-    task = replace(task_of(capture), path="a.warc.gz")
-    with pytest.raises(PermanentError, match="private_addresses") as told:
+    task = replace(build_task(capture), path="a.warc.gz")
+    with pytest.raises(PermanentError, match="private_addresses") as raised:
         take_in(base="http://127.0.0.1:9/warcs")(task)
-    assert told.value.reason is Reason.UNREADABLE_SOURCE
+    assert raised.value.reason is Reason.UNREADABLE_SOURCE

@@ -1,7 +1,7 @@
-"""Every sink writes what a row promises before the row, and the row before what leads to it.
+"""Every sink writes data before the row that refers to it, and the row before anything that leads to it.
 
-A death in between then leaves something nobody refers to, which is written again, and never a row that
-speaks of what is not there.
+A crash between the writes then leaves unreferenced data, which is written again, and never a row without
+its data.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ def stores(bench: Bench) -> dict[str, Any]:
     return record_writes(CALLS, **{name: getattr(bench, name) for name in names})
 
 
-def calls() -> list[str]:
-    """In their order, several in a row told once."""
-    return [one for n, one in enumerate(CALLS) if n == 0 or one != CALLS[n - 1]]
+def list_calls() -> list[str]:
+    """Return the calls in order, without consecutive repeats."""
+    return [call for n, call in enumerate(CALLS) if n == 0 or call != CALLS[n - 1]]
 
 
-def clock() -> Any:
+def get_time() -> Any:
     return LATER
 
 
-def test_a_body_lies_in_its_warc_before_its_cells_and_these_before_its_row(
+def test_a_body_is_written_before_its_cells_and_the_cells_before_its_row(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
-    """The row says that it is archived: what is behind it would never be written again. The
-    lease is acquired first and released last."""
+    """A row marks a body as archived, so that it is never written again. The lease is acquired first
+    and released last."""
     capture = bench.write_file()
     bench.enter(capture)
     CALLS.clear()
     step = create_archive_body(
-        stores["archive"], stores["records"], stores["table"], stores["blobs"], JOURNAL, clock
+        stores["archive"], stores["records"], stores["table"], stores["blobs"], JOURNAL, get_time
     )
     step([UnarchivedBody(capture, page_file())])
-    assert calls() == [
+    assert list_calls() == [
         "records.put",
         "archive.write",
         "table.put",
@@ -70,55 +70,53 @@ def test_a_body_lies_in_its_warc_before_its_cells_and_these_before_its_row(
     ]
 
 
-def fetched(bench: Bench) -> FetchedLink:
+def build_fetched_link(bench: Bench) -> FetchedLink:
     hop = Hop(
         "http://news.example/0", LATER, 200, "HTTP/1.1 200 OK", (("Content-Type", "text/html"),)
     )
     return FetchedLink(build_link("http://news.example/0", "poll"), Exchange((hop,), "full"), PAGE)
 
 
-def test_what_was_fetched_is_in_the_spool_before_its_row_says_so(
+def test_an_exchange_is_spooled_before_its_row_is_written(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
-    """And both before anybody hears of it: the capture is what `keep` returns."""
-    Spool(stores["blobs"], stores["records"], bench.archive).save([fetched(bench)])
-    assert calls() == ["blobs.put", "records.put"]
+    """Both are written before `save` returns the capture."""
+    Spool(stores["blobs"], stores["records"], bench.archive).save([build_fetched_link(bench)])
+    assert list_calls() == ["blobs.put", "records.put"]
 
 
-def test_the_spool_forgets_nothing_that_is_not_in_a_warc_and_on_the_books(
+def test_the_spool_deletes_a_body_after_warc_and_rows_are_written(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
-    (capture,) = Spool(bench.blobs, bench.records, bench.archive).save([fetched(bench)])
-    spooled = SpooledBodies(stores["archive"], bench.blobs, lambda _: None, 10_000)
-    archive = LayeredArchive(stores["archive"], spooled)
-    books = (stores["records"], stores["table"], stores["blobs"])
-    step = create_archive_body(archive, *books, JOURNAL, clock)
+    (capture,) = Spool(bench.blobs, bench.records, bench.archive).save([build_fetched_link(bench)])
+    spooled_bodies = SpooledBodies(stores["archive"], bench.blobs, lambda _: None, 10_000)
+    archive = LayeredArchive(stores["archive"], spooled_bodies)
+    stores_to_write = (stores["records"], stores["table"], stores["blobs"])
+    step = create_archive_body(archive, *stores_to_write, JOURNAL, get_time)
     step([UnarchivedBody(capture, page_file())])
-    written = ["records.put", "archive.write", "table.put", "records.put", "records.change_each"]
-    assert calls() == [*written, "blobs.delete", "records.change"]
+    step_calls = ["records.put", "archive.write", "table.put", "records.put", "records.change_each"]
+    assert list_calls() == [*step_calls, "blobs.delete", "records.change"]
 
 
-def test_a_file_is_on_the_books_before_the_captures_that_lead_to_it(
-    bench: Bench, stores: dict[str, Any]
-) -> None:
-    """Who owns a file is known before anything is said of it."""
+def test_a_file_is_recorded_before_its_captures(bench: Bench, stores: dict[str, Any]) -> None:
+    """The owner of a file is recorded before anything refers to the file."""
     (capture,) = bench.in_warc(b"<p>x")
-    step = PersistFileStep(stores["table"], stores["records"], JOURNAL, False, clock)
+    step = PersistFileStep(stores["table"], stores["records"], JOURNAL, False, get_time)
     step([identify_capture(capture, b"<p>x")])
-    assert calls() == ["records.put", "table.put", "records.put"]
+    assert list_calls() == ["records.put", "table.put", "records.put"]
 
 
-def test_a_storys_text_comes_before_its_row_and_that_before_the_index(
+def test_the_text_of_a_story_is_written_before_row_and_index(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
     (capture,) = bench.in_warc(PAGE)
     story = Story(content_metadata=ContentMetadata(url=capture.url, text_content="The river rose."))
-    step = ImportStoryStep(stores["records"], stores["blobs"], stores["index"], clock)
+    step = ImportStoryStep(stores["records"], stores["blobs"], stores["index"], get_time)
     step([ParsedPage(capture, page_file(), story, "5" * 64, "reader 1")])
-    assert calls() == ["blobs.put", "records.put", "index.put"]
+    assert list_calls() == ["blobs.put", "records.put", "index.put"]
 
 
-def text_of(bench: Bench) -> PdfText:
+def build_pdf_text(bench: Bench) -> PdfText:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
     return PdfText(
         sha1hex=pdf_file().sha1,
@@ -134,26 +132,26 @@ def text_of(bench: Bench) -> PdfText:
     )
 
 
-def test_a_pdfs_text_comes_before_its_row_and_that_before_the_index(
+def test_the_text_of_a_pdf_is_written_before_row_and_index(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
-    step = PersistPdfTextStep(stores["records"], stores["blobs"], stores["index"], clock, 30.0)
-    step([text_of(bench)])
-    written = [one for one in calls() if one != "records.change"]
-    assert written[0] == "blobs.put"
-    assert written[-2:] == ["records.put", "index.put"]
+    step = PersistPdfTextStep(stores["records"], stores["blobs"], stores["index"], get_time, 30.0)
+    step([build_pdf_text(bench)])
+    writes = [call for call in list_calls() if call != "records.change"]
+    assert writes[0] == "blobs.put"
+    assert writes[-2:] == ["records.put", "index.put"]
 
 
-def test_what_stopped_a_reader_is_remembered_before_its_row_says_so(
+def test_a_reader_failure_is_recorded_before_the_row_of_the_file(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
-    step = PersistPdfTextStep(stores["records"], stores["blobs"], stores["index"], clock, 30.0)
-    step([replace(text_of(bench), status=PdfStatus.ERROR_TIMEOUT, text=None)])
-    assert "index.put" not in calls()
+    step = PersistPdfTextStep(stores["records"], stores["blobs"], stores["index"], get_time, 30.0)
+    step([replace(build_pdf_text(bench), status=PdfStatus.ERROR_TIMEOUT, text=None)])
+    assert "index.put" not in list_calls()
     assert CALLS.count("records.put") == 2
 
 
-def test_a_picture_is_there_before_the_row_says_so(bench: Bench, stores: dict[str, Any]) -> None:
+def test_a_thumbnail_is_written_before_its_row(bench: Bench, stores: dict[str, Any]) -> None:
     step = PersistThumbnailStep(stores["blobs"], stores["records"])
     step([Thumbnail("a" * 40, "180px-jpg", b"picture")])
-    assert calls() == ["blobs.put", "records.put", "records.change"]
+    assert list_calls() == ["blobs.put", "records.put", "records.change"]

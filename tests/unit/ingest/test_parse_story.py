@@ -1,4 +1,4 @@
-"""parse_story: what becomes of a page, and that its body reaches the archive whatever becomes of it."""
+"""parse_story: how a page ends, and that its body is archived in every case."""
 
 from __future__ import annotations
 
@@ -35,48 +35,48 @@ CONTENT = ContentMetadata(
 READ = PageExtraction(PageStatus.SUCCESS, CONTENT, charset="windows-1252")
 
 
-def parsed_with(
+def run_step(
     bench: Bench,
     capture: Capture,
     answer: PageExtraction | ChildError = READ,
     *,
     copy_bodies: bool = False,
 ) -> tuple[Result, list[tuple[object, ...]]]:
-    """The step's result for a page of which the reader says `answer`, and what the reader was given."""
-    given: list[tuple[object, ...]] = []
+    """Return the result of the step for a page with this answer of the reader, and the reader's arguments."""
+    arguments: list[tuple[object, ...]] = []
 
     def parse(
         body: bytes,
         url: str,
         charset: str | None,
         captured_at: datetime,
-        fetched: bool,
+        is_fetched: bool,
         is_plain_text: bool,
     ) -> PageExtraction:
         assert not is_plain_text
-        given.append((body, url, charset, captured_at, fetched))
+        arguments.append((body, url, charset, captured_at, is_fetched))
         if isinstance(answer, ChildError):
             raise answer
         return answer
 
     step = ParseStoryStep(bench.archive, parse, "reader 1", copy_bodies, lambda: LATER)
-    return step(UnparsedPage(capture, page_file(), "iso-8859-1")), given
+    return step(UnparsedPage(capture, page_file(), "iso-8859-1")), arguments
 
 
-def test_a_page_in_a_warc_becomes_a_story_and_stays_where_it_is(bench: Bench) -> None:
+def test_a_page_in_a_warc_becomes_a_story_without_archiving(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
-    result, given = parsed_with(bench, capture)
+    result, arguments = run_step(bench, capture)
     assert result.disposition is DONE
     (parsed,) = result.items
     assert isinstance(parsed, ParsedPage)
     assert (parsed.capture, parsed.file, parsed.extractor) == (capture, page_file(), "reader 1")
     assert parsed.story_id == compute_story_id("http://news.example/own")
-    assert given == [(PAGE, capture.url, "iso-8859-1", MOMENT, True)]
+    assert arguments == [(PAGE, capture.url, "iso-8859-1", MOMENT, True)]
 
 
-def test_the_sub_objects_say_where_how_and_when_the_page_was_found(bench: Bench) -> None:
+def test_the_story_states_where_how_and_when_the_page_was_found(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
-    result, _ = parsed_with(bench, capture)
+    result, _ = run_step(bench, capture)
     (parsed,) = result.items
     assert isinstance(parsed, ParsedPage)
     story = parsed.story
@@ -86,27 +86,27 @@ def test_the_sub_objects_say_where_how_and_when_the_page_was_found(bench: Bench)
     assert (story.raw_html.html, story.raw_html.encoding) == (None, "windows-1252")
 
 
-def test_a_page_without_an_address_of_its_own_goes_by_its_captures(bench: Bench) -> None:
+def test_a_page_without_its_own_url_uses_the_url_of_its_capture(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
-    result, _ = parsed_with(bench, capture, replace(READ, content=replace(CONTENT, url=None)))
+    result, _ = run_step(bench, capture, replace(READ, content=replace(CONTENT, url=None)))
     (parsed,) = result.items
     assert isinstance(parsed, ParsedPage)
     assert parsed.story_id == compute_story_id(capture.url)
 
 
-def test_a_loose_page_goes_to_the_archive_with_its_story(bench: Bench) -> None:
+def test_a_loose_page_is_archived_with_its_story(bench: Bench) -> None:
     capture = bench.write_file()
-    result, given = parsed_with(bench, capture)
-    parsed, kept = result.items
+    result, arguments = run_step(bench, capture)
+    parsed, body = result.items
     assert isinstance(parsed, ParsedPage)
-    assert kept == UnarchivedBody(capture, page_file(), story=parsed.story)
+    assert body == UnarchivedBody(capture, page_file(), story=parsed.story)
     assert parsed.story.http_metadata.response_code is None
-    assert given == [(PAGE, capture.url, "iso-8859-1", MOMENT, False)]
+    assert arguments == [(PAGE, capture.url, "iso-8859-1", MOMENT, False)]
 
 
-def test_when_bodies_are_copied_a_page_in_a_warc_goes_to_the_archive_too(bench: Bench) -> None:
+def test_a_page_in_a_warc_is_archived_if_bodies_are_copied(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
-    result, _ = parsed_with(bench, capture, copy_bodies=True)
+    result, _ = run_step(bench, capture, copy_bodies=True)
     assert [type(item) for item in result.items] == [ParsedPage, UnarchivedBody]
 
 
@@ -122,37 +122,37 @@ FAILURES: list[tuple[PageExtraction | ChildError, Disposition]] = [
     (ChildError(Reason.CRASHED_READER, "11"), quarantine(Reason.CRASHED_READER, "11")),
 ]
 each_failure = pytest.mark.parametrize(
-    ("answer", "ended"), FAILURES, ids=[str(ended.reason) for _, ended in FAILURES]
+    ("answer", "expected"), FAILURES, ids=[str(ended.reason) for _, ended in FAILURES]
 )
 
 
-def test_every_way_a_page_can_end_is_tried_here() -> None:
+def test_the_failure_cases_cover_every_status_with_a_reason() -> None:
     ways = {answer.status for answer, _ in FAILURES if isinstance(answer, PageExtraction)}
-    assert ways == {one for one in PageStatus if one.reason is not None}
+    assert ways == {status for status in PageStatus if status.reason is not None}
 
 
 @each_failure
-def test_the_body_of_a_loose_page_is_archived_even_when_it_is_no_story(
-    bench: Bench, answer: PageExtraction | ChildError, ended: Disposition
+def test_the_body_of_a_failed_loose_page_is_archived(
+    bench: Bench, answer: PageExtraction | ChildError, expected: Disposition
 ) -> None:
     capture = bench.write_file()
-    result, _ = parsed_with(bench, capture, answer)
-    assert result.disposition == ended
+    result, _ = run_step(bench, capture, answer)
+    assert result.disposition == expected
     assert result.items == (UnarchivedBody(capture, page_file()),)
 
 
 @each_failure
-def test_nothing_is_handed_on_of_a_page_that_is_no_story_and_lies_in_a_warc(
-    bench: Bench, answer: PageExtraction | ChildError, ended: Disposition
+def test_a_failed_page_in_a_warc_returns_no_items(
+    bench: Bench, answer: PageExtraction | ChildError, expected: Disposition
 ) -> None:
     (capture,) = bench.in_warc(PAGE)
-    result, _ = parsed_with(bench, capture, answer)
-    assert (result.disposition, result.items) == (ended, ())
+    result, _ = run_step(bench, capture, answer)
+    assert (result.disposition, result.items) == (expected, ())
 
 
-def test_bytes_that_changed_since_are_not_taken_for_the_page(bench: Bench) -> None:
+def test_bytes_that_changed_since_identification_are_refused(bench: Bench) -> None:
     capture = bench.write_file()
     Path(capture.place.path).write_bytes(PAGE + b"<p>And it fell again.</p>")
     with pytest.raises(DamagedInputError, match="no longer match") as caught:
-        parsed_with(bench, capture)
+        run_step(bench, capture)
     assert caught.value.reason is Reason.DAMAGED_RECORD

@@ -1,4 +1,4 @@
-"""persist_file: who owns a file, what later captures leave behind, and what goes on to whom."""
+"""persist_file: which capture owns a file, what later captures store, and what is passed on."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ def step(bench: Bench) -> PersistFileStep:
     return PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
 
 
-def _copying(bench: Bench) -> PersistFileStep:
+def create_copying_step(bench: Bench) -> PersistFileStep:
     return PersistFileStep(bench.table, bench.records, JOURNAL, True, lambda: LATER)
 
 
-def _owner(bench: Bench, key: str = KEY) -> str:
+def get_owner(bench: Bench, key: str = KEY) -> str:
     (row,) = bench.records.get(FileMetaRow, [key])
     return row.capture_id
 
 
-def _pdf_in_warc(bench: Bench) -> Capture:
+def write_pdf_in_warc(bench: Bench) -> Capture:
     return bench.in_warc(PDF, mime="application/pdf")[0]
 
 
-def test_a_page_goes_to_the_parser_with_the_charset_of_its_server(
+def test_a_page_is_passed_to_the_parser_with_the_charset_of_its_response(
     step: PersistFileStep, bench: Bench
 ) -> None:
     (capture,) = bench.in_warc(PAGE)
@@ -66,10 +66,10 @@ def test_a_page_goes_to_the_parser_with_the_charset_of_its_server(
     assert result.items == (UnparsedPage(capture, page_file(), "utf-8"),)
 
 
-def test_a_pdf_in_a_warc_goes_to_the_extractor_and_stays_where_it_is(
+def test_a_pdf_in_a_warc_is_passed_to_extractor_and_grobid(
     step: PersistFileStep, bench: Bench
 ) -> None:
-    capture = _pdf_in_warc(bench)
+    capture = write_pdf_in_warc(bench)
     (result,) = step([identify_capture(capture, PDF)])
     assert (result.disposition, result.items) == (
         DONE,
@@ -77,22 +77,20 @@ def test_a_pdf_in_a_warc_goes_to_the_extractor_and_stays_where_it_is(
     )
 
 
-def test_a_loose_pdf_goes_to_the_archive_too_and_a_loose_page_by_way_of_the_parser(
+def test_a_loose_pdf_is_archived_directly_and_a_loose_page_via_the_parser(
     step: PersistFileStep, bench: Bench
 ) -> None:
     pdf, page = bench.write_file(PDF, "application/pdf"), bench.write_file()
-    of_pdf, of_page = step([identify_capture(pdf, PDF), identify_capture(page)])
-    assert of_pdf.items == (
+    pdf_result, page_result = step([identify_capture(pdf, PDF), identify_capture(page)])
+    assert pdf_result.items == (
         UnextractedPdf(pdf, pdf_file()),
         UngrobidedPdf(pdf, pdf_file()),
         UnarchivedBody(pdf, pdf_file()),
     )
-    assert of_page.items == (UnparsedPage(page, page_file()),)
+    assert page_result.items == (UnparsedPage(page, page_file()),)
 
 
-def test_the_row_of_a_file_says_all_that_identify_learned(
-    step: PersistFileStep, bench: Bench
-) -> None:
+def test_the_row_of_a_file_has_hashes_size_and_type(step: PersistFileStep, bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
     step([identify_capture(capture)])
     file = page_file()
@@ -115,10 +113,8 @@ def test_the_row_of_a_capture_in_a_warc_points_to_its_record(
     assert bench.archive.read(capture.place).body == PAGE
 
 
-def test_the_cells_are_those_of_the_table_as_it_is_specified(
-    step: PersistFileStep, bench: Bench
-) -> None:
-    """Seed 000: all of `file:cdx` in strings, `file:meta` with seven fields, sizes as 8-byte integers."""
+def test_the_cells_have_the_specified_format(step: PersistFileStep, bench: Bench) -> None:
+    """Seed 000: `file:cdx` has only strings, `file:meta` has seven fields, sizes are 8-byte integers."""
     _, capture = bench.in_warc(OTHER_PAGE, PAGE)
     step([identify_capture(capture)])
     ((key, cells),) = bench.cells().items()
@@ -146,25 +142,23 @@ def test_the_cells_are_those_of_the_table_as_it_is_specified(
     assert set(cells) == {"file:size", "file:mime", "file:meta", "file:cdx", "f:c"}
 
 
-def test_a_loose_file_has_a_row_in_the_table_and_no_place_yet(
-    step: PersistFileStep, bench: Bench
-) -> None:
+def test_a_loose_file_has_a_table_row_without_a_place(step: PersistFileStep, bench: Bench) -> None:
     step([identify_capture(bench.write_file())])
     assert set(bench.cells()[build_row_key(KEY)]) == {"file:size", "file:mime", "file:meta"}
     assert bench.cdx() == {}
 
 
-@pytest.mark.parametrize("together", [True, False], ids=["in one batch", "one after the other"])
-def test_the_first_capture_owns_the_file_and_later_ones_are_noted_beside_it(
-    step: PersistFileStep, bench: Bench, together: bool
+@pytest.mark.parametrize("is_one_batch", [True, False], ids=["in one batch", "one after the other"])
+def test_the_first_capture_owns_the_file_and_later_captures_are_duplicates(
+    step: PersistFileStep, bench: Bench, is_one_batch: bool
 ) -> None:
     first, second = bench.in_warc(PAGE, PAGE)
-    both = [identify_capture(first), identify_capture(second)]
-    results = step(both) if together else [*step(both[:1]), *step(both[1:])]
+    items = [identify_capture(first), identify_capture(second)]
+    results = step(items) if is_one_batch else [*step(items[:1]), *step(items[1:])]
     assert [result.disposition.verdict for result in results] == [Verdict.DONE, Verdict.DROPPED]
     assert results[1].disposition == drop(Reason.DUPLICATE, f"same bytes as capture {first.id}")
     assert (len(results[0].items), results[1].items) == (1, ())
-    assert _owner(bench) == first.id
+    assert get_owner(bench) == first.id
     assert {row.sha1hex for row in bench.cdx().values()} == {KEY}
     assert bench.cdx().keys() == {first.id, second.id}
     cells = bench.cells()
@@ -175,27 +169,31 @@ def test_the_first_capture_owns_the_file_and_later_ones_are_noted_beside_it(
     assert json.loads(later["file:cdx"])["offset"] == str(second.place.offset)
 
 
-def test_all_places_of_a_file_are_found_by_its_key(step: PersistFileStep, bench: Bench) -> None:
+def test_all_places_of_a_file_share_the_prefix_of_its_key(
+    step: PersistFileStep, bench: Bench
+) -> None:
     captures = bench.in_warc(PAGE, PAGE, PAGE, OTHER_PAGE)
     bodies = (PAGE, PAGE, PAGE, OTHER_PAGE)
     step([identify_capture(capture, body) for capture, body in zip(captures, bodies, strict=True)])
     assert len(bench.table.scan(JOURNAL, prefix=build_row_key(KEY))) == 3
 
 
-def test_a_capture_seen_again_finds_itself_the_owner_and_is_sent_on_again(
+def test_persisting_twice_gives_the_same_results_and_rows(
     step: PersistFileStep, bench: Bench
 ) -> None:
     captures = [*bench.in_warc(PAGE, PAGE), bench.write_file(PDF, "application/pdf")]
     bodies = (PAGE, PAGE, PDF)
-    items = [identify_capture(one, body) for one, body in zip(captures, bodies, strict=True)]
+    items = [
+        identify_capture(capture, body) for capture, body in zip(captures, bodies, strict=True)
+    ]
     first = step(items)
     before = (bench.cells(), bench.cdx(), list(bench.records.find(FileMetaRow)))
-    again = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: MOMENT)(items)
-    assert again == first
+    second = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: MOMENT)(items)
+    assert second == first
     assert (bench.cells(), bench.cdx(), list(bench.records.find(FileMetaRow))) == before
 
 
-def test_a_loose_repeat_is_handed_to_the_archive_with_the_owners_id(
+def test_a_loose_repeat_is_archived_with_the_id_of_the_owner(
     step: PersistFileStep, bench: Bench
 ) -> None:
     first, second = bench.write_file(), bench.write_file()
@@ -206,7 +204,7 @@ def test_a_loose_repeat_is_handed_to_the_archive_with_the_owners_id(
     assert list(bench.cells()) == [build_row_key(KEY)]
 
 
-def test_a_revisit_ends_here_and_its_place_is_known_by_its_digest(
+def test_a_revisit_is_dropped_and_its_place_recorded_by_digest(
     step: PersistFileStep, bench: Bench
 ) -> None:
     capture = bench.write_revisit(f"sha1:{encode_sha1_base32(bytes.fromhex(KEY))}")
@@ -220,7 +218,7 @@ def test_a_revisit_ends_here_and_its_place_is_known_by_its_digest(
 
 
 @pytest.mark.parametrize("digest", [None, "", "md5:0123", "sha1:short"])
-def test_a_revisit_without_a_digest_ends_here_all_the_same(
+def test_a_revisit_without_digest_is_dropped_and_not_recorded(
     step: PersistFileStep, bench: Bench, digest: str | None
 ) -> None:
     (result,) = step([IdentifiedCapture(bench.write_revisit(digest), None)])
@@ -228,11 +226,11 @@ def test_a_revisit_without_a_digest_ends_here_all_the_same(
     assert bench.cdx() == {}
 
 
-def test_when_bodies_are_copied_what_lies_in_a_warc_is_treated_like_a_loose_file(
+def test_a_page_in_a_warc_is_treated_as_loose_if_bodies_are_copied(
     bench: Bench,
 ) -> None:
-    step = _copying(bench)
-    pdf, (page, repeat) = _pdf_in_warc(bench), bench.in_warc(PAGE, PAGE)
+    step = create_copying_step(bench)
+    pdf, (page, repeat) = write_pdf_in_warc(bench), bench.in_warc(PAGE, PAGE)
     results = step([identify_capture(pdf, PDF), identify_capture(page), identify_capture(repeat)])
     assert [result.items for result in results] == [
         (
@@ -247,26 +245,31 @@ def test_when_bodies_are_copied_what_lies_in_a_warc_is_treated_like_a_loose_file
     assert set(bench.cells()[build_row_key(PDF_KEY)]) == {"file:size", "file:mime", "file:meta"}
 
 
-def test_what_nothing_reads_is_kept_and_says_so(step: PersistFileStep, bench: Bench) -> None:
+def test_a_file_of_an_unread_type_is_stored_with_a_reason(
+    step: PersistFileStep, bench: Bench
+) -> None:
     body = b"%!PS-Adobe-3.0\n%%Title: rivers\nshowpage\n"
-    loose, (recorded,) = bench.write_file(body, None), bench.in_warc(body + b"%", mime="text/plain")
-    results = step([identify_capture(loose, body), identify_capture(recorded, body + b"%")])
-    told = [(result.disposition.verdict, result.disposition.reason) for result in results]
-    assert told == [("done", Reason.UNREAD_TYPE)] * 2
+    loose, (warc_capture,) = (
+        bench.write_file(body, None),
+        bench.in_warc(body + b"%", mime="text/plain"),
+    )
+    results = step([identify_capture(loose, body), identify_capture(warc_capture, body + b"%")])
+    endings = [(result.disposition.verdict, result.disposition.reason) for result in results]
+    assert endings == [("done", Reason.UNREAD_TYPE)] * 2
     assert [type(item) for result in results for item in result.items] == [UnarchivedBody]
 
 
-def test_a_mixed_batch_answers_in_order(step: PersistFileStep, bench: Bench) -> None:
+def test_a_mixed_batch_returns_results_in_order(step: PersistFileStep, bench: Bench) -> None:
     (page,) = bench.in_warc(PAGE)
     revisit = bench.write_revisit(None)
     results = step(
         [
             IdentifiedCapture(revisit, None),
-            identify_capture(_pdf_in_warc(bench), PDF),
+            identify_capture(write_pdf_in_warc(bench), PDF),
             identify_capture(page),
         ]
     )
-    assert [one.disposition.reason for one in results] == [Reason.REVISIT, None, None]
+    assert [ended.disposition.reason for ended in results] == [Reason.REVISIT, None, None]
     assert [type(item) for result in results for item in result.items] == [
         UnextractedPdf,
         UngrobidedPdf,
@@ -274,39 +277,41 @@ def test_a_mixed_batch_answers_in_order(step: PersistFileStep, bench: Bench) -> 
     ]
 
 
-def test_nothing_is_done_for_nothing(step: PersistFileStep, bench: Bench) -> None:
+def test_an_empty_batch_writes_nothing(step: PersistFileStep, bench: Bench) -> None:
     assert step([]) == []
     assert bench.cells() == {}
 
 
-def test_a_revisit_repeats_the_first_capture_of_its_file_or_else_another_in_a_warc(
+def test_a_revisit_refers_to_the_first_capture_of_its_file_in_a_warc(
     step: PersistFileStep, bench: Bench
 ) -> None:
-    """The first capture may be a file in a folder, which is in no WARC yet."""
+    """The first capture can be a loose file, which is not in a WARC yet."""
     (earlier_path,), (first,) = bench.in_warc(PAGE), bench.in_warc(PAGE)
-    loose, (other,) = bench.write_file(OTHER_PAGE), bench.in_warc(OTHER_PAGE)
+    loose, (other_path,) = bench.write_file(OTHER_PAGE), bench.in_warc(OTHER_PAGE)
     for capture in (first, earlier_path):
         step([identify_capture(capture)])
-    for capture in (loose, other):
+    for capture in (loose, other_path):
         step([identify_capture(capture, OTHER_PAGE)])
-    for body, expected in ((PAGE, first), (OTHER_PAGE, other)):
+    for body, expected in ((PAGE, first), (OTHER_PAGE, other_path)):
         revisit = IdentifiedCapture(bench.write_revisit(page_file(body).sha1), None)
-        found = find_original(bench.records, revisit, lambda path: iter(()))
-        assert found is not None
-        assert (found.place.path, found.url) == (expected.place.path, expected.url)
+        original = find_original(bench.records, revisit, lambda path: iter(()))
+        assert original is not None
+        assert (original.place.path, original.url) == (expected.place.path, expected.url)
 
 
-def test_an_empty_response_is_no_original_of_a_revisit(bench: Bench) -> None:
-    """Some crawlers write a revisit of a page beside a broken response with the same URL and time."""
-    for body, is_found in ((PAGE, True), (b"", False)):
+def test_an_empty_response_is_not_the_original_of_a_revisit(bench: Bench) -> None:
+    """Some crawlers write a revisit and an empty response with the same URL and time."""
+    for body, is_expected in ((PAGE, True), (b"", False)):
         (capture,) = bench.in_warc(body)
 
         def scan(path: str, warc: str = capture.place.path) -> Iterator[RecordHead | Damage]:
             with Path(warc).open("rb") as stream:
                 yield from read_heads(stream)
 
-        (head,) = [one for one in scan("") if isinstance(one, RecordHead)]
+        (head,) = [
+            head_or_damage for head_or_damage in scan("") if isinstance(head_or_damage, RecordHead)
+        ]
         reference = RevisitReference(head.url, head.captured_at)
         revisit = IdentifiedCapture(bench.write_revisit(None), None, refers_to=reference)
-        found = find_original(bench.records, revisit, scan)
-        assert (found is not None) is is_found
+        original = find_original(bench.records, revisit, scan)
+        assert (original is not None) is is_expected

@@ -1,4 +1,4 @@
-"""persist_pdf_text: what is kept of a PDF, and that a failure never takes the place of a success."""
+"""persist_pdf_text: what is stored of a PDF, and that a failure never replaces a success."""
 
 from __future__ import annotations
 
@@ -64,19 +64,19 @@ def step(tmp_path: Path) -> Iterator[PersistPdfTextStep]:
     records.close()
 
 
-def _row(step: PersistPdfTextStep) -> PdfMetaRow:
+def get_row(step: PersistPdfTextStep) -> PdfMetaRow:
     (row,) = step.records.get(PdfMetaRow, [KEY])
     return row
 
 
-def _made(step: PersistPdfTextStep) -> PdfMetaRow:
+def persist_success(step: PersistPdfTextStep) -> PdfMetaRow:
     step([READ])
-    return _row(step)
+    return get_row(step)
 
 
-def test_text_row_and_document_are_kept(step: PersistPdfTextStep) -> None:
+def test_text_row_and_document_are_stored(step: PersistPdfTextStep) -> None:
     assert len(step([READ])) == 1
-    row = _row(step)
+    row = get_row(step)
     assert (row.status, row.page_count, row.word_count, row.has_page0_thumbnail) == (
         "success",
         2,
@@ -91,79 +91,85 @@ def test_text_row_and_document_are_kept(step: PersistPdfTextStep) -> None:
     assert (document.url, document.article_title) == (CAPTURE.url, "First line")
 
 
-def test_without_title_and_text_the_name_of_the_file_is_the_title(step: PersistPdfTextStep) -> None:
+def test_the_file_name_is_the_title_of_a_pdf_without_title_and_text(
+    step: PersistPdfTextStep,
+) -> None:
     step([replace(READ, text=None)])
     assert step.index.get([KEY])[KEY].article_title == "pa per.pdf"
 
 
-def test_the_language_is_kept_so_that_the_index_can_be_made_again(step: PersistPdfTextStep) -> None:
+def test_the_language_is_stored_for_a_reindex(step: PersistPdfTextStep) -> None:
     step([replace(READ, text=None, pdf_extra={"language": "pt"})])
-    assert encode_stored(_row(step).metadata)["language"] == "pt"
+    assert encode_stored(get_row(step).metadata)["language"] == "pt"
     assert step.index.get([KEY])[KEY].language == "pt"
 
 
-def test_of_two_titles_the_one_that_says_something_is_kept(step: PersistPdfTextStep) -> None:
+def test_an_empty_title_does_not_hide_another_title(step: PersistPdfTextStep) -> None:
     step([replace(READ, pdf_info={"Title": " A title ", "TITLE": " "})])
-    assert encode_stored(_row(step).metadata)["title"] == "A title"
+    assert encode_stored(get_row(step).metadata)["title"] == "A title"
     assert step.index.get([KEY])[KEY].article_title == "A title"
 
 
-def test_a_failure_is_noted_and_not_indexed(step: PersistPdfTextStep) -> None:
+def test_a_failure_is_recorded_and_not_indexed(step: PersistPdfTextStep) -> None:
     step([FAILED])
-    assert (_row(step).status, _row(step).error_msg) == ("error-timeout", "took too long")
+    assert (get_row(step).status, get_row(step).error_msg) == ("error-timeout", "took too long")
     assert step.index.get([KEY]) == {}
 
 
-@pytest.mark.parametrize("status", [one for one in PdfStatus if one.reason is not None])
-def test_a_failure_never_takes_the_place_of_a_success(
-    step: PersistPdfTextStep, status: PdfStatus
-) -> None:
+@pytest.mark.parametrize("status", [status for status in PdfStatus if status.reason is not None])
+def test_a_failure_never_replaces_a_success(step: PersistPdfTextStep, status: PdfStatus) -> None:
     step([READ])
     step([replace(FAILED, status=status)])
-    assert (_row(step).status, _row(step).extractor) == ("success", "reader 1")
+    assert (get_row(step).status, get_row(step).extractor) == ("success", "reader 1")
     assert step.blobs.get(build_text_blob_key(KEY)) is not None
     assert KEY in step.index.get([KEY])
 
 
-def test_a_failure_leaves_alone_what_was_partly_read(step: PersistPdfTextStep) -> None:
-    """Pages that could not be read leave a message and no words; the outcome is a success all the same."""
+def test_a_failure_never_replaces_a_partial_success(step: PersistPdfTextStep) -> None:
+    """Unreadable pages leave a message and no text; the outcome is still a success."""
     extra = {"page_count": 2, "word_count": None}
     step([replace(READ, status=PdfStatus.PARTIAL, text=None, pdf_extra=extra, error_msg="page 1")])
     step([FAILED])
-    assert (_row(step).status, _row(step).error_msg) == ("partial", "page 1")
+    assert (get_row(step).status, get_row(step).error_msg) == ("partial", "page 1")
 
 
-def test_a_success_takes_the_place_of_a_failure(step: PersistPdfTextStep) -> None:
+def test_a_success_replaces_a_failure(step: PersistPdfTextStep) -> None:
     step([FAILED])
     step([READ])
-    assert (_row(step).status, _row(step).error_msg) == ("success", None)
+    assert (get_row(step).status, get_row(step).error_msg) == ("success", None)
     assert KEY in step.index.get([KEY])
 
 
-def test_a_result_takes_the_place_of_a_row_of_another_program(step: PersistPdfTextStep) -> None:
-    step.records.put([replace(_made(step), status="text-too-large", extractor="")])
+def test_a_result_replaces_a_row_of_another_program(step: PersistPdfTextStep) -> None:
+    step.records.put([replace(persist_success(step), status="text-too-large", extractor="")])
     step([FAILED])
-    assert (_row(step).status, _row(step).extractor) == ("error-timeout", "reader 2")
+    assert (get_row(step).status, get_row(step).extractor) == ("error-timeout", "reader 2")
 
 
-def test_pages_without_words_have_a_count_of_words(step: PersistPdfTextStep) -> None:
+def test_a_pdf_without_words_has_word_count_zero(step: PersistPdfTextStep) -> None:
     body = image_pdf()
-    read = extract_pdf_bytes(body, PdfLimits())
-    step([replace(READ, text=read.text, pdf_extra=read.pdf_extra, status=read.status)])
-    assert (_row(step).status, _row(step).word_count) == ("success", 0)
+    extraction = extract_pdf_bytes(body, PdfLimits())
+    step(
+        [
+            replace(
+                READ, text=extraction.text, pdf_extra=extraction.pdf_extra, status=extraction.status
+            )
+        ]
+    )
+    assert (get_row(step).status, get_row(step).word_count) == ("success", 0)
     assert step.index.get([KEY])[KEY].word_count == 0
-    (found,) = step.index.search(SearchQuery("text:none")).hits
-    assert found.document.id == KEY
+    (hit,) = step.index.search(SearchQuery("text:none")).hits
+    assert hit.document.id == KEY
 
 
-def test_that_the_bytes_could_not_be_had_says_nothing_of_the_file(step: PersistPdfTextStep) -> None:
+def test_a_missing_source_does_not_replace_a_failure_of_the_file(step: PersistPdfTextStep) -> None:
     step([replace(FAILED, status=PdfStatus.ENCRYPTED)])
     step([replace(FAILED, status=PdfStatus.ERROR_SOURCE)])
-    assert _row(step).status == "encrypted"
-    assert [one.status for one in step.records.find(CrashedPdfRow)] == []
+    assert get_row(step).status == "encrypted"
+    assert [row.status for row in step.records.find(CrashedPdfRow)] == []
 
 
-def test_what_stopped_a_reader_is_remembered_by_its_extractor_for_a_while(
+def test_a_crash_is_remembered_for_the_extractor_for_a_limited_time(
     step: PersistPdfTextStep,
 ) -> None:
     step([READ])
@@ -172,35 +178,39 @@ def test_what_stopped_a_reader_is_remembered_by_its_extractor_for_a_while(
     assert stop == CrashedPdfRow(
         KEY, "reader 2", "error-timeout", "took too long", MOMENT, MOMENT + timedelta(days=30)
     )
-    assert _row(step).status == "success"
+    assert get_row(step).status == "success"
 
 
-def test_a_row_speaks_of_a_thumbnail_exactly_when_it_is_there(step: PersistPdfTextStep) -> None:
-    pictures = PersistThumbnailStep(step.blobs, step.records)
-    step([READ])
-    assert not _row(step).has_page0_thumbnail
-    pictures([Thumbnail(KEY, PAGE0_FORM, b"picture")])
-    assert _row(step).has_page0_thumbnail
-    step([replace(FAILED, status=PdfStatus.ENCRYPTED), replace(READ, page0_thumbnail=False)])
-    assert _row(step).has_page0_thumbnail
-
-
-def test_a_picture_before_its_row_is_noted_too_and_other_forms_are_not(
+def test_has_page0_thumbnail_is_set_only_when_the_thumbnail_is_stored(
     step: PersistPdfTextStep,
 ) -> None:
-    pictures, other = PersistThumbnailStep(step.blobs, step.records), "2" * 40
-    pictures([Thumbnail(KEY, PAGE0_FORM, b"picture"), Thumbnail(other, "360px-png", b"picture")])
-    step([READ, replace(READ, sha1hex=other)])
-    told = {row.sha1hex: row.has_page0_thumbnail for row in step.records.find(PdfMetaRow)}
-    assert told == {KEY: True, other: False}
-    assert step.blobs.get(f"thumbnail/pdf/22/22/{other}.360px.png") == b"picture"
+    pictures = PersistThumbnailStep(step.blobs, step.records)
+    step([READ])
+    assert not get_row(step).has_page0_thumbnail
+    pictures([Thumbnail(KEY, PAGE0_FORM, b"picture")])
+    assert get_row(step).has_page0_thumbnail
+    step([replace(FAILED, status=PdfStatus.ENCRYPTED), replace(READ, page0_thumbnail=False)])
+    assert get_row(step).has_page0_thumbnail
 
 
-def test_a_picture_that_is_stored_while_the_row_is_written_is_noted(tmp_path: Path) -> None:
-    """Its step finds no row yet, and the first look at the blobs found no picture yet."""
+def test_a_thumbnail_stored_before_its_row_is_recorded_and_other_forms_are_not(
+    step: PersistPdfTextStep,
+) -> None:
+    pictures, other_key = PersistThumbnailStep(step.blobs, step.records), "2" * 40
+    pictures(
+        [Thumbnail(KEY, PAGE0_FORM, b"picture"), Thumbnail(other_key, "360px-png", b"picture")]
+    )
+    step([READ, replace(READ, sha1hex=other_key)])
+    has_thumbnail = {row.sha1hex: row.has_page0_thumbnail for row in step.records.find(PdfMetaRow)}
+    assert has_thumbnail == {KEY: True, other_key: False}
+    assert step.blobs.get(f"thumbnail/pdf/22/22/{other_key}.360px.png") == b"picture"
+
+
+def test_a_thumbnail_stored_while_the_row_is_written_is_recorded(tmp_path: Path) -> None:
+    """The text step checks the blobs before the thumbnail is stored, and the thumbnail step finds no row."""
     records, blobs = open_records(tmp_path / "records.sqlite"), FolderBlobs(tmp_path / "blobs")
 
-    class Meanwhile:
+    class RecordsWithThumbnail:
         def __getattr__(self, name: str) -> Any:
             return getattr(records, name)
 
@@ -208,23 +218,23 @@ def test_a_picture_that_is_stored_while_the_row_is_written_is_noted(tmp_path: Pa
             PersistThumbnailStep(blobs, records)([Thumbnail(KEY, PAGE0_FORM, b"picture")])
             records.put(rows)
 
-    PersistPdfTextStep(Meanwhile(), blobs, TantivyIndex(tmp_path / "index"), lambda: MOMENT, 30.0)(
-        [READ]
-    )
+    PersistPdfTextStep(
+        RecordsWithThumbnail(), blobs, TantivyIndex(tmp_path / "index"), lambda: MOMENT, 30.0
+    )([READ])
     (row,) = records.get(PdfMetaRow, [KEY])
     records.close()
     assert row.has_page0_thumbnail
 
 
-def test_what_was_found_stands_in_the_row_with_where_it_was(step: PersistPdfTextStep) -> None:
-    found = {
+def test_detected_metadata_is_stored_with_its_sources(step: PersistPdfTextStep) -> None:
+    found_metadata = {
         "title": "Of the page",
         "title_from": "page",
         "authors": ["A", "B"],
         "authors_from": "xmp",
     }
     extra = {
-        **found,
+        **found_metadata,
         "doi": None,
         "text_truncated": True,
         "word_count": 4,
@@ -234,8 +244,8 @@ def test_what_was_found_stands_in_the_row_with_where_it_was(step: PersistPdfText
     }
     info = {"Title": "Microsoft Word - draft.doc", "doi": "none"}
     step([replace(READ, pdf_info=info, pdf_extra=extra)])
-    assert encode_stored(_row(step).metadata) == {
-        **found,
+    assert encode_stored(get_row(step).metadata) == {
+        **found_metadata,
         "text_truncated": True,
         "word_count_whitespace": 3,
         "unseen_chars": 6,
@@ -244,15 +254,15 @@ def test_what_was_found_stands_in_the_row_with_where_it_was(step: PersistPdfText
     assert step.index.get([KEY])[KEY].article_title == "Of the page"
 
 
-def test_a_newer_failure_takes_the_place_of_an_older_one(step: PersistPdfTextStep) -> None:
+def test_a_newer_failure_replaces_an_older_one(step: PersistPdfTextStep) -> None:
     step([replace(FAILED, extractor="reader 1")])
     step([FAILED])
-    assert _row(step).extractor == "reader 2"
+    assert get_row(step).extractor == "reader 2"
 
 
-def test_done_twice_is_done_once(step: PersistPdfTextStep) -> None:
+def test_persisting_twice_stores_one_row(step: PersistPdfTextStep) -> None:
     step([READ])
-    once = _row(step)
+    first_row = get_row(step)
     step([READ, READ])
-    assert _row(step) == once
+    assert get_row(step) == first_row
     assert step.index.count() == 1

@@ -1,4 +1,4 @@
-"""persist_thumbnail: the picture of page 0 under the name the documents promise."""
+"""persist_thumbnail: stores the picture of page 0 under its documented key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fonds.model.disposition import DONE
 from fonds.model.pdf import PAGE0_FORM, Thumbnail
 from step_bench import Bench
 
-KEY, OTHER = "ab12" + "0" * 36, "cd34" + "0" * 36
+KEY, OTHER_KEY = "ab12" + "0" * 36, "cd34" + "0" * 36
 
 
 @pytest.fixture
@@ -19,16 +19,18 @@ def step(bench: Bench) -> PersistThumbnailStep:
     return PersistThumbnailStep(bench.blobs, bench.records)
 
 
-def test_each_picture_lies_under_the_sha1_of_its_pdf(
+def test_each_thumbnail_is_stored_under_the_sha1_of_its_pdf(
     step: PersistThumbnailStep, bench: Bench
 ) -> None:
-    results = step([Thumbnail(KEY, PAGE0_FORM, b"first"), Thumbnail(OTHER, PAGE0_FORM, b"second")])
+    results = step(
+        [Thumbnail(KEY, PAGE0_FORM, b"first"), Thumbnail(OTHER_KEY, PAGE0_FORM, b"second")]
+    )
     assert [(result.disposition, result.items) for result in results] == [(DONE, ()), (DONE, ())]
     assert bench.blobs.get(f"thumbnail/pdf/ab/12/{KEY}.180px.jpg") == b"first"
-    assert bench.blobs.get(f"thumbnail/pdf/cd/34/{OTHER}.180px.jpg") == b"second"
+    assert bench.blobs.get(f"thumbnail/pdf/cd/34/{OTHER_KEY}.180px.jpg") == b"second"
 
 
-def test_done_twice_is_done_once_and_the_newest_stands(
+def test_persisting_twice_stores_one_file_and_the_newest_wins(
     step: PersistThumbnailStep, bench: Bench
 ) -> None:
     step([Thumbnail(KEY, PAGE0_FORM, b"older"), Thumbnail(KEY, PAGE0_FORM, b"older")])
@@ -38,5 +40,5 @@ def test_done_twice_is_done_once_and_the_newest_stands(
     assert len(files) == 1
 
 
-def test_nothing_is_done_for_nothing(step: PersistThumbnailStep) -> None:
+def test_an_empty_batch_returns_no_results(step: PersistThumbnailStep) -> None:
     assert step([]) == []

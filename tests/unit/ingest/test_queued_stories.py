@@ -1,4 +1,4 @@
-"""Messages of each step as the stories they are about, read back by a reader of Media Cloud's archives."""
+"""Messages of each step are dumped as stories that a reader of Media Cloud's archives can read."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ READ = PageExtraction(
 )
 
 
-def dumped(bench: Bench, topic: Topic, *payloads: object) -> tuple[list[ReadStory], bytes]:
-    """What such a reader finds in a dump of messages with these payloads, and the dump."""
+def dump_and_read(bench: Bench, topic: Topic, *payloads: object) -> tuple[list[ReadStory], bytes]:
+    """Return the stories read from a dump of messages with these payloads, and the dump."""
     stories, out = QueuedStories(topic, bench.archive), BytesIO()
     writer = MessageWriter(out, "x.warc.gz")
-    for message in messages(payloads):
+    for message in build_messages(payloads):
         writer.write("csv.some-in", message, stories(message))
     return list(read_stories(BytesIO(out.getvalue()))), out.getvalue()
 
 
-def messages(payloads: Sequence[object]) -> list[Message]:
+def build_messages(payloads: Sequence[object]) -> list[Message]:
     headers = {"x-mc-retries": "2", "reason": "zu groß"}
     return [
-        Message(f"id-{number}", encode(one), "news.example", 1, headers)
-        for number, one in enumerate(payloads)
+        Message(f"id-{number}", encode(payload), "news.example", 1, headers)
+        for number, payload in enumerate(payloads)
     ]
 
 
-def test_a_link_is_a_story_whose_page_is_not_there_yet(bench: Bench) -> None:
+def test_a_link_is_a_story_without_a_page(bench: Bench) -> None:
     link = build_link("http://news.example/ö?a=1#x", "list", replace(ENTRY, link=None))
-    ((story,), dump) = dumped(bench, LINKS, link)
+    ((story,), dump) = dump_and_read(bench, LINKS, link)
     assert (story.html, story.encoding) == (b"", None)
     assert (story.rss_entry.link, story.rss_entry.title) == (
         "http://news.example/ö?a=1#x",
@@ -70,34 +70,34 @@ def test_a_link_is_a_story_whose_page_is_not_there_yet(bench: Bench) -> None:
     assert (story.rss_entry.source_feed_id, story.http_metadata.response_code) == (7, None)
     assert story.content_metadata.original_url == "http://news.example/ö?a=1"
     assert story.rabbitmq_headers == {"x-mc-retries": "2", "reason": "zu groß"}
-    assert list(read_messages(BytesIO(dump))) == [("csv.some-in", *messages([link]))]
+    assert list(read_messages(BytesIO(dump))) == [("csv.some-in", *build_messages([link]))]
 
 
-def test_every_message_about_a_page_has_its_page(bench: Bench) -> None:
-    (found,) = bench.in_warc(PAGE, status_line="HTTP/1.1 203 Other")
-    capture = replace(found, rss_entry=ENTRY)
+def test_every_message_about_a_page_contains_the_page(bench: Bench) -> None:
+    (warc_capture,) = bench.in_warc(PAGE, status_line="HTTP/1.1 203 Other")
+    capture = replace(warc_capture, rss_entry=ENTRY)
     for topic, payload in (
         (CAPTURED, capture),
         (IDENTIFIED, IdentifiedCapture(capture, page_file(), "iso-8859-1")),
         (UNPARSED, UnparsedPage(capture, page_file(), "iso-8859-1")),
         (UNARCHIVED, UnarchivedBody(capture, page_file())),
     ):
-        ((story,), dump) = dumped(bench, topic, payload)
+        ((story,), dump) = dump_and_read(bench, topic, payload)
         assert story.html == PAGE
         assert story.rss_entry.title == "A flood"
         assert (story.http_metadata.response_code, story.http_metadata.final_url) == (
             203,
             capture.url,
         )
-        assert list(read_messages(BytesIO(dump))) == [("csv.some-in", *messages([payload]))]
+        assert list(read_messages(BytesIO(dump))) == [("csv.some-in", *build_messages([payload]))]
 
 
-def test_a_parsed_story_keeps_what_was_learned_of_it(bench: Bench) -> None:
-    (found,) = bench.in_warc(PAGE)
-    capture = replace(found, rss_entry=ENTRY)
-    step = ParseStoryStep(bench.archive, lambda *asked: READ, "reader 1", False, lambda: LATER)
-    (parsed,) = step(UnparsedPage(capture, page_file(), None)).items
-    stories, dump = dumped(bench, STORIES, parsed, parsed)
+def test_a_parsed_story_keeps_its_extracted_metadata(bench: Bench) -> None:
+    (warc_capture,) = bench.in_warc(PAGE)
+    capture = replace(warc_capture, rss_entry=ENTRY)
+    step = ParseStoryStep(bench.archive, lambda *arguments: READ, "reader 1", False, lambda: LATER)
+    (parsed_page,) = step(UnparsedPage(capture, page_file(), None)).items
+    stories, dump = dump_and_read(bench, STORIES, parsed_page, parsed_page)
     assert [story.html for story in stories] == [PAGE, PAGE]
     first = stories[0].content_metadata
     assert (first.article_title, first.text_content) == ("A page", READ.content.text_content)
@@ -105,19 +105,19 @@ def test_a_parsed_story_keeps_what_was_learned_of_it(bench: Bench) -> None:
     assert len(list(read_messages(BytesIO(dump)))) == 2
 
 
-def test_what_is_no_story_is_passed_over_by_such_readers_and_loaded_all_the_same(
+def test_messages_without_a_story_are_skipped_by_readers_but_can_be_loaded(
     bench: Bench,
 ) -> None:
     (paper,) = bench.in_warc(PDF, mime="application/pdf")
     (page,) = bench.in_warc(PAGE)
     mixed = [UnarchivedBody(paper, pdf_file()), UnarchivedBody(page, page_file())]
-    stories, dump = dumped(bench, UNARCHIVED, *mixed)
+    stories, dump = dump_and_read(bench, UNARCHIVED, *mixed)
     assert [story.html for story in stories] == [PAGE]
     assert len(list(read_messages(BytesIO(dump)))) == 2
 
 
-def test_a_page_that_is_gone_is_an_empty_one(bench: Bench) -> None:
-    (found,) = bench.in_warc(PAGE)
-    gone = replace(found, place=replace(found.place, path="/nowhere.warc.gz"))
-    ((story,), _) = dumped(bench, UNPARSED, UnparsedPage(gone, page_file()))
+def test_a_missing_page_is_empty(bench: Bench) -> None:
+    (warc_capture,) = bench.in_warc(PAGE)
+    missing = replace(warc_capture, place=replace(warc_capture.place, path="/nowhere.warc.gz"))
+    ((story,), _) = dump_and_read(bench, UNPARSED, UnparsedPage(missing, page_file()))
     assert story.html == b""

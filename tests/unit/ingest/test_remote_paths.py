@@ -1,4 +1,4 @@
-"""Files behind URLs as inputs: what they are called, what stays here, and where their captures lie."""
+"""URLs as inputs: file names in the inbox, which files stay there, and the places of captures."""
 
 from __future__ import annotations
 
@@ -33,90 +33,94 @@ def server() -> Iterator[Answering]:
         yield state
 
 
-def source(home: Path, *urls: str, keeps_files: bool, base: str = "") -> RemotePathSource:
+def create_source(home: Path, *urls: str, keeps_files: bool, base: str = "") -> RemotePathSource:
     settings = load_settings(home, {"elsewhere.private_addresses": "true"})
     remotes = RemoteFiles(create_service_client(settings), lambda: None)
     local = PathSource([], home, "default", base)
     return RemotePathSource(local, urls, remotes, lambda: NOW, keeps_files=keeps_files)
 
 
-def captures(source: RemotePathSource) -> list[Capture]:
-    found = [entry for row in source.iter_inputs() for entry in source.iter_entries(row)]
-    items = [getattr(one, "item", None) for one in found]
+def read_captures(remote_source: RemotePathSource) -> list[Capture]:
+    entries = [
+        entry for row in remote_source.iter_inputs() for entry in remote_source.iter_entries(row)
+    ]
+    items = [getattr(entry, "item", None) for entry in entries]
     return [item for item in items if isinstance(item, Capture)]
 
 
-def left(home: Path) -> list[str]:
+def list_inbox(home: Path) -> list[str]:
     inbox = home / "inbox"
-    return sorted(one.relative_to(inbox).as_posix() for one in inbox.rglob("*"))
+    return sorted(path.relative_to(inbox).as_posix() for path in inbox.rglob("*"))
 
 
-def offer(server: Answering, target: str, body: bytes) -> str:
+def serve_file(server: Answering, target: str, body: bytes) -> str:
     server.answers[target] = Given(body=body, headers={"ETag": '"1"', "Accept-Ranges": "bytes"})
     return server.url + target
 
 
 @pytest.mark.parametrize("keeps_files", [True, False])
-def test_the_records_of_a_warc_can_be_read_where_their_captures_lie(
+def test_the_records_of_a_remote_warc_are_readable_at_their_places(
     server: Answering, tmp_path: Path, keeps_files: bool
 ) -> None:
-    url = offer(server, "/x/item/crawl.warc.gz", gzipped([http_response(), revisit()]))
-    found = captures(source(tmp_path, url, keeps_files=keeps_files))
-    assert [one.record_type for one in found] == ["response", "revisit"]
-    (input_id,) = {one.input_id for one in found}
-    kept = tmp_path / "inbox" / input_id / "item" / "crawl.warc.gz"
-    assert {one.place.path for one in found} == {str(kept) if keeps_files else url}
-    assert left(tmp_path)[-1:] == ([f"{input_id}/item/crawl.warc.gz"] if keeps_files else [])
+    url = serve_file(server, "/x/item/crawl.warc.gz", gzipped([http_response(), revisit()]))
+    url_captures = read_captures(create_source(tmp_path, url, keeps_files=keeps_files))
+    assert [capture.record_type for capture in url_captures] == ["response", "revisit"]
+    (input_id,) = {capture.input_id for capture in url_captures}
+    inbox_path = tmp_path / "inbox" / input_id / "item" / "crawl.warc.gz"
+    assert {capture.place.path for capture in url_captures} == {
+        str(inbox_path) if keeps_files else url
+    }
+    assert list_inbox(tmp_path)[-1:] == ([f"{input_id}/item/crawl.warc.gz"] if keeps_files else [])
     settings = load_settings(tmp_path, {"elsewhere.private_addresses": "true"})
-    assert open_archive(tmp_path, settings).read(found[0].place).body == PAGE
+    assert open_archive(tmp_path, settings).read(url_captures[0].place).body == PAGE
 
 
-def test_reading_can_go_on_behind_any_position(server: Answering, tmp_path: Path) -> None:
-    url = offer(server, "/item/crawl.warc.gz", gzipped([http_response(), revisit()]))
-    of_url = source(tmp_path, url, keeps_files=False)
-    (row,) = of_url.iter_inputs()
-    everything = list(of_url.iter_entries(row))
-    marks = [one for one in everything if isinstance(one, int)]
+def test_reading_resumes_at_any_position(server: Answering, tmp_path: Path) -> None:
+    url = serve_file(server, "/item/crawl.warc.gz", gzipped([http_response(), revisit()]))
+    url_source = create_source(tmp_path, url, keeps_files=False)
+    (row,) = url_source.iter_inputs()
+    all_entries = list(url_source.iter_entries(row))
+    marks = [entry for entry in all_entries if isinstance(entry, int)]
     assert len(marks) == 2
-    rest = list(of_url.iter_entries(replace(row, position=marks[1])))
-    assert rest == everything[everything.index(marks[1]) :]
+    remaining = list(url_source.iter_entries(replace(row, position=marks[1])))
+    assert remaining == all_entries[all_entries.index(marks[1]) :]
 
 
 @pytest.mark.parametrize(
     ("base", "path"),
     [("", "{url}/cdx/warcs/crawl.warc.gz"), ("{url}/w", "{url}/w/warcs/crawl.warc.gz")],
 )
-def test_the_warcs_of_an_index_lie_beside_it_or_below_the_base(
+def test_the_warcs_of_a_remote_index_are_next_to_it_or_below_the_base(
     server: Answering, tmp_path: Path, base: str, path: str
 ) -> None:
-    url = offer(server, "/cdx/index.cdx", CDX.encode())
+    url = serve_file(server, "/cdx/index.cdx", CDX.encode())
     base = base.format(url=server.url)
-    (one,) = captures(source(tmp_path, url, keeps_files=True, base=base))
-    assert one.place.path == path.format(url=server.url)
-    assert one.place.kind is PlaceKind.WARC
-    assert left(tmp_path) == []
+    (capture,) = read_captures(create_source(tmp_path, url, keeps_files=True, base=base))
+    assert capture.place.path == path.format(url=server.url)
+    assert capture.place.kind is PlaceKind.WARC
+    assert list_inbox(tmp_path) == []
 
 
-def test_a_damaged_list_is_named_by_its_url(server: Answering, tmp_path: Path) -> None:
-    url = offer(server, "/cdx/index.cdx", (CDX + "one two\n").encode())
-    damaged = captures(source(tmp_path, url, keeps_files=True))[-1]
+def test_a_damaged_remote_index_is_reported_by_url(server: Answering, tmp_path: Path) -> None:
+    url = serve_file(server, "/cdx/index.cdx", (CDX + "one two\n").encode())
+    damaged = read_captures(create_source(tmp_path, url, keeps_files=True))[-1]
     assert damaged.damage_reason is Reason.BAD_INDEX_LINE
     assert damaged.place.path.startswith(url)
     assert damaged.url.startswith(url)
 
 
-def test_the_parts_of_a_compressed_index_are_those_named_with_it(
+def test_the_parts_of_a_compressed_index_must_be_named_with_it(
     server: Answering, tmp_path: Path
 ) -> None:
-    index = offer(
+    index = serve_file(
         server, "/z/cluster.idx", b"org,example)/ 20170706005950\tcdx-00000.gz\t0\t100\t1\n" * 2
     )
-    part = offer(server, "/z/cdx-00000.gz", b"x")
-    (alone,) = captures(source(tmp_path, index, keeps_files=True))
-    assert alone.damage_reason is Reason.MISSING_SOURCE
-    both = source(tmp_path, index, part, keeps_files=True)
-    first, _ = both.iter_inputs()
-    assert list(both.iter_entries(first)) == [{str(Reason.NOT_A_CAPTURE): 1}]
+    part = serve_file(server, "/z/cdx-00000.gz", b"x")
+    (damaged,) = read_captures(create_source(tmp_path, index, keeps_files=True))
+    assert damaged.damage_reason is Reason.MISSING_SOURCE
+    both_urls = create_source(tmp_path, index, part, keeps_files=True)
+    first, _ = both_urls.iter_inputs()
+    assert list(both_urls.iter_entries(first)) == [{str(Reason.NOT_A_CAPTURE): 1}]
 
 
 @pytest.mark.parametrize(
@@ -130,11 +134,11 @@ def test_the_parts_of_a_compressed_index_are_those_named_with_it(
         ("/a/b?c=/../d", "a/b"),
     ],
 )
-def test_names_of_urls_stay_in_the_inbox(
+def test_file_names_from_urls_stay_in_the_inbox(
     server: Answering, tmp_path: Path, target: str, name: str
 ) -> None:
-    url = offer(server, target, b"%PDF-1.4 nothing")
-    (one,) = captures(source(tmp_path, url, keeps_files=True))
-    assert one.damage is None
-    assert one.place.path == str(tmp_path / "inbox" / one.input_id / name)
-    assert one.url == url
+    url = serve_file(server, target, b"%PDF-1.4 nothing")
+    (capture,) = read_captures(create_source(tmp_path, url, keeps_files=True))
+    assert capture.damage is None
+    assert capture.place.path == str(tmp_path / "inbox" / capture.input_id / name)
+    assert capture.url == url

@@ -1,4 +1,4 @@
-"""What captures and files state about their use, as the steps keep it."""
+"""Statements of captures and files about their use, as the steps store them."""
 
 from __future__ import annotations
 
@@ -48,36 +48,38 @@ STATED = ["noai", "cc-by-4.0", "train-ai=n"]
 LICENSED = b'<link rel="license" href="%s">' + PAGE
 
 
-def keep(bench: Bench, *captures: Capture) -> list[IdentifiedCapture]:
+def identify_and_persist(bench: Bench, *captures: Capture) -> list[IdentifiedCapture]:
     """Identify captures and persist what was identified."""
     identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
     items = [item for capture in captures for item in identify(capture).items]
-    found = [item for item in items if isinstance(item, IdentifiedCapture)]
-    PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)(found)
-    return found
+    identified = [item for item in items if isinstance(item, IdentifiedCapture)]
+    PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)(identified)
+    return identified
 
 
-def values(bench: Bench, capture_id: str, sha1hex: str) -> list[str]:
-    found = load_capture_rights(bench.records, {capture_id: sha1hex})[capture_id]
-    return [statement.value for statement in found.statements]
+def list_values(bench: Bench, capture_id: str, sha1hex: str) -> list[str]:
+    capture_rights = load_capture_rights(bench.records, {capture_id: sha1hex})[capture_id]
+    return [statement.value for statement in capture_rights.statements]
 
 
 @pytest.mark.parametrize(
     ("body", "mime"), [(PAGE, "text/html"), (PDF, "application/pdf"), (jats(), "text/xml")]
 )
-def test_every_capture_keeps_what_its_response_states(bench: Bench, body: bytes, mime: str) -> None:
+def test_every_capture_stores_the_statements_of_its_response(
+    bench: Bench, body: bytes, mime: str
+) -> None:
     (first,) = bench.in_warc(body, headers=(("Content-Type", mime), *SIGNALS))
     (silent,) = bench.in_warc(body, mime=mime)
     (later,) = bench.in_warc(body, headers=(("Content-Type", mime), ("X-Robots-Tag", "none")))
-    found = keep(bench, first, silent, later)
-    sha1hex = found[0].about
-    assert values(bench, first.id, sha1hex) == STATED
-    assert values(bench, later.id, sha1hex) == ["none"]
+    identified = identify_and_persist(bench, first, silent, later)
+    sha1hex = identified[0].about
+    assert list_values(bench, first.id, sha1hex) == STATED
+    assert list_values(bench, later.id, sha1hex) == ["none"]
     rows = bench.records.find(CaptureRightsRow)
     assert {row.capture_id: row.sha1hex for row in rows} == {first.id: sha1hex, later.id: sha1hex}
 
 
-def test_a_revisit_keeps_what_its_own_response_states(bench: Bench) -> None:
+def test_a_revisit_stores_the_statements_of_its_own_response(bench: Bench) -> None:
     (first,) = bench.in_warc(PAGE, headers=(("Content-Type", "text/html"), *SIGNALS))
     digest = encode_sha1_base32(bytes.fromhex(page_file().sha1))
     record = warc_record(
@@ -86,35 +88,37 @@ def test_a_revisit_keeps_what_its_own_response_states(bench: Bench) -> None:
         content_type="application/http; msgtype=response",
         headers={"WARC-Payload-Digest": f"sha1:{digest}"},
     )
-    (found,) = bench.in_records(record)
-    known = replace(found, record_type="revisit", mime=None, digest=digest)
-    keep(bench, first, known)
-    assert values(bench, known.id, page_file().sha1) == ["noindex"]
+    (warc_capture,) = bench.in_records(record)
+    revisit = replace(warc_capture, record_type="revisit", mime=None, digest=digest)
+    identify_and_persist(bench, first, revisit)
+    assert list_values(bench, revisit.id, page_file().sha1) == ["noindex"]
 
 
-def test_a_revisit_whose_record_is_gone_is_a_capture_that_states_nothing(bench: Bench) -> None:
+def test_a_revisit_whose_record_is_missing_states_nothing(bench: Bench) -> None:
     digest = encode_sha1_base32(bytes.fromhex(page_file().sha1))
-    known = bench.write_revisit(digest)
-    gone = replace(known, place=replace(known.place, offset=10**6))
-    assert [one.rights.statements for one in keep(bench, gone)] == [()]
+    revisit = bench.write_revisit(digest)
+    missing = replace(revisit, place=replace(revisit.place, offset=10**6))
+    assert [
+        identified.rights.statements for identified in identify_and_persist(bench, missing)
+    ] == [()]
 
 
-def test_a_capture_that_comes_again_has_one_row(bench: Bench) -> None:
+def test_a_repeated_capture_has_one_row(bench: Bench) -> None:
     (first,) = bench.in_warc(PAGE, headers=(("Content-Type", "text/html"), *SIGNALS))
-    (found,) = keep(bench, first)
+    (identified,) = identify_and_persist(bench, first)
     repeat = replace(first, id="another-entry")
-    keep(bench, first, repeat)
+    identify_and_persist(bench, first, repeat)
     assert [row.capture_id for row in bench.records.find(CaptureRightsRow)] == [first.id]
-    assert values(bench, first.id, found.about) == STATED
+    assert list_values(bench, first.id, identified.about) == STATED
 
 
-def test_nothing_of_what_was_taken_down_stays(bench: Bench) -> None:
+def test_a_taken_down_file_leaves_no_rights(bench: Bench) -> None:
     (first,) = bench.in_warc(PAGE, headers=(("Content-Type", "text/html"), *SIGNALS))
-    (found,) = keep(bench, first)
-    removed = {type(row) for row in iter_file_rows(bench.records, found.about)}
+    (identified,) = identify_and_persist(bench, first)
+    removed = {type(row) for row in iter_file_rows(bench.records, identified.about)}
     assert CaptureRightsRow in removed
-    bench.records.put([TakedownRow(found.about, "other", "", "me", LATER)])
-    keep(bench, first)
+    bench.records.put([TakedownRow(identified.about, "other", "", "me", LATER)])
+    identify_and_persist(bench, first)
     assert list(bench.records.find(CaptureRightsRow)) == []
 
 
@@ -157,7 +161,7 @@ PERMISSIONS = "<permissions><license><license-p>CC BY 4.0</license-p></license><
 
 
 @pytest.mark.parametrize(
-    ("read", "body", "where"),
+    ("read", "body", "stated_in"),
     [
         (read_page, LICENSED % CC.encode(), StatementSource.LINK),
         (read_pdf, text_pdf(info={"Copyright": "CC BY 4.0"}), StatementSource.INFO),
@@ -165,22 +169,22 @@ PERMISSIONS = "<permissions><license><license-p>CC BY 4.0</license-p></license><
     ],
     ids=["page", "pdf", "article"],
 )
-def test_what_a_file_states_has_a_row_that_its_kind_promises(  # type: ignore[no-untyped-def]
-    bench: Bench, read, body: bytes, where: StatementSource
+def test_statements_of_a_file_are_stored_in_a_declared_row(  # type: ignore[no-untyped-def]
+    bench: Bench, read, body: bytes, stated_in: StatementSource
 ) -> None:
     sha1hex = read(bench, body)
     (row,) = bench.records.find(FileRightsRow)
     (statement,) = row.stated.statements
-    assert (row.sha1hex, statement.value, statement.stated_in) == (sha1hex, "cc-by-4.0", where)
+    assert (row.sha1hex, statement.value, statement.stated_in) == (sha1hex, "cc-by-4.0", stated_in)
     promised = [
-        one
+        derived
         for kind in KINDS
-        for made in bench.records.get(kind.row, [sha1hex])
-        for one in kind.build_rows(made)
-        if isinstance(one, FileRightsRow)
+        for stored in bench.records.get(kind.row, [sha1hex])
+        for derived in kind.build_rows(stored)
+        if isinstance(derived, FileRightsRow)
     ]
     assert promised == [row]
-    assert values(bench, "any", sha1hex) == ["cc-by-4.0"]
+    assert list_values(bench, "any", sha1hex) == ["cc-by-4.0"]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +192,7 @@ def test_what_a_file_states_has_a_row_that_its_kind_promises(  # type: ignore[no
     [(read_page, PAGE), (read_pdf, text_pdf()), (read_article, jats())],
     ids=["page", "pdf", "article"],
 )
-def test_a_file_that_states_nothing_when_it_is_read_again_has_no_row(  # type: ignore[no-untyped-def]
+def test_a_file_without_statements_loses_its_row_when_it_is_read_again(  # type: ignore[no-untyped-def]
     bench: Bench, read, body: bytes
 ) -> None:
     sha1hex = read(bench, body)

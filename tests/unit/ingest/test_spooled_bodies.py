@@ -1,4 +1,4 @@
-"""Exchanges in the spool are read as captures anywhere, archived whole, and then read where they lie."""
+"""Spooled exchanges are read as captures, archived completely, and then read from the archive."""
 
 from __future__ import annotations
 
@@ -52,71 +52,71 @@ BODY_MAX_BYTES = 100_000
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Bench]:
-    ours = open_bench(tmp_path)
-    yield ours
-    ours.close()
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    opened_bench = open_bench(tmp_path)
+    yield opened_bench
+    opened_bench.close()
 
 
-def archive_of(bench: Bench) -> LayeredArchive:
-    def archived_at(capture_id: str) -> Place | None:
+def open_layered_archive(bench: Bench) -> LayeredArchive:
+    def find_archived(capture_id: str) -> Place | None:
         row = next(bench.records.find(CdxRow, {"capture_id": capture_id}), None)
         return row and Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
-    spooled = SpooledBodies(bench.archive, bench.blobs, archived_at, BODY_MAX_BYTES)
-    return LayeredArchive(bench.archive, spooled)
+    spooled_bodies = SpooledBodies(bench.archive, bench.blobs, find_archived, BODY_MAX_BYTES)
+    return LayeredArchive(bench.archive, spooled_bodies)
 
 
-def spooled(bench: Bench, body: bytes = PAGE, poll: str = "poll") -> Capture:
+def spool_page(bench: Bench, body: bytes = PAGE, poll: str = "poll") -> Capture:
     link = build_link("http://news.example/story", poll)
-    one = FetchedLink(link, Exchange((MOVED, HOP), "full"), gzip.compress(body, mtime=0))
-    (capture,) = Spool(bench.blobs, bench.records, bench.archive).save([one])
+    fetched_link = FetchedLink(link, Exchange((MOVED, HOP), "full"), gzip.compress(body, mtime=0))
+    (capture,) = Spool(bench.blobs, bench.records, bench.archive).save([fetched_link])
     return capture
 
 
-def archived(bench: Bench, *items: UnarchivedBody) -> None:
-    books = (bench.records, bench.table, bench.blobs)
-    create_archive_body(archive_of(bench), *books, JOURNAL, lambda: LATER)(items)
+def archive_bodies(bench: Bench, *items: UnarchivedBody) -> None:
+    stores = (bench.records, bench.table, bench.blobs)
+    create_archive_body(open_layered_archive(bench), *stores, JOURNAL, lambda: LATER)(items)
 
 
-def records_of(bench: Bench) -> list[tuple[str, dict[str, str], bytes]]:
+def read_records(bench: Bench) -> list[tuple[str, dict[str, str], bytes]]:
     bench.archive.finish()
-    found = []
+    records = []
     for path in files(bench.home, ".warc.gz"):
         for record in ArchiveIterator(BytesIO(path.read_bytes()), no_record_parse=True):
             headers = dict(record.rec_headers.headers)
-            found.append((record.rec_type, headers, record.content_stream().read()))
-    return found
+            records.append((record.rec_type, headers, record.content_stream().read()))
+    return records
 
 
-def test_a_body_in_the_spool_is_read_with_its_codings_undone(desk: Bench) -> None:
-    payload = archive_of(desk).read(spooled(desk).place)
+def test_a_spooled_body_is_read_without_content_codings(bench: Bench) -> None:
+    payload = open_layered_archive(bench).read(spool_page(bench).place)
     assert payload.body == PAGE
     assert payload.exchange == Exchange((MOVED, HOP), "full")
     assert payload.http is not None
     assert payload.http.charset == "utf-8"
 
 
-def test_other_bytes_than_were_asked_for_are_not_given(desk: Bench) -> None:
-    capture = spooled(desk)
-    assert archive_of(desk).read(capture.place, page_file().sha1).body == PAGE
+def test_bytes_that_do_not_match_the_sha1_are_refused(bench: Bench) -> None:
+    capture = spool_page(bench)
+    assert open_layered_archive(bench).read(capture.place, page_file().sha1).body == PAGE
     with pytest.raises(DamagedInputError):
-        archive_of(desk).read(capture.place, "0" * 40)
+        open_layered_archive(bench).read(capture.place, "0" * 40)
 
 
-def test_once_archived_the_exchange_is_whole_in_the_warc_and_the_spool_has_forgotten_it(
-    desk: Bench,
+def test_an_archived_exchange_is_complete_in_the_warc_and_deleted_from_the_spool(
+    bench: Bench,
 ) -> None:
-    capture = spooled(desk)
-    archived(desk, UnarchivedBody(capture, page_file()))
-    assert desk.blobs.get(capture.place.path) is None
-    (row,) = desk.records.get(FetchedPageRow, [capture.id])
+    capture = spool_page(bench)
+    archive_bodies(bench, UnarchivedBody(capture, page_file()))
+    assert bench.blobs.get(capture.place.path) is None
+    (row,) = bench.records.get(FetchedPageRow, [capture.id])
     assert not row.in_spool
-    payload = archive_of(desk).read(capture.place, page_file().sha1)
+    payload = open_layered_archive(bench).read(capture.place, page_file().sha1)
     assert payload.body == PAGE
-    kinds = [kind for kind, _, _ in records_of(desk)]
+    kinds = [kind for kind, _, _ in read_records(bench)]
     assert kinds == ["warcinfo", "response", "metadata", "request"]
-    _, response, metadata, request = records_of(desk)
+    _, response, metadata, request = read_records(bench)
     assert response[1]["WARC-Date"] == "2026-11-22T01:02:03.456789Z"
     assert response[1]["WARC-IP-Address"] == "93.184.216.34"
     assert response[1]["WARC-Cipher-Suite"] == "TLS_AES_256_GCM_SHA384"
@@ -128,72 +128,74 @@ def test_once_archived_the_exchange_is_whole_in_the_warc_and_the_spool_has_forgo
     assert b'"link":"http://news.example/story"' in metadata[2]
 
 
-def test_what_was_archived_before_a_death_is_forgotten_after_it(desk: Bench) -> None:
-    """The place was on the books and the process died: the message comes again, and nothing is written."""
-    capture = spooled(desk)
-    blob = desk.blobs.get(capture.place.path)
-    archived(desk, UnarchivedBody(capture, page_file()))
-    again = spooled(desk)
-    assert desk.blobs.get(again.place.path) == blob
-    archived(desk, UnarchivedBody(capture, page_file()))
-    assert desk.blobs.get(capture.place.path) is None
-    assert [kind for kind, _, _ in records_of(desk)].count("response") == 1
+def test_a_body_archived_before_a_crash_is_deleted_from_the_spool_afterwards(bench: Bench) -> None:
+    """The process died after it recorded the place. The repeated message writes no second record."""
+    capture = spool_page(bench)
+    blob = bench.blobs.get(capture.place.path)
+    archive_bodies(bench, UnarchivedBody(capture, page_file()))
+    second = spool_page(bench)
+    assert bench.blobs.get(second.place.path) == blob
+    archive_bodies(bench, UnarchivedBody(capture, page_file()))
+    assert bench.blobs.get(capture.place.path) is None
+    assert [kind for kind, _, _ in read_records(bench)].count("response") == 1
 
 
-def test_the_same_bytes_again_are_a_revisit_of_what_was_fetched_first(desk: Bench) -> None:
-    first, second = spooled(desk), spooled(desk, poll="next")
-    archived(desk, UnarchivedBody(first, page_file()))
-    archived(desk, UnarchivedBody(second, page_file(), repeat_of=first.id))
-    told = {kind: headers for kind, headers, _ in records_of(desk)}
-    revisit = told["revisit"]
+def test_a_repeat_is_a_revisit_of_the_first_exchange(bench: Bench) -> None:
+    first, second = spool_page(bench), spool_page(bench, poll="next")
+    archive_bodies(bench, UnarchivedBody(first, page_file()))
+    archive_bodies(bench, UnarchivedBody(second, page_file(), repeat_of=first.id))
+    headers_by_type = {kind: headers for kind, headers, _ in read_records(bench)}
+    revisit = headers_by_type["revisit"]
     assert revisit["WARC-Refers-To-Target-URI"] == HOP.url
     assert revisit["WARC-Refers-To-Date"] == "2026-11-22T01:02:03.456789Z"
-    assert revisit["WARC-Refers-To"] == told["response"]["WARC-Record-ID"]
+    assert revisit["WARC-Refers-To"] == headers_by_type["response"]["WARC-Record-ID"]
 
 
 @pytest.mark.parametrize("key", ["u", "d"])
-def test_a_page_is_not_said_to_be_a_record_of_another_capture(desk: Bench, key: str) -> None:
-    """As when others write their own first capture into `f:c`."""
-    first, second = spooled(desk), spooled(desk, poll="next")
-    archived(desk, UnarchivedBody(first, page_file()))
+def test_a_revisit_never_names_the_record_of_another_capture(bench: Bench, key: str) -> None:
+    """Another program can write its own first capture into `f:c`."""
+    first, second = spool_page(bench), spool_page(bench, poll="next")
+    archive_bodies(bench, UnarchivedBody(first, page_file()))
     row = build_row_key(page_file().sha1)
-    seen = json.loads(desk.table.get(JOURNAL, [row])[row][F_C])
-    theirs = seen | {"u": "http://other.example/", "d": "2026-11-22T01:02:04Z"} | {key: seen[key]}
-    desk.table.put(JOURNAL, [(row, {F_C: json.dumps(theirs).encode()})])
-    archived(desk, UnarchivedBody(second, page_file(), repeat_of=first.id))
-    revisit = next(headers for kind, headers, _ in records_of(desk) if kind == "revisit")
+    cell = json.loads(bench.table.get(JOURNAL, [row])[row][F_C])
+    foreign_cell = (
+        cell | {"u": "http://other.example/", "d": "2026-11-22T01:02:04Z"} | {key: cell[key]}
+    )
+    bench.table.put(JOURNAL, [(row, {F_C: json.dumps(foreign_cell).encode()})])
+    archive_bodies(bench, UnarchivedBody(second, page_file(), repeat_of=first.id))
+    revisit = next(headers for kind, headers, _ in read_records(bench) if kind == "revisit")
     assert revisit["WARC-Refers-To-Target-URI"] == HOP.url
     assert "WARC-Refers-To" not in revisit
 
 
-def test_what_is_nowhere_is_told(desk: Bench) -> None:
-    with pytest.raises(PermanentError) as refused:
-        archive_of(desk).read(Place(PlaceKind.SPOOL, "spool/aa/bb/poll-aabb"))
-    assert refused.value.reason is Reason.MISSING_SOURCE
+def test_a_missing_spool_entry_is_reported(bench: Bench) -> None:
+    with pytest.raises(PermanentError) as raised:
+        open_layered_archive(bench).read(Place(PlaceKind.SPOOL, "spool/aa/bb/poll-aabb"))
+    assert raised.value.reason is Reason.MISSING_SOURCE
 
 
-def test_a_body_that_unpacks_to_too_much_is_refused(desk: Bench) -> None:
+def test_a_body_that_unpacks_to_too_much_is_refused(bench: Bench) -> None:
     with pytest.raises(LimitError):
-        archive_of(desk).read(spooled(desk, bytes(BODY_MAX_BYTES + 1)).place)
+        open_layered_archive(bench).read(spool_page(bench, bytes(BODY_MAX_BYTES + 1)).place)
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     bomb = packer.compress(bytes(50 * 2**20)) + packer.flush()
     link = build_link("http://news.example/bomb", "poll")
-    (capture,) = Spool(desk.blobs, desk.records, desk.archive).save(
+    (capture,) = Spool(bench.blobs, bench.records, bench.archive).save(
         [FetchedLink(link, Exchange((HOP,)), bomb)]
     )
-    large = SpooledBodies(desk.archive, desk.blobs, lambda _: None, 2**30)
-    with pytest.raises(LimitError) as refused:
+    large = SpooledBodies(bench.archive, bench.blobs, lambda _: None, 2**30)
+    with pytest.raises(LimitError) as raised:
         large.read(capture.place)
-    assert refused.value.reason is Reason.BOMB
+    assert raised.value.reason is Reason.BOMB
 
 
 @given(body=st.binary())
-def test_any_body_survives_the_spool(body: bytes) -> None:
+def test_any_body_is_encoded_and_decoded_unchanged(body: bytes) -> None:
     exchange = Exchange((MOVED, HOP), "old")
     assert decode_exchange(encode_exchange(exchange, body)) == (exchange, body)
 
 
 @given(blob=st.binary())
-def test_any_blob_is_an_exchange_or_told_to_be_none(blob: bytes) -> None:
+def test_any_blob_that_is_not_an_exchange_is_refused(blob: bytes) -> None:
     with pytest.raises(DamagedInputError):
         decode_exchange(blob)

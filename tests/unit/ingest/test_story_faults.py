@@ -1,6 +1,6 @@
-"""The road of a story from its bytes to rows, index and archive, at the places where others lose some of it.
+"""Faults of other programs on the way of a story from its bytes to rows, index and archive.
 
-`docs/story-faults.md` says which fault each of these is.
+`docs/story-faults.md` lists the fault that each test covers.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ TEXT = (
 LUCENE_TERM_BYTES = 32_766
 
 
-def page(text: str = TEXT, head: str = "", charset: str = "utf-8") -> bytes:
-    paragraphs = "".join(f"<p>{one}</p>" for one in text.split("\n"))
-    whole = (
+def build_html(text: str = TEXT, head: str = "", charset: str = "utf-8") -> bytes:
+    paragraphs = "".join(f"<p>{paragraph}</p>" for paragraph in text.split("\n"))
+    html = (
         f"<!doctype html><html><head>{head}<title>Le café ferme</title></head>"
         f"<body><article><h1>Le café ferme</h1>{paragraphs}</article></body></html>"
     )
-    return whole.encode(charset)
+    return html.encode(charset)
 
 
-def parsed(
+def parse_body(
     bench: Bench,
     capture: Capture,
     body: bytes,
     parse: Callable[..., PageExtraction] = parse_page,
 ) -> Result:
-    """The step on a page, with the real reader and no other process."""
+    """Run the step on a page with the real reader in this process."""
     step = ParseStoryStep(bench.archive, parse, "reader 1", False, lambda: LATER)
     charset = bench.archive.read(capture.place).http
     return step(UnparsedPage(capture, page_file(body), charset.charset if charset else None))
 
 
-def story(result: Result) -> ParsedPage:
+def get_parsed_page(result: Result) -> ParsedPage:
     return next(item for item in result.items if isinstance(item, ParsedPage))
 
 
@@ -67,23 +67,27 @@ def story(result: Result) -> ParsedPage:
     ["text/html", "text/html; charset=ISO-8859-1", "text/html;charset=iso-8859-1", "text/plain"],
 )
 @pytest.mark.parametrize("head", ["", '<meta charset="utf-8">'])
-def test_utf8_under_a_servers_default_is_no_mojibake(
+def test_utf8_under_a_latin1_default_charset_is_not_mojibake(
     content_type: str, head: str, bench: Bench
 ) -> None:
-    body = page(head=head)
+    body = build_html(head=head)
     (capture,) = bench.in_warc(body, headers=(("Content-Type", content_type),))
-    content = story(parsed(bench, replace(capture, url=URL), body)).story.content_metadata
+    content = get_parsed_page(
+        parse_body(bench, replace(capture, url=URL), body)
+    ).story.content_metadata
     assert content.article_title == "Le café ferme"
     assert content.text_content is not None
     assert "après quarante ans" in content.text_content
     assert "Ã" not in content.text_content
 
 
-def test_latin1_that_is_declared_is_latin1(bench: Bench) -> None:
-    body = page(TEXT.replace("’", "'"), charset="latin-1")
+def test_declared_latin1_is_decoded_as_latin1(bench: Bench) -> None:
+    body = build_html(TEXT.replace("’", "'"), charset="latin-1")
     headers = (("Content-Type", "text/html; charset=ISO-8859-1"),)
     (capture,) = bench.in_warc(body, headers=headers)
-    content = story(parsed(bench, replace(capture, url=URL), body)).story.content_metadata
+    content = get_parsed_page(
+        parse_body(bench, replace(capture, url=URL), body)
+    ).story.content_metadata
     assert "après quarante ans" in (content.text_content or "")
 
 
@@ -97,22 +101,22 @@ def test_latin1_that_is_declared_is_latin1(bench: Bench) -> None:
         "https://news.example/",
     ],
 )
-def test_no_story_is_lost_for_its_short_address(url: str, bench: Bench) -> None:
-    body = page()
+def test_a_short_url_does_not_drop_a_story(url: str, bench: Bench) -> None:
+    body = build_html()
     (capture,) = bench.in_warc(body)
-    result = parsed(bench, replace(capture, url=url), body)
+    result = parse_body(bench, replace(capture, url=url), body)
     assert result.disposition is DONE
-    assert story(result).story.content_metadata.text_content
+    assert get_parsed_page(result).story.content_metadata.text_content
 
 
-def test_what_a_reader_cannot_read_is_set_apart_at_the_first_attempt(bench: Bench) -> None:
-    def fails(*_: object) -> PageExtraction:
+def test_a_page_the_reader_cannot_read_is_quarantined_at_the_first_attempt(bench: Bench) -> None:
+    def time_out(*_: object) -> PageExtraction:
         raise ChildError(Reason.TIMEOUT, "it took too long")
 
-    body = page()
+    body = build_html()
     (capture,) = bench.in_warc(body)
-    ended = parsed(bench, capture, body, fails).disposition
-    assert (ended.verdict, ended.reason) == (Verdict.QUARANTINED, Reason.TIMEOUT)
+    disposition = parse_body(bench, capture, body, time_out).disposition
+    assert (disposition.verdict, disposition.reason) == (Verdict.QUARANTINED, Reason.TIMEOUT)
 
 
 NASTY = (
@@ -126,61 +130,68 @@ NASTY = (
 
 @given(st.permutations([*range(len(NASTY) + 2)]))
 @settings(max_examples=8, deadline=None)
-def test_no_page_leaves_anything_to_the_next(order: Sequence[int]) -> None:
-    """Readers that keep what they read last give it out again for a page they stumble over."""
-    bodies = [page(), page("Ein ganz anderer Bericht über den Hafen und das Eis.\n" * 4), *NASTY]
-    alone = [parse_page(body, URL, None, LATER, True) for body in bodies]
+def test_reading_a_page_leaves_no_state_for_the_next(order: Sequence[int]) -> None:
+    """Readers that keep state can return the text of the previous page for a broken one."""
+    bodies = [
+        build_html(),
+        build_html("Ein ganz anderer Bericht über den Hafen und das Eis.\n" * 4),
+        *NASTY,
+    ]
+    expected = [parse_page(body, URL, None, LATER, True) for body in bodies]
     for number in order:
-        assert parse_page(bodies[number], URL, None, LATER, True) == alone[number]
+        assert parse_page(bodies[number], URL, None, LATER, True) == expected[number]
 
 
 @pytest.mark.parametrize("letter", ["a", "ж", "山"])
-def test_a_text_longer_than_a_term_of_lucene_is_kept_whole(letter: str, bench: Bench) -> None:
+def test_a_text_longer_than_a_lucene_term_is_stored_in_full(letter: str, bench: Bench) -> None:
     sentence = f"{letter * 7} {letter * 4} {letter * 9}, {letter * 3} {letter * 6}. "
     times = 1 + LUCENE_TERM_BYTES * 5 // 4 // (6 * len(sentence.encode()))
     text = "\n".join(sentence * 6 for _ in range(times))
-    body = page(text + "\nfinalword stands behind everything else here.", '<meta charset="utf-8">')
+    body = build_html(text + "\nfinalword ends this text.", '<meta charset="utf-8">')
     (capture,) = bench.in_warc(body)
-    found = story(parsed(bench, replace(capture, url=URL), body))
-    importer(bench)([found])
-    kept = (bench.blobs.get(build_text_blob_key(found.file.sha1)) or b"").decode()
-    assert len(kept.encode()) > LUCENE_TERM_BYTES
-    assert kept.endswith("finalword stands behind everything else here.")
-    document = bench.index.get([found.story_id])[found.story_id]
-    assert document.text_content == kept
+    parsed_page = get_parsed_page(parse_body(bench, replace(capture, url=URL), body))
+    create_importer(bench)([parsed_page])
+    stored_text = (bench.blobs.get(build_text_blob_key(parsed_page.file.sha1)) or b"").decode()
+    assert len(stored_text.encode()) > LUCENE_TERM_BYTES
+    assert stored_text.endswith("finalword ends this text.")
+    document = bench.index.get([parsed_page.story_id])[parsed_page.story_id]
+    assert document.text_content == stored_text
 
 
-def importer(bench: Bench) -> ImportStoryStep:
+def create_importer(bench: Bench) -> ImportStoryStep:
     return ImportStoryStep(bench.records, bench.blobs, bench.index, lambda: LATER)
 
 
-def archiver(bench: Bench) -> ArchiveBodyStep:
-    kept = (bench.archive, bench.records, bench.table, bench.blobs)
-    return create_archive_body(*kept, JOURNAL, lambda: LATER)
+def create_archiver(bench: Bench) -> ArchiveBodyStep:
+    stores = (bench.archive, bench.records, bench.table, bench.blobs)
+    return create_archive_body(*stores, JOURNAL, lambda: LATER)
 
 
 @pytest.mark.parametrize("killed_after_import", [False, True])
 @pytest.mark.parametrize("import_first", [False, True])
-def test_what_is_in_the_index_is_archived_and_the_other_way_round(
+def test_a_story_is_indexed_and_archived_in_either_order(
     import_first: bool, killed_after_import: bool, bench: Bench, tmp_path: Path
 ) -> None:
-    """Both follow from parsing; neither asks the other whether there is anything left to do."""
-    body = page()
+    """Index and archive both depend only on parsing, not on each other."""
+    body = build_html()
     capture = replace(bench.write_file(body), url=URL)
-    result = parsed(bench, capture, body)
-    found = story(result)
-    (waiting,) = [item for item in result.items if isinstance(item, UnarchivedBody)]
-    steps = [lambda: importer(bench)([found]), lambda: archiver(bench)([waiting])]
+    result = parse_body(bench, capture, body)
+    parsed_page = get_parsed_page(result)
+    (unarchived,) = [item for item in result.items if isinstance(item, UnarchivedBody)]
+    steps = [
+        lambda: create_importer(bench)([parsed_page]),
+        lambda: create_archiver(bench)([unarchived]),
+    ]
     if killed_after_import:
-        # The document was made, and nothing was settled: the message comes again.
-        importer(bench)([found])
-        again = parsed(bench, capture, body)
-        (waiting,) = [item for item in again.items if isinstance(item, UnarchivedBody)]
+        # The document was indexed but no message was settled, so the message is delivered again.
+        create_importer(bench)([parsed_page])
+        second_result = parse_body(bench, capture, body)
+        (unarchived,) = [item for item in second_result.items if isinstance(item, UnarchivedBody)]
     for step in steps if import_first else steps[::-1]:
         step()
     assert bench.index.count() == 1
     (row,) = bench.records.find(CdxRow, {"capture_id": capture.id})
-    assert (row.url, row.sha1hex) == (URL, found.file.sha1)
+    assert (row.url, row.sha1hex) == (URL, parsed_page.file.sha1)
 
 
 @pytest.mark.parametrize(
@@ -192,42 +203,46 @@ def test_what_is_in_the_index_is_archived_and_the_other_way_round(
         "04 Mar 2024 10:00:00 EST",
     ],
 )
-def test_an_announced_day_fills_in_and_the_story_still_tells_it_from_a_found_one(
+def test_an_announced_day_is_used_and_distinguished_from_an_extracted_one(
     announced: str, bench: Bench
 ) -> None:
-    body = page()
-    told = RssEntry(link=URL, pub_date=announced)
-    capture = replace(bench.write_file(body), url=URL, rss_entry=told)
-    found = story(parsed(bench, capture, body))
-    importer(bench)([found])
-    (row,) = bench.records.get(StoryMetaRow, [found.file.sha1])
+    body = build_html()
+    entry = RssEntry(link=URL, pub_date=announced)
+    capture = replace(bench.write_file(body), url=URL, rss_entry=entry)
+    parsed_page = get_parsed_page(parse_body(bench, capture, body))
+    create_importer(bench)([parsed_page])
+    (row,) = bench.records.get(StoryMetaRow, [parsed_page.file.sha1])
     assert row.publication_date == "2024-03-04"
     assert row.story.content_metadata.publication_date is None
     assert row.story.rss_entry.pub_date == announced
 
 
-def test_a_batch_goes_into_the_index_with_one_request(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = []
+def test_a_batch_is_indexed_with_one_request(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = []
     for number in range(20):
-        body = page(f"{TEXT} {number}")
+        body = build_html(f"{TEXT} {number}")
         capture = replace(bench.write_file(body), id=f"c{number}", url=f"{URL}-{number}")
-        found.append(story(parsed(bench, capture, body)))
+        pages.append(get_parsed_page(parse_body(bench, capture, body)))
     puts = []
-    put = bench.index.put
-    monkeypatch.setattr(bench.index, "put", lambda some: (puts.append(len(some)), put(some)))
-    importer(bench)(found)
+    put_documents = bench.index.put
+    monkeypatch.setattr(
+        bench.index,
+        "put",
+        lambda documents: (puts.append(len(documents)), put_documents(documents)),
+    )
+    create_importer(bench)(pages)
     assert puts == [20]
     assert bench.index.count() == 20
 
 
-def test_times_are_those_of_their_acts(bench: Bench) -> None:
-    """Published, fetched and parsed are three moments, each with a zone."""
-    body = page(head='<meta property="article:published_time" content="2024-02-28T08:00:00Z">')
+def test_published_fetched_and_parsed_times_are_stored_separately(bench: Bench) -> None:
+    """Published, fetched and parsed are three times, each with a time zone."""
+    body = build_html(
+        head='<meta property="article:published_time" content="2024-02-28T08:00:00Z">'
+    )
     (capture,) = bench.in_warc(body)
-    found = story(parsed(bench, replace(capture, url=URL), body)).story
-    assert found.content_metadata.publication_date == "2024-02-28"
-    assert found.http_metadata.fetch_timestamp == capture.captured_at.timestamp()
-    parsed_at = datetime.fromisoformat(found.content_metadata.parsed_date or "")
+    parsed_story = get_parsed_page(parse_body(bench, replace(capture, url=URL), body)).story
+    assert parsed_story.content_metadata.publication_date == "2024-02-28"
+    assert parsed_story.http_metadata.fetch_timestamp == capture.captured_at.timestamp()
+    parsed_at = datetime.fromisoformat(parsed_story.content_metadata.parsed_date or "")
     assert parsed_at == LATER

@@ -1,4 +1,4 @@
-"""One story at one address, however many files: in the index it is one, whatever came first."""
+"""A story with several versions has one document, in any order of import."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from fonds.model.story import ContentMetadata, ParsedPage, Story
 from fonds.ports import Index
 from step_bench import LATER, MOMENT, PAGE, Bench, open_bench, page_file
 
-ONE, TWO = "1" * 64, "2" * 64
+STORY_1, STORY_2 = "1" * 64, "2" * 64
 VERSIONS = 5
 SECONDS = (0, 60, 60, 7, 60)
-"""When each version was captured; of the last of them the SHA-1 decides."""
+"""Capture time of each version; the SHA-1 decides between equal times."""
 
 
-def version(bench: Bench, number: int, story_id: str = ONE) -> ParsedPage:
-    """A page with a token of its own, captured at its second."""
+def build_version(bench: Bench, number: int, story_id: str = STORY_1) -> ParsedPage:
+    """Return a page with a unique token, captured at its second."""
     body = PAGE + b"<!-- token %d -->" % number
     capture = replace(
         bench.write_file(body),
@@ -54,45 +54,50 @@ def version(bench: Bench, number: int, story_id: str = ONE) -> ParsedPage:
     )
 
 
-def importer(bench: Bench, index: Index | None = None) -> ImportStoryStep:
+def create_importer(bench: Bench, index: Index | None = None) -> ImportStoryStep:
     return ImportStoryStep(bench.records, bench.blobs, index or bench.index, lambda: LATER)
 
 
-def newest(numbers: Sequence[int]) -> int:
-    """The one that ought to be in the index, by the rule in plain words."""
+def choose_newest(numbers: Sequence[int]) -> int:
+    """Return the version expected in the index, by an independent form of the rule."""
     keys = {n: page_file(PAGE + b"<!-- token %d -->" % n).sha1 for n in numbers}
     return max(numbers, key=lambda n: (SECONDS[n], keys[n]))
 
 
-def captured(number: int) -> tuple[int, str]:
-    """What decides which of two versions is the earlier one."""
+def build_order_key(number: int) -> tuple[int, str]:
+    """Sort key of versions, earliest first."""
     return SECONDS[number], page_file(PAGE + b"<!-- token %d -->" % number).sha1
 
 
-def texts(bench: Bench) -> dict[str, str]:
-    """What is in the index, by story."""
-    found = bench.index.get([ONE, TWO])
-    assert len(found) == bench.index.count()
-    return {id_: document.text_content for id_, document in found.items()}
+def list_texts(bench: Bench) -> dict[str, str]:
+    """Return the indexed texts by story id."""
+    documents_by_id = bench.index.get([STORY_1, STORY_2])
+    assert len(documents_by_id) == bench.index.count()
+    return {id_: document.text_content for id_, document in documents_by_id.items()}
 
 
 def check_earlier(bench: Bench, stories: Mapping[int, str]) -> None:
-    """Each story is found by the words of all its versions, and by those of no other."""
+    """Check that each story is found by the words of its own versions only."""
     for number in range(VERSIONS):
-        found = bench.index.search(SearchQuery(f'version:all "words of {number}"')).hits
-        wanted = [stories[number]] if number in stories else []
-        assert [hit.document.id for hit in found] == wanted
-    for id_, held in bench.index.get([ONE, TWO]).items():
-        numbers = sorted((n for n, of in stories.items() if of == id_), key=captured, reverse=True)
+        hits = bench.index.search(SearchQuery(f'version:all "words of {number}"')).hits
+        expected = [stories[number]] if number in stories else []
+        assert [hit.document.id for hit in hits] == expected
+    for id_, stored_document in bench.index.get([STORY_1, STORY_2]).items():
+        numbers = sorted(
+            (n for n, story in stories.items() if story == id_), key=build_order_key, reverse=True
+        )
         keys = [page_file(PAGE + b"<!-- token %d -->" % n).sha1 for n in numbers]
-        assert [held.sha1hex, *(one.sha1hex for one in held.earlier)] == keys
-        assert held.earlier_left_out == 0
+        assert [
+            stored_document.sha1hex,
+            *(earlier.sha1hex for earlier in stored_document.earlier),
+        ] == keys
+        assert stored_document.earlier_left_out == 0
 
 
 @given(
     st.lists(
         st.lists(
-            st.tuples(st.integers(0, VERSIONS - 1), st.sampled_from([ONE, TWO])),
+            st.tuples(st.integers(0, VERSIONS - 1), st.sampled_from([STORY_1, STORY_2])),
             min_size=1,
             max_size=3,
         )
@@ -102,7 +107,7 @@ def check_earlier(bench: Bench, stories: Mapping[int, str]) -> None:
     )
 )
 @settings(max_examples=examples(10), deadline=None)
-def test_in_any_order_and_however_often_the_index_holds_what_the_records_say(
+def test_the_index_matches_the_records_after_any_order_of_imports(
     acts: list[list[tuple[int, str]] | str],
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -112,74 +117,76 @@ def test_in_any_order_and_however_often_the_index_holds_what_the_records_say(
             if isinstance(act, str):
                 reindex(bench.records, bench.blobs, bench.index, lambda _: None)
                 continue
-            importer(bench)([version(bench, number, story_id) for number, story_id in act])
+            create_importer(bench)(
+                [build_version(bench, number, story_id) for number, story_id in act]
+            )
             stories |= dict(act)
         expected = {}
         for story_id in set(stories.values()):
-            numbers = [number for number, of in stories.items() if of == story_id]
-            expected[story_id] = f"words of {newest(numbers)}"
-        assert texts(bench) == expected
+            numbers = [number for number, story in stories.items() if story == story_id]
+            expected[story_id] = f"words of {choose_newest(numbers)}"
+        assert list_texts(bench) == expected
         check_earlier(bench, stories)
         bench.close()
 
 
-def test_a_reindexed_home_is_as_the_steps_left_it(bench: Bench) -> None:
+def test_reindex_restores_the_documents_of_the_steps(bench: Bench) -> None:
     for number in (3, 1, 0):
-        importer(bench)([version(bench, number)])
-    before = bench.index.get([ONE])
-    assert before[ONE].text_content == "words of 1"
+        create_importer(bench)([build_version(bench, number)])
+    before = bench.index.get([STORY_1])
+    assert before[STORY_1].text_content == "words of 1"
     assert reindex(bench.records, bench.blobs, bench.index, lambda _: None) == ReindexResult(
         indexed=1
     )
-    after = bench.index.get([ONE])
-    # The file of an unpersisted capture has no owner on the books, so its collection is the usual one.
-    assert after == {ONE: replace(before[ONE], collection="default")}
+    after = bench.index.get([STORY_1])
+    # The file of an unpersisted capture has no owner in the records, so it gets the default collection.
+    assert after == {STORY_1: replace(before[STORY_1], collection="default")}
 
 
-def test_a_page_that_says_another_address_when_read_again_leaves_its_story_behind(
+def test_a_page_with_a_new_url_leaves_its_old_story(
     bench: Bench,
 ) -> None:
-    importer(bench)([version(bench, 0), version(bench, 1)])
-    importer(bench)([version(bench, 1, TWO)])
-    assert texts(bench) == {ONE: "words of 0", TWO: "words of 1"}
-    check_earlier(bench, {0: ONE, 1: TWO})
-    importer(bench)([version(bench, 0, TWO)])
-    assert texts(bench) == {TWO: "words of 1"}
-    check_earlier(bench, {0: TWO, 1: TWO})
+    create_importer(bench)([build_version(bench, 0), build_version(bench, 1)])
+    create_importer(bench)([build_version(bench, 1, STORY_2)])
+    assert list_texts(bench) == {STORY_1: "words of 0", STORY_2: "words of 1"}
+    check_earlier(bench, {0: STORY_1, 1: STORY_2})
+    create_importer(bench)([build_version(bench, 0, STORY_2)])
+    assert list_texts(bench) == {STORY_2: "words of 1"}
+    check_earlier(bench, {0: STORY_2, 1: STORY_2})
 
 
-def test_killed_before_the_row_was_written_nothing_is_left_under_the_old_address(
+def test_a_kill_before_the_row_is_written_leaves_nothing_under_the_old_url(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Afterwards nobody would know that the file had been a version of that story."""
-    importer(bench)([version(bench, 1)])
+    """Otherwise nothing would show that the file had been a version of the old story."""
+    create_importer(bench)([build_version(bench, 1)])
 
-    def killed(*_: object, **__: object) -> None:
+    def kill(*_: object, **__: object) -> None:
         raise StoreUnavailableError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(bench.records.__class__, "put", killed)
+        patch.setattr(bench.records.__class__, "put", kill)
         with pytest.raises(StoreUnavailableError):
-            importer(bench)([version(bench, 1, TWO)])
-    assert texts(bench) == {}
-    importer(bench)([version(bench, 1, TWO)])
-    assert texts(bench) == {TWO: "words of 1"}
+            create_importer(bench)([build_version(bench, 1, STORY_2)])
+    assert list_texts(bench) == {}
+    create_importer(bench)([build_version(bench, 1, STORY_2)])
+    assert list_texts(bench) == {STORY_2: "words of 1"}
 
 
 @dataclass
-class Overtaken:
-    """An index somebody else writes to, just before or just after what is put here."""
+class OvertakenIndex:
+    """An index that another process writes to, just before or after each put."""
 
     real: Index
     meanwhile: Callable[[], object]
     before: bool
     times: int = 1
 
-    def put(self, found: Sequence[IndexDocument]) -> None:
+    def put(self, documents: Sequence[IndexDocument]) -> None:
         if self.times and self.before:
             self.times -= 1
             self.meanwhile()
-        self.real.put(found)
+        self.real.put(documents)
         if self.times and not self.before:
             self.times -= 1
             self.meanwhile()
@@ -189,47 +196,49 @@ class Overtaken:
 
 
 @pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize(("mine", "theirs"), [(0, 1), (1, 0)])
-def test_two_who_import_versions_at_once_leave_the_newest(
-    bench: Bench, mine: int, theirs: int, before: bool
+@pytest.mark.parametrize(("own", "other"), [(0, 1), (1, 0)])
+def test_concurrent_imports_leave_the_newest_version(
+    bench: Bench, own: int, other: int, before: bool
 ) -> None:
-    other = importer(bench)
-    overtaken = Overtaken(bench.index, lambda: other([version(bench, theirs)]), before)
-    importer(bench, overtaken)([version(bench, mine)])  # type: ignore[arg-type]
-    assert texts(bench) == {ONE: "words of 1"}
-    check_earlier(bench, {0: ONE, 1: ONE})
+    other_importer = create_importer(bench)
+    overtaken = OvertakenIndex(
+        bench.index, lambda: other_importer([build_version(bench, other)]), before
+    )
+    create_importer(bench, overtaken)([build_version(bench, own)])  # type: ignore[arg-type]
+    assert list_texts(bench) == {STORY_1: "words of 1"}
+    check_earlier(bench, {0: STORY_1, 1: STORY_1})
 
 
-def test_rows_that_never_rest_are_given_up_for_a_while(bench: Bench) -> None:
-    importer(bench)([version(bench, 0)])
-    (row,) = bench.records.get(StoryMetaRow, [version(bench, 0).file.sha1])
+def test_rows_that_keep_changing_raise_after_a_limit(bench: Bench) -> None:
+    create_importer(bench)([build_version(bench, 0)])
+    (row,) = bench.records.get(StoryMetaRow, [build_version(bench, 0).file.sha1])
     rows = (replace(row, word_count=number) for number in count())
     puts: list[object] = []
-    index = Overtaken(bench.index, lambda: None, True, 0)
+    index = OvertakenIndex(bench.index, lambda: None, True, 0)
     index.put = puts.append  # type: ignore[method-assign]
-    with pytest.raises(StoreUnavailableError, match=ONE):
+    with pytest.raises(StoreUnavailableError, match=STORY_1):
         index_until_stable(
             bench.records,
             index,
-            [ONE],
-            lambda: {ONE: next(rows)},
-            lambda some: [build_document(one, b"", UNKNOWN) for one in some],
+            [STORY_1],
+            lambda: {STORY_1: next(rows)},
+            lambda rows: [build_document(row, b"", UNKNOWN) for row in rows],
         )
     assert len(puts) == documents.ROUNDS_MAX
 
 
-def test_versions_without_number_are_asked_for_by_their_times_alone(bench: Bench) -> None:
-    importer(bench)([version(bench, number) for number in range(3)])
-    (row,) = bench.records.get(StoryMetaRow, [version(bench, 0).file.sha1])
+def test_many_versions_are_compared_by_time_only(bench: Bench) -> None:
+    create_importer(bench)([build_version(bench, number) for number in range(3)])
+    (row,) = bench.records.get(StoryMetaRow, [build_version(bench, 0).file.sha1])
     bench.records.put(
         [replace(row, sha1hex=f"{n:040x}", captured="20200101000000") for n in range(2000)]
     )
     assert bench.blobs.filter_existing([build_text_blob_key(row.sha1hex)])
-    current_versions = load_current_versions(bench.records, [ONE, TWO])
-    assert current_versions.keys() == {ONE}
-    assert current_versions[ONE].row.captured == "20240305060808"
+    current_versions = load_current_versions(bench.records, [STORY_1, STORY_2])
+    assert current_versions.keys() == {STORY_1}
+    assert current_versions[STORY_1].row.captured == "20240305060808"
     assert load_current_versions(bench.records, []) == {}
-    others = load_current_versions(
-        bench.records, [ONE], excluded={current_versions[ONE].row.sha1hex}
+    without_current = load_current_versions(
+        bench.records, [STORY_1], excluded={current_versions[STORY_1].row.sha1hex}
     )
-    assert others[ONE].row.sha1hex != current_versions[ONE].row.sha1hex
+    assert without_current[STORY_1].row.sha1hex != current_versions[STORY_1].row.sha1hex

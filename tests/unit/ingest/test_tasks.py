@@ -1,4 +1,4 @@
-"""JSON lines that say where files are."""
+"""Task lists: JSON lines with the locations of files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.queues.messages.work_objects import SHAPES, WorkObject
 
-from .conftest import captures
+from .conftest import read_captures
 
 SHA1 = "2fd4e1c67a2d28fced849ee1bb76e7391b93eb12"
 BASE32 = "F7KODRT2FUUPZ3MET3Q3W5XHHENZH2YS"
@@ -34,60 +34,62 @@ CDX = {
 }
 
 
-def read(tmp_path: Path, *lines: Any, base: str = "", packed: bool = False) -> list[Capture]:
+def read(tmp_path: Path, *lines: Any, base: str = "", is_compressed: bool = False) -> list[Capture]:
     text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
     path = tmp_path / "tasks.jsonl"
-    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    path.write_bytes(gzip.compress(text.encode()) if is_compressed else text.encode())
     source = PathSource([path], tmp_path / "home", "default", base)
     (row,) = source.iter_inputs()
     assert row.kind == "tasks"
-    return captures(source, row)[0]
+    return read_captures(source, row)[0]
 
 
-def test_a_cdx_object_is_a_record_of_a_warc_also_at_its_very_beginning(tmp_path: Path) -> None:
-    (found,) = read(tmp_path, CDX, base="/archive")
-    assert found.place == Place(PlaceKind.WARC, "/archive/crawl/a.warc.gz", 0, 812)
-    assert (found.url, found.datetime14) == ("http://example.org/a.pdf", "20200102030405")
-    assert (found.mime, found.digest, found.damage) == ("application/pdf", BASE32, None)
+def test_a_cdx_object_is_a_warc_record_also_at_offset_zero(tmp_path: Path) -> None:
+    (capture,) = read(tmp_path, CDX, base="/archive")
+    assert capture.place == Place(PlaceKind.WARC, "/archive/crawl/a.warc.gz", 0, 812)
+    assert (capture.url, capture.datetime14) == ("http://example.org/a.pdf", "20200102030405")
+    assert (capture.mime, capture.digest, capture.damage) == ("application/pdf", BASE32, None)
 
 
-def test_a_base_may_be_a_server_or_a_bucket(tmp_path: Path) -> None:
+def test_a_base_can_be_a_server_or_a_bucket(tmp_path: Path) -> None:
     for base in ("https://warcs.example/x/", "s3://bucket/x"):
-        (found,) = read(tmp_path, CDX, base=base)
-        assert found.place.path == f"{base.rstrip('/')}/crawl/a.warc.gz"
+        (capture,) = read(tmp_path, CDX, base=base)
+        assert capture.place.path == f"{base.rstrip('/')}/crawl/a.warc.gz"
 
 
-def test_without_a_warc_the_web_archive_is_asked(tmp_path: Path) -> None:
-    (found,) = read(tmp_path, {**CDX, "warc_path": None})
-    assert found.place == Place(PlaceKind.REPLAY, "20200102030405/http://example.org/a.pdf")
+def test_a_task_without_warc_path_is_replayed(tmp_path: Path) -> None:
+    (capture,) = read(tmp_path, {**CDX, "warc_path": None})
+    assert capture.place == Place(PlaceKind.REPLAY, "20200102030405/http://example.org/a.pdf")
 
 
 @pytest.mark.parametrize("names", [("item", "path"), ("petabox_item", "petabox_path")])
 def test_a_petabox_object_names_item_and_path(tmp_path: Path, names: tuple[str, str]) -> None:
     task = {names[0]: "an-item", names[1]: "a b/c.pdf", "sha1hex": SHA1}
-    (found,) = read(tmp_path, task)
-    assert found.place == Place(PlaceKind.PETABOX, "an-item/a b/c.pdf")
-    assert found.url == "https://archive.org/download/an-item/a%20b/c.pdf"
+    (capture,) = read(tmp_path, task)
+    assert capture.place == Place(PlaceKind.PETABOX, "an-item/a b/c.pdf")
+    assert capture.url == "https://archive.org/download/an-item/a%20b/c.pdf"
 
 
-def test_a_local_file_is_looked_for_beside_the_list_and_nowhere_else(tmp_path: Path) -> None:
-    inside, outside, above = read(
+def test_a_local_file_is_expected_below_the_folder_of_the_list(tmp_path: Path) -> None:
+    inside, outside, escaping = read(
         tmp_path, {"path": "papers/x.pdf", "sha1hex": SHA1},
         {"path": "/etc/passwd", "sha1hex": SHA1}, {"path": "../../y.pdf", "sha1hex": SHA1},
     )  # fmt: skip
     assert inside.place == Place(PlaceKind.FILE, str(tmp_path / "papers/x.pdf"))
     assert outside.place.path == str(tmp_path / "etc/passwd")
-    assert above.place.path == str(tmp_path / "y.pdf")
+    assert escaping.place.path == str(tmp_path / "y.pdf")
 
 
-def test_a_message_of_another_system_is_read_by_its_source(tmp_path: Path) -> None:
-    (found,) = read(tmp_path, {"sha1hex": SHA1, "status": "x", "source": {**CDX, "sha1hex": None}})
-    assert found.place.kind is PlaceKind.WARC
-    assert found.url == CDX["url"]
+def test_a_result_of_another_system_is_read_by_its_source(tmp_path: Path) -> None:
+    (capture,) = read(
+        tmp_path, {"sha1hex": SHA1, "status": "x", "source": {**CDX, "sha1hex": None}}
+    )
+    assert capture.place.kind is PlaceKind.WARC
+    assert capture.url == CDX["url"]
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("{broken", "not JSON"),
         ('["a list"]', "not a JSON object"),
@@ -100,35 +102,35 @@ def test_a_message_of_another_system_is_read_by_its_source(tmp_path: Path) -> No
         ({**CDX, "warc_path": "../.."}, "no file named"),
     ],
 )
-def test_a_line_that_is_none_is_accounted_for_and_the_next_is_read(
-    tmp_path: Path, line: Any, told: str
+def test_an_invalid_line_is_accounted_for_and_the_next_is_read(
+    tmp_path: Path, line: Any, message: str
 ) -> None:
     bad, good = read(tmp_path, line, CDX)
-    assert (bad.damage_reason, told in (bad.damage or "")) == (Reason.BAD_INDEX_LINE, True)
+    assert (bad.damage_reason, message in (bad.damage or "")) == (Reason.BAD_INDEX_LINE, True)
     assert "line 1" in (bad.damage or "")
     assert good.damage is None
 
 
-def test_packed_lists_are_read_and_a_cut_one_says_where(tmp_path: Path) -> None:
-    assert len(read(tmp_path, CDX, CDX, packed=True)) == 2
+def test_a_compressed_list_is_read_and_a_cut_one_reports_damage(tmp_path: Path) -> None:
+    assert len(read(tmp_path, CDX, CDX, is_compressed=True)) == 2
     path = tmp_path / "tasks.jsonl"
     path.write_bytes(path.read_bytes()[:-9])
     source = PathSource([path], tmp_path / "home", "default", "")
     (row,) = source.iter_inputs()
-    found, _ = captures(source, row)
-    assert found[-1].damage_reason is Reason.DAMAGED_RECORD
+    rows, _ = read_captures(source, row)
+    assert rows[-1].damage_reason is Reason.DAMAGED_RECORD
 
 
-def test_reading_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_reading_resumes_at_its_position(tmp_path: Path) -> None:
     read(tmp_path, CDX, CDX, CDX)
     source = PathSource([tmp_path / "tasks.jsonl"], tmp_path / "home", "default", "")
     (row,) = source.iter_inputs()
-    whole, _ = captures(source, row)
-    rest, _ = captures(source, replace(row, position=1))
-    assert rest == whole[1:]
+    all_captures, _ = read_captures(source, row)
+    remaining, _ = read_captures(source, replace(row, position=1))
+    assert remaining == all_captures[1:]
 
 
-def test_other_json_lines_are_no_tasks() -> None:
+def test_other_json_lines_are_not_detected_as_tasks() -> None:
     assert detect_container(json.dumps(CDX).encode()) is Container.TASKS
     assert detect_container(b'{"title": "a page", "text": "words"}\n') is None
     assert detect_container(b"{}\n") is None
@@ -137,7 +139,7 @@ def test_other_json_lines_are_no_tasks() -> None:
 @given(
     st.dictionaries(st.sampled_from(sorted(CDX)), st.none() | st.integers() | st.text(max_size=20))
 )
-def test_whatever_a_line_says_it_is_one_capture(task: dict[str, Any]) -> None:
+def test_any_json_object_is_exactly_one_capture(task: dict[str, Any]) -> None:
     with TemporaryDirectory() as folder:
         assert len(read(Path(folder), task, *[CDX] * 3)) == 4
 
@@ -152,7 +154,7 @@ def test_whatever_a_line_says_it_is_one_capture(task: dict[str, Any]) -> None:
         {"path": 17},
     ],
 )
-def test_json_lines_of_other_shapes_are_no_list_of_work(
+def test_json_lines_of_other_shapes_are_a_loose_file(
     tmp_path: Path, line: dict[str, object]
 ) -> None:
     path = tmp_path / "gold.jsonl"
@@ -161,7 +163,7 @@ def test_json_lines_of_other_shapes_are_no_list_of_work(
     assert row.kind == "file"
 
 
-def test_every_documented_shape_is_a_list_of_work() -> None:
+def test_every_documented_shape_is_detected_as_tasks() -> None:
     values = {"warc_offset": 0, "datetime": "20200102030405"}
     for names in SHAPES.values():
         line = json.dumps({name: values.get(name, "a") for name in names})

@@ -1,4 +1,4 @@
-"""A name of a WARC leads to the only WARC it can mean."""
+"""A WARC name resolves to the only WARC that it can mean."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def records(tmp_path: Path) -> Iterator[Records]:
 
 
 def add_warcs(records: Records, folder: Path, starts: dict[str, str]) -> None:
-    """Write WARCs that start with these bytes below the folder, and remember them by their names."""
+    """Write WARCs that start with these bytes below the folder, and record their names."""
     names = WarcNames(records, BACKENDS["local"](folder), lambda: NOON)
     for name, start in starts.items():
         path = folder / name
@@ -35,7 +35,7 @@ def add_warcs(records: Records, folder: Path, starts: dict[str, str]) -> None:
         names.record_path(name, str(path))
 
 
-def test_a_warc_is_found_by_the_end_of_its_name(tmp_path: Path, records: Records) -> None:
+def test_a_warc_is_found_by_the_end_of_its_path(tmp_path: Path, records: Records) -> None:
     add_warcs(records, tmp_path, {f"item/{n}.warc.gz": str(n) for n in (0, 1, 100)})
     for number in (0, 1, 100):
         path = str(tmp_path / f"item/{number}.warc.gz")
@@ -45,7 +45,7 @@ def test_a_warc_is_found_by_the_end_of_its_name(tmp_path: Path, records: Records
     assert list_paths(records, "00.warc.gz") == []
 
 
-def test_the_end_of_a_name_is_found_by_an_index(tmp_path: Path, records: Records) -> None:
+def test_the_query_by_file_name_uses_an_index(tmp_path: Path, records: Records) -> None:
     with sqlite3.connect(tmp_path / "records.sqlite") as connection:
         query = "SELECT * FROM warc_files WHERE file_name = '1.warc.gz' ORDER BY name LIMIT 100"
         plan = str(connection.execute(f"EXPLAIN QUERY PLAN {query}").fetchall())
@@ -54,11 +54,11 @@ def test_the_end_of_a_name_is_found_by_an_index(tmp_path: Path, records: Records
     assert "SCAN" not in plan
 
 
-def test_a_name_that_several_warcs_may_mean_leads_nowhere(tmp_path: Path, records: Records) -> None:
+def test_an_ambiguous_name_is_refused(tmp_path: Path, records: Records) -> None:
     twins = {"a/x.warc.gz": "1", "b/x.warc.gz": "2"}
     copies = {"a/y.warc.gz": "3", "b/y.warc.gz": "3"}
-    many = {f"{n:03}/z.warc.gz": "4" for n in range(ALIKE_MAX)}
-    add_warcs(records, tmp_path, twins | copies | many)
+    too_many = {f"{n:03}/z.warc.gz": "4" for n in range(ALIKE_MAX)}
+    add_warcs(records, tmp_path, twins | copies | too_many)
     with pytest.raises(
         PermanentError, match=r"end like it: a/x\.warc\.gz, b/x\.warc\.gz\. Give the name"
     ):

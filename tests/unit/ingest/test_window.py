@@ -1,4 +1,4 @@
-"""A window onto a file reads as the bytes it shows would read alone."""
+"""A window on a file behaves like a file with only those bytes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ STEPS = st.lists(
 
 
 @given(st.binary(max_size=60), st.integers(0, 20), st.integers(0, 40), STEPS)
-def test_a_window_is_as_its_bytes_alone(
+def test_a_window_reads_like_a_file_of_its_bytes(
     data: bytes, start: int, size: int, steps: list[tuple[str, int, int]]
 ) -> None:
     inside = data[start : start + size]
-    alone, window = io.BytesIO(inside), Window(io.BytesIO(data), start, len(inside))
+    expected, window = io.BytesIO(inside), Window(io.BytesIO(data), start, len(inside))
     for verb, number, whence in steps:
         if verb == "read":
-            assert window.read(number) == alone.read(number)
+            assert window.read(number) == expected.read(number)
         elif whence != io.SEEK_END or -number <= len(inside):
-            assert window.seek(number, whence) == alone.seek(number, whence)
-        assert window.tell() == alone.tell()
+            assert window.seek(number, whence) == expected.seek(number, whence)
+        assert window.tell() == expected.tell()
 
 
-def test_a_window_can_be_read_and_sought() -> None:
+def test_a_window_is_readable_and_seekable_but_not_writable() -> None:
     window = Window(io.BytesIO(b"abc"), 1, 1)
     assert window.readable()
     assert window.seekable()

@@ -1,4 +1,4 @@
-"""How child processes end, and what becomes of the pool, of their calls and of the parent."""
+"""How child processes end, and the effects on the pool, on their calls and on the parent."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ from fonds.ports import Isolate
 
 LIMITS = ChildLimits(wall_s=20, memory_bytes=2**29, output_max_bytes=2**22)
 
-Begun = Callable[[Isolate], AbstractContextManager["Future[None]"]]
+StartCall = Callable[[Isolate], AbstractContextManager["Future[None]"]]
 
 
 @pytest.fixture
 def fresh_pool() -> Iterator[ChildPool]:
-    with ChildPool(1, LIMITS) as one:
-        yield one
+    with ChildPool(1, LIMITS) as opened:
+        yield opened
 
 
 @pytest.fixture
-def begun() -> Begun:
-    """Starts a call that never ends, and goes on once the function has begun in its child."""
+def start_hanging_call() -> StartCall:
+    """A function that starts a call that never ends, and returns when the child runs it."""
 
     @contextmanager
     def start(isolate: Isolate) -> Iterator[Future[None]]:
         reading, writing = os.pipe()
-        with ThreadPoolExecutor(1) as threads, os.fdopen(reading, "rb") as told:
+        with ThreadPoolExecutor(1) as threads, os.fdopen(reading, "rb") as pipe:
             running = threads.submit(isolate, tasks.tell_and_sleep, OpenBody(writing, 0), 60.0)
-            assert told.read(5) == b"begun"
+            assert pipe.read(5) == b"begun"
             yield running
         os.close(writing)
 
     return start
 
 
-def ends_within(pid: int, seconds: float) -> bool:
-    """Whether a process ends in time; one that is gone already has."""
+def wait_for_end(pid: int, seconds: float) -> bool:
+    """Return whether a process ends in time, or has ended."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -68,7 +68,7 @@ def ends_within(pid: int, seconds: float) -> bool:
         os.close(handle)
 
 
-def test_a_child_that_answers_too_early_is_not_trusted_with_the_next_call(
+def test_a_child_that_answers_too_early_is_replaced(
     fresh_pool: ChildPool,
 ) -> None:
     short = fresh_pool.with_limits(replace(LIMITS, wall_s=1))
@@ -76,80 +76,80 @@ def test_a_child_that_answers_too_early_is_not_trusted_with_the_next_call(
     assert short(tasks.add, 1, 1) == 2
 
 
-def test_a_child_works_for_many_calls_and_is_then_replaced() -> None:
+def test_a_child_runs_several_calls_and_is_then_replaced() -> None:
     with ChildPool(1, replace(LIMITS, tasks_max=3)) as pool:
         ids = [pool(tasks.process_id) for _ in range(7)]
     assert [len(set(ids[start : start + 3])) for start in (0, 3, 6)] == [1, 1, 1]
     assert len(set(ids)) == 3
 
 
-def test_a_crash_in_a_used_child_is_tried_again_in_a_fresh_one(fresh_pool: ChildPool) -> None:
+def test_a_crash_in_a_used_child_is_retried_in_a_fresh_one(fresh_pool: ChildPool) -> None:
     first = fresh_pool(tasks.crash_unless_first)
     assert fresh_pool(tasks.crash_unless_first) != first
 
 
-def test_want_of_memory_in_a_used_child_is_tried_again_in_a_fresh_one(
+def test_a_lack_of_memory_in_a_used_child_is_retried_in_a_fresh_one(
     fresh_pool: ChildPool,
 ) -> None:
     first = fresh_pool(tasks.run_out_of_memory_unless_first)
     assert fresh_pool(tasks.run_out_of_memory_unless_first) != first
 
 
-def test_a_child_that_ran_out_of_memory_is_not_used_again() -> None:
-    """Native code may not recover from an allocation that failed."""
+def test_a_child_that_ran_out_of_memory_is_replaced() -> None:
+    """Native code may not recover from a failed allocation."""
     with ChildPool(1, replace(LIMITS, tasks_max=2)) as pool:
         with pytest.raises(ChildError, match="memory limit"):
             pool(tasks.take_memory, 2**30)
-        # Both calls of a new child.
+        # Both calls use one new child.
         assert pool(tasks.process_id) == pool(tasks.process_id)
 
 
-def test_a_call_that_hangs_in_a_used_child_is_not_tried_again(fresh_pool: ChildPool) -> None:
-    """Its time counts from its own beginning, so no earlier call can be to blame."""
+def test_a_call_that_hangs_in_a_used_child_is_not_retried(fresh_pool: ChildPool) -> None:
+    """Its time is measured from its own start, so an earlier call cannot be the cause."""
     fresh_pool(tasks.process_id)
     short = fresh_pool.with_limits(replace(LIMITS, wall_s=2))
     reading, writing = os.pipe()
-    with os.fdopen(reading, "rb") as told:
+    with os.fdopen(reading, "rb") as pipe:
         with pytest.raises(ChildError, match="stopped after 2 s"):
             short(tasks.tell_and_sleep, OpenBody(writing, 0), 60.0)
         os.close(writing)
-        assert told.read() == b"begun"
+        assert pipe.read() == b"begun"
 
 
 def test_a_child_that_dies_while_idle_is_replaced(fresh_pool: ChildPool) -> None:
     idle = fresh_pool(tasks.process_id)
     os.kill(idle, signal.SIGKILL)
-    assert ends_within(idle, 5)
+    assert wait_for_end(idle, 5)
     assert fresh_pool(tasks.process_id) != idle
 
 
-def test_the_pool_outlives_the_process_that_forks_its_children(fresh_pool: ChildPool) -> None:
+def test_the_pool_survives_the_death_of_its_fork_server(fresh_pool: ChildPool) -> None:
     fork_server, child = fresh_pool(tasks.fork_server_id), fresh_pool(tasks.process_id)
     os.kill(fork_server, signal.SIGKILL)
-    assert ends_within(child, 5)
+    assert wait_for_end(child, 5)
     assert fresh_pool(tasks.fork_server_id) != fork_server
 
 
-def test_a_call_lost_with_the_fork_server_may_be_tried_again(
-    fresh_pool: ChildPool, begun: Begun
+def test_a_call_lost_with_the_fork_server_is_a_transient_error(
+    fresh_pool: ChildPool, start_hanging_call: StartCall
 ) -> None:
     fork_server = fresh_pool(tasks.fork_server_id)
     fresh = fresh_pool.with_limits(replace(LIMITS, tasks_max=1))
     fresh(tasks.process_id)
-    with begun(fresh) as running:
+    with start_hanging_call(fresh) as running:
         os.kill(fork_server, signal.SIGKILL)
         with pytest.raises(TransientError, match="fork server ended"):
             running.result(10)
 
 
-def test_a_hanging_call_blocks_nobody_else(begun: Begun) -> None:
-    with ChildPool(2, LIMITS) as pool, begun(pool) as hanging:
+def test_a_hanging_call_does_not_block_others(start_hanging_call: StartCall) -> None:
+    with ChildPool(2, LIMITS) as pool, start_hanging_call(pool) as hanging:
         assert [pool(tasks.add, number, 1) for number in range(20)] == list(range(1, 21))
         assert not hanging.done()
         pool.close()
 
 
-def test_many_threads_with_good_hanging_and_crashing_calls_all_get_their_own_answer() -> None:
+def test_concurrent_calls_each_get_their_own_result() -> None:
     with ChildPool(3, LIMITS) as pool:
         short = pool.with_limits(replace(LIMITS, wall_s=0.15))
 
@@ -174,8 +174,8 @@ def test_many_threads_with_good_hanging_and_crashing_calls_all_get_their_own_ans
             return "nothing"
 
         with ThreadPoolExecutor(8) as threads:
-            ended = Counter(threads.map(call, range(120)))
-    assert ended == {
+            outcome_counts = Counter(threads.map(call, range(120)))
+    assert outcome_counts == {
         "timeout": 20,
         "crashed-reader": 20,
         "raised": 20,
@@ -197,42 +197,42 @@ with ThreadPoolExecutor(2) as threads:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_outlives_a_killed_parent(number: int) -> None:
+def test_no_process_survives_a_killed_parent(number: int) -> None:
     script = f"import sys; sys.path[:] = {sys.path!r}\n{PARENT}"
     with subprocess.Popen(
         (sys.executable, "-c", script), stdout=subprocess.PIPE, text=True
     ) as parent:
         assert parent.stdout is not None
-        ids = [int(one) for one in parent.stdout.readline().split()]
+        ids = [int(pid) for pid in parent.stdout.readline().split()]
         assert len(ids) == 2
         os.kill(parent.pid, number)
         parent.wait(10)
-    assert all(ends_within(one, 5) for one in ids)
+    assert all(wait_for_end(pid, 5) for pid in ids)
 
 
-def test_a_closed_pool_ends_its_processes_and_takes_no_calls() -> None:
+def test_a_closed_pool_ends_its_processes_and_refuses_calls() -> None:
     with ChildPool(1, LIMITS) as pool:
         ids = [pool(tasks.fork_server_id), pool(tasks.process_id)]
-    assert all(ends_within(one, 5) for one in ids)
+    assert all(wait_for_end(pid, 5) for pid in ids)
     with pytest.raises(RuntimeError, match="closed"):
         pool(tasks.add, 1, 2)
     pool.close()
 
 
-def test_closing_ends_a_running_call_without_blaming_it(begun: Begun) -> None:
+def test_closing_ends_a_running_call_without_a_reader_error(start_hanging_call: StartCall) -> None:
     pool = ChildPool(1, LIMITS)
-    with begun(pool) as running:
+    with start_hanging_call(pool) as running:
         pool.close()
         assert type(running.exception(10)) is RuntimeError
 
 
-def test_a_pool_that_never_worked_started_nothing() -> None:
+def test_an_unused_pool_starts_no_process() -> None:
     before = Path("/proc/self/task", str(os.getpid()), "children").read_text()
     with ChildPool(1, LIMITS):
         assert Path("/proc/self/task", str(os.getpid()), "children").read_text() == before
 
 
-def test_a_fork_server_that_can_open_no_files_gives_way_to_another(fresh_pool: ChildPool) -> None:
+def test_a_fork_server_that_cannot_open_files_is_replaced(fresh_pool: ChildPool) -> None:
     fork_server = fresh_pool(tasks.fork_server_id)
     fresh_pool.with_limits(replace(LIMITS, tasks_max=1))(tasks.process_id)
     files = resource.prlimit(fork_server, resource.RLIMIT_NOFILE)
@@ -240,7 +240,7 @@ def test_a_fork_server_that_can_open_no_files_gives_way_to_another(fresh_pool: C
     assert fresh_pool(tasks.fork_server_id) != fork_server
 
 
-def test_a_fork_server_that_cannot_be_started_is_a_store_that_is_away(
+def test_a_fork_server_that_cannot_start_is_an_unavailable_store(
     fresh_pool: ChildPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.executable", "/bin/false")

@@ -1,4 +1,4 @@
-"""A confined reader learns of a file what an unconfined one does: nothing it needs is refused to it."""
+"""A confined reader returns the same as an unconfined one: the confinement refuses nothing it needs."""
 
 from __future__ import annotations
 
@@ -52,40 +52,42 @@ WORDS = {
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ChildPool]:
-    with ChildPool(1, ChildLimits(tasks_max=3)) as one:
-        yield one
+    with ChildPool(1, ChildLimits(tasks_max=3)) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_pdf_is_read_the_same_in_a_child(pool: ChildPool, tmp_path: Path, name: str) -> None:
+def test_a_pdf_is_read_equally_in_a_child(pool: ChildPool, tmp_path: Path, name: str) -> None:
     limits = PdfLimits(thumbnails=FORMS)
     with open_unnamed_body(FILES[name](), tmp_path) as body:
         assert pool(extract_pdf, body, limits) == extract_pdf(body, limits)
 
 
-def _rounded(page: PageExtraction) -> PageExtraction:
-    """Sums of floats depend on how many threads share them: one in a child."""
+def round_confidence(page: PageExtraction) -> PageExtraction:
+    """Round the language confidence: sums of floats depend on the thread count, which is one in a child."""
     sure = round(page.metadata.language_confidence or 0.0, 3)
     return replace(page, metadata=replace(page.metadata, language_confidence=sure))
 
 
 @pytest.mark.parametrize("charset", WORDS)
-def test_a_page_is_read_the_same_in_a_child(pool: ChildPool, charset: str) -> None:
+def test_a_page_is_read_equally_in_a_child(pool: ChildPool, charset: str) -> None:
     text = (
         f"<title>{WORDS[charset]}</title><article><p>{(WORDS[charset] + '. ') * 60}</p></article>"
     )
     page = (text.encode(charset), "https://news.example.co.uk/2024/03/05/a", charset, MOMENT, True)
-    found = pool(parse_page, *page)
-    assert _rounded(found) == _rounded(parse_page(*page))
-    assert WORDS[charset] in (found.content.text_content or "")
+    extraction = pool(parse_page, *page)
+    assert round_confidence(extraction) == round_confidence(parse_page(*page))
+    assert WORDS[charset] in (extraction.content.text_content or "")
 
 
-def test_the_second_attempt_at_a_pdf_has_ten_seconds_at_most(tmp_path: Path) -> None:
-    """The first has the time that the settings say. A shorter setting limits both."""
+def test_the_second_attempt_at_a_pdf_has_at_most_ten_seconds(tmp_path: Path) -> None:
+    """The first attempt has the configured time. A shorter setting limits both."""
     for timeout_s, second_s in ((120.0, 10.0), (4.0, 4.0)):
         settings = Settings().replace_values(pdf_timeout_s=timeout_s)
         readers = open_readers(tmp_path / "spool", settings)
-        calls = [cast("FileCall[PdfExtraction]", one) for one in (readers.extract, readers.salvage)]
+        calls = [
+            cast("FileCall[PdfExtraction]", reader) for reader in (readers.extract, readers.salvage)
+        ]
         limits = [cast("LimitedPool", call.isolate(1)).limits.wall_s for call in calls]
         readers.close()
         assert limits == [timeout_s, second_s]

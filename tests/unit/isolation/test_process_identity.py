@@ -1,4 +1,4 @@
-"""Telling whether a process named earlier is gone."""
+"""Detecting whether a process with a recorded identity has ended."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no
 
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that lives until it is killed."""
+    """A process that runs until it is killed."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     yield process
     process.kill()
     process.communicate()
 
 
-def test_this_process_and_one_that_runs_are_not_gone(sleeper: subprocess.Popen[bytes]) -> None:
+def test_running_processes_are_not_gone(sleeper: subprocess.Popen[bytes]) -> None:
     assert not is_process_gone(identify())
     assert not is_process_gone(identify(sleeper.pid))
 
 
-def test_a_killed_process_is_gone_even_before_its_parent_takes_notice(
+def test_a_killed_process_is_gone_even_before_it_is_reaped(
     sleeper: subprocess.Popen[bytes],
 ) -> None:
     identity = identify(sleeper.pid)
@@ -47,42 +47,42 @@ def test_a_killed_process_is_gone_even_before_its_parent_takes_notice(
     assert is_process_gone(identity)
 
 
-def test_a_later_process_with_the_same_number_is_another() -> None:
+def test_a_later_process_with_the_same_pid_is_another_process() -> None:
     *place, pid, start = identify().split("/")
     assert is_process_gone("/".join([*place, pid, str(int(start) - 1)]))
 
 
-def test_after_a_restart_of_the_machine_everybody_of_it_is_gone() -> None:
+def test_after_a_reboot_all_processes_of_the_machine_are_gone() -> None:
     host, _, namespace, pid, start = identify().split("/")
     earlier = f"{host}/00000000-0000/{namespace}/{pid}/{start}"
     assert is_process_gone(earlier, same_machine=True)
-    # Of two machines that have one name, none may take what is the other's.
+    # Two machines with equal names must not take over each other's work.
     assert not is_process_gone(earlier)
 
 
-def test_a_process_in_another_container_cannot_be_told_and_counts_as_there() -> None:
+def test_a_process_in_another_container_counts_as_running() -> None:
     host, boot_id, _, _, _ = identify().split("/")
     assert not is_process_gone(f"{host}/{boot_id}/1/999999/5")
 
 
 @pytest.mark.parametrize("name", ["", "archive-2:4711:ab12", "a/b/c/d", "a/b/c/d/e", "////"])
-def test_of_a_name_that_is_none_of_ours_nothing_is_known(name: str) -> None:
+def test_an_invalid_identity_counts_as_running(name: str) -> None:
     assert not is_process_gone(name)
 
 
-def test_names_of_one_process_differ_and_live_and_die_with_it(
+def test_worker_names_are_unique_and_end_with_their_process(
     sleeper: subprocess.Popen[bytes],
 ) -> None:
     assert create_worker_name() != create_worker_name()
     assert not is_process_gone(create_worker_name())
-    other = f"{identify(sleeper.pid)}/ab12"
+    sleeper_name = f"{identify(sleeper.pid)}/ab12"
     sleeper.kill()
     sleeper.wait()
-    assert is_process_gone(other)
-    assert format_identity(other).startswith(f"process {sleeper.pid} on ")
+    assert is_process_gone(sleeper_name)
+    assert format_identity(sleeper_name).startswith(f"process {sleeper.pid} on ")
 
 
-def test_a_program_name_with_blanks_and_parentheses_is_no_hindrance(tmp_path: Path) -> None:
+def test_a_program_name_with_spaces_and_parentheses_is_parsed(tmp_path: Path) -> None:
     odd = tmp_path / ") S 1 (x y"
     odd.symlink_to(sys.executable)
     process = subprocess.Popen([odd, "-c", "input()"], stdin=subprocess.PIPE)
@@ -94,7 +94,7 @@ def test_a_program_name_with_blanks_and_parentheses_is_no_hindrance(tmp_path: Pa
     assert is_process_gone(identity)
 
 
-def test_where_the_system_tells_no_start_the_number_decides(
+def test_without_a_start_time_the_pid_decides(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process_identity, "_start", lambda pid: None)

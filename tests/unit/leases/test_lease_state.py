@@ -1,4 +1,4 @@
-"""What a lease's cell means to one process."""
+"""The state of a lease for one process, as computed from its cell."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def test_a_lease_is_free_own_held_or_expired(
     holder: str | None, unchanged_s: float, state: LeaseState
 ) -> None:
     cell = LeaseCell(holder, 7)
-    assert compute_state(cell, "me", unchanged_s, 30.0, lambda who: who == "gone") is state
+    assert (
+        compute_state(cell, "me", unchanged_s, 30.0, lambda holder_name: holder_name == "gone")
+        is state
+    )
 
 
 def test_every_write_changes_the_version() -> None:
@@ -41,7 +44,7 @@ def test_every_write_changes_the_version() -> None:
         assert (cell.holder, cell.version) == (holder, before.version + 1)
 
 
-def test_a_holder_writes_in_the_first_half_of_the_duration_and_renews_after_a_third() -> None:
+def test_a_lease_is_written_in_its_first_half_and_renewed_after_a_third() -> None:
     lease = Lease("it", LeaseCell("me", 1), 100.0)
     assert [is_write_safe(lease, now_s, 30.0) for now_s in (100.0, 115.0, 115.1)] == [
         True,

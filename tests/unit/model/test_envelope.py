@@ -1,4 +1,4 @@
-"""Stories as JSON: liberal in what is accepted, damage told as such, what others added kept and passed on."""
+"""Stories as JSON: unknown fields are kept, wrong fields are dropped, and damaged JSON raises."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ PARTS = ("rss_entry", "http_metadata", "content_metadata", "page_metadata")
 NAMES = st.text(min_size=1, max_size=12).filter(
     lambda name: name not in (*PARTS, "raw_html", "exchange", "schema_version")
 )
-OTHERS = st.dictionaries(NAMES, JSON, max_size=4)
-"""What nobody here knows: further sub-objects, lists, plain values."""
+UNKNOWN = st.dictionaries(NAMES, JSON, max_size=4)
+"""Unknown fields: sub-objects, lists and plain values."""
 
 FIELDS = st.dictionaries(NAMES.map(lambda name: f"x_{name}"), JSON, max_size=3)
-"""Further fields of the sub-objects that are known."""
+"""Unknown fields in known sub-objects."""
 
 
-def carried(payload: ParsedPage | UnarchivedBody) -> ParsedPage | UnarchivedBody:
-    """The payload as it comes off a queue: all of them carry these bytes."""
+def send_through_queue(payload: ParsedPage | UnarchivedBody) -> ParsedPage | UnarchivedBody:
+    """Return the payload after encoding and decoding, as every queue does."""
     message = Message("m", encode(payload))
-    found = decode(message, type(payload))
-    assert isinstance(found, ParsedPage | UnarchivedBody)
-    return found
+    decoded = decode(message, type(payload))
+    assert isinstance(decoded, ParsedPage | UnarchivedBody)
+    return decoded
 
 
 @pytest.mark.parametrize(
@@ -56,47 +56,47 @@ def carried(payload: ParsedPage | UnarchivedBody) -> ParsedPage | UnarchivedBody
         b'{"a": ' * 5_000,
     ],
 )
-def test_what_is_no_json_object_is_damage(data: bytes) -> None:
+def test_damaged_json_raises(data: bytes) -> None:
     with pytest.raises(DamagedInputError) as raised:
         decode_story(data)
     assert raised.value.reason is Reason.DAMAGED_RECORD
 
 
-@given(others=OTHERS, further=st.dictionaries(st.sampled_from(PARTS), FIELDS, max_size=4))
-def test_what_others_added_comes_through_queues_and_archives_as_it_was(
-    others: dict[str, object], further: dict[str, dict[str, object]]
+@given(unknown=UNKNOWN, unknown_fields=st.dictionaries(st.sampled_from(PARTS), FIELDS, max_size=4))
+def test_unknown_fields_survive_queues_and_archives(
+    unknown: dict[str, object], unknown_fields: dict[str, dict[str, object]]
 ) -> None:
-    told = {**others, **further, "schema_version": 7}
+    document = {**unknown, **unknown_fields, "schema_version": 7}
     capture = Capture("c", "i", Place(PlaceKind.WARC, "/w", 0), "http://a/", MOMENT, "response")
-    story = decode_story(msgspec.json.encode(told))
-    parsed = carried(ParsedPage(capture, page_file(), story, "id", "reader 1"))
+    story = decode_story(msgspec.json.encode(document))
+    parsed = send_through_queue(ParsedPage(capture, page_file(), story, "id", "reader 1"))
     assert isinstance(parsed, ParsedPage)
-    waiting = carried(UnarchivedBody(capture, page_file(), parsed.story))
-    assert isinstance(waiting, UnarchivedBody)
-    assert waiting.story is not None
-    again = decode_story(msgspec.json.encode(encode_story(waiting.story)))
-    assert again == story
-    written = encode_story(again)
-    assert {name: written[name] for name in others} == others
-    for name, fields in further.items():
-        assert {field: written[name][field] for field in fields} == fields
-    assert written["schema_version"] == 7
+    unarchived = send_through_queue(UnarchivedBody(capture, page_file(), parsed.story))
+    assert isinstance(unarchived, UnarchivedBody)
+    assert unarchived.story is not None
+    decoded = decode_story(msgspec.json.encode(encode_story(unarchived.story)))
+    assert decoded == story
+    encoded = encode_story(decoded)
+    assert {name: encoded[name] for name in unknown} == unknown
+    for name, fields in unknown_fields.items():
+        assert {field: encoded[name][field] for field in fields} == fields
+    assert encoded["schema_version"] == 7
 
 
-def test_ours_says_the_version_of_its_form_and_media_clouds_says_none() -> None:
+def test_our_stories_have_a_schema_version_and_foreign_ones_have_none() -> None:
     assert encode_story(Story())["schema_version"] == SCHEMA_VERSION
-    theirs = decode_story(b'{"rss_entry": {"link": "http://a/"}}')
-    assert theirs.schema_version == 0
-    assert "schema_version" not in encode_story(theirs)
+    foreign_story = decode_story(b'{"rss_entry": {"link": "http://a/"}}')
+    assert foreign_story.schema_version == 0
+    assert "schema_version" not in encode_story(foreign_story)
 
 
-@pytest.mark.parametrize("said", ["1", "null", "-1", "true", "[1]", '"2"', "1e300", "99999999"])
-def test_a_version_that_is_none_is_one_of_both(said: str) -> None:
-    version = decode_story(f'{{"schema_version": {said}}}'.encode()).schema_version
-    assert version == (1 if said == "1" else 0)
+@pytest.mark.parametrize("stated", ["1", "null", "-1", "true", "[1]", '"2"', "1e300", "99999999"])
+def test_an_invalid_schema_version_is_zero(stated: str) -> None:
+    version = decode_story(f'{{"schema_version": {stated}}}'.encode()).schema_version
+    assert version == (1 if stated == "1" else 0)
 
 
-def test_a_sub_object_that_is_none_is_empty_and_a_wrong_field_is_absent() -> None:
+def test_an_invalid_sub_object_is_empty_and_an_invalid_field_is_absent() -> None:
     story = decode_story(b'{"rss_entry": 5, "http_metadata": {"response_code": "x", "more": 1}}')
     assert (story.rss_entry.link, story.http_metadata.response_code) == (None, None)
     assert story.unknown == {"http_metadata": {"more": 1}}

@@ -1,4 +1,4 @@
-"""What failures have in common, and what of a sentence belongs to one of them alone."""
+"""Failure groups and causes: the parts of a detail that many failures share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHA1 = "VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N"
 
 
 @pytest.mark.parametrize(
-    ("detail", "left"),
+    ("detail", "cause"),
     [
         ("", ""),
         ("no file /crawls/a b.warc.gz at all", "no file … b.warc.gz at all"),
@@ -35,42 +35,42 @@ SHA1 = "VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N"
         (f"a {'verylongword' * 3} stays", f"a {'verylongword' * 3} stays"),
     ],
 )
-def test_numbers_addresses_and_hashes_are_no_part_of_a_cause(detail: str, left: str) -> None:
-    assert normalize_cause(detail) == (left if left != "…" else "… answered …")
+def test_numbers_urls_paths_and_hashes_are_not_part_of_a_cause(detail: str, cause: str) -> None:
+    assert normalize_cause(detail) == (cause if cause != "…" else "… answered …")
 
 
 @given(st.text(max_size=5_000))
-def test_a_cause_is_short_and_the_cause_of_itself(detail: str) -> None:
-    found = normalize_cause(detail)
-    assert len(found) <= CAUSE_MAX_CHARS
-    assert not any(one.isascii() and one.isdigit() for one in found)
+def test_a_cause_is_short_and_has_no_digits(detail: str) -> None:
+    cause = normalize_cause(detail)
+    assert len(cause) <= CAUSE_MAX_CHARS
+    assert not any(character.isascii() and character.isdigit() for character in cause)
 
 
 @given(st.binary(min_size=20, max_size=20), st.sampled_from(["sha1:{}", "{}", "'{}'", "SHA-1={}"]))
-def test_failures_that_differ_by_a_digest_are_of_one_group(digest: bytes, form: str) -> None:
-    said = b32encode(digest).decode()
-    assert normalize_cause(form.format(said)) == normalize_cause(form.format(SHA1))
-    assert "…" in normalize_cause(form.format(said))
+def test_failures_that_differ_by_a_digest_are_in_one_group(digest: bytes, form: str) -> None:
+    encoded_digest = b32encode(digest).decode()
+    assert normalize_cause(form.format(encoded_digest)) == normalize_cause(form.format(SHA1))
+    assert "…" in normalize_cause(form.format(encoded_digest))
 
 
 @given(st.integers(min_value=0), st.integers(min_value=0))
-def test_failures_that_differ_by_a_number_are_of_one_group(one: int, other: int) -> None:
+def test_failures_that_differ_by_a_number_are_in_one_group(first: int, second: int) -> None:
     url = "http://x.example/a"
     groups = {
         compute_failure_group("extract_pdf", "timeout", f"stopped after {n} s", url)
-        for n in (one, other)
+        for n in (first, second)
     }
     assert len(groups) == 1
 
 
-def test_step_reason_cause_and_host_each_make_another_group() -> None:
-    whole = ("extract_pdf", "timeout", "stopped", "http://x.example/a")
-    others = ("parse_story", "bomb", "too deep", "http://y.example/a")
-    groups = {compute_failure_group(*whole)}
-    for place, other in enumerate(others):
-        groups.add(compute_failure_group(*whole[:place], other, *whole[place + 1 :]))
+def test_step_reason_cause_and_host_distinguish_groups() -> None:
+    parts = ("extract_pdf", "timeout", "stopped", "http://x.example/a")
+    other_parts = ("parse_story", "bomb", "too deep", "http://y.example/a")
+    groups = {compute_failure_group(*parts)}
+    for index, changed in enumerate(other_parts):
+        groups.add(compute_failure_group(*parts[:index], changed, *parts[index + 1 :]))
     assert len(groups) == 5
-    assert compute_failure_group(*whole[:3], "http://x.example/other") in groups
+    assert compute_failure_group(*parts[:3], "http://x.example/other") in groups
 
 
 @pytest.mark.parametrize(
@@ -83,5 +83,5 @@ def test_step_reason_cause_and_host_each_make_another_group() -> None:
         ("https:///x", ""),
     ],
 )
-def test_only_addresses_of_the_web_have_a_host(url: str, host: str) -> None:
+def test_only_web_urls_have_a_host(url: str, host: str) -> None:
     assert find_host(url) == host

@@ -1,4 +1,4 @@
-"""Names out of closed lists: which was meant, and which there are."""
+"""Unknown names: the nearest known name, and the message that lists the known names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STEPS = ("identify", "persist_file", "extract_pdf", "parse_story")
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "nearest"),
     [
         ("extrct_pdf", "extract_pdf"),
         ("EXTRACT_PDF", "extract_pdf"),
@@ -21,25 +21,27 @@ STEPS = ("identify", "persist_file", "extract_pdf", "parse_story")
         ("", None),
     ],
 )
-def test_the_nearest_is_the_one_most_like_it(name: str, meant: str | None) -> None:
-    assert find_nearest_name(name, STEPS) == meant
+def test_the_nearest_name_is_the_most_similar_one(name: str, nearest: str | None) -> None:
+    assert find_nearest_name(name, STEPS) == nearest
 
 
-def test_what_is_told_names_all_there_are_and_the_nearest() -> None:
-    told = format_unknown_name("step", "pars_story", STEPS)
-    assert told == (
+def test_the_message_lists_all_names_and_the_nearest() -> None:
+    message = format_unknown_name("step", "pars_story", STEPS)
+    assert message == (
         "no step named 'pars_story'. Known: identify, persist_file, extract_pdf, parse_story."
         " Did you mean 'parse_story'?"
     )
     assert format_unknown_name("step", "x", ()) == "no step named 'x'. None exist yet"
 
 
-def test_of_a_long_list_it_says_how_many_are_not_named() -> None:
-    told = format_unknown_name("type", "x", [f"type-{n}" for n in range(LISTED_NAMES_MAX + 7)])
-    assert told.endswith("type-39 and 7 more")
+def test_a_long_list_is_shortened_with_a_count() -> None:
+    message = format_unknown_name("type", "x", [f"type-{n}" for n in range(LISTED_NAMES_MAX + 7)])
+    assert message.endswith("type-39 and 7 more")
 
 
 @given(st.text(), st.lists(st.text()))
-def test_any_name_has_an_answer_out_of_the_list(name: str, known: list[str]) -> None:
-    assert find_nearest_name(name, known) in (None, *known)
-    assert repr(name) in format_unknown_name("thing", name, known)
+def test_any_name_gets_a_nearest_name_from_the_list_or_none(
+    name: str, known_names: list[str]
+) -> None:
+    assert find_nearest_name(name, known_names) in (None, *known_names)
+    assert repr(name) in format_unknown_name("thing", name, known_names)

@@ -1,4 +1,4 @@
-"""The offset of a record, as one integer and as people read it."""
+"""The offset of a record as one integer and as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEMBERS = st.integers(0, FILE_MAX_BYTES - 1)
 NUMBERS = st.integers(0, (1 << 22) - 1)
 
 
-def test_people_read_the_offset_of_the_member_and_the_number_of_the_record() -> None:
+def test_an_offset_is_formatted_as_member_offset_and_record_number() -> None:
     first, second = join_offset(1085, 0), join_offset(1085, 1)
     assert (format_offset(first), format_offset(second)) == ("1085", "1085#2")
     assert describe_offset(first) == "1,085"
@@ -32,7 +32,7 @@ def test_people_read_the_offset_of_the_member_and_the_number_of_the_record() -> 
 
 
 @given(MEMBERS, NUMBERS, st.text(min_size=1, max_size=20))
-def test_what_is_written_is_read_again(member: int, number: int, path: str) -> None:
+def test_a_formatted_offset_is_parsed_unchanged(member: int, number: int, path: str) -> None:
     offset = join_offset(member, number)
     assert split_offset(offset) == (member, number)
     assert parse_offset(format_offset(offset)) == offset
@@ -42,6 +42,6 @@ def test_what_is_written_is_read_again(member: int, number: int, path: str) -> N
 @pytest.mark.parametrize(
     "text", ["", "a", "-1", "85#", "85#0", "#2", "85#2#3", "1" * 14, str(FILE_MAX_BYTES), "٣"]
 )
-def test_other_texts_are_no_offsets(text: str) -> None:
+def test_invalid_texts_are_not_offsets(text: str) -> None:
     assert parse_offset(text) is None
     assert parse_record_place(f"crawl.warc.gz:{text}") is None

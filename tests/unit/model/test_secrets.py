@@ -1,4 +1,4 @@
-"""No user, password or key of a URL is shown, whatever characters it is made of."""
+"""Users, passwords and keys in URLs are hidden, for any characters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fonds.model.secrets import (
 )
 
 RESERVED = ":/?#[]@!$&'()*+,;=%\\\"<>^`{|} ~-._"
-# The marks keep a short password from standing in the rest of the text by chance.
+# The marks prevent a short password from occurring elsewhere in the text by chance.
 SECRETS = st.text(RESERVED + "aZ0\u00e9\u6771", max_size=20).map(lambda text: f"Q{text}Q")
 SCHEMES = st.sampled_from(["http", "https", "postgresql", "amqp", "s3", "kafka", "hbase+x"])
 PATHS = st.text("abc/._-~", max_size=10).map(lambda text: f"/{text}")
@@ -29,16 +29,16 @@ PARAMETERS = st.sampled_from(
 
 
 @given(SCHEMES, SECRETS, SECRETS, PATHS)
-def test_a_url_shows_neither_user_nor_password(
+def test_a_redacted_url_shows_neither_user_nor_password(
     scheme: str, user: str, password: str, path: str
 ) -> None:
     for before in (f"{user}:{password}", f"{user}:", f":{password}"):
-        shown = redact_secrets(f"{scheme}://{before}@db.example:5432{path}")
-        assert shown == f"{scheme}://{HIDDEN}@db.example:5432{path}"
+        redacted = redact_secrets(f"{scheme}://{before}@db.example:5432{path}")
+        assert redacted == f"{scheme}://{HIDDEN}@db.example:5432{path}"
 
 
 @given(SCHEMES, SECRETS, SECRETS, PATHS)
-def test_encoded_ones_are_accepted_and_hidden_in_any_text(
+def test_percent_encoded_credentials_are_accepted_and_hidden_in_any_text(
     scheme: str, user: str, password: str, path: str
 ) -> None:
     url = f"{scheme}://{quote(user, safe='')}:{quote(password, safe='')}@db.example:5432{path}"
@@ -46,20 +46,20 @@ def test_encoded_ones_are_accepted_and_hidden_in_any_text(
     parts = urlsplit(url)
     assert (parts.hostname, parts.port) == ("db.example", 5432)
     for text in (f"{url} does not answer", f"in {url!r}: no", f"a\n  {url}\nb", f"{url} and {url}"):
-        shown = redact_secrets(text)
-        assert quote(password, safe="") not in shown
-        assert f"{HIDDEN}@db.example:5432" in shown
+        redacted = redact_secrets(text)
+        assert quote(password, safe="") not in redacted
+        assert f"{HIDDEN}@db.example:5432" in redacted
     assert strip_credentials(url) == f"{scheme}://db.example:5432{path}"
     assert has_secret(url)
 
 
 @given(SCHEMES, SECRETS, SECRETS)
-def test_what_is_not_encoded_is_refused_or_means_what_it_says(
+def test_unencoded_credentials_are_refused_or_parsed_as_written(
     scheme: str, user: str, password: str
 ) -> None:
-    """Whoever takes an accepted URL apart finds the password where it was written."""
+    """Parsing an accepted URL returns the password as it was written."""
     url = f"{scheme}://{user}:{password}@db.example/x"
-    refusal = _refusal(url)
+    refusal = find_refusal(url)
     if refusal is None:
         assert urlsplit(url).hostname == "db.example"
         assert ":" in user or urlsplit(url).password == password
@@ -68,7 +68,7 @@ def test_what_is_not_encoded_is_refused_or_means_what_it_says(
         assert password not in refusal
 
 
-def _refusal(url: str) -> str | None:
+def find_refusal(url: str) -> str | None:
     try:
         check_secrets(url)
     except ValueError as error:
@@ -77,10 +77,10 @@ def _refusal(url: str) -> str | None:
 
 
 @given(PARAMETERS, st.text(RESERVED.replace("&", "") + "aZ0", min_size=1), PATHS)
-def test_parameters_that_sound_like_secrets_are_hidden(name: str, secret: str, path: str) -> None:
+def test_parameters_with_secret_names_are_hidden(name: str, secret: str, path: str) -> None:
     secret = f"Q{secret}Q"
-    shown = redact_secrets(f"kafka://h:9092{path}?acks=1&{name}={secret}&linger=5")
-    assert shown == f"kafka://h:9092{path}?acks=1&{name}={HIDDEN}&linger=5"
+    redacted = redact_secrets(f"kafka://h:9092{path}?acks=1&{name}={secret}&linger=5")
+    assert redacted == f"kafka://h:9092{path}?acks=1&{name}={HIDDEN}&linger=5"
     encoded = quote(secret, safe="")
     assert encoded not in redact_secrets(f"the broker at h?{name}={encoded}: no")
 
@@ -100,7 +100,7 @@ def test_parameters_that_sound_like_secrets_are_hidden(name: str, secret: str, p
         "",
     ],
 )
-def test_what_is_no_secret_stays(text: str) -> None:
+def test_text_without_secrets_is_unchanged(text: str) -> None:
     assert redact_secrets(text) == text
     assert not has_secret(text)
     check_secrets(text)
@@ -121,19 +121,19 @@ def test_what_is_no_secret_stays(text: str) -> None:
         "elasticsearch://h:9200/a@b",
     ],
 )
-def test_urls_whose_password_has_no_clear_end_are_refused(url: str) -> None:
-    with pytest.raises(ValueError, match=r"URL|last @") as told:
+def test_urls_with_an_ambiguous_password_are_refused(url: str) -> None:
+    with pytest.raises(ValueError, match=r"URL|last @") as raised:
         check_secrets(url)
-    assert "hunter" not in str(told.value)
+    assert "hunter" not in str(raised.value)
 
 
-def test_headers_are_hidden() -> None:
-    shown = redact_secrets("sent Authorization: Basic dXNlcjpwYXNz and Bearer abc.def-ghi")
-    assert shown == "sent Authorization: Basic *** and Bearer ***"
+def test_authorization_headers_are_hidden() -> None:
+    redacted = redact_secrets("sent Authorization: Basic dXNlcjpwYXNz and Bearer abc.def-ghi")
+    assert redacted == "sent Authorization: Basic *** and Bearer ***"
 
 
-def test_a_long_line_of_urls_costs_little() -> None:
-    """One pass over the text: what would square with its length would never end here."""
+def test_a_long_line_of_urls_is_redacted_in_linear_time() -> None:
+    """The text is scanned once; a quadratic algorithm would not finish."""
     text = "x://a:b@" * 200_000
     assert "a:b" not in redact_secrets(text)
     assert "a:b" not in redact_secrets(f"see {text}")
@@ -141,7 +141,7 @@ def test_a_long_line_of_urls_costs_little() -> None:
 
 
 @given(SECRETS, SECRETS)
-def test_users_go_to_their_origin_alone(user: str, password: str) -> None:
+def test_credentials_are_sent_to_their_origin_only(user: str, password: str) -> None:
     encoded = f"{quote(user, safe='')}:{quote(password, safe='')}"
     credentials = collect_credentials(
         [f"https://{encoded}@Host.example/warcs", "/a/folder", "http://plain/"]
@@ -149,7 +149,7 @@ def test_users_go_to_their_origin_alone(user: str, password: str) -> None:
     header = credentials.build_authorization("https", "host.example", 443)
     assert header is not None
     assert header.startswith("Basic ")
-    for other in (("http", "host.example", 443), ("https", "host.example", 8443),
+    for origin in (("http", "host.example", 443), ("https", "host.example", 8443),
                   ("https", "other.example", 443), ("http", "plain", 80)):  # fmt: skip
-        assert credentials.build_authorization(*other) is None
+        assert credentials.build_authorization(*origin) is None
     assert password not in repr(credentials)

@@ -1,4 +1,4 @@
-"""Typed values of rows as plain JSON and back: nothing is lost, and nothing invalid stops a reader."""
+"""Typed values of rows as JSON: nothing is lost, and invalid values do not raise."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAMES = st.sampled_from(
 )
 
 
-def as_json(statement: Statement) -> dict[str, str]:
+def encode_statement(statement: Statement) -> dict[str, str]:
     return {
         "subject": str(statement.subject),
         "value": statement.value,
@@ -42,50 +42,50 @@ def as_json(statement: Statement) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", [PdfMetadata, PaperSummary])
 @given(value=st.dictionaries(NAMES | st.text(), JSON))
-def test_what_another_program_stored_is_written_as_it_was(
+def test_values_of_other_programs_are_encoded_unchanged(
     kind: type[Any], value: dict[str, Any]
 ) -> None:
     assert encode_stored(decode_stored(kind, value)) == value
 
 
-def test_missing_fields_are_not_in_the_json() -> None:
+def test_missing_fields_are_omitted_from_the_json() -> None:
     assert encode_stored(PdfMetadata()) == {}
-    found = PdfMetadata(title="A", crossmark_domains="a.example", rights=(LICENSE,))
-    stored = {"title": "A", "CrossMarkDomains": "a.example", "rights": [as_json(LICENSE)]}
-    assert encode_stored(found) == stored
-    assert decode_stored(PdfMetadata, stored) == found
+    metadata = PdfMetadata(title="A", crossmark_domains="a.example", rights=(LICENSE,))
+    stored = {"title": "A", "CrossMarkDomains": "a.example", "rights": [encode_statement(LICENSE)]}
+    assert encode_stored(metadata) == stored
+    assert decode_stored(PdfMetadata, stored) == metadata
 
 
-def test_a_field_of_another_type_has_its_default_and_is_kept() -> None:
+def test_a_field_of_another_type_gets_its_default_and_is_kept() -> None:
     stored = {"title": 5, "language": "de", "author": None}
-    found = decode_stored(PdfMetadata, stored)
-    assert (found.title, found.language, found.author) == (None, "de", None)
-    assert found.unknown == {"title": 5, "author": None}
+    decoded = decode_stored(PdfMetadata, stored)
+    assert (decoded.title, decoded.language, decoded.author) == (None, "de", None)
+    assert decoded.unknown == {"title": 5, "author": None}
 
 
-def test_of_a_list_the_valid_elements_are_read() -> None:
-    stored = {"rights": [{"subject": "fame"}, as_json(LICENSE)]}
-    found = decode_stored(PdfMetadata, stored)
-    assert found.rights == (LICENSE,)
-    assert encode_stored(found) == stored
+def test_only_valid_elements_of_a_list_are_read() -> None:
+    stored = {"rights": [{"subject": "fame"}, encode_statement(LICENSE)]}
+    decoded = decode_stored(PdfMetadata, stored)
+    assert decoded.rights == (LICENSE,)
+    assert encode_stored(decoded) == stored
 
 
-def test_unknown_fields_within_a_field_are_kept_and_the_rest_is_read() -> None:
+def test_unknown_fields_inside_a_field_are_kept() -> None:
     stored = {
         "biblio": {"title": "A", "authors": [{"name": "Ada", "role": "editor"}], "date": 2020},
         "reference_count": 3,
     }
-    found = decode_stored(PaperSummary, stored)
-    assert (found.head.title, found.head.authors, found.head.date) == (
+    decoded = decode_stored(PaperSummary, stored)
+    assert (decoded.head.title, decoded.head.authors, decoded.head.date) == (
         "A",
         (Author(name="Ada"),),
         None,
     )
-    assert encode_stored(found) == stored
+    assert encode_stored(decoded) == stored
 
 
 @pytest.mark.parametrize("value", [[], "text", 5, [{"title": "A"}]])
-def test_what_is_no_object_is_read_as_an_empty_one(value: object) -> None:
+def test_a_value_that_is_not_an_object_is_read_as_empty(value: object) -> None:
     assert decode_stored(PdfMetadata, value) == PdfMetadata()
 
 
@@ -99,7 +99,7 @@ def test_counts_and_rate_limits_are_stored_as_lists() -> None:
     assert decode_stored(Mapping[str, StoredPace], stored) == paces
 
 
-def test_hints_have_all_their_fields_and_older_rows_lack_some() -> None:
+def test_hints_are_stored_completely_and_older_rows_are_read() -> None:
     assert encode_stored(ListingHints(ttl_s=60, hubs=("https://h.example/",), older="")) == {
         "ttl_s": 60,
         "update_s": None,
@@ -114,7 +114,7 @@ def test_hints_have_all_their_fields_and_older_rows_lack_some() -> None:
     assert decode_stored(ListingHints, {"complete": True}).is_complete
 
 
-def test_a_backfill_needs_its_dates() -> None:
+def test_a_backfill_without_dates_is_refused() -> None:
     noon = datetime(2026, 11, 20, 12, tzinfo=UTC)
     backfill = Backfill(date(2026, 1, 1), date(2026, 2, 1), False, noon, "ann", noon)
     stored = encode_stored(backfill)
@@ -130,11 +130,11 @@ def test_a_backfill_needs_its_dates() -> None:
 
 def test_statements_are_stored_with_all_their_fields() -> None:
     stated = StatedRights((LICENSE,))
-    assert encode_stored(stated) == {"statements": [as_json(LICENSE)]}
+    assert encode_stored(stated) == {"statements": [encode_statement(LICENSE)]}
     assert decode_stored(StatedRights, encode_stored(stated)) == stated
 
 
-def test_a_story_keeps_what_it_does_not_know() -> None:
+def test_a_story_keeps_its_unknown_fields() -> None:
     story = Story(rss_entry=RssEntry(link="http://a.example/"), unknown={"rss_entry": {"more": 1}})
     stored = encode_stored(story)
     assert stored["rss_entry"]["more"] == 1

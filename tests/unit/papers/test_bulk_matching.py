@@ -1,4 +1,4 @@
-"""Matching in bulk leaves what the step leaves, row for row and cell for cell."""
+"""Bulk matching writes the same rows and cells as the step."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from fonds.stores.table.sqlite import SqliteTable
 from made_papers import keep_papers, works
 
 CATALOG = "fonds-catalog-0-test"
-KNOWN, COUNT = 120, 30
+WORK_COUNT, PAPER_COUNT = 120, 30
 
 
-def filled(home: Path) -> dict[str, list[str | None]]:
-    """A catalogue and papers; by SHA-1 what they cite."""
+def fill_home(home: Path) -> dict[str, list[str | None]]:
+    """Store a catalogue and papers. Return the cited works by SHA-1."""
     table = open_table(home)
     catalog = Catalog(table, CATALOG)
     catalog.declare()
-    catalog.put(works(KNOWN))
-    found = keep_papers(table, JOURNAL, works(KNOWN), COUNT)
+    catalog.put(works(WORK_COUNT))
+    cited_works = keep_papers(table, JOURNAL, works(WORK_COUNT), PAPER_COUNT)
     table.close()
     open_sqlite(home / "records.sqlite").close()
-    return found
+    return cited_works
 
 
-def in_bulk(home: Path, what: str, workers: int = 2) -> int:
+def match_in_bulk(home: Path, job_name: str, workers: int = 2) -> int:
     stores = (
         partial(SqliteTable, home / "table.sqlite"),
         partial(open_sqlite, home / "records.sqlite"),
@@ -43,12 +43,12 @@ def in_bulk(home: Path, what: str, workers: int = 2) -> int:
         CATALOG,
     )
     results = LocalEngine(home / "bulk", workers, 1).run(
-        build_matching_job(what, stores, NOW, "test")
+        build_matching_job(job_name, stores, NOW, "test")
     )
     return sum(sum_tallies(results).counts.values())
 
 
-def left(home: Path) -> tuple[list[MatchRow], list[CitationRow], object]:
+def read_stored(home: Path) -> tuple[list[MatchRow], list[CitationRow], object]:
     table, records = open_table(home), open_sqlite(home / "records.sqlite")
     rows = list(records.find(MatchRow)), list(records.find(CitationRow))
     cells = table.scan(JOURNAL, columns=["match0:"])
@@ -57,50 +57,52 @@ def left(home: Path) -> tuple[list[MatchRow], list[CitationRow], object]:
     return *rows, cells
 
 
-def test_the_same_rows_as_the_step_and_nearly_all_are_right(tmp_path: Path) -> None:
-    one, other = tmp_path / "one", tmp_path / "other"
-    for home in (one, other):
+def test_bulk_matching_writes_the_rows_of_the_step_and_finds_nearly_all_works(
+    tmp_path: Path,
+) -> None:
+    step_home, bulk_home = tmp_path / "one", tmp_path / "other"
+    for home in (step_home, bulk_home):
         home.mkdir()
-    made_of = filled(one)
-    filled(other)
-    table, records = open_table(one), open_sqlite(one / "records.sqlite")
+    cited_works = fill_home(step_home)
+    fill_home(bulk_home)
+    table, records = open_table(step_home), open_sqlite(step_home / "records.sqlite")
     catalog = Catalog(table, CATALOG)
     MatchPapersStep(table, records, JOURNAL, lambda: catalog, lambda: NOW)(
-        [*map(UnmatchedPaper, made_of)]
+        [*map(UnmatchedPaper, cited_works)]
     )
     table.close()
     records.close()
-    assert in_bulk(other, PAPERS) == COUNT
-    assert in_bulk(other, REFERENCES) == COUNT * 12
-    assert left(one) == left(other)
-    papers, cited, _ = left(one)
+    assert match_in_bulk(bulk_home, PAPERS) == PAPER_COUNT
+    assert match_in_bulk(bulk_home, REFERENCES) == PAPER_COUNT * 12
+    assert read_stored(step_home) == read_stored(bulk_home)
+    papers, cited, _ = read_stored(step_home)
     assert all(row.status in ("exact", "strong") for row in papers)
-    meant = {(row.sha1hex, row.number): made_of[row.sha1hex][row.number] for row in cited}
-    found = {(row.sha1hex, row.number): row.work for row in cited if row.work is not None}
-    assert found.items() <= meant.items()
-    assert len(found) >= 0.95 * sum(work is not None for work in meant.values())
+    expected = {(row.sha1hex, row.number): cited_works[row.sha1hex][row.number] for row in cited}
+    matched = {(row.sha1hex, row.number): row.work for row in cited if row.work is not None}
+    assert matched.items() <= expected.items()
+    assert len(matched) >= 0.95 * sum(work is not None for work in expected.values())
 
 
-def test_done_again_nothing_changes(tmp_path: Path) -> None:
-    filled(tmp_path)
-    for what in (PAPERS, REFERENCES):
-        in_bulk(tmp_path, what)
-    before = left(tmp_path)
-    for what in (REFERENCES, PAPERS):
-        in_bulk(tmp_path, what, workers=1)
-    assert left(tmp_path) == before
+def test_matching_again_changes_nothing(tmp_path: Path) -> None:
+    fill_home(tmp_path)
+    for job_name in (PAPERS, REFERENCES):
+        match_in_bulk(tmp_path, job_name)
+    before = read_stored(tmp_path)
+    for job_name in (REFERENCES, PAPERS):
+        match_in_bulk(tmp_path, job_name, workers=1)
+    assert read_stored(tmp_path) == before
 
 
-def test_the_ranges_are_in_order() -> None:
+def test_the_key_ranges_are_in_order() -> None:
     assert list(RANGES) == sorted(RANGES)
 
 
-@pytest.mark.parametrize("what", [PAPERS, REFERENCES])
-def test_a_journal_without_papers_gives_nothing(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("job_name", [PAPERS, REFERENCES])
+def test_a_journal_without_papers_has_no_matches(tmp_path: Path, job_name: str) -> None:
     table = open_table(tmp_path)
     Catalog(table, CATALOG).declare()
     table.put(
         JOURNAL, [(b"nokey", {"grobid0:metadata": b"{}"}), (b"k" * 20, {"grobid0:metadata": b"?"})]
     )
     table.close()
-    assert in_bulk(tmp_path, what) == 0
+    assert match_in_bulk(tmp_path, job_name) == 0

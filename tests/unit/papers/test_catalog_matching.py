@@ -1,4 +1,4 @@
-"""Which work it is: by stated rules, whatever the order of candidates, never more surely than told."""
+"""Choosing a work: by fixed rules, in any order of candidates, and with the strength of the evidence."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ WORK = Work(
 TITLE = WORK.title or ""
 
 
-def other(**changed: object) -> Work:
+def build_other_work(**changed: object) -> Work:
     return msgspec.structs.replace(WORK, id="doi:10.5555/other", doi="10.5555/other", **changed)
 
 
-def judged(sought: MatchQuery, *works: Work) -> tuple[str, str]:
-    found = choose_match(sought, works)
-    return str(found.status), str(found.reason)
+def judge(query: MatchQuery, *works: Work) -> tuple[str, str]:
+    result = choose_match(query, works)
+    return str(result.status), str(result.reason)
 
 
 @pytest.mark.parametrize(
-    ("sought", "status", "reason"),
+    ("query", "status", "reason"),
     [
         (MatchQuery(doi=WORK.doi, title=TITLE), "exact", "doi"),
         (MatchQuery(doi=WORK.doi), "exact", "doi"),
@@ -85,18 +85,18 @@ def judged(sought: MatchQuery, *works: Work) -> tuple[str, str]:
         (MatchQuery(), "none", "nothing-sought"),
     ],
 )
-def test_each_rule_by_a_case(sought: MatchQuery, status: str, reason: str) -> None:
-    assert judged(sought, WORK) == (status, reason)
+def test_each_rule_has_a_case(query: MatchQuery, status: str, reason: str) -> None:
+    assert judge(query, WORK) == (status, reason)
 
 
-def test_a_long_title_alone_is_enough_where_the_record_has_no_names() -> None:
+def test_a_long_title_matches_a_record_without_authors() -> None:
     nameless = msgspec.structs.replace(
         WORK, title="On the slow meandering of lowland rivers and of the plains around", authors=()
     )
-    assert judged(MatchQuery(title=nameless.title), nameless) == ("strong", "long-title")
+    assert judge(MatchQuery(title=nameless.title), nameless) == ("strong", "long-title")
 
 
-def test_only_what_is_sure_bears_a_doi() -> None:
+def test_only_a_sure_match_has_a_doi() -> None:
     sure = choose_match(MatchQuery(doi=WORK.doi, title=TITLE), [WORK])
     assert (sure.work, sure.doi) == (WORK.id, WORK.doi)
     weak = choose_match(MatchQuery(title=TITLE), [WORK])
@@ -104,28 +104,28 @@ def test_only_what_is_sure_bears_a_doi() -> None:
     assert weak.candidates[0].id == WORK.id
 
 
-def test_two_works_that_cannot_be_told_apart_are_ambiguous_and_a_year_tells_them() -> None:
-    sought = MatchQuery(title=TITLE, authors=("A Stroom",))
-    assert judged(sought, WORK, other()) == ("ambiguous", "several-alike")
-    later = other(year=2015)
-    assert choose_match(msgspec.structs.replace(sought, year=2015), [WORK, later]).work == later.id
+def test_indistinguishable_works_are_ambiguous_and_a_year_decides() -> None:
+    query = MatchQuery(title=TITLE, authors=("A Stroom",))
+    assert judge(query, WORK, build_other_work()) == ("ambiguous", "several-alike")
+    later = build_other_work(year=2015)
+    assert choose_match(msgspec.structs.replace(query, year=2015), [WORK, later]).work == later.id
 
 
-def test_who_names_a_journal_does_not_mean_the_preprint() -> None:
-    preprint = other(type="posted-content", container=None)
+def test_a_query_with_a_journal_does_not_match_the_preprint() -> None:
+    preprint = build_other_work(type="posted-content", container=None)
     article = msgspec.structs.replace(WORK, container=None)
-    sought = MatchQuery(title=TITLE, authors=("A Stroom",), year=2011)
-    assert judged(sought, article, preprint)[0] == "ambiguous"
-    named = msgspec.structs.replace(sought, container="Journal of River Research")
-    assert choose_match(named, [preprint, article]).work == article.id
+    query = MatchQuery(title=TITLE, authors=("A Stroom",), year=2011)
+    assert judge(query, article, preprint)[0] == "ambiguous"
+    query_with_journal = msgspec.structs.replace(query, container="Journal of River Research")
+    assert choose_match(query_with_journal, [preprint, article]).work == article.id
 
 
 def test_a_better_candidate_wins_over_a_wrong_identifier() -> None:
-    wrong = other(title="Glass at low temperatures", authors=(WorkAuthor("Ice"),))
-    sought = MatchQuery(doi=wrong.doi, title=TITLE, authors=("A Stroom",), year=2011)
-    found = choose_match(sought, [wrong, WORK])
-    assert (found.status, found.work) == (MatchStatus.STRONG, WORK.id)
-    assert {candidate.id for candidate in found.candidates} == {WORK.id, wrong.id}
+    wrong = build_other_work(title="Glass at low temperatures", authors=(WorkAuthor("Ice"),))
+    query = MatchQuery(doi=wrong.doi, title=TITLE, authors=("A Stroom",), year=2011)
+    result = choose_match(query, [wrong, WORK])
+    assert (result.status, result.work) == (MatchStatus.STRONG, WORK.id)
+    assert {candidate.id for candidate in result.candidates} == {WORK.id, wrong.id}
 
 
 NAME = "On the slow meandering of lowland rivers"
@@ -139,19 +139,19 @@ STYLES = [
 
 
 @pytest.mark.parametrize("text", STYLES)
-def test_references_are_matched_in_every_style(text: str) -> None:
+def test_references_in_every_style_are_matched(text: str) -> None:
     assert choose_match(build_citation_query(parse_reference(text)), [WORK]).work == WORK.id
 
 
-def test_a_reference_that_was_not_taken_apart_is_matched_by_what_stands_in_it() -> None:
-    sought = MatchQuery(
+def test_an_unparsed_reference_is_compared_by_its_printed_text() -> None:
+    query = MatchQuery(
         printed="Stroom Brook On the slow meandering of lowland rivers JRR 12 2011 101"
     )
-    found = compare(sought, WORK)
-    assert (found.title, found.author, found.volume, found.page) == (0.95, 0.8, 1.0, 1.0)
+    result = compare(query, WORK)
+    assert (result.title, result.author, result.volume, result.page) == (0.95, 0.8, 1.0, 1.0)
 
 
-def test_papers_are_sought_by_what_they_say_of_themselves() -> None:
+def test_a_paper_query_uses_the_metadata_of_the_paper() -> None:
     paper = Paper(
         grobid_version="x",
         title=TITLE,
@@ -160,29 +160,31 @@ def test_papers_are_sought_by_what_they_say_of_themselves() -> None:
         journal=Journal(name="Journal of River Research", volume="12", pages="101--120"),
         pmid="7",
     )
-    sought = build_paper_query(paper)
-    assert (sought.year, sought.surname, sought.ids) == (2011, "Stroom", ("pmid:7",))
-    agreement = compare(sought, WORK)
+    query = build_paper_query(paper)
+    assert (query.year, query.surname, query.ids) == (2011, "Stroom", ("pmid:7",))
+    agreement = compare(query, WORK)
     assert agreement.agreeing_numbers == 4
     assert agreement.title == agreement.author == 1
 
 
 @pytest.mark.parametrize(
-    ("told", "known", "least"),
+    ("container", "known_container", "score_min"),
     [
         ("J. River Res.", "Journal of River Research", 1.0),
         ("PNAS", "Proceedings of the National Academy of Sciences", 1.0),
         ("Journal of River Research, Series B", "Journal of River Research", 0.9),
     ],
 )
-def test_containers_are_known_by_their_abbreviations(told: str, known: str, least: float) -> None:
-    work = msgspec.structs.replace(WORK, container=known)
-    found = compare(MatchQuery(container=told), work).container
-    assert found is not None
-    assert found >= (least if told != "PNAS" else 0.0)
+def test_containers_match_their_abbreviations(
+    container: str, known_container: str, score_min: float
+) -> None:
+    work = msgspec.structs.replace(WORK, container=known_container)
+    result = compare(MatchQuery(container=container), work).container
+    assert result is not None
+    assert result >= (score_min if container != "PNAS" else 0.0)
 
 
-def test_what_is_written_about_a_work_is_another() -> None:
+def test_errata_and_replies_do_not_match_the_original_work() -> None:
     assert find_other_work_words("Correction to: On rivers") == {"correction"}
     assert find_other_work_words("On rivers — a reply") == {"reply"}
     assert (
@@ -197,9 +199,9 @@ def test_what_is_written_about_a_work_is_another() -> None:
     )
 
 
-def test_parts_of_a_title_are_looked_for_within_bounds() -> None:
-    sought = MatchQuery(title=" ".join(["word"] * 300))
-    assert 16 <= len(sought.parts_of_title) <= 32
+def test_parts_of_a_title_are_limited_in_number() -> None:
+    query = MatchQuery(title=" ".join(["word"] * 300))
+    assert 16 <= len(query.parts_of_title) <= 32
     assert len(MatchQuery(printed=". ".join(["Some words of a sentence here"] * 90)).titles) <= 8
 
 
@@ -221,39 +223,47 @@ fields = st.fixed_dictionaries(
 
 
 @given(
-    fields, st.permutations([WORK, other(), other(year=1990), other(title="Rivers", volume=None)])
+    fields,
+    st.permutations(
+        [
+            WORK,
+            build_other_work(),
+            build_other_work(year=1990),
+            build_other_work(title="Rivers", volume=None),
+        ]
+    ),
 )
-def test_the_order_of_candidates_changes_nothing(
+def test_the_order_of_candidates_does_not_change_the_match(
     given_fields: dict[str, object], works: list[Work]
 ) -> None:
-    sought = MatchQuery(**given_fields)  # type: ignore[arg-type]
+    query = MatchQuery(**given_fields)  # type: ignore[arg-type]
     distinct = [msgspec.structs.replace(work, id=f"x:{work.year}{work.title}") for work in works]
-    found = choose_match(sought, distinct)
-    assert found == choose_match(sought, sorted(distinct, key=lambda one: one.id))
-    assert (found.work is not None) == (found.status in (MatchStatus.EXACT, MatchStatus.STRONG))
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Match) == found
+    result = choose_match(query, distinct)
+    assert result == choose_match(query, sorted(distinct, key=lambda candidate: candidate.id))
+    assert (result.work is not None) == (result.status in (MatchStatus.EXACT, MatchStatus.STRONG))
+    assert msgspec.json.decode(msgspec.json.encode(result), type=Match) == result
 
 
-def test_too_common_is_said_where_nothing_else_tells() -> None:
-    found = choose_match(MatchQuery(title="Introduction"), (), common=True)
-    assert (found.status, found.reason) == (MatchStatus.NONE, MatchReason.TOO_COMMON)
+def test_a_common_title_alone_is_reported_as_too_common() -> None:
+    result = choose_match(MatchQuery(title="Introduction"), (), common=True)
+    assert (result.status, result.reason) == (MatchStatus.NONE, MatchReason.TOO_COMMON)
 
 
-def test_a_match_by_doi_is_not_ambiguous_beside_one_by_fields() -> None:
-    """Only candidates of the same status are rivals, however much more of the other's fields agree."""
+def test_a_match_by_doi_is_not_ambiguous_with_a_match_by_fields() -> None:
+    """Only candidates of equal status compete, even if more fields of the other one agree."""
     bare = Work(id="doi:10.5555/bare", source="crossref", doi="10.5555/bare")
     full = msgspec.structs.replace(WORK, id="title:full", doi=None)
-    sought = MatchQuery(
+    query = MatchQuery(
         doi="10.5555/bare", title=TITLE, authors=("A Stroom",), year=2011, volume="12", pages="101"
     )
-    assert choose_match(sought, [full]).status is MatchStatus.STRONG
-    found = choose_match(sought, [full, bare])
-    assert (str(found.status), str(found.reason), found.work) == ("exact", "doi", bare.id)
+    assert choose_match(query, [full]).status is MatchStatus.STRONG
+    result = choose_match(query, [full, bare])
+    assert (str(result.status), str(result.reason), result.work) == ("exact", "doi", bare.id)
 
 
 @pytest.mark.parametrize("title", ["Preface", "Errata", "Index"])
-def test_a_title_of_less_than_eight_letters_is_not_matched_strongly(title: str) -> None:
-    """Several works of one author and year have such titles."""
+def test_a_title_shorter_than_eight_letters_is_a_weak_match(title: str) -> None:
+    """Several works of one author and year can have such titles."""
     work = msgspec.structs.replace(WORK, title=title)
-    found = choose_match(MatchQuery(title=title, authors=("A Stroom",), year=2011), [work])
-    assert found.status is MatchStatus.WEAK
+    result = choose_match(MatchQuery(title=title, authors=("A Stroom",), year=2011), [work])
+    assert result.status is MatchStatus.WEAK

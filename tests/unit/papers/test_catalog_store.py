@@ -1,9 +1,11 @@
-"""The catalogue in a table: found by each of its keys, the same whatever the order, and bounded."""
+"""The catalogue table: works are found by each key, rows do not depend on order, and lists are limited."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -41,13 +43,13 @@ WORK = Work(
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[Catalog]:
     table = SqliteTable(tmp_path / "table.sqlite")
-    made = Catalog(table, name_catalog_table("fonds", "test"))
-    made.declare()
-    yield made
+    opened = Catalog(table, name_catalog_table("fonds", "test"))
+    opened.declare()
+    yield opened
     table.close()
 
 
-def rows_of(catalog: Catalog) -> list[tuple[bytes, dict[str, bytes]]]:
+def list_rows(catalog: Catalog) -> list[tuple[bytes, dict[str, bytes]]]:
     return catalog.table.scan(catalog.name, count_max=10_000)
 
 
@@ -70,37 +72,37 @@ def test_a_work_is_found_by_each_of_its_keys(catalog: Catalog) -> None:
     )
 
 
-def test_putting_again_changes_nothing_and_what_led_to_an_older_record_is_gone(
+def test_putting_again_changes_nothing_and_a_changed_record_drops_old_pointers(
     catalog: Catalog,
 ) -> None:
     catalog.put([WORK])
-    before = rows_of(catalog)
+    before = list_rows(catalog)
     catalog.put([WORK])
-    assert rows_of(catalog) == before
+    assert list_rows(catalog) == before
     catalog.put([msgspec.structs.replace(WORK, title="Another title altogether here")])
     assert catalog.find_by_title(WORK.title or "").ids == ()
     catalog.put([WORK])
-    assert rows_of(catalog) == before
+    assert list_rows(catalog) == before
 
 
-def test_records_of_several_sources_are_one_work_in_whatever_order(
+def test_records_of_several_sources_become_one_work_in_any_order(
     catalog: Catalog, tmp_path: Path
 ) -> None:
-    other = msgspec.structs.replace(
+    other_record = msgspec.structs.replace(
         WORK, source="openalex", title="Meandering", pmid=None, pmcid="PMC5"
     )
     catalog.put([WORK])
-    catalog.put([other])
-    found = catalog.load_works([WORK.id])[WORK.id]
-    assert (found.title, found.pmid, found.pmcid) == (WORK.title, "77", "PMC5")
-    again = Catalog(SqliteTable(tmp_path / "other.sqlite"), catalog.name)
-    again.declare()
-    again.put([other, WORK])
-    assert rows_of(again) == rows_of(catalog)
-    again.table.close()  # type: ignore[attr-defined]
+    catalog.put([other_record])
+    merged = catalog.load_works([WORK.id])[WORK.id]
+    assert (merged.title, merged.pmid, merged.pmcid) == (WORK.title, "77", "PMC5")
+    second_catalog = Catalog(SqliteTable(tmp_path / "other.sqlite"), catalog.name)
+    second_catalog.declare()
+    second_catalog.put([other_record, WORK])
+    assert list_rows(second_catalog) == list_rows(catalog)
+    second_catalog.table.close()  # type: ignore[attr-defined]
 
 
-def test_common_titles_are_counted_not_listed(catalog: Catalog) -> None:
+def test_common_titles_are_counted_instead_of_listed(catalog: Catalog) -> None:
     works = [
         Work(
             id=f"doi:10.5555/{number}",
@@ -116,8 +118,8 @@ def test_common_titles_are_counted_not_listed(catalog: Catalog) -> None:
     assert catalog.find_by_title("Editorial").ids == ()
     assert catalog.find_by_title("Editorial").has_more
     assert catalog.find_by_title("Editorial", "Namecb").ids == ("doi:10.5555/28",)
-    found = find(catalog, MatchQuery(title="Editorial"))
-    assert (found.status, found.reason, found.common) == ("none", "too-common", True)
+    result = find(catalog, MatchQuery(title="Editorial"))
+    assert (result.status, result.reason, result.common) == ("none", "too-common", True)
     named = MatchQuery(title="Editorial", authors=("A. Namecb",), surname="Namecb", year=2000)
     assert find(catalog, named).work == "doi:10.5555/28"
 
@@ -128,13 +130,13 @@ def test_names_and_series_before_a_title_do_not_hide_it(catalog: Catalog) -> Non
         f"Working papers of the river office {WORK.title}",
         f"{WORK.title} and much more",
     ):
-        found = find(
+        result = find(
             catalog, MatchQuery(title=title, authors=("Ada van Stroom",), surname="Stroom")
         )
-        assert found.work == WORK.id
+        assert result.work == WORK.id
 
 
-def test_a_wrong_identifier_does_not_end_the_search(catalog: Catalog) -> None:
+def test_a_wrong_identifier_does_not_stop_the_search(catalog: Catalog) -> None:
     wrong = Work(id="doi:10.5555/w", source="crossref", title="Glass in the cold", doi="10.5555/w")
     catalog.put([WORK, wrong])
     sought = MatchQuery(
@@ -143,7 +145,7 @@ def test_a_wrong_identifier_does_not_end_the_search(catalog: Catalog) -> None:
     assert find(catalog, sought).work == WORK.id
 
 
-def test_a_name_no_table_can_have_is_refused() -> None:
+def test_an_invalid_table_name_is_refused() -> None:
     with pytest.raises(ConfigurationError):
         name_catalog_table("a b", "test")
 
@@ -165,10 +167,38 @@ works = st.builds(
 
 @settings(max_examples=examples(50))
 @given(works)
-def test_every_pointer_leads_back_to_its_work(work: Work) -> None:
+def test_every_pointer_refers_to_its_work(work: Work) -> None:
     pointer_keys = build_pointer_keys(work)
     assert all(
         decode_work_ids([key]) == [work.id.encode("utf-8", "replace").decode()]
         for key in pointer_keys
     )
     assert build_work_key(work.id) not in pointer_keys
+
+
+class DyingTable:
+    """A table whose process dies before a write."""
+
+    def __init__(self, table: SqliteTable, writes_left: int) -> None:
+        self._table, self._writes_left = table, writes_left
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("put", "delete"):
+            if not self._writes_left:
+                raise KeyboardInterrupt
+            self._writes_left -= 1
+        return getattr(self._table, name)
+
+
+@pytest.mark.parametrize("writes", range(4))
+def test_after_a_kill_a_replaced_record_is_found_by_its_keys(catalog: Catalog, writes: int) -> None:
+    catalog.put([WORK])
+    replacement = msgspec.structs.replace(WORK, title="Another title altogether here", pmid="78")
+    dying = Catalog(DyingTable(catalog.table, writes), catalog.name)  # type: ignore[arg-type]
+    with suppress(KeyboardInterrupt):
+        dying.put([replacement])
+    stored = catalog.load_works([WORK.id])[WORK.id]
+    assert stored == (replacement if writes > 1 else WORK)
+    assert stored.title is not None
+    assert catalog.find_by_title(stored.title).ids == (WORK.id,)
+    assert WORK.id in catalog.find_by_identifier(f"pmid:{stored.pmid}").ids

@@ -1,4 +1,4 @@
-"""Records of catalogues: each form becomes the same value, and what is none is refused with its reason."""
+"""Catalogue records: each form is parsed to the same work, and others are refused with a reason."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ BIBJSON = {
     ("record", "source"),
     [(CROSSREF, "crossref"), (FATCAT, "fatcat"), (OPENALEX, "openalex"), (BIBJSON, "bibjson")],
 )
-def test_every_form_says_the_same_of_one_work(record: dict[str, Any], source: str) -> None:
+def test_every_form_is_parsed_to_the_same_work(record: dict[str, Any], source: str) -> None:
     work = parse_work(record)
     assert isinstance(work, Work)
     assert (work.id, work.source, work.doi) == ("doi:10.5555/river.1", source, "10.5555/river.1")
@@ -88,7 +88,7 @@ def test_every_form_says_the_same_of_one_work(record: dict[str, Any], source: st
     assert decode_work(encode_work(work)) == work
 
 
-def test_crossref_keeps_what_it_alone_says() -> None:
+def test_fields_only_in_crossref_are_kept() -> None:
     work = parse_work(CROSSREF)
     assert isinstance(work, Work)
     assert work.full_title == "Rivers & their beds: A survey"
@@ -97,21 +97,21 @@ def test_crossref_keeps_what_it_alone_says() -> None:
     assert (work.issue, work.container_short) == ("3", "J. Riv.")
 
 
-def test_works_without_doi_go_by_their_next_identifier() -> None:
-    def id_of(record: dict[str, Any]) -> str:
+def test_a_work_without_doi_gets_the_next_identifier() -> None:
+    def get_id(record: dict[str, Any]) -> str:
         work = parse_work(record)
         assert isinstance(work, Work)
         return work.id
 
     assert (
-        id_of({**FATCAT, "ext_ids": {"arxiv": "1101.00001v2", "pmid": "1"}}) == "arxiv:1101.00001"
+        get_id({**FATCAT, "ext_ids": {"arxiv": "1101.00001v2", "pmid": "1"}}) == "arxiv:1101.00001"
     )
-    assert id_of({**FATCAT, "ext_ids": {"pmid": "123"}}) == "pmid:123"
-    assert id_of({**FATCAT, "ext_ids": {}}) == "fatcat:aaaa"
-    assert id_of({**OPENALEX, "doi": None}) == "openalex:W42"
+    assert get_id({**FATCAT, "ext_ids": {"pmid": "123"}}) == "pmid:123"
+    assert get_id({**FATCAT, "ext_ids": {}}) == "fatcat:aaaa"
+    assert get_id({**OPENALEX, "doi": None}) == "openalex:W42"
     bare = {name: value for name, value in BIBJSON.items() if name != "identifier"}
-    assert id_of(bare) == id_of(dict(reversed(bare.items())))
-    assert id_of(bare).startswith("bibjson:")
+    assert get_id(bare) == get_id(dict(reversed(bare.items())))
+    assert get_id(bare).startswith("bibjson:")
 
 
 @pytest.mark.parametrize(
@@ -127,13 +127,13 @@ def test_works_without_doi_go_by_their_next_identifier() -> None:
         ({**OPENALEX, "type": "paratext"}, RefusalReason.NOT_A_WORK),
     ],
 )
-def test_what_is_no_work_is_refused_with_its_reason(record: Any, reason: RefusalReason) -> None:
+def test_an_invalid_record_is_refused_with_its_reason(record: Any, reason: RefusalReason) -> None:
     work = parse_work(record)
     assert isinstance(work, RefusedRecord)
     assert work.reason is reason
 
 
-def test_answers_lists_and_files_of_items_hold_records() -> None:
+def test_records_are_found_in_lists_and_responses() -> None:
     wrapped: list[Any] = [
         {"items": [1, 2]},
         [1, 2],
@@ -141,7 +141,7 @@ def test_answers_lists_and_files_of_items_hold_records() -> None:
         {"results": [1, 2]},
         {"records": [1, 2]},
     ]
-    assert [list(iter_records(one)) for one in wrapped] == [[1, 2]] * 5
+    assert [list(iter_records(document)) for document in wrapped] == [[1, 2]] * 5
     assert list(iter_records({"status": "ok", "message": CROSSREF})) == [CROSSREF]
     assert list(iter_records(CROSSREF)) == [CROSSREF]
 
@@ -157,14 +157,14 @@ NAMES = sorted({*CROSSREF, *FATCAT, *OPENALEX, *BIBJSON})
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), JSON))
-def test_whatever_stands_in_the_fields_it_is_a_work_or_refused(record: dict[str, Any]) -> None:
+def test_any_record_is_a_work_or_refused(record: dict[str, Any]) -> None:
     work = parse_work(record)
     if isinstance(work, Work):
         assert decode_work(encode_work(work)) == work
 
 
 @given(st.binary(max_size=60))
-def test_bytes_are_json_or_a_value_error(data: bytes) -> None:
+def test_any_bytes_are_json_or_raise_a_value_error(data: bytes) -> None:
     try:
         decode_json(data)
     except ValueError:
@@ -172,7 +172,7 @@ def test_bytes_are_json_or_a_value_error(data: bytes) -> None:
     assert msgspec.json.decode(data) is not Ellipsis
 
 
-def test_slugs_know_neither_case_nor_accents_nor_markup_nor_signs() -> None:
+def test_slugs_ignore_case_accents_markup_and_punctuation() -> None:
     titles = [
         "Über <i>β</i>-Strukturen &amp; Flüsse",
         "uber Beta strukturen and flusse",
@@ -182,35 +182,35 @@ def test_slugs_know_neither_case_nor_accents_nor_markup_nor_signs() -> None:
     assert build_slug(None) == build_slug("—!?") == ""
 
 
-def test_pages_and_numbers_are_compared_bare() -> None:
-    assert [parse_first_page(one) for one in ("101-120", "pp. 0101", "E12–E19", "", None)] == [
+def test_pages_and_numbers_are_normalized() -> None:
+    assert [parse_first_page(pages) for pages in ("101-120", "pp. 0101", "E12–E19", "", None)] == [
         "101",
         "101",
         "e12",
         "",
         "",
     ]
-    assert [normalize_number(one) for one in ("012", "A 12", None)] == ["12", "a12", ""]
+    assert [normalize_number(text) for text in ("012", "A 12", None)] == ["12", "a12", ""]
 
 
-def test_names_are_parted() -> None:
+def test_names_are_split_into_surname_and_given_name() -> None:
     assert parse_name("Ada M. van der Stroom") == WorkAuthor("van der Stroom", "Ada M.")
     assert parse_name("Stroom, Ada") == WorkAuthor("Stroom", "Ada")
     assert parse_name("Stroom") == WorkAuthor("Stroom", "")
     assert parse_name(", Ada") is parse_name("") is parse_name(7 * [None]) is None
 
 
-def test_of_several_sources_each_field_is_that_of_the_first_who_tells_it() -> None:
+def test_a_merged_field_comes_from_the_first_source_with_it() -> None:
     first, second = parse_work(CROSSREF), parse_work(FATCAT)
     assert isinstance(first, Work)
     assert isinstance(second, Work)
-    both = merge_records({"fatcat": second, "crossref": first})
-    assert both is not None
-    assert (both.title, both.pmid, both.source) == (first.title, "123", "crossref")
+    merged = merge_records({"fatcat": second, "crossref": first})
+    assert merged is not None
+    assert (merged.title, merged.pmid, merged.source) == (first.title, "123", "crossref")
     assert merge_records({}) is None
 
 
-def test_works_of_one_issue_whose_dois_differ_behind_a_bracket_are_two() -> None:
+def test_dois_that_differ_after_a_bracket_are_different_works() -> None:
     stem = "10.1002/(SICI)1097-4571(199806)49:8<"
     dois = [stem + "693::AID-ASI4>3.0.CO;2-O", stem + "701::AID-ASI5>3.0.CO;2-Y"]
     works = [parse_work({"DOI": doi, "type": "journal-article", "title": ["A"]}) for doi in dois]

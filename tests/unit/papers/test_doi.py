@@ -1,4 +1,4 @@
-"""A DOI is the same wherever it is read, and each place is read by its own rule."""
+"""A DOI has one form wherever it is read, and each context has its own rule."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ from fonds.papers.bibliography.identifiers import (
 )
 
 SICI = "10.1002/(SICI)1097-4571(199806)49:8<693::AID-ASI4>3.0.CO;2-O"
-INTRODUCED = ["", "doi:", "DOI: ", "doi.org/", "https://doi.org/", "http://dx.doi.org/"]
+PREFIXES = ["", "doi:", "DOI: ", "doi.org/", "https://doi.org/", "http://dx.doi.org/"]
 registrants = st.text(string.digits, min_size=4, max_size=9)
 suffixes = st.text(string.ascii_letters + string.digits + "-._;()/:", min_size=1, max_size=60)
 
 
 @st.composite
 def dois(draw: st.DrawFn) -> str:
-    """DOIs that end in a letter or digit, as running text needs them."""
+    """Draw DOIs that end in a letter or digit, as required in running text."""
     return f"10.{draw(registrants)}/{draw(suffixes)}{draw(st.sampled_from('a7Z'))}"
 
 
-@given(dois(), st.sampled_from(INTRODUCED))
-def test_every_way_finds_the_same(doi: str, before: str) -> None:
-    written = before + doi
+@given(dois(), st.sampled_from(PREFIXES))
+def test_every_parser_returns_the_same_doi(doi: str, prefix: str) -> None:
+    text = prefix + doi
     assert (
-        parse_doi(written)
-        == find_doi_in_text(f"in {written}, and")
-        == find_doi_in_text(written)
+        parse_doi(text)
+        == find_doi_in_text(f"in {text}, and")
+        == find_doi_in_text(text)
         == doi.lower()
     )
-    assert strip_resolver(written) == doi
-    span = find_doi_span(f"Rivers. {written} 2011")
+    assert strip_resolver(text) == doi
+    span = find_doi_span(f"Rivers. {text} 2011")
     assert span is not None
-    assert span[0] == written
+    assert span[0] == text
     labelled_doi = find_labelled_doi(f"page 7 doi: {doi}, 2011")
     assert labelled_doi == (doi.lower(), 7)
     assert parse_doi_link(f"https://doi.org/{doi}") == doi.lower()
 
 
 @given(st.text(max_size=400))
-def test_what_was_found_is_found_again_and_is_one(text: str) -> None:
-    for written in (text, f"10.1000/{text}", f"10.1002/{text}<1::A>3.0.CO;2-O{text}"):
-        doi = find_doi_in_text(written)
+def test_a_parsed_doi_is_parsed_unchanged(text: str) -> None:
+    for doi_text in (text, f"10.1000/{text}", f"10.1002/{text}<1::A>3.0.CO;2-O{text}"):
+        doi = find_doi_in_text(doi_text)
         if doi is not None:
             assert find_doi_in_text(doi) == doi
             assert parse_doi(doi) == doi
-        alone = parse_doi(written)
-        if alone is not None:
-            assume(alone.isascii())  # letters that are two in lower case
-            assert parse_doi(alone) == alone
+        parsed = parse_doi(doi_text)
+        if parsed is not None:
+            assume(parsed.isascii())  # letters that are two in lower case
+            assert parse_doi(parsed) == parsed
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_was_found_is_found_again_and_is_one(text: str) -> None:
         ("10.1000/" + "a" * 400, ("10.1000/" + "a" * 400)[:300]),
     ],
 )
-def test_in_running_text(text: str, expected: str | None) -> None:
+def test_a_doi_is_found_in_running_text(text: str, expected: str | None) -> None:
     assert find_doi_in_text(text) == expected
 
 
@@ -90,11 +90,11 @@ def test_in_running_text(text: str, expected: str | None) -> None:
         ("", None),
     ],
 )
-def test_alone(text: str, expected: str | None) -> None:
+def test_a_text_is_parsed_only_if_it_is_a_doi(text: str, expected: str | None) -> None:
     assert parse_doi(text) == expected
 
 
-def test_a_page_says_doi_of_its_own_and_a_link_leads_to_a_resolver() -> None:
+def test_a_labelled_doi_and_a_resolver_link_are_recognized() -> None:
     assert find_labelled_doi("10.1000/others 10.1000/more") is None
     assert find_labelled_doi("10.1000/others https://doi.org/10.1000/own") == ("10.1000/own", 23)
     escaped = "https://dx.doi.org/10.1002/" + SICI[8:].replace("<", "%3C").replace(">", "%3E")
@@ -102,13 +102,13 @@ def test_a_page_says_doi_of_its_own_and_a_link_leads_to_a_resolver() -> None:
     assert parse_doi_link("https://rivers.example/10.1000/ab") is None
 
 
-def test_a_path_has_a_part_like_a_prefix() -> None:
+def test_a_doi_prefix_is_recognized_in_a_path() -> None:
     assert is_doi_prefix("/doi/10.1000/ab.pdf")
     assert not is_doi_prefix("/doi/10.100000/ab.pdf")
     assert not is_doi_prefix("/v10.1000/ab.pdf")
 
 
-def test_no_text_takes_longer_than_its_length() -> None:
+def test_hostile_texts_are_searched_in_linear_time() -> None:
     for piece in ("10.1000/<", "doi:", "10.1000/a<b", "doi.org/https://", "10.1000/<a>1.0.CO;"):
         text = piece * 20_000
         doi = find_doi_in_text(text)

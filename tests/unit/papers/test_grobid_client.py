@@ -1,4 +1,4 @@
-"""The client asks as GROBID wants to be asked, and tells a server that is away from a PDF that is bad."""
+"""The GROBID client sends documented requests and distinguishes an unavailable server from a bad PDF."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ TEI_MAX_BYTES = 100_000
 
 @pytest.fixture
 def server() -> Iterator[GrobidServer]:
-    with grobid_server(Answer(body=tei())) as serving:
-        yield serving
+    with grobid_server(Answer(body=tei())) as answering_server:
+        yield answering_server
 
 
-def client(server: GrobidServer, timeout_s: float = 20.0) -> GrobidClient:
+def create_client(server: GrobidServer, timeout_s: float = 20.0) -> GrobidClient:
     return GrobidClient(server.url, 4, timeout_s, TEI_MAX_BYTES)
 
 
-def test_the_pdf_goes_out_whole_with_the_parameters(server: GrobidServer) -> None:
-    answer = client(server)(PDF)
+def test_the_pdf_is_sent_with_the_documented_parameters(server: GrobidServer) -> None:
+    answer = create_client(server)(PDF)
     assert (answer.status, answer.status_code, answer.tei) == ("success", 200, tei())
     (form,) = server.asked
     assert form.pop("input") == [PDF]
@@ -45,7 +45,7 @@ def test_the_pdf_goes_out_whole_with_the_parameters(server: GrobidServer) -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "status", "code", "told"),
+    ("response", "status", "code", "message"),
     [
         (Answer(500, b"[BAD_INPUT_DATA] broken"), "error", 500, "[BAD_INPUT_DATA] broken"),
         (Answer(500), "error", 500, "status 500"),
@@ -55,106 +55,106 @@ def test_the_pdf_goes_out_whole_with_the_parameters(server: GrobidServer) -> Non
         (Answer(200, b"x" * (TEI_MAX_BYTES + 1)), "tei-too-large", 200, "longer than"),
     ],
 )
-def test_an_answer_about_the_document_is_a_result(
-    server: GrobidServer, given: Answer, status: str, code: int, told: str
+def test_a_response_about_the_document_is_a_result(
+    server: GrobidServer, response: Answer, status: str, code: int, message: str
 ) -> None:
-    server.next = [given]
-    answer = client(server)(PDF)
+    server.next = [response]
+    answer = create_client(server)(PDF)
     assert (answer.status, answer.status_code, answer.tei) == (status, code, None)
-    assert told in (answer.error_msg or "")
+    assert message in (answer.error_msg or "")
 
 
-def test_tei_of_any_length_below_the_limit_is_kept(server: GrobidServer) -> None:
+def test_tei_up_to_the_size_limit_is_accepted(server: GrobidServer) -> None:
     server.next = [Answer(200, b"y" * TEI_MAX_BYTES)]
-    assert client(server)(PDF).tei == b"y" * TEI_MAX_BYTES
+    assert create_client(server)(PDF).tei == b"y" * TEI_MAX_BYTES
 
 
 @pytest.mark.parametrize("status", [503, 502, 504, 429, 404, 401, 301])
-def test_an_answer_about_the_server_is_none_about_the_document(
+def test_a_response_about_the_server_postpones_the_request(
     server: GrobidServer, status: int
 ) -> None:
     server.next = [Answer(status, b"engines are busy", retry_after="7")]
-    ask = client(server)
-    with pytest.raises(PostponedError, match=str(status)) as away:
+    ask = create_client(server)
+    with pytest.raises(PostponedError, match=str(status)) as raised:
         ask(PDF)
-    assert 5 < away.value.after_s <= 7
+    assert 5 < raised.value.after_s <= 7
     with pytest.raises(PostponedError):
         ask(PDF)
-    assert len(server.asked) == 1, "it was left alone"
+    assert len(server.asked) == 1, "no second request was sent"
 
 
-def test_a_server_that_is_not_there_is_away() -> None:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        ask = GrobidClient(f"http://127.0.0.1:{held.getsockname()[1]}", 1, 5.0, 100)
+def test_an_unreachable_server_postpones_the_request() -> None:
+    with socket.socket() as unused_socket:
+        unused_socket.bind(("127.0.0.1", 0))
+        ask = GrobidClient(f"http://127.0.0.1:{unused_socket.getsockname()[1]}", 1, 5.0, 100)
         with pytest.raises(PostponedError, match="cannot reach GROBID"):
             ask(PDF)
 
 
-def test_a_name_without_address_is_away() -> None:
+def test_an_unresolvable_host_postpones_the_request() -> None:
     ask = GrobidClient("http://grobid.invalid", 1, 5.0, 100)
     with pytest.raises(PostponedError, match="cannot reach GROBID"):
         ask(PDF)
 
 
-def test_a_url_that_is_none_stops_the_step() -> None:
+def test_an_invalid_url_stops_the_step() -> None:
     with pytest.raises(ConfigurationError, match=r"grobid\.url"):
         GrobidClient("grobid:8070", 1, 5.0, 100)(PDF)
 
 
-@pytest.mark.parametrize("given", [Answer(body=tei(), cut=50), Answer(dead=True)])
-def test_a_connection_that_breaks_off_is_tried_again_and_charged(
-    server: GrobidServer, given: Answer
-) -> None:
-    """It may be the PDF that ends the server: who is never charged is asked for ever."""
-    server.next = [given]
-    with pytest.raises(TransientError) as broken:
-        client(server)(PDF)
-    assert not isinstance(broken.value, PostponedError)
+@pytest.mark.parametrize("response", [Answer(body=tei(), cut=50), Answer(dead=True)])
+def test_a_broken_connection_is_retried_and_counted(server: GrobidServer, response: Answer) -> None:
+    """The PDF can be what crashes the server: without counted attempts it would be sent forever."""
+    server.next = [response]
+    with pytest.raises(TransientError) as raised:
+        create_client(server)(PDF)
+    assert not isinstance(raised.value, PostponedError)
 
 
-def test_a_server_that_takes_too_long_is_a_result(server: GrobidServer) -> None:
+def test_a_timeout_is_a_result(server: GrobidServer) -> None:
     server.next = [Answer(body=tei(), slow_s=1.5)]
-    answer = client(server, timeout_s=0.3)(PDF)
+    answer = create_client(server, timeout_s=0.3)(PDF)
     assert (answer.status, answer.status_code) == (GrobidStatus.TIMEOUT, -4)
 
 
-def test_a_pdf_that_is_too_large_is_not_sent(
+def test_a_pdf_over_the_size_limit_is_not_sent(
     server: GrobidServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grobid_client, "PDF_MAX_BYTES", 10)
-    answer = client(server)(PDF)
+    answer = create_client(server)(PDF)
     assert (answer.status, answer.status_code, server.asked) == ("blob-too-large", -5, [])
 
 
-def test_no_more_are_sent_than_may_be_under_way() -> None:
+def test_concurrent_requests_are_limited() -> None:
     with grobid_server(Answer(body=tei(), slow_s=0.2)) as server:
         ask = GrobidClient(server.url, 2, 20.0, TEI_MAX_BYTES)
 
-        def one(_: int) -> bool:
+        def try_request(_: int) -> bool:
             try:
                 return ask(PDF).status is GrobidStatus.SUCCESS
             except PostponedError:
                 return False
 
         with ThreadPoolExecutor(8) as threads:
-            done = list(threads.map(one, range(8)))
-        assert any(done)
+            successes = list(threads.map(try_request, range(8)))
+        assert any(successes)
         assert server.at_once_most <= 2
 
 
-def test_without_a_url_a_person_has_to_set_one() -> None:
+def test_a_missing_url_raises_with_the_setting_to_change() -> None:
     with pytest.raises(ConfigurationError, match=r"grobid\.url"):
         GrobidClient("", 1, 1.0, 1)(PDF)
 
 
-def test_a_server_that_stays_away_is_left_alone_for_longer_and_longer() -> None:
+def test_pauses_for_an_unavailable_server_grow_up_to_a_maximum() -> None:
     now = [0.0]
     pressure = ServerPressure(clock=lambda: now[0])
     pauses = []
     for _ in range(9):
         pauses.append(pressure.mark_away("busy").after_s)
-        assert pressure.mark_away("busy too").after_s == pauses[-1], "of several the first tells"
+        assert pressure.mark_away("busy too").after_s == pauses[-1], (
+            "only the first of several failures counts"
+        )
         now[0] += pauses[-1]
     assert pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300]
     pressure.mark_available()

@@ -1,4 +1,4 @@
-"""grobid: every PDF asked about has a result, but those of which the server has not spoken yet."""
+"""grobid: every PDF gets a result, except while the server is unavailable."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     opened.close()
 
 
-def step(bench: Bench, answer: GrobidResponse | Exception = TEI) -> GrobidStep:
-    def ask(pdf: bytes) -> GrobidResponse:
+def create_step(bench: Bench, answer: GrobidResponse | Exception = TEI) -> GrobidStep:
+    def send(pdf: bytes) -> GrobidResponse:
         assert pdf == PDF
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    known = KnownGrobid(bench.records, EXTRACTOR)
+    known_grobid = KnownGrobid(bench.records, EXTRACTOR)
     return GrobidStep(
-        *(bench.archive, ask, EXTRACTOR, known, lambda item: Result(items=(item,))),
+        *(bench.archive, send, EXTRACTOR, known_grobid, lambda item: Result(items=(item,))),
         *(RESTS.append, lambda _: BibliographyReading()),
     )
 
 
-def row(status: str, extractor: str = EXTRACTOR) -> GrobidRow:
+def build_row(status: str, extractor: str = EXTRACTOR) -> GrobidRow:
     code = 200 if status == "success" else 500
     return GrobidRow(pdf_file().sha1, LATER, "0.8", code, status, None, None, None, extractor, None)
 
 
-def test_what_the_server_made_goes_on_with_where_it_came_from(bench: Bench) -> None:
+def test_a_response_is_passed_on_with_its_source(bench: Bench) -> None:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
-    result = step(bench)(UngrobidedPdf(capture, pdf_file()))
+    result = create_step(bench)(UngrobidedPdf(capture, pdf_file()))
     expected = GrobidOutput(
         *(pdf_file().sha1, GrobidStatus.SUCCESS, 200, "<TEI/>", None),
         *(pdf_file(), capture, EXTRACTOR),
@@ -64,32 +64,36 @@ def test_what_the_server_made_goes_on_with_where_it_came_from(bench: Bench) -> N
 def test_a_failure_is_a_result_too(bench: Bench) -> None:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
     failed = GrobidResponse(GrobidStatus.TIMEOUT, -4, error_msg="slow")
-    result = step(bench, failed)(UngrobidedPdf(capture, pdf_file()))
+    result = create_step(bench, failed)(UngrobidedPdf(capture, pdf_file()))
     (output,) = result.items
     assert isinstance(output, GrobidOutput)
     assert (output.status, output.status_code, output.error_msg) == ("error-timeout", -4, "slow")
 
 
-def test_a_server_that_is_away_costs_no_attempt(bench: Bench) -> None:
+def test_an_unavailable_server_counts_no_attempt(bench: Bench) -> None:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
-    result = step(bench, PostponedError("GROBID answers 503", 40.0))(
+    result = create_step(bench, PostponedError("GROBID answers 503", 40.0))(
         UngrobidedPdf(capture, pdf_file())
     )
-    ended = result.disposition
-    assert (ended.verdict, ended.reason, ended.after_s) == (Verdict.DEFERRED, Reason.NOT_YET, 40.0)
+    disposition = result.disposition
+    assert (disposition.verdict, disposition.reason, disposition.after_s) == (
+        Verdict.DEFERRED,
+        Reason.NOT_YET,
+        40.0,
+    )
     assert (result.items, RESTS) == ((), [40.0])
 
 
-def test_a_connection_that_broke_off_is_the_runtimes_to_try_again(bench: Bench) -> None:
+def test_a_broken_connection_is_raised_for_the_runtime(bench: Bench) -> None:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
     with pytest.raises(TransientError):
-        step(bench, TransientError("broke off"))(UngrobidedPdf(capture, pdf_file()))
+        create_step(bench, TransientError("broke off"))(UngrobidedPdf(capture, pdf_file()))
 
 
-def test_bytes_that_are_gone_are_a_result_and_stand_aside(bench: Bench) -> None:
+def test_missing_bytes_are_a_result_and_quarantined(bench: Bench) -> None:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
     Path(capture.place.path).unlink()
-    result = step(bench)(UngrobidedPdf(capture, pdf_file()))
+    result = create_step(bench)(UngrobidedPdf(capture, pdf_file()))
     (output,) = result.items
     assert isinstance(output, GrobidOutput)
     assert (output.status, output.status_code) == ("error-source", -6)
@@ -100,21 +104,23 @@ def test_bytes_that_are_gone_are_a_result_and_stand_aside(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "asked"),
+    ("before", "is_requested"),
     [
         (None, True),
-        (row("success"), False),
-        (row("error"), False),
-        (row("error-timeout"), True),
-        (row("success", "client 0"), True),
+        (build_row("success"), False),
+        (build_row("error"), False),
+        (build_row("error-timeout"), True),
+        (build_row("success", "client 0"), True),
     ],
 )
-def test_nothing_is_asked_twice(bench: Bench, before: GrobidRow | None, asked: bool) -> None:
+def test_a_known_result_is_not_requested_again(
+    bench: Bench, before: GrobidRow | None, is_requested: bool
+) -> None:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
     if before is not None:
         bench.records.put([before])
     work = UngrobidedPdf(capture, pdf_file())
-    result = step(bench)(work)
-    assert (result.disposition, bool(result.items)) == (DONE, asked)
-    assert step(bench)(replace(work, after=MOMENT)).items == result.items
-    assert step(bench)(replace(work, after=LATER.replace(year=2030))).items != ()
+    result = create_step(bench)(work)
+    assert (result.disposition, bool(result.items)) == (DONE, is_requested)
+    assert create_step(bench)(replace(work, after=MOMENT)).items == result.items
+    assert create_step(bench)(replace(work, after=LATER.replace(year=2030))).items != ()

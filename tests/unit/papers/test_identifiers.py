@@ -1,4 +1,4 @@
-"""Identifiers come out in one form, however they were written, and only where they are right."""
+"""Identifiers are normalized to one form and only returned if they are valid."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from fonds.papers.bibliography.identifiers import (
         (find_orcid, "0000-0002-9079-593x", "0000-0002-9079-593X"),
     ],
 )
-def test_an_identifier_has_one_form(
+def test_an_identifier_is_normalized_or_refused(
     read: Callable[[str], str | None], text: str, expected: str | None
 ) -> None:
     assert read(text) == expected
 
 
-def test_what_has_no_type_is_what_it_looks_like() -> None:
+def test_an_identifier_without_type_is_classified_by_its_form() -> None:
     stated = [
         ("", "abs/1901.00596"),
         ("", "10.1000/A"),
@@ -58,7 +58,7 @@ def test_what_has_no_type_is_what_it_looks_like() -> None:
 
 
 @given(st.text(max_size=200))
-def test_what_was_found_is_found_again(text: str) -> None:
+def test_a_found_identifier_is_found_unchanged(text: str) -> None:
     for read in (find_doi_in_text, find_issn, find_isbn, find_orcid, find_pmcid):
-        found = read(f"10.1000/{text} {text}")
-        assert found is None or read(found) == found
+        identifier = read(f"10.1000/{text} {text}")
+        assert identifier is None or read(identifier) == identifier

@@ -1,4 +1,4 @@
-"""JATS becomes the same JSON as TEI does; what is hostile is refused."""
+"""JATS is parsed to the same JSON as TEI, and hostile documents are refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fonds.papers.bibliography.jats import read_jats
 from fonds.papers.bibliography.paper import decode_paper, encode_object, encode_paper
 
 
-def test_everything_an_article_says() -> None:
+def test_all_fields_of_an_article_are_read() -> None:
     assert encode_object(read_jats(jats())) == {
         "grobid_version": "fonds-jats/3",
         "title": "On the Weight of Air",
@@ -67,10 +67,10 @@ def test_everything_an_article_says() -> None:
     }
 
 
-def test_a_reference_that_is_text_alone_is_taken_apart() -> None:
+def test_a_reference_of_plain_text_is_split_into_fields() -> None:
     refs = "<ref id='r2'><mixed-citation>Gust B. Wind and rain. Gales. 1999;2(3):4-9.</mixed-citation></ref>"
-    (found,) = read_jats(jats(refs=refs)).citations
-    assert (found.id, found.title, found.journal, found.volume) == (
+    (reference,) = read_jats(jats(refs=refs)).citations
+    assert (reference.id, reference.title, reference.journal, reference.volume) == (
         "r2",
         "Wind and rain",
         "Gales",
@@ -78,7 +78,7 @@ def test_a_reference_that_is_text_alone_is_taken_apart() -> None:
     )
 
 
-def test_a_body_of_text_alone_or_of_escaped_html_is_text() -> None:
+def test_a_body_of_plain_text_or_escaped_html_is_text() -> None:
     assert read_jats(jats(body="Only words.")).body == "Only words."
     html = "<![CDATA[<p align='right'>Art&iacute;culo</p> <p>Two</p>]]>"
     assert read_jats(jats(body=html)).body == "Artículo\nTwo"
@@ -93,22 +93,24 @@ def test_a_body_of_text_alone_or_of_escaped_html_is_text() -> None:
         b"",
     ],
 )
-def test_what_is_hostile_or_no_article_is_refused(hostile: bytes) -> None:
+def test_a_hostile_or_other_document_is_refused(hostile: bytes) -> None:
     with pytest.raises(ValueError):
         read_jats(hostile)
 
 
-def test_a_doctype_of_the_standard_is_no_harm() -> None:
-    named = '<!DOCTYPE article PUBLIC "-//NLM//DTD JATS (Z39.96) v1.2//EN" "JATS-article1.dtd">'
-    assert read_jats(jats(prolog=named)) == read_jats(jats())
+def test_a_standard_doctype_is_accepted() -> None:
+    doctype = '<!DOCTYPE article PUBLIC "-//NLM//DTD JATS (Z39.96) v1.2//EN" "JATS-article1.dtd">'
+    assert read_jats(jats(prolog=doctype)) == read_jats(jats())
 
 
 @settings(max_examples=examples(20))
 @given(st.text(), st.integers(0, 2_500))
-def test_whatever_is_done_to_an_article_it_is_read_or_refused(text: str, at: int) -> None:
-    whole = jats().decode()
+def test_a_damaged_article_is_read_or_refused(text: str, position: int) -> None:
+    document = jats().decode()
     try:
-        paper = read_jats((whole[:at] + text + whole[at:]).encode("utf-8", "replace"))
+        paper = read_jats(
+            (document[:position] + text + document[position:]).encode("utf-8", "replace")
+        )
     except ValueError:
         return
     assert decode_paper(encode_paper(paper)) == paper

@@ -1,4 +1,4 @@
-"""What JATS and NLM articles state about their use."""
+"""Statements of JATS and NLM articles about their use."""
 
 from __future__ import annotations
 
@@ -16,50 +16,56 @@ LINKED = (
 )
 
 
-def told(meta: str) -> list[tuple[str, str]]:
-    found = read_jats_bytes(jats(meta=meta, attributes=f'article-type="x" {LINKED}')).rights
-    return [(str(one.subject), one.value) for one in found]
+def list_statements(meta: str) -> list[tuple[str, str]]:
+    statements = read_jats_bytes(jats(meta=meta, attributes=f'article-type="x" {LINKED}')).rights
+    return [(str(statement.subject), statement.value) for statement in statements]
 
 
-def test_a_licence_that_is_linked_and_a_holder() -> None:
+def test_a_linked_licence_and_a_holder_are_read() -> None:
     meta = (
         "<permissions><copyright-statement>© 2020 Not This</copyright-statement>"
         "<copyright-holder>Ada Example</copyright-holder>"
         f'<license license-type="open" xlink:href="{CC}/by/4.0/"><license-p>Free.</license-p></license>'
         "</permissions>"
     )
-    assert told(meta) == [("license", "cc-by-4.0"), ("holder", "Ada Example")]
+    assert list_statements(meta) == [("license", "cc-by-4.0"), ("holder", "Ada Example")]
 
 
-def test_a_licence_within_its_text_or_its_reference() -> None:
+def test_a_licence_url_in_text_or_reference_is_read() -> None:
     for license_ in (
         f"<license><ali:license_ref>{CC}/by-nc/3.0/igo/</ali:license_ref></license>",
         f'<license><p>See <ext-link xlink:href="{CC}/by-nc/3.0/igo/">it</ext-link></p></license>',
         f"<ali:license_ref> {CC}/by-nc/3.0/igo/legalcode </ali:license_ref>",
     ):
-        assert told(f"<permissions>{license_}</permissions>") == [("license", "cc-by-nc-3.0-igo")]
+        assert list_statements(f"<permissions>{license_}</permissions>") == [
+            ("license", "cc-by-nc-3.0-igo")
+        ]
 
 
-def test_a_licence_that_is_only_named_and_older_elements() -> None:
+def test_a_licence_named_in_text_and_older_elements_are_read() -> None:
     meta = (
         "<copyright-statement>Copyright 2010 Sky Ltd.</copyright-statement><license><p>This is an open "
         "access article under the Creative Commons Attribution License (version 2.5).</p></license>"
     )
-    assert told(meta) == [("license", "cc-by-2.5"), ("holder", "Sky Ltd")]
+    assert list_statements(meta) == [("license", "cc-by-2.5"), ("holder", "Sky Ltd")]
 
 
-def test_a_licence_in_other_words_is_those_words() -> None:
+def test_an_unknown_licence_is_its_lowercased_text() -> None:
     meta = "<permissions><license><license-p>Free to Read.</license-p></license></permissions>"
-    assert told(meta) == [("license", "free to read")]
+    assert list_statements(meta) == [("license", "free to read")]
 
 
 def test_an_article_without_permissions_states_nothing() -> None:
-    assert told("") == []
+    assert list_statements("") == []
 
 
-def test_hostile_permissions_are_bounded() -> None:
-    many = "<permissions>" + "<license><license-p>CC BY 4.0 n</license-p></license>" * 1_000
-    meta = (many + "<copyright-holder>x</copyright-holder>" * 1_000 + "</permissions>") * 20
+def test_hostile_permissions_are_read_within_limits() -> None:
+    many_licenses = (
+        "<permissions>" + "<license><license-p>CC BY 4.0 n</license-p></license>" * 1_000
+    )
+    meta = (
+        many_licenses + "<copyright-holder>x</copyright-holder>" * 1_000 + "</permissions>"
+    ) * 20
     began = time.process_time()
-    assert len(told(meta)) <= STATEMENTS_MAX
+    assert len(list_statements(meta)) <= STATEMENTS_MAX
     assert time.process_time() - began < 5.0

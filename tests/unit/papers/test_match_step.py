@@ -1,4 +1,4 @@
-"""match: cells, row and citations of a paper, the same when done again, nothing of an earlier one left."""
+"""match: writes cells, row and citations of a paper, and replaces those of an earlier match."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ PAPER = Paper(
             title=TIDES.title,
             date="1999",
         ),
-        Citation(
-            id="b1", index=1, authors=(), title="Nothing anybody knows of", doi="10.5555/none"
-        ),
+        Citation(id="b1", index=1, authors=(), title="An unknown work", doi="10.5555/none"),
     ),
 )
 
@@ -79,17 +77,20 @@ def match(
     return row, bench.cells().get(build_row_key(SHA1), {}), list(bench.records.find(CitationRow))
 
 
-def test_cells_row_and_citations(bench: Bench) -> None:
+def test_cells_row_and_citations_are_written(bench: Bench) -> None:
     row, cells, cited = match(bench, PAPER, RIVERS, TIDES)
-    told = "doi:10.5555/rivers: title 1.00, author 1.00"
+    evidence = "doi:10.5555/rivers: title 1.00, author 1.00"
     by = ("strong", "title-and-author", RIVERS.id, RIVERS.doi)
-    assert row == MatchRow(SHA1, LATER, *by, told, 2, MATCH_VERSION)
+    assert row == MatchRow(SHA1, LATER, *by, evidence, 2, MATCH_VERSION)
     assert cells["match0:mstatus"] == b"strong"
     assert cells["match0:doi"] == b"10.5555/rivers"
-    told = json.loads(cells["match0:minfo"])
-    assert told["reason"] == "title-and-author"
-    assert told["candidates"][0]["agreement"]["title"] == 1.0
-    assert [(one.number, one.work, one.status, one.printed_doi) for one in cited] == [
+    info = json.loads(cells["match0:minfo"])
+    assert info["reason"] == "title-and-author"
+    assert info["candidates"][0]["agreement"]["title"] == 1.0
+    assert [
+        (citation.number, citation.work, citation.status, citation.printed_doi)
+        for citation in cited
+    ] == [
         (0, TIDES.id, "strong", None),
         (1, None, "none", "10.5555/none"),
     ]
@@ -97,28 +98,30 @@ def test_cells_row_and_citations(bench: Bench) -> None:
     assert build_row_fixity(row) in bench.records.find(FixityRow)
 
 
-def test_what_an_earlier_match_said_is_gone(bench: Bench) -> None:
+def test_a_new_match_replaces_the_earlier_one(bench: Bench) -> None:
     match(bench, PAPER, RIVERS, TIDES)
-    other = Paper(grobid_version="x", title="Of something else", citations=PAPER.citations[:1])
-    row, cells, cited = match(bench, other)
+    other_paper = Paper(
+        grobid_version="x", title="Of something else", citations=PAPER.citations[:1]
+    )
+    row, cells, cited = match(bench, other_paper)
     assert (row.status, row.doi, row.reference_count) == ("none", None, 1)
     assert "match0:doi" not in cells
-    assert [one.number for one in cited] == [0]
+    assert [citation.number for citation in cited] == [0]
 
 
-def test_a_file_without_bibliography_has_a_row_that_says_so(bench: Bench) -> None:
+def test_a_file_without_bibliography_gets_a_row_with_that_reason(bench: Bench) -> None:
     row, cells, cited = match(bench, None, RIVERS)
     assert (row.status, row.reason, cited) == ("none", "no-bibliography", [])
     assert cells["match0:mstatus"] == b"none"
 
 
-def test_a_cell_that_is_no_bibliography_is_passed_over(bench: Bench) -> None:
+def test_a_cell_that_is_not_a_bibliography_is_skipped(bench: Bench) -> None:
     bench.table.put(JOURNAL, [(build_row_key(SHA1), {"grobid0:tei_json": encode_paper(PAPER)})])
     bench.table.put(JOURNAL, [(build_row_key(SHA1), {"grobid0:metadata": b"{"})])
     assert match(bench, None, RIVERS)[0].work == RIVERS.id
 
 
-def test_done_again_it_leaves_the_same(bench: Bench) -> None:
+def test_matching_again_writes_the_same(bench: Bench) -> None:
     first = match(bench, PAPER, RIVERS, TIDES)
     assert match(bench, PAPER, RIVERS, TIDES) == first
     assert replace(first[0], updated=LATER) == first[0]

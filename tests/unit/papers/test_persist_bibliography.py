@@ -1,4 +1,4 @@
-"""persist_bibliography: what was read beside a text, into table and records; GROBID's reading stays."""
+"""persist_bibliography: stores our own bibliography in table and records, and keeps that of GROBID."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     opened.close()
 
 
-def text(bench: Bench, paper: object = PAPER, status: PdfStatus = PdfStatus.SUCCESS) -> PdfText:
+def build_pdf_text(
+    bench: Bench, paper: object = PAPER, status: PdfStatus = PdfStatus.SUCCESS
+) -> PdfText:
     extra = {"bibliography": paper}
     return PdfText(
         *(SHA1, status, "Words.", True, None, None, extra, pdf_file(), bench.write_file()),
@@ -46,46 +48,46 @@ def text(bench: Bench, paper: object = PAPER, status: PdfStatus = PdfStatus.SUCC
     )
 
 
-def keep(bench: Bench, *items: PdfText) -> BibliographyRow:
+def persist(bench: Bench, *items: PdfText) -> BibliographyRow:
     step = PersistBibliographyStep(bench.table, bench.records, JOURNAL, lambda: LATER)
-    assert [one.disposition for one in step(items)] == [DONE] * len(items)
+    assert [result.disposition for result in step(items)] == [DONE] * len(items)
     (row,) = bench.records.find(BibliographyRow)
     return row
 
 
-def cells(bench: Bench) -> dict[str, bytes]:
+def get_cells(bench: Bench) -> dict[str, bytes]:
     return bench.cells().get(build_row_key(SHA1), {})
 
 
-def test_row_cells_and_fixity(bench: Bench) -> None:
-    row = keep(bench, text(bench))
+def test_row_cells_and_fixity_are_written(bench: Bench) -> None:
+    row = persist(bench, build_pdf_text(bench))
     assert (row.status, row.title, row.doi) == ("success", "Rivers that rise", "10.1000/jw.12")
     assert (row.reference_count, row.quality, row.extractor) == (1, "marginal", VERSION)
-    found = {
+    documents = {
         name.partition(":")[2]: json.loads(cell)
-        for name, cell in cells(bench).items()
+        for name, cell in get_cells(bench).items()
         if b"{" in cell
     }
-    assert found["bib_json"] == found["bib_metadata"] == PAPER
-    assert found["bib_status"] == {"status": "success", "extractor": VERSION}
-    assert cells(bench)["bib0:bib_quality"] == b"marginal"
+    assert documents["bib_json"] == documents["bib_metadata"] == PAPER
+    assert documents["bib_status"] == {"status": "success", "extractor": VERSION}
+    assert get_cells(bench)["bib0:bib_quality"] == b"marginal"
     (fixity,) = bench.records.find(FixityRow)
     assert fixity == build_row_fixity(row)
 
 
 @pytest.mark.parametrize("paper", [None, [], {"title": 5}, {"authors": "x"}])
-def test_what_is_no_bibliography_is_not_kept(bench: Bench, paper: object) -> None:
-    assert keep(bench, text(bench, paper)).status == "not-read"
-    assert cells(bench) == {}
+def test_an_invalid_bibliography_is_not_stored(bench: Bench, paper: object) -> None:
+    assert persist(bench, build_pdf_text(bench, paper)).status == "not-read"
+    assert get_cells(bench) == {}
 
 
-def test_less_never_replaces_more(bench: Bench) -> None:
-    first = keep(bench, text(bench))
-    before = cells(bench)
-    assert keep(bench, text(bench, None, PdfStatus.ERROR_TIMEOUT)) == first
-    assert keep(bench, text(bench), text(bench, None)) == first
-    assert cells(bench) == before
-    assert keep(bench, text(bench, {**PAPER, "title": "Other"})).title == "Other"
+def test_a_smaller_result_never_replaces_a_larger_one(bench: Bench) -> None:
+    first = persist(bench, build_pdf_text(bench))
+    before = get_cells(bench)
+    assert persist(bench, build_pdf_text(bench, None, PdfStatus.ERROR_TIMEOUT)) == first
+    assert persist(bench, build_pdf_text(bench), build_pdf_text(bench, None)) == first
+    assert get_cells(bench) == before
+    assert persist(bench, build_pdf_text(bench, {**PAPER, "title": "Other"})).title == "Other"
 
 
 @pytest.mark.parametrize("status", ["success", "error"])
@@ -93,37 +95,41 @@ def test_our_own_reading_never_enters_the_family_of_grobid(bench: Bench, status:
     bench.records.put(
         [GrobidRow(SHA1, LATER, "0.8", 200, status, None, None, None, "client", None)]
     )
-    assert keep(bench, text(bench)).status == "success"
-    assert {name.partition(":")[0] for name in cells(bench)} == {"bib0"}
+    assert persist(bench, build_pdf_text(bench)).status == "success"
+    assert {name.partition(":")[0] for name in get_cells(bench)} == {"bib0"}
 
 
-def test_what_an_earlier_version_read_leaves_the_family_of_grobid(bench: Bench) -> None:
-    """Fonds kept its own reading in `grobid0` before; what others wrote there stays."""
+def test_an_older_own_reading_is_deleted_from_the_family_of_grobid(bench: Bench) -> None:
+    """Older versions stored our own reading in `grobid0`. Cells of GROBID are kept."""
     earlier = {**PAPER, "grobid_version": "fonds-bibliography/2"}
-    told = {"status": "success", "extractor": "fonds-bibliography/2"}
+    status = {"status": "success", "extractor": "fonds-bibliography/2"}
     old = {
         "grobid0:metadata": json.dumps(earlier).encode(),
         "grobid0:tei_json": json.dumps(earlier).encode(),
         "grobid0:quality": b"good",
-        "grobid0:status": json.dumps(told).encode(),
+        "grobid0:status": json.dumps(status).encode(),
         "grobid0:status_code": b"\0" * 8,
     }
     bench.table.put(JOURNAL, [(build_row_key(SHA1), old)])
-    keep(bench, text(bench))
-    names = {name for name in cells(bench) if name.startswith("grobid0:")}
+    persist(bench, build_pdf_text(bench))
+    names = {name for name in get_cells(bench) if name.startswith("grobid0:")}
     assert names == {"grobid0:status_code"}
-    theirs = {**old, "grobid0:metadata": b'{"grobid_version": "0.8.1"}', "grobid0:status": b"{}"}
-    bench.table.put(JOURNAL, [(build_row_key(SHA1), theirs)])
-    keep(bench, text(bench))
-    assert theirs.items() <= cells(bench).items()
+    grobid_cells = {
+        **old,
+        "grobid0:metadata": b'{"grobid_version": "0.8.1"}',
+        "grobid0:status": b"{}",
+    }
+    bench.table.put(JOURNAL, [(build_row_key(SHA1), grobid_cells)])
+    persist(bench, build_pdf_text(bench))
+    assert grobid_cells.items() <= get_cells(bench).items()
 
 
-def test_a_pdf_without_title_and_references_has_nothing_found() -> None:
+def test_a_pdf_without_references_has_no_citations() -> None:
     pdf_bytes = extract_pdf_bytes(text_pdf(["x"]), PdfLimits())
     assert (pdf_bytes.pdf_extra or {})["bibliography"]["citations"] == []
 
 
-def test_a_whole_paper_is_read_from_its_pdf() -> None:
+def test_the_bibliography_of_a_paper_is_read_from_its_pdf() -> None:
     lines = [
         "Rivers that rise in the hills",
         "Anna Hill and Carl Vale",
@@ -138,6 +144,9 @@ def test_a_whole_paper_is_read_from_its_pdf() -> None:
     pdf_bytes = extract_pdf_bytes(text_pdf(["\n".join(lines)]), PdfLimits())
     paper = (pdf_bytes.pdf_extra or {})["bibliography"]
     assert paper["abstract"].startswith("We measure how rivers rise")
-    assert [one["title"] for one in paper["citations"]] == ["Rain in seas", "Mist and fog"]
+    assert [citation["title"] for citation in paper["citations"]] == [
+        "Rain in seas",
+        "Mist and fog",
+    ]
     assert paper["citations"][1]["doi"] == "10.1000/jr.2"
     assert paper["grobid_version"] == VERSION

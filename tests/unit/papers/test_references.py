@@ -1,4 +1,4 @@
-"""Printed references become fields, in whatever style they are; nothing is lost and nothing is endless."""
+"""Printed references in any style are split into fields, without loss and within limits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STYLES = {
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_an_article_is_the_same_in_every_style(style: str) -> None:
+def test_an_article_has_the_same_fields_in_every_style(style: str) -> None:
     reference = parse_reference(STYLES[style])
     assert [author.surname for author in reference.authors] == ["Hill", "Vale"], reference.authors
     assert reference.authors[0].name.startswith("A")
@@ -90,12 +90,12 @@ def test_an_article_is_the_same_in_every_style(style: str) -> None:
         ),
     ],
 )
-def test_other_things_are_cited_too(text: str, fields: dict[str, str]) -> None:
+def test_other_types_of_works_are_split_too(text: str, fields: dict[str, str]) -> None:
     reference = parse_reference(text)
     assert {name: getattr(reference, name) for name in fields} == fields
 
 
-def test_what_cannot_be_understood_is_kept_as_it_stands() -> None:
+def test_an_unparsable_reference_is_kept_as_text() -> None:
     reference = parse_reference("see above", 3)
     assert (reference.index, reference.id, reference.unstructured) == (3, "b3", "see above")
     assert parse_reference("") == Citation(id="b0", index=0, authors=())
@@ -118,7 +118,7 @@ def test_what_cannot_be_understood_is_kept_as_it_stands() -> None:
 @example("Aa, A., " * 800)
 @example("1" * 5_000)
 @example("“" * 3_000)
-def test_any_string_has_fields_or_none(text: str) -> None:
+def test_any_text_gives_valid_fields(text: str) -> None:
     reference = parse_reference(text)
     assert len(reference.unstructured or "") <= STRING_MAX_CHARS
     for name in ("title", "journal", "volume", "pages", "date", "doi", "url"):
@@ -126,13 +126,13 @@ def test_any_string_has_fields_or_none(text: str) -> None:
         assert value is None or (value == value.strip() and value)
 
 
-def paper(entries: list[str], heading: str = "References") -> str:
+def build_paper(entries: list[str], heading: str = "References") -> str:
     body = "Rivers that rise\nA text with words (Hill, 2015).\n" * 30
     return f"{body}\n{heading}\n" + "\n".join(entries)
 
 
-def broken(text: str, width: int = 60) -> str:
-    """As a narrow column prints it."""
+def wrap_text(text: str, width: int = 60) -> str:
+    """Wrap the text as a narrow column would."""
     lines, line = [], ""
     for word in text.split():
         if len(line) + len(word) >= width:
@@ -170,12 +170,12 @@ ACL = [
         ([f"[{n}] {text}" for n, text in enumerate(APA, 1)], ""),
     ],
 )
-def test_entries_are_parted_however_they_are_marked(entries: list[str], heading: str) -> None:
-    found = split_entries(paper([broken(entry) for entry in entries], heading))
-    assert found == entries
+def test_entries_are_split_with_any_kind_of_mark(entries: list[str], heading: str) -> None:
+    split = split_entries(build_paper([wrap_text(entry) for entry in entries], heading))
+    assert split == entries
 
 
-def test_running_heads_page_numbers_and_what_follows_are_no_part_of_the_list() -> None:
+def test_headers_page_numbers_and_appendices_are_not_entries() -> None:
     head, foot = "Hill et al. — Rivers", "12"
     entries = [f"[{n}] {text}" for n, text in enumerate(APA, 1)]
     pages = ["Some words.\n" * 20 + "References\n" + "\n".join(entries[:2]), "\n".join(entries[2:])]
@@ -183,8 +183,8 @@ def test_running_heads_page_numbers_and_what_follows_are_no_part_of_the_list() -
     assert split_entries(text + "\nAppendix A\n[9] No entry (2010).") == entries
 
 
-def test_a_hyphen_at_a_lines_end_goes_and_an_address_stays_whole() -> None:
-    text = paper(
+def test_hyphens_at_line_ends_are_removed_and_urls_joined() -> None:
+    text = build_paper(
         ["[1] A. Hill. Approxi-\nmation of rain 10-\n20. 2010. https:\n//example.org/a/\nb.pdf"]
     )
     assert split_entries(text) == [
@@ -192,7 +192,7 @@ def test_a_hyphen_at_a_lines_end_goes_and_an_address_stays_whole() -> None:
     ]
 
 
-def test_a_paper_without_references_has_none() -> None:
+def test_a_paper_without_references_has_no_entries() -> None:
     assert split_entries("No list here. The literature says nothing.\n" * 20) == []
     assert split_entries("") == []
 
@@ -202,5 +202,5 @@ def test_a_paper_without_references_has_none() -> None:
 @example("References\n" * 20_000)
 @example("References\n" + "[1] " * 3_000)
 @example("References\n" + "A. B. 2010.\n" * 2_000)
-def test_any_text_has_entries_or_none(text: str) -> None:
-    assert all(one.strip() for one in split_entries(f"References\n{text}"))
+def test_any_text_gives_non_empty_entries(text: str) -> None:
+    assert all(entry.strip() for entry in split_entries(f"References\n{text}"))

@@ -1,4 +1,4 @@
-"""TEI becomes the one JSON of a paper; what is told is kept, and what is hostile refused."""
+"""TEI is parsed to the JSON of a paper, and hostile documents are refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AFFILIATION = (
 ORCID = "<idno type='ORCID'>0000-0002-1825-0097</idno>"
 
 
-def test_everything_a_header_says() -> None:
+def test_all_fields_of_a_header_are_read() -> None:
     paper = read_tei(
         tei(
             authors=author("Ada", "Example", ORCID + "<email>a@example.org</email>" + AFFILIATION)
@@ -77,7 +77,7 @@ def test_everything_a_header_says() -> None:
     }
 
 
-def test_every_identifier_of_a_reference() -> None:
+def test_all_fields_of_a_reference_are_read() -> None:
     stated = "".join(
         f"<idno type='{kind}'>{text}</idno>"
         for kind, text in [
@@ -95,8 +95,8 @@ def test_every_identifier_of_a_reference() -> None:
         "<biblScope unit='issue'>3</biblScope><date when='1999'/></imprint>",
         "<ptr target='http://example.org/w'/><note type='raw_reference'>B Gust, Wind.</note>",
     )
-    (found,) = encode_object(read_tei(tei(citations=entry)))["citations"]
-    assert found == {
+    (reference,) = encode_object(read_tei(tei(citations=entry)))["citations"]
+    assert reference == {
         "id": "b4",
         "index": 0,
         "authors": [{"name": "B Gust", "given_name": "B", "surname": "Gust"}],
@@ -115,42 +115,46 @@ def test_every_identifier_of_a_reference() -> None:
     }
 
 
-def test_the_title_of_a_book_is_the_title_of_its_reference() -> None:
-    (found,) = read_tei(tei(citations=citation(0, "", "<title level='m'>Storms</title>"))).citations
-    assert (found.title, found.book_title) == ("Storms", None)
+def test_a_book_title_is_the_title_of_a_reference_without_one() -> None:
+    (reference,) = read_tei(
+        tei(citations=citation(0, "", "<title level='m'>Storms</title>"))
+    ).citations
+    assert (reference.title, reference.book_title) == ("Storms", None)
     chapter = citation(0, "<title>One</title>", "<title level='m'>Storms</title>")
-    (found,) = read_tei(tei(citations=chapter)).citations
-    assert (found.title, found.book_title) == ("One", "Storms")
+    (reference,) = read_tei(tei(citations=chapter)).citations
+    assert (reference.title, reference.book_title) == ("One", "Storms")
 
 
-@pytest.mark.parametrize("where", ["abstract", "body"])
-def test_text_in_no_paragraph_does_not_vanish(where: str) -> None:
-    """An element without children is false to those who ask it whether it is there."""
-    assert getattr(read_tei(tei(**{where: "Only words."})), where) == "Only words."
+@pytest.mark.parametrize("section", ["abstract", "body"])
+def test_text_outside_paragraphs_is_kept(section: str) -> None:
+    """An element without children is falsy, so its presence must be tested with `is not None`."""
+    assert getattr(read_tei(tei(**{section: "Only words."})), section) == "Only words."
 
 
-def test_acknowledgement_annex_and_funding() -> None:
-    back = (
+def test_acknowledgement_annex_and_funding_are_read() -> None:
+    back_matter = (
         "<div type='acknowledgement'>We thank.</div><div type='annex'><p>More.</p></div>"
         "<div type='funding'><p>Paid by the Wind Fund.</p></div>"
         "<listOrg><org type='funding' xml:id='_a'><idno type='grant-number'>W-7</idno></org></listOrg>"
     )
     funder = "<funder ref='#_a'><orgName type='full'>Wind Fund</orgName></funder>"
-    found = encode_object(
-        read_tei(tei("Air", back=back).replace(b"</titleStmt>", funder.encode() + b"</titleStmt>"))
+    reference = encode_object(
+        read_tei(
+            tei("Air", back=back_matter).replace(b"</titleStmt>", funder.encode() + b"</titleStmt>")
+        )
     )
-    assert (found["acknowledgement"], found["annex"]) == ("We thank.", "More.")
-    assert found["funding"] == {
+    assert (reference["acknowledgement"], reference["annex"]) == ("We thank.", "More.")
+    assert reference["funding"] == {
         "funders": [{"name": "Wind Fund", "grants": ["W-7"]}],
         "statement": "Paid by the Wind Fund.",
     }
 
 
-def test_metadata_is_without_the_full_text_and_the_row_holds_a_few_fields() -> None:
+def test_metadata_excludes_the_full_text_and_the_row_has_few_fields() -> None:
     paper = read_tei(tei(back="<div type='annex'>More</div>", citations=citation(0)))
-    kept = encode_object(strip_full_text(paper))
-    assert kept.keys() & {"body", "annex"} == set()
-    assert kept["abstract"] == "Air weighs."
+    metadata = encode_object(strip_full_text(paper))
+    assert metadata.keys() & {"body", "annex"} == set()
+    assert metadata["abstract"] == "Air weighs."
     assert encode_stored(summarize_paper(paper)) == {
         "biblio": {
             "title": "On the Weight of Air",
@@ -177,21 +181,21 @@ ENTITY = '<!DOCTYPE TEI [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]>'
         b"",
     ],
 )
-def test_what_is_hostile_or_no_tei_is_refused(hostile: bytes) -> None:
+def test_a_hostile_or_other_document_is_refused(hostile: bytes) -> None:
     with pytest.raises(ValueError):
         read_tei(hostile)
 
 
-def test_a_document_without_its_namespace_is_read_too() -> None:
+def test_a_document_without_its_namespace_is_read() -> None:
     bare = tei().replace(b'xmlns="http://www.tei-c.org/ns/1.0"', b"")
     assert read_tei(bare) == read_tei(tei())
 
 
 @settings(max_examples=examples(20))
 @given(st.text(), st.integers(0, 2_000))
-def test_whatever_is_done_to_a_document_it_is_read_or_refused(text: str, at: int) -> None:
-    whole = tei(citations=citation(0, "<title>T</title>")).decode()
-    damaged = (whole[:at] + text + whole[at:]).encode("utf-8", "replace")
+def test_a_damaged_document_is_read_or_refused(text: str, position: int) -> None:
+    document = tei(citations=citation(0, "<title>T</title>")).decode()
+    damaged = (document[:position] + text + document[position:]).encode("utf-8", "replace")
     try:
         paper = read_tei(damaged)
     except ValueError:
@@ -213,5 +217,5 @@ WORDS = "<p>" + "word " * 100 + "</p>"
         (tei("1. 2"), Quality.BAD),
     ],
 )
-def test_quality_goes_by_what_was_found(document: bytes, expected: Quality) -> None:
+def test_quality_depends_on_the_fields_found(document: bytes, expected: Quality) -> None:
     assert assess_quality(read_tei(document)) is expected

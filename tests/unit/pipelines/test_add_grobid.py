@@ -1,4 +1,4 @@
-"""Flavours that read PDFs send them to GROBID where it is configured."""
+"""Flavours that read PDFs send them to GROBID if it is configured."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from fonds.pipelines.flavours.papers import add_grobid
 from fonds.pipelines.flavours.registry import PIPELINES
 from fonds.pipelines.flavours.stages import UNGROBIDED
 
-READS_PDFS = [
+PDF_FLAVOURS = [
     name
     for name, build in PIPELINES.items()
     if "extract_pdf" in {stage.step for stage in build(()).stages}
 ]
 
 
-@pytest.mark.parametrize("name", READS_PDFS)
+@pytest.mark.parametrize("name", PDF_FLAVOURS)
 def test_persist_file_sends_pdfs_to_grobid(name: str) -> None:
     stages = {stage.step: stage for stage in add_grobid(PIPELINES[name](()), 4).stages}
     assert UNGROBIDED in stages["persist_file"].writes
@@ -23,6 +23,6 @@ def test_persist_file_sends_pdfs_to_grobid(name: str) -> None:
     assert (stages["grobid"].reads, stages["grobid"].threads) == (UNGROBIDED, 4)
 
 
-def test_a_flavour_without_pdfs_stays_as_it_is() -> None:
+def test_a_flavour_without_pdfs_is_unchanged() -> None:
     stories = PIPELINES["stories-only"](())
     assert add_grobid(stories, 4) == stories

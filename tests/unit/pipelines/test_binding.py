@@ -18,14 +18,14 @@ from fonds.pipelines.runtime.binding import (
 from small_pipeline import DOUBLES, NUMBERS, SUMS, Double, double, keep
 
 
-def test_topics_carry_the_prefix_and_subscriptions_the_name_of_their_step() -> None:
+def test_topics_have_the_prefix_and_subscriptions_the_step_name() -> None:
     assert build_subscriptions(SUMS, "fonds-local") == [
         Subscription("sums.double", "fonds-local.sums.numbers"),
         Subscription("sums.keep", "fonds-local.sums.doubles"),
     ]
 
 
-def test_a_payload_is_routed_to_its_topic_and_all_who_read_it() -> None:
+def test_a_payload_is_routed_to_its_topic_and_all_its_readers() -> None:
     first, last = bind(SUMS, {"double": double, "keep": keep}, "t")
     readers = (Subscription("sums.keep", "t.sums.doubles"),)
     assert first.routes == (Route(Output(Double), "doubles", "t.sums.doubles", readers, False),)
@@ -48,22 +48,22 @@ class Tagged:
 ANY, RED, BLUE = Topic("any", Tagged), Topic("red", Tagged, tag="red"), Output(Tagged, "blue")
 
 
-def _routed(tag: str, *writes: Topic) -> str | None:
+def find_route_name(tag: str, *writes: Topic) -> str | None:
     stage = Stage("paint", NUMBERS, writes, (BLUE,))
     bound = bind(Pipeline("p", NUMBERS, (stage,)), {"paint": keep}, "t")[0]
     route = bound.find_route(Tagged(tag))
     return route.name if route else None
 
 
-def test_items_of_one_type_part_by_their_tags() -> None:
-    assert _routed("red", ANY, RED) == "red"
-    assert _routed("green", ANY, RED) == "any"
-    assert _routed("blue", ANY, RED) is None
+def test_items_of_one_type_are_routed_by_tag() -> None:
+    assert find_route_name("red", ANY, RED) == "red"
+    assert find_route_name("green", ANY, RED) == "any"
+    assert find_route_name("blue", ANY, RED) is None
     with pytest.raises(FaultError, match="paint emits Tagged green, which it neither writes nor"):
-        _routed("green", RED)
+        find_route_name("green", RED)
 
 
-def test_public_topics_have_one_name_for_all_and_select_what_is_the_pipelines() -> None:
+def test_public_topics_have_a_shared_name_and_a_selector() -> None:
     shared = Topic("pdf-text", Double, public=True)
     pipeline = Pipeline("sums", NUMBERS, (Stage("keep", shared),))
     assert build_subscriptions(pipeline, "t") == [
@@ -71,11 +71,11 @@ def test_public_topics_have_one_name_for_all_and_select_what_is_the_pipelines() 
     ]
 
 
-def test_stages_that_read_one_topic_know_it() -> None:
-    both = (Stage("keep", DOUBLES, tag="a"), Stage("keep", DOUBLES, tag="b"))
-    bound = bind(Pipeline("p", DOUBLES, both), {"keep-a": keep, "keep-b": keep}, "t")
-    assert [one.is_shared for one in bound] == [True, True]
-    assert [parse_subscription_name(one.subscription) for one in bound] == [
+def test_stages_that_read_one_topic_are_marked_as_shared() -> None:
+    stages = (Stage("keep", DOUBLES, tag="a"), Stage("keep", DOUBLES, tag="b"))
+    bound = bind(Pipeline("p", DOUBLES, stages), {"keep-a": keep, "keep-b": keep}, "t")
+    assert [stage.is_shared for stage in bound] == [True, True]
+    assert [parse_subscription_name(stage.subscription) for stage in bound] == [
         ("p", "keep-a"),
         ("p", "keep-b"),
     ]

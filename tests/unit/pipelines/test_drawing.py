@@ -1,4 +1,4 @@
-"""Pictures of pipelines: every stage is in them, and they are well formed."""
+"""Drawings of pipelines contain every stage and are well-formed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SMALL = Pipeline(
 )
 
 
-def test_a_tree_of_topics_and_the_stages_that_read_them() -> None:
+def test_the_tree_shows_topics_and_the_stages_that_read_them() -> None:
     assert format_tree(SMALL).splitlines() == [
         "small: a few & no more",
         "a → first",
@@ -36,9 +36,9 @@ def test_a_tree_of_topics_and_the_stages_that_read_them() -> None:
 
 
 @pytest.mark.parametrize("pipeline", [SMALL, *(make(()) for make in PIPELINES.values())])
-def test_every_stage_is_in_the_picture_once(pipeline: Pipeline) -> None:
+def test_the_drawing_contains_every_stage_once(pipeline: Pipeline) -> None:
     drawn = ElementTree.fromstring(draw_svg(pipeline))
-    texts = [one.text for one in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    texts = [element.text for element in drawn.iter("{http://www.w3.org/2000/svg}text")]
     for stage in pipeline.stages:
         assert texts.count(stage.name) == 1
         assert f"→ {stage.name}" in format_tree(pipeline)

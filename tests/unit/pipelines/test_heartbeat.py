@@ -1,4 +1,4 @@
-"""Signs of life: written while at work, taken away at the end, and never in the way of the work."""
+"""Heartbeats are written during work, deleted at the end, and never stop the work."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ WAIT_S = 60.0
 
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[SqlRecords]:
-    found = open_records(tmp_path / "records.sqlite")
-    yield found
-    found.close()
+    opened = open_records(tmp_path / "records.sqlite")
+    yield opened
+    opened.close()
 
 
-class Told(SqlRecords):
-    """Real records that tell when rows were written, and can be away."""
+class SignallingRecords(SqlRecords):
+    """Real records that signal each write and can be unavailable."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self.written = threading.Semaphore(0)
-        self.away = 0
+        self.failures_left = 0
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
         try:
-            if self.away:
-                self.away -= 1
+            if self.failures_left:
+                self.failures_left -= 1
                 raise StoreUnavailableError("away")
             super().put(rows, replace=replace)
         finally:
             self.written.release()
 
 
-def row(worker: str, step: str = "fetch", seen: datetime = NOW) -> WorkerRow:
-    return WorkerRow(worker, step, "news", NOW, seen, 15, 0, None, None)
+def build_row(worker: str, step: str = "fetch", seen_at: datetime = NOW) -> WorkerRow:
+    return WorkerRow(worker, step, "news", NOW, seen_at, 15, 0, None, None)
 
 
-def test_each_step_has_a_row_while_it_is_worked_and_none_afterwards(tmp_path: Path) -> None:
-    records = Told(f"sqlite:///{tmp_path / 'r.sqlite'}")
+def test_each_step_has_a_row_only_while_it_works(tmp_path: Path) -> None:
+    records = SignallingRecords(f"sqlite:///{tmp_path / 'r.sqlite'}")
     heartbeat = Heartbeat(
         records, create_worker_name(), "news", ["fetch", "parse"], lambda: NOW, 3600
     )
     heartbeat.observe("parse", [], 0.1)
     heartbeat.start(lambda: {"fetch-0": "the records do not answer"})
     assert records.written.acquire(timeout=WAIT_S)
-    fetch, parse = sorted(records.find(WorkerRow), key=lambda one: one.step)
+    fetch, parse = sorted(records.find(WorkerRow), key=lambda worker_row: worker_row.step)
     assert (fetch.step, fetch.trouble) == ("fetch", "the records do not answer")
     assert (fetch.pipeline, fetch.seen, fetch.every_s) == ("news", NOW, 3600)
     assert (fetch.ended, fetch.last_ended) == (0, None)
@@ -70,56 +70,56 @@ def test_each_step_has_a_row_while_it_is_worked_and_none_afterwards(tmp_path: Pa
     records.close()
 
 
-def test_what_was_settled_is_counted_though_several_threads_tell(records: SqlRecords) -> None:
+def test_settled_messages_of_several_threads_are_all_counted(records: SqlRecords) -> None:
     heartbeat = Heartbeat(records, "w", "news", ["fetch"], lambda: NOW)
     settled = list[WorkerRow]()
 
-    def tell() -> None:
+    def observe_often() -> None:
         for _ in range(500):
             heartbeat.observe("fetch", [None, None], 0.0)  # type: ignore[list-item]
 
-    threads = [threading.Thread(target=tell) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    threads = [threading.Thread(target=observe_often) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     heartbeat._write(dict)
     settled += records.find(WorkerRow)
-    assert [one.ended for one in settled] == [4000]
+    assert [worker_row.ended for worker_row in settled] == [4000]
 
 
-def test_it_goes_on_when_the_records_answer_again(tmp_path: Path) -> None:
-    records = Told(f"sqlite:///{tmp_path / 'r.sqlite'}")
-    records.away = 1
+def test_the_heartbeat_continues_after_an_outage_of_the_records(tmp_path: Path) -> None:
+    records = SignallingRecords(f"sqlite:///{tmp_path / 'r.sqlite'}")
+    records.failures_left = 1
     heartbeat = Heartbeat(records, create_worker_name(), "news", ["fetch"], lambda: NOW, 1)
     heartbeat.start(dict)
     for _ in range(2):
         assert records.written.acquire(timeout=WAIT_S)
-    assert [one.step for one in records.find(WorkerRow)] == ["fetch"]
+    assert [worker_row.step for worker_row in records.find(WorkerRow)] == ["fetch"]
     heartbeat.stop()
     records.close()
 
 
-def test_rows_of_the_killed_are_swept_and_those_of_others_stay(tmp_path: Path) -> None:
-    records = Told(f"sqlite:///{tmp_path / 'r.sqlite'}")
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
-        killed = f"{identify(other.pid)}/0"
-        other.kill()
-    elsewhere = "other-host/other-boot/1/77/5/0"
+def test_rows_of_killed_and_long_silent_workers_are_deleted(tmp_path: Path) -> None:
+    records = SignallingRecords(f"sqlite:///{tmp_path / 'r.sqlite'}")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        killed = f"{identify(process.pid)}/0"
+        process.kill()
+    remote_name = "other-host/other-boot/1/77/5/0"
     records.put(
         [
-            row(killed),
-            row(killed, "parse"),
-            row(elsewhere),
-            row("third/boot/1/2/3/0", seen=NOW - REMOVED_AFTER - timedelta(seconds=1)),
+            build_row(killed),
+            build_row(killed, "parse"),
+            build_row(remote_name),
+            build_row("third/boot/1/2/3/0", seen_at=NOW - REMOVED_AFTER - timedelta(seconds=1)),
         ]
     )
     assert records.written.acquire(timeout=WAIT_S)
-    mine = create_worker_name()
-    heartbeat = Heartbeat(records, mine, "news", ["fetch"], lambda: NOW, 3600)
+    own_name = create_worker_name()
+    heartbeat = Heartbeat(records, own_name, "news", ["fetch"], lambda: NOW, 3600)
     heartbeat.start(dict)
     assert records.written.acquire(timeout=WAIT_S)
-    assert {one.worker for one in records.find(WorkerRow)} == {mine, elsewhere}
+    assert {worker_row.worker for worker_row in records.find(WorkerRow)} == {own_name, remote_name}
     heartbeat.stop()
-    assert {one.worker for one in records.find(WorkerRow)} == {elsewhere}
+    assert {worker_row.worker for worker_row in records.find(WorkerRow)} == {remote_name}
     records.close()

@@ -1,4 +1,4 @@
-"""What a message is tried again for, how often and when: retried, deferred, set apart."""
+"""When and how often a message is retried or deferred, and when it is quarantined."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from fonds.pipelines.runtime.worker import RetryPolicy
 from small_pipeline import AT_ONCE, RETRY, SUMS, Double, Number, Spy, Workplace, double, keep
 
 
-def _unavailable(item: Number) -> Result:
+def raise_transient(item: Number) -> Result:
     raise TransientError("no answer")
 
 
-def test_a_transient_fault_is_retried_with_growing_delays_then_quarantined(
+def test_a_transient_error_is_retried_with_growing_delays_then_quarantined(
     place: Workplace,
 ) -> None:
     place.enter(1)
-    loop = place.loop(_unavailable)
+    loop = place.loop(raise_transient)
     for attempt, delay_s in enumerate((5.0, 10.0, 20.0)):
         assert loop.run_once(0.0) == 1
         row = place.row("id-001")
@@ -37,37 +37,35 @@ def test_a_transient_fault_is_retried_with_growing_delays_then_quarantined(
         place.clock.pass_s(0.2)
     assert loop.run_once(0.0) == 1
     assert place.list_endings() == {"id-001": ("quarantined", "store-unavailable")}
-    (apart,) = place.take_all("sums.double-quar")
-    assert "failed 4 times" in apart.headers["detail"]
+    (quarantined,) = place.take_all("sums.double-quar")
+    assert "failed 4 times" in quarantined.headers["detail"]
 
 
-def test_a_message_that_succeeds_in_the_end_is_done_once(place: Workplace) -> None:
+def test_a_message_that_succeeds_after_a_retry_is_done_once(place: Workplace) -> None:
     place.enter(1)
-    place.loop(_unavailable).run_once(0.0)
+    place.loop(raise_transient).run_once(0.0)
     place.clock.pass_s(6)
     assert place.loop().run_once(0.0) == 1
     assert place.list_endings() == {"id-001": ("done", None)}
     assert len(place.take_all("sums.keep-in")) == 1
 
 
-def test_a_step_may_ask_for_a_retry_itself(place: Workplace) -> None:
+def test_a_step_can_return_a_retry(place: Workplace) -> None:
     place.enter(1)
-    asked = retry(Reason.STORE_UNAVAILABLE, "not yet", 1.0)
-    place.loop(lambda item: Result(asked)).run_once(0.0)
+    retry_soon = retry(Reason.STORE_UNAVAILABLE, "not yet", 1.0)
+    place.loop(lambda item: Result(retry_soon)).run_once(0.0)
     assert place.list_endings() == {"id-001": ("retried", "store-unavailable")}
     assert place.get_depth().delayed == 1
 
 
 @given(st.integers(0, 10_000), st.floats(0.001, 100), st.floats(0.001, 1e6))
-def test_delays_grow_and_stay_within_the_longest(
-    attempt: int, first_s: float, longest_s: float
-) -> None:
+def test_delays_grow_up_to_the_maximum(attempt: int, first_s: float, longest_s: float) -> None:
     policy = RetryPolicy(10, first_s, longest_s)
     assert 0 < policy.compute_delay_s(attempt) <= policy.compute_delay_s(attempt + 1) <= longest_s
 
 
 @pytest.mark.parametrize("batch", [False, True], ids=["one by one", "in batches"])
-def test_a_step_that_asks_for_a_longer_wait_gets_it(place: Workplace, batch: bool) -> None:
+def test_a_step_can_ask_for_a_longer_delay(place: Workplace, batch: bool) -> None:
     place.enter(1)
     later = Result(retry(Reason.STORE_UNAVAILABLE, "slow down", 1_800.0))
     place.loop((lambda items: [later]) if batch else (lambda item: later), batch=batch).run_once(
@@ -82,10 +80,8 @@ def test_a_step_that_asks_for_a_longer_wait_gets_it(place: Workplace, batch: boo
 
 
 @pytest.mark.parametrize("batch", [False, True], ids=["one by one", "in batches"])
-def test_a_step_that_asks_for_a_shorter_wait_waits_as_long_as_any(
-    place: Workplace, batch: bool
-) -> None:
-    """Five seconds after the first failure, whatever a server's Retry-After says."""
+def test_a_shorter_delay_asked_for_by_a_step_is_ignored(place: Workplace, batch: bool) -> None:
+    """The first retry waits at least five seconds, even if Retry-After is shorter."""
     place.enter(1)
     sooner = Result(retry(Reason.STORE_UNAVAILABLE, "in a second", 1.0))
     step = (lambda items: [sooner]) if batch else (lambda item: sooner)
@@ -97,7 +93,7 @@ def test_a_step_that_asks_for_a_shorter_wait_waits_as_long_as_any(
 
 
 @pytest.mark.parametrize("batch", [False, True], ids=["one by one", "in batches"])
-def test_retries_are_counted_and_end_whoever_asks_for_them(place: Workplace, batch: bool) -> None:
+def test_retries_asked_for_by_a_step_are_counted_and_limited(place: Workplace, batch: bool) -> None:
     place.enter(1)
     later = Result(retry(Reason.STORE_UNAVAILABLE, "again", 0.0))
     loop = place.loop((lambda items: [later]) if batch else (lambda item: later), batch=batch)
@@ -110,7 +106,7 @@ def test_retries_are_counted_and_end_whoever_asks_for_them(place: Workplace, bat
 
 
 @pytest.mark.parametrize("batch", [False, True], ids=["one by one", "in batches"])
-def test_what_is_deferred_waits_as_long_as_asked_and_no_attempt_is_charged(
+def test_a_deferred_message_waits_without_counting_an_attempt(
     place: Workplace, batch: bool
 ) -> None:
     place.enter(1)
@@ -129,42 +125,44 @@ def test_what_is_deferred_waits_as_long_as_asked_and_no_attempt_is_charged(
     assert place.list_endings() == {"id-001": ("done", None)}
 
 
-def test_what_came_back_and_ended_stays_ended_though_its_siblings_end_later(
+def test_a_deferred_message_that_ended_stays_done_when_its_sibling_ends(
     place: Workplace,
 ) -> None:
-    """Of two that were made of one message one is deferred, comes back and ends; then the other does."""
+    """One of two child messages is deferred, delivered again and done; then the other is done."""
     stages = bind(SUMS, {"double": double, "keep": keep}, "t")
     handover = Handover(place.queue, place.ledger, [stages[1].subscription.incoming], AT_ONCE)
     first, last = (
         StageIO(stage, place.queue, place.ledger, handover, place.clock) for stage in stages
     )
     place.enter(1)
-    two = Result(items=(Double(1, "1" * 40), Double(2, "2" * 40)))
-    first.complete(first.take(1, 0.0), [two])
-    early, late = last.take(2, 0.0)
-    last.complete([early], [Result(defer(Reason.NOT_YET, "another has it", 2.0))])
+    two_children = Result(items=(Double(1, "1" * 40), Double(2, "2" * 40)))
+    first.complete(first.take(1, 0.0), [two_children])
+    first_child, second = last.take(2, 0.0)
+    last.complete([first_child], [Result(defer(Reason.NOT_YET, "another has it", 2.0))])
     handover.flush()
-    row = place.row(early.message.id, "keep")
+    row = place.row(first_child.message.id, "keep")
     assert row is not None
     assert (row.verdict, row.is_open) == ("deferred", True)
     place.clock.pass_s(3)
-    (again,) = last.take(1, 0.0)
-    assert again.message.id == early.message.id
-    last.complete([again], [Result()])
+    (redelivered,) = last.take(1, 0.0)
+    assert redelivered.message.id == first_child.message.id
+    last.complete([redelivered], [Result()])
     handover.flush()
-    last.complete([late], [Result()])
+    last.complete([second], [Result()])
     handover.flush()
-    verdicts = {found.message_id: found.verdict for found in place.records.find(DispositionRow)}
+    verdicts = {ended.message_id: ended.verdict for ended in place.records.find(DispositionRow)}
     assert set(verdicts.values()) == {"done"}
     assert place.outcomes() == {"id-001": "done"}
     assert place.ledger.recount() == []
 
 
-def test_what_comes_back_is_on_the_books_before_it_is_on_the_queue_again(place: Workplace) -> None:
+def test_a_retry_is_recorded_before_it_is_put_on_the_queue(place: Workplace) -> None:
     place.enter(1)
     calls: list[str] = []
-    loop = place.loop(_unavailable, queue=Spy(place.queue, calls), ledger=Spy(place.ledger, calls))
+    loop = place.loop(
+        raise_transient, queue=Spy(place.queue, calls), ledger=Spy(place.ledger, calls)
+    )
     loop.run_once(0.0)
-    told = [call for call in calls if call.startswith(("write", "put", "settle"))]
-    assert told[:2] == ["write", f"put {place.subscriptions[0].incoming}"]
-    assert told[-1] == "settle"
+    writes = [call for call in calls if call.startswith(("write", "put", "settle"))]
+    assert writes[:2] == ["write", f"put {place.subscriptions[0].incoming}"]
+    assert writes[-1] == "settle"

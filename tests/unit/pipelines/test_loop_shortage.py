@@ -1,4 +1,4 @@
-"""The loop while the machine has no files, memory or room left: no message is to blame for that."""
+"""The loop while the machine lacks file handles, memory or disk space: no message is blamed."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from fonds.model.step import Result
 from small_pipeline import Number, Workplace, double, doubles
 
 
-def bare(number: int) -> Exception:
+def build_os_error(number: int) -> Exception:
     return OSError(number, os.strerror(number))
 
 
-def wrapped(outer: Exception) -> Callable[[int], Exception]:
+def wrap_os_error(outer: Exception) -> Callable[[int], Exception]:
     def make(number: int) -> Exception:
-        outer.__cause__ = bare(number)
+        outer.__cause__ = build_os_error(number)
         return outer
 
     return make
 
 
-WAYS: dict[str, Callable[[int], Exception]] = {
-    "bare": bare,
-    "as damage": wrapped(PermanentError(Reason.UNREADABLE_SOURCE, "cannot be read")),
-    "as a transient fault": wrapped(TransientError("just now")),
+ERROR_FORMS: dict[str, Callable[[int], Exception]] = {
+    "bare": build_os_error,
+    "as damage": wrap_os_error(PermanentError(Reason.UNREADABLE_SOURCE, "cannot be read")),
+    "as a transient fault": wrap_os_error(TransientError("just now")),
 }
-WANTS = {
+EXPECTED_ERRORS = {
     errno.EMFILE: StoreUnavailableError,
     errno.ENOMEM: StoreUnavailableError,
     errno.EDQUOT: StorageFullError,
@@ -45,22 +45,22 @@ WANTS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("number", WANTS, ids=errno.errorcode.get)
-def test_a_want_of_the_machine_holds_the_step_up_and_counts_against_nobody(
-    place: Workplace, number: int, way: str
+@pytest.mark.parametrize("form", ERROR_FORMS)
+@pytest.mark.parametrize("number", EXPECTED_ERRORS, ids=errno.errorcode.get)
+def test_a_resource_shortage_pauses_the_step_and_counts_no_attempt(
+    place: Workplace, number: int, form: str
 ) -> None:
     ids = place.enter(*range(3))
-    wants = [True] * 4
+    shortages = [True] * 4
 
-    def short_at_first(item: Number) -> Result:
-        if item.value == 1 and wants and wants.pop():
-            raise WAYS[way](number)
+    def fail_at_first(item: Number) -> Result:
+        if item.value == 1 and shortages and shortages.pop():
+            raise ERROR_FORMS[form](number)
         return double(item)
 
-    loop = place.loop(short_at_first)
+    loop = place.loop(fail_at_first)
     for _ in range(4):
-        with pytest.raises(WANTS[number]):
+        with pytest.raises(EXPECTED_ERRORS[number]):
             loop.run_once(0.0)
         assert (place.get_depth().in_hand, place.get_depth().delayed) == (3, 0)
     assert loop.run_once(0.0) == 3
@@ -68,28 +68,28 @@ def test_a_want_of_the_machine_holds_the_step_up_and_counts_against_nobody(
     assert place.row("id-001").attempt == 0  # type: ignore[union-attr]
 
 
-def test_want_of_memory_holds_a_sink_up(place: Workplace) -> None:
+def test_a_lack_of_memory_pauses_a_batch_step(place: Workplace) -> None:
     ids = place.enter(*range(3))
-    wants = [True] * 2
+    shortages = [True] * 2
 
-    def short_at_first(items: Sequence[Number]) -> list[Result]:
-        if wants and wants.pop():
+    def fail_at_first(items: Sequence[Number]) -> list[Result]:
+        if shortages and shortages.pop():
             raise MemoryError
         return doubles(items)
 
-    # Tried together and then the first alone: both for want of memory.
-    loop = place.loop(short_at_first, batch=True)
+    # The batch and then its first item alone fail for lack of memory.
+    loop = place.loop(fail_at_first, batch=True)
     with pytest.raises(FondsError, match="memory"):
         loop.run_once(0.0)
     assert loop.run_once(0.0) == 3
     assert place.list_endings() == dict.fromkeys(ids, ("done", None))
 
 
-def test_another_fault_of_the_system_is_that_items_own(place: Workplace) -> None:
+def test_another_system_error_is_a_failure_of_the_item(place: Workplace) -> None:
     place.enter(1)
 
-    def denied(item: Number) -> Result:
-        raise bare(errno.EACCES)
+    def raise_denied(item: Number) -> Result:
+        raise build_os_error(errno.EACCES)
 
-    assert place.loop(denied).run_once(0.0) == 1
+    assert place.loop(raise_denied).run_once(0.0) == 1
     assert place.list_endings() == {"id-001": ("retried", "internal-error")}

@@ -1,4 +1,4 @@
-"""The loop while a store is away or full: what is in hand waits, and nothing is counted against it."""
+"""The loop while a store is unavailable or full: received messages wait, and no attempt is counted."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from fonds.pipelines.runtime.worker import WAITS_MAX
 from small_pipeline import Number, RaisesOnce, Spy, Workplace, double, doubles
 
 
-def test_while_a_store_is_away_messages_wait_in_hand_and_nothing_is_counted(
+def test_messages_wait_while_a_store_is_unavailable_and_no_attempt_is_counted(
     place: Workplace,
 ) -> None:
     ids = place.enter(*range(3))
     tried: list[int] = []
 
-    def away_at_first(item: Number) -> Result:
+    def fail_at_first(item: Number) -> Result:
         tried.append(item.value)
         if tried.count(1) < 3 and item.value == 1:
             raise StoreUnavailableError("away")
         return double(item)
 
-    loop = place.loop(away_at_first)
+    loop = place.loop(fail_at_first)
     for _ in range(2):
         with pytest.raises(StoreUnavailableError):
             loop.run_once(0.0)
@@ -36,15 +36,15 @@ def test_while_a_store_is_away_messages_wait_in_hand_and_nothing_is_counted(
     assert place.row("id-001").attempt == 0  # type: ignore[union-attr]
 
 
-def test_what_came_stays_in_hand_when_the_queue_goes_away_while_more_is_waited_for(
+def test_received_messages_are_kept_when_the_queue_fails_during_a_linger(
     place: Workplace,
 ) -> None:
-    """Given back by nobody, it would be in no hand until the process ends."""
+    """Otherwise the message would be leased but unprocessed until the process ends."""
     ids = place.enter(*range(3))
     bound = place.bound(double)
-    lingering = replace(bound, stage=replace(bound.stage, linger_s=0.001))
-    away = RaisesOnce(place.queue, "receive", StoreUnavailableError("away"), nth=2)
-    loop = place.loop(queue=away, bound=lingering)
+    lingering_stage = replace(bound, stage=replace(bound.stage, linger_s=0.001))
+    failing_queue = RaisesOnce(place.queue, "receive", StoreUnavailableError("away"), nth=2)
+    loop = place.loop(queue=failing_queue, bound=lingering_stage)
     with pytest.raises(StoreUnavailableError):
         loop.run_once(0.0)
     assert place.get_depth().in_hand == 3
@@ -53,30 +53,32 @@ def test_what_came_stays_in_hand_when_the_queue_goes_away_while_more_is_waited_f
     assert place.get_depth().pending == 0
 
 
-def test_a_batch_is_not_tried_message_by_message_while_its_store_is_away(
+def test_a_batch_is_not_retried_item_by_item_while_its_store_is_unavailable(
     place: Workplace,
 ) -> None:
     place.enter(*range(5))
     sizes: list[int] = []
 
-    def away(items: Sequence[Number]) -> list[Result]:
+    def fail(items: Sequence[Number]) -> list[Result]:
         sizes.append(len(items))
         raise StoreUnavailableError("away")
 
     with pytest.raises(StoreUnavailableError):
-        place.loop(away, batch=True).run_once(0.0)
+        place.loop(fail, batch=True).run_once(0.0)
     assert sizes == [5, 1]
 
 
-def test_a_message_no_store_can_take_does_not_hold_the_others_for_ever(place: Workplace) -> None:
+def test_a_message_that_no_store_accepts_does_not_block_the_others_forever(
+    place: Workplace,
+) -> None:
     place.enter(*range(3))
 
-    def chokes(items: Sequence[Number]) -> list[Result]:
+    def fail_on_item_1(items: Sequence[Number]) -> list[Result]:
         if any(item.value == 1 for item in items):
             raise StoreUnavailableError("timed out")
         return doubles(items)
 
-    loop = place.loop(chokes, batch=True)
+    loop = place.loop(fail_on_item_1, batch=True)
     for _ in range(WAITS_MAX):
         with pytest.raises(StoreUnavailableError):
             loop.run_once(0.0)
@@ -88,13 +90,13 @@ def test_a_message_no_store_can_take_does_not_hold_the_others_for_ever(place: Wo
     }
 
 
-def test_what_was_handed_on_is_not_handed_on_again_while_the_ledger_is_away(
+def test_items_are_not_put_twice_while_the_ledger_is_unavailable(
     place: Workplace,
 ) -> None:
     place.enter(1)
     calls: list[str] = []
-    away = RaisesOnce(place.ledger, "write", StoreUnavailableError("away"))
-    loop = place.loop(queue=Spy(place.queue, calls), ledger=away)
+    failing_ledger = RaisesOnce(place.ledger, "write", StoreUnavailableError("away"))
+    loop = place.loop(queue=Spy(place.queue, calls), ledger=failing_ledger)
     with pytest.raises(StoreUnavailableError):
         loop.run_once(0.0)
     assert place.get_depth().in_hand == 1
@@ -106,10 +108,10 @@ def test_what_was_handed_on_is_not_handed_on_again_while_the_ledger_is_away(
     assert place.get_depth().pending == 0
 
 
-def test_a_full_store_keeps_the_batch_in_hand(place: Workplace) -> None:
+def test_a_full_ledger_keeps_the_batch_leased(place: Workplace) -> None:
     place.enter(1)
-    full = RaisesOnce(place.ledger, "write", StorageFullError("no room"))
-    loop = place.loop(ledger=full)
+    full_ledger = RaisesOnce(place.ledger, "write", StorageFullError("no room"))
+    loop = place.loop(ledger=full_ledger)
     with pytest.raises(StorageFullError):
         loop.run_once(0.0)
     assert place.get_depth().in_hand == 1

@@ -1,4 +1,4 @@
-"""What a worker tells: counts, depths and health, over HTTP."""
+"""Metrics of a worker over HTTP: counts, queue depths and health."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def troubles() -> dict[str, str]:
 
 @pytest.fixture
 def server(metrics: Metrics, troubles: dict[str, str]) -> Iterator[MetricsServer]:
-    made = MetricsServer("127.0.0.1", 0, metrics, lambda: troubles)
-    yield made
-    made.close()
+    metrics_server = MetricsServer("127.0.0.1", 0, metrics, lambda: troubles)
+    yield metrics_server
+    metrics_server.close()
 
 
-def _ask(server: MetricsServer, path: str) -> tuple[int, str]:
+def request(server: MetricsServer, path: str) -> tuple[int, str]:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=10) as answer:
             return answer.status, answer.read().decode()
@@ -40,42 +40,46 @@ def _ask(server: MetricsServer, path: str) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
-def test_messages_are_counted_by_how_they_ended(
+def test_messages_are_counted_by_verdict(
     place: Workplace, metrics: Metrics, server: MetricsServer
 ) -> None:
     place.enter(1, 2)
     place.loop(observe=metrics.observe).run_once(0.0)
     metrics.watch(place.queue, place.subscriptions)
-    status, text = _ask(server, "/metrics")
+    status, text = request(server, "/metrics")
     assert status == 200
     assert 'fonds_messages_total{reason="",step="double",verdict="done"} 2.0' in text
     assert 'fonds_batch_seconds_count{step="double"} 1.0' in text
     assert 'fonds_queue_messages{state="ready",subscription="sums.keep"} 2.0' in text
 
 
-def test_a_queue_that_is_away_does_not_silence_the_rest(
+def test_an_unavailable_queue_does_not_hide_other_metrics(
     place: Workplace, metrics: Metrics, server: MetricsServer
 ) -> None:
-    away = RaisesOnce(place.queue, "get_depth", StoreUnavailableError("away"))
-    metrics.watch(away, place.subscriptions)  # type: ignore[arg-type]
-    status, text = _ask(server, "/metrics")
+    failing_queue = RaisesOnce(place.queue, "get_depth", StoreUnavailableError("away"))
+    metrics.watch(failing_queue, place.subscriptions)  # type: ignore[arg-type]
+    status, text = request(server, "/metrics")
     assert status == 200
     assert 'subscription="sums.double"' not in text
     assert 'subscription="sums.keep"' in text
 
 
-def test_health_says_who_waits_for_what(server: MetricsServer, troubles: dict[str, str]) -> None:
-    assert _ask(server, "/healthz") == (200, json.dumps({"well": True, "waiting": {}}))
+def test_health_lists_waiting_stages_and_their_cause(
+    server: MetricsServer, troubles: dict[str, str]
+) -> None:
+    assert request(server, "/healthz") == (200, json.dumps({"well": True, "waiting": {}}))
     troubles["extract_pdf-0"] = "the records do not answer"
-    status, text = _ask(server, "/healthz")
+    status, text = request(server, "/healthz")
     assert status == 503
     assert json.loads(text)["waiting"] == troubles
 
 
-def test_other_paths_are_not_there(server: MetricsServer) -> None:
-    assert _ask(server, "/anything")[0] == 404
+def test_an_unknown_path_returns_404(server: MetricsServer) -> None:
+    assert request(server, "/anything")[0] == 404
 
 
-def test_a_port_that_is_taken_is_told(server: MetricsServer, metrics: Metrics) -> None:
+def test_a_port_in_use_raises_with_the_setting_to_change(
+    server: MetricsServer, metrics: Metrics
+) -> None:
     with pytest.raises(ConfigurationError, match=r"Choose another web\.metrics_port"):
         MetricsServer("127.0.0.1", server.port, metrics, dict)

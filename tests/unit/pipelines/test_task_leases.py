@@ -1,4 +1,4 @@
-"""Processes that share a timetable: one does each task, and none is forgotten."""
+"""Processes that share a timetable: each task is done by one process, and none is forgotten."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_new_task_is_due_at_its_next_time_and_not_before(world: World) -> None
     assert row.last_started == row.last_finished == NOON + timedelta(seconds=570)
 
 
-def test_entering_again_keeps_what_is_known_and_takes_over_new_times(world: World) -> None:
+def test_entering_a_task_again_keeps_its_history_and_updates_its_schedule(world: World) -> None:
     world.process(POLL, SWEEP)
     world.pass_s(600)
     do(world.tables[0])
@@ -61,7 +61,7 @@ def test_missed_times_are_caught_up_once(world: World, missed: int) -> None:
     assert do(later) == ["poll"]
 
 
-def test_what_failed_comes_again_later_each_time_and_its_error_is_kept(world: World) -> None:
+def test_a_failed_task_is_retried_with_growing_delays_and_its_error_is_stored(world: World) -> None:
     table = world.process(SWEEP)
     world.pass_s(86_400)
     waits_s = []
@@ -78,71 +78,69 @@ def test_what_failed_comes_again_later_each_time_and_its_error_is_kept(world: Wo
     assert world.row("sweep").next_due.hour == 3
 
 
-def test_who_has_leased_a_task_does_it_alone(world: World) -> None:
-    one, other = world.process(POLL), world.process(POLL)
+def test_a_leased_task_is_done_by_its_holder_only(world: World) -> None:
+    first, second = world.process(POLL), world.process(POLL)
     world.pass_s(600)
-    lease = one.acquire("poll")
+    lease = first.acquire("poll")
     assert lease is not None
-    assert other.list_due() == []
-    assert other.acquire("poll") is None
-    assert one.acquire("poll") is None
-    assert one.finish(lease)
-    assert other.acquire("poll") is None
+    assert second.list_due() == []
+    assert second.acquire("poll") is None
+    assert first.acquire("poll") is None
+    assert first.finish(lease)
+    assert second.acquire("poll") is None
 
 
-def test_a_lease_that_is_renewed_holds_however_long_it_takes(world: World) -> None:
-    one, other = world.process(POLL), world.process(POLL)
+def test_a_renewed_lease_lasts_for_any_duration(world: World) -> None:
+    first, second = world.process(POLL), world.process(POLL)
     world.pass_s(600)
-    lease = one.acquire("poll")
+    lease = first.acquire("poll")
     assert lease is not None
     for _ in range(200):
         world.pass_s(LEASE_S / 3)
-        assert one.leases.renew(lease.lease)
-        assert do(other) == []
-    assert one.finish(lease)
+        assert first.leases.renew(lease.lease)
+        assert do(second) == []
+    assert first.finish(lease)
     assert world.row("poll").runs == 1
 
 
-def test_the_lease_of_a_process_that_died_ends_after_a_lease(world: World) -> None:
-    one, other = world.process(POLL), world.process(POLL)
+def test_the_lease_of_a_dead_process_expires(world: World) -> None:
+    first, second = world.process(POLL), world.process(POLL)
     world.pass_s(600)
-    dead = one.acquire("poll")
+    dead = first.acquire("poll")
     assert dead is not None
-    assert do(other) == []
+    assert do(second) == []
     world.pass_s(LEASE_S - 1)
-    assert do(other) == []
+    assert do(second) == []
     world.pass_s(1)
-    lease = other.acquire("poll")
+    lease = second.acquire("poll")
     assert lease is not None
     row = world.row("poll")
     assert (row.failures, row.last_error) == (1, "host:1 did not finish it")
-    # Should it live after all, it has lost the task, and cannot say how it ended.
-    assert not one.leases.renew(dead.lease)
-    assert not one.finish(dead)
-    assert other.finish(lease)
+    # If the process is alive after all, it has lost the lease and cannot record the end.
+    assert not first.leases.renew(dead.lease)
+    assert not first.finish(dead)
+    assert second.finish(lease)
     assert world.row("poll").runs == 1
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
-def test_a_clock_that_jumps_while_a_task_is_done_takes_it_from_nobody(
-    world: World, hours: int
-) -> None:
-    one, other = world.process(POLL), world.process(POLL)
+def test_a_clock_jump_during_a_task_does_not_end_its_lease(world: World, hours: int) -> None:
+    first, second = world.process(POLL), world.process(POLL)
     world.pass_s(600)
-    lease = one.acquire("poll")
+    lease = first.acquire("poll")
     assert lease is not None
-    do(other)
+    do(second)
     world.jump(3600 * hours)
-    assert do(other) == []
+    assert do(second) == []
     world.pass_s(LEASE_S / 3)
-    assert one.leases.renew(lease.lease)
+    assert first.leases.renew(lease.lease)
     world.pass_s(LEASE_S - 1)
-    assert do(other) == []
-    assert one.finish(lease)
+    assert do(second) == []
+    assert first.finish(lease)
 
 
-def runs(world: World, table: Timetable, minutes: int, every_s: int = 20) -> list[float]:
-    """The seconds at which a process that looks every so often does its tasks."""
+def list_run_times(world: World, table: Timetable, minutes: int, every_s: int = 20) -> list[float]:
+    """Return the seconds at which a process that checks every `every_s` runs its tasks."""
     done = []
     for _ in range(minutes * 60 // every_s):
         world.pass_s(every_s)
@@ -152,23 +150,23 @@ def runs(world: World, table: Timetable, minutes: int, every_s: int = 20) -> lis
 
 @pytest.mark.parametrize("hours", [-1, 1])
 @pytest.mark.parametrize("minute", [1, 5, 9, 10, 11, 59])
-def test_a_clock_that_jumps_neither_repeats_nor_forgets_what_is_often(
+def test_a_clock_jump_neither_repeats_nor_skips_frequent_tasks(
     world: World, hours: int, minute: int
 ) -> None:
     table = world.process(POLL)
-    before = runs(world, table, minute)
+    before = list_run_times(world, table, minute)
     world.jump(3600 * hours)
-    done = before + runs(world, table, 180)
+    done = before + list_run_times(world, table, 180)
     gaps = [later - earlier for earlier, later in zip([0, *done], done, strict=False)]
     assert max(gaps) <= 2 * 600 + 20
-    # Put forward, a time that seems to be missed is caught up; put back, none comes again.
+    # After a jump forward one time can be caught up; after a jump back none is repeated.
     assert sum(gap < 300 for gap in gaps[1:]) <= (1 if hours > 0 else 0)
     assert abs(len(done) - (minute + 180) // 10) <= 2
 
 
 @pytest.mark.parametrize("there_and_back", [(-1, 1), (1, -1)])
 @pytest.mark.parametrize("minutes_before", [-90, -30, 5, 30])
-def test_a_clock_that_jumps_and_is_put_right_neither_repeats_nor_forgets_what_is_daily(
+def test_a_corrected_clock_jump_neither_repeats_nor_skips_daily_tasks(
     world: World, there_and_back: tuple[int, int], minutes_before: int
 ) -> None:
     table = world.process(SWEEP)
@@ -177,33 +175,33 @@ def test_a_clock_that_jumps_and_is_put_right_neither_repeats_nor_forgets_what_is
     done = [world.seconds for _ in do(table)]
     for hours in there_and_back:
         world.jump(3600 * hours)
-        done += runs(world, table, 40)
-    done += runs(world, table, 3 * 24 * 60, 300)
+        done += list_run_times(world, table, 40)
+    done += list_run_times(world, table, 3 * 24 * 60, 300)
     gaps_h = [(later - earlier) / 3600 for earlier, later in pairwise(done)]
     assert len(done) in (3, 4)
     assert all(22.4 <= gap <= 26.1 for gap in gaps_h)
 
 
-def test_a_clock_that_was_a_century_ahead_is_got_over(world: World) -> None:
+def test_a_clock_that_was_a_century_ahead_is_corrected(world: World) -> None:
     table = world.process(SWEEP)
     world.jump(100 * 365 * 86_400)
     assert do(table) == ["sweep"]
     world.jump(-100 * 365 * 86_400)
-    again = world.process(SWEEP)
-    assert do(again) == []
+    later_table = world.process(SWEEP)
+    assert do(later_table) == []
     assert world.row("sweep").next_due <= world.wall + timedelta(days=1)
 
 
-def test_of_many_that_look_at_once_one_does_it(world: World, place: Workplace) -> None:
-    """Threads with handles of their own on the same file, at every time anew."""
+def test_concurrent_processes_do_each_task_once(world: World, place: Workplace) -> None:
+    """Each thread has its own handle on the same file; they compete for every run."""
     path = Path(str(place.records._engine.url.database))
     handles = [open_sqlite(path) for _ in range(4)]
     tasks = [RecurringTask(f"task-{number}", 600) for number in range(5)]
     tables = [world.process(*tasks, records=handle) for handle in handles]
-    together = Barrier(len(tables))
+    barrier = Barrier(len(tables))
 
     def look(table: Timetable) -> list[str]:
-        together.wait(timeout=60)
+        barrier.wait(timeout=60)
         return do(table)
 
     with ThreadPoolExecutor(len(tables)) as threads:
@@ -218,13 +216,15 @@ def test_of_many_that_look_at_once_one_does_it(world: World, place: Workplace) -
 
 @pytest.fixture
 def lossy(place: Workplace) -> RaisesOnce:
-    """Its second change is kept, and the answer lost."""
+    """Records whose second change is stored although it raises."""
     return RaisesOnce(
         place.records, "change_each", StoreUnavailableError("away"), nth=2, after=True
     )
 
 
-def test_an_answer_that_is_lost_costs_no_lease(world: World, lossy: RaisesOnce) -> None:
+def test_a_lost_response_to_a_renewal_does_not_lose_the_lease(
+    world: World, lossy: RaisesOnce
+) -> None:
     table = world.process(POLL, records=lossy)  # type: ignore[arg-type]
     world.pass_s(600)
     lease = table.acquire("poll")
@@ -236,7 +236,7 @@ def test_an_answer_that_is_lost_costs_no_lease(world: World, lossy: RaisesOnce) 
     assert world.row("poll").runs == 1
 
 
-def test_an_ending_whose_answer_is_lost_is_written_once(world: World, lossy: RaisesOnce) -> None:
+def test_an_end_whose_response_was_lost_is_recorded_once(world: World, lossy: RaisesOnce) -> None:
     table = world.process(POLL, records=lossy)  # type: ignore[arg-type]
     world.pass_s(600)
     lease = table.acquire("poll")
@@ -247,9 +247,9 @@ def test_an_ending_whose_answer_is_lost_is_written_once(world: World, lossy: Rai
     assert (world.row("poll").runs, world.row("poll").lease_holder) == (1, None)
 
 
-def test_what_is_no_task_of_this_process_is_left_alone(world: World) -> None:
+def test_a_process_ignores_tasks_of_other_processes(world: World) -> None:
     world.process(POLL)
-    other = world.process(SWEEP)
+    other_table = world.process(SWEEP)
     world.pass_s(600)
-    assert do(other) == []
+    assert do(other_table) == []
     assert {row.name for row in world.records.find(TimetableRow)} == {"poll", "sweep"}

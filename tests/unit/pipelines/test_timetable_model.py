@@ -1,4 +1,4 @@
-"""Any number of processes, any order of looking, dying, renewing and jumping clocks, beside a plain model."""
+"""Model test of timetables: several processes check, renew, finish and die while the clock jumps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROCESSES = 3
 
 
 class Timetables(RuleBasedStateMachine):
-    """What each process believes to hold, and when it last heard so; the rows must agree."""
+    """The leases of each process with their last renewal; the rows must agree with them."""
 
     folder: TemporaryDirectory[str]
     records: SqlRecords
@@ -47,7 +47,7 @@ class Timetables(RuleBasedStateMachine):
     def begin(self) -> None:
         self.records.delete(TimetableRow, [task.name for task in TASKS])
         self.world = World(self.records)
-        self.held: dict[tuple[int, str], tuple[TaskLease, float]] = {}
+        self.leases_held: dict[tuple[int, str], tuple[TaskLease, float]] = {}
         self.ended = {task.name: 0 for task in TASKS}
         self.jumped = False
         for _ in range(PROCESSES):
@@ -66,51 +66,51 @@ class Timetables(RuleBasedStateMachine):
         self.world.jump(3600 * hours)
 
     @rule(number=st.integers(0, PROCESSES - 1))
-    def a_process_looks_and_leases(self, number: int) -> None:
+    def a_process_acquires_due_tasks(self, number: int) -> None:
         table = self.table(number)
         for name in table.list_due():
             before = self.world.row(name)
             lease = table.acquire(name)
             if lease is None:
                 continue
-            for (other, held_name), (_, heard_s) in self.held.items():
-                if held_name == name and other != number:
+            for (holder, held_name), (_, heard_s) in self.leases_held.items():
+                if held_name == name and holder != number:
                     assert self.world.seconds - heard_s >= LEASE_S, (
-                        "a lease that was alive was taken"
+                        "an unexpired lease was taken over"
                     )
             if not self.jumped:
-                assert before.next_due <= self.world.wall, "nothing is done before its time"
-            self.held[number, name] = (lease, self.world.seconds)
+                assert before.next_due <= self.world.wall, "a task was done before its time"
+            self.leases_held[number, name] = (lease, self.world.seconds)
 
     @rule(number=st.integers(0, PROCESSES - 1))
     def a_process_renews(self, number: int) -> None:
-        for (holder, name), (lease, _) in list(self.held.items()):
+        for (holder, name), (lease, _) in list(self.leases_held.items()):
             if holder == number:
                 if self.table(number).leases.renew(lease.lease):
-                    self.held[holder, name] = (lease, self.world.seconds)
+                    self.leases_held[holder, name] = (lease, self.world.seconds)
                 else:
                     assert self.world.row(name).lease_holder != lease.lease.cell.holder
-                    del self.held[holder, name]
+                    del self.leases_held[holder, name]
 
     @rule(number=st.integers(0, PROCESSES - 1), error=st.none() | st.just("why"))
-    def a_process_ends_its_tasks(self, number: int, error: str | None) -> None:
-        for (holder, name), (lease, _) in list(self.held.items()):
+    def a_process_finishes_its_tasks(self, number: int, error: str | None) -> None:
+        for (holder, name), (lease, _) in list(self.leases_held.items()):
             if holder != number:
                 continue
-            del self.held[holder, name]
-            mine = get_cell(self.world.row(name)) == lease.lease.cell
-            assert self.table(number).finish(lease, error) == mine
-            if mine:
+            del self.leases_held[holder, name]
+            is_own = get_cell(self.world.row(name)) == lease.lease.cell
+            assert self.table(number).finish(lease, error) == is_own
+            if is_own:
                 self.ended[name] += 1
                 row = self.world.row(name)
                 assert row.next_due > self.world.wall
                 assert (row.lease_holder, row.last_error) == (None, error)
 
     @rule(number=st.integers(0, PROCESSES - 1))
-    def a_process_dies_and_another_comes(self, number: int) -> None:
-        for holder, name in list(self.held):
+    def a_process_dies_and_another_starts(self, number: int) -> None:
+        for holder, name in list(self.leases_held):
             if holder == number:
-                del self.held[holder, name]
+                del self.leases_held[holder, name]
         self.world.process(*TASKS)
         self.world.tables[number] = self.world.tables.pop()
 
@@ -121,14 +121,14 @@ class Timetables(RuleBasedStateMachine):
                 assert self.world.row(name).runs == count
 
     @invariant()
-    def nothing_lies_where_it_would_be_forgotten(self) -> None:
+    def no_next_time_is_too_far_ahead(self) -> None:
         if hasattr(self, "world") and not self.jumped:
             for task in TASKS:
                 later = self.world.wall + timedelta(seconds=1.5 * task.every_s + 1)
                 assert self.world.row(task.name).next_due <= find_next_time(task, later)
 
     def teardown(self) -> None:
-        """Left in peace, every task is done within two periods, by somebody, once."""
+        """Without further faults every task is done once within two periods."""
         if not hasattr(self, "world"):
             return
         table = self.world.process(*TASKS)
@@ -143,7 +143,7 @@ class Timetables(RuleBasedStateMachine):
             assert self.world.row(task.name).runs == before + 1
 
 
-def test_whatever_happens_each_task_is_done_by_one_and_none_is_forgotten() -> None:
+def test_each_task_is_done_by_one_process_and_none_is_forgotten() -> None:
     Timetables.open()
     try:
         case = settings(

@@ -1,4 +1,4 @@
-"""The forms on the wire: what is written is read again, and has the names and types others expect."""
+"""Message formats: payloads decode unchanged, and have the documented names and types."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from fonds.queues.messages.envelope import build_foreign_entry, decode, encode
 from fonds.queues.messages.work_objects import read_task
 from foreign_work import FILE_META_FIELDS, SEED_FIELDS
 
-SHA1, OTHER = "2fd4e1c67a2d28fced849ee1bb76e7391b93eb12", "ab" * 20
-OURS = {PIPELINE: "library"}
+SHA1, OTHER_SHA1 = "2fd4e1c67a2d28fced849ee1bb76e7391b93eb12", "ab" * 20
+OUR_HEADERS = {PIPELINE: "library"}
 SCHEMAS = build_schemas()
 
 hexes = st.text("0123456789abcdef", min_size=40, max_size=40)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-maybe = st.none() | texts
+optional_texts = st.none() | texts
 moments = st.datetimes(
     datetime(1900, 1, 1),  # noqa: DTZ001
     datetime(2200, 1, 1),  # noqa: DTZ001
@@ -48,7 +48,7 @@ places = st.one_of(
     st.builds(
         Place,
         st.just(PlaceKind.REPLAY),
-        st.builds(lambda when, url: f"{when}/{url}", digits14, names),
+        st.builds(lambda digits, url: f"{digits}/{url}", digits14, names),
     ),
     st.builds(
         Place,
@@ -65,9 +65,9 @@ captures = st.builds(
     captured_at=moments,
     record_type=st.sampled_from(["response", "file"]),
     collection=texts,
-    mime=maybe,
+    mime=optional_texts,
     status=st.none() | st.integers(100, 599),
-    digest=maybe,
+    digest=optional_texts,
 )
 files = st.builds(
     FileMeta,
@@ -81,84 +81,93 @@ files = st.builds(
 )
 extras = st.fixed_dictionaries(
     {"word_count": st.integers(0, 10**9), "page_count": st.integers(0, 2_000)},
-    optional={"permanent_id": maybe, "page0_width": st.floats(0, 1e6), "fonts": st.lists(texts)},
+    optional={
+        "permanent_id": optional_texts,
+        "page0_width": st.floats(0, 1e6),
+        "fonts": st.lists(texts),
+    },
 )
 results = st.builds(
     PdfText,
     sha1hex=hexes,
     status=st.sampled_from(PdfStatus),
-    text=maybe,
+    text=optional_texts,
     page0_thumbnail=st.booleans(),
-    meta_xml=maybe,
+    meta_xml=optional_texts,
     pdf_info=st.none() | st.dictionaries(texts, texts, max_size=3),
     pdf_extra=st.none() | extras,
     file_meta=files,
     source=captures,
     extractor=texts,
-    error_msg=maybe,
+    error_msg=optional_texts,
 )
 
 
-def valid(name: str, body: bytes) -> Any:
-    found = json.loads(body)
-    jsonschema.Draft202012Validator(SCHEMAS[name]).validate(found)
-    return found
+def validate(name: str, body: bytes) -> Any:
+    document = json.loads(body)
+    jsonschema.Draft202012Validator(SCHEMAS[name]).validate(document)
+    return document
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMAS))
-def test_a_schema_is_one_of_draft_2020_12(name: str) -> None:
+def test_every_schema_is_valid_draft_2020_12(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMAS[name])
     assert json.loads(json.dumps(SCHEMAS[name]))["$id"] == f"urn:fonds:schema:{name}"
 
 
-def test_every_public_topic_has_its_contract_and_no_other_has() -> None:
+def test_exactly_the_public_topics_have_contracts() -> None:
     topics = {
         topic
         for make in PIPELINES.values()
         for stage in make(("360px-webp",)).stages
         for topic in (stage.reads, *stage.writes)
     }
-    assert {one.payload for one in topics if one.public} == set(CONTRACTS)
-    assert {one.name for one in topics if not one.public and one.payload in CONTRACTS} == set()
+    assert {public.payload for public in topics if public.public} == set(CONTRACTS)
+    assert {
+        private.name for private in topics if not private.public and private.payload in CONTRACTS
+    } == set()
 
 
 @given(results)
-def test_a_result_has_the_seeds_names_and_comes_back_as_it_was(item: PdfText) -> None:
+def test_a_result_has_the_contract_names_and_decodes_unchanged(item: PdfText) -> None:
     body = encode(item)
-    found = valid("pdf-text", body)
+    document = validate("pdf-text", body)
     for name, kind in SEED_FIELDS.items():
-        assert isinstance(found[name], kind), name
-    assert found["file_meta"].keys() >= FILE_META_FIELDS
-    assert (found["key"], found["has_page0_thumbnail"]) == (item.sha1hex, item.page0_thumbnail)
-    valid("work-object", json.dumps(found["source"]).encode())
-    assert decode(Message("m", body, item.sha1hex, headers=OURS), PdfText) == item
+        assert isinstance(document[name], kind), name
+    assert document["file_meta"].keys() >= FILE_META_FIELDS
+    assert (document["key"], document["has_page0_thumbnail"]) == (
+        item.sha1hex,
+        item.page0_thumbnail,
+    )
+    validate("work-object", json.dumps(document["source"]).encode())
+    assert decode(Message("m", body, item.sha1hex, headers=OUR_HEADERS), PdfText) == item
 
 
 @given(captures, files, st.none() | moments)
-def test_work_is_a_work_object_and_comes_back_as_it_was(
+def test_work_is_a_work_object_and_decodes_unchanged(
     capture: Capture, file: FileMeta, after: datetime | None
 ) -> None:
     item = UnextractedPdf(capture, file, after)
     body = encode(item)
-    found = valid("unextracted", body)
-    assert (found["sha1hex"], found["url"]) == (file.sha1, capture.url)
-    assert decode(Message("m", body, file.sha1, headers=OURS), UnextractedPdf) == item
+    document = validate("unextracted", body)
+    assert (document["sha1hex"], document["url"]) == (file.sha1, capture.url)
+    assert decode(Message("m", body, file.sha1, headers=OUR_HEADERS), UnextractedPdf) == item
 
 
 @given(captures, files)
-def test_work_of_ours_is_a_task_to_whoever_knows_nothing_of_us(
+def test_internal_work_without_our_header_is_read_as_a_task(
     capture: Capture, file: FileMeta
 ) -> None:
-    """Without our header nothing in it is believed, whatever fields it has."""
+    """Without our header a message is read as a task, whatever fields it has."""
     if capture.place.kind is PlaceKind.ZIP:
         capture = replace(capture, place=Place(PlaceKind.FILE, capture.place.path))
-    found = decode(Message("m", encode(UnextractedPdf(capture, file)), file.sha1), UnextractedPdf)
-    assert isinstance(found, Task)
-    assert (found.id, found.sha1hex, found.address) == ("m", file.sha1, capture.url)
-    assert found.kind is capture.place.kind
+    task = decode(Message("m", encode(UnextractedPdf(capture, file)), file.sha1), UnextractedPdf)
+    assert isinstance(task, Task)
+    assert (task.id, task.sha1hex, task.address) == ("m", file.sha1, capture.url)
+    assert task.kind is capture.place.kind
 
 
-def test_a_picture_is_bare_and_needs_the_key_of_its_pdf() -> None:
+def test_a_thumbnail_is_sent_as_bytes_and_requires_the_sha1_as_key() -> None:
     picture = Thumbnail(SHA1, "360px-webp", b"\xff\xd8")
     assert encode(picture) == b"\xff\xd8"
     assert decode(Message("m", b"\xff\xd8", SHA1), Thumbnail, "360px-webp") == picture
@@ -169,7 +178,7 @@ def test_a_picture_is_bare_and_needs_the_key_of_its_pdf() -> None:
 
 
 @given(results)
-def test_a_result_of_another_program_is_not_believed(item: PdfText) -> None:
+def test_a_result_of_another_program_is_refused(item: PdfText) -> None:
     with pytest.raises(DamagedInputError, match="send work to") as raised:
         decode(Message("m", encode(item), item.sha1hex), PdfText)
     assert raised.value.reason is Reason.BAD_MESSAGE
@@ -179,7 +188,7 @@ CDX = {"url": "http://e.org/a", "datetime": "20200102030405", "warc_path": "a/b.
 
 
 @pytest.mark.parametrize(
-    ("said", "key", "sha1hex"),
+    ("fields_given", "key", "sha1hex"),
     [
         ({"sha1hex": SHA1}, "", SHA1),
         ({"sha1hex": "F7KODRT2FUUPZ3MET3Q3W5XHHENZH2YS"}, "", SHA1),
@@ -190,22 +199,25 @@ CDX = {"url": "http://e.org/a", "datetime": "20200102030405", "warc_path": "a/b.
         ({"sha1hex": SHA1.upper()}, SHA1, SHA1),
     ],
 )
-def test_the_sha1_may_stand_in_three_places(said: Any, key: str, sha1hex: str | None) -> None:
-    assert read_task(json.dumps(CDX | said).encode(), key=key).sha1hex == sha1hex
+def test_the_sha1_can_be_in_three_places(fields_given: Any, key: str, sha1hex: str | None) -> None:
+    assert read_task(json.dumps(CDX | fields_given).encode(), key=key).sha1hex == sha1hex
 
 
 @pytest.mark.parametrize(
-    ("said", "key"),
-    [({"sha1hex": SHA1}, OTHER), ({"sha1hex": SHA1, "file_meta": {"sha1hex": OTHER}}, "")],
+    ("fields_given", "key"),
+    [
+        ({"sha1hex": SHA1}, OTHER_SHA1),
+        ({"sha1hex": SHA1, "file_meta": {"sha1hex": OTHER_SHA1}}, ""),
+    ],
 )
-def test_two_sha1s_are_one_too_many(said: Any, key: str) -> None:
+def test_two_different_sha1s_are_refused(fields_given: Any, key: str) -> None:
     with pytest.raises(ValueError, match="more than one file"):
-        read_task(json.dumps(CDX | said).encode(), key=key)
+        read_task(json.dumps(CDX | fields_given).encode(), key=key)
 
 
-def test_a_foreign_message_enters_as_what_it_asks_for() -> None:
-    asked = Message("m1", json.dumps(CDX | {"warc_offset": 0}).encode(), SHA1)
-    entry = build_foreign_entry(asked, UnextractedPdf, "x.unextracted")
+def test_a_foreign_message_enters_as_the_task_in_its_body() -> None:
+    foreign = Message("m1", json.dumps(CDX | {"warc_offset": 0}).encode(), SHA1)
+    entry = build_foreign_entry(foreign, UnextractedPdf, "x.unextracted")
     assert entry is not None
     assert (entry.id, entry.url, entry.seen_datetime14) == (
         "m1",
@@ -216,12 +228,15 @@ def test_a_foreign_message_enters_as_what_it_asks_for() -> None:
     broken = build_foreign_entry(Message("m2", b"x", "k"), UnextractedPdf, "x.unextracted")
     assert broken is not None
     assert (broken.url, broken.place) == ("x.unextracted k", None)
-    named = Message("m3", asked.body, headers=OURS)
-    assert build_foreign_entry(named, UnextractedPdf, "x.unextracted") is not None
-    assert build_foreign_entry(Message("m4", b"{}", headers=OURS), PdfText, "x.pdf-text") is None
+    marked = Message("m3", foreign.body, headers=OUR_HEADERS)
+    assert build_foreign_entry(marked, UnextractedPdf, "x.unextracted") is not None
+    assert (
+        build_foreign_entry(Message("m4", b"{}", headers=OUR_HEADERS), PdfText, "x.pdf-text")
+        is None
+    )
 
 
-anything = st.recursive(
+json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30),
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
@@ -230,23 +245,23 @@ anything = st.recursive(
 fields = ("sha1hex", "url", "datetime", "warc_path", "warc_offset", "item", "path", "file_meta")
 
 
-@given(st.binary(max_size=60) | st.dictionaries(st.sampled_from((*fields, "source")), anything)
-       .map(lambda said: json.dumps(said).encode()), st.sampled_from([{}, OURS]))  # fmt: skip
-def test_whatever_others_put_is_a_task_or_bad_with_a_sentence(
+@given(st.binary(max_size=60) | st.dictionaries(st.sampled_from((*fields, "source")), json_values)
+       .map(lambda document: json.dumps(document).encode()), st.sampled_from([{}, OUR_HEADERS]))  # fmt: skip
+def test_any_foreign_message_is_a_task_or_refused_with_a_message(
     body: bytes, headers: dict[str, str]
 ) -> None:
     message = Message("m", body, "key", headers=headers)
     with suppress(DamagedInputError):
-        found = decode(message, UnextractedPdf)
-        assert isinstance(found, Task)
-        assert found.entry.id == "m"
+        task = decode(message, UnextractedPdf)
+        assert isinstance(task, Task)
+        assert task.entry.id == "m"
         return
     with pytest.raises(DamagedInputError, match=r"^not a work object: .") as raised:
         decode(message, UnextractedPdf)
     assert raised.value.reason is Reason.BAD_MESSAGE
 
 
-def test_what_is_nested_too_deeply_is_bad_and_nothing_worse() -> None:
+def test_deeply_nested_json_is_refused() -> None:
     for body in (
         b"[" * 100_000,
         b'{"source":' * 50_000,

@@ -1,4 +1,4 @@
-"""Many in hand at once: each ends once, in any order, and comes back when nothing came of it."""
+"""Concurrent steps: each message ends once, in any order, and is released if it did not end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fonds.stores.records.sql import SqlRecords
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class Job:
     name: str
 
     @property
@@ -36,30 +36,30 @@ class Errand:
 
 
 @dataclass
-class Shop:
-    """Errands that end when they are told to."""
+class ControlledStep:
+    """A concurrent step whose jobs end on request."""
 
     free_slots: int = 3
-    begun: dict[int, Errand] = field(default_factory=dict)
+    started: dict[int, Job] = field(default_factory=dict)
     ends: list[tuple[int, Result | Exception]] = field(default_factory=list)
-    away: int = 0
+    failures_left: int = 0
     forgotten: list[int] = field(default_factory=list)
     closed: bool = False
 
-    def begin(self, items: Sequence[tuple[int, Errand]]) -> None:
-        self.begun |= dict(items)
+    def begin(self, items: Sequence[tuple[int, Job]]) -> None:
+        self.started |= dict(items)
         self.free_slots -= len(items)
 
     def collect_finished(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
-        if self.away:
-            self.away -= 1
+        if self.failures_left:
+            self.failures_left -= 1
             raise StoreUnavailableError("away")
-        told, self.ends = self.ends, []
-        return told
+        ends, self.ends = self.ends, []
+        return ends
 
     def end(self, name: str, end: Result | Exception) -> None:
-        (number,) = (number for number, one in self.begun.items() if one.name == name)
-        del self.begun[number]
+        (number,) = (number for number, job in self.started.items() if job.name == name)
+        del self.started[number]
         self.free_slots += 1
         self.ends.append((number, end))
 
@@ -70,8 +70,8 @@ class Shop:
         self.closed = True
 
 
-ERRANDS = Topic("errands", Errand)
-PIPELINE = Pipeline("p", ERRANDS, (Stage("shop", ERRANDS, is_concurrent=True, batch_max=10),))
+JOBS = Topic("jobs", Job)
+PIPELINE = Pipeline("p", JOBS, (Stage("shop", JOBS, is_concurrent=True, batch_max=10),))
 (READER,) = build_subscriptions(PIPELINE, "t")
 
 
@@ -79,8 +79,8 @@ PIPELINE = Pipeline("p", ERRANDS, (Stage("shop", ERRANDS, is_concurrent=True, ba
 class World:
     queue: SqliteQueue
     records: SqlRecords
-    shop: Shop
-    crowd: ConcurrentLoop
+    shop: ControlledStep
+    loop: ConcurrentLoop
 
     def enter(self, *names: str) -> None:
         now = datetime.now(UTC)
@@ -88,10 +88,10 @@ class World:
             EntryRow(name, "p", "link", "i", name, None, None, "default", now) for name in names
         ]
         self.records.ledger.enter([], rows, ["shop"])
-        self.queue.put(READER.topic, [Message(name, encode(Errand(name))) for name in names])
+        self.queue.put(READER.topic, [Message(name, encode(Job(name))) for name in names])
 
     def verdicts(self) -> dict[str, tuple[str, str | None]]:
-        self.crowd.io.handover.flush()
+        self.loop.io.handover.flush()
         return {
             row.message_id: (row.verdict, row.reason) for row in self.records.find(DispositionRow)
         }
@@ -102,23 +102,23 @@ def world(tmp_path: Path) -> Any:
     queue = SqliteQueue(tmp_path / "queue.sqlite")
     queue.declare([READER])
     records = open_records(tmp_path / "records.sqlite")
-    shop = Shop()
+    shop = ControlledStep()
     (bound,) = bind(PIPELINE, {"shop": shop}, "t")
     handover = Handover(queue, records.ledger)
-    hand = StageIO(bound, queue, records.ledger, handover, lambda: datetime.now(UTC))
-    yield World(queue, records, shop, ConcurrentLoop(hand, RetryPolicy(count_max=1)))
+    stage_io = StageIO(bound, queue, records.ledger, handover, lambda: datetime.now(UTC))
+    yield World(queue, records, shop, ConcurrentLoop(stage_io, RetryPolicy(count_max=1)))
     queue.close()
     records.close()
 
 
-def test_there_are_never_more_in_hand_than_there_is_room_for(world: World) -> None:
+def test_a_step_starts_at_most_its_free_slots(world: World) -> None:
     world.enter("a", "b", "c", "d")
-    world.crowd.run_once(0.0)
-    assert [one.name for one in world.shop.begun.values()] == ["a", "b", "c"]
+    world.loop.run_once(0.0)
+    assert [job.name for job in world.shop.started.values()] == ["a", "b", "c"]
     world.shop.end("b", Result())
-    assert world.crowd.run_once(0.0) == 1
-    world.crowd.run_once(0.0)
-    assert {one.name for one in world.shop.begun.values()} == {"a", "c", "d"}
+    assert world.loop.run_once(0.0) == 1
+    world.loop.run_once(0.0)
+    assert {job.name for job in world.shop.started.values()} == {"a", "c", "d"}
     assert world.verdicts()["b"] == (DONE.verdict, None)
 
 
@@ -134,60 +134,60 @@ def test_there_are_never_more_in_hand_than_there_is_room_for(world: World) -> No
         (RuntimeError("a bug"), Verdict.RETRIED, Reason.INTERNAL_ERROR),
     ],
 )
-def test_each_end_is_judged_as_a_steps_is(
+def test_each_end_is_recorded_like_that_of_a_plain_step(
     world: World, end: Result | Exception, verdict: Verdict, reason: Reason | None
 ) -> None:
     world.enter("a")
-    world.crowd.run_once(0.0)
+    world.loop.run_once(0.0)
     world.shop.end("a", end)
-    assert world.crowd.run_once(0.0) == 1
+    assert world.loop.run_once(0.0) == 1
     assert world.verdicts()["a"] == (verdict, reason)
 
 
-def test_what_was_refused_again_and_again_is_dropped_and_what_failed_is_set_apart(
+def test_repeatedly_throttled_messages_are_dropped_and_failed_ones_quarantined(
     world: World,
 ) -> None:
     for name, reason in (("a", Reason.THROTTLED), ("b", Reason.STORE_UNAVAILABLE)):
         now = datetime.now(UTC)
         row = EntryRow(name, "p", "link", "i", name, None, None, "default", now)
         world.records.ledger.enter([], [row], ["shop"])
-        world.queue.put(READER.topic, [Message(name, encode(Errand(name)), attempt=1)])
-        world.crowd.run_once(0.0)
+        world.queue.put(READER.topic, [Message(name, encode(Job(name)), attempt=1)])
+        world.loop.run_once(0.0)
         world.shop.end(name, Result(retry(reason, "no", 0.0)))
-        world.crowd.run_once(0.0)
+        world.loop.run_once(0.0)
     assert world.verdicts() == {
         "a": (Verdict.DROPPED, Reason.THROTTLED),
         "b": (Verdict.QUARANTINED, Reason.STORE_UNAVAILABLE),
     }
 
 
-def test_a_store_that_is_away_keeps_everything_in_hand(world: World) -> None:
+def test_an_unavailable_store_keeps_all_messages_leased(world: World) -> None:
     world.enter("a")
-    world.crowd.run_once(0.0)
+    world.loop.run_once(0.0)
     world.shop.end("a", Result())
-    world.shop.away = 2
+    world.shop.failures_left = 2
     for _ in range(2):
         with pytest.raises(StoreUnavailableError):
-            world.crowd.run_once(0.0)
-    assert world.crowd.run_once(0.0) == 1
+            world.loop.run_once(0.0)
+    assert world.loop.run_once(0.0) == 1
     assert world.verdicts()["a"] == (Verdict.DONE, None)
 
 
-def test_a_message_that_cannot_be_read_is_set_apart_at_once(world: World) -> None:
+def test_an_unreadable_message_is_quarantined_at_once(world: World) -> None:
     now = datetime.now(UTC)
     row = EntryRow("bad", "p", "link", "i", "bad", None, None, "default", now)
     world.records.ledger.enter([], [row], ["shop"])
-    world.queue.put(READER.topic, [Message("bad", b"no errand")])
-    world.crowd.run_once(0.0)
-    world.crowd.run_once(0.0)
+    world.queue.put(READER.topic, [Message("bad", b"not a job")])
+    world.loop.run_once(0.0)
+    world.loop.run_once(0.0)
     assert world.verdicts()["bad"] == (Verdict.QUARANTINED, Reason.INTERNAL_ERROR)
-    assert world.shop.begun == {}
+    assert world.shop.started == {}
 
 
-def test_what_is_in_hand_comes_back_when_work_ends(world: World) -> None:
+def test_unfinished_messages_are_released_when_the_loop_ends(world: World) -> None:
     world.enter("a", "b")
-    world.crowd.run_once(0.0)
-    world.crowd.release()
+    world.loop.run_once(0.0)
+    world.loop.release()
     assert sorted(world.shop.forgotten) == [0, 1]
     assert world.shop.closed
     assert world.queue.get_depth(READER).ready == 2

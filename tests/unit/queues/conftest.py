@@ -1,4 +1,4 @@
-"""The queue of a test."""
+"""Fixtures with a SQLite queue and its clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fonds.queues.sqlite import SqliteQueue
-from unit.queues.queue_of_a_test import OTHER, READER, Clock
+from unit.queues.queue_of_a_test import OTHER_READER, READER, Clock
 
 
 @pytest.fixture
@@ -24,6 +24,6 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def queue(path: Path, clock: Clock) -> Iterator[SqliteQueue]:
     opened = SqliteQueue(path, clock=clock)
-    opened.declare([READER, OTHER])
+    opened.declare([READER, OTHER_READER])
     yield opened
     opened.close()

@@ -1,4 +1,4 @@
-"""Values of every type a broker's header may have."""
+"""Strategies for values of every type that a broker header can have."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ VALUES: st.SearchStrategy[Value] = st.recursive(
 )
 
 
-def same(one: object, other: object) -> bool:
-    """Equal, and of equal types all the way down: 1, 1.0 and True are three things."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return list(one) == list(other) and all(same(one[name], other[name]) for name in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return type(one) is type(other) and repr(one) == repr(other)
+def are_equal(first: object, second: object) -> bool:
+    """Return whether two values are equal and have equal types at every level: 1, 1.0 and True differ."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        return list(first) == list(second) and all(
+            are_equal(first[name], second[name]) for name in first
+        )
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(are_equal, first, second))
+    return type(first) is type(second) and repr(first) == repr(second)

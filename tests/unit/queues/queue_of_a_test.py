@@ -1,4 +1,4 @@
-"""A queue in a file of a test's own, on a clock of its own, and what it gives."""
+"""Subscriptions, a clock and helpers for tests of the SQLite queue."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from fonds.queues.sqlite import SqliteQueue, read_boot_clock_s
 READER = Subscription("reader", "topic")
 
 
-OTHER = Subscription("other", "topic")
+OTHER_READER = Subscription("other", "topic")
 
 
 class Clock:
-    """Time that passes when a test says so; it begins as that of other processes, whose leases it reads."""
+    """A clock that tests advance. It starts at the boot clock, because other processes write leases by it."""
 
     def __init__(self) -> None:
         self.now_s = read_boot_clock_s()
@@ -25,7 +25,7 @@ def receive(queue: SqliteQueue, address: str = READER.incoming) -> list[Delivery
     return queue.receive(address, 100, 0.0)
 
 
-def seen(deliveries: list[Delivery]) -> list[tuple[str, int, int]]:
+def summarize(deliveries: list[Delivery]) -> list[tuple[str, int, int]]:
     return [
         (delivery.message.id, delivery.message.attempt, delivery.redelivered)
         for delivery in deliveries

@@ -1,4 +1,4 @@
-"""What people do to a queue by hand: nothing is lost by it, and what is thrown away is on the books."""
+"""Queue commands: a dump loses no message, and purged messages are recorded in the ledger."""
 
 from __future__ import annotations
 
@@ -19,18 +19,16 @@ from fonds.model.step import Result
 from fonds.pipelines.runtime import queue_dump as dumping
 from fonds.queues.headers import format_value, parse_value
 from small_pipeline import Spy, Workplace
-from unit.queues.header_values import TEXTS, VALUES, same
+from unit.queues.header_values import TEXTS, VALUES, are_equal
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def shorten_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("FIRST_WAIT_S", "WAIT_S"):
         monkeypatch.setattr(dumping, name, 0.001)
 
 
-def test_a_dump_takes_everything_off_and_a_load_puts_it_back(
-    place: Workplace, tmp_path: Path
-) -> None:
+def test_a_dump_empties_the_queue_and_a_load_restores_it(place: Workplace, tmp_path: Path) -> None:
     ids = place.enter(*range(450))
     file = tmp_path / "dump.warc.gz"
     with file.open("xb") as out:
@@ -43,7 +41,7 @@ def test_a_dump_takes_everything_off_and_a_load_puts_it_back(
     assert sorted(message.id for message in place.take_all("sums.double-in")) == ids
 
 
-def test_messages_are_on_the_disk_before_they_are_settled(
+def test_messages_are_on_disk_before_they_are_settled(
     place: Workplace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.enter(1)
@@ -56,7 +54,9 @@ def test_messages_are_on_the_disk_before_they_are_settled(
     assert [c for c in calls if c in ("fsync", "settle")][:2] == ["fsync", "settle"]
 
 
-def test_with_keep_they_stay_on_the_queue(place: Workplace, tmp_path: Path) -> None:
+def test_a_dump_with_keep_leaves_the_messages_on_the_queue(
+    place: Workplace, tmp_path: Path
+) -> None:
     place.enter(*range(5))
     with (tmp_path / "dump.warc.gz").open("x+b") as out:
         list(dumping.dump(place.queue, "sums.double-in", out, count_max=3, releases=True))
@@ -65,15 +65,17 @@ def test_with_keep_they_stay_on_the_queue(place: Workplace, tmp_path: Path) -> N
     assert (place.get_depth().ready, place.get_depth().in_hand) == (5, 0)
 
 
-def test_looking_changes_nothing_but_how_often_it_was_handed_out(place: Workplace) -> None:
+def test_a_peek_changes_only_the_delivery_count(place: Workplace) -> None:
     place.enter(*range(5))
-    seen = dumping.peek(place.queue, "sums.double-in", 3)
-    assert [one.redelivered for one in seen] == [0, 0, 0]
+    deliveries = dumping.peek(place.queue, "sums.double-in", 3)
+    assert [delivery.redelivered for delivery in deliveries] == [0, 0, 0]
     assert (place.get_depth().ready, place.get_depth().in_hand) == (5, 0)
-    assert [one.redelivered for one in dumping.peek(place.queue, "sums.double-in", 5)].count(1) == 3
+    assert [
+        delivery.redelivered for delivery in dumping.peek(place.queue, "sums.double-in", 5)
+    ].count(1) == 3
 
 
-def test_what_is_thrown_away_ends_as_dropped(place: Workplace) -> None:
+def test_purged_messages_end_as_dropped(place: Workplace) -> None:
     place.enter(1, 2)
     place.loop(lambda item: Result(quarantine(Reason.BROKEN_PDF, "cut"))).run_once(0.0)
     place.enter(3)
@@ -85,7 +87,7 @@ def test_what_is_thrown_away_ends_as_dropped(place: Workplace) -> None:
     assert (place.get_depth().pending, place.get_depth().quarantined) == (0, 0)
 
 
-def test_a_dump_may_be_loaded_somewhere_else(place: Workplace, tmp_path: Path) -> None:
+def test_a_dump_can_be_loaded_into_another_address(place: Workplace, tmp_path: Path) -> None:
     place.enter(1)
     place.loop(lambda item: Result(quarantine(Reason.BROKEN_PDF, "cut"))).run_once(0.0)
     file = tmp_path / "dump.warc.gz"
@@ -96,13 +98,13 @@ def test_a_dump_may_be_loaded_somewhere_else(place: Workplace, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "message"),
     [("double-delay", "move to sums.double-in by themselves"), ("nobody", "sums.keep-quar")],
 )
-def test_an_address_that_cannot_be_read_is_refused_with_those_that_can(
-    place: Workplace, word: str, told: str
+def test_an_unreadable_address_is_refused_with_the_readable_ones(
+    place: Workplace, word: str, message: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=told):
+    with pytest.raises(ConfigurationError, match=message):
         dumping.resolve_address(word, place.subscriptions)
 
 
@@ -111,7 +113,7 @@ MESSAGES = st.lists(
     st.tuples(TEXTS.filter(bool), st.binary(max_size=50), TEXTS, st.integers(0, 1000), HEADERS),
     min_size=1,
     max_size=5,
-    unique_by=lambda one: one[0],
+    unique_by=lambda message: message[0],
 )
 
 
@@ -120,25 +122,29 @@ MESSAGES = st.lists(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(found=MESSAGES)
-def test_whatever_type_a_header_has_it_comes_back_through_dump_and_load(
-    place: Workplace, tmp_path_factory: pytest.TempPathFactory, found: list[Any]
+@given(drawn=MESSAGES)
+def test_headers_of_any_type_survive_dump_and_load(
+    place: Workplace, tmp_path_factory: pytest.TempPathFactory, drawn: list[Any]
 ) -> None:
-    """Another program's headers, as brokers type them, from a queue into a file and onto the queue again."""
+    """Headers of another program with broker types go from a queue to a file and back to the queue."""
     file = tmp_path_factory.mktemp("dump") / "dump.warc.gz"
-    headers = {id_: values for id_, _, _, _, values in found}
+    headers = {id_: values for id_, _, _, _, values in drawn}
     sent = [
-        Message(id_, body, key, attempt, {name: format_value(one) for name, one in values.items()})
-        for id_, body, key, attempt, values in found
+        Message(
+            id_, body, key, attempt, {name: format_value(value) for name, value in values.items()}
+        )
+        for id_, body, key, attempt, values in drawn
     ]
     place.queue.put("sums.double-in", sent)
     with file.open("xb") as out:
         list(dumping.dump(place.queue, "sums.double-in", out, count_max=None, releases=False))
     assert place.get_depth().pending == 0
     list(dumping.load(place.queue, file, place.subscriptions, None))
-    back = place.queue.receive("sums.double-in", 100, 0.0)
-    place.queue.settle(back)
-    assert {one.message.id: one.message for one in back} == {one.id: one for one in sent}
-    for one in back:
-        values = {name: parse_value(text) for name, text in one.message.headers.items()}
-        assert same(values, headers[one.message.id])
+    deliveries = place.queue.receive("sums.double-in", 100, 0.0)
+    place.queue.settle(deliveries)
+    assert {delivery.message.id: delivery.message for delivery in deliveries} == {
+        message.id: message for message in sent
+    }
+    for delivery in deliveries:
+        values = {name: parse_value(text) for name, text in delivery.message.headers.items()}
+        assert are_equal(values, headers[delivery.message.id])

@@ -1,4 +1,4 @@
-"""Headers as text: each value comes back from its spelling, and each text stands for one value."""
+"""Headers as text: each value is restored from its text, and each text stands for one value."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from fonds.queues.headers import (
     limit_headers,
     parse_value,
 )
-from unit.queues.header_values import VALUES, same
+from unit.queues.header_values import VALUES, are_equal
 
 
 @given(VALUES)
-def test_a_value_comes_back_from_its_spelling(value: Value) -> None:
-    assert same(parse_value(format_value(value)), value)
+def test_a_value_is_restored_from_its_text(value: Value) -> None:
+    assert are_equal(parse_value(format_value(value)), value)
 
 
 @given(
@@ -37,7 +37,7 @@ def test_a_value_comes_back_from_its_spelling(value: Value) -> None:
         st.text(max_size=6),
     )
 )
-def test_a_text_comes_back_from_the_value_it_stands_for(text: str) -> None:
+def test_a_text_is_restored_from_its_value(text: str) -> None:
     assert format_value(parse_value(text)) == text
 
 
@@ -71,28 +71,28 @@ def test_a_text_comes_back_from_the_value_it_stands_for(text: str) -> None:
         ('!table {"a":"x","a":"y"}', '!table {"a":"x","a":"y"}'),
     ],
 )
-def test_spellings(text: str, value: Value) -> None:
-    assert same(parse_value(text), value)
+def test_values_are_written_as_documented(text: str, value: Value) -> None:
+    assert are_equal(parse_value(text), value)
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
-def test_a_float_that_is_no_number_is_text(number: str) -> None:
+def test_a_float_that_is_not_a_number_stays_text(number: str) -> None:
     text = format_value(float(number))
     assert text == f"!float {number}"
     assert parse_value(text) == text
 
 
 @pytest.mark.parametrize("text", ["!list " + "[" * 20_000, "!int " + "9" * 30_000])
-def test_hostile_texts_are_texts(text: str) -> None:
+def test_hostile_texts_stay_text(text: str) -> None:
     assert parse_value(text) == text
 
 
-def test_what_is_nested_too_deep_is_text() -> None:
+def test_too_deeply_nested_text_stays_text() -> None:
     assert isinstance(parse_value("!list " + "[" * DEPTH_MAX + "]" * DEPTH_MAX), list)
     assert isinstance(parse_value("!list " + "[" * (DEPTH_MAX + 1) + "]" * (DEPTH_MAX + 1)), str)
 
 
-def test_headers_have_limits(caplog: pytest.LogCaptureFixture) -> None:
+def test_count_and_size_of_headers_are_limited(caplog: pytest.LogCaptureFixture) -> None:
     assert limit_headers({"a": "x", "b": "y"}) == {"a": "x", "b": "y"}
     assert not caplog.text
     assert len(limit_headers({f"h{n}": "" for n in range(COUNT_MAX + 7)})) == COUNT_MAX

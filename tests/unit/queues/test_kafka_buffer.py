@@ -1,4 +1,4 @@
-"""What waits in a reader: order, delays, and when enough is there."""
+"""Buffer of a Kafka reader: order, delays, and limits."""
 
 from __future__ import annotations
 
@@ -19,59 +19,61 @@ def buffer() -> DeliveryBuffer:
     return DeliveryBuffer([SHORT, LONG])
 
 
-def message(name: str, topic: str = TOPIC, partition: int = 0, body: bytes = b"") -> Delivery:
+def build_delivery(
+    name: str, topic: str = TOPIC, partition: int = 0, body: bytes = b""
+) -> Delivery:
     place: Partition = (topic, partition)
     return Delivery(Message(name, body), "step-in", Receipt(place, next(OFFSETS), 1))
 
 
-def taken(buffer: DeliveryBuffer) -> list[str]:
-    return [one.message.id for one in buffer.take(100)]
+def take_ids(buffer: DeliveryBuffer) -> list[str]:
+    return [delivery.message.id for delivery in buffer.take(100)]
 
 
-def test_messages_leave_in_the_order_they_came(buffer: DeliveryBuffer) -> None:
+def test_messages_leave_in_order_of_arrival(buffer: DeliveryBuffer) -> None:
     for name in "abc":
-        buffer.add(message(name), 0)
-    assert [one.message.id for one in buffer.take(2)] == ["a", "b"]
-    assert taken(buffer) == ["c"]
-    assert taken(buffer) == []
+        buffer.add(build_delivery(name), 0)
+    assert [delivery.message.id for delivery in buffer.take(2)] == ["a", "b"]
+    assert take_ids(buffer) == ["c"]
+    assert take_ids(buffer) == []
 
 
-def test_what_is_put_back_comes_first_and_in_order(buffer: DeliveryBuffer) -> None:
+def test_returned_messages_come_first_and_in_order(buffer: DeliveryBuffer) -> None:
     for name in "abc":
-        buffer.add(message(name), 0)
+        buffer.add(build_delivery(name), 0)
     buffer.put_back(buffer.take(2))
-    assert taken(buffer) == ["a", "b", "c"]
+    assert take_ids(buffer) == ["a", "b", "c"]
 
 
 def test_delayed_messages_are_ready_when_they_are_due(buffer: DeliveryBuffer) -> None:
-    buffer.add(message("second", LONG), 2_000)
-    buffer.add(message("first", SHORT), 1_000)
+    buffer.add(build_delivery("second", LONG), 2_000)
+    buffer.add(build_delivery("first", SHORT), 1_000)
     buffer.release_due(999)
-    assert taken(buffer) == []
+    assert take_ids(buffer) == []
     buffer.release_due(1_000)
     assert buffer.ready_delayed_count == 1
-    assert taken(buffer) == ["first"]
+    assert take_ids(buffer) == ["first"]
     buffer.release_due(9_000)
-    assert taken(buffer) == ["second"]
+    assert take_ids(buffer) == ["second"]
 
 
-def test_what_belongs_to_others_now_is_forgotten(buffer: DeliveryBuffer) -> None:
-    buffer.add(message("stays"), 0)
-    buffer.add(message("goes", partition=1), 0)
-    buffer.add(message("waits", SHORT), 1_000)
-    buffer.add(message("waits elsewhere", SHORT, 1), 1_000)
+def test_messages_of_lost_partitions_are_dropped(buffer: DeliveryBuffer) -> None:
+    buffer.add(build_delivery("stays"), 0)
+    buffer.add(build_delivery("goes", partition=1), 0)
+    buffer.add(build_delivery("waits", SHORT), 1_000)
+    buffer.add(build_delivery("waits on another partition", SHORT, 1), 1_000)
     buffer.drop({(TOPIC, 1), (SHORT, 1)})
     buffer.release_due(2_000)
-    assert taken(buffer) == ["stays", "waits"]
+    assert take_ids(buffer) == ["stays", "waits"]
 
 
-def test_a_full_shelf_lets_every_partition_rest_until_half_is_gone(
+def test_a_full_buffer_pauses_all_partitions_until_half_is_taken(
     buffer: DeliveryBuffer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(buffers, "READY_MAX", 4)
     for name in "abcd":
         assert not buffer.is_crowded(TOPIC, is_paused=False)
-        buffer.add(message(name), 0)
+        buffer.add(build_delivery(name), 0)
     assert buffer.is_crowded(TOPIC, is_paused=False)
     assert buffer.is_crowded(SHORT, is_paused=False)
     buffer.take(1)
@@ -80,9 +82,11 @@ def test_a_full_shelf_lets_every_partition_rest_until_half_is_gone(
     assert not buffer.is_crowded(TOPIC, is_paused=True)
 
 
-def test_bytes_count_as_well(buffer: DeliveryBuffer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_bodies_is_limited_too(
+    buffer: DeliveryBuffer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(buffers, "READY_MAX_BYTES", 10)
-    buffer.add(message("a", body=b"x" * 10), 0)
+    buffer.add(build_delivery("a", body=b"x" * 10), 0)
     assert buffer.is_crowded(TOPIC, is_paused=False)
     buffer.take(1)
     assert not buffer.is_crowded(TOPIC, is_paused=True)
@@ -93,7 +97,7 @@ def test_long_delays_leave_room_for_short_ones(
 ) -> None:
     monkeypatch.setattr(buffers, "BUFFER_MAX", 2)
     for name in "ab":
-        buffer.add(message(name, LONG), 1_000)
+        buffer.add(build_delivery(name, LONG), 1_000)
     assert buffer.is_crowded(LONG, is_paused=False)
     assert not buffer.is_crowded(SHORT, is_paused=False)
     assert not buffer.is_crowded(TOPIC, is_paused=False)

@@ -1,4 +1,4 @@
-"""What a producer's error means to whoever put the records."""
+"""Kafka errors are translated to errors of Fonds."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.queues.kafka.errors import explain_error, explain_undelivered, retry_during_election
 
 
-def test_a_record_that_went_with_its_partition_lost_its_topic() -> None:
-    told = explain_undelivered(KafkaError(KafkaError._DESTROY), "pdfs", "there:9092")
-    assert isinstance(told, ConfigurationError)
-    assert str(told) == "Kafka at there:9092 refuses: the topic pdfs was deleted"
+def test_a_record_lost_with_its_partition_reports_the_deleted_topic() -> None:
+    error = explain_undelivered(KafkaError(KafkaError._DESTROY), "pdfs", "there:9092")
+    assert isinstance(error, ConfigurationError)
+    assert str(error) == "Kafka at there:9092 refuses: the topic pdfs was deleted"
 
 
-def test_a_reader_whose_handle_went_is_told_to_try_again() -> None:
+def test_a_reader_whose_handle_was_destroyed_is_retried() -> None:
     assert isinstance(
         explain_error(KafkaError(KafkaError._DESTROY), "there:9092"), StoreUnavailableError
     )
 
 
-def test_other_errors_of_a_record_are_told_as_any_others() -> None:
-    refused = explain_undelivered(
+def test_other_record_errors_are_translated_like_request_errors() -> None:
+    refusal = explain_undelivered(
         KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), "pdfs", "there:9092"
     )
-    silent = explain_undelivered(KafkaError(KafkaError._TRANSPORT), "pdfs", "there:9092")
-    assert isinstance(refused, ConfigurationError)
-    assert isinstance(silent, StoreUnavailableError)
+    transport_error = explain_undelivered(KafkaError(KafkaError._TRANSPORT), "pdfs", "there:9092")
+    assert isinstance(refusal, ConfigurationError)
+    assert isinstance(transport_error, StoreUnavailableError)
 
 
-def _fail_first(errors: list[int]) -> str:
+def fail_first(errors: list[int]) -> str:
     if errors:
         raise KafkaException(KafkaError(errors.pop(0)))
     return "answer"
 
 
-def test_a_request_is_repeated_while_another_broker_takes_over() -> None:
+def test_a_request_is_repeated_during_a_broker_change() -> None:
     errors = [KafkaError.NOT_COORDINATOR, KafkaError.NOT_LEADER_FOR_PARTITION]
-    assert retry_during_election(lambda: _fail_first(errors), 10.0) == "answer"
+    assert retry_during_election(lambda: fail_first(errors), 10.0) == "answer"
     errors = [KafkaError.COORDINATOR_LOAD_IN_PROGRESS] * 100
     with pytest.raises(KafkaException):
-        retry_during_election(lambda: _fail_first(errors), 0.0)
+        retry_during_election(lambda: fail_first(errors), 0.0)
     assert len(errors) == 99
 
 
-def test_a_request_is_not_repeated_after_an_error_that_stays() -> None:
+def test_a_request_is_not_repeated_after_a_permanent_error() -> None:
     errors = [KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.NOT_COORDINATOR]
     with pytest.raises(KafkaException):
-        retry_during_election(lambda: _fail_first(errors), 10.0)
+        retry_during_election(lambda: fail_first(errors), 10.0)
     assert len(errors) == 1

@@ -1,4 +1,4 @@
-"""Records as messages and back, names on the cluster, and URLs."""
+"""Kafka records as messages and back, topic names, and URLs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fonds.queues.kafka.topics import SubscriptionTopics
 
 @dataclass
 class Record:
-    """What Kafka's client hands over, as far as it is looked at."""
+    """The part of a record of Kafka's client that Fonds reads."""
 
     sent: RecordHeaders | None
     body: bytes | None = b""
@@ -50,14 +50,14 @@ class Record:
         return 41
 
 
-class Unreadable(Record):
-    """Its headers have names that are no UTF-8."""
+class UnreadableRecord(Record):
+    """A record whose header names are not UTF-8."""
 
     def headers(self) -> RecordHeaders | None:
         raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
 
 
-def read(record: Record) -> tuple[Message, int]:
+def decode_record(record: Record) -> tuple[Message, int]:
     return decode_message(cast(Any, record))
 
 
@@ -75,27 +75,27 @@ WORDS = st.text(st.characters(codec="utf-8"), max_size=20)
     ),
     st.none() | st.integers(1, 10**13),
 )
-def test_a_message_is_read_as_it_was_written(message: Message, due_ms: int | None) -> None:
+def test_a_message_is_decoded_as_it_was_encoded(message: Message, due_ms: int | None) -> None:
     record = Record(encode_headers(message, due_ms), message.body, encode_key(message))
-    assert read(record) == (message, due_ms or 0)
+    assert decode_record(record) == (message, due_ms or 0)
 
 
-def test_texts_that_are_no_utf_8_are_replaced() -> None:
+def test_lone_surrogates_are_replaced() -> None:
     message = Message("a\ud800", b"", key="\ud800", headers={"x": "\ud800"})
-    found, _ = read(Record(encode_headers(message, None), b"", encode_key(message)))
-    assert found == Message("a?", b"", key="?", headers={"x": "?"})
+    decoded, _ = decode_record(Record(encode_headers(message, None), b"", encode_key(message)))
+    assert decoded == Message("a?", b"", key="?", headers={"x": "?"})
 
 
-def test_a_stranger_s_record_is_named_after_its_place() -> None:
-    assert read(Record(None, None)) == (Message("texts/3/41", b""), 0)
+def test_a_foreign_record_gets_its_place_as_id() -> None:
+    assert decode_record(Record(None, None)) == (Message("texts/3/41", b""), 0)
 
 
-def test_a_stranger_s_numbers_are_not_believed() -> None:
+def test_invalid_numbers_of_foreign_records_are_ignored() -> None:
     sent: RecordHeaders = [("fonds-attempt", b"-1"), ("fonds-due", b"9" * 400), ("x", None)]
-    found, due_ms = read(Record(sent, b"body", b"\xff"))
-    assert (found.attempt, due_ms) == (0, 0)
-    assert found.key == "\\xff"
-    assert found.headers == {"x": "!none"}
+    message, due_ms = decode_record(Record(sent, b"body", b"\xff"))
+    assert (message.attempt, due_ms) == (0, 0)
+    assert message.key == "\\xff"
+    assert message.headers == {"x": "!none"}
 
 
 HEADER_TEXT = (
@@ -108,30 +108,30 @@ HEADER_TEXT = (
 
 
 @given(HEADER_TEXT)
-def test_every_text_of_a_header_comes_back(text: str) -> None:
-    """Also what spells a value Kafka does not know."""
+def test_every_header_text_is_restored(text: str) -> None:
+    """Some texts stand for values that Kafka does not have."""
     sent = encode_headers(Message("a", b"", headers={"x": text}), None)
-    assert read(Record(sent))[0].headers == {"x": text}
+    assert decode_record(Record(sent))[0].headers == {"x": text}
 
 
 @given(st.lists(st.none() | st.binary(max_size=6) | WORDS.map(str.encode), min_size=1, max_size=3))
-def test_a_stranger_s_header_is_given_back_as_it_was(raws: list[bytes | None]) -> None:
-    """The same name may come several times, with bytes that are text or not, or with nothing."""
+def test_foreign_headers_are_written_back_unchanged(raws: list[bytes | None]) -> None:
+    """A name can occur several times, with any bytes or without a value."""
     sent: RecordHeaders = [("x", raw) for raw in raws]
-    found, _ = read(Record(sent))
-    assert [(n, v) for n, v in encode_headers(found, None) if n == "x"] == sent
+    message, _ = decode_record(Record(sent))
+    assert [(n, v) for n, v in encode_headers(message, None) if n == "x"] == sent
 
 
-def test_a_stranger_s_headers_are_limited(caplog: pytest.LogCaptureFixture) -> None:
-    many: RecordHeaders = [(f"h{n}", b"x") for n in range(1000)]
-    found, _ = read(Record([("large", b"x" * 10**6), *many]))
-    assert len(found.headers) == COUNT_MAX
-    assert "large" not in found.headers
+def test_foreign_headers_are_limited(caplog: pytest.LogCaptureFixture) -> None:
+    numbered: RecordHeaders = [(f"h{n}", b"x") for n in range(1000)]
+    message, _ = decode_record(Record([("large", b"x" * 10**6), *numbered]))
+    assert len(message.headers) == COUNT_MAX
+    assert "large" not in message.headers
     assert "901 headers" in caplog.text
 
 
-def test_keys_that_are_no_utf_8_stay_apart() -> None:
-    keys = [read(Record(None, b"", raw))[0].key for raw in (b"\xfe", b"\xff", b"\xff\x00")]
+def test_different_keys_that_are_not_utf8_stay_different() -> None:
+    keys = [decode_record(Record(None, b"", raw))[0].key for raw in (b"\xfe", b"\xff", b"\xff\x00")]
     assert keys == ["\\xfe", "\\xff", "\\xff\x00"]
 
 
@@ -145,18 +145,18 @@ def test_keys_that_are_no_utf_8_stay_apart() -> None:
         ([("pipeline", b"news"), ("pipeline", b"papers")], False),
     ],
 )
-def test_a_record_is_selected_as_its_message_would_be(sent: RecordHeaders, expected: bool) -> None:
+def test_a_record_is_selected_like_its_message(sent: RecordHeaders, expected: bool) -> None:
     record = Record(sent)
     assert matches_pipeline("news", cast(Any, record)) is expected
-    assert read(record)[0].is_for("news") is expected
+    assert decode_record(record)[0].is_for("news") is expected
     assert matches_pipeline("", cast(Any, record))
 
 
-def test_headers_that_cannot_be_read_are_none() -> None:
-    assert read(Unreadable([], b"body"))[0] == Message("texts/3/41", b"body")
+def test_unreadable_headers_are_dropped() -> None:
+    assert decode_record(UnreadableRecord([], b"body"))[0] == Message("texts/3/41", b"body")
 
 
-def test_a_subscription_s_topics_and_groups_share_the_prefix_of_its_topic() -> None:
+def test_topics_and_groups_of_a_subscription_have_the_prefix_of_its_topic() -> None:
     places = SubscriptionTopics(
         Subscription("persist", "fonds-local.pdf-text", TopicTraits(5, "none", True))
     )
@@ -174,7 +174,9 @@ def test_a_subscription_s_topics_and_groups_share_the_prefix_of_its_topic() -> N
     ("delay_s", "level_s"),
     [(0.01, 4), (4, 4), (4.1, 64), (60, 64), (1000, 1024), (3600, 16384), (10**6, 16384)],
 )
-def test_a_delay_waits_among_those_of_its_magnitude(delay_s: float, level_s: int) -> None:
+def test_a_delayed_message_uses_the_delay_topic_of_its_magnitude(
+    delay_s: float, level_s: int
+) -> None:
     places = SubscriptionTopics(Subscription("step", "g.topic"))
     assert places.choose_delay_topic(delay_s) == f"g.step-delay-{level_s}s"
 
@@ -188,14 +190,14 @@ def test_a_delay_waits_among_those_of_its_magnitude(delay_s: float, level_s: int
         "kafka://user:s3cret@host?replication=x",
     ],
 )
-def test_a_url_that_is_none_is_told_without_its_password(url: str) -> None:
-    with pytest.raises(ConfigurationError, match="kafka: ") as told:
+def test_an_invalid_url_is_reported_without_its_password(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="kafka: ") as raised:
         KafkaQueue(url)
-    assert "s3cret" not in str(told.value)
+    assert "s3cret" not in str(raised.value)
 
 
-def test_an_option_the_client_does_not_know_is_told_by_its_name() -> None:
+def test_an_unknown_client_option_is_reported_by_name() -> None:
     queue = KafkaQueue("kafka://user:s3cret@host?no.such.option=1")
-    with pytest.raises(ConfigurationError, match=r"no\.such\.option") as told:
+    with pytest.raises(ConfigurationError, match=r"no\.such\.option") as raised:
         queue.declare([Subscription("step", "g.topic")])
-    assert "s3cret" not in f"{told.value}{told.value.__cause__}{queue!r}"
+    assert "s3cret" not in f"{raised.value}{raised.value.__cause__}{queue!r}"

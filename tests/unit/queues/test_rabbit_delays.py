@@ -1,4 +1,4 @@
-"""Delays on RabbitMQ: the queues a message passes through wait, together, as long as was asked."""
+"""Delays on RabbitMQ: the delay queues of a message add up to the requested delay."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fonds.queues.rabbit.topology import (
 )
 
 
-def waited(delay: DelayTarget) -> tuple[int, str]:
-    """How long the exchanges make a message wait, and where its key leads in the end."""
+def follow_exchanges(delay: DelayTarget) -> tuple[int, str]:
+    """Return the total delay in seconds of a message, and its final queue."""
     *words, incoming = delay.routing_key.split(".", len(LEVELS_S))
     total, exchange = 0, delay.exchange
     for level_s, word in zip(LEVELS_S, words, strict=True):
@@ -29,16 +29,16 @@ def waited(delay: DelayTarget) -> tuple[int, str]:
 
 
 @given(st.floats(0.001, DELAY_MAX_S))
-def test_no_delay_is_shorter_than_asked_nor_a_second_longer(delay_s: float) -> None:
+def test_a_delay_is_at_least_as_requested_and_less_than_a_second_longer(delay_s: float) -> None:
     delay = DelayTarget.for_queue(delay_s, "a.step-in")
-    total, incoming = waited(delay)
+    total, incoming = follow_exchanges(delay)
     assert delay_s <= total < delay_s + 1
     assert incoming == "a.step-in"
     assert not delay.is_longer
 
 
 @given(st.floats(DELAY_MAX_S, 1e9, exclude_min=True))
-def test_what_waits_for_longer_waits_again(delay_s: float) -> None:
+def test_a_delay_over_the_maximum_is_repeated(delay_s: float) -> None:
     delay = DelayTarget.for_queue(delay_s, "step-in")
     assert delay.is_longer
-    assert waited(delay)[0] == DELAY_MAX_S
+    assert follow_exchanges(delay)[0] == DELAY_MAX_S

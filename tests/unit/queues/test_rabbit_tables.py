@@ -1,4 +1,4 @@
-"""AMQP tables: what any client may put in one is read, whatever it is, and written as it was."""
+"""AMQP tables: tables of any client are decoded, and encoded unchanged."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 
 from fonds.queues.headers import DEPTH_MAX, HeaderTime, Value, format_value, parse_value
 from fonds.queues.rabbit.amqp_tables import Properties, decode_table, encode_table
-from unit.queues.header_values import VALUES, same
+from unit.queues.header_values import VALUES, are_equal
 
 NAMES = st.text(st.characters(codec="utf-8"), max_size=20)
 TABLES = st.dictionaries(NAMES, VALUES, max_size=4)
 
 
 @given(TABLES)
-def test_a_table_is_read_as_it_was_written(table: dict[str, Value]) -> None:
+def test_a_table_is_decoded_as_it_was_encoded(table: dict[str, Value]) -> None:
     encoded = encode_table(table)
     assert struct.unpack(">I", encoded[:4]) == (len(encoded) - 4,)
-    assert same(decode_table(encoded[4:]), table)
+    assert are_equal(decode_table(encoded[4:]), table)
 
 
 @given(TABLES)
-def test_a_table_survives_as_text(table: dict[str, Value]) -> None:
-    """As in a dump: read, spelled, written again, byte for byte."""
+def test_a_table_survives_conversion_to_text(table: dict[str, Value]) -> None:
+    """As in a dump: decoded, written as text, and encoded byte for byte."""
     texts = {
         name: format_value(value) for name, value in decode_table(encode_table(table)[4:]).items()
     }
@@ -43,18 +43,18 @@ def test_a_table_survives_as_text(table: dict[str, Value]) -> None:
         NAMES, st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.binary() | NAMES | st.none()
     )
 )
-def test_the_usual_client_reads_what_we_write_and_the_other_way_round(
+def test_tables_are_compatible_with_pika_in_both_directions(
     table: dict[str, Value],
 ) -> None:
-    found, _ = pika.data.decode_table(encode_table(table), 0)
-    assert found == table
+    decoded, _ = pika.data.decode_table(encode_table(table), 0)
+    assert decoded == table
     pieces: list[bytes] = []
     pika.data.encode_table(pieces, table)
     assert decode_table(b"".join(pieces)[4:]) == table
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_are_an_error(encoded: bytes) -> None:
+def test_any_bytes_are_decoded_without_error(encoded: bytes) -> None:
     for name, value in decode_table(encoded).items():
         assert isinstance(name + format_value(value), str)
 
@@ -76,15 +76,15 @@ def test_no_bytes_are_an_error(encoded: bytes) -> None:
         (b"t\x02", True),
     ],
 )
-def test_fields_of_each_type_are_read(field: bytes, value: Value) -> None:
-    assert same(decode_table(b"\x01a" + field), {"a": value})
+def test_fields_of_each_type_are_decoded(field: bytes, value: Value) -> None:
+    assert are_equal(decode_table(b"\x01a" + field), {"a": value})
 
 
-def test_what_stands_before_a_field_of_no_type_is_read() -> None:
+def test_fields_before_an_invalid_type_are_decoded() -> None:
     assert decode_table(b"\x01aI\x00\x00\x00\x05\x01b?junk") == {"a": 5}
 
 
-def test_tables_may_not_nest_without_end() -> None:
+def test_the_nesting_of_tables_is_limited() -> None:
     nested = b""
     for _ in range(20_000):
         nested = b"A" + struct.pack(">I", len(nested)) + nested
@@ -96,8 +96,8 @@ def test_tables_may_not_nest_without_end() -> None:
     assert parse_value(format_value(value)) is not None
 
 
-def test_properties_are_read_around_the_headers() -> None:
-    strange = pika.BasicProperties(
+def test_properties_and_headers_are_decoded() -> None:
+    foreign = pika.BasicProperties(
         content_type="text/plain",
         content_encoding="utf-8",
         headers={"x": 1},
@@ -108,35 +108,39 @@ def test_properties_are_read_around_the_headers() -> None:
         timestamp=17,
         app_id="them",
     )
-    found = Properties().decode(b"".join(strange.encode()))
-    assert found.headers == {"x": 1}
-    told = (found.content_type, found.message_id, found.delivery_mode)
-    assert told == ("text/plain", "m", 2)
+    properties = Properties().decode(b"".join(foreign.encode()))
+    assert properties.headers == {"x": 1}
+    fields = (properties.content_type, properties.message_id, properties.delivery_mode)
+    assert fields == ("text/plain", "m", 2)
     bare = Properties().decode(b"".join(pika.BasicProperties(message_id="m").encode()))
     assert (bare.message_id, bare.headers) == ("m", None)
 
 
-def test_properties_are_written_for_any_client_to_read() -> None:
-    ours = Properties(
+def test_encoded_properties_are_readable_by_pika() -> None:
+    own_properties = Properties(
         content_type="application/octet-stream",
         headers={"a": 1.5, "b": "x"},
         delivery_mode=2,
         message_id="m",
     )
-    theirs = pika.BasicProperties().decode(b"".join(ours.encode()))
-    assert (theirs.content_type, theirs.delivery_mode, theirs.message_id) == (
+    client_properties = pika.BasicProperties().decode(b"".join(own_properties.encode()))
+    assert (
+        client_properties.content_type,
+        client_properties.delivery_mode,
+        client_properties.message_id,
+    ) == (
         "application/octet-stream",
         2,
         "m",
     )
-    assert theirs.headers["b"] == "x"
+    assert client_properties.headers["b"] == "x"
 
 
 class Reason(StrEnum):
     TIMEOUT = "timeout"
 
 
-def test_a_text_of_a_closed_list_is_text() -> None:
+def test_a_string_enum_is_encoded_as_text() -> None:
     assert decode_table(encode_table({"reason": Reason.TIMEOUT})[4:]) == {"reason": "timeout"}
 
 
@@ -157,9 +161,9 @@ def test_a_text_of_a_closed_list_is_text() -> None:
         app_id=st.none() | NAMES,
     )
 )
-def test_any_properties_are_read_as_the_usual_client_reads_them(
-    theirs: pika.BasicProperties,
+def test_any_properties_are_decoded_like_by_pika(
+    client_properties: pika.BasicProperties,
 ) -> None:
-    found = Properties().decode(b"".join(theirs.encode()))
+    properties = Properties().decode(b"".join(client_properties.encode()))
     for name in ("content_type", "headers", "delivery_mode", "message_id"):
-        assert getattr(found, name) == getattr(theirs, name)
+        assert getattr(properties, name) == getattr(client_properties, name)

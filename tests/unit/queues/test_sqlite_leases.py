@@ -1,4 +1,4 @@
-"""Keeping what is in hand of the SQLite queue: the lease begins anew, for its holder and nobody else."""
+"""Leases of the SQLite queue: only their holder can renew them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READER = Subscription("reader", "topic")
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """A clock that tests advance."""
 
     def __init__(self) -> None:
         self.now_s = 1_700_000_000.0
@@ -34,53 +34,55 @@ def clock() -> Clock:
 
 @pytest.fixture
 def queues(tmp_path: Path, clock: Clock) -> Iterator[tuple[SqliteQueue, SqliteQueue]]:
-    """The same queue twice, as two processes have it open."""
+    """Two handles of one queue, as of two processes."""
     opened = [SqliteQueue(tmp_path / "queue.sqlite", clock=clock) for _ in range(2)]
-    for one in opened:
-        one.declare([READER])
+    for queue in opened:
+        queue.declare([READER])
     yield opened[0], opened[1]
-    for one in opened:
-        one.close()
+    for queue in opened:
+        queue.close()
 
 
-def test_a_lease_begins_anew_each_time_it_is_kept(
+def test_a_renewed_lease_starts_again(
     queues: tuple[SqliteQueue, SqliteQueue], clock: Clock
 ) -> None:
-    holder, other = queues
+    holder, other_queue = queues
     holder.put(READER.topic, [Message("kept", b""), Message("forgotten", b"")])
-    held = holder.receive(READER.incoming, 2, 0.0)
+    deliveries = holder.receive(READER.incoming, 2, 0.0)
     for _ in range(20):
         clock.now_s += LEASE_S * 0.9
-        assert holder.renew(held[:1]) == held[:1]
-    found = other.receive(READER.incoming, 2, 0.0)
-    assert [one.message.id for one in found] == ["forgotten"]
-    other.settle(found)
+        assert holder.renew(deliveries[:1]) == deliveries[:1]
+    expired = other_queue.receive(READER.incoming, 2, 0.0)
+    assert [delivery.message.id for delivery in expired] == ["forgotten"]
+    other_queue.settle(expired)
     clock.now_s += LEASE_S
-    assert [one.message.id for one in other.receive(READER.incoming, 2, 0.0)] == ["kept"]
+    assert [delivery.message.id for delivery in other_queue.receive(READER.incoming, 2, 0.0)] == [
+        "kept"
+    ]
 
 
-def test_who_lost_a_lease_is_told_and_does_not_lengthen_another_s(
+def test_a_lost_lease_cannot_be_renewed(
     queues: tuple[SqliteQueue, SqliteQueue], clock: Clock
 ) -> None:
-    holder, other = queues
+    holder, other_queue = queues
     holder.put(READER.topic, [Message("a", b"")])
-    late = holder.receive(READER.incoming, 1, 0.0)
+    late_deliveries = holder.receive(READER.incoming, 1, 0.0)
     clock.now_s += LEASE_S
-    (taken,) = other.receive(READER.incoming, 1, 0.0)
+    (other_delivery,) = other_queue.receive(READER.incoming, 1, 0.0)
     clock.now_s += LEASE_S / 2
-    assert holder.renew(late) == []
+    assert holder.renew(late_deliveries) == []
     clock.now_s += LEASE_S / 2
-    assert [one.redelivered for one in holder.receive(READER.incoming, 1, 0.0)] == [2]
-    assert other.renew([taken]) == []
+    assert [delivery.redelivered for delivery in holder.receive(READER.incoming, 1, 0.0)] == [2]
+    assert other_queue.renew([other_delivery]) == []
 
 
-def test_what_waits_for_its_body_is_kept(
+def test_the_lease_of_a_message_that_waits_for_its_body_is_renewed(
     queues: tuple[SqliteQueue, SqliteQueue], clock: Clock, tmp_path: Path
 ) -> None:
-    """The blob store is away for longer than a lease."""
-    below, other = queues
+    """The blob store is unavailable for longer than a lease."""
+    inner_queue, other_queue = queues
     blobs = RaisesOnce(FolderBlobs(tmp_path / "blobs"), "get", StoreUnavailableError("away"))
-    queue = LargeBodies(below, blobs, BodyLimits(3, 16_000_000))  # type: ignore[arg-type]
+    queue = LargeBodies(inner_queue, blobs, BodyLimits(3, 16_000_000))  # type: ignore[arg-type]
     queue.declare([READER])
     queue.put(READER.topic, [Message("a", b"large"), Message("b", b"large")])
     with pytest.raises(StoreUnavailableError):
@@ -89,21 +91,21 @@ def test_what_waits_for_its_body_is_kept(
     (first,) = queue.receive(READER.incoming, 1, 0.0)
     clock.now_s += LEASE_S * 0.9
     assert queue.renew([first]) == [first]
-    assert other.receive(READER.incoming, 2, 0.0) == []
+    assert other_queue.receive(READER.incoming, 2, 0.0) == []
     (second,) = queue.receive(READER.incoming, 1, 0.0)
     assert [first.message.id, second.message.id] == ["a", "b"]
 
 
-def test_what_waited_for_its_body_too_long_is_not_handed_out_twice(
+def test_a_message_whose_lease_expired_while_waiting_for_its_body_is_not_received(
     queues: tuple[SqliteQueue, SqliteQueue], clock: Clock, tmp_path: Path
 ) -> None:
-    below, other = queues
+    inner_queue, other_queue = queues
     blobs = RaisesOnce(FolderBlobs(tmp_path / "blobs"), "get", StoreUnavailableError("away"))
-    queue = LargeBodies(below, blobs, BodyLimits(3, 16_000_000))  # type: ignore[arg-type]
+    queue = LargeBodies(inner_queue, blobs, BodyLimits(3, 16_000_000))  # type: ignore[arg-type]
     queue.declare([READER])
     queue.put(READER.topic, [Message("a", b"large")])
     with pytest.raises(StoreUnavailableError):
         queue.receive(READER.incoming, 1, 0.0)
     clock.now_s += LEASE_S
-    assert len(other.receive(READER.incoming, 1, 0.0)) == 1
+    assert len(other_queue.receive(READER.incoming, 1, 0.0)) == 1
     assert queue.receive(READER.incoming, 1, 0.0) == []

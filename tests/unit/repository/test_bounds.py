@@ -1,10 +1,10 @@
-"""What reads bytes of others says how long it may take."""
+"""Modules that read foreign bytes state their limits."""
 
 from __future__ import annotations
 
 import ast
 
-from unit.repository.tree import modules
+from unit.repository.tree import list_modules
 
 READERS = (
     "src/fonds/archive/cdx.py",
@@ -20,13 +20,15 @@ READERS = (
 MARK = "Limits:"
 
 
-def test_whoever_loops_over_input_states_its_bound() -> None:
+def test_every_module_that_loops_over_input_states_its_limits() -> None:
     loops = [
         module
-        for module in modules()
+        for module in list_modules()
         if module.place.startswith(READERS)
         and any(isinstance(node, ast.While) for node in module.nodes)
     ]
     assert len(loops) > 10
-    silent = [loop.place for loop in loops if MARK not in (ast.get_docstring(loop.tree) or "")]
-    assert silent == []
+    undocumented = [
+        loop.place for loop in loops if MARK not in (ast.get_docstring(loop.tree) or "")
+    ]
+    assert undocumented == []

@@ -1,4 +1,4 @@
-"""What may stand in the package, and where."""
+"""Rules for the code of the package, and their exceptions."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import ast
 import re
 
 from fonds.wiring.stores import BACKENDS
-from unit.repository.tree import PACKAGE, Module, modules, public
+from unit.repository.tree import PACKAGE, Module, iter_public, list_modules
 
-# Bases that give a shape or are what a library asks for; none of them is behaviour of our own.
+# Base classes that only give a shape or that a library requires; none is our own behaviour.
 SHAPES = frozenset({"Protocol", "Generic", "Exception", "StrEnum", "IntEnum", "Enum", "NamedTuple"})
-OF_LIBRARIES = {
+LIBRARY_BASES = {
     "BaseModel": "pydantic: a form of the pages",
     "Struct": "msgspec: the settings",
     "msgspec.Struct": "msgspec: a message between two processes",
-    "ValueError": "the language: a sentence for people about what they typed, with where it stands",
-    "click.Group": "click: commands imported when they are asked for, and told when they are not there",
-    "click.Command": "click: words that begin with a minus, told how they are written",
-    "click.DateTime": "click: days, told how they are written",
-    "click.Choice": "click: names of which the nearest is told",
-    "HTTPException": "FastAPI: a refusal that may be raised wherever it is found",
+    "ValueError": "Python: an error message about input, with its position",
+    "click.Group": "click: commands imported on first use, and an error for unknown ones",
+    "click.Command": "click: words that start with a minus, with an error that says how to write them",
+    "click.DateTime": "click: dates, with an error that shows the format",
+    "click.Choice": "click: names, with an error that shows the nearest",
+    "HTTPException": "FastAPI: an error response that can be raised anywhere",
     "ProgressColumn": "rich: a column of the progress line",
     "io.RawIOBase": "the standard library's only way to be a readable stream",
-    "Collector": "prometheus-client: numbers asked for when somebody wants to know",
+    "Collector": "prometheus-client: numbers computed on request",
     "WSGIRequestHandler": "the standard library's only way to silence its server",
     "ctypes.Structure": "a structure of the kernel's interface",
     "TypeDecorator": "SQLAlchemy: how a value is written in a column",
-    "FunctionElement": "SQLAlchemy: an expression that each database has its own words for",
-    "dict[int, str]": "a translation table asks `__missing__` of a dict",
-    "dict[str, int]": "a word's number is worked out when it is first met, by `__missing__` of a dict",
+    "FunctionElement": "SQLAlchemy: an expression with a different syntax in each database",
+    "dict[int, str]": "a translation table needs `__missing__` of a dict",
+    "dict[str, int]": "`__missing__` of a dict computes the number of a word on first use",
 }
-# Who may import what stands behind a port, by the place of the importing module.
+# Packages that may import a backend technology, by path of the importing module.
 TECHNOLOGIES = {
     "sqlalchemy": ("stores/records/", "stores/migrations/"),
     "alembic": ("stores/records/", "stores/migrations/"),
@@ -46,7 +46,7 @@ TECHNOLOGIES = {
     "elasticsearch": ("search/index/",),
     "opensearchpy": ("search/index/",),
 }
-# Who sends HTTP requests, by kind of traffic; the table of kinds is in ARCHITECTURE.md.
+# Modules that send HTTP requests, by kind of traffic; the table of kinds is in ARCHITECTURE.md.
 HTTP_CLIENTS = {
     "pycurl": {  # web servers being crawled
         "fetching/crawl_client.py",
@@ -76,7 +76,7 @@ SYSTEM_ERRORS = {"OSError", "FileNotFoundError", "PermissionError", "NotADirecto
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
 
-def _within(module: Module) -> str:
+def get_path(module: Module) -> str:
     return module.path.relative_to(PACKAGE).as_posix()
 
 
@@ -85,56 +85,56 @@ def _is_protocol(node: ast.ClassDef) -> bool:
 
 
 def test_no_class_inherits_behaviour() -> None:
-    """Two ports may be asked for in one: that is no behaviour."""
+    """A protocol that combines ports is allowed: it has no behaviour."""
     classes = [
-        node for module in modules() for node in module.nodes if isinstance(node, ast.ClassDef)
+        node for module in list_modules() for node in module.nodes if isinstance(node, ast.ClassDef)
     ]
     ports = {node.name for node in classes if _is_protocol(node)}
     errors = {node.name for node in classes if node.name.endswith("Error")}
-    allowed = SHAPES | OF_LIBRARIES.keys() | errors
-    found = []
-    for module in modules():
+    allowed = SHAPES | LIBRARY_BASES.keys() | errors
+    strays = []
+    for module in list_modules():
         for node in module.nodes:
             for base in node.bases if isinstance(node, ast.ClassDef) else ():
                 name = ast.unparse(base)
                 if name in ports and isinstance(node, ast.ClassDef) and _is_protocol(node):
                     continue
                 if name not in allowed and name.partition("[")[0] not in allowed:
-                    found.append(f"{module.place}: {node.name}({name})")
-    assert found == []
+                    strays.append(f"{module.place}: {node.name}({name})")
+    assert strays == []
 
 
-def test_the_bases_a_library_asks_for_are_still_used() -> None:
+def test_every_allowed_library_base_is_used() -> None:
     used = {
         name
-        for module in modules()
+        for module in list_modules()
         for node in module.nodes
         if isinstance(node, ast.ClassDef)
         for base in node.bases
         for name in (ast.unparse(base), ast.unparse(base).partition("[")[0])
     }
-    assert OF_LIBRARIES.keys() - used == set()
+    assert LIBRARY_BASES.keys() - used == set()
 
 
 def test_only_config_reads_the_environment() -> None:
-    def reads(node: ast.AST) -> bool:
+    def is_read(node: ast.AST) -> bool:
         if isinstance(node, ast.ImportFrom):
-            taken = {alias.name for alias in node.names}
-            return node.module == "os" and bool(taken & {"environ", "environb", "getenv"})
+            names = {alias.name for alias in node.names}
+            return node.module == "os" and bool(names & {"environ", "environb", "getenv"})
         return (
             isinstance(node, ast.Attribute)
             and node.attr in ("environ", "environb", "getenv")
             and ast.unparse(node.value) == "os"
         )
 
-    def forgets(node: ast.AST) -> bool:
-        return isinstance(node, ast.Attribute) and node.attr == "clear" and reads(node.value)
+    def is_clear(node: ast.AST) -> bool:
+        return isinstance(node, ast.Attribute) and node.attr == "clear" and is_read(node.value)
 
     readers = set()
-    for module in modules():
-        forgotten = {id(node.value) for node in module.nodes if forgets(node)}
-        if any(reads(node) and id(node) not in forgotten for node in module.nodes):
-            readers.add(_within(module))
+    for module in list_modules():
+        cleared = {id(node.value) for node in module.nodes if is_clear(node)}
+        if any(is_read(node) and id(node) not in cleared for node in module.nodes):
+            readers.add(get_path(module))
     assert readers == {"config.py"}
 
 
@@ -145,154 +145,154 @@ def test_only_wiring_names_the_modules_of_backends() -> None:
     }
     assert len(backends) > 10
     any_backend = re.compile(rf"({'|'.join(map(re.escape, backends))})\b")
-    named = {
-        f"{_within(module)} names {match[1]}"
-        for module in modules()
+    strays = {
+        f"{get_path(module)} names {match[1]}"
+        for module in list_modules()
         for name in (*module.imports(), *module.strings())
         if (match := any_backend.match(name))
-        and _within(module) != "wiring/stores.py"
-        and module.room != match[1].split(".")[1]
+        and get_path(module) != "wiring/stores.py"
+        and module.subpackage != match[1].split(".")[1]
     }
-    assert named == set()
+    assert strays == set()
 
 
-def test_a_technology_is_imported_by_its_backend_alone() -> None:
+def test_a_technology_is_imported_only_by_its_backend() -> None:
     strays = [
         f"{module.place} imports {name}"
-        for module in modules()
+        for module in list_modules()
         for name in module.imports()
         for technology, places in TECHNOLOGIES.items()
-        if name.split(".")[0] == technology and not _within(module).startswith(places)
+        if name.split(".")[0] == technology and not get_path(module).startswith(places)
     ]
     assert strays == []
 
 
 def test_each_kind_of_traffic_has_one_http_client() -> None:
     importers: dict[str, set[str]] = {library: set() for library in HTTP_CLIENTS}
-    for module in modules():
+    for module in list_modules():
         for name in module.imports():
             for library in HTTP_CLIENTS:
                 if name == library or name.startswith(f"{library}."):
-                    importers[library].add(_within(module))
+                    importers[library].add(get_path(module))
     assert importers == HTTP_CLIENTS
 
 
-def test_pydantic_is_at_the_edge_of_http() -> None:
+def test_pydantic_is_used_only_at_the_edge_of_http() -> None:
     users = {
-        _within(module)
-        for module in modules()
+        get_path(module)
+        for module in list_modules()
         for name in module.imports()
-        if name.split(".")[0] == "pydantic" and not _within(module).startswith("web/")
+        if name.split(".")[0] == "pydantic" and not get_path(module).startswith("web/")
     }
     assert users == set()
 
 
 def test_values_in_memory_are_dataclasses_with_slots() -> None:
     """No TypedDict, and a NamedTuple only where it is listed."""
-    named_tuples, found = set(), []
-    for module in modules():
+    named_tuples, faults = set(), []
+    for module in list_modules():
         for name in module.imports():
             if name.rpartition(".")[2] in ("TypedDict", "namedtuple"):
-                found.append(f"{module.place} imports {name}")
+                faults.append(f"{module.place} imports {name}")
         for node in module.nodes:
             if not isinstance(node, ast.ClassDef):
                 continue
             if "NamedTuple" in map(ast.unparse, node.bases):
-                named_tuples.add(f"{_within(module)}: {node.name}")
+                named_tuples.add(f"{get_path(module)}: {node.name}")
             for decorator in map(ast.unparse, node.decorator_list):
                 if decorator.partition("(")[0] == "dataclass" and "slots=True" not in decorator:
-                    found.append(f"{module.place}: {node.name} has no slots")
-    assert found == []
+                    faults.append(f"{module.place}: {node.name} has no slots")
+    assert faults == []
     assert named_tuples == NAMED_TUPLES.keys()
 
 
-def test_everything_public_says_what_it_is() -> None:
-    silent = [module.place for module in modules() if not ast.get_docstring(module.tree)]
-    silent += [
+def test_everything_public_has_a_docstring() -> None:
+    undocumented = [module.place for module in list_modules() if not ast.get_docstring(module.tree)]
+    undocumented += [
         f"{module.place}: {name}"
-        for module in modules()
-        for name, node in public(module)
+        for module in list_modules()
+        for name, node in iter_public(module)
         if not ast.get_docstring(node)
     ]
-    assert silent == []
+    assert undocumented == []
 
 
-def test_nothing_in_the_package_asserts() -> None:
-    """`python -O` removes asserts; what must hold is checked with an error people can read."""
-    found = [
+def test_the_package_contains_no_asserts() -> None:
+    """`python -O` removes asserts, so conditions are checked with readable errors."""
+    asserts = [
         f"{module.place}:{node.lineno}"
-        for module in modules()
+        for module in list_modules()
         for node in module.nodes
         if isinstance(node, ast.Assert)
     ]
-    assert found == []
+    assert asserts == []
 
 
-def _does_nothing(statement: ast.stmt) -> bool:
+def is_empty_statement(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
         return statement.value.value is ...
     return isinstance(statement, ast.Pass)
 
 
-def test_nothing_is_left_unfinished() -> None:
-    marked = [m.place for m in modules() if UNFINISHED.search(m.text)]
+def test_the_package_contains_no_unfinished_code() -> None:
+    marked = [m.place for m in list_modules() if UNFINISHED.search(m.text)]
     raised = [
         f"{module.place}:{node.lineno}"
-        for module in modules()
+        for module in list_modules()
         for node in module.nodes
         if isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node)
     ]
     empty = [
         f"{module.place}: {node.name}"
-        for module in modules()
-        if _within(module) != "ports.py"
+        for module in list_modules()
+        if get_path(module) != "ports.py"
         for node in module.functions()
-        if all(_does_nothing(one) for one in node.body)
+        if all(is_empty_statement(statement) for statement in node.body)
     ]
     assert marked + raised + empty == []
 
 
-def test_nothing_is_imported_from_the_tests_or_scripts() -> None:
+def test_the_package_imports_nothing_from_tests_or_scripts() -> None:
     strays = [
         f"{module.place} imports {name}"
-        for module in modules()
+        for module in list_modules()
         for name in module.imports()
         if name.split(".")[0] in ("tests", "scripts", "fixtures", "pytest", "hypothesis")
     ]
     assert strays == []
 
 
-def _shown_raw(handler: ast.ExceptHandler) -> list[int]:
-    """The lines of a handler that put its error into a text as Python writes it."""
+def list_raw_uses(handler: ast.ExceptHandler) -> list[int]:
+    """Return the lines of a handler that put its error into a text as Python formats it."""
     name, lines = handler.name, []
-    # `str(error).startswith(…)` looks for something, and shows nothing.
-    looked_into = {id(one.value) for one in ast.walk(handler) if isinstance(one, ast.Attribute)}
+    # `str(error).startswith(…)` tests the text and does not show it.
+    tested = {id(node.value) for node in ast.walk(handler) if isinstance(node, ast.Attribute)}
     for node in ast.walk(handler):
         is_raw = isinstance(node, ast.FormattedValue) and ast.unparse(node.value) == name
-        if isinstance(node, ast.Call) and id(node) not in looked_into:
+        if isinstance(node, ast.Call) and id(node) not in tested:
             is_raw = ast.unparse(node) == f"str({name})"
         if is_raw:
             lines.append(node.lineno)
     return lines
 
 
-def test_no_message_has_the_number_of_a_system_error() -> None:
-    """`cause_of(error)` says an OSError in words; Python writes "[Errno 2] … 'path'"."""
+def test_no_message_contains_the_number_of_a_system_error() -> None:
+    """`cause_of(error)` describes an OSError in words; Python writes "[Errno 2] … 'path'"."""
     raw = [
         f"{module.place}:{line}"
-        for module in modules()
+        for module in list_modules()
         for node in module.nodes
         if isinstance(node, ast.ExceptHandler) and node.type is not None
         if SYSTEM_ERRORS & set(re.findall(r"\w+", ast.unparse(node.type)))
-        for line in _shown_raw(node)
+        for line in list_raw_uses(node)
     ]
     assert raw == []
 
 
-def test_no_call_of_a_library_that_ends_the_process() -> None:
+def test_no_forbidden_library_call_is_used() -> None:
     calls = [
         f"{module.place}: {node.attr}: {FORBIDDEN_CALLS[node.attr]}"
-        for module in modules()
+        for module in list_modules()
         for node in module.nodes
         if isinstance(node, ast.Attribute) and node.attr in FORBIDDEN_CALLS
     ]

@@ -1,4 +1,4 @@
-"""`compose.yaml` is one by the Compose Specification's schema, keeps to loopback, and holds no secret."""
+"""`compose.yaml` is valid by the Compose Specification, uses only loopback ports, and contains no secret."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ import jsonschema
 from ruamel.yaml import YAML
 
 SCHEMA = "builtin_schemas/vendor/compose-spec.json"
-WRITTEN = (ROOT / "compose.yaml").read_text("utf-8")
-READ: dict[str, Any] = YAML(typ="safe").load(WRITTEN)
-SERVICES: dict[str, dict[str, Any]] = READ["services"]
-LASTING = {name: one for name, one in SERVICES.items() if one["restart"] == "unless-stopped"}
+COMPOSE_TEXT = (ROOT / "compose.yaml").read_text("utf-8")
+COMPOSE: dict[str, Any] = YAML(typ="safe").load(COMPOSE_TEXT)
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+LONG_RUNNING = {
+    name: service for name, service in SERVICES.items() if service["restart"] == "unless-stopped"
+}
 PUBLISHERS = re.compile(
     r"(postgres|rabbitmq|nginx):|(apache/kafka|opensearchproject/opensearch|versity/versitygw"
     r"|amazon/aws-cli|docker\.elastic\.co/elasticsearch/elasticsearch):"
@@ -32,29 +34,29 @@ PUBLISHERS = re.compile(
 REQUIRED = re.compile(r"\$\{[A-Z0-9_]+:\?[^}]+\}")
 
 
-def faults(document: object) -> list[str]:
+def list_faults(document: object) -> list[str]:
     schema = json.loads(files("check_jsonschema").joinpath(SCHEMA).read_text("utf-8"))
     kind = jsonschema.validators.validator_for(schema)
     return [f"{error.json_path}: {error.message}" for error in kind(schema).iter_errors(document)]
 
 
-def test_it_is_one_by_the_schema() -> None:
-    assert faults(READ) == []
+def test_the_file_is_valid_by_the_schema() -> None:
+    assert list_faults(COMPOSE) == []
 
 
-def test_the_schema_would_find_a_slip() -> None:
-    assert faults({**READ, "services": {"x": {"image": "postgres", "port": ["1"]}}})
-    assert faults({**READ, "service": {}})
+def test_the_schema_reports_a_misspelled_key() -> None:
+    assert list_faults({**COMPOSE, "services": {"x": {"image": "postgres", "port": ["1"]}}})
+    assert list_faults({**COMPOSE, "service": {}})
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_nothing_listens_but_on_loopback(name: str) -> None:
+def test_every_published_port_is_on_loopback(name: str) -> None:
     ports = SERVICES[name].get("ports", [])
     assert [port for port in ports if not re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port)] == []
     assert SERVICES[name].get("network_mode") is None
 
 
-def test_no_port_is_given_twice() -> None:
+def test_every_published_port_is_unique() -> None:
     ports = [
         port.split(":")[1] for service in SERVICES.values() for port in service.get("ports", [])
     ]
@@ -62,7 +64,7 @@ def test_no_port_is_given_twice() -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_an_image_is_its_projects_own_and_of_one_version(name: str) -> None:
+def test_an_image_is_official_and_has_a_version(name: str) -> None:
     image = SERVICES[name].get("image")
     if image is None:
         dockerfile = ROOT / SERVICES[name]["build"]["dockerfile"]
@@ -73,57 +75,61 @@ def test_an_image_is_its_projects_own_and_of_one_version(name: str) -> None:
         assert re.search(r":v?\d", image)
 
 
-@pytest.mark.parametrize("name", LASTING)
-def test_what_lasts_says_when_it_is_healthy(name: str) -> None:
-    check = LASTING[name]["healthcheck"]
+@pytest.mark.parametrize("name", LONG_RUNNING)
+def test_a_long_running_service_has_a_healthcheck(name: str) -> None:
+    check = LONG_RUNNING[name]["healthcheck"]
     assert check["test"][0] == "CMD"
     assert {"interval", "timeout", "retries"} <= check.keys()
 
 
-def test_data_lies_in_named_volumes_and_what_is_mounted_exists() -> None:
+def test_data_is_in_named_volumes_and_mounted_files_exist() -> None:
     mounted = [volume for service in SERVICES.values() for volume in service.get("volumes", [])]
     named = {volume.split(":")[0] for volume in mounted if not volume.startswith("./")}
-    assert named == READ["volumes"].keys()
+    assert named == COMPOSE["volumes"].keys()
     own = [ROOT / volume.split(":")[0] for volume in mounted if volume.startswith("./")]
     assert own
     assert [path for path in own if not path.exists()] == []
     assert all(volume.endswith(":ro") for volume in mounted if volume.startswith("./"))
 
 
-def test_secrets_come_from_the_environment_and_must_be_there() -> None:
+def test_secrets_come_from_required_environment_variables() -> None:
     secret = re.compile(r"PASS|SECRET|ACCESS_KEY|TOKEN")
-    given = {
+    secrets = {
         f"{name} {variable}": value
-        for name, one in SERVICES.items()
-        for variable, value in one.get("environment", {}).items()
+        for name, service in SERVICES.items()
+        for variable, value in service.get("environment", {}).items()
         if secret.search(variable)
     }
-    assert len(given) >= 6
-    assert {name for name, value in given.items() if not REQUIRED.fullmatch(str(value))} == set()
+    assert len(secrets) >= 6
+    assert {name for name, value in secrets.items() if not REQUIRED.fullmatch(str(value))} == set()
 
 
-def test_every_variable_is_named_where_the_file_says_how_to_use_it() -> None:
-    used = set(re.findall(r"\$\{([A-Z0-9_]+):\?", WRITTEN))
-    head = WRITTEN.partition("\nname:")[0]
+def test_every_variable_is_listed_in_the_usage_comment() -> None:
+    used = set(re.findall(r"\$\{([A-Z0-9_]+):\?", COMPOSE_TEXT))
+    head = COMPOSE_TEXT.partition("\nname:")[0]
     assert used == set(re.findall(r"([A-Z0-9_]+)=…", head))
 
 
-def test_who_waits_for_another_waits_for_one_that_is_there() -> None:
+def test_a_dependency_has_a_healthcheck_or_runs_once() -> None:
     for service in SERVICES.values():
-        for other, how in service.get("depends_on", {}).items():
-            if how["condition"] == "service_healthy":
-                assert "healthcheck" in SERVICES[other]
+        for dependency, options in service.get("depends_on", {}).items():
+            if options["condition"] == "service_healthy":
+                assert "healthcheck" in SERVICES[dependency]
             else:
-                assert SERVICES[other]["restart"] == "on-failure"
+                assert SERVICES[dependency]["restart"] == "on-failure"
 
 
-def test_the_servers_of_the_tests_stand_on_the_same_ports() -> None:
+def test_servers_use_the_same_ports() -> None:
     scripts = sorted((ROOT / "scripts").glob("server_*.py"))
     pattern = re.compile(r'SERVER = Server\("(\w+)", (\d+),')
-    ours = dict(found.groups() for path in scripts if (found := pattern.search(path.read_text())))
-    theirs = {
-        name: one["ports"][0].split(":")[1] for name, one in SERVICES.items() if "ports" in one
+    server_ports = dict(
+        match.groups() for path in scripts if (match := pattern.search(path.read_text()))
+    )
+    compose_ports = {
+        name: service["ports"][0].split(":")[1]
+        for name, service in SERVICES.items()
+        if "ports" in service
     }
-    del ours["spark"]  # an engine: whoever has a cluster brings his own
-    assert len(ours) >= 6
-    assert {name: theirs.get(name) for name in ours} == ours
+    del server_ports["spark"]  # an engine: Compose has no cluster
+    assert len(server_ports) >= 6
+    assert {name: compose_ports.get(name) for name in server_ports} == server_ports

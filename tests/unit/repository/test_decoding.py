@@ -1,4 +1,4 @@
-"""Types are made ready before they are decoded: threads that meet one at once would end the process."""
+"""Types are prepared before they are decoded: concurrent first uses would crash the process."""
 
 from __future__ import annotations
 
@@ -7,58 +7,62 @@ from collections.abc import Iterator
 
 import pytest
 
-from unit.repository.tree import Module, modules
+from unit.repository.tree import Module, list_modules
 
 PLAIN = frozenset({"bool", "bytes", "dict", "float", "int", "list", "str", "tuple", "Layer", "Raw"})
 
 
-def unprepared(tree: ast.Module) -> Iterator[int]:
+def iter_unprepared(tree: ast.Module) -> Iterator[int]:
     """Lines that decode to a class that `prepare_type` did not prepare. Plain containers are exempt."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (kind := decoded_to(node)) is not None:
-            made_ready = isinstance(kind, ast.Call) and ast.unparse(kind.func) == "prepare_type"
-            words = {ast.unparse(one).split(".")[-1] for one in names_in(kind)}
-            if not made_ready and not words <= PLAIN:
+        if isinstance(node, ast.Call) and (kind := find_decoded_type(node)) is not None:
+            is_prepared = isinstance(kind, ast.Call) and ast.unparse(kind.func) == "prepare_type"
+            words = {ast.unparse(name).split(".")[-1] for name in list_names(kind)}
+            if not is_prepared and not words <= PLAIN:
                 yield node.lineno
 
 
-def decoded_to(call: ast.Call) -> ast.expr | None:
-    """The type a call of msgspec is to make, where it says one."""
-    called = ast.unparse(call.func)
-    named = {word.arg: word.value for word in call.keywords}
-    if called == "msgspec.convert":
-        return named.get("type") or call.args[1]
-    if called.endswith((".Decoder", "decode")) and "msgspec" in called:
-        first = call.args[0] if called.endswith("Decoder") and call.args else None
-        return named.get("type") or first
+def find_decoded_type(call: ast.Call) -> ast.expr | None:
+    """Return the type that a call of msgspec decodes to, if it states one."""
+    function = ast.unparse(call.func)
+    keywords = {word.arg: word.value for word in call.keywords}
+    if function == "msgspec.convert":
+        return keywords.get("type") or call.args[1]
+    if function.endswith((".Decoder", "decode")) and "msgspec" in function:
+        first = call.args[0] if function.endswith("Decoder") and call.args else None
+        return keywords.get("type") or first
     return None
 
 
-def names_in(kind: ast.expr) -> list[ast.expr]:
-    """`dict[Layer, msgspec.Raw]` as dict, Layer and msgspec.Raw."""
+def list_names(kind: ast.expr) -> list[ast.expr]:
+    """Return the names in a type: dict, Layer and msgspec.Raw for `dict[Layer, msgspec.Raw]`."""
     if isinstance(kind, ast.Name | ast.Attribute):
         return [kind]
     return [
         name
         for child in ast.iter_child_nodes(kind)
         if isinstance(child, ast.expr)
-        for name in names_in(child)
+        for name in list_names(child)
     ]
 
 
-def of_the_package(module: Module) -> bool:
+def is_in_package(module: Module) -> bool:
     place = module.place
     return place.startswith("src/fonds/") and place != "src/fonds/model/encoding.py"
 
 
 def test_every_class_is_prepared_before_it_is_decoded() -> None:
-    ours = [module for module in modules() if of_the_package(module)]
-    assert sum(1 for our in ours if "prepare_type(" in our.text) > 10
-    assert [f"{our.place}:{line}" for our in ours for line in unprepared(our.tree)] == []
+    package_modules = [candidate for candidate in list_modules() if is_in_package(candidate)]
+    assert sum(1 for module in package_modules if "prepare_type(" in module.text) > 10
+    assert [
+        f"{module.place}:{line}"
+        for module in package_modules
+        for line in iter_unprepared(module.tree)
+    ] == []
 
 
 @pytest.mark.parametrize(
-    ("code", "found"),
+    ("code", "is_reported"),
     [
         ("msgspec.json.decode(body, type=Story)", True),
         ("msgspec.convert(plain, Story)", True),
@@ -69,5 +73,5 @@ def test_every_class_is_prepared_before_it_is_decoded() -> None:
         ("msgspec.json.Decoder()", False),
     ],
 )
-def test_a_type_that_is_not_prepared_is_seen(code: str, found: bool) -> None:
-    assert bool(list(unprepared(ast.parse(code)))) is found
+def test_an_unprepared_type_is_reported(code: str, is_reported: bool) -> None:
+    assert bool(list(iter_unprepared(ast.parse(code)))) is is_reported

@@ -1,4 +1,4 @@
-"""docs/index.md links every page once, so that a reader finds it."""
+"""docs/index.md links every page once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents that are made from the code say what the code says."""
+"""Generated pages are up to date, and every name is documented."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fonds.model.pdf import PdfStatus, StatusClass
 from unit.repository.tree import ROOT
 
 
-def _script(name: str) -> ModuleType:
+def load_script(name: str) -> ModuleType:
     path = ROOT / "scripts" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"script_{name}", path)
     assert spec is not None
@@ -25,35 +25,35 @@ def _script(name: str) -> ModuleType:
     return module
 
 
-PAGES: dict[str, str] = _script("settings_page").pages() | _script("wire_page").pages()
-PAGES |= _script("openapi_page").pages()
-PAGES |= _script("json_page").pages()
-PAGES |= _script("query_page").pages()
-MANUAL: str = _script("man_page").pages()["docs/fonds.1"]
+PAGES: dict[str, str] = load_script("settings_page").pages() | load_script("wire_page").pages()
+PAGES |= load_script("openapi_page").pages()
+PAGES |= load_script("json_page").pages()
+PAGES |= load_script("query_page").pages()
+MANUAL: str = load_script("man_page").pages()["docs/fonds.1"]
 PAGES["docs/fonds.1"] = MANUAL
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_a_generated_page_is_up_to_date(name: str) -> None:
-    """`python scripts/settings_page.py` and its siblings write them anew."""
+    """`python scripts/settings_page.py` and similar scripts update these pages."""
     assert (ROOT / name).read_text("utf-8") == PAGES[name]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_manual_tells_of_a_command_and_its_options(name: str) -> None:
-    shown = MANUAL.replace("\\-", "-")
+def test_the_manual_lists_a_command_and_its_options(name: str) -> None:
+    manual = MANUAL.replace("\\-", "-")
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
-    assert f".SS fonds {name}" in shown
-    assert f".B fonds {name}" in shown
+    assert f".SS fonds {name}" in manual
+    assert f".B fonds {name}" in manual
     assert [
         param.opts
         for param in command.params
-        if param.opts[0][:1] == "-" and param.opts[0] not in shown
+        if param.opts[0][:1] == "-" and param.opts[0] not in manual
     ] == []
 
 
-def test_the_manual_is_ascii_and_says_nothing_else_to_roff() -> None:
+def test_the_manual_is_ascii_with_known_roff_requests() -> None:
     requests = {line.split()[0] for line in MANUAL.splitlines() if line.startswith((".", "'"))}
     assert requests == {'.\\"', ".TH", ".SH", ".SS", ".B", ".RI", ".PP", ".TP", ".nf", ".fi"}
     assert MANUAL.isascii()
@@ -81,5 +81,7 @@ def test_every_status_of_a_pdf_is_explained(status: PdfStatus) -> None:
     assert (status.reason is None) == (status.status_class is StatusClass.OK)
 
 
-def test_reasons_are_written_as_words_joined_by_hyphens() -> None:
-    assert [one for one in Reason if one.value != one.name.lower().replace("_", "-")] == []
+def test_reasons_are_their_names_in_lower_case_with_hyphens() -> None:
+    assert [
+        reason for reason in Reason if reason.value != reason.name.lower().replace("_", "-")
+    ] == []

@@ -1,4 +1,4 @@
-"""Pipelines are data, and the data fits together."""
+"""Pipelines as data: stages, topics and steps fit together."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from fonds.wiring.pipelines import build_pipeline_steps
 from fonds.wiring.readers import Readers
 from fonds.wiring.steps import build_step
 from fonds.wiring.stores import get_configured_pipeline
-from unit.repository.tree import ROOT, modules
+from unit.repository.tree import ROOT, list_modules
 
-USUAL = [make(()) for make in FLAVOURS.values()]
-PIPELINES = [*USUAL, *(make(("360px-jpg", "180px-webp")) for make in FLAVOURS.values())]
+DEFAULT_PIPELINES = [make(()) for make in FLAVOURS.values()]
+PIPELINES = [*DEFAULT_PIPELINES, *(make(("360px-jpg", "180px-webp")) for make in FLAVOURS.values())]
 INGEST_STEPS = "fonds.ingest.steps."
 PURE = (
     "fonds.stores.journal_table.",
@@ -39,21 +39,23 @@ EMPTY_READERS = Readers(**dict.fromkeys(Readers.__dataclass_fields__))  # type: 
 each_pipeline = pytest.mark.parametrize("pipeline", PIPELINES)
 
 
-def test_there_is_a_pipeline() -> None:
-    assert [one.name for one in USUAL].count("library") == 1
+def test_the_library_pipeline_exists_once() -> None:
+    assert [pipeline.name for pipeline in DEFAULT_PIPELINES].count("library") == 1
 
 
 @each_pipeline
-def test_every_stage_reads_what_another_writes_or_is_the_entry(pipeline: Pipeline) -> None:
-    written = {topic for stage in pipeline.stages for topic in stage.writes} | {pipeline.entry}
-    assert {stage.step for stage in pipeline.stages if stage.reads not in written} == set()
+def test_every_stage_reads_the_entry_or_a_written_topic(pipeline: Pipeline) -> None:
+    written_topics = {topic for stage in pipeline.stages for topic in stage.writes} | {
+        pipeline.entry
+    }
+    assert {stage.step for stage in pipeline.stages if stage.reads not in written_topics} == set()
 
 
 @each_pipeline
 def test_every_topic_written_is_read(pipeline: Pipeline) -> None:
-    read = {stage.reads for stage in pipeline.stages}
-    written = {topic for stage in pipeline.stages for topic in stage.writes}
-    assert written - read == set()
+    read_topics = {stage.reads for stage in pipeline.stages}
+    written_topics = {topic for stage in pipeline.stages for topic in stage.writes}
+    assert written_topics - read_topics == set()
 
 
 @each_pipeline
@@ -62,53 +64,59 @@ def test_the_first_stage_reads_the_entry(pipeline: Pipeline) -> None:
 
 
 @each_pipeline
-def test_a_topic_stands_before_those_who_read_it(pipeline: Pipeline) -> None:
-    """Whoever looks at the stages in turn meets every message, which moves only forward."""
-    reader = {stage.reads: place for place, stage in enumerate(pipeline.stages)}
+def test_a_topic_is_written_before_it_is_read(pipeline: Pipeline) -> None:
+    """Messages only move forward, so one pass over the stages meets every message."""
+    reader = {stage.reads: index for index, stage in enumerate(pipeline.stages)}
     backward = [
         (stage.step, topic.name)
-        for place, stage in enumerate(pipeline.stages)
+        for index, stage in enumerate(pipeline.stages)
         for topic in stage.writes
-        if reader[topic] <= place
+        if reader[topic] <= index
     ]
     assert backward == []
 
 
 @cache
-def step_module(name: str) -> ModuleType:
+def get_step_module(name: str) -> ModuleType:
     """Return the module that defines the step that the wiring builds for a name."""
     step = build_step(name, EMPTY_STORES, EMPTY_READERS, Settings())
     return import_module(type(step).__module__)
 
 
-def emits(stage: Stage) -> tuple[Output, ...]:
+def list_outputs(stage: Stage) -> tuple[Output, ...]:
     """Return what a step can emit. A module of two steps has one constant for each."""
-    module = step_module(stage.step)
-    found: tuple[Output, ...] = getattr(module, f"{stage.step.upper()}_EMITS", module.EMITS)
-    return found
+    module = get_step_module(stage.step)
+    outputs: tuple[Output, ...] = getattr(module, f"{stage.step.upper()}_EMITS", module.EMITS)
+    return outputs
 
 
 @each_pipeline
-def test_whatever_a_step_may_emit_is_written_or_omitted_and_nothing_else(
+def test_every_output_of_a_step_is_written_or_omitted(
     pipeline: Pipeline,
 ) -> None:
     for stage in pipeline.stages:
-        sent = [*(topic.output for topic in stage.writes), *stage.omits]
-        for sort in emits(stage):
-            assert any(one.covers(sort) or sort.covers(one) for one in sent), (stage.name, sort)
-        for one in sent:
-            assert any(sort.covers(one) or one.covers(sort) for sort in emits(stage)), one
+        handled = [*(topic.output for topic in stage.writes), *stage.omits]
+        for output in list_outputs(stage):
+            assert any(
+                handled_output.covers(output) or output.covers(handled_output)
+                for handled_output in handled
+            ), (stage.name, output)
+        for handled_output in handled:
+            assert any(
+                output.covers(handled_output) or handled_output.covers(output)
+                for output in list_outputs(stage)
+            ), handled_output
 
 
 @each_pipeline
-def test_a_sort_of_item_has_one_way_at_each_stage(pipeline: Pipeline) -> None:
+def test_an_output_is_written_or_omitted_once_per_stage(pipeline: Pipeline) -> None:
     for stage in pipeline.stages:
-        ways = Counter([*(topic.output for topic in stage.writes), *stage.omits])
-        assert {way for way, count in ways.items() if count > 1} == set(), stage.name
+        counts = Counter([*(topic.output for topic in stage.writes), *stage.omits])
+        assert {output for output, count in counts.items() if count > 1} == set(), stage.name
 
 
 @each_pipeline
-def test_a_topic_carries_what_says_what_it_is_about(pipeline: Pipeline) -> None:
+def test_every_payload_has_a_subject(pipeline: Pipeline) -> None:
     topics = {topic for stage in pipeline.stages for topic in (stage.reads, *stage.writes)}
     assert [topic.name for topic in topics if not hasattr(topic.payload, "about")] == []
 
@@ -119,19 +127,19 @@ def test_names_of_stages_and_topics_are_unique(pipeline: Pipeline) -> None:
     assert {name for name, count in names.items() if count > 1} == set()
     topics = {topic for stage in pipeline.stages for topic in (stage.reads, *stage.writes)}
     assert len({topic.name for topic in topics}) == len(topics)
-    assert "." not in pipeline.name + "".join(names), "a dot parts pipeline and stage"
+    assert "." not in pipeline.name + "".join(names), "a dot separates pipeline and stage"
 
 
 @each_pipeline
-def test_every_step_is_in_a_module_of_steps(pipeline: Pipeline) -> None:
-    """`ingest/steps/` has the steps of ingest; other subjects have theirs in `<name>_step.py`."""
-    names = {step_module(stage.step).__name__ for stage in pipeline.stages}
+def test_every_step_is_in_a_step_module(pipeline: Pipeline) -> None:
+    """Steps of ingest are in `ingest/steps/`, those of other subjects in `<name>_step.py`."""
+    names = {get_step_module(stage.step).__name__ for stage in pipeline.stages}
     assert [
         name for name in names if not name.startswith(INGEST_STEPS) and not name.endswith("_step")
     ] == []
 
 
-def test_the_picture_in_the_architecture_is_the_programs_own() -> None:
+def test_the_tree_in_the_architecture_is_up_to_date() -> None:
     drawn = format_tree(FLAVOURS["library"](()))
     assert drawn in (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 
@@ -148,16 +156,16 @@ def test_a_public_topic_is_the_same_in_every_pipeline() -> None:
 
 
 @each_pipeline
-def test_the_names_of_its_warcs_begin_as_names_of_files_may(pipeline: Pipeline) -> None:
+def test_the_warc_prefix_of_a_pipeline_is_a_valid_file_name(pipeline: Pipeline) -> None:
     plain = pipeline.warc_prefix.replace("{YYYY}", "2026")
     assert plain == "" or re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", plain)
 
 
-def test_a_flavour_says_how_the_names_of_its_warcs_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    def old_news(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+def test_a_flavour_sets_the_prefix_of_warc_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    def build_old_pipeline(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         return replace(FLAVOURS["library"](more_thumbnails), name="old", warc_prefix="mchist{YYYY}")
 
-    monkeypatch.setitem(FLAVOURS, "old", old_news)  # type: ignore[arg-type]
+    monkeypatch.setitem(FLAVOURS, "old", build_old_pipeline)  # type: ignore[arg-type]
     stores = Stores(*[None] * 7, journal="journal")  # type: ignore[arg-type]
     step = build_step("archive_body", stores, None, Settings(pipeline="old"))  # type: ignore[arg-type]
     assert getattr(step, "prefix", None) == "mchist{YYYY}"
@@ -165,7 +173,7 @@ def test_a_flavour_says_how_the_names_of_its_warcs_begin(monkeypatch: pytest.Mon
     assert getattr(usual, "prefix", None) == ""
 
 
-def test_each_form_of_thumbnail_has_a_topic_of_its_own() -> None:
+def test_each_thumbnail_form_has_its_own_topic() -> None:
     with_more = next(iter(FLAVOURS.values()))(("360px-jpg", "180px-jpg"))
     topics = {topic.name for stage in with_more.stages for topic in stage.writes}
     assert {"pdf-thumbnail-180px-jpg", "pdf-thumbnail-360px-jpg"} <= topics
@@ -177,21 +185,22 @@ def test_each_form_of_thumbnail_has_a_topic_of_its_own() -> None:
 def test_wiring_has_a_step_for_every_stage(name: str) -> None:
     settings = Settings(pipeline=name).replace_values(pdf_more_thumbnails="360px-jpg")
     steps = build_pipeline_steps(EMPTY_STORES, EMPTY_READERS, settings)
-    assert [one.stage.name for one in bind(get_configured_pipeline(settings), steps, "x")] == list(
-        steps
-    )
+    assert [
+        bound_stage.stage.name
+        for bound_stage in bind(get_configured_pipeline(settings), steps, "x")
+    ] == list(steps)
 
 
-def test_a_step_there_is_not_is_refused_by_name() -> None:
-    nothing: object = None
+def test_an_unknown_step_is_refused_by_name() -> None:
+    missing_stores: object = None
     with pytest.raises(ConfigurationError, match="No step 'count_links'"):
-        build_step("count_links", nothing, nothing, Settings())  # type: ignore[arg-type]
+        build_step("count_links", missing_stores, missing_stores, Settings())  # type: ignore[arg-type]
 
 
-def test_a_step_sees_no_queue_and_no_configuration() -> None:
+def test_a_step_imports_no_queue_and_no_configuration() -> None:
     strays = [
         f"{module.place} imports {name}"
-        for module in modules()
+        for module in list_modules()
         if "\nEMITS = " in module.text
         for name in module.imports()
         if (

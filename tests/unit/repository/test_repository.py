@@ -1,4 +1,4 @@
-"""What lies around the package: recipes, locks, licences, import rules, and what must not be named."""
+"""Files around the package: recipes, locks, licences, import rules, and forbidden names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.metadata import distribution
 import pytest
 from packaging.requirements import Requirement
 
-from unit.repository.tree import PACKAGE, ROOT, recipes, texts
+from unit.repository.tree import PACKAGE, ROOT, list_recipes, read_texts
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 LOCKS = ("requirements/run.txt", "requirements/dev.txt")
@@ -21,7 +21,7 @@ PERMISSIVE = re.compile(
 NOT_LICENCES = frozenset(
     {"AND", "OR", "WITH", "LICENSE", "THE", "SOFTWARE", "DEPENDENCY", "LICENSES"}
 )
-# Dependencies that are not plainly permissive, and why they may be used all the same.
+# Dependencies without a clearly permissive licence, and why they can be used.
 EXCEPTIONS = {
     "certifi": "MPL-2.0: copyleft of single files; used unmodified, a list of certificates",
     "pathspec": "MPL-2.0: copyleft of single files; used unmodified, by the build backend only",
@@ -32,8 +32,8 @@ EXCEPTIONS = {
 }
 
 
-def _locked(lock: str) -> list[tuple[str, str]]:
-    """The requirements of a lock file, each with the lines that belong to it."""
+def list_locked(lock: str) -> list[tuple[str, str]]:
+    """Return the requirements of a lock file, each with its lines."""
     text = (ROOT / lock).read_text("utf-8").replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(" ")]
     return [(line.partition(" --hash")[0].strip(), line) for line in lines if line[0] != "#"]
@@ -41,99 +41,103 @@ def _locked(lock: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_locked_requirement_is_pinned_and_has_hashes(lock: str) -> None:
-    locked = _locked(lock)
+    locked = list_locked(lock)
     assert len(locked) > 20
     assert [name for name, _ in locked if "==" not in name] == []
     assert [name for name, line in locked if "--hash=sha256:" not in line] == []
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_a_lock_names_no_host(lock: str) -> None:
+def test_a_lock_contains_no_host(lock: str) -> None:
     text = (ROOT / lock).read_text("utf-8")
     assert not re.search(r"://|index-url|find-links|trusted-host", text)
 
 
-def test_what_the_package_needs_is_locked() -> None:
-    locked = {Requirement(name).name.lower() for name, _ in _locked("requirements/run.txt")}
-    needed = {Requirement(one).name.lower() for one in PYPROJECT["project"]["dependencies"]}
-    assert needed - locked == set()
+def test_every_dependency_of_the_package_is_locked() -> None:
+    locked = {Requirement(name).name.lower() for name, _ in list_locked("requirements/run.txt")}
+    required = {
+        Requirement(dependency).name.lower() for dependency in PYPROJECT["project"]["dependencies"]
+    }
+    assert required - locked == set()
 
 
 def test_the_locked_dependencies_are_permissive() -> None:
     questionable = {}
-    for text, _ in _locked("requirements/run.txt"):
+    for text, _ in list_locked("requirements/run.txt"):
         requirement = Requirement(text)
         if requirement.marker is not None and not requirement.marker.evaluate():
             continue
-        licence = _licence(requirement.name)
-        if not _permissive(licence):
+        licence = get_licence(requirement.name)
+        if not is_permissive(licence):
             questionable[requirement.name] = licence
     assert questionable.keys() == EXCEPTIONS.keys(), questionable
 
 
-def _licence(name: str) -> str:
-    stated = distribution(name).metadata
+def get_licence(name: str) -> str:
+    metadata = distribution(name).metadata
     classifiers = [
-        one for one in stated.get_all("Classifier") or [] if one.startswith("License ::")
+        line for line in metadata.get_all("Classifier") or [] if line.startswith("License ::")
     ]
-    named = " AND ".join(classifier.split(" :: ")[-1] for classifier in classifiers)
-    text: str = stated.get("License-Expression") or stated.get("License") or named
+    joined = " AND ".join(classifier.split(" :: ")[-1] for classifier in classifiers)
+    text: str = metadata.get("License-Expression") or metadata.get("License") or joined
     return text
 
 
-def _permissive(licence: str) -> bool:
-    """Every licence of a conjunction is permissive, or one of a choice."""
+def is_permissive(licence: str) -> bool:
+    """Return whether every licence of a conjunction is permissive, or one of each choice."""
     parts = re.split(r"\s+AND\s+|,", licence)
     parts = [part for part in parts if set(part.upper().split()) - NOT_LICENCES]
     choices = [re.split(r"\s+OR\s+", part) for part in parts]
-    return bool(parts) and all(any(PERMISSIVE.search(one) for one in choice) for choice in choices)
+    return bool(parts) and all(
+        any(PERMISSIVE.search(licence_name) for licence_name in choice) for choice in choices
+    )
 
 
-def test_nothing_names_a_machine_or_a_registry() -> None:
+def test_no_file_names_a_machine_or_a_registry() -> None:
     machine = "/" + "work" + "/"
-    found = [
+    matches = [
         (place, needle)
-        for place, text in texts().items()
+        for place, text in read_texts().items()
         for needle in (machine, *HOSTS)
-        if needle in text and place != ".git"  # a work tree's own pointer, which nobody commits
+        if needle in text and place != ".git"  # the pointer of a work tree, which is not committed
     ]
-    assert found == []
+    assert matches == []
 
 
-def test_the_two_commands_stand_at_the_top_of_the_readme() -> None:
-    above, _, rest = (ROOT / "README.md").read_text("utf-8").partition("```sh\n")
+def test_the_readme_starts_with_the_two_commands() -> None:
+    introduction, _, rest = (ROOT / "README.md").read_text("utf-8").partition("```sh\n")
     commands = [line.split("#")[0].strip() for line in rest.partition("```")[0].splitlines()]
-    assert len(above.splitlines()) < 10
+    assert len(introduction.splitlines()) < 10
     assert commands == ["make run", "make test"]
-    assert {"run", "test"} <= recipes().keys()
+    assert {"run", "test"} <= list_recipes().keys()
 
 
 @pytest.mark.parametrize(
-    "page", sorted(place for place in texts() if place.endswith(".md") or place == ".ci/run")
+    "page", sorted(place for place in read_texts() if place.endswith(".md") or place == ".ci/run")
 )
-def test_a_recipe_that_is_written_about_exists(page: str) -> None:
-    named = set(re.findall(r"(?:^|`|\n)make ([a-z-]+)", texts()[page]))
-    assert named - recipes().keys() == set()
+def test_a_recipe_named_in_a_page_exists(page: str) -> None:
+    used = set(re.findall(r"(?:^|`|\n)make ([a-z-]+)", read_texts()[page]))
+    assert used - list_recipes().keys() == set()
 
 
-@pytest.mark.parametrize("page", sorted(place for place in texts() if place.endswith(".md")))
+@pytest.mark.parametrize("page", sorted(place for place in read_texts() if place.endswith(".md")))
 def test_a_linked_file_exists(page: str) -> None:
     folder = (ROOT / page).parent
-    links = re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", texts()[page])
+    links = re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", read_texts()[page])
     assert [link for link in links if not (folder / link).exists()] == []
 
 
 PAGES = sorted(
     page
-    for page in texts()
+    for page in read_texts()
     if re.fullmatch(r"(README|ARCHITECTURE|CONTRIBUTING|docs/[\w-]+|docs/howto/[\w-]+)\.md", page)
 )
-"""Pages about the code as it is. A decision names the paths of its day."""
+"""Pages about the current code. Decisions name the paths of their time."""
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_path_of_the_code_exists(page: str) -> None:
-    assert find_missing_paths(texts()[page]) == []
+def test_a_code_path_named_in_a_page_exists(page: str) -> None:
+    assert find_missing_paths(read_texts()[page]) == []
 
 
 def find_missing_paths(text: str) -> list[str]:
@@ -178,20 +182,20 @@ PATH = rf"`((?:[\w.-]+/)*\w+\.py|(?:{FOLDERS})/[\w./-]+|(?:{SUBJECTS})/(?:\w+/)*
         ("| `queues/` | `kafka/` and `kafka/queue.py` |", []),
     ],
 )
-def test_a_missing_path_is_found(text: str, missing: list[str]) -> None:
+def test_a_missing_path_is_reported(text: str, missing: list[str]) -> None:
     assert find_missing_paths(text) == missing
 
 
-def test_the_import_rules_cover_every_room() -> None:
+def test_the_layers_contract_covers_every_subpackage() -> None:
     contracts = PYPROJECT["tool"]["importlinter"]["contracts"]
     layers = next(contract for contract in contracts if contract["type"] == "layers")
     assert layers["exhaustive"] is True
-    named = {room.strip() for line in layers["layers"] for room in line.split("|")}
-    rooms = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert named == rooms - {"__init__", "__pycache__"}
+    layer_names = {name.strip() for line in layers["layers"] for name in line.split("|")}
+    subpackages = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert layer_names == subpackages - {"__init__", "__pycache__"}
 
 
-def test_the_architecture_is_short_enough_to_be_read() -> None:
+def test_the_architecture_has_at_most_200_lines() -> None:
     assert len((ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()) <= 200
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from unit.repository.tree import PACKAGE, everywhere, modules
+from unit.repository.tree import PACKAGE, list_all_modules, list_modules
 
 PORT_METHODS_MAX = 6
 EMPTY_WORDS = frozenset(
@@ -13,10 +13,10 @@ EMPTY_WORDS = frozenset(
 
 
 def test_no_port_has_more_than_six_methods() -> None:
-    """The width of a port is the size of every backend."""
-    ports = [module for module in modules() if module.path.parent == PACKAGE / "ports"]
+    """Every backend must implement all methods of its port."""
+    ports = [module for module in list_modules() if module.path.parent == PACKAGE / "ports"]
     methods = {
-        node.name: [one.name for one in node.body if isinstance(one, ast.FunctionDef)]
+        node.name: [method.name for method in node.body if isinstance(method, ast.FunctionDef)]
         for module in ports
         for node in module.tree.body
         if isinstance(node, ast.ClassDef) and "Protocol" in ast.unparse(ast.Tuple(node.bases))
@@ -27,7 +27,9 @@ def test_no_port_has_more_than_six_methods() -> None:
 
 def test_no_module_has_a_generic_name() -> None:
     names = [
-        module.place for module in everywhere() if EMPTY_WORDS & set(module.path.stem.split("_"))
+        module.place
+        for module in list_all_modules()
+        if EMPTY_WORDS & set(module.path.stem.split("_"))
     ]
     folders = [
         path.relative_to(PACKAGE).as_posix()

@@ -1,4 +1,4 @@
-"""Commands load what they use: what takes long to load is not loaded by those who do without it."""
+"""Commands load only what they use, because some libraries load slowly."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SERVERS = (
 MIGRATOR = ("alembic", "mako", "sqlalchemy.dialects.postgresql")
 SQL = ("sqlalchemy", *MIGRATOR)
 UNUSED = ("snowballstemmer", "warcio", "numpy")
-"""What `status` and `show` of a home without collections do without."""
+"""Modules that `status` and `show` do not need in a home without collections."""
 ARITHMETIC = ("sklearn", "scipy", "onnxruntime")
-"""What groupings alone need; no command loads it for anything else."""
+"""Modules that only grouping needs."""
 
-LOADS_NOT = {
+NOT_LOADED = {
     ("--version",): (*PARSERS, *SERVERS, *SQL, "pydantic", "rich", "msgspec", "tantivy"),
     ("--help",): (*PARSERS, *SERVERS, *SQL, "pydantic", "rich", "msgspec", "tantivy"),
     ("search", "flood"): (*PARSERS, *SERVERS, *SQL),
@@ -56,26 +56,32 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_no_command_starts_a_thread_by_being_loaded() -> None:
-    """Processes are forked from one that has them loaded."""
+def test_loading_the_commands_starts_no_thread() -> None:
+    """Child processes are forked from a process that has loaded all commands."""
     load = (
         "from importlib import import_module; from pathlib import Path; from fonds.cli.main import COMMANDS;"
-        "[import_module(one) for one in COMMANDS.values()];"
+        "[import_module(name) for name in COMMANDS.values()];"
         "print(len(list(Path('/proc/self/task').iterdir())))"
     )
-    ran = subprocess.run([sys.executable, "-c", load], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "1"
-
-
-@pytest.mark.parametrize("words", LOADS_NOT, ids=" ".join)
-def test_a_command_loads_only_what_it_uses(home: Path, words: tuple[str, ...]) -> None:
-    asked = words if words[0].startswith("--") else ("--home", str(home), *words)
-    ran = subprocess.run(
-        [sys.executable, "-c", RUN, *asked], capture_output=True, text=True, check=True, timeout=120
+    process = subprocess.run(
+        [sys.executable, "-c", load], capture_output=True, text=True, check=True
     )
-    loaded = set(json.loads(ran.stdout.splitlines()[-1]))
+    assert process.stdout.strip() == "1"
+
+
+@pytest.mark.parametrize("words", NOT_LOADED, ids=" ".join)
+def test_a_command_loads_only_what_it_uses(home: Path, words: tuple[str, ...]) -> None:
+    arguments = words if words[0].startswith("--") else ("--home", str(home), *words)
+    process = subprocess.run(
+        [sys.executable, "-c", RUN, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    loaded = set(json.loads(process.stdout.splitlines()[-1]))
     assert "click" in loaded
-    assert sorted(loaded & {*LOADS_NOT[words], *ARITHMETIC}) == []
+    assert sorted(loaded & {*NOT_LOADED[words], *ARITHMETIC}) == []
 
 
 def test_an_import_of_an_index_loads_no_parsers_and_no_arithmetic(home: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from fonds.model.rows import ROWS, Row
 from fonds.model.stored_json import UNKNOWN, is_stored_type
 from fonds.model.story import Story
-from unit.repository.tree import modules
+from unit.repository.tree import list_modules
 
 EXCEPTIONS = {
     "src/fonds/ingest/bulk/extraction_rows.py": "leaves two fields out of a story's public JSON",
@@ -22,12 +22,12 @@ ENCODERS = frozenset({"encode_stored", "encode_story"})
 
 
 def list_options(hint: Any) -> list[Any]:
-    """A type and all types it is made of."""
+    """Return a type and all types that it contains."""
     return [hint, *(inner for option in get_args(hint) for inner in list_options(option))]
 
 
 def iter_untyped(kind: Any, place: str) -> Iterator[str]:
-    """Fields of a stored type, and of the types in it, that may be anything."""
+    """Yield untyped fields of a stored type and of the types in it."""
     for option in list_options(kind):
         if option in (Any, object) or option in (Mapping, dict, list, tuple):
             yield place
@@ -53,7 +53,7 @@ COLUMN_NAMES = frozenset(name for _, name in COLUMNS)
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_no_column_of_a_row_may_hold_anything(row: type[Row]) -> None:
+def test_no_column_of_a_row_is_untyped(row: type[Row]) -> None:
     hints = get_type_hints(row)
     untyped = [
         place
@@ -63,14 +63,14 @@ def test_no_column_of_a_row_may_hold_anything(row: type[Row]) -> None:
     assert untyped == []
 
 
-def test_the_columns_are_found() -> None:
+def test_columns_with_stored_types_are_found() -> None:
     assert {"metadata", "story", "stated", "hints", "backfill", "paces", "rest"} <= COLUMN_NAMES
     assert Story in COLUMNS.values()
-    assert list(iter_untyped(Mapping[str, Any] | None, "said")) == ["said"]
+    assert list(iter_untyped(Mapping[str, Any] | None, "field")) == ["field"]
 
 
 def iter_key_uses(tree: ast.AST) -> Iterator[int]:
-    """Lines that get a stored value, or the JSON of one, by a key written there."""
+    """Yield lines that read a stored value, or its JSON, by a literal key."""
     for scope in ast.walk(tree):
         if isinstance(scope, ast.FunctionDef | ast.Lambda | ast.Module):
             yield from _iter_uses_in(scope)
@@ -101,7 +101,7 @@ def _iter_uses_in(scope: ast.AST) -> Iterator[int]:
 
 
 def _is_stored(value: ast.expr, names: frozenset[str]) -> bool:
-    """Whether an expression is a column of this kind, its JSON, or a name that was given one."""
+    """Return whether an expression is a stored column, its JSON, or a name assigned from one."""
     if isinstance(value, ast.BoolOp):
         return any(_is_stored(option, names) for option in value.values)
     if isinstance(value, ast.Subscript):
@@ -116,13 +116,13 @@ def _is_stored(value: ast.expr, names: frozenset[str]) -> bool:
 
 
 def test_stored_values_are_not_read_by_key() -> None:
-    found = [
+    uses = [
         f"{module.place}:{line}"
-        for module in modules()
+        for module in list_modules()
         if module.place.startswith("src/fonds/") and module.place not in EXCEPTIONS
         for line in iter_key_uses(module.tree)
     ]
-    assert found == []
+    assert uses == []
 
 
 @pytest.mark.parametrize(
@@ -135,18 +135,18 @@ def test_stored_values_are_not_read_by_key() -> None:
         'row.rest.get("warcs", [])',
     ],
 )
-def test_a_use_by_key_is_found(text: str) -> None:
+def test_a_use_by_literal_key_is_reported(text: str) -> None:
     assert set(iter_key_uses(ast.parse(text)))
 
 
 @pytest.mark.parametrize(
     "text", ["row.days.get(day)", 'row.metadata.title["a"]', 'headers.get("etag")', "row.hints[at]"]
 )
-def test_other_uses_are_not(text: str) -> None:
+def test_other_uses_are_accepted(text: str) -> None:
     assert list(iter_key_uses(ast.parse(text))) == []
 
 
 @pytest.mark.parametrize("place", EXCEPTIONS)
 def test_every_exception_is_needed(place: str) -> None:
-    tree = next(module.tree for module in modules() if module.place == place)
+    tree = next(module.tree for module in list_modules() if module.place == place)
     assert set(iter_key_uses(tree))

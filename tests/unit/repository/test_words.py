@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from unit.repository.tree import ROOT, modules
+from unit.repository.tree import ROOT, list_modules
 
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text("utf-8")
 TERMS = re.findall(r"^\| \*\*([^*]+)\*\* \|", GLOSSARY, re.MULTILINE)
@@ -12,7 +12,7 @@ TERMS = re.findall(r"^\| \*\*([^*]+)\*\* \|", GLOSSARY, re.MULTILINE)
 
 def test_the_code_uses_every_term_of_the_glossary() -> None:
     assert len(TERMS) > 20
-    text = "\n".join(module.text.lower() for module in modules())
+    text = "\n".join(module.text.lower() for module in list_modules())
     unused = []
     for term in TERMS:
         words = r"[\s_]+".join(map(re.escape, term.lower().split()))

@@ -1,4 +1,4 @@
-"""Stores of a small library."""
+"""Fixture with the stores of a small library."""
 
 from audit_bench import stores
 

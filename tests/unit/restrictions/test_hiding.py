@@ -1,4 +1,4 @@
-"""A file under embargo is in no index, collection or row that readers are shown, and comes back as it was."""
+"""A file under embargo is in no index or collection, and is restored when the embargo is lifted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from fonds.restrictions.traces import find_traces
 from home_rows import NOW
 from takedowns import create_takedown_service
 
-NAME = CollectionName("told", "kept")
+NAME = CollectionName("news", "floods")
 UNTIL = NOW + timedelta(days=30)
 STORES = ("records", "blobs", "index", "table")
 
@@ -54,58 +54,58 @@ def home(tmp_path: Path) -> Iterator[tuple[Stores, FilledHome]]:
         yield stores, filled
 
 
-def _changes(stores: Stores) -> CollectionWriter:
+def open_collection_writer(stores: Stores) -> CollectionWriter:
     tables = Tables(stores.table)
     tables.declare()
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     return CollectionWriter(tables, leases, lambda: 1)
 
 
-def _wanted(sha1hex: str) -> EmbargoRow:
+def build_embargo(sha1hex: str) -> EmbargoRow:
     return EmbargoRow(sha1hex, "publication", "asked for", UNTIL, "ann", NOW)
 
 
-def _document(stores: Stores, id_: str) -> IndexDocument:
+def get_document(stores: Stores, id_: str) -> IndexDocument:
     return stores.index.get([id_])[id_]
 
 
-@pytest.mark.parametrize("which", ["pdfs", "stories"])
-def test_hidden_it_is_out_of_index_and_collections_and_lifted_back_as_it_was(
-    home: tuple[Stores, FilledHome], which: str
+@pytest.mark.parametrize("kind", ["pdfs", "stories"])
+def test_a_hidden_file_leaves_index_and_collections_and_is_restored_when_lifted(
+    home: tuple[Stores, FilledHome], kind: str
 ) -> None:
     stores, filled = home
-    sha1hex = getattr(filled, which)[1]
-    changes = _changes(stores)
+    sha1hex = getattr(filled, kind)[1]
+    changes = open_collection_writer(stores)
     (id_,) = find_traces(stores, None, sha1hex).documents
-    kept = Document(id_, "flood " * 20, "A title", "http://x.example/", "en", 7)
-    changes.put(NAME, [kept, Document("other", "bridge " * 20)])
+    document = Document(id_, "flood " * 20, "A title", "http://x.example/", "en", 7)
+    changes.put(NAME, [document, Document("other", "bridge " * 20)])
     before, row = (
-        _document(stores, id_),
+        get_document(stores, id_),
         changes.tables.get_row(DOCUMENTS, NAME.build_document_row(id_)),
     )
-    act = EmbargoService(stores, changes, lambda: NOW)
-    act.hide(_wanted(sha1hex))
+    embargoes = EmbargoService(stores, changes, lambda: NOW)
+    embargoes.hide(build_embargo(sha1hex))
     assert stores.index.get([id_]) == {}
     assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row(id_)) is None
     assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row("other")) is not None
-    assert act.lift(sha1hex)
-    after = _document(stores, id_)
+    assert embargoes.lift(sha1hex)
+    after = get_document(stores, id_)
     assert (after.sha1hex, after.url, after.text_content) == (
         before.sha1hex,
         before.url,
         before.text_content,
     )
-    again = changes.tables.get_row(DOCUMENTS, NAME.build_document_row(id_)) or {}
-    assert (row or {}).keys() <= again.keys()
-    assert again["main:text"] == kept.text.encode()
+    row_after = changes.tables.get_row(DOCUMENTS, NAME.build_document_row(id_)) or {}
+    assert (row or {}).keys() <= row_after.keys()
+    assert row_after["main:text"] == document.text.encode()
     assert stores.blobs.get(build_embargoed_blob_key(sha1hex)) is None
-    assert not act.lift(sha1hex)
+    assert not embargoes.lift(sha1hex)
 
 
-def test_hidden_again_while_it_is_lifted_it_stays_hidden_until_its_new_date(
+def test_a_file_hidden_again_during_a_lift_stays_hidden_until_its_new_date(
     home: tuple[Stores, FilledHome],
 ) -> None:
-    """The lift that was overtaken does not end the new embargo, which nothing would lift later."""
+    """An overtaken lift must not end the new embargo, because nothing would lift that one later."""
     stores, filled = home
     sha1hex, calls = filled.pdfs[1], 0
     hide = EmbargoService(stores, None, lambda: NOW).hide
@@ -113,12 +113,12 @@ def test_hidden_again_while_it_is_lifted_it_stays_hidden_until_its_new_date(
     def clock() -> datetime:
         nonlocal calls
         calls += 1
-        if calls == 2:  # just before the lift says that it is done
-            hide(_wanted(sha1hex))
+        if calls == 2:  # just before the lift records its end
+            hide(build_embargo(sha1hex))
         return NOW
 
     (id_,) = find_traces(stores, None, sha1hex).documents
-    hide(_wanted(sha1hex))
+    hide(build_embargo(sha1hex))
     assert EmbargoService(stores, None, clock).lift(sha1hex)
     assert stores.index.get([id_]) == {}
     assert [row.sha1hex for row in iter_active_embargoes(stores)] == [sha1hex]
@@ -126,28 +126,28 @@ def test_hidden_again_while_it_is_lifted_it_stays_hidden_until_its_new_date(
     assert id_ in stores.index.get([id_])
 
 
-def test_it_is_lifted_when_its_date_has_come_and_not_before(
+def test_an_embargo_is_lifted_at_its_date_and_not_before(
     home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     clock = _Clock(NOW)
-    act = EmbargoService(stores, None, clock)
-    act.hide(_wanted(filled.pdfs[1]))
-    act.hide(replace(_wanted(filled.pdfs[2]), until=UNTIL + timedelta(days=1)))
+    embargoes = EmbargoService(stores, None, clock)
+    embargoes.hide(build_embargo(filled.pdfs[1]))
+    embargoes.hide(replace(build_embargo(filled.pdfs[2]), until=UNTIL + timedelta(days=1)))
     clock.now = UNTIL - timedelta(seconds=1)
-    assert act.lift_due() == 0
+    assert embargoes.lift_due() == 0
     clock.now = UNTIL
-    assert act.lift_due() == 1
+    assert embargoes.lift_due() == 1
     assert [row.sha1hex for row in iter_active_embargoes(stores)] == [filled.pdfs[2]]
     assert set(stores.index.get(filled.pdfs[1:3])) == {filled.pdfs[1]}
 
 
-def test_whoever_writes_meanwhile_does_not_bring_it_back(home: tuple[Stores, FilledHome]) -> None:
+def test_writing_a_hidden_document_does_not_restore_it(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
-    document = _document(stores, sha1hex)
+    document = get_document(stores, sha1hex)
     total = stores.index.count()
-    EmbargoService(stores, None, lambda: NOW).hide(_wanted(sha1hex))
+    EmbargoService(stores, None, lambda: NOW).hide(build_embargo(sha1hex))
     stores.index.put([document])
     assert stores.index.get([sha1hex]) == {}
     index_until_stable(
@@ -162,173 +162,177 @@ def test_whoever_writes_meanwhile_does_not_bring_it_back(home: tuple[Stores, Fil
     assert stores.index.count() == total - 1
 
 
-def test_a_write_that_began_before_the_embargo_is_undone_by_whoever_wrote(
+def test_a_write_that_overlaps_with_hiding_is_undone(
     home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
-    document = _document(stores, sha1hex)
+    document = get_document(stores, sha1hex)
 
-    class _Slow:
-        """An index that is written to while somebody hides the file."""
+    class _OvertakenIndex:
+        """An index where the file is hidden during a write."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(stores.index.index, name)  # type: ignore[attr-defined]
 
         def put(self, documents: Any) -> None:
-            EmbargoService(stores, None, lambda: NOW).hide(_wanted(sha1hex))
+            EmbargoService(stores, None, lambda: NOW).hide(build_embargo(sha1hex))
             stores.index.index.put(documents)  # type: ignore[attr-defined]
 
-    replace(stores.index, index=_Slow()).put([document])  # type: ignore[type-var]
+    replace(stores.index, index=_OvertakenIndex()).put([document])  # type: ignore[type-var]
     assert stores.index.get([sha1hex]) == {}
 
 
 @pytest.mark.parametrize("is_hidden_meanwhile", [False, True])
-def test_whoever_writes_a_story_does_not_bring_a_hidden_earlier_version_back(
+def test_writing_a_story_does_not_restore_its_hidden_earlier_version(
     home: tuple[Stores, FilledHome], is_hidden_meanwhile: bool
 ) -> None:
     stores, filled = home
     reindex(stores.records, stores.blobs, stores.index, lambda _: None)
-    shown, other = filled.stories[31:33]
-    (id_,) = find_traces(stores, None, shown).documents
-    document, query = _document(stores, id_), SearchQuery("version:all title:32")
-    assert [one.sha1hex for one in document.earlier] == [other]
+    current_version, earlier_version = filled.stories[31:33]
+    (id_,) = find_traces(stores, None, current_version).documents
+    document, query = get_document(stores, id_), SearchQuery("version:all title:32")
+    assert [earlier.sha1hex for earlier in document.earlier] == [earlier_version]
     assert stores.index.search(query).total == 1
-    act = EmbargoService(stores, None, lambda: NOW)
+    embargoes = EmbargoService(stores, None, lambda: NOW)
 
-    class _Slow:
-        """An index that is written to while somebody hides the earlier version."""
+    class _OvertakenIndex:
+        """An index where the earlier version is hidden during a write."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(stores.index.index, name)  # type: ignore[attr-defined]
 
         def put(self, documents: Any) -> None:
             if not act_is_done:
-                act.hide(_wanted(other))
+                embargoes.hide(build_embargo(earlier_version))
                 act_is_done.append(True)
             stores.index.index.put(documents)  # type: ignore[attr-defined]
 
     act_is_done: list[bool] = []
     if is_hidden_meanwhile:
-        replace(stores.index, index=_Slow()).put([document])  # type: ignore[type-var]
+        replace(stores.index, index=_OvertakenIndex()).put([document])  # type: ignore[type-var]
     else:
-        act.hide(_wanted(other))
+        embargoes.hide(build_embargo(earlier_version))
         stores.index.put([document])
-    assert _document(stores, id_).earlier == ()
+    assert get_document(stores, id_).earlier == ()
     assert stores.index.search(query).total == 0
-    assert act.lift(other)
+    assert embargoes.lift(earlier_version)
     assert stores.index.search(query).total == 1
 
 
-def test_of_a_story_another_version_is_shown_meanwhile(home: tuple[Stores, FilledHome]) -> None:
+def test_another_version_of_a_story_is_shown_during_an_embargo(
+    home: tuple[Stores, FilledHome],
+) -> None:
     stores, filled = home
-    shown, other = filled.stories[31:33]
-    (id_,) = find_traces(stores, None, shown).documents
-    act = EmbargoService(stores, None, lambda: NOW)
-    act.hide(_wanted(shown))
-    assert _document(stores, id_).sha1hex == other
-    act.hide(_wanted(other))
+    current_version, earlier_version = filled.stories[31:33]
+    (id_,) = find_traces(stores, None, current_version).documents
+    embargoes = EmbargoService(stores, None, lambda: NOW)
+    embargoes.hide(build_embargo(current_version))
+    assert get_document(stores, id_).sha1hex == earlier_version
+    embargoes.hide(build_embargo(earlier_version))
     assert stores.index.get([id_]) == {}
-    act.lift(other)
-    act.lift(shown)
-    assert _document(stores, id_).sha1hex == shown
+    embargoes.lift(earlier_version)
+    embargoes.lift(current_version)
+    assert get_document(stores, id_).sha1hex == current_version
 
 
-def test_the_audit_asks_for_no_document_and_finds_one_that_should_not_be(
+def test_the_audit_accepts_a_hidden_file_and_reports_it_in_the_index(
     home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
-    document = _document(stores, sha1hex)
+    document = get_document(stores, sha1hex)
     before: list[AuditFault] = []
     run_audit(stores, {}, before.append)
-    EmbargoService(stores, None, lambda: NOW).hide(_wanted(sha1hex))
+    EmbargoService(stores, None, lambda: NOW).hide(build_embargo(sha1hex))
     hidden: list[AuditFault] = []
     run_audit(stores, {}, hidden.append)
-    assert {one.message for one in hidden} - {one.message for one in before} == set()
+    assert {fault.message for fault in hidden} - {fault.message for fault in before} == set()
     stores.index.index.put([document])  # type: ignore[attr-defined]
     leaked: list[AuditFault] = []
     run_audit(stores, {}, leaked.append)
-    (told,) = {one.message for one in leaked} - {one.message for one in before}
-    assert told == f"PDF {sha1hex} is in the index but should not be"
+    (message,) = {fault.message for fault in leaked} - {fault.message for fault in before}
+    assert message == f"PDF {sha1hex} is in the index but should not be"
 
 
 class _KilledError(Exception):
-    """What happens to the process."""
+    """The simulated process is killed."""
 
 
-class _Dying:
-    """A store that lets so many acts of all stores happen, and no more."""
+class _DyingStore:
+    """A store that raises after a number of writes to all stores."""
 
-    def __init__(self, store: Any, left: list[int]) -> None:
-        self._store, self._left = store, left
+    def __init__(self, store: Any, writes_left: list[int]) -> None:
+        self._store, self._left = store, writes_left
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
+        method = getattr(self._store, name)
         if name not in ("put", "delete", "change", "change_each"):
-            return found
+            return method
 
-        def act(*args: Any, **more: Any) -> Any:
+        def act(*args: Any, **options: Any) -> Any:
             if self._left[0] == 0:
                 raise _KilledError
             self._left[0] -= 1
-            return found(*args, **more)
+            return method(*args, **options)
 
         return act
 
 
-def _dying(stores: Stores, left: list[int]) -> Stores:
-    return replace(stores, **{store: _Dying(getattr(stores, store), left) for store in STORES})
+def create_dying_stores(stores: Stores, writes_left: list[int]) -> Stores:
+    return replace(
+        stores, **{store: _DyingStore(getattr(stores, store), writes_left) for store in STORES}
+    )
 
 
-def test_killed_between_any_two_acts_nothing_is_shown_early_and_nothing_is_lost(
+def test_a_kill_between_any_two_writes_shows_and_loses_nothing(
     home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
-    changes = _changes(stores)
-    kept = Document(sha1hex, "flood " * 20)
-    changes.put(NAME, [kept])
-    for killed in range(200):
-        left = [killed]
-        dying = _dying(stores, left)
-        moved = replace(changes, tables=Tables(dying.table))
+    changes = open_collection_writer(stores)
+    document = Document(sha1hex, "flood " * 20)
+    changes.put(NAME, [document])
+    for kill_after in range(200):
+        writes_left = [kill_after]
+        dying_stores = create_dying_stores(stores, writes_left)
+        dying_changes = replace(changes, tables=Tables(dying_stores.table))
         try:
-            EmbargoService(dying, moved, lambda: NOW).hide(_wanted(sha1hex))
+            EmbargoService(dying_stores, dying_changes, lambda: NOW).hide(build_embargo(sha1hex))
             break
         except _KilledError:
             in_index = sha1hex in stores.index.get([sha1hex])
             assert stores.records.get(EmbargoRow, [sha1hex]) or in_index
-            aside = stores.blobs.get(build_embargoed_blob_key(sha1hex))
-            assert aside or changes.tables.get_row(DOCUMENTS, NAME.build_document_row(sha1hex))
-    assert killed > 3
+            embargoed_copy = stores.blobs.get(build_embargoed_blob_key(sha1hex))
+            assert embargoed_copy or changes.tables.get_row(
+                DOCUMENTS, NAME.build_document_row(sha1hex)
+            )
+    assert kill_after > 3
     assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row(sha1hex)) is None
-    for killed in range(200):
-        left = [killed]
-        dying = _dying(stores, left)
-        moved = replace(changes, tables=Tables(dying.table))
+    for kill_after in range(200):
+        writes_left = [kill_after]
+        dying_stores = create_dying_stores(stores, writes_left)
+        dying_changes = replace(changes, tables=Tables(dying_stores.table))
         try:
-            EmbargoService(dying, moved, _Clock(UNTIL)).lift_due()
+            EmbargoService(dying_stores, dying_changes, _Clock(UNTIL)).lift_due()
             break
         except _KilledError:
             assert [row.sha1hex for row in iter_active_embargoes(stores)] == [sha1hex]
-    assert killed > 3
+    assert kill_after > 3
     assert list(iter_active_embargoes(stores)) == []
     assert set(stores.index.get([sha1hex])) == {sha1hex}
     assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row(sha1hex)) is not None
 
 
-def test_it_may_be_hidden_before_it_comes_and_is_taken_down_like_any_other(
+def test_a_file_can_be_hidden_before_it_arrives_and_taken_down_while_hidden(
     home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
-    act = EmbargoService(stores, None, lambda: NOW)
-    act.hide(_wanted("ab" * 20))
-    act.hide(_wanted(filled.pdfs[1]))
+    embargoes = EmbargoService(stores, None, lambda: NOW)
+    embargoes.hide(build_embargo("ab" * 20))
+    embargoes.hide(build_embargo(filled.pdfs[1]))
     row = create_takedown_service(stores)(TakedownRow(filled.pdfs[1], "privacy", "", "ann", NOW))
     assert row.finished is not None
-    assert [active_embargoe.sha1hex for active_embargoe in iter_active_embargoes(stores)] == [
-        "ab" * 20
-    ]
-    found = stores.index.search(SearchQuery("measurement"))
-    assert found.total == 0
+    assert [embargo.sha1hex for embargo in iter_active_embargoes(stores)] == ["ab" * 20]
+    result = stores.index.search(SearchQuery("measurement"))
+    assert result.total == 0

@@ -1,4 +1,4 @@
-"""A takedown leaves nothing of a file in any store, refuses its bytes, and goes on when it was killed."""
+"""A takedown removes a file from all stores, refuses its bytes, and is resumed after a kill."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from takedowns import (
     ended_process,
 )
 
-NAME = CollectionName("told", "kept")
+NAME = CollectionName("news", "floods")
 
 
 @pytest.fixture
@@ -49,14 +49,14 @@ def home(tmp_path: Path) -> Iterator[tuple[Stores, FilledHome]]:
         yield stores, filled
 
 
-def _changes(stores: Stores) -> CollectionWriter:
+def open_collection_writer(stores: Stores) -> CollectionWriter:
     tables = Tables(stores.table)
     tables.declare()
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     return CollectionWriter(tables, leases, lambda: 1)
 
 
-def test_the_text_a_public_topic_refers_to_is_removed(home: tuple[Stores, FilledHome]) -> None:
+def test_the_published_text_of_a_file_is_removed(home: tuple[Stores, FilledHome]) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
     large = result("large", "words " * 3_000_000, sha1hex)
@@ -67,16 +67,18 @@ def test_the_text_a_public_topic_refers_to_is_removed(home: tuple[Stores, Filled
     assert stores.blobs.get(key) is None
 
 
-@pytest.mark.parametrize("which", ["pdfs", "stories"])
-def test_nothing_is_left_in_any_store(home: tuple[Stores, FilledHome], which: str) -> None:
+@pytest.mark.parametrize("kind", ["pdfs", "stories"])
+def test_a_takedown_removes_a_file_from_every_store(
+    home: tuple[Stores, FilledHome], kind: str
+) -> None:
     stores, filled = home
-    sha1hex = getattr(filled, which)[1]
-    changes = _changes(stores)
+    sha1hex = getattr(filled, kind)[1]
+    changes = open_collection_writer(stores)
     (document,) = find_traces(stores, None, sha1hex).documents
     changes.put(NAME, [Document(document, "flood " * 20), Document("other", "bridge " * 20)])
     before = find_traces(stores, changes.tables, sha1hex)
     assert all((before.captures, before.blobs, before.rows, before.messages))
-    assert before.collections == ["told/kept"]
+    assert before.collections == ["news/floods"]
     row = create_takedown_service(stores, changes)(build_takedown(sha1hex))
     assert row.finished == NOW
     assert not find_traces(stores, changes.tables, sha1hex).has_any
@@ -85,7 +87,9 @@ def test_nothing_is_left_in_any_store(home: tuple[Stores, FilledHome], which: st
     assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row("other")) is not None
 
 
-def test_the_books_still_balance_and_name_it_no_more(home: tuple[Stores, FilledHome]) -> None:
+def test_after_a_takedown_the_ledger_balances_without_naming_the_file(
+    home: tuple[Stores, FilledHome],
+) -> None:
     stores, filled = home
     sha1hex = filled.stories[0]
     entries = {row.entry_id for row in stores.records.find(DispositionRow, {"about": sha1hex})}
@@ -98,10 +102,10 @@ def test_the_books_still_balance_and_name_it_no_more(home: tuple[Stores, FilledH
     assert stores.records.count(DispositionRow, (), {"about": sha1hex})[()] == 0
 
 
-def test_an_input_of_removed_files_alone_says_neither_its_path_nor_its_error(
+def test_an_input_with_only_removed_files_loses_its_path_and_error(
     home: tuple[Stores, FilledHome],
 ) -> None:
-    """The error of an input often names its path."""
+    """The error of an input often contains its path."""
     stores, _ = home
     bodies = [
         Body(number, f"http://later.example/{number}", NOW, "application/pdf", b"%%PDF %d" % number)
@@ -112,42 +116,46 @@ def test_an_input_of_removed_files_alone_says_neither_its_path_nor_its_error(
         for name, error in (("gone", "/a/gone.zip is cut"), ("mixed", "/a/mixed.zip is cut"))
     ]
     entries = [
-        replace(entry(one), input_id=name)
-        for one, name in zip(bodies, ("gone", "mixed", "mixed"), strict=True)
+        replace(entry(body), input_id=name)
+        for body, name in zip(bodies, ("gone", "mixed", "mixed"), strict=True)
     ]
     stores.ledger.enter(inputs, entries, ["identify"])
-    stores.ledger.write([build_disposition(one, "identify", 0) for one in bodies])
-    for one in bodies[:2]:
-        create_takedown_service(stores)(build_takedown(one.sha1hex))
+    stores.ledger.write([build_disposition(body, "identify", 0) for body in bodies])
+    for body in bodies[:2]:
+        create_takedown_service(stores)(build_takedown(body.sha1hex))
     keys = [(row.input_id, row.pipeline) for row in inputs]
-    found = {row.input_id: (row.path, row.error) for row in stores.records.get(InputRow, keys)}
-    assert found == {
+    path_and_error = {
+        row.input_id: (row.path, row.error) for row in stores.records.get(InputRow, keys)
+    }
+    assert path_and_error == {
         "gone": (REDACTED, REDACTED),
         "mixed": ("/a/mixed.zip", "/a/mixed.zip is cut"),
     }
 
 
-def test_taking_down_the_shown_version_of_a_story_shows_the_other(
+def test_taking_down_an_earlier_version_keeps_the_current_one(
     home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
-    shown, other = filled.stories[31:33]
-    (id_,) = find_traces(stores, None, shown).documents
-    assert find_traces(stores, None, other).documents == []
-    create_takedown_service(stores)(build_takedown(other))
-    assert stores.index.get([id_])[id_].sha1hex == shown
+    current_version, earlier_version = filled.stories[31:33]
+    (id_,) = find_traces(stores, None, current_version).documents
+    assert find_traces(stores, None, earlier_version).documents == []
+    create_takedown_service(stores)(build_takedown(earlier_version))
+    assert stores.index.get([id_])[id_].sha1hex == current_version
 
 
-def test_a_story_of_one_more_version_goes_on_with_that(home: tuple[Stores, FilledHome]) -> None:
+def test_taking_down_the_current_version_shows_the_earlier_one(
+    home: tuple[Stores, FilledHome],
+) -> None:
     stores, filled = home
-    shown, other = filled.stories[31:33]
-    (id_,) = find_traces(stores, None, shown).documents
-    row = create_takedown_service(stores)(build_takedown(shown))
+    current_version, earlier_version = filled.stories[31:33]
+    (id_,) = find_traces(stores, None, current_version).documents
+    row = create_takedown_service(stores)(build_takedown(current_version))
     assert row.finished is not None
-    assert stores.index.get([id_])[id_].sha1hex == other
+    assert stores.index.get([id_])[id_].sha1hex == earlier_version
 
 
-def test_its_bytes_are_refused_and_nothing_of_them_is_written(
+def test_the_bytes_of_a_removed_file_are_refused_and_not_recorded(
     home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
@@ -160,62 +168,70 @@ def test_its_bytes_are_refused_and_nothing_of_them_is_written(
     file = FileMeta(9, mime, "PDF document", mime, sha1hex, "cd" * 16, "ab" * 32)
     fresh = replace(file, sha1="ef" * 20)
     revisit = replace(capture, id="again", record_type="revisit", digest=sha1hex)
-    told = persist(
+    results = persist(
         [
             IdentifiedCapture(capture, file),
             IdentifiedCapture(capture, fresh),
             IdentifiedCapture(revisit, None),
         ]
     )
-    reasons = [one.disposition.reason for one in told]
+    reasons = [result.disposition.reason for result in results]
     assert reasons == [Reason.TAKEN_DOWN, None, Reason.TAKEN_DOWN]
     assert not find_traces(stores, None, sha1hex).has_any
     assert stores.records.get(FileMetaRow, ["ef" * 20]) != []
 
 
-class _Interrupted:
-    """Records in which somebody takes a file down behind the look for takedowns, before what is put then."""
+class _OvertakenRecords:
+    """Records where a file is taken down after the check for takedowns and before the next put."""
 
-    def __init__(self, stores: Stores, wanted: TakedownRow) -> None:
-        self._stores, self._wanted, self._is_done = stores, wanted, False
+    def __init__(self, stores: Stores, takedown: TakedownRow) -> None:
+        self._stores, self._wanted, self._is_done = stores, takedown, False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stores.records, name)
 
-    def put(self, rows: Any, **more: Any) -> None:
+    def put(self, rows: Any, **options: Any) -> None:
         if not self._is_done:
             self._is_done = True
             assert create_takedown_service(self._stores)(self._wanted).finished is not None
-        self._stores.records.put(rows, **more)
+        self._stores.records.put(rows, **options)
 
 
 @pytest.mark.parametrize("is_revisit", [False, True])
-def test_a_takedown_between_the_look_and_the_write_of_a_message_misses_nothing(
+def test_a_takedown_between_check_and_write_of_a_message_is_complete(
     home: tuple[Stores, FilledHome], is_revisit: bool
 ) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
-    known = stores.records.get(FileMetaRow, [sha1hex])[0]
-    records: Any = _Interrupted(stores, build_takedown(sha1hex))
+    file_row = stores.records.get(FileMetaRow, [sha1hex])[0]
+    records: Any = _OvertakenRecords(stores, build_takedown(sha1hex))
     persist = PersistFileStep(stores.table, records, stores.journal, False, lambda: NOW)
     place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
     capture = Capture("later", "input", place, "http://later.example/secret", NOW, "response")
     mime = "application/pdf"
     file = FileMeta(
-        known.size_bytes, mime, "PDF document", mime, sha1hex, known.md5hex, known.sha256hex
+        file_row.size_bytes,
+        mime,
+        "PDF document",
+        mime,
+        sha1hex,
+        file_row.md5hex,
+        file_row.sha256hex,
     )
     fresh = IdentifiedCapture(
         replace(capture, id="other", place=replace(place, offset=99)), replace(file, sha1="ef" * 20)
     )
     revisit = replace(capture, record_type="revisit", digest=sha1hex)
-    one = IdentifiedCapture(revisit, None) if is_revisit else IdentifiedCapture(capture, file)
-    told = persist([one, fresh])
-    assert [result.disposition.reason for result in told] == [Reason.TAKEN_DOWN, None]
+    capture_or_revisit = (
+        IdentifiedCapture(revisit, None) if is_revisit else IdentifiedCapture(capture, file)
+    )
+    results = persist([capture_or_revisit, fresh])
+    assert [result.disposition.reason for result in results] == [Reason.TAKEN_DOWN, None]
     assert not find_traces(stores, None, sha1hex).has_any
     assert stores.records.get(FileMetaRow, ["ef" * 20]) != []
 
 
-def test_what_a_killed_process_wrote_goes_when_its_message_is_back(
+def test_rows_of_a_killed_process_are_removed_with_its_redelivered_message(
     home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
@@ -230,7 +246,7 @@ def test_what_a_killed_process_wrote_goes_when_its_message_is_back(
     assert not find_traces(stores, None, sha1hex).has_any
 
 
-def test_the_books_do_not_say_what_was_refused(home: tuple[Stores, FilledHome]) -> None:
+def test_the_ledger_redacts_a_refused_file(home: tuple[Stores, FilledHome]) -> None:
     stores, _ = home
     body = Body(900, "http://later.example/secret", NOW, "application/pdf", b"%PDF secret")
     stores.ledger.enter([], [entry(body)], ["identify"])
@@ -239,8 +255,8 @@ def test_the_books_do_not_say_what_was_refused(home: tuple[Stores, FilledHome]) 
         build_promise(body, "persist_file", 1, "identify"),
     ]
     stores.ledger.write(before)
-    refused = (Verdict.DROPPED, Reason.TAKEN_DOWN, body.url)
-    stores.ledger.write([build_disposition(body, "persist_file", 1, "identify", *refused)])
+    refusal = (Verdict.DROPPED, Reason.TAKEN_DOWN, body.url)
+    stores.ledger.write([build_disposition(body, "persist_file", 1, "identify", *refusal)])
     (row,) = stores.records.find(EntryRow, {"entry_id": body.capture_id})
     assert (row.outcome, row.reason) == ("dropped", "taken-down")
     assert (row.url, row.place, row.about) == (REDACTED, None, None)
@@ -250,40 +266,44 @@ def test_the_books_do_not_say_what_was_refused(home: tuple[Stores, FilledHome]) 
     assert stores.ledger.recount() == []
 
 
-def test_killed_between_any_two_acts_it_is_done_by_saying_it_again(
+def test_a_takedown_killed_between_any_two_writes_is_completed_by_a_repeat(
     home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
-    sha1hex, who = filled.stories[0], ended_process()
-    killed = 0
+    sha1hex, process_name = filled.stories[0], ended_process()
+    kill_after = 0
     while True:
-        left = [killed]
+        writes_left = [kill_after]
         names = ("records", "blobs", "index", "table")
-        dying = replace(stores, **{name: DyingStore(getattr(stores, name), left) for name in names})
+        dying_stores = replace(
+            stores, **{name: DyingStore(getattr(stores, name), writes_left) for name in names}
+        )
         try:
-            row = create_takedown_service(dying, who=who)(build_takedown(sha1hex))
+            row = create_takedown_service(dying_stores, who=process_name)(build_takedown(sha1hex))
             break
         except KilledError:
-            # What stands in the way of its bytes was there before anything went.
-            there = stores.records.get(TakedownRow, [sha1hex])
-            assert bool(there) or find_traces(stores, None, sha1hex).captures > 0
-            assert killed == 0 or there[0].finished is None
-        killed += 1
-        assert killed < 200
-    assert killed > 8
+            # The refusal of its bytes was recorded before anything was removed.
+            takedowns = stores.records.get(TakedownRow, [sha1hex])
+            assert bool(takedowns) or find_traces(stores, None, sha1hex).captures > 0
+            assert kill_after == 0 or takedowns[0].finished is None
+        kill_after += 1
+        assert kill_after < 200
+    assert kill_after > 8
     assert row.finished == NOW
     assert not find_traces(stores, None, sha1hex).has_any
     assert stores.ledger.recount() == []
 
 
-def test_while_messages_are_under_way_it_is_not_finished(home: tuple[Stores, FilledHome]) -> None:
+def test_a_takedown_is_unfinished_while_messages_are_in_flight(
+    home: tuple[Stores, FilledHome],
+) -> None:
     stores, filled = home
     row = create_takedown_service(stores)(build_takedown(filled.pending))
     assert row.finished is None
     assert find_traces(stores, None, filled.pending).in_flight == 2
 
 
-def test_the_audit_finds_nothing_to_bring_back(
+def test_the_audit_reports_nothing_after_a_takedown(
     home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
@@ -293,4 +313,4 @@ def test_the_audit_finds_nothing_to_bring_back(
     create_takedown_service(stores)(build_takedown(sha1hex))
     after: list[AuditFault] = []
     run_audit(stores, {}, after.append)
-    assert {one.message for one in after} - {one.message for one in before} == set()
+    assert {fault.message for fault in after} - {fault.message for fault in before} == set()

@@ -1,4 +1,4 @@
-"""A takedown purges the WARCs of ours that hold the file, and changes nothing else of them."""
+"""A takedown purges the file from our WARCs and changes nothing else in them."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def home(tmp_path: Path) -> Iterator[tuple[Stores, FilledHome]]:
         yield stores, filled
 
 
-def _own(stores: Stores, sha1hex: str) -> tuple[str, bytes]:
-    """The WARC of ours a file lies in, and its bytes."""
+def find_own_warc(stores: Stores, sha1hex: str) -> tuple[str, bytes]:
+    """Return the name of our WARC with the file, and the bytes of the file."""
     rows = stores.records.find(CdxRow, {"sha1hex": sha1hex})
-    row = next(one for one in rows if one.mimetype != REVISIT_MIME)
+    row = next(cdx_row for cdx_row in rows if cdx_row.mimetype != REVISIT_MIME)
     place = Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
     return row.warc_path, stores.archive.read(place, sha1hex).body
 
 
-def _others(stores: Stores, sha1hex: str) -> dict[tuple[str, int], ReplayedCapture]:
-    """What every other capture in a WARC of ours is replayed as."""
+def replay_others(stores: Stores, sha1hex: str) -> dict[tuple[str, int], ReplayedCapture]:
+    """Return the replay of every other capture in our WARCs."""
     return {
         (row.warc_path, row.warc_offset): load_capture_body(stores.records, stores.archive, row)
         for row in stores.records.find(CdxRow)
@@ -59,148 +59,150 @@ def _others(stores: Stores, sha1hex: str) -> dict[tuple[str, int], ReplayedCaptu
     }
 
 
-def test_its_bytes_are_in_no_file_and_its_neighbours_read_as_before(
+def test_the_bytes_are_removed_and_other_captures_are_unchanged(
     home: tuple[Stores, FilledHome], tmp_path: Path
 ) -> None:
     stores, filled = home
     sha1hex = filled.stories[3]
-    name, body = _own(stores, sha1hex)
-    (looked,) = find_traces(stores, None, sha1hex).warcs
-    assert (looked.name, looked.captures, looked.is_open) == (name, 1, False)
-    assert looked.size_bytes == (tmp_path / "archive" / name).stat().st_size
-    others = _others(stores, sha1hex)
+    name, body = find_own_warc(stores, sha1hex)
+    (warc,) = find_traces(stores, None, sha1hex).warcs
+    assert (warc.name, warc.captures, warc.is_open) == (name, 1, False)
+    assert warc.size_bytes == (tmp_path / "archive" / name).stat().st_size
+    other_captures = replay_others(stores, sha1hex)
     assert holders(tmp_path, body) == [name]
     assert create_takedown_service(stores)(build_takedown(sha1hex)).finished == NOW
     assert holders(tmp_path, body) == []
-    assert _others(stores, sha1hex) == others
-    assert len(others) > 20
+    assert replay_others(stores, sha1hex) == other_captures
+    assert len(other_captures) > 20
     assert verify(stores.archive, name).faults == []
     assert find_traces(stores, None, sha1hex).warcs == []
 
 
-def test_killed_between_any_two_acts_no_warc_is_forgotten(
+def test_a_takedown_killed_between_any_two_writes_forgets_no_warc(
     home: tuple[Stores, FilledHome], tmp_path: Path
 ) -> None:
     stores, filled = home
     sha1hex = filled.stories[0]
-    _, body = _own(stores, sha1hex)
-    others, who = _others(stores, sha1hex), ended_process()
-    killed, done = 0, False
-    while not done:
-        left = [killed]
+    _, body = find_own_warc(stores, sha1hex)
+    other_captures, process_name = replay_others(stores, sha1hex), ended_process()
+    kill_after, is_done = 0, False
+    while not is_done:
+        writes_left = [kill_after]
         acts = ("put", "delete", "change", "change_each", "purge")
         names = ("records", "blobs", "index", "table", "archive")
-        dying = replace(
-            stores, **{name: DyingStore(getattr(stores, name), left, acts) for name in names}
+        dying_stores = replace(
+            stores, **{name: DyingStore(getattr(stores, name), writes_left, acts) for name in names}
         )
         try:
-            done = (
-                create_takedown_service(dying, who=who)(build_takedown(sha1hex)).finished
+            is_done = (
+                create_takedown_service(dying_stores, who=process_name)(
+                    build_takedown(sha1hex)
+                ).finished
                 is not None
             )
         except KilledError:
-            # What leads to the WARC stands somewhere as long as the bytes do.
+            # Something refers to the WARC as long as it contains the bytes.
             assert find_traces(stores, None, sha1hex).warcs or not holders(
                 tmp_path / "archive", body
             )
-        killed += 1
-        assert killed < 200
-    assert killed > 10
+        kill_after += 1
+        assert kill_after < 200
+    assert kill_after > 10
     assert holders(tmp_path, body) == []
-    assert _others(stores, sha1hex) == others
+    assert replay_others(stores, sha1hex) == other_captures
 
 
-def test_a_warc_that_is_written_to_is_purged_when_it_is_said_again(
+def test_an_open_warc_is_purged_by_a_later_repeat(
     home: tuple[Stores, FilledHome], tmp_path: Path
 ) -> None:
     stores, _ = home
-    (late,) = write_to_archive(
+    (late_body,) = write_to_archive(
         stores, [Body(950, "http://late.example/", NOW, "text/html", b"late " * 99)]
     )
-    write(stores, [file_row(late), cdx_row(late)])
-    said: list[str] = []
+    write(stores, [file_row(late_body), cdx_row(late_body)])
+    messages: list[str] = []
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
-    act = replace(
-        create_takedown_service(stores), warcs=WarcPurge(stores.archive, leases, said.append)
+    takedown = replace(
+        create_takedown_service(stores), warcs=WarcPurge(stores.archive, leases, messages.append)
     )
-    assert find_traces(stores, None, late.sha1hex).warcs[0].is_open
-    row = act(build_takedown(late.sha1hex))
-    assert (row.finished, "still being written" in said[0]) == (None, True)
-    assert not find_traces(stores, None, late.sha1hex).has_any
+    assert find_traces(stores, None, late_body.sha1hex).warcs[0].is_open
+    row = takedown(build_takedown(late_body.sha1hex))
+    assert (row.finished, "still being written" in messages[0]) == (None, True)
+    assert not find_traces(stores, None, late_body.sha1hex).has_any
     stores.archive.finish()
-    assert holders(tmp_path / "archive", late.content) != []
-    row = act(build_takedown(late.sha1hex))
+    assert holders(tmp_path / "archive", late_body.content) != []
+    row = takedown(build_takedown(late_body.sha1hex))
     assert row.finished == NOW
-    assert holders(tmp_path / "archive", late.content) == []
+    assert holders(tmp_path / "archive", late_body.content) == []
 
 
-def test_what_another_process_writes_anew_just_now_waits(home: tuple[Stores, FilledHome]) -> None:
+def test_a_warc_rewritten_by_another_process_is_purged_by_a_later_repeat(
+    home: tuple[Stores, FilledHome],
+) -> None:
     stores, filled = home
     sha1hex = filled.stories[3]
-    name, _ = _own(stores, sha1hex)
-    other = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
-    with other.acquire(f"warc {name}", 0.0):
+    name, _ = find_own_warc(stores, sha1hex)
+    other_leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+    with other_leases.acquire(f"warc {name}", 0.0):
         assert create_takedown_service(stores)(build_takedown(sha1hex)).finished is None
     assert create_takedown_service(stores)(build_takedown(sha1hex)).finished == NOW
 
 
-def test_records_no_row_leads_to_are_found_by_the_indexes(
+def test_records_without_rows_are_found_in_the_indexes(
     home: tuple[Stores, FilledHome], tmp_path: Path
 ) -> None:
     stores, filled = home
     sha1hex = filled.stories[3]
-    name, body = _own(stores, sha1hex)
-    # As a takedown left it that knew nothing of WARCs.
+    name, body = find_own_warc(stores, sha1hex)
+    # An older takedown, which did not purge WARCs, left this state.
     for row in stores.records.find(CdxRow, {"sha1hex": sha1hex}):
         stores.records.delete(CdxRow, [(row.warc_path, row.warc_offset)])
     for key, _ in stores.table.scan(stores.journal, build_row_key(sha1hex)):
         stores.table.delete(stores.journal, [key])
     assert create_takedown_service(stores)(build_takedown(sha1hex)).finished == NOW
     assert holders(tmp_path, body) == [name]
-    assert _told_still_there(stores) == [sha1hex]
+    assert list_reported(stores) == [sha1hex]
     assert (
         create_takedown_service(stores, scans_all_warcs=True)(build_takedown(sha1hex)).finished
         == NOW
     )
     assert holders(tmp_path, body) == []
-    assert _told_still_there(stores) == []
+    assert list_reported(stores) == []
 
 
-def _told_still_there(stores: Stores) -> list[str]:
-    found: list[AuditFault] = []
-    run_audit(stores, {}, found.append)
-    return [one.subject for one in found if one.check is AuditCheck.TAKEN_DOWN]
+def list_reported(stores: Stores) -> list[str]:
+    faults: list[AuditFault] = []
+    run_audit(stores, {}, faults.append)
+    return [fault.subject for fault in faults if fault.check is AuditCheck.TAKEN_DOWN]
 
 
-@pytest.mark.parametrize("at_its_start", [False, True])
-def test_a_damaged_warc_is_told_and_stays_as_it_was(
-    home: tuple[Stores, FilledHome], tmp_path: Path, at_its_start: bool
+@pytest.mark.parametrize("is_at_start", [False, True])
+def test_a_damaged_warc_is_reported_and_left_unchanged(
+    home: tuple[Stores, FilledHome], tmp_path: Path, is_at_start: bool
 ) -> None:
     stores, filled = home
     sha1hex = filled.stories[3]
-    name, _ = _own(stores, sha1hex)
+    name, _ = find_own_warc(stores, sha1hex)
     path = tmp_path / "archive" / name
     before = bytearray(path.read_bytes())
     (row,) = stores.records.find(CdxRow, {"sha1hex": filled.stories[5]})
-    offset = 0 if at_its_start else row.warc_offset
+    offset = 0 if is_at_start else row.warc_offset
     before[offset : offset + 40] = b"x" * 40
     path.write_bytes(before)
-    said: list[str] = []
+    messages: list[str] = []
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
-    act = replace(
-        create_takedown_service(stores), warcs=WarcPurge(stores.archive, leases, said.append)
+    takedown = replace(
+        create_takedown_service(stores), warcs=WarcPurge(stores.archive, leases, messages.append)
     )
-    assert act(build_takedown(sha1hex)).finished is None
-    assert "The removed bytes may be there" in said[0]
+    assert takedown(build_takedown(sha1hex)).finished is None
+    assert "The removed bytes may be there" in messages[0]
     assert path.read_bytes() == before
 
 
-def test_a_warc_that_was_taken_in_is_not_touched(
-    home: tuple[Stores, FilledHome], tmp_path: Path
-) -> None:
+def test_an_ingested_warc_is_not_changed(home: tuple[Stores, FilledHome], tmp_path: Path) -> None:
     stores, filled = home
     sha1hex = filled.stories[3]
-    name, _ = _own(stores, sha1hex)
+    name, _ = find_own_warc(stores, sha1hex)
     crawl = tmp_path / "crawl" / name
     crawl.parent.mkdir()
     crawl.write_bytes((tmp_path / "archive" / name).read_bytes())

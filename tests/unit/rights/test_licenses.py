@@ -1,4 +1,4 @@
-"""Licences and holders as people write them, and the one form they are compared in."""
+"""Licences and holders in any notation are normalized to one form."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ CC = "https://creativecommons.org"
         (" . ", ""),
     ],
 )
-def test_a_licence_has_one_value_however_it_is_written(stated: str, value: str) -> None:
+def test_a_licence_in_any_notation_has_one_value(stated: str, value: str) -> None:
     assert normalize_license(stated, "https://e.example/a/b") == value
 
 
@@ -79,30 +79,30 @@ def test_a_licence_has_one_value_however_it_is_written(stated: str, value: str) 
         ("Ada Stroom", "Ada Stroom"),
     ],
 )
-def test_the_holder_of_a_notice_is_its_name_alone(notice: str, holder: str) -> None:
-    (found,) = build_holder_statements(notice, StatementSource.META, "copyright")
-    assert (found.subject, found.value) == (Subject.HOLDER, holder)
+def test_the_holder_of_a_notice_is_only_its_name(notice: str, holder: str) -> None:
+    (statement,) = build_holder_statements(notice, StatementSource.META, "copyright")
+    assert (statement.subject, statement.value) == (Subject.HOLDER, holder)
 
 
 @pytest.mark.parametrize("notice", ["", "© 2024", "Copyright 2019–2024", "All rights reserved"])
-def test_a_notice_without_a_name_states_no_holder(notice: str) -> None:
+def test_a_notice_without_a_name_has_no_holder(notice: str) -> None:
     assert build_holder_statements(notice, StatementSource.META, "copyright") == []
 
 
-def test_a_line_about_rights_may_state_a_licence_and_a_holder() -> None:
+def test_a_line_about_rights_can_state_a_licence_and_a_holder() -> None:
     rights_statements = build_rights_statements(
         "© 2024 Ada Stroom. CC BY 4.0", StatementSource.XMP, "dc:rights"
     )
-    assert [(one.subject, one.value) for one in rights_statements] == [
+    assert [(statement.subject, statement.value) for statement in rights_statements] == [
         (Subject.LICENSE, "cc-by-4.0"),
         (Subject.HOLDER, "Ada Stroom"),
     ]
-    (alone,) = build_rights_statements("All Rights Reserved", StatementSource.XMP, "dc:rights")
-    assert (alone.subject, alone.value) == (Subject.LICENSE, "all rights reserved")
+    (single,) = build_rights_statements("All Rights Reserved", StatementSource.XMP, "dc:rights")
+    assert (single.subject, single.value) == (Subject.LICENSE, "all rights reserved")
     assert build_rights_statements("© 2024", StatementSource.XMP, "dc:rights") == []
 
 
-def test_only_addresses_of_licences_are_those_of_creative_commons() -> None:
+def test_only_licence_urls_of_creative_commons_are_recognized() -> None:
     assert is_creative_commons(f"{CC}/licenses/by/4.0/")
     assert is_creative_commons("http://de.creativecommons.org/licenses/by/3.0/de/")
     assert not is_creative_commons(f"{CC}/about/")
@@ -123,13 +123,17 @@ def test_only_addresses_of_licences_are_those_of_creative_commons() -> None:
     ],
     ids=lambda text: text[:12].encode("utf-8", "replace").decode(),
 )
-def test_hostile_texts_are_bounded_in_time_and_length(stated: str) -> None:
+def test_hostile_texts_are_limited_in_time_and_length(stated: str) -> None:
     began = time.process_time()
-    found = build_rights_statements(stated, StatementSource.META, "rights", "https://e.example/")
-    found += build_license_statements(stated, StatementSource.META, "license", "https://e.example/")
+    statements = build_rights_statements(
+        stated, StatementSource.META, "rights", "https://e.example/"
+    )
+    statements += build_license_statements(
+        stated, StatementSource.META, "license", "https://e.example/"
+    )
     assert time.process_time() - began < 1.0
-    for one in found:
-        assert len(one.value) <= VALUE_MAX_CHARS
-        assert len(one.raw) <= RAW_MAX_CHARS
-        assert "\x00" not in one.raw + one.value
-        (one.value + one.raw).encode()
+    for statement in statements:
+        assert len(statement.value) <= VALUE_MAX_CHARS
+        assert len(statement.raw) <= RAW_MAX_CHARS
+        assert "\x00" not in statement.raw + statement.value
+        (statement.value + statement.raw).encode()

@@ -1,4 +1,4 @@
-"""What headers state: each header's syntax, several of one name, and values that follow no syntax."""
+"""Preferences in headers: the syntax of each header, repeated headers, and invalid values."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from fonds.rights.preferences import iter_link_targets, parse_dictionary, read_h
 URL = "https://news.example/a/story.html"
 
 
-def stated(*headers: tuple[str, str]) -> tuple[Statement, ...]:
+def read_statements(*headers: tuple[str, str]) -> tuple[Statement, ...]:
     return read_header_statements(HttpHead(200, "HTTP/1.1 200 OK", headers), URL)
 
 
-def told(*headers: tuple[str, str]) -> list[tuple[str, str]]:
-    return [(one.value, one.name) for one in stated(*headers)]
+def list_values(*headers: tuple[str, str]) -> list[tuple[str, str]]:
+    return [(statement.value, statement.name) for statement in read_statements(*headers)]
 
 
-def test_a_directive_for_everybody_and_one_for_an_agent() -> None:
-    assert told(
+def test_directives_for_all_agents_and_for_one_agent_are_read() -> None:
+    assert list_values(
         ("X-Robots-Tag", "NoIndex, noai"), ("x-robots-tag", "googlebot: nofollow, none")
     ) == [
         ("noindex", "X-Robots-Tag"),
@@ -32,9 +32,9 @@ def test_a_directive_for_everybody_and_one_for_an_agent() -> None:
     ]
 
 
-def test_directives_with_values_are_no_agents() -> None:
+def test_directives_with_values_are_not_agents() -> None:
     date = "unavailable_after: Wednesday, 25-Jun-2025 15:00:00 PST"
-    assert told(("X-Robots-Tag", f"max-snippet:20, {date}, bingbot: {date}, noindex")) == [
+    assert list_values(("X-Robots-Tag", f"max-snippet:20, {date}, bingbot: {date}, noindex")) == [
         ("max-snippet:20", "X-Robots-Tag"),
         ("unavailable_after:wednesday, 25-jun-2025 15:00:00 pst", "X-Robots-Tag"),
         ("unavailable_after:wednesday, 25-jun-2025 15:00:00 pst", "X-Robots-Tag bingbot"),
@@ -42,57 +42,65 @@ def test_directives_with_values_are_no_agents() -> None:
     ]
 
 
-def test_usage_is_one_dictionary_of_which_the_last_value_counts() -> None:
+def test_repeated_usage_headers_are_one_dictionary_and_the_last_value_wins() -> None:
     headers = (("Content-Usage", 'train-ai=n;exact="a,b", search=y'), ("content-usage", "search=n"))
-    assert told(*headers) == [("train-ai=n", "Content-Usage"), ("search=n", "Content-Usage")]
+    assert list_values(*headers) == [("train-ai=n", "Content-Usage"), ("search=n", "Content-Usage")]
 
 
 @pytest.mark.parametrize(
     "value",
     ["train-ai=n search=y", "train-ai=n,", "Train-AI=n", ",", "train-ai=n,,search=y", '="n"'],
 )
-def test_a_usage_that_is_no_dictionary_states_nothing(value: str) -> None:
-    assert stated(("Content-Usage", value)) == ()
+def test_an_invalid_usage_dictionary_states_nothing(value: str) -> None:
+    assert read_statements(("Content-Usage", value)) == ()
 
 
-def test_a_usage_of_another_value_states_nothing_about_its_label_alone() -> None:
-    assert told(("Content-Usage", "train-ai=maybe, bots, ai-use=?0, search=y")) == [
+def test_an_invalid_usage_value_is_ignored() -> None:
+    assert list_values(("Content-Usage", "train-ai=maybe, bots, ai-use=?0, search=y")) == [
         ("search=y", "Content-Usage")
     ]
 
 
-def test_signals_are_given_in_the_same_form() -> None:
-    assert told(("Content-Signal", "search=yes, ai-input=NO, ai-train=no, x=perhaps, y")) == [
+def test_signals_have_the_same_form_as_usage() -> None:
+    assert list_values(
+        ("Content-Signal", "search=yes, ai-input=NO, ai-train=no, x=perhaps, y")
+    ) == [
         ("search=y", "Content-Signal"),
         ("ai-input=n", "Content-Signal"),
         ("ai-train=n", "Content-Signal"),
     ]
 
 
-def test_a_reservation_and_its_policy() -> None:
-    found = stated(("TDM-Reservation", " 1 "), ("tdm-policy", "https://news.example/tdm.json"))
-    assert [(one.value, one.raw) for one in found] == [
+def test_a_reservation_and_its_policy_are_read() -> None:
+    statements = read_statements(
+        ("TDM-Reservation", " 1 "), ("tdm-policy", "https://news.example/tdm.json")
+    )
+    assert [(statement.value, statement.raw) for statement in statements] == [
         ("tdm-reservation=1", "1"),
         ("tdm-policy", "https://news.example/tdm.json"),
     ]
-    assert stated(("tdm-reservation", "yes"), ("tdm-policy", " ")) == ()
+    assert read_statements(("tdm-reservation", "yes"), ("tdm-policy", " ")) == ()
 
 
-def test_a_license_link_among_others_is_found_and_made_absolute() -> None:
+def test_a_licence_link_is_found_among_others_and_made_absolute() -> None:
     value = (
         '<https://a.example/x,y>; rel="next"; title="<z>; rel=license", '
         "<https://creativecommons.org/licenses/by/4.0/>; rel=License, </own>; rel='x'; rel=license,"
         ' <../terms.html>; rev=x; rel="nofollow license"'
     )
-    assert [(one.subject, one.value) for one in stated(("Link", value))] == [
+    assert [
+        (statement.subject, statement.value) for statement in read_statements(("Link", value))
+    ] == [
         (Subject.LICENSE, "cc-by-4.0"),
         (Subject.LICENSE, "https://news.example/terms.html"),
     ]
 
 
-def test_each_statement_says_where_it_stood_and_stands_once() -> None:
-    (found,) = stated(("X-Robots-Tag", "noai"), ("X-Robots-Tag", "noai"), ("Server", "noai"))
-    assert found == Statement(
+def test_a_repeated_statement_is_returned_once_with_its_source() -> None:
+    (statement,) = read_statements(
+        ("X-Robots-Tag", "noai"), ("X-Robots-Tag", "noai"), ("Server", "noai")
+    )
+    assert statement == Statement(
         Subject.PREFERENCE, "noai", "noai", StatementSource.HEADER, "X-Robots-Tag"
     )
 
@@ -112,16 +120,16 @@ def test_each_statement_says_where_it_stood_and_stands_once() -> None:
         ("tdm-policy", "\x00\ud800" * 100_000),
     ],
 )
-def test_hostile_values_are_bounded_in_time_and_number(name: str, value: str) -> None:
+def test_hostile_values_are_limited_in_time_and_number(name: str, value: str) -> None:
     began = time.process_time()
-    found = stated(*((name, value) for _ in range(50)))
+    statements = read_statements(*((name, value) for _ in range(50)))
     assert time.process_time() - began < 2.0
-    assert len(found) <= STATEMENTS_MAX
-    for one in found:
-        one.raw.encode()
+    assert len(statements) <= STATEMENTS_MAX
+    for statement in statements:
+        statement.raw.encode()
 
 
-def test_a_dictionary_knows_bare_items_strings_and_parameters() -> None:
+def test_a_dictionary_has_bare_items_strings_and_parameters() -> None:
     assert parse_dictionary('a, b=?0;x;y=1, c="q,\\"";z="," ,*d=tok/en:1, e=-1.5') == {
         "a": "?1",
         "b": "?0",
@@ -131,6 +139,6 @@ def test_a_dictionary_knows_bare_items_strings_and_parameters() -> None:
     }
 
 
-def test_link_targets_end_where_the_syntax_does() -> None:
+def test_invalid_link_targets_are_skipped() -> None:
     assert list(iter_link_targets("</a> junk; rel=license, </b>;rel=license", "license")) == ["/b"]
     assert list(iter_link_targets("no link; rel=license", "license")) == []

@@ -1,4 +1,4 @@
-"""What a robots.txt says to one crawler: which line decides, and which preferences hold for a path."""
+"""Rules of a robots.txt for one crawler: which line decides, and which preferences apply to a path."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ Disallow: /
         ("/", ""),
     ],
 )
-def test_the_longest_line_that_matches_decides(target: str, rule: str) -> None:
+def test_the_longest_matching_line_decides(target: str, rule: str) -> None:
     assert parse_robots_rules(TEXT).find_rule(target) == rule
 
 
-def test_an_allow_decides_between_lines_of_one_length() -> None:
+def test_an_allow_wins_between_lines_of_equal_length() -> None:
     text = "User-agent: *\nDisallow: /a\nAllow: /a"
     assert parse_robots_rules(text).find_rule("/a/b") == "Allow: /a"
 
@@ -70,30 +70,30 @@ def test_an_allow_decides_between_lines_of_one_length() -> None:
         ("/aa*aa$", "/aaa"),
     ],
 )
-def test_patterns_match_as_they_do_for_the_parser_that_decides(pattern: str, target: str) -> None:
+def test_patterns_match_like_in_protego(pattern: str, target: str) -> None:
     rules = Protego.parse(f"User-agent: *\nDisallow: {pattern}")
     decided = not rules.can_fetch(f"http://e.example{target}", "fonds")
     rule = parse_robots_rules(f"User-agent: *\nDisallow: {pattern}").find_rule(target)
     assert bool(rule) is decided
 
 
-def test_preferences_are_those_of_the_longest_path_of_each_field() -> None:
-    def stated(target: str, token: str = "") -> list[str]:
+def test_preferences_come_from_the_longest_path_of_each_field() -> None:
+    def list_values(target: str, token: str = "") -> list[str]:
         return [
             statement.value for statement in parse_robots_rules(TEXT, token).find_statements(target)
         ]
 
-    assert stated("/x") == ["train-ai=n", "search=y", "ai-train=n"]
-    assert stated("/open/x") == ["train-ai=y", "search=y", "search=y", "ai-train=n"]
-    assert stated("/open/x.pdf") == ["train-ai=n", "search=y", "ai-train=n"]
-    assert stated("/x", "Fonds") == stated("/x", "other") == ["search=n"]
-    assert stated("/x", "third") == ["ai-use=n"]
-    assert stated("/x", "unnamed") == stated("/x")
-    (one,) = parse_robots_rules(TEXT, "third").find_statements("/")
-    assert (one.stated_in, one.name) == (StatementSource.ROBOTS_TXT, "Content-Usage")
+    assert list_values("/x") == ["train-ai=n", "search=y", "ai-train=n"]
+    assert list_values("/open/x") == ["train-ai=y", "search=y", "search=y", "ai-train=n"]
+    assert list_values("/open/x.pdf") == ["train-ai=n", "search=y", "ai-train=n"]
+    assert list_values("/x", "Fonds") == list_values("/x", "other") == ["search=n"]
+    assert list_values("/x", "third") == ["ai-use=n"]
+    assert list_values("/x", "unnamed") == list_values("/x")
+    (usage,) = parse_robots_rules(TEXT, "third").find_statements("/")
+    assert (usage.stated_in, usage.name) == (StatementSource.ROBOTS_TXT, "Content-Usage")
 
 
-def test_an_agent_named_behind_a_preference_is_not_meant_by_it() -> None:
+def test_a_preference_does_not_apply_to_an_agent_named_after_it() -> None:
     text = "User-agent: a\nContent-Usage: search=n\nUser-agent: b\nDisallow: /x"
     assert parse_robots_rules(text, "b").find_statements("/") == ()
     assert [
@@ -112,7 +112,7 @@ def test_an_agent_named_behind_a_preference_is_not_meant_by_it() -> None:
     ],
     ids=["stars", "paths", "signals", "escapes"],
 )
-def test_hostile_files_are_read_within_bounds(text: str) -> None:
+def test_hostile_files_are_read_within_limits(text: str) -> None:
     began = time.process_time()
     rules = parse_robots_rules(text)
     rules.find_rule("/" + "a" * 2_000)
@@ -120,7 +120,7 @@ def test_hostile_files_are_read_within_bounds(text: str) -> None:
     assert time.process_time() - began < 5.0
 
 
-def test_a_pattern_is_matched_piece_by_piece() -> None:
+def test_a_pattern_with_many_wildcards_is_matched_in_time() -> None:
     assert not matches_pattern("/" + "a*" * 5_000 + "b$", "/" + "a" * 10_000)
 
 

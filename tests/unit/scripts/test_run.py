@@ -1,4 +1,4 @@
-"""`make run DATA=…`: paths as people write them, also with blanks."""
+"""`make run DATA=…`: paths with and without quotes and spaces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from run import paths_of
 
 
-def test_one_path_with_blanks_needs_no_quotes_and_several_are_words(
+def test_one_path_with_spaces_needs_no_quotes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -25,5 +25,5 @@ def test_one_path_with_blanks_needs_no_quotes_and_several_are_words(
 
 
 @pytest.mark.parametrize("word", ["$(touch x)", "`touch x`", "a;b", "-x"])
-def test_a_path_is_never_run(word: str) -> None:
+def test_a_path_is_never_executed(word: str) -> None:
     assert paths_of(word) in ([word], word.split())

@@ -1,4 +1,4 @@
-"""The sample crawl: the same each time, readable by other people's tools, wrong only where it says so."""
+"""The sample crawl: identical in each run, readable by other tools, and damaged only where intended."""
 
 import gzip
 import hashlib
@@ -20,7 +20,7 @@ from sample_texts import THEMES, reports, stories
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 
-WHOLE_WARCS = ("news.warc.gz", "papers.warc", "indexed/archive.warc.gz")
+INTACT_WARCS = ("news.warc.gz", "papers.warc", "indexed/archive.warc.gz")
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,8 @@ def summary(tmp_path_factory: pytest.TempPathFactory) -> SampleSummary:
     return write_sample(tmp_path_factory.mktemp("sample"))
 
 
-def records(path: Path) -> list[tuple[str, str, str | None, bytes]]:
-    """(type, URL, HTTP status, decoded body) of every record of a WARC."""
+def read_records(path: Path) -> list[tuple[str, str, str | None, bytes]]:
+    """Return type, URL, HTTP status and decoded body of every record of a WARC."""
     with path.open("rb") as stream:
         return [
             (
@@ -42,62 +42,62 @@ def records(path: Path) -> list[tuple[str, str, str | None, bytes]]:
         ]
 
 
-def bodies(summary: SampleSummary) -> list[bytes]:
-    """Every body that can be read, repeats included, the captures of the CDX left out."""
+def read_bodies(summary: SampleSummary) -> list[bytes]:
+    """Return every readable body, with repeats and without the captures of the CDX."""
     answers = [
         body
-        for name in WHOLE_WARCS
-        for kind, _, status, body in records(summary.folder / name)
+        for name in INTACT_WARCS
+        for kind, _, status, body in read_records(summary.folder / name)
         if kind == "response" and status == "200"
     ]
     with zipfile.ZipFile(summary.folder / "bundle.zip") as archive:
         members = [archive.read(name) for name in archive.namelist()]
     loose = [path.read_bytes() for path in sorted((summary.folder / "loose").iterdir())]
     with (summary.folder / "cut.warc.gz").open("rb") as stream:
-        first = next(r for r in ArchiveIterator(stream) if r.rec_type == "response")
+        first = next(row for row in ArchiveIterator(stream) if row.rec_type == "response")
         return [*answers, *members, *loose, first.content_stream().read()]
 
 
 def test_two_runs_write_the_same_bytes(summary: SampleSummary, tmp_path: Path):
     write_sample(tmp_path)
     write_sample(tmp_path)
-    made = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*.*")}
-    first = summary.folder
-    assert made == {path.relative_to(first): path.read_bytes() for path in first.rglob("*.*")}
-    assert {str(name) for name in made} == set(summary.captures)
+    second = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*.*")}
+    first_folder = summary.folder
+    assert second == {
+        path.relative_to(first_folder): path.read_bytes() for path in first_folder.rglob("*.*")
+    }
+    assert {str(name) for name in second} == set(summary.captures)
 
 
 def test_the_summary_adds_up(summary: SampleSummary):
-    counted = summary.stories + summary.pdfs + summary.repeats + len(summary.others)
-    assert sum(summary.captures.values()) == counted == 70
+    capture_count = summary.stories + summary.pdfs + summary.repeats + len(summary.others)
+    assert sum(summary.captures.values()) == capture_count == 70
 
 
-def test_what_is_there_is_what_the_summary_says(summary: SampleSummary):
-    found = bodies(summary)
-    pages = [body for body in found if body.startswith(b"<!DOCTYPE")]
-    pdfs = [body for body in found if body.startswith(b"%PDF")]
+def test_the_files_match_the_summary(summary: SampleSummary):
+    all_bodies = read_bodies(summary)
+    pages = [body for body in all_bodies if body.startswith(b"<!DOCTYPE")]
+    pdfs = [body for body in all_bodies if body.startswith(b"%PDF")]
     locked_and_broken = 2
     assert len(set(pages)) == summary.stories
     assert len(set(pdfs)) == summary.pdfs + locked_and_broken
-    of_the_index = summary.captures["indexed/captures.cdx"]
-    assert len(found) - len(set(found)) == summary.repeats - of_the_index
+    in_the_index = summary.captures["indexed/captures.cdx"]
+    assert len(all_bodies) - len(set(all_bodies)) == summary.repeats - in_the_index
 
 
-@pytest.mark.parametrize("name", WHOLE_WARCS)
-def test_every_record_of_the_whole_warcs_is_readable_with_its_digest(
-    summary: SampleSummary, name: str
-):
-    kinds = Counter(kind for kind, *_ in records(summary.folder / name))
+@pytest.mark.parametrize("name", INTACT_WARCS)
+def test_every_record_of_the_intact_warcs_has_a_valid_digest(summary: SampleSummary, name: str):
+    kinds = Counter(kind for kind, *_ in read_records(summary.folder / name))
     assert kinds["response"] + kinds["revisit"] == summary.captures[name] == kinds["request"]
     assert kinds["warcinfo"] == 1
 
 
-def test_the_main_warc_has_what_a_crawler_meets(summary: SampleSummary):
-    found = records(summary.folder / "news.warc.gz")
-    statuses = Counter(status for kind, _, status, _ in found if kind == "response")
+def test_the_main_warc_has_typical_records(summary: SampleSummary):
+    news_records = read_records(summary.folder / "news.warc.gz")
+    statuses = Counter(status for kind, _, status, _ in news_records if kind == "response")
     assert statuses == {"200": 27, "404": 1, "301": 1}
-    assert Counter(kind for kind, *_ in found)["revisit"] == 1
-    assert sum(body.startswith(b"\x89PNG") for *_, body in found) == 1
+    assert Counter(kind for kind, *_ in news_records)["revisit"] == 1
+    assert sum(body.startswith(b"\x89PNG") for *_, body in news_records) == 1
 
 
 def test_only_the_last_record_of_the_cut_warc_is_damaged(summary: SampleSummary):
@@ -114,7 +114,7 @@ def test_only_the_last_record_of_the_cut_warc_is_damaged(summary: SampleSummary)
         gzip.decompress(path.read_bytes())
 
 
-def test_the_index_is_sorted_and_leads_to_the_records(summary: SampleSummary):
+def test_the_index_is_sorted_and_has_the_offsets_of_the_records(summary: SampleSummary):
     folder = summary.folder / "indexed"
     header, *lines = (folder / "captures.cdx").read_bytes().splitlines()
     assert header == b" CDX N b a m s k r M S V g"
@@ -129,26 +129,26 @@ def test_the_index_is_sorted_and_leads_to_the_records(summary: SampleSummary):
         assert record.rec_headers.get_header("WARC-Payload-Digest") == f"sha1:{fields[5]}"
 
 
-def test_pdfs_open_but_for_the_broken_and_the_locked_one(summary: SampleSummary):
-    opened = {}
-    for body in bodies(summary):
+def test_all_pdfs_open_except_the_broken_and_the_locked_one(summary: SampleSummary):
+    facts_by_sha1 = {}
+    for body in read_bodies(summary):
         if body.startswith(b"%PDF"):
             key = hashlib.sha1(body).hexdigest()
             try:
                 with pikepdf.open(io.BytesIO(body)) as pdf:
-                    opened[key] = (
+                    facts_by_sha1[key] = (
                         len(pdf.pages),
                         "/doi" in pdf.docinfo,
                         str(pdf.docinfo["/Title"]),
                     )
             except (pikepdf.PasswordError, pikepdf.PdfError) as error:
-                opened[key] = (0, False, type(error).__name__)
-    titles = {title for *_, title in opened.values()}
+                facts_by_sha1[key] = (0, False, type(error).__name__)
+    titles = {title for *_, title in facts_by_sha1.values()}
     assert titles == {report.title for report in reports()} | {"PasswordError", "PdfError"}
-    assert max(pages for pages, *_ in opened.values()) == 3
-    assert sum(doi for _, doi, _ in opened.values()) == 5
-    locked = next((summary.folder / "loose").glob("*confidential.pdf"))
-    with pikepdf.open(locked, password=PASSWORD) as pdf:
+    assert max(pages for pages, *_ in facts_by_sha1.values()) == 3
+    assert sum(doi for _, doi, _ in facts_by_sha1.values()) == 5
+    locked_pdf = next((summary.folder / "loose").glob("*confidential.pdf"))
+    with pikepdf.open(locked_pdf, password=PASSWORD) as pdf:
         assert len(pdf.pages) == 2
 
 
@@ -161,8 +161,8 @@ def test_stories_have_the_length_of_news_and_cover_the_themes():
     assert sum(story.published is None for story in texts) == 3
 
 
-def test_every_page_holds_its_story_between_furniture_in_its_charset(summary: SampleSummary):
-    pages = {body for body in bodies(summary) if body.startswith(b"<!DOCTYPE")}
+def test_every_page_has_its_own_title_and_charset(summary: SampleSummary):
+    pages = {body for body in read_bodies(summary) if body.startswith(b"<!DOCTYPE")}
     titles = set()
     for body in pages:
         match = re.search(rb'charset="?([\w-]+)', body)
@@ -182,13 +182,13 @@ def test_all_hosts_are_reserved_names():
     assert all(host.endswith(".example") for host in hosts)
 
 
-def test_the_program_prints_what_it_made(tmp_path: Path):
-    done = subprocess.run(
+def test_the_program_prints_a_summary(tmp_path: Path):
+    result = subprocess.run(
         [sys.executable, SCRIPTS / "sample.py", tmp_path / "crawl"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "70 captures" in done.stdout
-    assert "39 pages, 15 PDFs, 9 repeats" in done.stdout
+    assert "70 captures" in result.stdout
+    assert "39 pages, 15 PDFs, 9 repeats" in result.stdout
     assert (tmp_path / "crawl" / "bundle.zip").exists()

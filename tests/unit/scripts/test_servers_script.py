@@ -1,4 +1,4 @@
-"""The runner of servers: it starts, waits, refuses and ends, with a small web server in their place."""
+"""The script that starts and stops servers, tested with a small web server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import servers
 from server import Server
 
-# The runner leaves its servers running when it ends, and with it what it knows of them.
+# The script leaves its servers running when it ends, so their processes are never waited for.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
@@ -31,7 +31,7 @@ def _start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
         return [subprocess.Popen(words, cwd=folder, stdout=log, stderr=log, start_new_session=True)]
 
 
-def _ready(folder: Path, port: int) -> bool:
+def _is_ready(folder: Path, port: int) -> bool:
     try:
         urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1).close()
     except OSError:
@@ -39,18 +39,20 @@ def _ready(folder: Path, port: int) -> bool:
     return True
 
 
-def _url(folder: Path, port: int) -> str:
+def _build_url(folder: Path, port: int) -> str:
     return f"web://user:s3cret@127.0.0.1:{port}/"
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
+def _find_free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
 @pytest.fixture
 def web() -> Server:
-    return Server("web", _free_port(), "TEST_WEB_URL", _install, _start, _ready, _url, 20.0)
+    return Server(
+        "web", _find_free_port(), "TEST_WEB_URL", _install, _start, _is_ready, _build_url, 20.0
+    )
 
 
 @pytest.fixture
@@ -59,7 +61,7 @@ def folder(tmp_path: Path, web: Server) -> Iterator[Path]:
     servers.stop([web], tmp_path / "servers")
 
 
-def test_a_server_is_installed_started_and_ended(
+def test_a_server_is_installed_started_and_stopped(
     web: Server, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert servers.start([web], folder) == 0
@@ -69,61 +71,63 @@ def test_a_server_is_installed_started_and_ended(
         f"export TEST_WEB_URL='web://user:s3cret@127.0.0.1:{web.port}/'\n"
     )
     assert servers.start([web], folder) == 0
-    told = capsys.readouterr().out
-    assert "runs already" in told
-    assert "s3cret" not in told
+    output = capsys.readouterr().out
+    assert "runs already" in output
+    assert "s3cret" not in output
     assert servers.stop([web], folder) == 0
-    assert not _ready(folder, web.port)
+    assert not _is_ready(folder, web.port)
     assert servers.status([web], folder) == 1
 
 
-def test_a_taken_port_is_refused_with_what_to_do(
+def test_a_used_port_is_refused_with_advice(
     web: Server, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.create_server(("127.0.0.1", web.port)):
         assert servers.start([web], folder) == 1
-    assert f"port {web.port} is taken" in (told := capsys.readouterr().out)
-    assert "--port web=PORT" in told
+    assert f"port {web.port} is taken" in (output := capsys.readouterr().out)
+    assert "--port web=PORT" in output
     assert (folder / "servers.env").read_text() == ""
 
 
-def test_one_that_ends_by_itself_shows_its_log_and_does_not_stop_the_others(
+def test_a_server_that_exits_shows_its_log(
     web: Server, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(home: Path, port: int) -> list[subprocess.Popen[bytes]]:
+    def start_broken(home: Path, port: int) -> list[subprocess.Popen[bytes]]:
         words = [sys.executable, "-c", "raise SystemExit('no such licence')"]
         with (home / "server.log").open("ab") as log:
             return [subprocess.Popen(words, stderr=log, start_new_session=True)]
 
-    other = replace(web, name="other", port=_free_port(), start=broken, variable="TEST_OTHER_URL")
-    assert servers.start([web, other], folder) == 1
-    told = capsys.readouterr().out
-    assert "other: it does not answer" in told
-    assert "no such licence" in told
+    broken_server = replace(
+        web, name="other", port=_find_free_port(), start=start_broken, variable="TEST_OTHER_URL"
+    )
+    assert servers.start([web, broken_server], folder) == 1
+    output = capsys.readouterr().out
+    assert "other: it does not answer" in output
+    assert "no such licence" in output
     assert "TEST_OTHER_URL" not in (folder / "servers.env").read_text()
 
 
-def test_what_cannot_be_installed_is_told(
+def test_a_failed_installation_is_reported(
     web: Server, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def nowhere(home: Path) -> None:
+    def fail_install(home: Path) -> None:
         raise RuntimeError("install the Debian package web")
 
-    assert servers.start([replace(web, install=nowhere)], folder) == 1
+    assert servers.start([replace(web, install=fail_install)], folder) == 1
     assert "web: install the Debian package web" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("only", "ports", "told"),
+    ("only", "ports", "message"),
     [
         (["kafkaa"], [], "there is no server 'kafkaa'"),
         ([], ["kafka=x"], "write it as NAME=PORT"),
         ([], ["nobody=1"], "there is no server 'nobody'"),
     ],
 )
-def test_names_and_ports_there_are_not_are_refused(
-    only: list[str], ports: list[str], told: str, monkeypatch: pytest.MonkeyPatch, web: Server
+def test_unknown_names_and_invalid_ports_are_refused(
+    only: list[str], ports: list[str], message: str, monkeypatch: pytest.MonkeyPatch, web: Server
 ) -> None:
     monkeypatch.setattr(servers, "known_servers", lambda: {"kafka": web})
-    with pytest.raises(SystemExit, match=told):
+    with pytest.raises(SystemExit, match=message):
         servers._chosen(only, ports)

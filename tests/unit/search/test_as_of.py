@@ -1,4 +1,4 @@
-"""What a search found before, held against what it found: random histories, the index of each day kept."""
+"""Searches as of a day, compared with the index of each day of a random history."""
 
 from __future__ import annotations
 
@@ -41,36 +41,44 @@ WORDS = ("flood", "river", "harvest", "bridge")
 
 @dataclass
 class History:
-    """A library that grows day by day; `index` is what each day ended with: texts by id."""
+    """Library that grows day by day. `index` has the texts by id at the end of each day."""
 
     stores: Stores
     chance: random.Random
     stories: dict[str, list[str]] = field(default_factory=dict)
     pdfs: list[str] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
-    down: dict[date, int] = field(default_factory=dict)
+    takedowns: dict[date, int] = field(default_factory=dict)
     index: dict[date, dict[str, str]] = field(default_factory=dict)
     number: int = 0
 
-    def live(self, acts: int) -> None:
-        """Some days, each with some acts, and the index as each of them left it."""
-        for day in (FIRST + timedelta(days=n) for n in range(DAYS)):
-            self.down[day] = 0
-            for second in range(acts):
+    def simulate(self, change_count: int) -> None:
+        """Simulate the days with this many changes each, and store the index after each day."""
+        for day in (FIRST + timedelta(days=number) for number in range(DAYS)):
+            self.takedowns[day] = 0
+            for second in range(change_count):
                 at = datetime.combine(day, time(9, 0, second), UTC)
-                self.chance.choice(self.possible())(at)
-            found = self.stores.index.search(SearchQuery(count_max=1_000)).hits
-            self.index[day] = {one.document.id: self.texts[one.document.sha1hex] for one in found}
+                self.chance.choice(self.list_changes())(at)
+            hits = self.stores.index.search(SearchQuery(count_max=1_000)).hits
+            self.index[day] = {hit.document.id: self.texts[hit.document.sha1hex] for hit in hits}
 
-    def possible(self) -> list[Callable[[datetime], None]]:
-        return [self.story, self.story, self.version, self.version, self.pdf, self.again, self.gone]
+    def list_changes(self) -> list[Callable[[datetime], None]]:
+        return [
+            self.story,
+            self.story,
+            self.version,
+            self.version,
+            self.pdf,
+            self.reread_pdf,
+            self.take_down,
+        ]
 
     def story(self, at: datetime) -> None:
         self.stories[sha256(b"%d" % self.number).hexdigest()] = []
         self.read_story(list(self.stories)[-1], at, at)
 
     def version(self, at: datetime) -> None:
-        """Of any story, captured any time before: not every one comes to be shown."""
+        """Add a version of a story with an earlier capture time. Not every version becomes current."""
         if self.stories:
             story_id = self.chance.choice(list(self.stories))
             self.read_story(story_id, at, at - timedelta(hours=self.chance.randrange(72)))
@@ -96,7 +104,7 @@ class History:
         self.pdfs.append(self.file(at, "application/pdf"))
         self.read_pdf(self.pdfs[-1], at)
 
-    def again(self, at: datetime) -> None:
+    def reread_pdf(self, at: datetime) -> None:
         if self.pdfs:
             self.read_pdf(self.chance.choice(self.pdfs), at)
 
@@ -123,8 +131,8 @@ class History:
         origin = DocumentOrigin("http://a.example/x.pdf", "a.example", "default")
         self.stores.index.put([pdf_document(row, text.encode(), origin)])
 
-    def gone(self, at: datetime) -> None:
-        """A PDF, as a takedown leaves the rows."""
+    def take_down(self, at: datetime) -> None:
+        """Take down a PDF, leaving the rows of a takedown."""
         if self.pdfs:
             sha1hex = self.pdfs.pop(self.chance.randrange(len(self.pdfs)))
             self.stores.records.delete(PdfMetaRow, [sha1hex])
@@ -134,7 +142,7 @@ class History:
             self.stores.records.put(
                 [TakedownRow(sha1hex, "privacy", "", "ann", at, TakedownRest(), at)]
             )
-            self.down[at.date()] += 1
+            self.takedowns[at.date()] += 1
 
     def file(self, at: datetime, mimetype: str) -> str:
         self.number += 1
@@ -151,127 +159,151 @@ class History:
         self.stores.blobs.put([Blob(build_text_blob_key(sha1hex), text.encode(), "text/plain")])
 
 
-def ids(told: AsOfResult, *sorts: str) -> set[str]:
-    listed = [one.id for name in sorts for one in told.listed.get(name, [])]
-    assert len(listed) == len(set(listed))
-    return set(listed)
+def collect_ids(result: AsOfResult, *sorts: str) -> set[str]:
+    ids = [row.id for name in sorts for row in result.listed.get(name, [])]
+    assert len(ids) == len(set(ids))
+    return set(ids)
 
 
-def check(told: AsOfResult, then: dict[str, str], now: dict[str, str], down: int) -> None:
-    """Every document is accounted for in one sort, which is the right one, and the sums are right."""
-    found_then = {id_ for id_, text in then.items() if "flood" in text.split()}
-    found_now = {id_ for id_, text in now.items() if "flood" in text.split()}
-    by_then = {
-        wanted: ids(told, *(name for name, one in SORTS.items() if one.was_found is wanted)) - {""}
-        for wanted in (True, False)
+def check(
+    result: AsOfResult, then_texts: dict[str, str], now_texts: dict[str, str], takedown_count: int
+) -> None:
+    """Check that each document is in the right sort, and that the counts add up."""
+    found_then = {id_ for id_, text in then_texts.items() if "flood" in text.split()}
+    found_now = {id_ for id_, text in now_texts.items() if "flood" in text.split()}
+    ids_by_found_then = {
+        expected: collect_ids(
+            result, *(name for name, sort in SORTS.items() if sort.was_found is expected)
+        )
+        - {""}
+        for expected in (True, False)
     }
-    unknown = ids(
-        told,
+    unknown_ids = collect_ids(
+        result,
         "read_again",
         "read_again_no_longer_found",
         "not_compared",
         "not_compared_no_longer_found",
     )
-    purged = then.keys() - now.keys()
-    assert by_then[True] <= found_then
-    assert found_then <= by_then[True] | unknown | purged
-    assert not by_then[False] & found_then
-    assert ids(told, *(name for name, one in SORTS.items() if one.is_still_found)) == found_now
-    assert told.found_now_count == told.total == len(found_now)
-    counts = {one.name: one.count for one in told.sort_counts}
-    assert counts["taken_down"] == down
-    assert told.found_then_count == len(by_then[True])
-    assert told.found_then_count <= len(found_then) <= told.found_then_count + told.unknown_count
+    purged_ids = then_texts.keys() - now_texts.keys()
+    assert ids_by_found_then[True] <= found_then
+    assert found_then <= ids_by_found_then[True] | unknown_ids | purged_ids
+    assert not ids_by_found_then[False] & found_then
+    assert (
+        collect_ids(result, *(name for name, sort in SORTS.items() if sort.is_still_found))
+        == found_now
+    )
+    assert result.found_now_count == result.total == len(found_now)
+    counts = {sort.name: sort.count for sort in result.sort_counts}
+    assert counts["taken_down"] == takedown_count
+    assert result.found_then_count == len(ids_by_found_then[True])
+    assert (
+        result.found_then_count <= len(found_then) <= result.found_then_count + result.unknown_count
+    )
 
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with open_home(tmp_path) as found:
-        yield found
+    with open_home(tmp_path) as stores:
+        yield stores
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_each_day_of_a_random_history_is_told_as_it_was(stores: Stores, seed: int) -> None:
+def test_results_as_of_each_day_match_the_index_of_that_day(stores: Stores, seed: int) -> None:
     history = History(stores, random.Random(seed))
-    history.live(acts=8)
-    now = history.index[FIRST + timedelta(days=DAYS - 1)]
-    seen: set[str] = set()
-    for day, then in history.index.items():
-        told = AsOfContext(stores, match_documents)(QUERY, day)
-        since = sum(count for when, count in history.down.items() if when > day)
-        check(told, then, now, since)
-        assert (told.has_all_found, told.is_all_changed) == (True, True)
-        seen |= {one.name for one in told.sort_counts if one.count}
-    assert {"unchanged", "added"} <= seen
+    history.simulate(change_count=8)
+    now_texts = history.index[FIRST + timedelta(days=DAYS - 1)]
+    sorts: set[str] = set()
+    for day, then_texts in history.index.items():
+        result = AsOfContext(stores, match_documents)(QUERY, day)
+        takedowns_since = sum(
+            count for takedown_day, count in history.takedowns.items() if takedown_day > day
+        )
+        check(result, then_texts, now_texts, takedowns_since)
+        assert (result.has_all_found, result.is_all_changed) == (True, True)
+        sorts |= {sort.name for sort in result.sort_counts if sort.count}
+    assert {"unchanged", "added"} <= sorts
 
 
-def test_every_sort_is_met_in_some_history(tmp_path: Path) -> None:
-    seen: set[str] = set()
+def test_the_histories_contain_every_sort(tmp_path: Path) -> None:
+    sorts: set[str] = set()
     for seed in range(3):
         with open_home(tmp_path / str(seed)) as stores:
             history = History(stores, random.Random(seed))
-            history.live(acts=8)
+            history.simulate(change_count=8)
             for day in history.index:
                 for versions_max in (0, 2_000):
-                    told = AsOfContext(stores, match_documents, versions_max=versions_max)(
+                    result = AsOfContext(stores, match_documents, versions_max=versions_max)(
                         QUERY, day
                     )
-                    seen |= {one.name for one in told.sort_counts if one.count}
-    assert seen == SORTS.keys() - {"under_embargo"}
+                    sorts |= {sort.name for sort in result.sort_counts if sort.count}
+    assert sorts == SORTS.keys() - {"under_embargo"}
 
 
-def test_where_a_bound_cuts_that_is_told_and_nothing_is_said_that_is_not_so(stores: Stores) -> None:
+def test_limits_are_reported_and_never_give_wrong_results(stores: Stores) -> None:
     history = History(stores, random.Random(5))
-    history.live(acts=9)
-    for day, then in history.index.items():
-        found_then = {id_ for id_, text in then.items() if "flood" in text.split()}
-        cut = AsOfContext(stores, match_documents, versions_max=1)(QUERY, day)
-        assert ids(cut, "unchanged", "other_version", "no_longer_found") <= found_then
-        assert cut.found_then_count <= len(found_then) <= cut.found_then_count + cut.unknown_count
-        few = AsOfContext(stores, match_documents, results_max=3)(QUERY, day)
-        assert (few.found_now_count, few.has_all_found) == (3, False)
-        assert ids(few, "unchanged", "other_version", "no_longer_found") <= found_then
-    first = AsOfContext(stores, match_documents, changed_max=2)(QUERY, FIRST)
-    assert not first.is_all_changed
-    assert first.found_now_count == first.total
+    history.simulate(change_count=9)
+    for day, texts in history.index.items():
+        found_then = {id_ for id_, text in texts.items() if "flood" in text.split()}
+        with_few_versions = AsOfContext(stores, match_documents, versions_max=1)(QUERY, day)
+        assert (
+            collect_ids(with_few_versions, "unchanged", "other_version", "no_longer_found")
+            <= found_then
+        )
+        assert (
+            with_few_versions.found_then_count
+            <= len(found_then)
+            <= with_few_versions.found_then_count + with_few_versions.unknown_count
+        )
+        with_few_results = AsOfContext(stores, match_documents, results_max=3)(QUERY, day)
+        assert (with_few_results.found_now_count, with_few_results.has_all_found) == (3, False)
+        assert (
+            collect_ids(with_few_results, "unchanged", "other_version", "no_longer_found")
+            <= found_then
+        )
+    with_few_changes = AsOfContext(stores, match_documents, changed_max=2)(QUERY, FIRST)
+    assert not with_few_changes.is_all_changed
+    assert with_few_changes.found_now_count == with_few_changes.total
 
 
-def test_who_may_know_of_embargoes_is_told_of_them_and_nobody_else(stores: Stores) -> None:
+def test_only_curators_see_embargoed_documents(stores: Stores) -> None:
     history = History(stores, random.Random(1))
     at = datetime.combine(FIRST, time(9), UTC)
     for _ in range(3):
         history.pdf(at)
-    hidden = history.pdfs[0]
-    later = at + timedelta(days=2)
-    row = EmbargoRow(hidden, "review", "", later + timedelta(days=9), "ann", later)
-    EmbargoService(stores, None, lambda: later).hide(row)
+    hidden_pdf = history.pdfs[0]
+    embargo_start = at + timedelta(days=2)
+    row = EmbargoRow(
+        hidden_pdf, "review", "", embargo_start + timedelta(days=9), "ann", embargo_start
+    )
+    EmbargoService(stores, None, lambda: embargo_start).hide(row)
     reader = AsOfContext(stores.for_readers(), match_documents)(SearchQuery(), FIRST)
-    assert "under_embargo" not in {one.name for one in reader.sort_counts}
-    assert hidden not in str(reader.listed)
+    assert "under_embargo" not in {sort.name for sort in reader.sort_counts}
+    assert hidden_pdf not in str(reader.listed)
     curator = AsOfContext(stores.for_readers(), match_documents, stores.records)(
         SearchQuery(), FIRST
     )
-    assert ids(curator, "under_embargo") == {hidden}
+    assert collect_ids(curator, "under_embargo") == {hidden_pdf}
     assert (curator.found_then_count, curator.unknown_count) == (2, 1)
     before = AsOfContext(stores.for_readers(), match_documents, stores.records)
-    assert ids(before(SearchQuery(), FIRST + timedelta(days=2)), "under_embargo") == set()
+    assert collect_ids(before(SearchQuery(), FIRST + timedelta(days=2)), "under_embargo") == set()
 
 
-def test_what_was_under_embargo_then_and_is_shown_now_was_not_found_then(stores: Stores) -> None:
+def test_documents_after_an_embargo_count_as_added(stores: Stores) -> None:
     history = History(stores, random.Random(1))
     at = datetime.combine(FIRST, time(9), UTC)
     history.pdf(at)
-    (shown,) = history.pdfs
-    row = EmbargoRow(shown, "review", "", at, "ann", at, at + timedelta(days=3), at)
+    (sha1hex,) = history.pdfs
+    row = EmbargoRow(sha1hex, "review", "", at, "ann", at, at + timedelta(days=3), at)
     stores.records.put([row])
-    asking = AsOfContext(stores, match_documents)
-    assert ids(asking(SearchQuery(), FIRST), "added") == {shown}
-    assert ids(asking(SearchQuery(), FIRST + timedelta(days=3)), "unchanged") == {shown}
+    context = AsOfContext(stores, match_documents)
+    assert collect_ids(context(SearchQuery(), FIRST), "added") == {sha1hex}
+    assert collect_ids(context(SearchQuery(), FIRST + timedelta(days=3)), "unchanged") == {sha1hex}
     stores.records.put([replace(row, row_created=at + timedelta(days=1))])
-    assert ids(asking(SearchQuery(), FIRST), "unchanged") == {shown}
+    assert collect_ids(context(SearchQuery(), FIRST), "unchanged") == {sha1hex}
 
 
-def test_a_day_has_to_be_over() -> None:
+def test_a_day_that_is_not_over_is_refused() -> None:
     assert validate_day(FIRST, FIRST + timedelta(days=1)) == FIRST
     with pytest.raises(ValueError, match="is not over"):
         validate_day(FIRST, FIRST)

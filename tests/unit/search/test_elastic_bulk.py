@@ -20,5 +20,5 @@ def test_a_line_above_the_limit_is_a_request_of_its_own() -> None:
     assert list(iter_chunks(["b", long_line, "c"])) == [["b"], [long_line], ["c"]]
 
 
-def test_a_lone_surrogate_does_no_harm() -> None:
+def test_a_lone_surrogate_is_accepted() -> None:
     assert list(iter_chunks(["a\udcff"])) == [["a\udcff"]]

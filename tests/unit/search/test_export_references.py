@@ -1,4 +1,4 @@
-"""Documents as references for those who cite them."""
+"""Exporting documents as references in BibTeX and CSL."""
 
 from datetime import date
 from pathlib import Path
@@ -26,7 +26,7 @@ PAPER = document(
 STORY = document("story", title="Title\nof two lines", language=None, publication_date=None)
 
 
-def test_a_paper_is_an_article_in_bibtex_with_nothing_left_unescaped():
+def test_a_paper_is_an_escaped_bibtex_article():
     entry = format_bibtex(PAPER)
     assert entry.startswith("@article{muller2024-")
     assert r"title = {{Floods \& \{dams\}: 50\% of \#1\_a \textbackslash{} b}}" in entry
@@ -35,7 +35,7 @@ def test_a_paper_is_an_article_in_bibtex_with_nothing_left_unescaped():
     assert entry.count("{") - entry.count(r"\{") == entry.count("}") - entry.count(r"\}")
 
 
-def test_what_is_not_known_is_left_out():
+def test_unknown_fields_are_omitted():
     entry = format_bibtex(STORY)
     assert entry.startswith("@misc{news-")
     assert "title = {{Title of two lines}}" in entry
@@ -43,7 +43,7 @@ def test_what_is_not_known_is_left_out():
     assert build_csl(STORY).keys() == {"id", "type", "title", "URL", "container-title", "note"}
 
 
-def test_csl_has_the_parts_its_schema_names():
+def test_csl_has_the_fields_of_its_schema():
     item = build_csl(PAPER)
     assert (item["type"], item["DOI"], item["number-of-pages"]) == (
         "article-journal",
@@ -72,10 +72,10 @@ NAMES = (
     "Plato",
     "desk@news.example",
 )
-"""Made names in every order and form."""
+"""Invented names in every order and format."""
 
 
-def test_names_have_the_parts_that_styles_sort_and_shorten_by():
+def test_names_are_split_into_their_parts():
     assert build_csl(document("a", authors=NAMES))["author"] == [
         {"family": "Beethoven", "given": "Ludwig", "non-dropping-particle": "van"},
         {"family": "Cruz", "given": "Ana M.", "non-dropping-particle": "de la"},
@@ -91,7 +91,7 @@ def test_names_have_the_parts_that_styles_sort_and_shorten_by():
         {"literal": "desk@news.example"},
     ]
     (line,) = (
-        one for one in format_bibtex(document("a", authors=NAMES)).splitlines() if "author" in one
+        row for row in format_bibtex(document("a", authors=NAMES)).splitlines() if "author" in row
     )
     assert line.partition("= ")[2].strip("{,").removesuffix("}").split(" and ")[:8] == [
         "van Beethoven, Ludwig",
@@ -107,7 +107,7 @@ def test_names_have_the_parts_that_styles_sort_and_shorten_by():
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
+    ("url", "expected"),
     [
         ("https://x.example/a?b=c#d", "https://x.example/a?b=c#d"),
         ("http://reader:secret@x.example:8080/a", "http://x.example:8080/a"),
@@ -121,23 +121,25 @@ def test_names_have_the_parts_that_styles_sort_and_shorten_by():
         ("http://[fd00::1]/a", None),
     ],
 )
-def test_only_a_public_url_leaves_the_house(url: str, shown: str | None):
-    one = document("a", url=url)
-    assert build_csl(one).get("URL") == shown
-    entry = format_bibtex(one)
-    assert (f"url = {{{shown}}}" in entry.replace("\\", "")) is (shown is not None)
-    assert "url = " not in entry or shown is not None
+def test_only_public_urls_are_exported(url: str, expected: str | None):
+    source = document("a", url=url)
+    assert build_csl(source).get("URL") == expected
+    entry = format_bibtex(source)
+    assert (f"url = {{{expected}}}" in entry.replace("\\", "")) is (expected is not None)
+    assert "url = " not in entry or expected is not None
     assert "secret" not in entry
 
 
-def test_keys_of_two_documents_differ():
-    one, other = format_bibtex(PAPER), format_bibtex(document("other", authors=("Ana Müller",)))
-    assert one.partition(",")[0] != other.partition(",")[0]
+def test_two_documents_have_different_keys():
+    first, second = format_bibtex(PAPER), format_bibtex(document("other", authors=("Ana Müller",)))
+    assert first.partition(",")[0] != second.partition(",")[0]
 
 
-def test_csl_json_is_a_list_also_of_none_and_one(tmp_path: Path):
+def test_csl_json_is_a_list_for_any_number_of_documents(tmp_path: Path):
     write = EXPORT_FORMATS["csl"].documents
-    for some in ([], [PAPER], [PAPER, STORY]):
+    for documents in ([], [PAPER], [PAPER, STORY]):
         with open_home(tmp_path) as stores:
-            told = msgspec.json.decode(b"".join(write(stores, iter(some), MissingDocuments())))
-        assert [item["id"] for item in told] == [one.id for one in some]
+            items = msgspec.json.decode(
+                b"".join(write(stores, iter(documents), MissingDocuments()))
+            )
+        assert [item["id"] for item in items] == [row.id for row in documents]

@@ -1,4 +1,4 @@
-"""Which passage is shown, and what is marked in it."""
+"""Choosing passages of a text and marking matches in them."""
 
 import time
 
@@ -15,51 +15,58 @@ from fonds.search.query.tree import Term
 from fonds.text.words import SCANNED_MAX_CHARS, split_words
 
 
-def marked(text: str, *terms: Term) -> list[str]:
+def mark_matches(text: str, *terms: Term) -> list[str]:
     snippet = find_passage(text, terms)
     return [snippet.text[start:end] for start, end in snippet.marks]
 
 
-def test_words_are_marked_whole_and_not_inside_others():
-    assert marked("A river, two rivers, riverside RIVER.", Term("river")) == ["river", "RIVER"]
+def test_only_whole_words_are_marked():
+    assert mark_matches("A river, two rivers, riverside RIVER.", Term("river")) == [
+        "river",
+        "RIVER",
+    ]
 
 
-def test_a_phrase_is_marked_as_one_and_its_words_alone_are_not():
-    assert marked("New town, new river; a New   River!", Term("new river")) == [
+def test_a_phrase_is_marked_as_a_unit():
+    assert mark_matches("New town, new river; a New   River!", Term("new river")) == [
         "new river",
         "New River",
     ]
 
 
-def test_a_beginning_marks_the_whole_word():
-    assert marked("Rivers and riverbanks", Term("river", is_prefix=True)) == [
+def test_a_prefix_marks_the_word():
+    assert mark_matches("Rivers and riverbanks", Term("river", is_prefix=True)) == [
         "Rivers",
         "riverbanks",
     ]
 
 
 def test_the_longest_of_overlapping_terms_is_marked():
-    assert marked("the new river", Term("river"), Term("new river")) == ["new river"]
+    assert mark_matches("the new river", Term("river"), Term("new river")) == ["new river"]
 
 
 def test_a_phrase_in_a_spaceless_script_is_marked_as_one():
-    assert marked("今日の東京タワー", Term("東京")) == ["東京"]
+    assert mark_matches("今日の東京タワー", Term("東京")) == ["東京"]
 
 
-def test_accents_in_either_form_are_marked_with_their_letters():
-    assert marked("Une e\u0301cole, l'École", Term("école")) == ["école", "École"]
+def test_combining_and_composed_accents_are_marked():
+    assert mark_matches("Une e\u0301cole, l'École", Term("école")) == ["école", "École"]
 
 
-def test_one_character_that_stands_for_several_words_is_marked_once():
-    assert marked("これは㍿です", Term("株"), Term("会")) == ["㍿"]
+def test_a_character_with_several_words_is_marked_once():
+    assert mark_matches("これは㍿です", Term("株"), Term("会")) == ["㍿"]
 
 
-def test_the_densest_place_is_chosen():
+def test_the_passage_with_the_most_matches_is_chosen():
     text = "One comet. " + "Nothing at all. " * 50 + "The comet left a long tail over the hills."
-    assert marked(text, Term("comet"), Term("tail"), Term("hills")) == ["comet", "tail", "hills"]
+    assert mark_matches(text, Term("comet"), Term("tail"), Term("hills")) == [
+        "comet",
+        "tail",
+        "hills",
+    ]
 
 
-def test_blanks_and_control_characters_become_one_space():
+def test_whitespace_and_control_characters_become_one_space():
     snippet = find_passage("the\n\n\x0c\x00 river \t rose\x1b", (Term("river"),))
     assert snippet.text == "the river rose"
     assert snippet.marks == ((4, 9),)
@@ -72,12 +79,12 @@ def test_the_passage_begins_and_ends_between_words():
     assert len(snippet.text) <= 360
 
 
-def test_a_match_across_two_windows_of_a_long_text_is_still_near_its_words():
+def test_matches_at_the_end_of_a_long_text_are_found():
     text = "filler " * 10_000 + "the comet"
-    assert marked(text, Term("comet")) == ["comet"]
+    assert mark_matches(text, Term("comet")) == ["comet"]
 
 
-def test_the_beginning_is_shown_when_nothing_matches():
+def test_a_text_without_matches_shows_its_beginning():
     assert (
         find_passage("\n\n  The beginning of it.", (Term("absent"),)).text == "The beginning of it."
     )
@@ -85,97 +92,105 @@ def test_the_beginning_is_shown_when_nothing_matches():
     assert find_passage("", (Term("a"),)).text == ""
 
 
-def test_a_long_word_does_not_make_a_long_passage():
+def test_a_long_word_is_cut():
     assert len(find_passage("x" * 100_000, ()).text) <= 360
     assert len(find_passage("x" * 100_000 + " comet", (Term("comet"),)).text) <= 360
 
 
-def test_only_the_beginning_of_a_huge_text_is_looked_through():
+def test_only_the_beginning_of_a_huge_text_is_scanned():
     text = "é " * (SCANNED_MAX_CHARS // 2) + "comet"
-    began = time.process_time()
-    assert marked(text, Term("comet")) == []
-    assert time.process_time() - began < 5
+    started_s = time.process_time()
+    assert mark_matches(text, Term("comet")) == []
+    assert time.process_time() - started_s < 5
 
 
 @given(
     st.text(alphabet="ab é\u0301東京ß\u00ad\n\x00.㍿", max_size=300),
     st.lists(st.text(alphabet="abé東京ß", min_size=1, max_size=3), max_size=3),
 )
-def test_marks_lie_in_order_inside_the_snippet_on_wanted_words(text: str, wanted: list[str]):
-    terms = [Term(part) for part in wanted]
+def test_marks_are_in_order_and_on_matching_words(text: str, words: list[str]):
+    terms = [Term(word) for word in words]
     snippet = find_passage(text, terms)
     edges = [edge for mark in snippet.marks for edge in mark]
     assert edges == sorted(edges)
     assert all(0 <= edge <= len(snippet.text) for edge in edges)
-    firsts = {split_words(part)[0] for part in wanted}
+    first_words = {split_words(word)[0] for word in words}
     for start, end in snippet.marks:
         assert start < end
-        assert firsts & set(split_words(snippet.text[start:end]))
+        assert first_words & set(split_words(snippet.text[start:end]))
 
 
-def test_up_to_three_passages_are_shown_that_do_not_overlap():
+def test_at_most_three_passages_are_shown_without_overlap():
     text = ("The comet came. " + "Nothing at all. " * 40) * 5
     passages = find_passages(text, (Term("comet"),))
     assert len(passages) == PASSAGES_MAX
-    assert all(one.text.count("comet") == len(one.marks) == 1 for one in passages)
+    assert all(passage.text.count("comet") == len(passage.marks) == 1 for passage in passages)
     close = find_passages("comet comet comet and a comet", (Term("comet"),))
     assert len(close) == 1
     assert len(close[0].marks) == 4
 
 
-def test_a_passage_says_which_page_of_a_pdf_it_is_on():
+def test_a_passage_has_its_pdf_page():
     text = "\f".join(["First page."] * 3 + ["The comet."] + ["More."] * 400 + ["A comet again."])
     assert [passage.page for passage in find_passages(text, (Term("comet"),))] == [4, 405]
     assert find_passages("The comet.", (Term("comet"),))[0].page is None
 
 
-def test_words_are_marked_in_the_forms_they_have():
-    (found,) = find_passages("Networks, a network, networking; nets", (Term("network"),), "en")
-    assert [found.text[a:b] for a, b in found.marks] == ["Networks", "network", "networking"]
-    (exact,) = find_passages("Networks, a network", (Term("network", is_exact=True),), "en")
-    assert [exact.text[a:b] for a, b in exact.marks] == ["network"]
+def test_inflected_forms_are_marked_unless_the_term_is_exact():
+    (passage,) = find_passages("Networks, a network, networking; nets", (Term("network"),), "en")
+    assert [passage.text[start:end] for start, end in passage.marks] == [
+        "Networks",
+        "network",
+        "networking",
+    ]
+    (exact_passage,) = find_passages("Networks, a network", (Term("network", is_exact=True),), "en")
+    assert [exact_passage.text[start:end] for start, end in exact_passage.marks] == ["network"]
 
 
-def test_a_title_is_marked_where_it_lies():
+def test_matches_in_a_title_are_marked():
     title = "Überschwemmung & Flut"
     marks = find_title_marks(title, (Term("flut"), Term("ueber")), "de")
-    assert [title[a:b] for a, b in marks] == ["Flut"]
+    assert [title[start:end] for start, end in marks] == ["Flut"]
     assert find_title_marks("Flut", (), "de") == ()
 
 
 @given(st.text(max_size=300), st.lists(st.sampled_from(["a", "b", "1", "é"]), max_size=3))
-def test_marks_lie_within_any_text(text: str, found: list[str]):
-    terms = tuple(Term(one) for one in found)
-    for one in find_passages(text, terms, "en"):
-        assert all(0 <= start < end <= len(one.text) for start, end in one.marks)
+def test_marks_are_inside_any_text(text: str, words: list[str]):
+    terms = tuple(Term(word) for word in words)
+    for passage in find_passages(text, terms, "en"):
+        assert all(0 <= start < end <= len(passage.text) for start, end in passage.marks)
     assert all(0 <= start < end <= len(text) for start, end in find_title_marks(text, terms, "fr"))
 
 
-def test_a_passage_is_of_whole_sentences_where_they_end_near_by():
+def test_a_passage_ends_at_a_nearby_sentence_end():
     before = "The council met on Monday and spoke of nothing at all that mattered. " * 6
-    wanted = "After a week of rain the comet was seen by Dr. Weber over the hills of the town."
-    behind = " Nobody else has written of it in the years that came after that." * 6
-    (found,) = find_passages(f"{before}{wanted}{behind}", (Term("comet"),))
-    assert wanted in found.text
-    assert found.text.startswith(("The council", "After"))
-    assert found.text.endswith(".")
-    assert found.text_with_ellipses == (found.text, list(found.marks))
+    sentence = "After a week of rain the comet was seen by Dr. Weber over the hills of the town."
+    after = " Nobody else has written of it in the years that came after that." * 6
+    (passage,) = find_passages(f"{before}{sentence}{after}", (Term("comet"),))
+    assert sentence in passage.text
+    assert passage.text.startswith(("The council", "After"))
+    assert passage.text.endswith(".")
+    assert passage.text_with_ellipses == (passage.text, list(passage.marks))
 
 
-def test_where_no_sentence_ends_near_by_dots_say_so():
+def test_a_passage_within_a_sentence_has_ellipses():
     text = "word " * 200 + "comet " + "word " * 200
-    (found,) = find_passages(text, (Term("comet"),))
-    assert (found.begins_within, found.ends_within) == (True, True)
-    told, marks = found.text_with_ellipses
-    assert told == f"… {found.text} …"
-    assert [told[a:b] for a, b in marks] == ["comet"]
-    alone = find_passage("word " * 200, ())
-    assert (alone.begins_within, alone.ends_within) == (False, True)
+    (passage,) = find_passages(text, (Term("comet"),))
+    assert (passage.begins_within, passage.ends_within) == (True, True)
+    shown_text, marks = passage.text_with_ellipses
+    assert shown_text == f"… {passage.text} …"
+    assert [shown_text[start:end] for start, end in marks] == ["comet"]
+    beginning = find_passage("word " * 200, ())
+    assert (beginning.begins_within, beginning.ends_within) == (False, True)
 
 
-def test_a_text_that_is_shorter_is_shown_whole():
-    (found,) = find_passages("a comet", (Term("comet"),))
-    assert (found.text, found.begins_within, found.ends_within) == ("a comet", False, False)
+def test_a_short_text_is_shown_completely():
+    (short_passage,) = find_passages("a comet", (Term("comet"),))
+    assert (short_passage.text, short_passage.begins_within, short_passage.ends_within) == (
+        "a comet",
+        False,
+        False,
+    )
     passage = find_passage("Seen from here. " * 19 + "and so on " * 9, ())
     assert passage.text.endswith("here.")
     assert not passage.ends_within
@@ -187,12 +202,12 @@ def test_a_text_that_is_shorter_is_shown_whole():
         max_size=120,
     )
 )
-def test_a_passage_is_bounded_holds_its_match_and_says_how_it_ends(pieces: list[str]):
+def test_any_passage_is_bounded_and_reports_its_start(pieces: list[str]):
     text = " ".join(pieces)
     for passage in find_passages(text, (Term("comet"),)):
         assert len(passage.text) <= 360
         assert bool(passage.marks) == ("comet" in pieces)
-        tidy = " ".join(text.split())
-        at = tidy.find(passage.text)
-        assert at >= 0
-        assert passage.begins_within or at == 0 or tidy[at - 2] in ".?。mt\nx"
+        normalized = " ".join(text.split())
+        position = normalized.find(passage.text)
+        assert position >= 0
+        assert passage.begins_within or position == 0 or normalized[position - 2] in ".?。mt\nx"

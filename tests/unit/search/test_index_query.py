@@ -1,4 +1,4 @@
-"""The query syntax of people, as text and as tree."""
+"""Parsing queries into trees."""
 
 from dataclasses import replace
 from datetime import date
@@ -26,7 +26,7 @@ from fonds.text.words import split_words
 TITLE, TEXT, URL, AUTHORS = "article_title", "text_content", "url", "authors"
 
 
-def days(first: str, last: str | None) -> NumberRange:
+def build_days(first: str, last: str | None) -> NumberRange:
     end = date.fromisoformat(last).toordinal() if last else None
     return NumberRange("publication_date", date.fromisoformat(first).toordinal(), end)
 
@@ -113,15 +113,15 @@ def days(first: str, last: str | None) -> NumberRange:
         ("prefers:none", ExactValue("prefers", "")),
         ('holder:"Example Press"', Term("Example Press", "holders", is_exact=True)),
         ("status:empty-pdf", ExactValue("status", "empty-pdf")),
-        ("year:2024", days("2024-01-01", "2024-12-31")),
-        ("year:2020..2024", days("2020-01-01", "2024-12-31")),
-        ("year:>2023", days("2024-01-01", None)),
-        ("date:2024-02", days("2024-02-01", "2024-02-29")),
-        ("date:2024-2-7", days("2024-02-07", "2024-02-07")),
-        ("date:2024-01..2024-06-15", days("2024-01-01", "2024-06-15")),
-        ("date:<2024", days("0001-01-01", "2023-12-31")),
-        ("date:<=2024-02", days("0001-01-01", "2024-02-29")),
-        ("date:..2024", days("0001-01-01", "2024-12-31")),
+        ("year:2024", build_days("2024-01-01", "2024-12-31")),
+        ("year:2020..2024", build_days("2020-01-01", "2024-12-31")),
+        ("year:>2023", build_days("2024-01-01", None)),
+        ("date:2024-02", build_days("2024-02-01", "2024-02-29")),
+        ("date:2024-2-7", build_days("2024-02-07", "2024-02-07")),
+        ("date:2024-01..2024-06-15", build_days("2024-01-01", "2024-06-15")),
+        ("date:<2024", build_days("0001-01-01", "2023-12-31")),
+        ("date:<=2024-02", build_days("0001-01-01", "2024-02-29")),
+        ("date:..2024", build_days("0001-01-01", "2024-12-31")),
         ("date:none", NumberRange("publication_date")),
         ("words:500", NumberRange("word_count", 500, 500)),
         ("words:>500", NumberRange("word_count", 501, None)),
@@ -136,7 +136,7 @@ def days(first: str, last: str | None) -> NumberRange:
         ("Breaking: flood", AndNode((Term("Breaking"), Term("flood")))),
     ],
 )
-def test_the_syntax_of_people_becomes_a_tree(text: str, tree: Node):
+def test_a_query_is_parsed_into_a_tree(text: str, tree: Node):
     assert parse(text) == tree
 
 
@@ -159,12 +159,12 @@ def test_the_syntax_of_people_becomes_a_tree(text: str, tree: Node):
         ("NOT NOT flood", NotNode(Term("flood"))),
     ],
 )
-def test_what_is_plainly_meant_is_understood(text: str, tree: Node):
+def test_incomplete_queries_are_parsed(text: str, tree: Node):
     assert parse(text) == tree
 
 
 @pytest.mark.parametrize(
-    ("text", "named"),
+    ("text", "message"),
     [
         ("river autor:smith", "“autor:smith”: there is no field “autor”"),
         (
@@ -236,11 +236,11 @@ def test_what_is_plainly_meant_is_understood(text: str, tree: Node):
         ("verylong" * 20 + ":x", "verylongverylong"),
     ],
 )
-def test_what_cannot_be_understood_is_refused_by_name(text: str, named: str):
-    with pytest.raises(ValueError) as caught:
+def test_invalid_queries_are_refused_with_the_token(text: str, message: str):
+    with pytest.raises(ValueError) as error:
         parse(text)
-    assert named in str(caught.value)
-    assert len(str(caught.value)) < 450
+    assert message in str(error.value)
+    assert len(str(error.value)) < 450
 
 
 _PIECES = st.sampled_from(
@@ -270,7 +270,7 @@ _PIECES = st.sampled_from(
 @example("title:" * 600)
 @example("-" * 4_000)
 @example('"' * 3_999)
-def test_any_text_gives_a_sound_tree_or_a_sentence(text: str):
+def test_any_text_gives_a_valid_tree_or_a_message(text: str):
     try:
         tree = parse(text)
     except ValueError as error:
@@ -282,7 +282,7 @@ def test_any_text_gives_a_sound_tree_or_a_sentence(text: str):
 
 
 def _check(node: Node, depth: int) -> None:
-    """Depth is bounded, every term has a word, alternatives are really several."""
+    """Check that the depth is bounded, terms have words, and groups have several nodes."""
     assert depth <= 140
     if isinstance(node, Term):
         assert split_words(node.text)
@@ -299,11 +299,11 @@ def _check(node: Node, depth: int) -> None:
 
 
 @given(st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), min_size=2, max_size=8))
-def test_words_side_by_side_are_all_wanted_in_their_order(plain: list[str]):
-    assert parse(" ".join(plain)) == AndNode(tuple(map(Term, plain)))
+def test_adjacent_words_are_all_required(words: list[str]):
+    assert parse(" ".join(words)) == AndNode(tuple(map(Term, words)))
 
 
-def test_only_what_a_text_may_contain_is_marked():
+def test_only_terms_of_the_text_are_highlighted():
     tree = parse('river "deep water" -cup title:flood text:boat kind:pdf (rain OR -snow)')
     assert [term.text for term in list_highlighted_terms(tree)] == [
         "river",
@@ -314,7 +314,7 @@ def test_only_what_a_text_may_contain_is_marked():
 
 
 @pytest.mark.parametrize(
-    ("text", "bad"),
+    ("text", "token"),
     [
         ("river autor:smith", "autor:smith"),
         ('a "b c"^2 d', '"b c"^2'),
@@ -324,13 +324,13 @@ def test_only_what_a_text_may_contain_is_marked():
         ("a" * 4_001, ""),
     ],
 )
-def test_an_error_says_where_the_bad_token_stands(text: str, bad: str):
-    with pytest.raises(QueryError) as caught:
+def test_an_error_has_the_position_of_the_token(text: str, token: str):
+    with pytest.raises(QueryError) as error:
         parse(text)
-    assert text[caught.value.start : caught.value.end] == bad
+    assert text[error.value.start : error.value.end] == token
 
 
-def test_no_page_reaches_beyond_the_last_result_that_can_be_shown() -> None:
+def test_pages_beyond_the_result_limit_are_refused() -> None:
     last = SearchQuery("flood", offset=RESULTS_MAX - 10, count_max=10)
     assert normalize_query(last).offset == last.offset
     for query in (

@@ -1,4 +1,4 @@
-"""How much two words are written alike."""
+"""Counting the edits between two words, and ranking similar words."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ WORDS = st.text(alphabet="abcd", max_size=8)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "count"),
+    ("word", "other_word", "count"),
     [
         ("flood", "flood", 0),
         ("flod", "flood", 1),
@@ -26,33 +26,33 @@ WORDS = st.text(alphabet="abcd", max_size=8)
         ("kitten", "sitting", 3),
     ],
 )
-def test_faults_are_counted(one: str, other: str, count: int):
-    assert count_edits(one, other) == count
+def test_edits_are_counted(word: str, other_word: str, count: int):
+    assert count_edits(word, other_word) == count
 
 
 @given(WORDS, WORDS)
-def test_faults_are_the_same_both_ways_and_bounded_by_the_longer_word(one: str, other: str):
-    found = count_edits(one, other)
-    assert found == count_edits(other, one)
-    assert abs(len(one) - len(other)) <= found <= max(len(one), len(other))
-    assert (found == 0) == (one == other)
+def test_edits_are_symmetric_and_at_most_the_longer_length(word: str, other_word: str):
+    count = count_edits(word, other_word)
+    assert count == count_edits(other_word, word)
+    assert abs(len(word) - len(other_word)) <= count <= max(len(word), len(other_word))
+    assert (count == 0) == (word == other_word)
 
 
-def test_the_fewest_faults_come_first_then_the_most_frequent():
-    counted = [("flooded", 9), ("floods", 2), ("floor", 5), ("flood", 7), ("blood", 5)]
-    assert rank_similar("flood", counted) == ["blood", "floor", "floods"]
+def test_similar_words_are_ranked_by_edits_then_by_count():
+    word_counts = [("flooded", 9), ("floods", 2), ("floor", 5), ("flood", 7), ("blood", 5)]
+    assert rank_similar("flood", word_counts) == ["blood", "floor", "floods"]
     assert rank_similar("inundation", [("inundations", 1), ("inondations", 9), ("nation", 50)]) == [
         "inundations",
         "inondations",
     ]
 
 
-def test_short_words_are_like_none():
+def test_short_words_have_no_similar_words():
     assert get_max_edits("abc") == 0
     assert rank_similar("abc", [("abd", 9)]) == []
 
 
-def test_no_more_than_five_are_told():
+def test_at_most_five_similar_words_are_returned():
     assert (
         len(rank_similar("flood", [(f"floo{letter}", 1) for letter in "abcefgh"]))
         == SIMILAR_WORDS_MAX

@@ -1,4 +1,4 @@
-"""What the index in a folder does beside the promises of its port: locks, damage, full disks, kills."""
+"""The index in a folder beyond its port: locks, damage, full disks and killed processes."""
 
 import signal
 import subprocess
@@ -45,33 +45,33 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opened(folder: Path) -> Iterator[TantivyIndex]:
+def index(folder: Path) -> Iterator[TantivyIndex]:
     index = TantivyIndex(folder)
     yield index
     index.close()
 
 
-def test_reading_makes_no_folder_and_takes_no_lock(folder: Path):
+def test_reading_creates_no_folder_and_no_lock(folder: Path):
     index = TantivyIndex(folder)
     assert (index.count(), index.search(SearchQuery()).total) == (0, 0)
     index.delete(["0" * 40])
     assert not folder.exists()
 
 
-def test_a_second_writer_is_told_to_wait_while_readers_read(folder: Path, opened: TantivyIndex):
-    opened.put([document(1)])
+def test_a_second_writer_is_refused_while_readers_work(folder: Path, index: TantivyIndex):
+    index.put([document(1)])
     second = TantivyIndex(folder)
     with pytest.raises(StoreUnavailableError, match=str(folder)):
         second.put([document(2)])
     assert second.count() == 1
-    opened.close()
+    index.close()
     second.put([document(2)])
-    assert opened.count() == 2
+    assert index.count() == 2
     second.close()
 
 
-def started(program: str, folder: Path) -> subprocess.Popen[str]:
-    """A process of its own that has the names of this file, `folder`, and one document in the index."""
+def start_process(program: str, folder: Path) -> subprocess.Popen[str]:
+    """Start a process with the names of this module, `folder`, and one document in the index."""
     beginning = f"""
 import os, resource, signal, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
@@ -88,9 +88,9 @@ index.put([document(1)])
     )
 
 
-def test_a_killed_writer_leaves_no_lock_and_what_it_had_committed(folder: Path):
+def test_a_killed_writer_leaves_its_commits_and_no_lock(folder: Path):
     program = "print('ready', flush=True)\nsys.stdin.read()"
-    with started(program, folder) as writer:
+    with start_process(program, folder) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "ready\n"
         index = TantivyIndex(folder)
@@ -102,20 +102,20 @@ def test_a_killed_writer_leaves_no_lock_and_what_it_had_committed(folder: Path):
     index.close()
 
 
-def test_deletions_of_a_commit_that_a_kill_prevented_stand_in_nobodys_way(folder: Path):
-    """They were written, and the commit that names them was not: the next writer counts as that one did."""
+def test_deletions_of_an_interrupted_commit_do_not_block_the_next(folder: Path):
+    """The deletions are on disk without the commit that names them. The next writer uses the same numbers."""
     first = TantivyIndex(folder)
     first.put([document(number) for number in range(4)])
     first.close()
     before = (folder / "meta.json").read_bytes()
     first.delete([document(0).id])
     first.close()
-    (left,) = folder.glob("*.del")
+    (deletions,) = folder.glob("*.del")
     (folder / "meta.json").write_bytes(before)
     after = TantivyIndex(folder)
     assert after.count() == 4
     after.delete([document(1).id])
-    assert left.exists()
+    assert deletions.exists()
     assert set(after.get([document(number).id for number in range(4)])) == {
         document(number).id for number in (0, 2, 3)
     }
@@ -123,10 +123,8 @@ def test_deletions_of_a_commit_that_a_kill_prevented_stand_in_nobodys_way(folder
 
 
 @pytest.mark.parametrize(("count", "text_bytes"), [(100, 5_000), (60, 1_000_000)])
-def test_a_full_disk_is_named_and_nothing_committed_is_lost(
-    folder: Path, count: int, text_bytes: int
-):
-    """A limit on the size of files stands in for the full disk; only a process of its own can have it."""
+def test_a_full_disk_is_reported_and_loses_no_commits(folder: Path, count: int, text_bytes: int):
+    """A file size limit simulates the full disk. It applies to a whole process, so the writer has its own."""
     program = f"""
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -135,7 +133,7 @@ try:
 except StorageFullError as error:
     print(error)
 """
-    with started(program, folder) as writer:
+    with start_process(program, folder) as writer:
         message, _ = writer.communicate(timeout=60)
     assert str(folder) in message
     assert "No space left" in message
@@ -146,52 +144,52 @@ except StorageFullError as error:
     index.close()
 
 
-def _emptied(path: Path) -> None:
+def _empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
-def _halved(path: Path) -> None:
+def _halve(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def _overwritten(path: Path) -> None:
+def _overwrite(path: Path) -> None:
     path.write_bytes(b"\xa5" * path.stat().st_size)
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, _emptied, _halved, _overwritten])
+@pytest.mark.parametrize("damage", [Path.unlink, _empty, _halve, _overwrite])
 @pytest.mark.parametrize("part", ["meta.json", "*.store", "*.term", "*.idx", "*.pos", "*.fast"])
-def test_a_damaged_folder_is_refused_with_the_way_out(
+def test_a_damaged_folder_is_refused_with_advice(
     folder: Path, part: str, damage: Callable[[Path], None]
 ):
-    whole = TantivyIndex(folder)
-    whole.put([document(number) for number in range(20)])
-    whole.close()
+    index = TantivyIndex(folder)
+    index.put([document(number) for number in range(20)])
+    index.close()
     damage(next(folder.glob(part)))
-    with pytest.raises(ConfigurationError, match="to rebuild it") as reading:
+    with pytest.raises(ConfigurationError, match="to rebuild it") as error:
         TantivyIndex(folder).search(SearchQuery("river"))
     with pytest.raises(ConfigurationError, match="to rebuild it"):
         TantivyIndex(folder).put([document(1)])
-    assert str(folder) in str(reading.value)
-    assert len(str(reading.value)) < 700
+    assert str(folder) in str(error.value)
+    assert len(str(error.value)) < 700
 
 
-def test_an_index_of_another_make_is_refused(folder: Path):
+def test_an_index_with_another_schema_is_refused(folder: Path):
     folder.mkdir()
-    other = tantivy.SchemaBuilder()
-    other.add_text_field("body")
-    tantivy.Index(other.build(), path=str(folder))
+    schema = tantivy.SchemaBuilder()
+    schema.add_text_field("body")
+    tantivy.Index(schema.build(), path=str(folder))
     with pytest.raises(ConfigurationError, match="another version of Fonds"):
         TantivyIndex(folder).count()
 
 
-def test_a_file_in_the_way_of_the_folder_is_named(tmp_path: Path):
+def test_a_file_in_place_of_the_folder_is_reported(tmp_path: Path):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "index"):
         with pytest.raises(ConfigurationError, match="file is in the way"):
             TantivyIndex(folder).put([document(1)])
 
 
-def test_a_rebuilt_folder_is_noticed_by_those_who_read(folder: Path, tmp_path: Path):
+def test_readers_notice_a_rebuilt_folder(folder: Path, tmp_path: Path):
     reader = TantivyIndex(folder)
     first = TantivyIndex(folder)
     first.put([document(1), document(2)])
@@ -202,22 +200,22 @@ def test_a_rebuilt_folder_is_noticed_by_those_who_read(folder: Path, tmp_path: P
     second = TantivyIndex(folder)
     second.put([document(3)])
     second.close()
-    assert set(reader.get([f"{n:040x}" for n in range(4)])) == {f"{3:040x}"}
+    assert set(reader.get([f"{number:040x}" for number in range(4)])) == {f"{3:040x}"}
 
 
-def test_a_batch_that_failed_does_not_come_with_the_next(opened: TantivyIndex):
-    opened.put([document(1)])
+def test_a_failed_batch_is_not_committed_with_the_next(index: TantivyIndex):
+    index.put([document(1)])
     with pytest.raises(AttributeError):
-        opened.put([document(2), None])  # type: ignore[list-item]
-    opened.put([document(3)])
-    assert opened.count() == 2
+        index.put([document(2), None])  # type: ignore[list-item]
+    index.put([document(3)])
+    assert index.count() == 2
 
 
-def test_many_small_batches_do_not_fill_the_folder_with_files(folder: Path, opened: TantivyIndex):
+def test_many_small_batches_leave_few_files(folder: Path, index: TantivyIndex):
     for number in range(60):
-        opened.put([document(number)])
-    opened.close()
-    assert opened.count() == 60
+        index.put([document(number)])
+    index.close()
+    assert index.count() == 60
     assert len(list(folder.glob("*.store"))) < 20
 
 
@@ -233,7 +231,7 @@ def test_many_small_batches_do_not_fill_the_folder_with_files(folder: Path, open
         ("anything else", ConfigurationError),
     ],
 )
-def test_messages_of_the_library_become_errors_of_fonds(message: str, error: type[Exception]):
-    translated = build_error(Path("/srv/index"), message)
-    assert type(translated) is error
-    assert "/srv/index" in str(translated)
+def test_messages_of_the_library_are_translated(message: str, error: type[Exception]):
+    translated_error = build_error(Path("/srv/index"), message)
+    assert type(translated_error) is error
+    assert "/srv/index" in str(translated_error)

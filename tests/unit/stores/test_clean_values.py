@@ -1,4 +1,4 @@
-"""Texts and JSON as every records store takes them: no NUL, no lone surrogate."""
+"""Texts and JSON that every records store accepts: no NUL, no lone surrogate."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fonds.stores.records.column_types import clean_json, clean_text
 
 
 @given(st.text())
-def test_clean_text_is_what_every_store_takes_and_nothing_else_is_lost(text: str) -> None:
-    clean = clean_text(text)
-    assert clean.encode().decode() == clean
-    assert "\x00" not in clean
-    assert clean == text.encode("utf-8", "ignore").decode().replace("\x00", "")
-    assert clean_text(clean) == clean
+def test_clean_text_loses_only_nul_and_lone_surrogates(text: str) -> None:
+    cleaned_text = clean_text(text)
+    assert cleaned_text.encode().decode() == cleaned_text
+    assert "\x00" not in cleaned_text
+    assert cleaned_text == text.encode("utf-8", "ignore").decode().replace("\x00", "")
+    assert clean_text(cleaned_text) == cleaned_text
 
 
 JSON_VALUES = st.recursive(
@@ -26,9 +26,9 @@ JSON_VALUES = st.recursive(
 
 
 @given(JSON_VALUES)
-def test_clean_json_can_be_written_and_is_clean_throughout(value: object) -> None:
-    clean = clean_json(value)
-    text = engine._to_json(clean)
+def test_clean_json_can_be_encoded_and_is_clean_at_all_levels(value: object) -> None:
+    cleaned_value = clean_json(value)
+    text = engine._to_json(cleaned_value)
     assert text.encode()
     assert "\\u0000" not in text.replace("\\\\", "")
-    assert clean_json(clean) == clean
+    assert clean_json(cleaned_value) == cleaned_value

@@ -1,4 +1,4 @@
-"""What the folder of blobs does beyond its port."""
+"""The folder of blobs beyond its port: files, syncing, links and errors."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def blobs(root: Path) -> FolderBlobs:
     return FolderBlobs(root)
 
 
-def files(root: Path) -> list[Path]:
+def list_files(root: Path) -> list[Path]:
     return [path for path in root.rglob("*") if path.is_file()]
 
 
 def test_a_blob_is_a_plain_file_under_its_key(root: Path, blobs: FolderBlobs) -> None:
     blobs.put([Blob("text/ab/cd/abcd.txt", b"text", "text/plain")])
-    assert files(root) == [root / "text/ab/cd/abcd.txt"]
+    assert list_files(root) == [root / "text/ab/cd/abcd.txt"]
     assert (root / "text/ab/cd/abcd.txt").read_bytes() == b"text"
 
 
@@ -53,39 +53,39 @@ def test_the_content_type_follows_from_the_extension(key: str, content_type: str
     assert mimetypes.guess_type(key)[0] == content_type
 
 
-def test_data_and_name_are_on_the_disk_before_put_returns(
+def test_put_syncs_contents_and_names(
     root: Path, blobs: FolderBlobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    acts: list[str] = []
+    calls: list[str] = []
     fsync, replace = os.fsync, os.replace
 
     def note_sync(descriptor: int) -> None:
         path = Path(f"/proc/self/fd/{descriptor}").readlink()
-        acts.append("contents" if path.parent.name == ".parts" else f"names in {path.name}")
+        calls.append("contents" if path.parent.name == ".parts" else f"names in {path.name}")
         fsync(descriptor)
 
     def note_replace(part: Path, name: str, *, dst_dir_fd: int) -> None:
-        acts.append(f"moved to {name}")
+        calls.append(f"moved to {name}")
         replace(part, name, dst_dir_fd=dst_dir_fd)
 
     monkeypatch.setattr(os, "fsync", note_sync)
     monkeypatch.setattr(os, "replace", note_replace)
     blobs.put([Blob(f"a/{name}", b"data", "text/plain") for name in ("b", "c")])
-    moved = ["moved to b", "moved to c"]
-    assert acts == ["contents", "contents", f"names in {root.name}", *moved, "names in a"]
+    renames = ["moved to b", "moved to c"]
+    assert calls == ["contents", "contents", f"names in {root.name}", *renames, "names in a"]
 
 
-def test_what_a_killed_process_left_is_removed_a_day_later(root: Path, blobs: FolderBlobs) -> None:
-    old, fresh = root / ".parts" / "old", root / ".parts" / "fresh"
-    for part in (old, fresh):
+def test_old_parts_of_killed_processes_are_removed(root: Path, blobs: FolderBlobs) -> None:
+    old_part, fresh_part = root / ".parts" / "old", root / ".parts" / "fresh"
+    for part in (old_part, fresh_part):
         part.write_bytes(b"half a bl")
-    os.utime(old, (0, 0))
+    os.utime(old_part, (0, 0))
     FolderBlobs(root)
-    assert not old.exists()
-    assert fresh.exists()
+    assert not old_part.exists()
+    assert fresh_part.exists()
 
 
-def test_a_put_that_fails_leaves_the_old_blob_and_nothing_else(
+def test_a_failed_put_keeps_the_old_blob(
     root: Path, blobs: FolderBlobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blobs.put([Blob("a/b.txt", b"old", "text/plain")])
@@ -96,7 +96,7 @@ def test_a_put_that_fails_leaves_the_old_blob_and_nothing_else(
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(StoreUnavailableError, match=r"Cannot read or write .*b\.txt"):
         blobs.put([Blob("a/b.txt", b"new", "text/plain")])
-    assert files(root) == [root / "a/b.txt"]
+    assert list_files(root) == [root / "a/b.txt"]
     assert blobs.get("a/b.txt") == b"old"
 
 
@@ -111,7 +111,7 @@ def test_a_put_that_fails_leaves_the_old_blob_and_nothing_else(
         (errno.EMFILE, StoreUnavailableError),
     ],
 )
-def test_what_the_system_refuses_is_told_as_what_to_do(
+def test_system_errors_are_translated(
     blobs: FolderBlobs, monkeypatch: pytest.MonkeyPatch, number: int, error: type[Exception]
 ) -> None:
     def fail(_: int) -> None:
@@ -129,23 +129,23 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("only root can mount a small file system, where the machine lets it")
+        pytest.skip("mounting a small file system needs root privileges")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_keeps_the_old_blob_and_takes_the_next_that_fits(small_disk: Path) -> None:
+def test_a_full_disk_keeps_the_old_blob_and_accepts_smaller_ones(small_disk: Path) -> None:
     blobs = FolderBlobs(small_disk)
     blobs.put([Blob("a", b"old", "text/plain")])
     with pytest.raises(StorageFullError, match="No space left"):
         blobs.put([Blob("a", bytes(2_000_000), "text/plain")])
     assert blobs.get("a") == b"old"
-    assert files(small_disk) == [small_disk / "a"]
+    assert list_files(small_disk) == [small_disk / "a"]
     blobs.put([Blob("a", b"new", "text/plain")])
     assert blobs.get("a") == b"new"
 
 
-def test_a_blob_cannot_be_where_a_folder_is_nor_a_folder_where_a_blob_is(
+def test_a_blob_and_a_folder_cannot_have_the_same_name(
     blobs: FolderBlobs,
 ) -> None:
     blobs.put([Blob("a/b", b"", "text/plain")])
@@ -155,13 +155,13 @@ def test_a_blob_cannot_be_where_a_folder_is_nor_a_folder_where_a_blob_is(
         blobs.put([Blob("a/b/c", b"", "text/plain")])
 
 
-def test_a_root_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_root_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(ConfigurationError, match="Cannot use"):
         FolderBlobs(tmp_path / "file")
 
 
-def test_a_link_is_no_blob_wherever_it_leads(root: Path, blobs: FolderBlobs) -> None:
+def test_links_are_not_blobs(root: Path, blobs: FolderBlobs) -> None:
     secret = root.parent / "secret"
     secret.write_bytes(b"not yours")
     blobs.put([Blob("thumbnail/aa/bb/x.jpg", b"mine", "image/jpeg")])
@@ -177,22 +177,20 @@ def test_a_link_is_no_blob_wherever_it_leads(root: Path, blobs: FolderBlobs) -> 
     assert secret.read_bytes() == b"not yours"
 
 
-def test_no_folder_that_is_a_link_is_entered(
-    root: Path, blobs: FolderBlobs, tmp_path: Path
-) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "x.txt").write_bytes(b"not yours")
-    (root / "text").symlink_to(elsewhere)
+def test_linked_folders_are_not_entered(root: Path, blobs: FolderBlobs, tmp_path: Path) -> None:
+    other_folder = tmp_path / "elsewhere"
+    other_folder.mkdir()
+    (other_folder / "x.txt").write_bytes(b"not yours")
+    (root / "text").symlink_to(other_folder)
     assert blobs.get("text/x.txt") is None
     assert blobs.filter_existing(["text/x.txt"]) == set()
     blobs.delete(["text/x.txt"])
     with pytest.raises(ConfigurationError):
         blobs.put([Blob("text/new.txt", b"mine", "text/plain")])
-    assert [path.name for path in elsewhere.iterdir()] == ["x.txt"]
+    assert [path.name for path in other_folder.iterdir()] == ["x.txt"]
 
 
-def test_the_root_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
+def test_the_root_may_be_a_link(root: Path, tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     root.parent.mkdir()
     root.symlink_to(tmp_path / "disk")
@@ -200,17 +198,17 @@ def test_the_root_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
     assert (tmp_path / "disk/a/b.txt").read_bytes() == b"data"
 
 
-def test_only_keys_in_the_folder_itself_are_in_the_store_of_their_own(tmp_path: Path) -> None:
-    """A public bucket gets thumbnails and nothing whose key only begins like theirs."""
+def test_only_keys_in_the_folder_go_to_the_separate_store(tmp_path: Path) -> None:
+    """A public bucket stores thumbnails and no blob whose key only begins like theirs."""
     main, separate = FolderBlobs(tmp_path / "main"), FolderBlobs(tmp_path / "public")
     keys = {"thumbnail/pdf/11/a.jpg": separate, "thumbnail/pdf-text/a.txt": main, "a.txt": main}
-    both = SplitBlobs(main, separate, THUMBNAIL_FOLDER)
-    both.put([Blob(key, key.encode(), "text/plain") for key in keys])
+    split_blobs = SplitBlobs(main, separate, THUMBNAIL_FOLDER)
+    split_blobs.put([Blob(key, key.encode(), "text/plain") for key in keys])
     for key, store in keys.items():
-        assert [one.get(key) is not None for one in (main, separate)] == [
-            one is store for one in (main, separate)
+        assert [folder.get(key) is not None for folder in (main, separate)] == [
+            folder is store for folder in (main, separate)
         ]
-        assert both.get(key) == key.encode()
-    assert both.get_sizes(list(keys)) == {key: len(key) for key in keys}
-    both.delete(list(keys))
-    assert both.filter_existing(list(keys)) == set()
+        assert split_blobs.get(key) == key.encode()
+    assert split_blobs.get_sizes(list(keys)) == {key: len(key) for key in keys}
+    split_blobs.delete(list(keys))
+    assert split_blobs.filter_existing(list(keys)) == set()

@@ -1,4 +1,4 @@
-"""The row of the journal-extract table, as seed document and older writers have it."""
+"""Rows of the journal-extract table in the formats of the seed document and of older writers."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ CAPTURE = Capture(
 )  # fmt: skip
 
 
-def test_the_rows_key_is_the_raw_sha1() -> None:
+def test_a_row_key_is_the_raw_sha1() -> None:
     assert journal_keys.build_row_key(SHA1HEX) == bytes.fromhex(SHA1HEX)
     assert journal_keys.split_key(bytes.fromhex(SHA1HEX)) == (SHA1HEX, None)
 
 
-def test_a_later_captures_key_begins_with_its_files() -> None:
+def test_the_key_of_a_later_capture_begins_with_the_sha1() -> None:
     key = journal_keys.build_alternate_key(SHA1HEX, "capture-2")
     assert key == bytes.fromhex(SHA1HEX) + b"\x00capture-2"
     assert journal_keys.split_key(key) == (SHA1HEX, "capture-2")
 
 
-def test_keys_of_older_tables_are_understood() -> None:
+def test_keys_of_older_tables_are_parsed() -> None:
     assert journal_keys.split_key(b"sha1:SD75ENMQBDMCFGECDULLEF3YYXBZV3BW") == (SHA1HEX, None)
 
 
@@ -53,7 +53,7 @@ def test_other_keys_are_refused(key: bytes) -> None:
         journal_keys.split_key(key)
 
 
-def test_what_is_no_sha1_makes_no_key() -> None:
+def test_invalid_hashes_and_ids_are_refused() -> None:
     with pytest.raises(ValueError, match="not a SHA-1"):
         journal_keys.build_row_key("a" * 39)
     with pytest.raises(ValueError, match="id"):
@@ -64,14 +64,14 @@ def test_what_is_no_sha1_makes_no_key() -> None:
     st.binary(min_size=20, max_size=20),
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
 )
-def test_keys_come_apart_as_they_were_put_together(raw: bytes, capture_id: str) -> None:
+def test_keys_round_trip(raw: bytes, capture_id: str) -> None:
     assert journal_keys.split_key(journal_keys.build_row_key(raw.hex())) == (raw.hex(), None)
     key = journal_keys.build_alternate_key(raw.hex(), capture_id)
     assert journal_keys.split_key(key) == (raw.hex(), capture_id)
     assert key.startswith(journal_keys.build_row_key(raw.hex()))
 
 
-def test_the_cells_of_a_file_are_those_of_the_document() -> None:
+def test_file_cells_have_the_format_of_the_document() -> None:
     cells = journal_cells.build_file_cells(FILE)
     assert cells["file:size"] == struct.pack(">Q", 13_264)
     assert cells["file:mime"] == b"application/pdf"
@@ -86,7 +86,7 @@ def test_the_cells_of_a_file_are_those_of_the_document() -> None:
     }
 
 
-def test_a_capture_is_noted_with_all_values_as_strings() -> None:
+def test_the_cdx_cell_has_all_values_as_strings() -> None:
     cells = journal_cells.build_cdx_cell(CAPTURE, PLACE, "org,example)/a b?ü")
     assert json.loads(cells["file:cdx"]) == {
         "surt": "org,example)/a b?ü",
@@ -98,7 +98,7 @@ def test_a_capture_is_noted_with_all_values_as_strings() -> None:
     }
 
 
-def test_the_crawlers_note_has_numbers_as_numbers_and_the_name_of_the_warc() -> None:
+def test_the_first_seen_cell_has_numbers_and_the_warc_name() -> None:
     cells = journal_cells.build_first_seen_cell(CAPTURE, PLACE, record_id=RECORD_ID)
     assert json.loads(cells["f:c"]) == {
         "u": "http://example.org/a b?ü",
@@ -110,24 +110,24 @@ def test_the_crawlers_note_has_numbers_as_numbers_and_the_name_of_the_warc() -> 
     }
 
 
-def test_what_is_unknown_is_left_out_or_marked() -> None:
-    unsized = Place(PlaceKind.WARC, "a.warc", 0, None)
+def test_unknown_values_are_omitted() -> None:
+    unsized_place = Place(PlaceKind.WARC, "a.warc", 0, None)
     location = journal_cells.read_location(
-        journal_cells.build_cdx_cell(CAPTURE, unsized, "org,example)/")
+        journal_cells.build_cdx_cell(CAPTURE, unsized_place, "org,example)/")
     )
     assert location is not None
     assert location.size_bytes is None
-    loose = Place(PlaceKind.FILE, "/inbox/a.pdf")
-    assert set(json.loads(journal_cells.build_first_seen_cell(CAPTURE, loose)["f:c"])) == {
+    loose_place = Place(PlaceKind.FILE, "/inbox/a.pdf")
+    assert set(json.loads(journal_cells.build_first_seen_cell(CAPTURE, loose_place)["f:c"])) == {
         "u",
         "d",
         "c",
     }
     with pytest.raises(ValueError, match="not in a WARC"):
-        journal_cells.build_cdx_cell(CAPTURE, loose, "org,example)/")
+        journal_cells.build_cdx_cell(CAPTURE, loose_place, "org,example)/")
 
 
-def test_a_row_is_read_back() -> None:
+def test_a_row_round_trips() -> None:
     cells = journal_cells.build_file_cells(FILE)
     cells |= journal_cells.build_cdx_cell(CAPTURE, PLACE, "org,example)/a")
     cells |= journal_cells.build_first_seen_cell(CAPTURE, PLACE)
@@ -147,7 +147,7 @@ def test_absent_cells_are_none() -> None:
     assert journal_cells.read_first_seen({}) is None
 
 
-def test_numbers_of_older_writers_are_understood() -> None:
+def test_numbers_of_older_writers_are_parsed() -> None:
     cells = {
         "file:cdx": b'{"surt":"s","url":"u","dt":"20170304050607","warc":"w","offset":12,"c_size":34}',
         "f:c": b'{"u":"u","d":"2017-03-04T05:06:07","f":"w","o":12,"c":1}',
@@ -176,7 +176,7 @@ def test_numbers_of_older_writers_are_understood() -> None:
         '{"surt":"s","url":"u","dt":"d","warc":"w","offset":"\u0661","c_size":"2"}'.encode(),
     ],
 )
-def test_cells_that_cannot_be_understood_are_refused_by_name(cell: bytes) -> None:
+def test_invalid_cells_are_refused_with_their_column(cell: bytes) -> None:
     with pytest.raises(ValueError, match="file:cdx"):
         journal_cells.read_location({"file:cdx": cell})
 
@@ -189,7 +189,7 @@ MOMENTS = st.datetimes(timezones=st.just(UTC)).filter(lambda moment: moment.year
     size=st.integers(0, 2**63 - 1),
     texts=st.lists(TEXT, min_size=6, max_size=6),
 )
-def test_any_file_comes_back_as_it_was(size: int, texts: list[str]) -> None:
+def test_any_file_round_trips(size: int, texts: list[str]) -> None:
     file = FileMeta(size, *texts)
     cells = journal_cells.build_file_cells(file)
     assert journal_cells.read_file(cells) == file
@@ -205,7 +205,7 @@ def test_any_file_comes_back_as_it_was(size: int, texts: list[str]) -> None:
     size=st.none() | st.integers(0, 2**63 - 1),
     moment=MOMENTS,
 )
-def test_any_capture_comes_back_without_lone_surrogates(
+def test_any_capture_round_trips_without_lone_surrogates(
     url: str, surt: str, path: str, offset: int, size: int | None, moment: datetime
 ) -> None:
     def clean(text: str) -> str:
@@ -237,26 +237,26 @@ def test_an_integer_of_another_length_is_refused() -> None:
         journal_cells.decode_integer(b"12")
 
 
-def test_texts_too_long_for_a_cell_are_told_and_the_json_loses_its_full_text_alone(
+def test_long_texts_are_omitted_and_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(journal_cells, "CELL_MAX_BYTES", 10)
-    long, short = b"x" * 11, b"y" * 10
-    assert journal_cells.build_paper_cells(short, short, short) == (
-        dict.fromkeys(("grobid0:metadata", "grobid0:tei_json", "grobid0:tei_xml"), short),
+    long_text, short_text = b"x" * 11, b"y" * 10
+    assert journal_cells.build_paper_cells(short_text, short_text, short_text) == (
+        dict.fromkeys(("grobid0:metadata", "grobid0:tei_json", "grobid0:tei_xml"), short_text),
         [],
     )
-    assert journal_cells.build_paper_cells(long, short, long) == (
-        {"grobid0:metadata": short, "grobid0:tei_json": short},
+    assert journal_cells.build_paper_cells(long_text, short_text, long_text) == (
+        {"grobid0:metadata": short_text, "grobid0:tei_json": short_text},
         ["grobid0:tei_json", "grobid0:tei_xml"],
     )
-    assert journal_cells.build_paper_cells(long, long) == (
+    assert journal_cells.build_paper_cells(long_text, long_text) == (
         {},
         ["grobid0:metadata", "grobid0:tei_json"],
     )
 
 
-def test_the_tables_name_says_group_version_and_environment() -> None:
+def test_the_table_name_has_group_version_and_environment() -> None:
     assert journal_keys.name_journal_table("wbgrp", 0, "prod") == "wbgrp-journal-extract-0-prod"
 
 
@@ -264,6 +264,6 @@ def test_the_tables_name_says_group_version_and_environment() -> None:
     ("group", "version", "env"),
     [("", 0, "prod"), ("a b", 0, "prod"), ("a", -1, "prod"), ("a", 0, "x:y"), ("a\n", 0, "qa")],
 )
-def test_names_no_table_can_have_are_refused(group: str, version: int, env: str) -> None:
+def test_invalid_table_names_are_refused(group: str, version: int, env: str) -> None:
     with pytest.raises(ConfigurationError, match="table name"):
         journal_keys.name_journal_table(group, version, env)

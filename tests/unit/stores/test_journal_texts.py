@@ -1,4 +1,4 @@
-"""Keys, cells and rows as text: whatever goes out comes in as it was."""
+"""Keys, cells and rows as text round trip."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ OLDER_CDX = {
 }  # fmt: skip
 
 
-def test_a_key_is_taken_in_hex_and_base32_and_shown_in_either() -> None:
+def test_a_key_is_parsed_and_formatted_in_hex_and_base32() -> None:
     raw = build_row_key(SHA1HEX)
     for text in (SHA1HEX, SHA1HEX.upper(), BASE32, BASE32.lower(), f"sha1:{BASE32}"):
         assert parse_key(text) == raw
     assert (format_key(raw), format_key(raw, base32=True)) == (SHA1HEX, BASE32)
-    later = build_alternate_key(SHA1HEX, "in put/7")
-    assert format_key(later) == f"{SHA1HEX}/in put/7"
-    assert parse_key(f"{BASE32}/in put/7") == later
+    alternate_key = build_alternate_key(SHA1HEX, "in put/7")
+    assert format_key(alternate_key) == f"{SHA1HEX}/in put/7"
+    assert parse_key(f"{BASE32}/in put/7") == alternate_key
 
 
-def test_an_older_key_is_shown_as_it_is_and_kept_when_asked() -> None:
-    older = build_old_key(SHA1HEX)
-    assert older == b"sha1:" + BASE32.encode()
-    assert format_key(older) == f"sha1:{BASE32}"
-    assert parse_key(format_key(older), older=True) == older
+def test_an_older_key_keeps_its_format_on_request() -> None:
+    older_key = build_old_key(SHA1HEX)
+    assert older_key == b"sha1:" + BASE32.encode()
+    assert format_key(older_key) == f"sha1:{BASE32}"
+    assert parse_key(format_key(older_key), older=True) == older_key
 
 
 @pytest.mark.parametrize("text", ["", "xyz", SHA1HEX[:-1], f"{SHA1HEX}/", "hex:abc", "sha1:"])
-def test_what_is_no_key_is_refused(text: str) -> None:
+def test_invalid_keys_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"SHA-1|id"):
         parse_key(text)
 
@@ -64,7 +64,7 @@ KEYS = st.one_of(
     st.binary(min_size=20, max_size=20),
     st.binary(min_size=20, max_size=20).map(lambda raw: build_old_key(raw.hex())),
     st.tuples(st.binary(min_size=20, max_size=20), st.binary(min_size=1, max_size=9)).map(
-        lambda both: both[0] + b"\x00" + both[1]
+        lambda parts: parts[0] + b"\x00" + parts[1]
     ),
 )
 CELLS = st.dictionaries(
@@ -74,16 +74,14 @@ CELLS = st.dictionaries(
 
 
 @given(key=KEYS, cells=CELLS, base32=st.booleans())
-def test_any_row_goes_out_and_comes_in_without_loss(
-    key: bytes, cells: dict[str, bytes], base32: bool
-) -> None:
+def test_any_row_round_trips(key: bytes, cells: dict[str, bytes], base32: bool) -> None:
     check_key(key)
     line = json.dumps(build_row_line(key, cells, JOURNAL, base32=base32)).encode()
     assert parse_row_line(line, older=True) == (key, cells)
 
 
 @given(st.binary(max_size=200) | st.text(max_size=80).map(str.encode))
-def test_no_line_does_more_than_be_refused(line: bytes) -> None:
+def test_any_line_is_parsed_or_refused(line: bytes) -> None:
     for read in (parse_row_line, parse_dump_line):
         try:
             key, cells = read(line)
@@ -102,12 +100,12 @@ def test_no_line_does_more_than_be_refused(line: bytes) -> None:
         b'{"key": "%s", "cells": {"f:c": 9223372036854775808}}' % SHA1HEX.encode(),
     ],
 )  # fmt: skip
-def test_a_line_that_is_no_row_is_refused(line: bytes) -> None:
+def test_invalid_row_lines_are_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_row_line(line)
 
 
-def test_a_cell_written_by_hand_is_checked_by_its_type() -> None:
+def test_a_cell_is_checked_by_its_type() -> None:
     assert parse_cell(JOURNAL, "grobid0:status_code", b"-5") == (-5).to_bytes(8, "big", signed=True)
     assert parse_cell(JOURNAL, "grobid0:quality", b"good") == b"good"
     for name, text in [
@@ -118,13 +116,13 @@ def test_a_cell_written_by_hand_is_checked_by_its_type() -> None:
             parse_cell(JOURNAL, name, text)
 
 
-def dumped(cdx: str) -> bytes:
+def build_dump_line(cdx: str) -> bytes:
     first = json.dumps({"c": 1, "d": "2017-10-27T22:21:13", "u": "http://example.org/é"})
     return f"sha1:{BASE32}\t{first}\tapplication/pdf\t{cdx}".encode()
 
 
-def test_a_dump_of_the_hbase_era_comes_in_as_the_document_has_it_and_goes_out_as_it_came() -> None:
-    line = dumped(json.dumps(OLDER_CDX, sort_keys=True))
+def test_a_line_of_an_hbase_dump_round_trips() -> None:
+    line = build_dump_line(json.dumps(OLDER_CDX, sort_keys=True))
     key, cells = parse_dump_line(line)
     assert key == build_row_key(SHA1HEX)
     assert json.loads(cells["file:cdx"])["offset"] == str(2**33)
@@ -135,7 +133,7 @@ def test_a_dump_of_the_hbase_era_comes_in_as_the_document_has_it_and_goes_out_as
 
 
 @pytest.mark.parametrize(
-    "changed",
+    "changed_fields",
     [
         {"more": 1},
         {"offset": "5"},
@@ -146,23 +144,23 @@ def test_a_dump_of_the_hbase_era_comes_in_as_the_document_has_it_and_goes_out_as
     ],
     ids=str,
 )
-def test_a_cell_that_could_not_be_had_back_stays_as_it_is(changed: dict[str, object]) -> None:
-    line = dumped(json.dumps({**OLDER_CDX, **changed}, sort_keys=True))
+def test_a_cell_that_would_not_round_trip_is_unchanged(changed_fields: dict[str, object]) -> None:
+    line = build_dump_line(json.dumps({**OLDER_CDX, **changed_fields}, sort_keys=True))
     key, cells = parse_dump_line(line)
-    if changed == {"offset": "5"}:
-        assert json.loads(cells["file:cdx"]) == {**OLDER_CDX, **changed}
+    if changed_fields == {"offset": "5"}:
+        assert json.loads(cells["file:cdx"]) == {**OLDER_CDX, **changed_fields}
     assert dump_line(key, cells) == line
 
 
 def test_rows_without_the_three_columns_have_no_line() -> None:
-    key, cells = parse_dump_line(dumped(json.dumps(OLDER_CDX)))
+    key, cells = parse_dump_line(build_dump_line(json.dumps(OLDER_CDX)))
     assert dump_line(key, {"f:c": cells["f:c"]}) is None
     assert dump_line(build_alternate_key(SHA1HEX, "x"), cells) is None
     assert dump_line(key, {**cells, "file:mime": b"a\tb"}) is None
 
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="needs ../shared/corpus")
-def test_the_dump_of_the_corpus_comes_in_and_goes_out_byte_for_byte() -> None:
+def test_the_dump_in_the_corpus_round_trips() -> None:
     lines = (CORPUS / "example_ungrobided.tsv").read_bytes().splitlines()
     assert len(lines) == 20
     for line in lines:

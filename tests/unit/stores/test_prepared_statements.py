@@ -1,4 +1,4 @@
-"""One statement is made for each shape of a question, and answers whatever values it is asked with."""
+"""One statement is built for each shape of a condition and reused for other values."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ AFTER = {"counted": "entries", "pipeline": "ours", "second": "timeout", "third":
 
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[SqlRecords]:
-    found = open_sqlite(tmp_path / "records.sqlite")
-    found.put([replace(ROW, first=first, count=number) for number, first in enumerate("abc")])
+    records = open_sqlite(tmp_path / "records.sqlite")
+    records.put([replace(ROW, first=first, count=number) for number, first in enumerate("abc")])
     statements._build_cached_select.cache_clear()
     statements._build_cached_count.cache_clear()
-    yield found
-    found.close()
+    yield records
+    records.close()
 
 
-def firsts(records: SqlRecords, where: Mapping[str, Any], **more: Any) -> list[str]:
-    return [row.first for row in records.find(TallyRow, where, **more)]
+def list_firsts(records: SqlRecords, where: Mapping[str, Any], **options: Any) -> list[str]:
+    return [row.first for row in records.find(TallyRow, where, **options)]
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("conditions", "expected"),
     [
         ([{"first": "a"}, {"first": "b"}, {"first": "none"}], ["a", "b", ""]),
         ([{"count": 2}, {"count": 0}], ["c", "a"]),
@@ -44,46 +44,50 @@ def firsts(records: SqlRecords, where: Mapping[str, Any], **more: Any) -> list[s
         ([{"first": None}], [""]),
     ],
 )
-def test_other_values_are_asked_with_the_same_statement(
-    records: SqlRecords, asked: list[dict[str, Any]], found: list[str]
+def test_other_values_reuse_the_statement(
+    records: SqlRecords, conditions: list[dict[str, Any]], expected: list[str]
 ) -> None:
-    assert ["".join(firsts(records, where)) for where in asked] == found
+    assert ["".join(list_firsts(records, where)) for where in conditions] == expected
     assert statements._build_cached_select.cache_info().misses == 1
-    sizes = [sum(records.count(TallyRow, ("first",), where).values()) for where in asked]
-    assert sizes == [len(one) for one in found]
+    sizes = [sum(records.count(TallyRow, ("first",), where).values()) for where in conditions]
+    assert sizes == [len(names) for names in expected]
     assert statements._build_cached_count.cache_info().misses == 1
 
 
-def test_what_stands_behind_a_row_and_how_many_are_asked_with_the_same_statement(
+def test_other_start_rows_and_limits_reuse_the_statement(
     records: SqlRecords,
 ) -> None:
-    def behind(count: int, first: str, **more: Any) -> str:
+    def list_after(count: int, first: str, **options: Any) -> str:
         after = {**AFTER, "first": first, "count": count}
-        return "".join(firsts(records, {}, order=("-count",), after=after, **more))
+        return "".join(list_firsts(records, {}, order=("-count",), after=after, **options))
 
-    assert (behind(2, "c"), behind(1, "b"), behind(2, "c", count_max=1)) == ("ba", "a", "b")
-    assert "".join(firsts(records, {}, order=("-count",))) == "cba"
+    assert (list_after(2, "c"), list_after(1, "b"), list_after(2, "c", count_max=1)) == (
+        "ba",
+        "a",
+        "b",
+    )
+    assert "".join(list_firsts(records, {}, order=("-count",))) == "cba"
     assert statements._build_cached_select.cache_info().misses == 2
 
 
-def test_each_shape_has_its_own(records: SqlRecords) -> None:
-    asked: list[dict[str, Any]] = [{"first": "a"}, {"first": ["a"]}, {"first": None}, {}]
-    asked += [{"first": "a", "counted": "entries"}, {"counted": "entries", "first": "a"}]
-    assert [len(firsts(records, where)) for where in asked] == [1, 1, 0, 3, 1, 1]
-    assert statements._build_cached_select.cache_info().misses == len(asked)
+def test_each_shape_of_a_condition_has_its_own_statement(records: SqlRecords) -> None:
+    conditions: list[dict[str, Any]] = [{"first": "a"}, {"first": ["a"]}, {"first": None}, {}]
+    conditions += [{"first": "a", "counted": "entries"}, {"counted": "entries", "first": "a"}]
+    assert [len(list_firsts(records, where)) for where in conditions] == [1, 1, 0, 3, 1, 1]
+    assert statements._build_cached_select.cache_info().misses == len(conditions)
 
 
 @pytest.mark.parametrize("value", [Prefix("a"), ["b", Prefix("a")], [None, "a"], []])
-def test_what_is_no_plain_value_is_made_for_the_one_time(
+def test_conditions_with_prefixes_or_none_are_not_cached(
     records: SqlRecords, value: object
 ) -> None:
     expected = {"b"} if isinstance(value, list) and "b" in value else set()
     expected |= {"a"} if value else set()
-    assert set(firsts(records, {"first": value})) == expected
+    assert set(list_firsts(records, {"first": value})) == expected
     assert statements._build_cached_select.cache_info().misses == 0
 
 
-def test_a_column_there_is_not_is_refused_each_time_it_is_asked_for(records: SqlRecords) -> None:
+def test_an_unknown_column_is_refused_each_time(records: SqlRecords) -> None:
     for _ in range(2):
         with pytest.raises(ValueError, match="no column 'color'"):
             records.find(TallyRow, {"color": "red"})

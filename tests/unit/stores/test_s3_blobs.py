@@ -1,4 +1,4 @@
-"""What S3Blobs makes of URLs, keys and a server's answers; the server here says what a test wants."""
+"""S3Blobs with URLs, keys and responses of a scripted server."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ ABSENT = (404, "<Error><Code>NoSuchKey</Code><Message>none</Message></Error>")
 
 @dataclass
 class Script:
-    """What the server answers, in order, and then for ever; and what it was asked."""
+    """Responses of the server in order, then the default response, and the received requests."""
 
     answers: deque[tuple[int, str]] = field(default_factory=deque)
-    ever: tuple[int, str] = ABSENT
-    asked: list[str] = field(default_factory=list)
+    default: tuple[int, str] = ABSENT
+    requests: list[str] = field(default_factory=list)
     pause_s: float = 0.0
-    now: int = 0
-    most: int = 0
+    active: int = 0
+    active_max: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def next(self, request: str) -> tuple[int, str]:
         with self.lock:
-            self.asked.append(request)
-            self.now += 1
-            self.most = max(self.most, self.now)
-            answer = self.answers.popleft() if self.answers else self.ever
+            self.requests.append(request)
+            self.active += 1
+            self.active_max = max(self.active_max, self.active)
+            answer = self.answers.popleft() if self.answers else self.default
         time.sleep(self.pause_s)
         with self.lock:
-            self.now -= 1
+            self.active -= 1
         return answer
 
 
-def handler_of(script: Script) -> type[BaseHTTPRequestHandler]:
+def build_handler(script: Script) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -75,7 +75,7 @@ def handler_of(script: Script) -> type[BaseHTTPRequestHandler]:
         do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = answer
 
         def log_message(self, *_: object) -> None:
-            """Nothing is printed."""
+            """Print nothing."""
 
     return Handler
 
@@ -87,18 +87,18 @@ def script() -> Script:
 
 @pytest.fixture
 def url(script: Script) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(script))
-    serving = threading.Thread(target=server.serve_forever, args=(0.01,))
-    serving.start()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), build_handler(script))
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
     yield f"s3://KEY:{ENCODED}@127.0.0.1:{server.server_port}/bucket/prefix?scheme=http"
     server.shutdown()
-    serving.join()
+    thread.join()
     server.server_close()
 
 
 @dataclass
 class Clock:
-    """A time that passes only while somebody sleeps, however slow the machine is."""
+    """Clock that advances only during sleep, independent of the speed of the computer."""
 
     now_s: float = 0.0
 
@@ -111,23 +111,23 @@ class Clock:
 
 @pytest.fixture
 def blobs(url: str, script: Script, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Blobs]:
-    """Opened, and giving up after the second try."""
+    """Blobs that give up after the second attempt."""
     monkeypatch.setattr(s3, "time", Clock())
-    opened = S3Blobs(url, give_up_s=SILENCE_MAX_S + 0.15)
-    script.asked.clear()
-    yield opened
-    opened.close()
+    blobs = S3Blobs(url, give_up_s=SILENCE_MAX_S + 0.15)
+    script.requests.clear()
+    yield blobs
+    blobs.close()
 
 
-def refusal(code: str, message: str = "words", rest: str = "") -> str:
-    return f"<Error><Code>{code}</Code><Message>{message}</Message>{rest}</Error>"
+def build_error(code: str, message: str = "words", more_xml: str = "") -> str:
+    return f"<Error><Code>{code}</Code><Message>{message}</Message>{more_xml}</Error>"
 
 
-def test_a_passing_refusal_is_tried_again(blobs: S3Blobs, script: Script) -> None:
-    script.answers.append((503, refusal("SlowDown")))
+def test_a_transient_error_is_retried(blobs: S3Blobs, script: Script) -> None:
+    script.answers.append((503, build_error("SlowDown")))
     script.answers.append((200, "data"))
     assert blobs.get("a") == b"data"
-    assert script.asked == ["GET /bucket/prefix/a"] * 2
+    assert script.requests == ["GET /bucket/prefix/a"] * 2
 
 
 @pytest.mark.parametrize(
@@ -150,73 +150,67 @@ def test_a_passing_refusal_is_tried_again(blobs: S3Blobs, script: Script) -> Non
         (301, "PermanentRedirect", ConfigurationError),
     ],
 )
-def test_a_refused_put_is_one_of_our_errors(
+def test_a_refused_put_raises_an_error_of_its_kind(
     blobs: S3Blobs, script: Script, status: int, code: str, kind: type[FondsError]
 ) -> None:
-    script.ever = (status, refusal(code))
-    with pytest.raises(kind) as caught:
+    script.default = (status, build_error(code))
+    with pytest.raises(kind) as error:
         blobs.put([Blob("a", b"", "text/plain")])
-    assert type(caught.value) is kind
-    assert (len(script.asked) > 1) == (kind is StoreUnavailableError), (
-        "only what passes is repeated"
+    assert type(error.value) is kind
+    assert (len(script.requests) > 1) == (kind is StoreUnavailableError), (
+        "only transient errors are retried"
     )
 
 
-def test_a_refusal_of_one_key_among_deleted_ones_is_an_error(
-    blobs: S3Blobs, script: Script
-) -> None:
-    failed = "<Error><Key>prefix/a</Key><Code>AccessDenied</Code><Message>no</Message></Error>"
-    script.ever = (200, f"<DeleteResult>{failed}</DeleteResult>")
+def test_a_refused_key_of_a_bulk_delete_raises_an_error(blobs: S3Blobs, script: Script) -> None:
+    error_xml = "<Error><Key>prefix/a</Key><Code>AccessDenied</Code><Message>no</Message></Error>"
+    script.default = (200, f"<DeleteResult>{error_xml}</DeleteResult>")
     with pytest.raises(ConfigurationError, match="AccessDenied"):
         blobs.delete(["a"])
 
 
-def test_a_bucket_that_went_away_is_no_absent_blob(blobs: S3Blobs, script: Script) -> None:
-    script.ever = (404, refusal("NoSuchBucket"))
+def test_a_missing_bucket_raises_an_error(blobs: S3Blobs, script: Script) -> None:
+    script.default = (404, build_error("NoSuchBucket"))
     with pytest.raises(ConfigurationError, match="create-bucket --bucket bucket "):
         blobs.get("a")
 
 
-def test_what_a_server_repeats_of_a_request_is_not_shown(blobs: S3Blobs, script: Script) -> None:
-    repeated = "<CanonicalRequest>x-amz-security-token:TOKEN</CanonicalRequest>"
-    script.ever = (403, refusal("SignatureDoesNotMatch", "bad &#34;key&#34;", repeated))
-    with pytest.raises(ConfigurationError, match='bad "key"') as caught:
+def test_errors_do_not_show_request_secrets(blobs: S3Blobs, script: Script) -> None:
+    request_xml = "<CanonicalRequest>x-amz-security-token:TOKEN</CanonicalRequest>"
+    script.default = (403, build_error("SignatureDoesNotMatch", "bad &#34;key&#34;", request_xml))
+    with pytest.raises(ConfigurationError, match='bad "key"') as error:
         blobs.get("a")
-    told = "".join(traceback.format_exception(caught.value))
-    assert "TOKEN" not in told
-    assert SECRET not in told
+    output = "".join(traceback.format_exception(error.value))
+    assert "TOKEN" not in output
+    assert SECRET not in output
 
 
-def test_keys_are_asked_for_side_by_side_but_not_all_at_once(
-    blobs: S3Blobs, script: Script
-) -> None:
+def test_keys_are_requested_in_parallel_up_to_the_limit(blobs: S3Blobs, script: Script) -> None:
     script.pause_s = 0.01
     assert blobs.filter_existing([str(number) for number in range(100)]) == set()
-    assert 1 < script.most <= THREADS_MAX
-    assert len(script.asked) == 100
+    assert 1 < script.active_max <= THREADS_MAX
+    assert len(script.requests) == 100
 
 
-def test_when_one_key_cannot_be_asked_for_the_others_are_not_waited_for(
-    blobs: S3Blobs, script: Script
-) -> None:
-    script.ever = (403, "")
+def test_a_failed_key_cancels_the_others(blobs: S3Blobs, script: Script) -> None:
+    script.default = (403, "")
     with pytest.raises(ConfigurationError):
         blobs.filter_existing([str(number) for number in range(5000)])
-    assert len(script.asked) < 5000
+    assert len(script.requests) < 5000
 
 
-def test_a_thousand_keys_are_deleted_by_one_request(blobs: S3Blobs, script: Script) -> None:
-    script.ever = (200, "<DeleteResult><Deleted><Key>k</Key></Deleted></DeleteResult>")
+def test_one_request_deletes_up_to_a_thousand_keys(blobs: S3Blobs, script: Script) -> None:
+    script.default = (200, "<DeleteResult><Deleted><Key>k</Key></Deleted></DeleteResult>")
     blobs.delete([str(number) for number in range(2001)])
     blobs.delete([])
-    assert script.asked == ["POST /bucket?delete"] * 3
+    assert script.requests == ["POST /bucket?delete"] * 3
 
 
-def test_a_type_that_is_no_header_is_refused(blobs: S3Blobs, script: Script) -> None:
+def test_invalid_content_types_are_refused(blobs: S3Blobs, script: Script) -> None:
     for content_type in ("", "a\nb", "ü"):
         with pytest.raises(ConfigurationError, match="content type"):
             blobs.put([Blob("a", b"", content_type)])
-    assert script.asked == []
+    assert script.requests == []
 
 
 def test_a_key_that_is_too_long_below_the_prefix_is_refused(blobs: S3Blobs) -> None:
@@ -239,7 +233,7 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize(("url", "address"), ADDRESSES.items())
-def test_a_url_is_read(url: str, address: S3Address) -> None:
+def test_a_url_is_parsed(url: str, address: S3Address) -> None:
     assert parse_address(url) == address
 
 
@@ -267,14 +261,14 @@ def test_a_url_is_read(url: str, address: S3Address) -> None:
         "s3://K:S3CR3T@h h:9000/bucket",
     ],
 )
-def test_a_url_that_cannot_be_read_is_refused_without_showing_it(url: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+def test_an_invalid_url_is_refused_without_its_secret(url: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
         parse_address(url)
-    assert "S3CR3T" not in "".join(traceback.format_exception(caught.value))
+    assert "S3CR3T" not in "".join(traceback.format_exception(error.value))
 
 
 @given(st.text())
-def test_any_url_is_read_or_refused(text: str) -> None:
+def test_any_url_is_parsed_or_refused(text: str) -> None:
     for url in (text, f"s3://{text}", f"s3://K:{text}@h:1/bucket"):
         try:
             parse_address(url)
@@ -282,26 +276,26 @@ def test_any_url_is_read_or_refused(text: str) -> None:
             continue
 
 
-def name_of(key: str) -> str:
-    opened = S3Blobs.__new__(S3Blobs)
-    opened._address = S3Address("bucket", "")
-    return opened._quote_key(key)
+def quote_key(key: str) -> str:
+    blobs = S3Blobs.__new__(S3Blobs)
+    blobs._address = S3Address("bucket", "")
+    return blobs._quote_key(key)
 
 
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 
 
 @given(st.lists(st.text(CHARACTERS | st.sampled_from("%\n\x7f\uffff2A"), max_size=20), max_size=2))
-def test_different_keys_have_different_names_that_any_server_takes(keys: list[str]) -> None:
-    names = [name_of(key) for key in keys]
+def test_different_keys_have_different_valid_names(keys: list[str]) -> None:
+    names = [quote_key(key) for key in keys]
     assert len(set(names)) == len(set(keys))
     assert not any(re.search("[\x00-\x1f\x7f\ufffe\uffff]", name) for name in names)
 
 
 def test_a_plain_key_is_its_name() -> None:
-    assert name_of("thumbnail/pdf/ab/cd/ü ~.jpg") == "thumbnail/pdf/ab/cd/ü ~.jpg"
+    assert quote_key("thumbnail/pdf/ab/cd/ü ~.jpg") == "thumbnail/pdf/ab/cd/ü ~.jpg"
 
 
-def test_opening_asks_once_and_makes_nothing(url: str, script: Script) -> None:
+def test_opening_sends_one_request_and_creates_nothing(url: str, script: Script) -> None:
     S3Blobs(url).close()
-    assert script.asked == ["GET /bucket/prefix/.parts"]
+    assert script.requests == ["GET /bucket/prefix/.parts"]

@@ -1,4 +1,4 @@
-"""Objects by their s3:// URLs: what may be asked for, and what a server's answers mean."""
+"""Reading objects by their s3:// URLs: which are allowed, and what the responses of a server mean."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fonds.model.errors import (
 )
 from fonds.stores.s3.objects import S3Objects
 
-DATED = {"Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT", "ETag": '"a"'}
+DATE_HEADERS = {"Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT", "ETag": '"a"'}
 
 
 @pytest.fixture
@@ -30,51 +30,51 @@ def s3_url(server: Answering, path: str = "") -> str:
     return f"s3://me:hidden@{server.url.removeprefix('http://')}{path}?scheme=http"
 
 
-def told(status: int, code: str) -> Given:
+def build_error(status: int, code: str) -> Given:
     return Given(status, f"<Error><Code>{code}</Code><Message>No.</Message></Error>".encode())
 
 
-def test_an_object_of_any_bucket_is_read_from_the_server_of_the_settings(server) -> None:
-    server.answers["/crawls/a/b.pdf"] = Given(body=b"0123456789", headers=DATED)
+def test_an_object_of_any_bucket_is_read_from_the_configured_server(server) -> None:
+    server.answers["/crawls/a/b.pdf"] = Given(body=b"0123456789", headers=DATE_HEADERS)
     objects = S3Objects(s3_url(server))
     assert objects.read_all("s3://crawls/a/b.pdf", 10) == b"0123456789"
-    with pytest.raises(LimitError) as raised:
+    with pytest.raises(LimitError) as error:
         objects.read_all("S3://crawls/a/b.pdf", 9)
-    assert raised.value.reason is Reason.TOO_LARGE
+    assert error.value.reason is Reason.TOO_LARGE
     assert "hidden" not in repr(objects) + repr(vars(objects))
 
 
-def test_a_range_is_asked_for_and_the_whole_length_told(server) -> None:
-    head = {**DATED, "Content-Range": "bytes 4-6/10"}
+def test_fetching_a_range_returns_the_total_length(server) -> None:
+    head = {**DATE_HEADERS, "Content-Range": "bytes 4-6/10"}
     server.answers["/crawls/a"] = Given(206, b"456", head)
     assert S3Objects(s3_url(server)).fetch("s3://crawls/a", 4, 3) == (b"456", 10)
     assert server.asked[0][1]["range"] == "bytes=4-6"
 
 
 @pytest.mark.parametrize(
-    ("given_", "reason"),
+    ("response", "reason"),
     [
-        (told(404, "NoSuchKey"), Reason.MISSING_SOURCE),
-        (told(404, "NoSuchBucket"), Reason.MISSING_SOURCE),
+        (build_error(404, "NoSuchKey"), Reason.MISSING_SOURCE),
+        (build_error(404, "NoSuchBucket"), Reason.MISSING_SOURCE),
         (Given(404), Reason.MISSING_SOURCE),
-        (told(404, "NoSuchUser"), Reason.UNREADABLE_SOURCE),
-        (told(403, "AccessDenied"), Reason.UNREADABLE_SOURCE),
-        (told(403, "SignatureDoesNotMatch"), Reason.UNREADABLE_SOURCE),
-        (told(400, "AuthorizationHeaderMalformed"), Reason.UNREADABLE_SOURCE),
-        (told(416, "InvalidRange"), Reason.DAMAGED_RECORD),
+        (build_error(404, "NoSuchUser"), Reason.UNREADABLE_SOURCE),
+        (build_error(403, "AccessDenied"), Reason.UNREADABLE_SOURCE),
+        (build_error(403, "SignatureDoesNotMatch"), Reason.UNREADABLE_SOURCE),
+        (build_error(400, "AuthorizationHeaderMalformed"), Reason.UNREADABLE_SOURCE),
+        (build_error(416, "InvalidRange"), Reason.DAMAGED_RECORD),
     ],
 )
-def test_a_refusal_is_a_permanent_fault_of_this_object(given_, reason, server) -> None:
-    server.answers["/crawls/a"] = given_
-    with pytest.raises(PermanentError) as raised:
+def test_a_refusal_raises_a_permanent_error(response, reason, server) -> None:
+    server.answers["/crawls/a"] = response
+    with pytest.raises(PermanentError) as error:
         S3Objects(s3_url(server)).fetch("s3://crawls/a", 0, 3)
-    assert raised.value.reason is reason
-    assert isinstance(raised.value, DamagedInputError) is (reason is Reason.DAMAGED_RECORD)
+    assert error.value.reason is reason
+    assert isinstance(error.value, DamagedInputError) is (reason is Reason.DAMAGED_RECORD)
 
 
-@pytest.mark.parametrize("given_", [told(503, "SlowDown"), Given(500), Given(429)])
-def test_a_server_that_cannot_just_now_is_a_passing_fault(given_, server) -> None:
-    server.answers["/crawls/a"] = given_
+@pytest.mark.parametrize("response", [build_error(503, "SlowDown"), Given(500), Given(429)])
+def test_a_busy_server_raises_a_transient_error(response, server) -> None:
+    server.answers["/crawls/a"] = response
     with pytest.raises(TransientError):
         S3Objects(s3_url(server)).read_all("s3://crawls/a", 100)
 
@@ -95,17 +95,17 @@ def test_a_server_that_cannot_just_now_is_a_passing_fault(given_, server) -> Non
         "s3://crawls/a\udc00",
     ],
 )
-def test_what_is_no_object_is_not_asked_for_and_no_secret_repeated(url: str, server) -> None:
-    with pytest.raises(PermanentError) as raised:
+def test_invalid_urls_are_refused_without_a_request(url: str, server) -> None:
+    with pytest.raises(PermanentError) as error:
         S3Objects(s3_url(server)).read_all(url, 100)
-    assert raised.value.reason is Reason.UNREADABLE_SOURCE
-    assert "secret@" not in str(raised.value)
+    assert error.value.reason is Reason.UNREADABLE_SOURCE
+    assert "secret@" not in str(error.value)
     assert server.asked == []
 
 
 @pytest.mark.parametrize("url", ["s3://other/in/a", "s3://crawls/a", "s3://crawls/inner/a"])
-def test_a_bucket_and_prefix_in_the_setting_restrict_what_is_read(url: str, server) -> None:
-    server.answers["/crawls/in/a"] = Given(body=b"here", headers=DATED)
+def test_the_configured_bucket_and_prefix_restrict_reading(url: str, server) -> None:
+    server.answers["/crawls/in/a"] = Given(body=b"here", headers=DATE_HEADERS)
     objects = S3Objects(s3_url(server, "/crawls/in"))
     assert objects.read_all("s3://crawls/in/a", 100) == b"here"
     with pytest.raises(PermanentError, match="only allows reading"):
@@ -113,20 +113,20 @@ def test_a_bucket_and_prefix_in_the_setting_restrict_what_is_read(url: str, serv
     assert len(server.asked) == 1
 
 
-def test_a_bucket_of_aws_alone_restricts_too() -> None:
+def test_a_configured_aws_bucket_restricts_reading() -> None:
     with pytest.raises(PermanentError, match="only allows reading in s3://crawls"):
         S3Objects("s3://crawls").read_all("s3://other/a", 100)
 
 
 @pytest.mark.parametrize("url", ["s3:", "s3:?region=eu-north-1", "s3://crawls/in?region=x-1"])
-def test_aws_needs_no_server(url: str) -> None:
+def test_aws_urls_need_no_server(url: str) -> None:
     assert repr(S3Objects(url)) == "S3Objects('AWS')"
 
 
 @pytest.mark.parametrize(
     "url", ["s3://k:hidden@", "s3://k@h", "s3://[", "s3://k:hidden@h?scheme=ftp"]
 )
-def test_a_setting_that_cannot_be_understood_stops_and_is_not_repeated(url: str) -> None:
-    with pytest.raises(ConfigurationError, match="s3_url") as raised:
+def test_an_invalid_setting_is_refused_without_its_secret(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="s3_url") as error:
         S3Objects(url)
-    assert "hidden" not in str(raised.value)
+    assert "hidden" not in str(error.value)

@@ -1,4 +1,4 @@
-"""The versions of one object: asked for as S3 asks to be, read without belief."""
+"""Listing the versions of an object: signed requests, and checked responses."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ from fonds.stores.s3.objects import (
 TARGET = "/old?max-keys=1000&prefix=downloads%2F5&versions="
 
 
-def version(key: str, id_: str, day: int, name: str = "Version") -> str:
+def build_version(key: str, id_: str, day: int, name: str = "Version") -> str:
     return (
         f"<{name}><Key>{key}</Key><VersionId>{id_}</VersionId>"
         f"<LastModified>2021-10-{day:02}T05:06:07.000Z</LastModified></{name}>"
     )
 
 
-def listed(*versions: str, cut: bool = False) -> Given:
-    told = "".join(versions) + f"<IsTruncated>{str(cut).lower()}</IsTruncated>"
+def build_list(*versions: str, is_truncated: bool = False) -> Given:
+    content = "".join(versions) + f"<IsTruncated>{str(is_truncated).lower()}</IsTruncated>"
     space = "http://s3.amazonaws.com/doc/2006-03-01/"
-    return Given(body=f'<ListVersionsResult xmlns="{space}">{told}</ListVersionsResult>'.encode())
+    return Given(
+        body=f'<ListVersionsResult xmlns="{space}">{content}</ListVersionsResult>'.encode()
+    )
 
 
 @pytest.fixture
@@ -45,24 +47,24 @@ def objects(server: Answering) -> S3Objects:
     return S3Objects(f"s3://me:hidden@{server.url.removeprefix('http://')}?scheme=http")
 
 
-def test_the_versions_are_those_of_the_object_alone(server, objects) -> None:
-    server.answers[TARGET] = listed(
-        version("downloads/5", "b", 2),
-        version("downloads/5", "gone", 3, "DeleteMarker"),
-        version("downloads/5", "a", 1),
-        version("downloads/55", "c", 4),
-        cut=True,
+def test_only_the_versions_of_the_object_are_listed(server, objects) -> None:
+    server.answers[TARGET] = build_list(
+        build_version("downloads/5", "b", 2),
+        build_version("downloads/5", "gone", 3, "DeleteMarker"),
+        build_version("downloads/5", "a", 1),
+        build_version("downloads/55", "c", 4),
+        is_truncated=True,
     )
-    at = [datetime(2021, 10, day, 5, 6, 7, tzinfo=UTC) for day in (2, 1)]
-    assert objects.list_versions("s3://old/downloads/5") == [("b", at[0]), ("a", at[1])]
-    asked = {name.lower(): value for name, value in server.asked[0][1].items()}
-    assert asked["authorization"].startswith("AWS4-HMAC-SHA256 Credential=me/")
-    assert "hidden" not in str(asked)
+    times = [datetime(2021, 10, day, 5, 6, 7, tzinfo=UTC) for day in (2, 1)]
+    assert objects.list_versions("s3://old/downloads/5") == [("b", times[0]), ("a", times[1])]
+    headers = {name.lower(): value for name, value in server.asked[0][1].items()}
+    assert headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=me/")
+    assert "hidden" not in str(headers)
 
 
 def test_a_version_is_read_by_its_id(server, objects) -> None:
-    dated = {"Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT", "ETag": '"a"'}
-    server.answers["/old/downloads/5?versionId=a"] = Given(body=b"abc", headers=dated)
+    headers = {"Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT", "ETag": '"a"'}
+    server.answers["/old/downloads/5?versionId=a"] = Given(body=b"abc", headers=headers)
     assert objects.read_dated("s3://old/downloads/5", 10, "a") == (
         b"abc",
         datetime(2020, 1, 1, tzinfo=UTC),
@@ -70,7 +72,7 @@ def test_a_version_is_read_by_its_id(server, objects) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_", "kind"),
+    ("response", "kind"),
     [
         (Given(403), PermanentError),
         (Given(307, headers={"Location": "http://127.0.0.1:1/"}), PermanentError),
@@ -78,36 +80,36 @@ def test_a_version_is_read_by_its_id(server, objects) -> None:
         (Given(429), TransientError),
         (Given(body=b"<a"), PermanentError),
         (Given(body=b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'), PermanentError),
-        (listed(version("downloads/5", "a", 32)), PermanentError),
-        (listed("<Version><Key>downloads/5</Key></Version>"), PermanentError),
-        (listed(version("downloads/5", "a", 1), cut=True), LimitError),
+        (build_list(build_version("downloads/5", "a", 32)), PermanentError),
+        (build_list("<Version><Key>downloads/5</Key></Version>"), PermanentError),
+        (build_list(build_version("downloads/5", "a", 1), is_truncated=True), LimitError),
         (Given(body=bytes(ANSWER_MAX_BYTES + 1)), LimitError),
     ],
 )
-def test_what_is_no_such_list_is_told(given_, kind, server, objects) -> None:
-    server.answers[TARGET] = given_
-    with pytest.raises(kind) as raised:
+def test_invalid_lists_raise_an_error(response, kind, server, objects) -> None:
+    server.answers[TARGET] = response
+    with pytest.raises(kind) as error:
         objects.list_versions("s3://old/downloads/5")
-    assert "hidden" not in str(raised.value)
+    assert "hidden" not in str(error.value)
 
 
-def test_a_server_that_is_not_there_may_come_back() -> None:
+def test_an_unreachable_server_raises_a_transient_error() -> None:
     address = S3Address("old", "", "http://127.0.0.1:1", "us-east-1", "me", "hidden")
     with pytest.raises(TransientError):
         list_versions(address, "downloads/5")
 
 
-def test_other_buckets_than_those_allowed_are_not_asked(server) -> None:
+def test_other_buckets_are_refused_without_a_request(server) -> None:
     host = server.url.removeprefix("http://")
     objects = S3Objects(f"s3://me:hidden@{host}/mine?scheme=http")
-    with pytest.raises(PermanentError) as raised:
+    with pytest.raises(PermanentError) as error:
         objects.list_versions("s3://old/downloads/5")
-    assert raised.value.reason is Reason.UNREADABLE_SOURCE
+    assert error.value.reason is Reason.UNREADABLE_SOURCE
     assert server.asked == []
 
 
-def test_requests_are_signed_as_the_examples_of_amazons_manual_are() -> None:
-    """The manual's two examples of listing a bucket, with its keys, host and time."""
+def test_signatures_match_the_examples_of_amazon() -> None:
+    """The two examples of listing a bucket in the manual of Amazon, with its keys, host and time."""
     secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
     address = S3Address("examplebucket", "", None, "us-east-1", "AKIAIOSFODNN7EXAMPLE", secret)
     moment, host = datetime(2013, 5, 24, tzinfo=UTC), "examplebucket.s3.amazonaws.com"
@@ -116,7 +118,7 @@ def test_requests_are_signed_as_the_examples_of_amazons_manual_are() -> None:
         "max-keys=2&prefix=J": "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7",
     }
     for query, signature in signatures.items():
-        signed = _sign_headers(address, host, "/", query, moment)
-        assert signed["authorization"].endswith(f"Signature={signature}")
-    public = S3Address("examplebucket", "")
-    assert _sign_headers(public, host, "/", "versions=", moment) == {}
+        headers = _sign_headers(address, host, "/", query, moment)
+        assert headers["authorization"].endswith(f"Signature={signature}")
+    public_address = S3Address("examplebucket", "")
+    assert _sign_headers(public_address, host, "/", "versions=", moment) == {}

@@ -1,4 +1,4 @@
-"""What is the machine's want and what is not."""
+"""Which errors are a shortage of disk space, memory, files or threads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fault(number: int, name: str | None = None) -> OSError:
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "told"),
+    ("error", "kind", "message"),
     [
         (fault(errno.EMFILE), StoreUnavailableError, "ulimit -n"),
         (fault(errno.ENFILE, "/a/file"), StoreUnavailableError, "/a/file"),
@@ -43,12 +43,12 @@ def fault(number: int, name: str | None = None) -> OSError:
         (StorageFullError("full"), StorageFullError, "full"),
     ],
 )
-def test_wants_of_the_machine_are_told_as_such(
-    error: Exception, kind: type[FondsError], told: str
+def test_shortages_are_found_with_their_kind(
+    error: Exception, kind: type[FondsError], message: str
 ) -> None:
     shortage = find_shortage(error)
     assert type(shortage) is kind
-    assert told in str(shortage)
+    assert message in str(shortage)
 
 
 @pytest.mark.parametrize(
@@ -63,26 +63,29 @@ def test_wants_of_the_machine_are_told_as_such(
         ValueError(),
     ],
 )
-def test_other_errors_are_none(error: Exception) -> None:
+def test_other_errors_are_not_shortages(error: Exception) -> None:
     assert find_shortage(error) is None
 
 
-def test_what_an_error_was_raised_from_counts() -> None:
-    outer, inner = PermanentError(Reason.UNREADABLE_SOURCE, "cannot be read"), TransientError("x")
-    outer.__cause__, inner.__cause__ = inner, fault(errno.EMFILE)
-    assert isinstance(find_shortage(outer), StoreUnavailableError)
+def test_a_shortage_is_found_in_the_cause_of_an_error() -> None:
+    outer_error, inner_error = (
+        PermanentError(Reason.UNREADABLE_SOURCE, "cannot be read"),
+        TransientError("x"),
+    )
+    outer_error.__cause__, inner_error.__cause__ = inner_error, fault(errno.EMFILE)
+    assert isinstance(find_shortage(outer_error), StoreUnavailableError)
 
 
-def test_what_was_merely_being_handled_does_not() -> None:
+def test_the_context_of_an_error_is_ignored() -> None:
     error = ValueError()
     error.__context__ = fault(errno.EMFILE)
     assert find_shortage(error) is None
 
 
-def test_a_ring_of_causes_ends() -> None:
-    one, other = ValueError(), ValueError()
-    one.__cause__, other.__cause__ = other, one
-    assert find_shortage(one) is None
+def test_a_cycle_of_causes_ends() -> None:
+    first, second = ValueError(), ValueError()
+    first.__cause__, second.__cause__ = second, first
+    assert find_shortage(first) is None
     assert CAUSES_MAX < 100
 
 
@@ -110,7 +113,10 @@ except Exception as error:
 """
 
 
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="numbers of calls")
+@pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "aarch64"),
+    reason="the filter needs the system call number of pwrite",
+)
 @pytest.mark.parametrize(
     ("number", "kind"),
     [
@@ -119,28 +125,32 @@ except Exception as error:
         (errno.EIO, "StoreUnavailableError"),
     ],
 )
-def test_a_quota_is_told_from_a_broken_disk_behind_sqlite(
+def test_sqlite_errors_distinguish_a_quota_from_a_broken_disk(
     tmp_path: Path, number: int, kind: str
 ) -> None:
-    """The kernel itself is made to refuse what is written."""
+    """A seccomp filter makes the kernel refuse the write."""
     pwrite = {"x86_64": 18, "aarch64": 68}[platform.machine()]
     path = str(tmp_path / "queue.sqlite")
-    code = QUOTA.format(paths=[p for p in sys.path if p], path=path, pwrite=pwrite, number=number)
-    ran = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=False)
-    assert ran.stdout.startswith(kind), ran.stdout + ran.stderr
+    code = QUOTA.format(
+        paths=[entry for entry in sys.path if entry], path=path, pwrite=pwrite, number=number
+    )
+    result = subprocess.run(
+        (sys.executable, "-c", code), capture_output=True, text=True, check=False
+    )
+    assert result.stdout.startswith(kind), result.stdout + result.stderr
 
 
-def test_a_want_of_files_is_told_from_a_want_of_rights_behind_sqlite(tmp_path: Path) -> None:
+def test_sqlite_errors_distinguish_missing_descriptors_from_missing_rights(tmp_path: Path) -> None:
     error = sqlite3.OperationalError("unable to open database file")
     error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
     import resource
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    found = []
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    explanations = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard_limit))
     try:
-        found.append(explain(error, tmp_path / "queue.sqlite"))
+        explanations.append(explain(error, tmp_path / "queue.sqlite"))
     finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert isinstance(found[0], StoreUnavailableError)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))
+    assert isinstance(explanations[0], StoreUnavailableError)
     assert not isinstance(explain(error, tmp_path / "queue.sqlite"), StoreUnavailableError)

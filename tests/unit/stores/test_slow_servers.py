@@ -1,4 +1,4 @@
-"""Servers that answer byte by byte: whoever asks them gets away in time."""
+"""Requests to servers that respond byte by byte end in time."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ HEADS = {
 
 @pytest.fixture(params=list(HEADS))
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A server that sends its head at once, then a byte (or a chunk of one) at a time."""
-    head, ended = HEADS[request.param], threading.Event()
+    """URL of a server that sends its head at once, then one byte or chunk of a byte at a time."""
+    head, is_ended = HEADS[request.param], threading.Event()
     piece = b"1\r\nx\r\n" if request.param == "in-chunks" else b"x"
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
             with suppress(OSError):
-                connection, _ = listening.accept()
+                connection, _ = listener.accept()
                 with connection:
                     connection.recv(65_536)
                     connection.sendall(head)
-                    while not ended.wait(GAP_S):
+                    while not is_ended.wait(GAP_S):
                         connection.sendall(piece)
 
-        serving = threading.Thread(target=serve)
-        serving.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        ended.set()
-        listening.shutdown(socket.SHUT_RDWR)
-        serving.join()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        is_ended.set()
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
 
 
-def test_a_body_that_trickles_ends_when_its_time_is_over(url: str) -> None:
-    web = ServiceClient(is_allowed=lambda _: True)
-    begun = time.monotonic()
+def test_reading_a_trickling_body_ends_at_the_time_limit(url: str) -> None:
+    client = ServiceClient(is_allowed=lambda _: True)
+    started_s = time.monotonic()
     with (
-        web.open(url, {}, total_s=TOTAL_S) as answer,
+        client.open(url, {}, total_s=TOTAL_S) as answer,
         pytest.raises(TransientError, match="slowly"),
     ):
         answer.read(1_000_000)
     # A body of 64 KiB at this rate would take an hour.
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - started_s < 60

@@ -1,4 +1,4 @@
-"""Migrations, refusals and the SQLite side of the records."""
+"""Migrations, refused databases and the SQLite backend of the records."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FILE = FileMetaRow("a" * 40, "b" * 64, "c" * 32, 1, "text/html", "capture", NOON
 
 
 MIGRATIONS = Path(rows.__file__).parents[2] / "stores" / "migrations"
-ADDED = """
+ADDED_MIGRATION = """
 import sqlalchemy as sa
 from alembic import op
 
@@ -69,26 +69,26 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def records(path: Path) -> Iterator[SqlRecords]:
-    opened = open_sqlite(path)
-    yield opened
-    opened.close()
+    records = open_sqlite(path)
+    yield records
+    records.close()
 
 
 def add_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make this Fonds know one more migration, and return its file."""
+    """Add one more migration and return its file."""
     folder = tmp_path / "migrations"
     folder.mkdir()
     for file in MIGRATIONS.glob("m0*.py"):
         shutil.copy(file, folder)
     number = f"{int(REVISIONS[-1]) + 1:04}"
-    added = folder / f"m{number}_mood.py"
-    added.write_text(ADDED.format(number=number, before=REVISIONS[-1]))
+    migration_file = folder / f"m{number}_mood.py"
+    migration_file.write_text(ADDED_MIGRATION.format(number=number, before=REVISIONS[-1]))
     monkeypatch.setattr(revision, "FOLDER", folder)
     monkeypatch.setattr(migration, "FOLDER", folder)
-    return added
+    return migration_file
 
 
-def test_a_new_database_runs_all_migrations_and_says_so(
+def test_a_new_database_runs_and_logs_all_migrations(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -96,96 +96,102 @@ def test_a_new_database_runs_all_migrations_and_says_so(
     assert first.migrated == REVISIONS
     assert f"ran the migrations {', '.join(REVISIONS)}" in caplog.text
     first.close()
-    again = open_sqlite(path)
-    assert again.migrated == []
-    again.close()
+    second = open_sqlite(path)
+    assert second.migrated == []
+    second.close()
 
 
-def test_a_database_of_an_older_revision_is_brought_forward_and_keeps_its_rows(
+def test_migrating_an_older_database_keeps_its_rows(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    older = open_sqlite(path)
-    older.put([FILE])
-    older.close()
-    added = add_migration(tmp_path, monkeypatch)
+    older_records = open_sqlite(path)
+    older_records.put([FILE])
+    older_records.close()
+    migration_file = add_migration(tmp_path, monkeypatch)
     records = open_sqlite(path)
-    assert records.migrated == [added.name[1:5]]
+    assert records.migrated == [migration_file.name[1:5]]
     assert list(records.find(FileMetaRow)) == [FILE]
     records.close()
-    with closing(sqlite3.connect(path)) as there:
-        assert there.execute("SELECT mood FROM file_meta").fetchall() == [("calm",)]
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT mood FROM file_meta").fetchall() == [("calm",)]
 
 
-def test_an_upgrade_that_fails_late_leaves_the_database_as_it_was(
+def test_a_migration_that_fails_late_is_rolled_back(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    older = open_sqlite(path)
-    older.put([FILE])
-    older.close()
-    with closing(sqlite3.connect(path)) as there:
-        before = list(there.iterdump())
-    added = add_migration(tmp_path, monkeypatch)
-    added.write_text(added.read_text() + "    raise RuntimeError('halfway')\n")
+    older_records = open_sqlite(path)
+    older_records.put([FILE])
+    older_records.close()
+    with closing(sqlite3.connect(path)) as connection:
+        before = list(connection.iterdump())
+    migration_file = add_migration(tmp_path, monkeypatch)
+    migration_file.write_text(migration_file.read_text() + "    raise RuntimeError('halfway')\n")
     with pytest.raises(RuntimeError, match="halfway"):
         open_sqlite(path)
-    with closing(sqlite3.connect(path)) as there:
-        assert list(there.iterdump()) == before
+    with closing(sqlite3.connect(path)) as connection:
+        assert list(connection.iterdump()) == before
 
 
-def test_another_program_inserts_pdf_rows_by_the_columns_of_the_seed(
+def test_other_programs_can_insert_pdf_rows_with_the_seed_columns(
     path: Path, records: SqlRecords
 ) -> None:
-    with closing(sqlite3.connect(path)) as other:
+    with closing(sqlite3.connect(path)) as connection:
         for number, columns in enumerate((SEED_COLUMNS, SEED_COLUMNS_REQUIRED)):
             values = seed_values(number, columns)
-            other.execute(insert_of(columns, "?"), values)
-        other.commit()
-    whole, bare = records.find(PdfMetaRow)
-    assert (whole.word_count, whole.metadata, whole.extractor) == (
+            connection.execute(insert_of(columns, "?"), values)
+        connection.commit()
+    full_row, minimal_row = records.find(PdfMetaRow)
+    assert (full_row.word_count, full_row.metadata, full_row.extractor) == (
         7,
         PdfMetadata(title="Fähre"),
         "",
     )
-    assert whole.pdf_created == NOON
-    assert (bare.status, bare.word_count, bare.error_msg) == ("success", None, None)
-    assert abs(bare.updated - datetime.now(UTC)) < timedelta(minutes=5)
+    assert full_row.pdf_created == NOON
+    assert (minimal_row.status, minimal_row.word_count, minimal_row.error_msg) == (
+        "success",
+        None,
+        None,
+    )
+    assert abs(minimal_row.updated - datetime.now(UTC)) < timedelta(minutes=5)
 
 
-@pytest.mark.parametrize("changed", SEED_REFUSES)
+@pytest.mark.parametrize("changed_fields", SEED_REFUSES)
 def test_pdf_rows_that_the_seed_refuses_are_refused(
-    path: Path, records: SqlRecords, changed: dict[str, str]
+    path: Path, records: SqlRecords, changed_fields: dict[str, str]
 ) -> None:
-    values = dict(zip(SEED_COLUMNS, seed_values(1, SEED_COLUMNS), strict=True)) | changed
-    with closing(sqlite3.connect(path)) as other, pytest.raises(sqlite3.IntegrityError):
-        other.execute(insert_of(SEED_COLUMNS, "?"), tuple(values.values()))
+    values = dict(zip(SEED_COLUMNS, seed_values(1, SEED_COLUMNS), strict=True)) | changed_fields
+    with closing(sqlite3.connect(path)) as connection, pytest.raises(sqlite3.IntegrityError):
+        connection.execute(insert_of(SEED_COLUMNS, "?"), tuple(values.values()))
 
 
-def test_the_schema_has_the_rows_columns_in_their_order() -> None:
+def test_tables_have_the_columns_and_keys_of_their_rows() -> None:
     kinds = [getattr(rows, name) for name in rows.__all__ if name not in ("Row", "Prefix")]
     assert {kind.TABLE for kind in kinds} == {*tables.metadata.tables}
     for kind in kinds:
-        names = [one.name for one in dataclasses.fields(kind)]
+        names = [field.name for field in dataclasses.fields(kind)]
         assert tables.get_table(kind).c.keys() == names
-        assert {one.name for one in tables.get_table(kind).primary_key} == set(kind.KEY)
+        assert {column.name for column in tables.get_table(kind).primary_key} == set(kind.KEY)
 
 
-def test_a_database_of_a_newer_fonds_is_refused(path: Path, records: SqlRecords) -> None:
+def test_a_database_of_a_newer_version_is_refused(path: Path, records: SqlRecords) -> None:
     records.close()
-    newer = sqlite3.connect(path)
-    newer.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
-    newer.commit()
-    newer.close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    connection.commit()
+    connection.close()
     with pytest.raises(ConfigurationError, match="revision 9999, made by a newer version"):
         open_sqlite(path)
 
 
-def test_a_database_from_before_the_first_release_is_refused_with_a_remedy(path: Path) -> None:
+def test_a_database_from_before_the_first_release_is_refused_with_advice(path: Path) -> None:
     path.parent.mkdir()
-    with closing(sqlite3.connect(path)) as old:
-        old.execute("CREATE TABLE fonds_revision (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
-        old.execute("INSERT INTO fonds_revision VALUES ('0032')")
-        old.execute("CREATE TABLE file_meta (sha1hex TEXT PRIMARY KEY)")
-        old.commit()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "CREATE TABLE fonds_revision (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"
+        )
+        connection.execute("INSERT INTO fonds_revision VALUES ('0032')")
+        connection.execute("CREATE TABLE file_meta (sha1hex TEXT PRIMARY KEY)")
+        connection.commit()
     before = path.read_bytes()
     remedy = r"before its first release.*new home and run `fonds ingest` again"
     with pytest.raises(ConfigurationError, match=remedy):
@@ -193,21 +199,19 @@ def test_a_database_from_before_the_first_release_is_refused_with_a_remedy(path:
     assert path.read_bytes() == before
 
 
-def test_another_programs_database_is_refused_and_left_as_it_was(path: Path) -> None:
+def test_a_database_of_another_program_is_refused_unchanged(path: Path) -> None:
     path.parent.mkdir()
-    other = sqlite3.connect(path)
-    other.execute("CREATE TABLE bookmarks (url)")
-    other.commit()
-    other.close()
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE bookmarks (url)")
+    connection.commit()
+    connection.close()
     before = path.read_bytes()
     with pytest.raises(ConfigurationError, match=r"not made by Fonds; it has the tables bookmarks"):
         open_sqlite(path)
     assert path.read_bytes() == before
 
 
-def test_a_migration_that_fails_leaves_the_database_as_it_was(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_migration_can_be_repeated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("alembic.op.create_index", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         open_sqlite(path)
@@ -218,7 +222,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("mysql://host/db", "sqlite: or postgresql:"),
         ("not a url", "not a database URL"),
@@ -226,53 +230,53 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
         ("sqlite:///:memory:", "needs a file"),
     ],
 )
-def test_urls_no_records_can_be_kept_at_are_refused(url: str, told: str) -> None:
-    with pytest.raises(ConfigurationError, match=told):
+def test_unsupported_database_urls_are_refused(url: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         SqlRecords(url)
 
 
-def test_a_file_that_is_no_database_is_named(path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused_by_name(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"%PDF-1.7 " * 1000)
     with pytest.raises(ConfigurationError, match=r"records\.sqlite is not a database file"):
         open_sqlite(path)
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(ConfigurationError, match="Cannot create the folder"):
         open_sqlite(tmp_path / "file" / "records.sqlite")
 
 
-def test_a_full_disk_is_told_and_the_put_is_undone(records: SqlRecords) -> None:
+def test_a_put_on_a_full_disk_is_rolled_back(records: SqlRecords) -> None:
     def limit(connection: sqlite3.Connection, *_: object) -> None:
         connection.execute("PRAGMA max_page_count = 60")
 
     records._engine.dispose()
     sa.event.listen(records._engine, "connect", limit)
-    many = [
-        InputRow(f"{i}", "x" * 4000, "warc", "1-2", 0, 0, {}, 0, False, None, NOON)
-        for i in range(100)
+    inputs = [
+        InputRow(f"{number}", "x" * 4000, "warc", "1-2", 0, 0, {}, 0, False, None, NOON)
+        for number in range(100)
     ]
     with pytest.raises(StorageFullError, match=r"records\.sqlite"):
-        records.put(many)
+        records.put(inputs)
     assert records.count(InputRow) == {(): 0}
 
 
-def test_a_database_locked_for_too_long_is_unavailable(
+def test_a_locked_database_is_unavailable_after_the_timeout(
     path: Path, records: SqlRecords, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", 0.01)
-    impatient = open_sqlite(path)
+    impatient_records = open_sqlite(path)
     with (
         engine.connect_to_write(records._engine) as connection,
         connection.begin(),
         pytest.raises(StoreUnavailableError, match="locked"),
     ):
-        impatient.put([FILE])
-    impatient.put([FILE])
+        impatient_records.put([FILE])
+    impatient_records.put([FILE])
     assert list(records.find(FileMetaRow)) == [FILE]
-    impatient.close()
+    impatient_records.close()
 
 
 def test_readers_do_not_wait_for_a_writer(path: Path, records: SqlRecords) -> None:
@@ -282,29 +286,29 @@ def test_readers_do_not_wait_for_a_writer(path: Path, records: SqlRecords) -> No
         assert list(records.find(FileMetaRow)) == [FILE]
 
 
-def test_a_forked_child_connects_for_itself(records: SqlRecords) -> None:
+def test_a_forked_child_opens_its_own_connection(records: SqlRecords) -> None:
     records.put([FILE])
     child = os.fork()
     if child == 0:
-        done = False
+        is_empty = False
         try:
             records.delete(FileMetaRow, [FILE.sha1hex])
-            done = records.count(FileMetaRow) == {(): 0}
+            is_empty = records.count(FileMetaRow) == {(): 0}
         finally:
-            os._exit(0 if done else 1)
+            os._exit(0 if is_empty else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert list(records.find(FileMetaRow)) == []
 
 
-def plan(records: SqlRecords, query: str) -> list[str]:
+def explain_query(records: SqlRecords, query: str) -> list[str]:
     with records._engine.connect() as connection:
         rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}")
         return [row[3] for row in rows]
 
 
 @pytest.mark.parametrize(
-    "question",
+    "condition",
     [
         "entries WHERE entry_id = 'x'",
         "entries WHERE input_id = 'x'",
@@ -323,23 +327,25 @@ def plan(records: SqlRecords, query: str) -> list[str]:
         "file_meta WHERE mimetype = 'x' ORDER BY row_created DESC, sha1hex LIMIT 9",
     ],
 )
-def test_a_few_of_many_rows_are_found_by_an_index(records: SqlRecords, question: str) -> None:
-    steps = plan(records, f"SELECT * FROM {question}")
+def test_selective_queries_use_an_index(records: SqlRecords, condition: str) -> None:
+    steps = explain_query(records, f"SELECT * FROM {condition}")
     assert steps
-    wrong = ("SCAN", "USE TEMP B-TREE FOR ORDER BY")
-    assert not [s for s in steps if s.startswith(wrong) and "USING INDEX" not in s], steps
+    full_scans = ("SCAN", "USE TEMP B-TREE FOR ORDER BY")
+    assert not [
+        step for step in steps if step.startswith(full_scans) and "USING INDEX" not in step
+    ], steps
 
 
-def test_composed_keys_and_prefixes_are_found_by_index(records: SqlRecords) -> None:
-    seen: list[str] = []
+def test_composite_keys_and_prefixes_use_an_index(records: SqlRecords) -> None:
+    statements: list[str] = []
     sa.event.listen(
         records._engine,
         "before_cursor_execute",
-        lambda _c, _u, statement, parameters, _x, _m: seen.append(statement),
+        lambda _c, _u, statement, parameters, _x, _m: statements.append(statement),
     )
     records.get(DispositionRow, [("a", "library", "x"), ("b", "library", "y")])
     list(records.find(EntryRow, {"entry_id": Prefix("ab")}))
-    for statement in [one for one in seen if one.startswith("SELECT")]:
+    for statement in [text for text in statements if text.startswith("SELECT")]:
         values = statement.count("?")
         with records._engine.connect() as connection:
             rows = connection.exec_driver_sql(
@@ -362,20 +368,20 @@ def test_composed_keys_and_prefixes_are_found_by_index(records: SqlRecords) -> N
         ("23514", sa.exc.OperationalError),
     ],
 )
-def test_what_postgresql_says_is_told_as_what_to_do(
+def test_postgresql_errors_are_translated_by_their_state(
     state: str | None, expected: type[Exception]
 ) -> None:
-    told = RuntimeError("server said so")
-    told.sqlstate = state  # type: ignore[attr-defined]
+    error = RuntimeError("server said so")
+    error.sqlstate = state  # type: ignore[attr-defined]
     server = SimpleNamespace(
         dialect=SimpleNamespace(name="postgresql"), url=sa.make_url("postgresql://u:secret@h/d")
     )
     with (
-        pytest.raises(expected, match="server said so") as caught,
+        pytest.raises(expected, match="server said so") as translated,
         engine.translate_errors(server),  # type: ignore[arg-type]
     ):
-        raise sa.exc.OperationalError("SELECT 1", {}, told)
-    assert "secret" not in str(caught.value)
+        raise sa.exc.OperationalError("SELECT 1", {}, error)
+    assert "secret" not in str(translated.value)
 
 
 def test_the_timeout_of_every_sqlite_file_is_the_same() -> None:

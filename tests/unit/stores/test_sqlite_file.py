@@ -1,4 +1,4 @@
-"""Opening an SQLite file for many threads and processes, and what its errors mean."""
+"""SQLite files shared by threads and processes, and the translation of their errors."""
 
 from __future__ import annotations
 
@@ -40,21 +40,19 @@ def add(file: SqliteFile, name: str, size_bytes: int = 0) -> None:
         connection.execute("INSERT INTO things VALUES (?, ?)", (name, bytes(size_bytes)))
 
 
-def names(file: SqliteFile) -> list[str]:
+def list_names(file: SqliteFile) -> list[str]:
     with file.read_connection() as connection:
         return [row[0] for row in connection.execute("SELECT name FROM things ORDER BY rowid")]
 
 
-def test_a_new_file_is_made_with_its_folders_and_opened_again(
-    path: Path, shelf: SqliteFile
-) -> None:
+def test_a_new_file_is_created_with_its_folders(path: Path, shelf: SqliteFile) -> None:
     add(shelf, "a")
-    again = SqliteFile(path, LAYOUT)
-    assert names(again) == ["a"]
-    again.close()
+    second = SqliteFile(path, LAYOUT)
+    assert list_names(second) == ["a"]
+    second.close()
 
 
-def test_a_transaction_survives_a_power_cut_unless_its_writer_says_that_it_need_not(
+def test_only_durable_transactions_sync_at_each_commit(
     shelf: SqliteFile,
 ) -> None:
     """SQLite syncs its log at each commit at level 2, and only now and then at level 1."""
@@ -66,20 +64,20 @@ def test_a_transaction_survives_a_power_cut_unless_its_writer_says_that_it_need_
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
-def test_a_transaction_that_fails_leaves_nothing(shelf: SqliteFile) -> None:
+def test_a_failed_transaction_is_rolled_back(shelf: SqliteFile) -> None:
     rows = [("a",), ("b", "one too many")]
     with pytest.raises(sqlite3.ProgrammingError), shelf.write_transaction() as connection:
         connection.executemany("INSERT INTO things (name) VALUES (?)", rows)
     add(shelf, "c")
-    assert names(shelf) == ["c"]
+    assert list_names(shelf) == ["c"]
 
 
-def test_another_programs_database_is_refused_and_left_as_it_was(path: Path) -> None:
+def test_a_database_of_another_program_is_refused_unchanged(path: Path) -> None:
     path.parent.mkdir()
-    other = sqlite3.connect(path)
-    other.execute("CREATE TABLE bookmarks (url)")
-    other.commit()
-    other.close()
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE bookmarks (url)")
+    connection.commit()
+    connection.close()
     before = path.read_bytes()
     with pytest.raises(ConfigurationError, match=r"shelf\.sqlite is not a shelf of Fonds"):
         SqliteFile(path, LAYOUT)
@@ -88,32 +86,32 @@ def test_another_programs_database_is_refused_and_left_as_it_was(path: Path) -> 
 
 
 def test_a_file_of_a_newer_layout_is_refused(path: Path, shelf: SqliteFile) -> None:
-    older = FileLayout("shelf", 0x1234, 1, LAYOUT.schema)
+    older_layout = FileLayout("shelf", 0x1234, 1, LAYOUT.schema)
     with pytest.raises(ConfigurationError, match="newer version of Fonds"):
-        SqliteFile(path, older)
+        SqliteFile(path, older_layout)
 
 
-def test_a_file_that_is_no_database_is_named(path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused_by_name(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"%PDF-1.7 " * 1000)
     with pytest.raises(ConfigurationError, match=r"shelf\.sqlite is not a database file"):
         SqliteFile(path, LAYOUT)
 
 
-def test_a_damaged_file_is_named(path: Path, shelf: SqliteFile) -> None:
+def test_a_damaged_file_is_reported(path: Path, shelf: SqliteFile) -> None:
     for i in range(200):
         add(shelf, f"thing {i}", 2000)
     shelf.close()
     content = bytearray(path.read_bytes())
     content[4096 * 3 :] = b"\x99" * (len(content) - 4096 * 3)
     path.write_bytes(content)
-    damaged = SqliteFile(path, LAYOUT)
+    damaged_file = SqliteFile(path, LAYOUT)
     with pytest.raises(ConfigurationError, match="is damaged"):
-        names(damaged)
-    damaged.close()
+        list_names(damaged_file)
+    damaged_file.close()
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(ConfigurationError, match="folder"):
         SqliteFile(tmp_path / "file" / "shelf.sqlite", LAYOUT)
@@ -121,19 +119,19 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         SqliteFile(tmp_path, LAYOUT)
 
 
-def test_a_file_locked_for_too_long_is_unavailable(
+def test_a_locked_file_is_unavailable_after_the_timeout(
     path: Path, shelf: SqliteFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_file, "BUSY_TIMEOUT_S", 0.01)
-    impatient = SqliteFile(path, LAYOUT)
+    impatient_file = SqliteFile(path, LAYOUT)
     with shelf.write_transaction(), pytest.raises(StoreUnavailableError, match="locked"):
-        add(impatient, "a")
-    add(impatient, "b")
-    assert names(impatient) == ["b"]
-    impatient.close()
+        add(impatient_file, "a")
+    add(impatient_file, "b")
+    assert list_names(impatient_file) == ["b"]
+    impatient_file.close()
 
 
-def test_a_full_store_says_so_and_goes_on_once_there_is_room(shelf: SqliteFile) -> None:
+def test_a_full_file_accepts_writes_once_there_is_space(shelf: SqliteFile) -> None:
     with shelf.read_connection() as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
@@ -142,7 +140,7 @@ def test_a_full_store_says_so_and_goes_on_once_there_is_room(shelf: SqliteFile) 
     with shelf.read_connection() as connection:
         connection.execute("PRAGMA max_page_count = 100000")
     add(shelf, "big", 100_000)
-    assert names(shelf) == ["big"]
+    assert list_names(shelf) == ["big"]
 
 
 @pytest.fixture
@@ -152,22 +150,22 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("only root can mount a small file system, where the machine lets it")
+        pytest.skip("mounting a small file system needs root privileges")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_says_so_and_loses_nothing(small_disk: Path) -> None:
+def test_a_full_disk_loses_no_committed_rows(small_disk: Path) -> None:
     file = SqliteFile(small_disk / "shelf.sqlite", LAYOUT)
     add(file, "kept", 10_000)
     with pytest.raises(StorageFullError, match="No space left"):
         add_until_full(file)
-    kept = names(file)
-    assert kept[0] == "kept"
+    stored_names = list_names(file)
+    assert stored_names[0] == "kept"
     file.close()
-    again = SqliteFile(small_disk / "shelf.sqlite", LAYOUT)
-    assert names(again) == kept
-    again.close()
+    second_file = SqliteFile(small_disk / "shelf.sqlite", LAYOUT)
+    assert list_names(second_file) == stored_names
+    second_file.close()
 
 
 def add_until_full(file: SqliteFile) -> None:
@@ -175,7 +173,7 @@ def add_until_full(file: SqliteFile) -> None:
         add(file, f"more {i}", 100_000)
 
 
-LIMITED = """
+LIMITED_PROGRAM = """
 import resource, signal, sys
 from pathlib import Path
 from fonds.stores.sqlite_file import FileLayout, SqliteFile
@@ -192,60 +190,63 @@ except StoreUnavailableError as error:
 """
 
 
-def test_a_write_the_system_refuses_is_told_with_the_file(path: Path, shelf: SqliteFile) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True
+def test_a_refused_write_is_reported_with_the_file(path: Path, shelf: SqliteFile) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", LIMITED_PROGRAM, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert "Cannot read or write" in ran.stdout
+    assert "Cannot read or write" in result.stdout
     add(shelf, "small")
-    assert names(shelf) == ["small"]
+    assert list_names(shelf) == ["small"]
 
 
-def test_a_forked_child_opens_the_file_for_itself(path: Path, shelf: SqliteFile) -> None:
+def test_a_forked_child_opens_its_own_connection(path: Path, shelf: SqliteFile) -> None:
     add(shelf, "parent")
     child = os.fork()
     if child == 0:
-        done = False
+        has_both = False
         try:
             add(shelf, "child")
             shelf.close()
-            done = names_in_a_new_connection(path) == ["parent", "child"]
+            has_both = list_names_in_new_connection(path) == ["parent", "child"]
         finally:
-            os._exit(0 if done else 1)
+            os._exit(0 if has_both else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     add(shelf, "parent again")
-    assert names(shelf) == ["parent", "child", "parent again"]
+    assert list_names(shelf) == ["parent", "child", "parent again"]
 
 
-def names_in_a_new_connection(path: Path) -> list[str]:
+def list_names_in_new_connection(path: Path) -> list[str]:
     file = SqliteFile(path, LAYOUT)
-    found = names(file)
+    names = list_names(file)
     file.close()
-    return found
+    return names
 
 
-def test_shrinking_gives_free_pages_back_to_the_disk(path: Path, shelf: SqliteFile) -> None:
+def test_shrinking_returns_free_pages_to_the_disk(path: Path, shelf: SqliteFile) -> None:
     for i in range(100):
         add(shelf, str(i), 40_000)
     with shelf.write_transaction() as connection:
         connection.execute("DELETE FROM things")
-    pages = page_count(shelf)
+    pages = count_pages(shelf)
     shelf.shrink(100_000)
-    assert page_count(shelf) == pages, "fewer pages are free than are worth the work"
+    assert count_pages(shelf) == pages, "the file shrank although too few pages are free"
     shelf.shrink(200)
-    left = page_count(shelf)
-    assert pages - 202 <= left <= pages - 200
+    remaining_pages = count_pages(shelf)
+    assert pages - 202 <= remaining_pages <= pages - 200
     shelf.close()
-    assert path.stat().st_size == left * 4096
+    assert path.stat().st_size == remaining_pages * 4096
 
 
-def page_count(file: SqliteFile) -> int:
+def count_pages(file: SqliteFile) -> int:
     with file.read_connection() as connection:
         return int(connection.execute("PRAGMA page_count").fetchone()[0])
 
 
-def test_programming_mistakes_are_not_dressed_up(shelf: SqliteFile) -> None:
+def test_programming_errors_are_not_translated(shelf: SqliteFile) -> None:
     with (
         pytest.raises(sqlite3.OperationalError, match="no such table"),
         shelf.read_connection() as connection,
@@ -253,9 +254,7 @@ def test_programming_mistakes_are_not_dressed_up(shelf: SqliteFile) -> None:
         connection.execute("SELECT * FROM nonsense")
 
 
-def test_a_process_killed_while_it_writes_leaves_what_it_had_committed(
-    path: Path, shelf: SqliteFile
-) -> None:
+def test_a_killed_writer_leaves_only_committed_rows(path: Path, shelf: SqliteFile) -> None:
     child = os.fork()
     if child == 0:
         add(shelf, "committed")
@@ -263,5 +262,5 @@ def test_a_process_killed_while_it_writes_leaves_what_it_had_committed(
             connection.execute("INSERT INTO things VALUES ('torn', NULL)")
             os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
-    assert names(shelf) == ["committed"]
+    assert list_names(shelf) == ["committed"]
     add(shelf, "next")

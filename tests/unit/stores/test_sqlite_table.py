@@ -1,4 +1,4 @@
-"""What the SQLite table does beyond its port."""
+"""The SQLite table beyond its port: keys, families, and the cost of scans."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ from fonds.stores.table.sqlite import SqliteTable
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[SqliteTable]:
-    opened = SqliteTable(tmp_path / "table.sqlite")
-    opened.declare("t", ["f", "g"])
-    yield opened
-    opened.close()
+    table = SqliteTable(tmp_path / "table.sqlite")
+    table.declare("t", ["f", "g"])
+    yield table
+    table.close()
 
 
 @given(st.binary(max_size=4), st.binary(max_size=6))
-def test_a_key_lies_before_the_end_of_a_prefix_when_it_begins_with_it(
-    prefix: bytes, key: bytes
-) -> None:
+def test_keys_with_a_prefix_are_before_its_end(prefix: bytes, key: bytes) -> None:
     end = find_prefix_end(prefix)
     in_range = key >= prefix and (end is None or key < end)
     assert in_range == key.startswith(prefix)
 
 
 @pytest.mark.parametrize("key", [b"", b"x" * (KEY_MAX_BYTES + 1)])
-def test_keys_hbase_refuses_are_refused_here(table: SqliteTable, key: bytes) -> None:
+def test_keys_that_hbase_refuses_are_refused(table: SqliteTable, key: bytes) -> None:
     with pytest.raises(ValueError, match="row key"):
         table.put("t", [(b"fine", {"f:a": b""}), (key, {"f:a": b""})])
     assert table.scan("t") == []
@@ -45,13 +43,13 @@ def test_families_without_a_name_are_refused(table: SqliteTable, families: list[
         table.declare("other", families)
 
 
-def test_a_row_without_cells_is_no_row(table: SqliteTable) -> None:
+def test_a_row_without_cells_is_not_stored(table: SqliteTable) -> None:
     table.put("t", [(b"key", {})])
     assert table.get("t", [b"key"]) == {}
 
 
-def thousands_of_instructions(table: SqliteTable, scan: Callable[[], object]) -> int:
-    """How many thousand instructions SQLite takes."""
+def count_thousand_instructions(table: SqliteTable, scan: Callable[[], object]) -> int:
+    """Return the number of instructions of SQLite, in thousands."""
     steps = 0
 
     def count() -> int:
@@ -66,43 +64,41 @@ def thousands_of_instructions(table: SqliteTable, scan: Callable[[], object]) ->
 
 
 @pytest.mark.parametrize("columns", [None, ["f:"], ["f:a", "g:"]], ids=str)
-def test_a_scan_reads_no_further_than_it_must(
-    table: SqliteTable, columns: list[str] | None
-) -> None:
+def test_a_scan_stops_after_its_limit(table: SqliteTable, columns: list[str] | None) -> None:
     table.put("t", [(i.to_bytes(4, "big"), {"f:a": b"x" * 500}) for i in range(20_000)])
 
     def scan() -> None:
         assert len(table.scan("t", b"\x00", count_max=10, columns=columns)) == 10
 
-    assert thousands_of_instructions(table, scan) <= 1, "they are enough for ten rows"
+    assert count_thousand_instructions(table, scan) <= 1, (
+        "reading ten rows took too many instructions"
+    )
 
 
 @pytest.mark.parametrize("columns", [["g:"], ["g:a"], ["f:00000007", "g:"]], ids=str)
-def test_a_scan_steps_over_the_cells_nobody_asks_for(
-    table: SqliteTable, columns: list[str]
-) -> None:
-    """A row has 20,000 of them, as a cluster has its documents."""
-    wide = {f"f:{n:08}": b"" for n in range(20_000)}
-    table.put("t", [(key, {**wide, "g:a": key}) for key in (b"a", b"b", b"c")])
+def test_a_scan_skips_unrequested_cells(table: SqliteTable, columns: list[str]) -> None:
+    """Each row has 20,000 other cells, like a cluster with its documents."""
+    other_cells = {f"f:{n:08}": b"" for n in range(20_000)}
+    table.put("t", [(key, {**other_cells, "g:a": key}) for key in (b"a", b"b", b"c")])
 
     def scan() -> None:
         assert [cells["g:a"] for _, cells in table.scan("t", columns=columns)] == [b"a", b"b", b"c"]
 
-    assert thousands_of_instructions(table, scan) <= 1, "they are enough for three rows"
+    assert count_thousand_instructions(table, scan) <= 1, (
+        "reading three rows took too many instructions"
+    )
 
 
-def read_bytes() -> int:
-    """How many bytes this process has read from files so far."""
+def get_read_bytes() -> int:
+    """Return the number of bytes that this process has read from files."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("rchar")).split()[1])
 
 
-@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="counts what Linux counts")
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs the I/O counters of Linux")
 @pytest.mark.parametrize("columns", [["f:a"], ["f:"]], ids=" ".join)
-def test_cells_nobody_asks_for_are_not_read_from_the_disk(
-    tmp_path: Path, columns: list[str]
-) -> None:
-    """Each row has a cell of 1 MiB beside, as a TEI is."""
+def test_unrequested_cells_are_not_read_from_disk(tmp_path: Path, columns: list[str]) -> None:
+    """Each row also has a cell of 1 MiB, the size of a TEI document."""
     table = SqliteTable(tmp_path / "large.sqlite")
     table.declare("t", ["f", "grobid0"])
     keys = [bytes([number]) for number in range(40)]
@@ -110,16 +106,16 @@ def test_cells_nobody_asks_for_are_not_read_from_the_disk(
         table.put("t", [(key, {"f:a": key, "grobid0:tei_xml": bytes(2**20)})])
     table.close()
     table = SqliteTable(tmp_path / "large.sqlite")
-    before = read_bytes()
+    before = get_read_bytes()
     assert table.get("t", keys, columns) == {key: {"f:a": key} for key in keys}
     assert table.scan("t", columns=columns) == [(key, {"f:a": key}) for key in keys]
-    assert read_bytes() - before < 2 * 2**20
+    assert get_read_bytes() - before < 2 * 2**20
     assert len(table.get("t", keys)) == 40
-    assert read_bytes() - before > 40 * 2**20
+    assert get_read_bytes() - before > 40 * 2**20
     table.close()
 
 
-def test_a_full_disk_is_told_and_the_put_is_undone(table: SqliteTable) -> None:
+def test_a_put_on_a_full_disk_is_rolled_back(table: SqliteTable) -> None:
     with table._file.read_connection() as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
@@ -128,13 +124,13 @@ def test_a_full_disk_is_told_and_the_put_is_undone(table: SqliteTable) -> None:
     assert table.scan("t") == []
 
 
-def test_a_queues_file_is_no_table_store(tmp_path: Path) -> None:
+def test_the_file_of_a_queue_is_refused(tmp_path: Path) -> None:
     SqliteQueue(tmp_path / "queue.sqlite").close()
     with pytest.raises(ConfigurationError, match=r"queue\.sqlite is not a table store"):
         SqliteTable(tmp_path / "queue.sqlite")
 
 
-def test_a_family_that_is_new_is_added_and_rows_stay(tmp_path: Path) -> None:
+def test_adding_a_family_keeps_the_rows(tmp_path: Path) -> None:
     table = SqliteTable(tmp_path / "table.sqlite")
     table.declare("t", ["f"])
     table.put("t", [(b"key", {"f:a": b"1"})])

@@ -1,4 +1,4 @@
-"""Undoing codings: whatever was coded comes back, whatever was not stays."""
+"""Decoding HTTP codings: coded bodies are decoded, other bodies stay unchanged."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def decode(body: bytes, codings: list[str], piece_bytes: int = 7) -> bytes:
 
 @given(st.binary(max_size=2000), st.lists(st.sampled_from(CODINGS), max_size=4), st.integers(1, 99))
 @settings(deadline=None)
-def test_every_stack_of_codings_comes_back(body: bytes, codings: list[str], piece: int) -> None:
-    coded = body
+def test_any_stack_of_codings_is_decoded(body: bytes, codings: list[str], piece: int) -> None:
+    encoded_body = body
     for name in reversed(codings):
-        coded = warcs.coded(coded, name)
-    assert decode(coded, codings, piece) == body
+        encoded_body = warcs.coded(encoded_body, name)
+    assert decode(encoded_body, codings, piece) == body
 
 
 BODIES = {
@@ -51,34 +51,34 @@ STACKS = [
 ]
 
 
-def coded_stack(body: bytes, codings: list[str]) -> bytes:
+def encode_stack(body: bytes, codings: list[str]) -> bytes:
     for name in reversed(codings):
         body = warcs.coded(body, name)
     return body
 
 
-def outcome(pieces: list[bytes], codings: list[str]) -> object:
+def decode_or_get_reason(pieces: list[bytes], codings: list[str]) -> object:
     try:
         return decode_body(lambda: iter(pieces), codings, body_max_bytes=10_000_000)
     except PermanentError as fault:
         return fault.reason
 
 
-def cut_everywhere(coded: bytes) -> Iterator[list[bytes]]:
-    """The bytes in two pieces, cut at every offset, and in pieces of every size."""
-    for at in range(len(coded) + 1):
-        yield [coded[:at], coded[at:]]
-    for size in range(1, min(len(coded), 70) + 1):
-        yield [coded[at : at + size] for at in range(0, len(coded), size)]
+def iter_cuts(encoded_body: bytes) -> Iterator[list[bytes]]:
+    """Yield the bytes in two pieces cut at every offset, and in pieces of every size up to 70."""
+    for offset in range(len(encoded_body) + 1):
+        yield [encoded_body[:offset], encoded_body[offset:]]
+    for size in range(1, min(len(encoded_body), 70) + 1):
+        yield [encoded_body[offset : offset + size] for offset in range(0, len(encoded_body), size)]
 
 
 @pytest.mark.parametrize("codings", STACKS, ids="+".join)
 @pytest.mark.parametrize("name", BODIES)
-def test_a_body_is_the_same_however_its_coded_bytes_are_cut(name: str, codings: list[str]) -> None:
-    coded = coded_stack(BODIES[name], codings)
-    for pieces in cut_everywhere(coded if len(coded) < 1_500 else coded[:1_500]):
-        rest = coded[1_500:] if len(coded) >= 1_500 else b""
-        assert outcome([*pieces, rest], codings) == BODIES[name]
+def test_decoding_does_not_depend_on_piece_boundaries(name: str, codings: list[str]) -> None:
+    encoded_body = encode_stack(BODIES[name], codings)
+    for pieces in iter_cuts(encoded_body if len(encoded_body) < 1_500 else encoded_body[:1_500]):
+        remainder = encoded_body[1_500:] if len(encoded_body) >= 1_500 else b""
+        assert decode_or_get_reason([*pieces, remainder], codings) == BODIES[name]
 
 
 LARGE = {
@@ -90,52 +90,64 @@ LARGE = {
 
 @pytest.mark.parametrize("coding", [*CODINGS, "raw-deflate"])
 @pytest.mark.parametrize("name", LARGE)
-def test_a_body_that_unpacks_to_far_more_than_a_step_is_whole(name: str, coding: str) -> None:
-    coded = warcs.coded(LARGE[name], coding)
+def test_a_large_body_is_decoded_completely(name: str, coding: str) -> None:
+    encoded_body = warcs.coded(LARGE[name], coding)
     header = coding.removeprefix("raw-")
-    for size in (len(coded), 65_536, 1_000):
-        pieces = [coded[at : at + size] for at in range(0, len(coded), size)]
-        assert outcome(pieces, [header]) == LARGE[name]
+    for size in (len(encoded_body), 65_536, 1_000):
+        pieces = [encoded_body[start : start + size] for start in range(0, len(encoded_body), size)]
+        assert decode_or_get_reason(pieces, [header]) == LARGE[name]
 
 
 @pytest.mark.parametrize(
-    "damaged",
+    "damage",
     [
-        pytest.param(lambda coded: coded[: len(coded) // 2], id="its end missing"),
-        pytest.param(lambda coded: warcs.flipped(coded, len(coded) // 2), id="one byte wrong"),
-        pytest.param(lambda coded: warcs.flipped(coded, 3), id="its beginning wrong"),
-        pytest.param(lambda coded: coded + b"\x1f\x8b and more", id="something behind it"),
-        pytest.param(lambda coded: coded + coded, id="twice"),
+        pytest.param(
+            lambda encoded_body: encoded_body[: len(encoded_body) // 2], id="its end missing"
+        ),
+        pytest.param(
+            lambda encoded_body: warcs.flipped(encoded_body, len(encoded_body) // 2),
+            id="one byte wrong",
+        ),
+        pytest.param(lambda encoded_body: warcs.flipped(encoded_body, 3), id="its beginning wrong"),
+        pytest.param(
+            lambda encoded_body: encoded_body + b"\x1f\x8b and more", id="something behind it"
+        ),
+        pytest.param(lambda encoded_body: encoded_body + encoded_body, id="twice"),
     ],
 )
 @pytest.mark.parametrize("codings", STACKS[1:], ids="+".join)
-def test_damage_ends_alike_however_it_is_cut(damaged, codings: list[str]) -> None:
-    coded = damaged(coded_stack(warcs.PAGE, codings))
-    expected = outcome([coded], codings)
-    for pieces in cut_everywhere(coded):
-        assert outcome(pieces, codings) == expected
+def test_damage_has_one_outcome_for_all_piece_boundaries(damage, codings: list[str]) -> None:
+    encoded_body = damage(encode_stack(warcs.PAGE, codings))
+    expected = decode_or_get_reason([encoded_body], codings)
+    for pieces in iter_cuts(encoded_body):
+        assert decode_or_get_reason(pieces, codings) == expected
 
 
 @given(st.lists(st.binary(max_size=90), max_size=12), st.data())
-def test_no_member_is_lost_wherever_pieces_end(bodies: list[bytes], data: st.DataObject) -> None:
-    coded = b"".join(warcs.coded(body, "gzip") for body in bodies)
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(coded)), max_size=20)))
-    pieces = [coded[a:b] for a, b in zip([0, *cuts], [*cuts, len(coded)], strict=True)]
-    assert outcome(pieces, ["gzip"]) == b"".join(bodies)
+def test_no_gzip_member_is_lost_at_piece_boundaries(
+    bodies: list[bytes], data: st.DataObject
+) -> None:
+    encoded_body = b"".join(warcs.coded(body, "gzip") for body in bodies)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(encoded_body)), max_size=20)))
+    pieces = [
+        encoded_body[start:end]
+        for start, end in zip([0, *cuts], [*cuts, len(encoded_body)], strict=True)
+    ]
+    assert decode_or_get_reason(pieces, ["gzip"]) == b"".join(bodies)
 
 
-def test_a_first_member_that_ends_with_the_piece_hides_no_second() -> None:
+def test_a_second_gzip_member_is_found_after_a_piece_boundary() -> None:
     first, second = warcs.coded(b"first", "gzip"), warcs.coded(b"second", "gzip")
-    for held in (1, 2):
-        pieces = [first + second[:held], second[held:]]
-        assert outcome(pieces, ["gzip"]) == b"firstsecond"
+    for byte_count in (1, 2):
+        pieces = [first + second[:byte_count], second[byte_count:]]
+        assert decode_or_get_reason(pieces, ["gzip"]) == b"firstsecond"
 
 
 def test_members_and_codings_are_limited() -> None:
     member = warcs.coded(b"", "gzip")
-    assert outcome([member * MEMBERS_MAX], ["gzip"]) == b""
-    assert outcome([member * (MEMBERS_MAX + 1)], ["gzip"]) is Reason.BOMB
-    assert outcome([b"x"], ["gzip"] * (CODINGS_MAX + 1)) is Reason.BOMB
+    assert decode_or_get_reason([member * MEMBERS_MAX], ["gzip"]) == b""
+    assert decode_or_get_reason([member * (MEMBERS_MAX + 1)], ["gzip"]) is Reason.BOMB
+    assert decode_or_get_reason([b"x"], ["gzip"] * (CODINGS_MAX + 1)) is Reason.BOMB
 
 
 @given(st.binary(max_size=500), st.lists(st.sampled_from(CODINGS), max_size=4))
@@ -147,7 +159,7 @@ def test_any_bytes_give_bytes_or_a_permanent_error(body: bytes, codings: list[st
 
 @given(st.text("<>abc \n", max_size=300), st.sampled_from(CODINGS[1:]))
 @settings(deadline=None)
-def test_a_page_is_never_taken_for_compressed(text: str, coding: str) -> None:
+def test_a_plain_page_is_never_decompressed(text: str, coding: str) -> None:
     body = b"<html>" + text.encode()
     assert decode(body, [coding]) == body
 
@@ -172,12 +184,12 @@ def test_codings_are_listed_outermost_first(
     assert list_codings(HttpHead(200, "HTTP/1.1 200 OK", headers)) == codings
 
 
-def test_the_body_is_asked_for_again_only_when_a_coding_is_not_there() -> None:
-    asked = []
+def test_a_missing_coding_reads_the_body_twice() -> None:
+    calls = []
 
     def pieces() -> Iterator[bytes]:
-        asked.append(1)
+        calls.append(1)
         yield warcs.PAGE
 
     assert decode_body(pieces, ["gzip"], body_max_bytes=1000) == warcs.PAGE
-    assert len(asked) == 2
+    assert len(calls) == 2

@@ -1,4 +1,4 @@
-"""The language of a text, weighed against what its page declares."""
+"""The language of a text, chosen from the text and the declaration of its page."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("code", TEXTS)
-def test_a_sentence_is_enough_to_tell_its_language(code: str) -> None:
-    found = identify_language(TEXTS[code])
-    assert found is not None
-    assert found[0] == code
-    assert 0.5 < found[1] <= 1.0
+def test_the_language_of_a_sentence_is_identified(code: str) -> None:
+    identified = identify_language(TEXTS[code])
+    assert identified is not None
+    assert identified[0] == code
+    assert 0.5 < identified[1] <= 1.0
 
 
 @pytest.mark.parametrize("text", ["", "   ", "12345 67.89 %", "…—!?"])
-def test_what_has_no_letters_has_no_language(text: str) -> None:
+def test_text_without_letters_has_no_language(text: str) -> None:
     assert identify_language(text) is None
 
 
-def test_the_text_is_believed_before_the_template() -> None:
+def test_the_text_overrides_a_different_declaration() -> None:
     assert choose_language(TEXTS["zh"], "en") == ("zh", "zh")
     assert choose_language(TEXTS["es"], "en-US") == ("es", "es")
 
 
-def test_a_declaration_that_agrees_says_more() -> None:
+def test_a_matching_declaration_adds_its_region_and_script() -> None:
     assert choose_language(TEXTS["pt"], "pt_br") == ("pt", "pt-BR")
     assert choose_language(TEXTS["zh"], "ZH-hant-tw") == ("zh", "zh-Hant-TW")
 
 
-def test_a_text_that_says_little_leaves_it_to_the_page() -> None:
+def test_a_short_text_takes_the_declared_language() -> None:
     assert choose_language("hola", "es-MX") == ("es", "es-MX")
     assert choose_language("", "fr-CA") == ("fr", "fr-CA")
     assert choose_language("", None) == (None, None)
 
 
-def test_languages_no_model_tells_apart_are_as_declared() -> None:
+def test_indistinguishable_languages_take_the_declared_tag() -> None:
     norwegian = "Regjeringen opplyste tirsdag at rapporten skal legges fram før utgangen av året."
     assert choose_language(norwegian, "nb-NO") == ("no", "nb-NO")
     assert choose_language(norwegian, None)[0] == "no"
@@ -87,7 +87,7 @@ def test_languages_no_model_tells_apart_are_as_declared() -> None:
         (None, None),
     ],
 )
-def test_declared_languages_are_checked_and_written_in_one_way(
+def test_declared_languages_are_validated_and_normalized(
     declared: str | None, tag: str | None
 ) -> None:
     assert parse_language_tag(declared) == tag
@@ -106,11 +106,11 @@ def test_any_text_and_declaration_give_valid_codes_or_none(text: str, declared: 
     assert parse_language_tag(tag) == tag
 
 
-def test_a_page_s_language_comes_with_its_confidence_and_too_short_a_text_has_none() -> None:
-    found = identify_page_language(TEXTS["es"], "en-US")
-    assert (found.code, found.tag) == ("es", "es")
-    assert found.confidence is not None
-    assert 0.5 < found.confidence <= 1
+def test_a_page_language_has_a_confidence_unless_the_text_is_short() -> None:
+    identified = identify_page_language(TEXTS["es"], "en-US")
+    assert (identified.code, identified.tag) == ("es", "es")
+    assert identified.confidence is not None
+    assert 0.5 < identified.confidence <= 1
     assert identify_page_language("Ok, ja.", None) == IdentifiedLanguage("und", "und")
     assert identify_page_language("Ok, ja.", "nl-BE") == IdentifiedLanguage("nl", "nl-BE")
     assert identify_page_language("", None) == IdentifiedLanguage(None, None)

@@ -1,4 +1,4 @@
-"""Where sentences end."""
+"""Splitting text into sentences."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from fonds.text.sentences import iter_sentence_ends
 
 
-def cut(text: str) -> list[str]:
-    begins = [0, *(begin for _, begin in iter_sentence_ends(text, 0, len(text))), len(text)]
-    return [text[a:b].strip() for a, b in pairwise(begins) if text[a:b].strip()]
+def split_sentences(text: str) -> list[str]:
+    starts = [0, *(start for _, start in iter_sentence_ends(text, 0, len(text))), len(text)]
+    return [text[start:end].strip() for start, end in pairwise(starts) if text[start:end].strip()]
 
 
 @pytest.mark.parametrize(
@@ -29,10 +29,10 @@ def cut(text: str) -> list[str]:
         ("", []),
     ],
 )
-def test_sentences_end_where_people_would_say(text: str, sentences: list[str]) -> None:
-    assert cut(text) == sentences
+def test_text_is_split_into_sentences(text: str, sentences: list[str]) -> None:
+    assert split_sentences(text) == sentences
 
 
-def test_nothing_outside_of_the_two_places_is_an_end() -> None:
+def test_only_ends_inside_the_range_are_returned() -> None:
     text = "First part. Second part. Third part."
     assert [end for end, _ in iter_sentence_ends(text, 12, 25)] == [24]

@@ -1,4 +1,4 @@
-"""Which words are forms of each other, in which languages."""
+"""Stems: which words are forms of each other, by language."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fonds.text.words import fold_text, split_words
 
 
 @pytest.mark.parametrize(
-    ("language", "one", "other"),
+    ("language", "word", "form"),
     [
         ("en", "network", "Networks"),
         ("en", "universities", "university"),
@@ -37,12 +37,12 @@ from fonds.text.words import fold_text, split_words
         ("ja", "École", "ecole"),
     ],
 )
-def test_words_are_forms_of_each_other(language: str | None, one: str, other: str):
-    assert list_stems(one, language) & list_stems(other, language)
+def test_forms_of_a_word_share_a_stem(language: str | None, word: str, form: str):
+    assert list_stems(word, language) & list_stems(form, language)
 
 
 @pytest.mark.parametrize(
-    ("language", "one", "other"),
+    ("language", "word", "other_word"),
     [
         ("en", "network", "net"),
         ("de", "networks", "networking"),
@@ -51,29 +51,29 @@ def test_words_are_forms_of_each_other(language: str | None, one: str, other: st
         ("de", "Gesundheit", "Gesundheitswesen"),
     ],
 )
-def test_words_are_not(language: str | None, one: str, other: str):
-    assert not list_stems(one, language) & list_stems(other, language)
+def test_different_words_share_no_stem(language: str | None, word: str, other_word: str):
+    assert not list_stems(word, language) & list_stems(other_word, language)
 
 
-def test_a_text_is_stemmed_in_the_language_it_is_in():
+def test_a_text_is_stemmed_in_its_language():
     assert stem_text("The networks, networking!", "en").split() == ["the", "network", "network"]
     assert stem_text("The networks", None).split() == ["the", "networks"]
 
 
-def test_characters_that_are_words_are_left_out_of_the_stems():
+def test_single_character_words_have_no_stems():
     assert stem_text("東京 network", "ja").split() == ["network"]
 
 
-def test_what_is_too_long_for_a_word_is_left_as_it_is():
+def test_words_over_the_length_limit_are_not_stemmed():
     long = "s" * (STEMMED_MAX_CHARS + 1)
     assert list_stems(long, "en") == {long}
 
 
 @given(st.text(max_size=60))
-def test_written_and_folded_words_stand_beside_each_other(text: str):
+def test_original_and_folded_words_are_paired(text: str):
     pairs = list(iter_written_words(text))
     assert [folded for _, folded in pairs] == split_words(text)
-    assert all(fold_text(written).split() == [folded] for written, folded in pairs)
+    assert all(fold_text(original).split() == [folded] for original, folded in pairs)
 
 
 @given(
@@ -84,10 +84,10 @@ def test_written_and_folded_words_stand_beside_each_other(text: str):
     ),
     st.sampled_from([*ALGORITHMS, None, "zh"]),
 )
-def test_what_is_looked_for_everywhere_is_what_each_language_has(word: str, language: str | None):
+def test_search_stems_of_a_language_match_its_stems(word: str, language: str | None):
     if len(split_words(word)) != 1:
         return
-    counted = {
+    stems = {
         stem.text
         for stem in list_search_stems(word)
         if (
@@ -96,14 +96,14 @@ def test_what_is_looked_for_everywhere_is_what_each_language_has(word: str, lang
             else language not in stem.other_languages
         )
     }
-    assert counted == list_stems(word, language)
+    assert stems == list_stems(word, language)
 
 
 @given(st.text(max_size=80), st.sampled_from([*ALGORITHMS, None]))
-def test_stems_are_words_without_spaces_and_never_empty(text: str, language: str | None):
-    for written, folded in iter_written_words(text):
-        found = list_stems(folded, language) if split_words(folded) == [folded] else {folded}
-        assert all(found), (written, folded)
+def test_stems_are_never_empty(text: str, language: str | None):
+    for original, folded in iter_written_words(text):
+        stems = list_stems(folded, language) if split_words(folded) == [folded] else {folded}
+        assert all(stems), (original, folded)
 
 
 @given(
@@ -112,6 +112,6 @@ def test_stems_are_words_without_spaces_and_never_empty(text: str, language: str
     ),
     st.sampled_from(sorted(ALGORITHMS.keys() - CHANGE_BEGINNINGS)),
 )
-def test_a_stem_begins_as_its_word_does(word: str, language: str):
+def test_a_stem_has_the_first_character_of_its_word(word: str, language: str):
     if len(split_words(word)) == 1:
         assert {stem[0] for stem in list_stems(word, language)} == {split_words(word)[0][0]}

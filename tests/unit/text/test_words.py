@@ -1,4 +1,4 @@
-"""What counts as one word."""
+"""Splitting text into words."""
 
 import unicodedata
 
@@ -40,9 +40,9 @@ def test_words_are_split_and_folded(text: str, expected: list[str]):
 
 
 @given(st.text())
-def test_folding_words_again_changes_nothing(text: str):
-    once = split_words(text)
-    assert split_words(" ".join(once)) == once
+def test_folding_is_idempotent(text: str):
+    words = split_words(text)
+    assert split_words(" ".join(words)) == words
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")))
@@ -53,6 +53,6 @@ def test_composed_and_decomposed_texts_have_the_same_words(text: str):
 
 
 @given(st.text())
-def test_the_folded_length_is_that_of_the_characters(text: str):
-    whole = compose_text(text)
-    assert sum(map(measure_folded_length, whole)) == len(fold_text(text))
+def test_the_folded_length_is_the_sum_over_characters(text: str):
+    composed = compose_text(text)
+    assert sum(map(measure_folded_length, composed)) == len(fold_text(text))

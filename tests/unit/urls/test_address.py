@@ -1,4 +1,4 @@
-"""Where the parts of a URL end."""
+"""Splitting URLs into parts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fonds.urls.parts import (
         ("", UrlParts("", None, "", None, None)),
     ],
 )
-def test_marks_say_where_parts_end(url: str, parts: UrlParts) -> None:
+def test_a_url_is_split_into_its_parts(url: str, parts: UrlParts) -> None:
     assert split_address(url) == parts
 
 
@@ -44,18 +44,18 @@ def test_marks_say_where_parts_end(url: str, parts: UrlParts) -> None:
         ("urn:h:1", "", ""),
     ],
 )
-def test_the_host_is_between_the_name_and_the_port(url: str, host: str, port: str) -> None:
+def test_the_host_excludes_user_and_port(url: str, host: str, port: str) -> None:
     parts = split_address(url)
     assert (parts.host, parts.port) == (host, port)
 
 
 @given(st.text("ab:/?#@[]1.\n\\%", max_size=40))
-def test_the_parts_make_the_url_again(url: str) -> None:
+def test_the_parts_join_to_the_url(url: str) -> None:
     parts = split_address(url)
     scheme = f"{parts.scheme}:" if parts.scheme else ""
-    whole = scheme + ("" if parts.authority is None else f"//{parts.authority}") + parts.path
-    whole += "" if parts.query is None else f"?{parts.query}"
-    assert whole + ("" if parts.fragment is None else f"#{parts.fragment}") == url
+    joined = scheme + ("" if parts.authority is None else f"//{parts.authority}") + parts.path
+    joined += "" if parts.query is None else f"?{parts.query}"
+    assert joined + ("" if parts.fragment is None else f"#{parts.fragment}") == url
     assert isinstance(parts.host, str)
 
 
@@ -73,7 +73,7 @@ def test_the_parts_make_the_url_again(url: str) -> None:
         ),
     ],
 )
-def test_a_member_has_a_url_that_names_it(container: str, name: str, url: str) -> None:
+def test_the_url_of_a_member_has_its_name(container: str, name: str, url: str) -> None:
     assert member_url(container, name) == url
     assert member_name(url) == name
 
@@ -92,7 +92,7 @@ def test_a_member_has_a_url_that_names_it(container: str, name: str, url: str) -
         ("urn:x", "x"),
     ],
 )
-def test_a_file_goes_by_the_last_part_of_its_name(url: str, name: str) -> None:
+def test_a_file_is_named_by_the_last_part_of_its_path(url: str, name: str) -> None:
     assert file_name(url) == name
 
 
@@ -106,5 +106,5 @@ def test_a_file_goes_by_the_last_part_of_its_name(url: str, name: str) -> None:
     ),
 )
 def test_members_of_one_container_are_different_pages(container: str, names: list[str]) -> None:
-    one, other = (normalize_url(member_url(container, f"{name}.html")) for name in names)
-    assert one != other
+    first, second = (normalize_url(member_url(container, f"{name}.html")) for name in names)
+    assert first != second

@@ -1,4 +1,4 @@
-"""Media Cloud's id of an address, as its library (1.4.3) gave it for these."""
+"""The Media Cloud id of a URL, equal to the ids of its library (version 1.4.3)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PIECES = st.sampled_from([*_PIECES.split(), "\ud800", "\u0301", " "])
         ("http://user:pw@example.com/", "http://user:pw@example.com/"),
     ],
 )
-def test_an_address_is_spelt_as_media_cloud_spells_it(url: str, normal: str) -> None:
+def test_a_url_is_normalized_like_in_media_cloud(url: str, normal: str) -> None:
     assert hash_url(url) == hashlib.sha256(normal.encode()).hexdigest()
 
 
@@ -64,11 +64,11 @@ def test_an_address_is_spelt_as_media_cloud_spells_it(url: str, normal: str) -> 
         "http://example.com/" + "a/" * URL_MAX_CHARS,
     ],
 )
-def test_what_has_no_id_there_has_none_here(url: str) -> None:
+def test_urls_without_an_id_in_media_cloud_have_none(url: str) -> None:
     assert hash_url(url) is None
 
 
 @given(st.lists(PIECES, max_size=12).map(lambda pieces: "http://" + "".join(pieces)))
-def test_any_address_may_be_asked_about(url: str) -> None:
-    found = hash_url(url)
-    assert found is None or len(found) == 64
+def test_any_url_has_an_id_or_none(url: str) -> None:
+    url_hash = hash_url(url)
+    assert url_hash is None or len(url_hash) == 64

@@ -1,4 +1,4 @@
-"""One spelling for each page, and the domain that answers for it."""
+"""Normalizing the URL of a page, and finding its canonical domain."""
 
 from __future__ import annotations
 
@@ -99,11 +99,11 @@ ADDRESSES = st.one_of(
         ("", ""),
     ],
 )
-def test_an_address_has_one_spelling(url: str, normal: str) -> None:
+def test_a_url_is_normalized(url: str, normal: str) -> None:
     assert normalize_url(url) == normal
 
 
-def test_hosts_and_the_case_of_paths_are_kept_apart() -> None:
+def test_hosts_and_the_case_of_paths_are_significant() -> None:
     addresses = [
         "http://blog.example.com/Story",
         "http://example.com/Story",
@@ -117,13 +117,13 @@ def test_hosts_and_the_case_of_paths_are_kept_apart() -> None:
     assert len({normalize_url(address) for address in addresses}) == len(addresses)
 
 
-def test_parameters_that_choose_the_page_stay() -> None:
+def test_parameters_that_select_the_page_are_kept() -> None:
     url = "http://example.com/?id=1&page=2&ref=x&sid=4&source=y"
     assert normalize_url(url) == url
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("mnews.asp?pk_no=1412361", "mnews.asp?pk_no=1412362"),
         ("x?ga_id=1", "x?ga_id=2"),
@@ -140,9 +140,9 @@ def test_parameters_that_choose_the_page_stay() -> None:
         ("#/article/1", "#/article/2"),
     ],
 )
-def test_what_may_choose_the_page_keeps_pages_apart(one: str, other: str) -> None:
-    assert compute_story_id(f"http://example.com/{one}") != compute_story_id(
-        f"http://example.com/{other}"
+def test_parameters_that_may_select_the_page_give_different_ids(first: str, second: str) -> None:
+    assert compute_story_id(f"http://example.com/{first}") != compute_story_id(
+        f"http://example.com/{second}"
     )
 
 
@@ -169,12 +169,12 @@ def test_what_may_choose_the_page_keeps_pages_apart(one: str, other: str) -> Non
         *("#top", "#", "#/", "#!"),
     ],
 )
-def test_what_only_tracks_or_scrolls_goes(tracking: str) -> None:
+def test_tracking_parameters_and_anchors_are_removed(tracking: str) -> None:
     mark = "" if tracking.startswith("#") else "?"
     assert normalize_url(f"http://example.com/x{mark}{tracking}") == "http://example.com/x"
 
 
-def test_the_id_is_the_hash_of_the_normal_spelling() -> None:
+def test_the_story_id_is_the_hash_of_the_normalized_url() -> None:
     expected = hashlib.sha256(b"http://example.com/x").hexdigest()
     assert compute_story_id("https://example.com/x?utm_campaign=z#top") == expected
 
@@ -217,7 +217,7 @@ def test_the_id_is_the_hash_of_the_normal_spelling() -> None:
         ("", ""),
     ],
 )
-def test_the_host_alone_decides_who_answers_for_a_page(url: str, domain: str) -> None:
+def test_the_canonical_domain_depends_only_on_the_host(url: str, domain: str) -> None:
     assert find_canonical_domain(url) == domain
 
 
@@ -234,7 +234,7 @@ def test_the_host_alone_decides_who_answers_for_a_page(url: str, domain: str) ->
         "http://example.com/?utm_source=x",
     ],
 )
-def test_front_pages_are_known(url: str) -> None:
+def test_homepages_are_recognized(url: str) -> None:
     assert is_homepage_url(url)
 
 
@@ -252,11 +252,11 @@ def test_front_pages_are_known(url: str) -> None:
         "",
     ],
 )
-def test_short_paths_and_queries_are_no_front_pages(url: str) -> None:
+def test_short_paths_and_queries_are_not_homepages(url: str) -> None:
     assert not is_homepage_url(url)
 
 
-def test_a_shortener_is_known_by_its_host() -> None:
+def test_a_shortener_is_recognized_by_its_host() -> None:
     assert is_shortened_url("https://bit.ly/3abc")
     assert is_shortened_url("http://www.t.co/abc/")
     assert not is_shortened_url("https://bit.ly/")
@@ -274,19 +274,19 @@ def test_a_shortener_is_known_by_its_host() -> None:
         ("http://a:08081/", "http://a:8081/"),
     ],
 )
-def test_what_fuzzing_found_is_normal_at_once(url: str, normal: str) -> None:
+def test_urls_from_fuzzing_are_normalized_in_one_pass(url: str, normal: str) -> None:
     assert normalize_url(url) == normal
     assert normalize_url(normal) == normal
 
 
 @given(ADDRESSES)
-def test_normalising_never_raises_and_again_changes_nothing(url: str) -> None:
+def test_normalizing_is_idempotent_for_any_text(url: str) -> None:
     normal = normalize_url(url)
     assert normalize_url(normal) == normal
 
 
 @given(ADDRESSES)
-def test_any_address_can_be_asked_about(url: str) -> None:
+def test_any_text_has_a_host_domain_and_id(url: str) -> None:
     domain = find_canonical_domain(url)
     assert find_host(url).endswith(domain) or ".cdn.ampproject.org" in find_host(url)
     assert len(compute_story_id(url)) == 64
@@ -297,7 +297,7 @@ def test_any_address_can_be_asked_about(url: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["a.", "&amp;", "&amp;amp;", "../", "%zz", "é", "[", "http:", "/http://x"]
 )
-def test_very_long_addresses_take_linear_time(piece: str) -> None:
+def test_very_long_urls_take_linear_time(piece: str) -> None:
     url = "http://example.com/?" + piece * 20_000
     assert normalize_url(normalize_url(url)) == normalize_url(url)
     assert find_canonical_domain("http://" + piece * 20_000) is not None

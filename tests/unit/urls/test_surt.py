@@ -1,4 +1,4 @@
-"""SURT keys: the ones that indexes out there use."""
+"""SURT keys that match those of existing indexes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ STATE = "4hqa0555fwsecu455xqckv45"
         (" \n", "-"),
     ],
 )
-def test_a_url_has_the_key_of_the_wayback_machine(url: str, key: str) -> None:
+def test_a_url_has_the_key_that_the_wayback_machine_uses(url: str, key: str) -> None:
     assert build_surt(url) == key
 
 
@@ -94,12 +94,12 @@ def test_a_url_has_the_key_of_the_wayback_machine(url: str, key: str) -> None:
         ("/a?CFID=1169580&CFTOKEN=48630702&x=y", "/a?x=y"),
     ],
 )
-def test_session_ids_are_no_part_of_a_key(url: str, key: str) -> None:
+def test_session_ids_are_removed_from_keys(url: str, key: str) -> None:
     assert build_surt("http://example.org" + url) == "org,example)" + key
 
 
 @given(st.text(max_size=200))
-def test_every_text_has_a_key_of_one_word(text: str) -> None:
+def test_every_text_has_a_key_without_spaces(text: str) -> None:
     key = build_surt("http://" + text)
     assert key
     assert not set(key) & set(" \r\n\t")
@@ -126,7 +126,7 @@ def test_a_key_does_not_depend_on_scheme_and_www(text: str) -> None:
     ],
     ids=range(8),
 )
-def test_hostile_urls_take_no_time(url: str) -> None:
+def test_hostile_urls_are_processed_quickly(url: str) -> None:
     started_at = time.monotonic()
     build_surt(url)
     assert time.monotonic() - started_at < 2

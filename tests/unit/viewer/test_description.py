@@ -1,4 +1,4 @@
-"""Everything known of one file: how it came in, in every pipeline, and what its messages are about."""
+"""The description of a file: its entries and its history in every pipeline."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from home_rows import NOW, Body, build_disposition, build_promise, entry
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, FilledHome]]:
     folder = tmp_path_factory.mktemp("home")
-    filled = fill_home(folder)
+    filled_home = fill_home(folder)
     with open_home(folder) as stores:
-        yield stores, filled
+        yield stores, filled_home
 
 
-def test_a_file_names_every_entry_that_brought_its_bytes(home: tuple[Stores, FilledHome]) -> None:
-    stores, filled = home
-    description = build_description(stores, filled.stories[0])
+def test_a_file_lists_every_entry_with_its_bytes(home: tuple[Stores, FilledHome]) -> None:
+    stores, filled_home = home
+    description = build_description(stores, filled_home.stories[0])
     urls = {row.url for row in description.entries}
     assert len(description.entries) == 1 + MIRRORS
-    assert {f"http://mirror.example/{n}" for n in range(MIRRORS)} < urls
+    assert {f"http://mirror.example/{number}" for number in range(MIRRORS)} < urls
 
 
-def test_what_is_promised_is_part_of_the_history(home: tuple[Stores, FilledHome]) -> None:
-    stores, filled = home
-    past = build_description(stores, filled.pending).history
-    assert [(row.step, row.verdict, row.parent_step) for row in past] == [
+def test_promises_are_part_of_the_history(home: tuple[Stores, FilledHome]) -> None:
+    stores, filled_home = home
+    history = build_description(stores, filled_home.pending).history
+    assert [(row.step, row.verdict, row.parent_step) for row in history] == [
         ("identify", "done", None),
         ("persist_file", "done", "identify"),
         ("archive_body", "pending", "persist_file"),
@@ -45,7 +45,7 @@ def test_what_is_promised_is_part_of_the_history(home: tuple[Stores, FilledHome]
     ]
 
 
-def test_two_pipelines_and_further_messages_of_an_entry_are_all_told(tmp_path: Path) -> None:
+def test_the_history_covers_all_pipelines_and_messages(tmp_path: Path) -> None:
     body = Body(1, "http://a.example/1.pdf", NOW, "application/pdf", b"%PDF")
     child = f"{body.capture_id}.notes.1"
     with open_home(tmp_path) as stores:
@@ -70,10 +70,10 @@ def test_two_pipelines_and_further_messages_of_an_entry_are_all_told(tmp_path: P
     assert description.is_known
 
 
-def test_the_bytes_are_read_from_a_capture_that_has_them_never_from_a_revisit(
+def test_the_body_is_never_read_from_a_revisit(
     home: tuple[Stores, FilledHome],
 ) -> None:
-    """The oldest capture on the books may be a revisit, when its WARC was taken in first."""
+    """The oldest recorded capture may be a revisit if its WARC was ingested first."""
     stores, _ = home
     row = next(row for row in stores.records.find(CdxRow) if row.mimetype != REVISIT_MIME)
     revisit = replace(

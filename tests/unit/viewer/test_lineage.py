@@ -1,4 +1,4 @@
-"""What became of an entry as a tree, in whatever order its messages ended, whatever is missing of it."""
+"""The history of an entry as a tree, for any order of its messages and with missing rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from home_rows import NOW, Body, build_disposition, entry
 BODY = Body(1, "http://a.example/1", NOW, "text/html", b"page")
 
 
-def row(name: str, step: str, parent: tuple[str, str] | None, second: int) -> DispositionRow:
+def build_row(name: str, step: str, parent: tuple[str, str] | None, second: int) -> DispositionRow:
     at = NOW + timedelta(seconds=second)
     parent_id, parent_step = parent or (None, None)
     base = build_disposition(BODY, step, 0)
@@ -31,13 +31,13 @@ def row(name: str, step: str, parent: tuple[str, str] | None, second: int) -> Di
     return replace(base, **names, promised_at=at, settled_at=at)
 
 
-def test_children_stand_below_what_they_were_made_of_in_their_order() -> None:
+def test_children_are_below_their_parents_in_order() -> None:
     rows = [
-        row("note-2", "keep", ("note-2", "write"), 9),
-        row("link", "write", ("link", "fetch"), 2),
-        row("note-2", "write", ("link", "fetch"), 3),
-        row("link", "fetch", None, 1),
-        row("note-1", "write", ("link", "fetch"), 2),
+        build_row("note-2", "keep", ("note-2", "write"), 9),
+        build_row("link", "write", ("link", "fetch"), 2),
+        build_row("note-2", "write", ("link", "fetch"), 3),
+        build_row("link", "fetch", None, 1),
+        build_row("note-1", "write", ("link", "fetch"), 2),
     ]
     assert [
         (branch.depth, branch.row.message_id, branch.row.step) for branch in build_branches(rows)
@@ -58,22 +58,22 @@ STEPS = st.sampled_from(["x", "y"])
     st.lists(
         st.tuples(NAMES, STEPS, st.none() | st.tuples(NAMES, STEPS), st.integers(0, 3)),
         max_size=10,
-        unique_by=lambda one: one[:2],
+        unique_by=lambda fact: fact[:2],
     )
 )
-def test_every_row_is_told_once_whatever_its_parents_say(
+def test_every_row_appears_once_for_any_parents(
     facts: list[tuple[str, str, tuple[str, str] | None, int]],
 ) -> None:
-    """Also rows that are each other's parents."""
-    rows = [row(*fact) for fact in facts]
+    """The rows may be parents of each other."""
+    rows = [build_row(*fact) for fact in facts]
     branches = build_branches(rows)
-    assert sorted((one.row.message_id, one.row.step) for one in branches) == sorted(
-        (one.message_id, one.step) for one in rows
+    assert sorted((branch.row.message_id, branch.row.step) for branch in branches) == sorted(
+        (fact_row.message_id, fact_row.step) for fact_row in rows
     )
-    assert all(two.depth <= one.depth + 1 for one, two in itertools.pairwise(branches))
+    assert all(after.depth <= before.depth + 1 for before, after in itertools.pairwise(branches))
 
 
-def test_an_entry_is_told_with_what_was_made_of_it(tmp_path: object) -> None:
+def test_an_entry_has_the_history_of_its_messages(tmp_path: object) -> None:
     with open_home(tmp_path) as stores:  # type: ignore[arg-type]
         stores.ledger.enter([], [entry(BODY)], ["identify"])
         child = f"{BODY.capture_id}.notes.1"
@@ -90,14 +90,17 @@ def test_an_entry_is_told_with_what_was_made_of_it(tmp_path: object) -> None:
             (0, "identify"),
             (1, "note"),
         ]
-        assert (entry_history.total, [one.outcome for one in entry_history.entries]) == (
+        assert (
+            entry_history.total,
+            [entry_row.outcome for entry_row in entry_history.entries],
+        ) == (
             2,
             ["done"],
         )
         assert find_entry_history(stores.records, "nothing") is None
 
 
-def test_what_became_of_an_address_is_told_of_all_that_entered_with_it(tmp_path: object) -> None:
+def test_the_histories_of_a_url_cover_all_its_entries(tmp_path: object) -> None:
     with open_home(tmp_path) as stores:  # type: ignore[arg-type]
         url = "https://example.org/gone"
         rows = [
@@ -117,8 +120,8 @@ def test_what_became_of_an_address_is_told_of_all_that_entered_with_it(tmp_path:
         assert find_entry_histories(stores.records, "https://example.org/").stories == []
 
 
-def test_an_entry_found_by_its_address_and_by_its_input_counts_once(tmp_path: Path) -> None:
-    """A page in a folder: its input is the path, and its address is the same path as a URL."""
+def test_an_entry_found_by_url_and_input_counts_once(tmp_path: Path) -> None:
+    """The input of a page in a folder is a path, and its URL is the same path."""
     page = tmp_path / "page.html"
     with open_home(tmp_path / "home") as stores:
         rows = [
@@ -140,5 +143,5 @@ def test_an_entry_found_by_its_address_and_by_its_input_counts_once(tmp_path: Pa
             rows[0].pipeline,
         )
         stores.ledger.enter([source], rows, ["identify"])
-        found, total = find_entries(stores.records, str(page), 2)
-    assert (len(found), total) == (2, 3)
+        entries, total = find_entries(stores.records, str(page), 2)
+    assert (len(entries), total) == (2, 3)

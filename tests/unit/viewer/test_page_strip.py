@@ -1,4 +1,4 @@
-"""Which pages have text: words, none, and what cannot be told are never mixed."""
+"""The page strip: pages with text, pages without text, and unknown pages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROW = PdfMetaRow(
         ("success", "a\fb\fc\fd", [1, 1, 1]),
     ],
 )
-def test_a_page_has_words_or_none_or_it_is_not_known(
+def test_each_page_has_words_no_words_or_is_unknown(
     status: str, text: str | None, words: list[int | None]
 ) -> None:
     strip = build_page_strip(replace(ROW, status=status), text)
@@ -48,7 +48,7 @@ def test_a_page_has_words_or_none_or_it_is_not_known(
     )
 
 
-def test_of_many_pages_the_first_are_told_one_by_one_and_all_are_counted() -> None:
+def test_a_long_pdf_lists_the_first_pages_and_counts_all() -> None:
     strip = build_page_strip(
         replace(ROW, page_count=10**9, status="text-truncated"), "\f".join("x" * 600)
     )
@@ -57,12 +57,17 @@ def test_of_many_pages_the_first_are_told_one_by_one_and_all_are_counted() -> No
     assert (strip.with_text, strip.without_text, strip.unknown) == (600, 0, 10**9 - 600)
 
 
-def test_pages_that_were_not_counted_have_no_strip_and_what_a_file_claims_is_no_origin() -> None:
+def test_pdfs_without_pages_have_no_strip_and_invalid_origins_are_ignored() -> None:
     assert build_page_strip(replace(ROW, page_count=None), "text") is None
     assert build_page_strip(replace(ROW, page_count=0), "text") is None
-    for said, origin in (("scanned", "scanned"), ("<b>", None), (["scanned"], None), (None, None)):
+    for claimed_origin, origin in (
+        ("scanned", "scanned"),
+        ("<b>", None),
+        (["scanned"], None),
+        (None, None),
+    ):
         strip = build_page_strip(
-            replace(ROW, metadata=decode_stored(PdfMetadata, {"origin": said})), "text"
+            replace(ROW, metadata=decode_stored(PdfMetadata, {"origin": claimed_origin})), "text"
         )
         assert strip is not None
         assert strip.origin == origin

@@ -1,4 +1,4 @@
-"""Two texts beside each other: each side is its text, and what is the same stands in one row."""
+"""Aligning two texts side by side: each side has its full text, and equal paragraphs share a row."""
 
 from __future__ import annotations
 
@@ -14,38 +14,41 @@ from fonds.viewer.word_diff import DiffKind, DiffSpan, diff_words, trim_unchange
 TEXTS = st.text(alphabet="ab c\n图書", max_size=60)
 
 
-def _words(stretches: list[DiffSpan]) -> str:
+def _join_words(stretches: list[DiffSpan]) -> str:
     return "".join("".join(stretch.text.split()) for stretch in stretches)
 
 
 @given(TEXTS, TEXTS)
 def test_each_side_is_its_text_in_order(before: str, after: str) -> None:
     pairs = align_stretches(diff_words(before, after).stretches)
-    assert "".join(_words(pair.before) for pair in pairs) == "".join(before.split())
-    assert "".join(_words(pair.after) for pair in pairs) == "".join(after.split())
+    assert "".join(_join_words(pair.before) for pair in pairs) == "".join(before.split())
+    assert "".join(_join_words(pair.after) for pair in pairs) == "".join(after.split())
     assert not any(pair.is_empty for pair in pairs)
-    kinds = {one.kind for pair in pairs for one in pair.before}
+    kinds = {span.kind for pair in pairs for span in pair.before}
     assert DiffKind.ADDED not in kinds
 
 
-def test_a_paragraph_both_have_stands_in_one_row() -> None:
+def test_an_equal_paragraph_is_in_one_row() -> None:
     pairs = align_stretches(
         diff_words("One.\nOld two.\nThree.", "One.\nNew two.\nThree.").stretches
     )
-    assert [(_words(pair.before), _words(pair.after)) for pair in pairs] == [
+    assert [(_join_words(pair.before), _join_words(pair.after)) for pair in pairs] == [
         ("One.", "One."),
         ("Oldtwo.", "Newtwo."),
         ("Three.", "Three."),
     ]
 
 
-def test_a_paragraph_that_was_added_stands_on_one_side() -> None:
+def test_an_added_paragraph_is_on_one_side() -> None:
     pairs = align_stretches(diff_words("One.\nThree.", "One.\nTwo of them.\nThree.").stretches)
-    assert _words([one for pair in pairs for one in pair.after]) == "One.Twoofthem.Three."
-    assert (_words(pairs[-1].before), _words(pairs[-1].after)[-6:]) == ("Three.", "Three.")
+    assert _join_words([span for pair in pairs for span in pair.after]) == "One.Twoofthem.Three."
+    assert (_join_words(pairs[-1].before), _join_words(pairs[-1].after)[-6:]) == (
+        "Three.",
+        "Three.",
+    )
 
 
-def test_words_left_out_stand_in_a_row_of_their_own() -> None:
+def test_omitted_words_have_their_own_row() -> None:
     long = " ".join(f"w{n}" for n in range(200))
     diff = diff_words(f"old {long}", f"new {long}")
     pairs = align_stretches(trim_unchanged(diff))

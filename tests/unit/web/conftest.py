@@ -1,4 +1,4 @@
-"""Pages over a filled and over an empty home, asked without a server."""
+"""Test clients for the pages of a filled, a themed and an empty home, without a server."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def filled(home: Path) -> FilledHome:
+def filled_home(home: Path) -> FilledHome:
     return fill_home(home)
 
 
 @pytest.fixture(scope="session")
-def stores(home: Path, filled: FilledHome) -> Iterator[Stores]:
-    """The stores of the filled home; tests read them only."""
-    with open_home(home) as found:
-        yield found
+def stores(home: Path, filled_home: FilledHome) -> Iterator[Stores]:
+    """Stores of the filled home. Tests only read them."""
+    with open_home(home) as stores:
+        yield stores
 
 
 @pytest.fixture(scope="session")
 def client(stores: Stores) -> Iterator[TestClient]:
-    with TestClient(create_app(stores), base_url=ORIGIN) as found:
-        yield found
+    with TestClient(create_app(stores), base_url=ORIGIN) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")
-def themed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """The pages of a filled home with collections and sources in every state."""
+def themed_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Client of a filled home with collections and sources in every state."""
     folder = tmp_path_factory.mktemp("themed")
     fill_with_themes(folder)
     with (
-        open_home(folder) as found,
-        TestClient(create_app(found), base_url=ORIGIN) as asked,
+        open_home(folder) as stores,
+        TestClient(create_app(stores), base_url=ORIGIN) as client,
     ):
-        yield asked
+        yield client
 
 
 @pytest.fixture(scope="session")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """The pages of a home that nothing ever came into."""
+def empty_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Client of a home without any input."""
     with (
-        open_home(tmp_path_factory.mktemp("empty")) as found,
-        TestClient(create_app(found), base_url=ORIGIN) as asked,
+        open_home(tmp_path_factory.mktemp("empty")) as stores,
+        TestClient(create_app(stores), base_url=ORIGIN) as client,
     ):
-        yield asked
+        yield client

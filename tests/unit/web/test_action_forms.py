@@ -1,4 +1,4 @@
-"""One struct has one meaning, whether a form or JSON brings it, and whatever else a form may hold."""
+"""The parameters of an action mean the same in a form and in JSON. Other fields are refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Color(StrEnum):
 
 
 class Paint(msgspec.Struct, forbid_unknown_fields=True):
-    """What is painted."""
+    """Parameters of the action of these tests."""
 
     color: Color
     first: date = msgspec.field(name="from")
@@ -50,27 +50,34 @@ class Paint(msgspec.Struct, forbid_unknown_fields=True):
 FORM = {"color": "red", "from": "2027-01-31"}
 
 
-def parsed(*more: tuple[str, str], **changes: str) -> Paint:
-    return parse_form(urlencode([*(FORM | changes).items(), *more]).encode(), Paint)
+def parse_fields(*more_fields: tuple[str, str], **changes: str) -> Paint:
+    return parse_form(urlencode([*(FORM | changes).items(), *more_fields]).encode(), Paint)
 
 
-def test_a_form_is_read_as_the_same_json_would_be() -> None:
-    sent = parsed(("walls", "north"), ("walls", "south"), word="wörd", is_wet="yes", owner="")
-    assert sent == msgspec.json.decode(
+def test_a_form_parses_like_the_same_json() -> None:
+    parameters = parse_fields(
+        ("walls", "north"), ("walls", "south"), word="wörd", is_wet="yes", owner=""
+    )
+    assert parameters == msgspec.json.decode(
         '{"color": "red", "from": "2027-01-31", "walls": ["north", "south"], "word": "wörd",'
         ' "is_wet": true, "owner": ""}',
         type=Paint,
     )
 
 
-def test_an_empty_field_counts_as_left_out_unless_it_is_text() -> None:
-    sent = parsed(last=" ", is_wet="", walls="", word="")
-    assert (sent.last, sent.is_wet, sent.walls, sent.word) == (None, False, [], "")
-    assert parsed().owner is msgspec.UNSET
+def test_empty_fields_are_omitted_unless_they_are_text() -> None:
+    parameters = parse_fields(last=" ", is_wet="", walls="", word="")
+    assert (parameters.last, parameters.is_wet, parameters.walls, parameters.word) == (
+        None,
+        False,
+        [],
+        "",
+    )
+    assert parse_fields().owner is msgspec.UNSET
 
 
 @pytest.mark.parametrize(
-    ("changes", "parameter", "said"),
+    ("changes", "parameter", "message"),
     [
         ({"from": ""}, "from", "Fill in “from”."),
         ({"from": "soon <b>"}, "from", "“soon <b>” is not a date. Write it as 2027-12-31."),
@@ -79,14 +86,14 @@ def test_an_empty_field_counts_as_left_out_unless_it_is_text() -> None:
         ({"word": "longer"}, "word", "The word has at most 5 characters."),
     ],
 )
-def test_a_field_that_cannot_be_is_named_in_a_sentence(
-    changes: dict[str, str], parameter: str, said: str
+def test_an_invalid_field_is_refused_with_its_name(
+    changes: dict[str, str], parameter: str, message: str
 ) -> None:
-    with pytest.raises(RefusedError) as refused:
-        parsed(**changes)
-    assert refused.value.status_code == 400
-    assert refused.value.at == {"parameter": parameter}
-    assert said in refused.value.detail
+    with pytest.raises(RefusedError) as error:
+        parse_fields(**changes)
+    assert error.value.status_code == 400
+    assert error.value.at == {"parameter": parameter}
+    assert message in error.value.detail
 
 
 @pytest.mark.parametrize(
@@ -98,15 +105,15 @@ def test_a_field_that_cannot_be_is_named_in_a_sentence(
         b"&".join(b"walls=x" for _ in range(100)),
     ],
 )
-def test_a_form_of_somebody_else_is_refused(body: bytes) -> None:
+def test_a_form_with_unexpected_fields_is_refused(body: bytes) -> None:
     with pytest.raises(RefusedError, match="not sent from a page of this server"):
         parse_form(body, Paint)
 
 
 @given(st.dictionaries(st.sampled_from([*FORM, "word", "last", "walls", "is_wet"]), st.text()))
-def test_any_form_is_read_or_refused(fields: dict[str, str]) -> None:
+def test_any_form_is_parsed_or_refused(fields: dict[str, str]) -> None:
     with suppress(RefusedError):
-        assert isinstance(parsed(**fields), Paint)
+        assert isinstance(parse_fields(**fields), Paint)
 
 
 def paint(number: int, sent: Paint) -> dict[str, object]:
@@ -131,7 +138,7 @@ def client() -> TestClient:
             Role.CURATOR,
             paint,
             Paint,
-            FormRoute("/paint/{number}", lambda done: f"/{done.answer['number']}"),
+            FormRoute("/paint/{number}", lambda outcome: f"/{outcome.answer['number']}"),
             JsonRoute("/api/paint/{number}", "Paint", status=201),
         ),
         Action("dry", Role.CURATOR, dry, NoParameters, json=JsonRoute("/api/dry/{number}", "Dry")),
@@ -144,27 +151,30 @@ def client() -> TestClient:
     return TestClient(app, follow_redirects=False)
 
 
-def test_a_form_leads_on_and_json_is_answered(client: TestClient) -> None:
-    done = client.post("/paint/7", data=FORM)
-    assert (done.status_code, done.headers["location"]) == (303, "/7")
-    done = client.post("/api/paint/7", json=FORM)
-    assert (done.status_code, done.json()) == (201, {"number": 7, "color": "red"})
+def test_a_form_redirects_and_json_returns_a_result(client: TestClient) -> None:
+    response = client.post("/paint/7", data=FORM)
+    assert (response.status_code, response.headers["location"]) == (303, "/7")
+    response = client.post("/api/paint/7", json=FORM)
+    assert (response.status_code, response.json()) == (201, {"number": 7, "color": "red"})
 
 
-def test_an_error_has_one_status_and_the_place_that_its_sender_knows(client: TestClient) -> None:
-    for word, status, said in (("bad", 400, "This is no word."), ("busy", 409, "The painter is")):
-        form = client.post("/paint/7", data=FORM | {"word": word})
-        sent = client.post("/api/paint/7", json=FORM | {"word": word})
-        assert form.status_code == sent.status_code == status
-        assert said in form.json()["error"] == sent.json()["error"]
-    bad = FORM | {"word": "bad"}
-    assert client.post("/paint/7", data=bad).json()["parameter"] == "word"
-    assert client.post("/api/paint/7", json=bad).json()["pointer"] == "/word"
+def test_an_error_names_the_field_or_the_json_pointer(client: TestClient) -> None:
+    for word, status, message in (
+        ("bad", 400, "This is no word."),
+        ("busy", 409, "The painter is"),
+    ):
+        form_response = client.post("/paint/7", data=FORM | {"word": word})
+        json_response = client.post("/api/paint/7", json=FORM | {"word": word})
+        assert form_response.status_code == json_response.status_code == status
+        assert message in form_response.json()["error"] == json_response.json()["error"]
+    invalid = FORM | {"word": "bad"}
+    assert client.post("/paint/7", data=invalid).json()["parameter"] == "word"
+    assert client.post("/api/paint/7", json=invalid).json()["pointer"] == "/word"
 
 
-def test_json_says_so_and_an_action_without_parameters_takes_no_body(client: TestClient) -> None:
+def test_an_action_without_parameters_refuses_a_body(client: TestClient) -> None:
     assert client.post("/api/paint/7", data=FORM).status_code == 415
     assert client.post("/api/paint/7").status_code == 400
     assert client.post("/api/dry/7").json() == client.post("/api/dry/7", json={}).json() == 7
-    refused = client.post("/api/dry/7", json={"for": "1 day"})
-    assert (refused.status_code, refused.json()["error"]) == (400, "This request takes no body.")
+    response = client.post("/api/dry/7", json={"for": "1 day"})
+    assert (response.status_code, response.json()["error"]) == (400, "This request takes no body.")

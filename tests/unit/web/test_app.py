@@ -1,4 +1,4 @@
-"""The application as a whole: headers everywhere, errors in words, an API that is described."""
+"""The application: security headers, error messages and the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ PAGES = [
 ]
 
 
-def test_every_answer_carries_the_headers(client: TestClient, filled: FilledHome) -> None:
-    others = [
+def test_every_response_has_the_security_headers(
+    client: TestClient, filled_home: FilledHome
+) -> None:
+    other_paths = [
         "/nope",
         "/search?page=0",
         "/api/overview",
@@ -43,32 +45,34 @@ def test_every_answer_carries_the_headers(client: TestClient, filled: FilledHome
         "/static/fonds.css",
         "/.json",
     ]
-    for path in [*PAGES, *others, f"/file/{filled.long}"]:
-        answer = client.get(path)
+    for path in [*PAGES, *other_paths, f"/file/{filled_home.long}"]:
+        response = client.get(path)
         for name, value in SECURITY_HEADERS.items():
-            assert answer.headers[name] == value, path
+            assert response.headers[name] == value, path
 
 
-def test_the_policy_allows_nothing_from_elsewhere() -> None:
+def test_the_policy_allows_only_own_content() -> None:
     assert CONTENT_SECURITY_POLICY == (
         "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; "
         "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     )
 
 
-def test_pages_need_nothing_the_policy_forbids(client: TestClient, filled: FilledHome) -> None:
-    for path in [*PAGES, f"/file/{filled.hostile}", f"/file/{filled.long}"]:
+def test_pages_comply_with_the_content_security_policy(
+    client: TestClient, filled_home: FilledHome
+) -> None:
+    for path in [*PAGES, f"/file/{filled_home.hostile}", f"/file/{filled_home.long}"]:
         page = read(client, path)
         assert not page.tree.xpath(
             "//@style | //style | //script[text() or not(@src)] | //*[starts-with(name(@*), 'on')]"
         ), path
-        loaded = page.tree.xpath(
+        urls = page.tree.xpath(
             "//img/@src | //script/@src | //link/@href | //iframe/@src | //form/@action"
         )
-        assert all(one.startswith("/") and not one.startswith("//") for one in loaded), path
+        assert all(url.startswith("/") and not url.startswith("//") for url in urls), path
 
 
-def test_every_page_has_one_heading_a_skip_link_and_a_twin(client: TestClient) -> None:
+def test_every_page_has_a_heading_a_skip_link_and_a_json_twin(client: TestClient) -> None:
     for path in PAGES:
         page = read(client, path)
         assert len(page.tree.xpath("//h1")) == 1, path
@@ -78,33 +82,33 @@ def test_every_page_has_one_heading_a_skip_link_and_a_twin(client: TestClient) -
                 assert client.get(href).headers["content-type"] == "application/json", path
 
 
-def test_strange_hosts_are_not_answered(client: TestClient) -> None:
+def test_unknown_hosts_are_refused(client: TestClient) -> None:
     assert client.get("/", headers={"Host": "evil.example"}).status_code == 421
 
 
-def test_the_bound_host_is_answered(stores: Stores) -> None:
+def test_the_bound_host_is_allowed(stores: Stores) -> None:
     with TestClient(
         create_app(stores, host="archive.example"), base_url="http://archive.example"
     ) as client:
         assert client.get("/healthz").status_code == 200
 
 
-def test_posts_from_elsewhere_are_refused_and_ours_find_nothing_to_change(
+def test_posts_from_other_sites_return_403(
     client: TestClient,
 ) -> None:
     assert client.post("/", headers={"Origin": "https://evil.example"}).status_code == 403
-    answer = client.post("/", headers={"Sec-Fetch-Site": "same-origin"})
-    assert answer.status_code == 405
+    response = client.post("/", headers={"Sec-Fetch-Site": "same-origin"})
+    assert response.status_code == 405
 
 
-def test_an_unknown_page_is_named(client: TestClient) -> None:
+def test_an_unknown_page_names_its_path(client: TestClient) -> None:
     page = read(client, "/no/such/<page>", 404)
     assert page.heading == "Not found"
     assert "There is no page at /no/such/<page>." in page.words()
     assert client.get("/api/nope").json() == {"error": "There is no page at /api/nope."}
 
 
-def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestClient) -> None:
+def test_the_docs_page_describes_every_operation(client: TestClient) -> None:
     schema = client.get("/openapi.json").json()
     assert {path for path in schema["paths"] if path.startswith("/api/")} == {
         "/api/admin", "/api/embargoes", "/api/takedowns", "/api/overview", "/api/search",
@@ -127,36 +131,42 @@ def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestC
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
             assert f"{method.upper()} {path}" in page.words()
-            for one in operation.get("parameters", []):
+            for parameter in operation.get("parameters", []):
                 assert page.tree.xpath(
-                    "//section[contains(h2, $path)]//dt[. = $name]", path=path, name=one["name"]
+                    "//section[contains(h2, $path)]//dt[. = $name]",
+                    path=path,
+                    name=parameter["name"],
                 )
             assert "422" not in operation["responses"]
     assert not re.search(r"https?://", page.text)
 
 
-def test_the_api_and_the_twins_give_the_same(client: TestClient, filled: FilledHome) -> None:
+def test_the_api_and_the_json_twins_return_the_same(
+    client: TestClient, filled_home: FilledHome
+) -> None:
     for api, twin in [
         ("/api/search?q=flood", "/search.json?q=flood"),
         ("/api/records?outcome=done", "/records.json?outcome=done"),
         ("/api/failures", "/failures.json"),
         ("/api/files?type=text/html", "/files.json?type=text/html"),
-        (f"/api/files/{filled.long}", f"/file/{filled.long}.json"),
+        (f"/api/files/{filled_home.long}", f"/file/{filled_home.long}.json"),
     ]:
         assert client.get(api).json() == client.get(twin).json()
 
 
-def test_health_counts_what_can_be_searched(client: TestClient, filled: FilledHome) -> None:
-    assert client.get("/healthz").json() == {"status": "ok", "documents": filled.searchable}
+def test_the_health_check_counts_searchable_documents(
+    client: TestClient, filled_home: FilledHome
+) -> None:
+    assert client.get("/healthz").json() == {"status": "ok", "documents": filled_home.searchable}
 
 
-class _Faulty:
-    """A records store whose every method raises: what a lost disk or a locked database looks like."""
+class _FaultyRecords:
+    """Records store whose methods all raise, like a lost disk or a locked database."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def for_readers(self) -> _Faulty:
+    def for_readers(self) -> _FaultyRecords:
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -167,7 +177,7 @@ class _Faulty:
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "said"),
+    ("error", "status", "message"),
     [
         (
             StoreUnavailableError("records.sqlite is locked; try again"),
@@ -182,46 +192,48 @@ class _Faulty:
         (ZeroDivisionError("a bug"), 500, "Internal error in Fonds (ZeroDivisionError)"),
     ],
 )
-def test_faults_are_told_with_the_headers(
-    stores: Stores, error: Exception, status: int, said: str
+def test_faults_are_reported_with_the_security_headers(
+    stores: Stores, error: Exception, status: int, message: str
 ) -> None:
-    app = create_app(replace(stores, records=_Faulty(error)))
+    app = create_app(replace(stores, records=_FaultyRecords(error)))
     with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as client:
         for path in ("/", "/api/overview", "/healthz"):
-            answer = client.get(path)
-            assert answer.status_code == status
-            assert said in answer.text
-            assert answer.headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY
-            assert ("Retry-After" in answer.headers) is (status == 503)
+            response = client.get(path)
+            assert response.status_code == status
+            assert message in response.text
+            assert response.headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY
+            assert ("Retry-After" in response.headers) is (status == 503)
 
 
-def test_the_title_of_the_library_is_shown_as_text(stores: Stores, tmp_path: Path) -> None:
+def test_the_title_of_the_library_is_escaped(stores: Stores, tmp_path: Path) -> None:
     with TestClient(create_app(stores, title="<i>Ours</i>"), base_url="http://localhost") as client:
         page = read(client, "/failures")
     assert page.words("//header/a") == "<i>Ours</i>"
     assert "&lt;i&gt;Ours&lt;/i&gt;</title>" in page.text
 
 
-def _colours(block: str) -> dict[str, str]:
+def _parse_colours(block: str) -> dict[str, str]:
     return dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", block))
 
 
 def _luminance(colour: str) -> float:
-    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def _contrast(one: str, other: str) -> float:
-    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+def _contrast(first: str, second: str) -> float:
+    lighter, darker = sorted((_luminance(first), _luminance(second)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_all_colours_can_be_read_in_light_in_dark_and_on_paper(number: int) -> None:
+def test_all_colours_have_enough_contrast(number: int) -> None:
     sheet = (STATIC / "fonds.css").read_text("utf-8")
-    colours = _colours(re.findall(r":root \{(.*?)\n\s*\}", sheet, re.S)[number])
-    texts = ["ink", "soft", "link", "kept", "aside", "refused", "failed", "flight"]
+    colours = _parse_colours(re.findall(r":root \{(.*?)\n\s*\}", sheet, re.S)[number])
+    texts = ["ink", "soft", "link", "kept", "aside", "rejected", "failed", "flight"]
     for ground in ("paper", "panel"):
         for text in texts:
             assert _contrast(colours[text], colours[ground]) >= 4.5, (text, ground)

@@ -1,4 +1,4 @@
-"""What a search found at the end of a day: on the page, in the API and as CSV, the same sums and rows."""
+"""A search as of the end of a day has the same counts and rows on the page, in the API and as CSV."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from filled_crawl import HOSTILE_TITLE
 from page_reading import PageRead, read
 
 API, BEFORE, SINCE = "/api/search/as-of", "2026-03-13", "2026-03-14"
-"""All of the home came on the second of these days."""
+"""Everything in the home was received on the second of these days."""
 
 
-def sums(told: dict[str, object]) -> tuple[int, int, int]:
-    """Then, unknown and now, out of the counts."""
-    counts: list[dict[str, object]] = told["sorts"]  # type: ignore[assignment]
+def add_counts(data: dict[str, object]) -> tuple[int, int, int]:
+    """Add up the counts of then, unknown and now."""
+    counts: list[dict[str, object]] = data["sorts"]  # type: ignore[assignment]
     return tuple(
-        sum(count["count"] for count in counts if count[name] is wanted)  # type: ignore[misc]
-        for name, wanted in (
+        sum(count["count"] for count in counts if count[name] is expected)  # type: ignore[misc]
+        for name, expected in (
             ("is_found_then", True),
             ("is_found_then", None),
             ("is_found_now", True),
@@ -30,23 +30,25 @@ def sums(told: dict[str, object]) -> tuple[int, int, int]:
 
 
 @pytest.mark.parametrize(("day", "change"), [(BEFORE, "added"), (SINCE, "unchanged")])
-def test_page_twin_api_and_table_tell_the_same(client: TestClient, day: str, change: str) -> None:
-    asked = f"q=flood&day={day}&change={change}"
-    told = client.get(f"{API}?{asked}").json()
-    assert client.get(f"/search/as-of.json?{asked}").json() == told
-    assert sums(told) == (told["then"], told["unknown"], told["now"])
-    assert told["now"] == told["total"] == client.get("/api/search?q=flood").json()["total"]
-    assert told["listed_total"] == told["now"] == len(told["listed"])
-    rows = list(csv.DictReader(io.StringIO(client.get(f"/csv/search/as-of?{asked}").text)))
-    assert [row["id"] for row in rows] == [one["id"] for one in told["listed"]]
-    page = read(client, f"/search/as-of?{asked}")
-    assert page.heading == f"{told['answer']}"
-    assert [one["title"] for one in told["listed"]] == list(
+def test_page_json_api_and_csv_have_the_same_rows(
+    client: TestClient, day: str, change: str
+) -> None:
+    query = f"q=flood&day={day}&change={change}"
+    data = client.get(f"{API}?{query}").json()
+    assert client.get(f"/search/as-of.json?{query}").json() == data
+    assert add_counts(data) == (data["then"], data["unknown"], data["now"])
+    assert data["now"] == data["total"] == client.get("/api/search?q=flood").json()["total"]
+    assert data["listed_total"] == data["now"] == len(data["listed"])
+    rows = list(csv.DictReader(io.StringIO(client.get(f"/csv/search/as-of?{query}").text)))
+    assert [row["id"] for row in rows] == [hit["id"] for hit in data["listed"]]
+    page = read(client, f"/search/as-of?{query}")
+    assert page.heading == f"{data['answer']}"
+    assert [hit["title"] for hit in data["listed"]] == list(
         page.links("//section[@aria-labelledby='listed']").values()
     )
 
 
-def test_the_totals_stand_in_the_heading_and_each_count_lists_its_documents(
+def test_the_heading_shows_the_totals_and_counts_are_links(
     client: TestClient,
 ) -> None:
     page = read(client, f"/search/as-of?q=flood&day={SINCE}")
@@ -61,17 +63,19 @@ def test_the_totals_stand_in_the_heading_and_each_count_lists_its_documents(
     assert page.words("//footer/p[1]").count("index generation") == 1
 
 
-def test_a_result_leads_there_with_all_its_filters(client: TestClient) -> None:
+def test_the_link_from_a_search_keeps_all_filters(client: TestClient) -> None:
     page = read(client, "/search?q=flood&kind=story&language=en&from=2016-01-01")
     form = page.tree.xpath("//form[@action='/search/as-of']")[0]
-    sent = [(one.get("name"), one.get("value")) for one in form.xpath(".//input[@type='hidden']")]
-    asked = "&".join(f"{name}={value}" for name, value in sent)
-    told = client.get(f"/search/as-of.json?{asked}&day={SINCE}").json()
+    fields = [
+        (field.get("name"), field.get("value")) for field in form.xpath(".//input[@type='hidden']")
+    ]
+    query = "&".join(f"{name}={value}" for name, value in fields)
+    data = client.get(f"/search/as-of.json?{query}&day={SINCE}").json()
     filtered = client.get("/api/search?q=flood&kind=story&language=en&from=2016-01-01").json()
-    assert 0 < told["then"] == told["now"] == filtered["total"]
+    assert 0 < data["then"] == data["now"] == filtered["total"]
 
 
-def test_titles_and_words_are_text(client: TestClient) -> None:
+def test_titles_and_queries_are_escaped(client: TestClient) -> None:
     hostile = quote('<script>alert(1)</script>"')
     page = client.get(f"/search/as-of?q={hostile}&day={SINCE}").text
     assert "<script>alert(1)" not in page
@@ -81,7 +85,7 @@ def test_titles_and_words_are_text(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("query", "message"),
     [
         ("", "Give a day, such as"),
         ("day=2999-01-01", "2999-01-01 is not over yet (UTC)"),
@@ -97,25 +101,27 @@ def test_titles_and_words_are_text(client: TestClient) -> None:
         (f"day={SINCE}&sort=newest", "There is no parameter “sort”"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_a_sentence(
-    client: TestClient, asked: str, told: str
+def test_invalid_requests_are_refused_with_a_message(
+    client: TestClient, query: str, message: str
 ) -> None:
-    answer = client.get(f"{API}?{asked}")
-    assert (answer.status_code, told in answer.json()["error"]) == (400, True), answer.json()
-    page = client.get(f"/search/as-of?{asked}")
-    assert page.status_code == (400 if asked else 200)
+    response = client.get(f"{API}?{query}")
+    assert (response.status_code, message in response.json()["error"]) == (400, True), (
+        response.json()
+    )
+    page = client.get(f"/search/as-of?{query}")
+    assert page.status_code == (400 if query else 200)
 
 
-def test_values_no_document_has_find_nothing(client: TestClient) -> None:
-    for asked in ("domain=nowhere.example", "collection=nothing"):
-        told = client.get(f"{API}?day={SINCE}&{asked}").json()
-        assert (told["then"], told["now"]) == (0, 0)
+def test_values_without_documents_find_nothing(client: TestClient) -> None:
+    for query in ("domain=nowhere.example", "collection=nothing"):
+        data = client.get(f"{API}?day={SINCE}&{query}").json()
+        assert (data["then"], data["now"]) == (0, 0)
 
 
-def test_behind_the_last_page_of_a_list_nothing_is(client: TestClient) -> None:
-    told = client.get(f"{API}?q=flood&day={SINCE}&change=unchanged&page=9").json()
-    assert told["listed"] == []
-    assert told["listed_total"] == told["now"]
+def test_a_page_after_the_last_is_empty(client: TestClient) -> None:
+    data = client.get(f"{API}?q=flood&day={SINCE}&change=unchanged&page=9").json()
+    assert data["listed"] == []
+    assert data["listed_total"] == data["now"]
     assert (
         client.get(f"/search/as-of?q=flood&day={SINCE}&change=unchanged&page=9").status_code == 200
     )

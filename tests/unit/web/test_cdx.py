@@ -1,4 +1,4 @@
-"""`/cdx`: the index of captures as the CDX servers of web archives answer."""
+"""`/cdx` responds like the CDX servers of web archives."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from filled_home import FilledHome
 FRONT = "http://daily.example/front"
 
 
-def test_lines_and_json_say_the_same(client: TestClient, filled: FilledHome) -> None:
-    lines = client.get("/cdx", params={"url": filled.twice_url})
+def test_lines_and_json_have_the_same_rows(client: TestClient, filled_home: FilledHome) -> None:
+    lines = client.get("/cdx", params={"url": filled_home.twice_url})
     assert lines.headers["content-type"].startswith("text/plain")
     rows = [line.split(" ") for line in lines.text.splitlines()]
     assert len(rows) == 2
-    names, *same = client.get("/cdx", params={"url": filled.twice_url, "output": "json"}).json()
-    assert names == [
+    fields, *json_rows = client.get(
+        "/cdx", params={"url": filled_home.twice_url, "output": "json"}
+    ).json()
+    assert fields == [
         "urlkey",
         "timestamp",
         "original",
@@ -25,30 +27,35 @@ def test_lines_and_json_say_the_same(client: TestClient, filled: FilledHome) -> 
         "digest",
         "length",
     ]
-    assert same == rows
+    assert json_rows == rows
     assert {row[4] for row in rows} == {"200"}
 
 
-def test_an_answer_that_is_not_whole_leads_on(client: TestClient) -> None:
-    asked = {"url": "*.example", "limit": "3", "fl": "original,timestamp", "showResumeKey": "true"}
-    address, seen = "/cdx", list[str]()
-    whole = client.get("/cdx", params={"url": "*.example", "fl": "original,timestamp"}).text
-    params: dict[str, str] | None = asked
+def test_resume_keys_page_through_all_captures(client: TestClient) -> None:
+    first_params = {
+        "url": "*.example",
+        "limit": "3",
+        "fl": "original,timestamp",
+        "showResumeKey": "true",
+    }
+    url, lines_seen = "/cdx", list[str]()
+    full_text = client.get("/cdx", params={"url": "*.example", "fl": "original,timestamp"}).text
+    params: dict[str, str] | None = first_params
     for _ in range(1000):
-        told = client.get(address, params=params)
-        lines, _, key = told.text.partition("\n\n")
-        seen += lines.splitlines()
-        if "link" not in told.headers:
+        response = client.get(url, params=params)
+        lines, _, key = response.text.partition("\n\n")
+        lines_seen += lines.splitlines()
+        if "link" not in response.headers:
             assert key == ""
             break
-        address, params = told.links["next"]["url"], None
-        assert key.strip() in address
+        url, params = response.links["next"]["url"], None
+        assert key.strip() in url
         assert len(lines.splitlines()) == 3
-    assert seen == whole.splitlines()
-    assert len(seen) > 10
+    assert lines_seen == full_text.splitlines()
+    assert len(lines_seen) > 10
 
 
-def test_the_key_to_go_on_with_stands_behind_the_captures_of_json(client: TestClient) -> None:
+def test_the_json_resume_key_follows_the_captures(client: TestClient) -> None:
     params = {"url": "*.example", "limit": "1", "output": "json", "showResumeKey": "true"}
     table = client.get("/cdx", params=params).json()
     assert (len(table), table[2]) == (4, [])
@@ -56,12 +63,12 @@ def test_the_key_to_go_on_with_stands_behind_the_captures_of_json(client: TestCl
     assert following[1] != table[1]
 
 
-def test_of_an_address_nobody_captured_nothing_is_said(client: TestClient) -> None:
+def test_a_url_without_captures_returns_nothing(client: TestClient) -> None:
     assert client.get("/cdx", params={"url": "nowhere.example"}).text == ""
     assert client.get("/cdx", params={"url": "nowhere.example", "output": "json"}).json() == []
 
 
-def test_stars_stand_for_whatever_there_is(client: TestClient) -> None:
+def test_stars_match_prefixes_and_subdomains(client: TestClient) -> None:
     def count(**params: str) -> int:
         return len(client.get("/cdx", params=params).text.splitlines())
 
@@ -70,7 +77,7 @@ def test_stars_stand_for_whatever_there_is(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "told"),
+    ("params", "message"),
     [
         ({}, "“url” is required"),
         ({"url": "urn:x", "matchType": "host"}, "no host in"),
@@ -81,15 +88,15 @@ def test_stars_stand_for_whatever_there_is(client: TestClient) -> None:
         ({"url": FRONT, "gzip": "false"}, "There is no parameter “gzip”."),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_a_sentence(
-    client: TestClient, params: dict[str, str], told: str
+def test_invalid_parameters_are_refused_with_a_message(
+    client: TestClient, params: dict[str, str], message: str
 ) -> None:
-    answer = client.get("/cdx", params=params)
-    assert answer.status_code == 400
-    assert told in answer.json()["error"]
+    response = client.get("/cdx", params=params)
+    assert response.status_code == 400
+    assert message in response.json()["error"]
 
 
-def test_several_filters_all_hold(client: TestClient) -> None:
+def test_several_filters_apply_together(client: TestClient) -> None:
     params = {"url": "*.example", "filter": ["mimetype:text/html", "!original:.*front.*"]}
     rows = [line.split(" ") for line in client.get("/cdx", params=params).text.splitlines()]
     assert rows

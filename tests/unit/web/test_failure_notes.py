@@ -1,4 +1,4 @@
-"""Notes on groups of failures: set and cleared by curators, shown to all, kept until a person clears them."""
+"""Notes on failure groups: curators set and clear them, and all viewers see them."""
 
 from __future__ import annotations
 
@@ -30,61 +30,61 @@ HOSTILE = "<script>alert('x')</script>"
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with open_home(tmp_path) as found:
-        fail(found, *range(6))
-        yield found
+    with open_home(tmp_path) as stores:
+        fail(stores, *range(6))
+        yield stores
 
 
 @pytest.fixture
 def client(stores: Stores) -> Iterator[TestClient]:
     app = create_app(stores)
     app.dependency_overrides[get_viewer] = lambda: Viewer("ann", Role.CURATOR)
-    with TestClient(app, base_url=ORIGIN) as found:
-        yield found
+    with TestClient(app, base_url=ORIGIN) as client:
+        yield client
 
 
-def group(client: TestClient, reason: str = "timeout") -> dict[str, str]:
-    (one,) = client.get(f"/failures.json?reason={reason}").json()["groups"]
-    return {"pipeline": one["pipeline"], "group": one["group"]}
+def get_group(client: TestClient, reason: str = "timeout") -> dict[str, str]:
+    (group,) = client.get(f"/failures.json?reason={reason}").json()["groups"]
+    return {"pipeline": group["pipeline"], "group": group["group"]}
 
 
-def note(client: TestClient, reason: str = "timeout") -> dict[str, str] | None:
-    (one,) = client.get(f"/failures.json?reason={reason}").json()["groups"]
-    told: dict[str, str] | None = one["note"]
-    return told
+def get_note(client: TestClient, reason: str = "timeout") -> dict[str, str] | None:
+    (group_row,) = client.get(f"/failures.json?reason={reason}").json()["groups"]
+    note: dict[str, str] | None = group_row["note"]
+    return note
 
 
-def test_the_form_of_a_group_sets_a_note_and_clears_it(client: TestClient, stores: Stores) -> None:
-    sent = group(client) | {"note": f"asked  {HOSTILE}", "owner": "Ann & Bo"}
-    answer = client.post("/failures/note", data=sent, headers=OWN, follow_redirects=False)
-    at = f"/failures?pipeline=library&group={sent['group']}"
-    assert (answer.status_code, answer.headers["location"]) == (303, at)
-    told = note(client)
-    assert told is not None
-    assert (told["note"], told["owner"], told["noted_by"]) == (
+def test_the_form_sets_and_clears_a_note(client: TestClient, stores: Stores) -> None:
+    fields = get_group(client) | {"note": f"asked  {HOSTILE}", "owner": "Ann & Bo"}
+    response = client.post("/failures/note", data=fields, headers=OWN, follow_redirects=False)
+    group_url = f"/failures?pipeline=library&group={fields['group']}"
+    assert (response.status_code, response.headers["location"]) == (303, group_url)
+    note = get_note(client)
+    assert note is not None
+    assert (note["note"], note["owner"], note["noted_by"]) == (
         f"asked {HOSTILE}",
         "Ann & Bo",
         "ann",
     )
-    page = read(client, at)
+    page = read(client, group_url)
     assert f"asked {HOSTILE} assigned to Ann & Bo by " in page.words("//dl[@class='sample']")
-    assert HOSTILE not in client.get(at).text
+    assert HOSTILE not in client.get(group_url).text
     assert "POST /failures/note" in [row.what for row in stores.records.find(ActRow)]
-    client.post("/failures/note", data=sent | {"note": " ", "owner": ""}, headers=OWN)
-    assert note(client) is None
+    client.post("/failures/note", data=fields | {"note": " ", "owner": ""}, headers=OWN)
+    assert get_note(client) is None
 
 
-def test_programs_do_the_same(client: TestClient) -> None:
-    sent = group(client) | {"owner": "Bo"}
-    told = client.put(API, json=sent).json()
-    assert told == note(client)
-    assert (told["note"], told["owner"]) == ("", "Bo")
-    assert client.put(API, json=group(client)).json() is None
-    assert note(client) is None
+def test_the_api_sets_and_clears_a_note(client: TestClient) -> None:
+    fields = get_group(client) | {"owner": "Bo"}
+    note = client.put(API, json=fields).json()
+    assert note == get_note(client)
+    assert (note["note"], note["owner"]) == ("", "Bo")
+    assert client.put(API, json=get_group(client)).json() is None
+    assert get_note(client) is None
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("fields", "message"),
     [
         ({"note": "x" * 501}, "at most 500 characters"),
         ({"owner": "x" * 101}, "an owner 100"),
@@ -92,50 +92,50 @@ def test_programs_do_the_same(client: TestClient) -> None:
         ({"pipeline": "news", "note": "x"}, "has no failures in a group named"),
     ],
 )
-def test_what_cannot_be_noted_is_refused(
-    client: TestClient, sent: dict[str, str], told: str
+def test_invalid_notes_are_refused(
+    client: TestClient, fields: dict[str, str], message: str
 ) -> None:
-    answer = client.put(API, json=group(client) | sent)
-    assert (answer.status_code, told in answer.json()["error"]) == (400, True)
-    assert client.put(API, json=group(client) | {"nonsense": 1}).status_code == 400
+    response = client.put(API, json=get_group(client) | fields)
+    assert (response.status_code, message in response.json()["error"]) == (400, True)
+    assert client.put(API, json=get_group(client) | {"nonsense": 1}).status_code == 400
 
 
-def test_readers_see_notes_and_set_none(client: TestClient, stores: Stores) -> None:
-    chosen = group(client)
-    client.put(API, json=chosen | {"note": "wait"})
-    elsewhere = {"X-Forwarded-For": "192.0.2.1"}
-    with TestClient(create_app(stores), base_url=ORIGIN, headers=elsewhere) as reader:
-        assert note(reader) is not None
+def test_readers_see_notes_but_cannot_set_them(client: TestClient, stores: Stores) -> None:
+    chosen_group = get_group(client)
+    client.put(API, json=chosen_group | {"note": "wait"})
+    proxied = {"X-Forwarded-For": "192.0.2.1"}
+    with TestClient(create_app(stores), base_url=ORIGIN, headers=proxied) as reader:
+        assert get_note(reader) is not None
         page = read(reader, "/failures")
         assert "wait" in page.words("//dl[@class='sample']")
         assert not page.tree.xpath("//form[@action='/failures/note']")
-        assert reader.put(API, json=chosen).status_code in (401, 403)
+        assert reader.put(API, json=chosen_group).status_code in (401, 403)
         assert reader.get("/failures.json").json()["settled_notes"] is None
 
 
-def test_a_note_is_kept_while_its_group_goes_on_failing_and_told_when_nothing_is_left(
+def test_a_note_is_listed_as_settled_once_its_group_is_empty(
     client: TestClient, stores: Stores
 ) -> None:
-    chosen = group(client)
-    client.put(API, json=chosen | {"note": "wait"})
+    chosen_group = get_group(client)
+    client.put(API, json=chosen_group | {"note": "wait"})
     fail(stores, 6)
-    assert note(client) is not None
+    assert get_note(client) is not None
     assert client.get("/failures.json").json()["settled_notes"] == []
-    accept = chosen | {"key": "a" * 32, "note": "", "entry": ""}
+    accept = chosen_group | {"key": "a" * 32, "note": "", "entry": ""}
     assert client.post("/failures/accept", data=accept, headers=OWN).status_code == 200
-    (told,) = client.get("/failures.json").json()["settled_notes"]
-    assert (told["note"], told["failure_group"]) == ("wait", chosen["group"])
+    (settled,) = client.get("/failures.json").json()["settled_notes"]
+    assert (settled["note"], settled["failure_group"]) == ("wait", chosen_group["group"])
     words = read(client, "/failures").words("//section[@aria-labelledby='settled']")
     assert "timeout at extract_pdf (library): wait" in words
-    client.post("/failures/note", data=chosen, headers=OWN)
+    client.post("/failures/note", data=chosen_group, headers=OWN)
     assert client.get("/failures.json").json()["settled_notes"] == []
 
 
-def test_notes_have_a_bound(
+def test_the_number_of_notes_is_limited(
     client: TestClient, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decisions, "NOTES_MAX", 1)
-    first, second = group(client), group(client, "broken-pdf")
+    first, second = get_group(client), get_group(client, "broken-pdf")
     client.put(API, json=first | {"note": "x"})
     assert (
         "limit of 1 groups with a note"
@@ -145,30 +145,32 @@ def test_notes_have_a_bound(
     assert stores.records.count(FailureNoteRow)[()] == 1
 
 
-def fonds(home: Path, *words: str) -> Result:
+def run_command(home: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, ["--home", str(home), *words])
 
 
-def test_the_command_line_notes_and_tells(
+def test_the_command_sets_and_shows_a_note(
     stores: Stores, client: TestClient, tmp_path: Path
 ) -> None:
-    id_ = group(client)["group"]
-    done = fonds(tmp_path, "failures", "note", "--group", id_, "--note", "wait", "--owner", "Bo")
-    assert f"group {id_}: wait; assigned to Bo; noted by local:" in done.stdout
-    assert "wait; assigned to Bo" in fonds(tmp_path, "failures").stdout
-    told = fonds(tmp_path, "failures", "--json").stdout
-    check_answers(("failures", "--json"), told)
+    id_ = get_group(client)["group"]
+    result = run_command(
+        tmp_path, "failures", "note", "--group", id_, "--note", "wait", "--owner", "Bo"
+    )
+    assert f"group {id_}: wait; assigned to Bo; noted by local:" in result.stdout
+    assert "wait; assigned to Bo" in run_command(tmp_path, "failures").stdout
+    output = run_command(tmp_path, "failures", "--json").stdout
+    check_answers(("failures", "--json"), output)
     assert "wait" in [
-        (json.loads(line).get("note") or {}).get("note") for line in told.splitlines()
+        (json.loads(line).get("note") or {}).get("note") for line in output.splitlines()
     ]
     assert f"fonds failures note --group {id_}" in [row.what for row in stores.records.find(ActRow)]
-    done = fonds(tmp_path, "failures", "note", "--group", id_, "--note", "", "--json")
-    check_answers(("failures", "note", "--json"), done.stdout)
-    assert json.loads(done.stdout) == {"noted": None}
+    result = run_command(tmp_path, "failures", "note", "--group", id_, "--note", "", "--json")
+    check_answers(("failures", "note", "--json"), result.stdout)
+    assert json.loads(result.stdout) == {"noted": None}
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("note", "--note", "x"), "Name a group"),
         (("note", "--group", "0" * 16), "Give --note or --owner"),
@@ -177,8 +179,8 @@ def test_the_command_line_notes_and_tells(
         (("retry", "--note", "x"), "--note works only with accept and note."),
     ],
 )
-def test_what_the_command_line_cannot_note_is_refused(
-    stores: Stores, tmp_path: Path, words: tuple[str, ...], told: str
+def test_the_command_refuses_invalid_notes(
+    stores: Stores, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
-    done = fonds(tmp_path, "failures", *words)
-    assert (done.exit_code, told in done.stderr) == (2, True)
+    result = run_command(tmp_path, "failures", *words)
+    assert (result.exit_code, message in result.stderr) == (2, True)

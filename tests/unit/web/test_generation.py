@@ -1,4 +1,4 @@
-"""The generation of the index stands wherever the index was read, and is the same everywhere."""
+"""The index generation is shown wherever the index was read, with the same value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fonds.web.app import create_app
 from page_reading import read
 
 FOOT = "//footer/p[1]"
-OURS = {"Sec-Fetch-Site": "same-origin"}
+SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
 
 
 @pytest.fixture
@@ -35,84 +35,88 @@ def home(tmp_path: Path) -> Iterator[tuple[Stores, TestClient]]:
         yield stores, client
 
 
-def manifest(client: TestClient) -> bytes:
-    answer = client.get("/search/export/csv.zip?q=flood")
-    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+def export_manifest(client: TestClient) -> bytes:
+    response = client.get("/search/export/csv.zip?q=flood")
+    with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
         return archive.read("search.csv.manifest.json")
 
 
-def test_page_twin_api_and_manifest_tell_the_same(home: tuple[Stores, TestClient]) -> None:
+def test_page_json_api_and_manifest_have_the_same_generation(
+    home: tuple[Stores, TestClient],
+) -> None:
     _, client = home
-    told = client.get("/api/search?q=flood").json()["generation"]
-    assert re.fullmatch(r"\d+-[0-9a-f]{8}", told)
-    assert client.get("/search.json?q=council").json()["generation"] == told
-    assert read(client, "/search?q=flood").words(FOOT).endswith(f"index generation {told}")
-    assert parse_manifest(manifest(client)).generation == told
+    generation = client.get("/api/search?q=flood").json()["generation"]
+    assert re.fullmatch(r"\d+-[0-9a-f]{8}", generation)
+    assert client.get("/search.json?q=council").json()["generation"] == generation
+    assert read(client, "/search?q=flood").words(FOOT).endswith(f"index generation {generation}")
+    assert parse_manifest(export_manifest(client)).generation == generation
 
 
-def test_pages_that_read_no_index_tell_none(home: tuple[Stores, TestClient]) -> None:
+def test_pages_without_the_index_show_no_generation(home: tuple[Stores, TestClient]) -> None:
     _, client = home
     assert "generation" not in read(client, "/records").words(FOOT)
 
 
-def test_an_index_never_written_to_is_of_generation_0(empty: TestClient) -> None:
-    assert empty.get("/api/search").json()["generation"] == "0"
+def test_an_empty_index_has_generation_0(empty_client: TestClient) -> None:
+    assert empty_client.get("/api/search").json()["generation"] == "0"
 
 
-def test_verifying_says_whether_it_is_still_that_one(home: tuple[Stores, TestClient]) -> None:
+def test_verifying_reports_whether_the_generation_changed(home: tuple[Stores, TestClient]) -> None:
     stores, client = home
-    then = manifest(client)
-    told = client.post("/api/verify", content=then).json()
-    assert told["generation_then"] == told["generation_now"] is not None
-    page = client.post("/verify", data={"pasted": then.decode()}, headers=OURS).text
+    manifest = export_manifest(client)
+    comparison = client.post("/api/verify", content=manifest).json()
+    assert comparison["generation_then"] == comparison["generation_now"] is not None
+    page = client.post("/verify", data={"pasted": manifest.decode()}, headers=SAME_ORIGIN).text
     assert "</span>, unchanged" in page
-    (one,) = stores.index.search(SearchQuery("flood", count_max=1)).hits
-    stores.index.put(list(stores.index.get([one.document.id]).values()))
-    told = client.post("/api/verify", content=then).json()
-    assert told["result_is_same"] is True
-    assert told["generation_then"] != told["generation_now"]
-    page = client.post("/verify", data={"pasted": then.decode()}, headers=OURS).text
+    (hit,) = stores.index.search(SearchQuery("flood", count_max=1)).hits
+    stores.index.put(list(stores.index.get([hit.document.id]).values()))
+    comparison = client.post("/api/verify", content=manifest).json()
+    assert comparison["result_is_same"] is True
+    assert comparison["generation_then"] != comparison["generation_now"]
+    page = client.post("/verify", data={"pasted": manifest.decode()}, headers=SAME_ORIGIN).text
     assert "</span>, unchanged" not in page
 
 
-def test_a_manifest_of_before_there_were_any_says_unknown(home: tuple[Stores, TestClient]) -> None:
+def test_a_manifest_without_a_generation_is_reported_as_unknown(
+    home: tuple[Stores, TestClient],
+) -> None:
     _, client = home
-    told = json.loads(manifest(client))
-    del told["generation"]
-    answer = client.post("/verify", data={"pasted": json.dumps(told)}, headers=OURS)
-    assert "unknown then" in answer.text
-    told["generation"] = "9" * 301
-    assert client.post("/api/verify", content=json.dumps(told)).status_code == 400
+    manifest = json.loads(export_manifest(client))
+    del manifest["generation"]
+    response = client.post("/verify", data={"pasted": json.dumps(manifest)}, headers=SAME_ORIGIN)
+    assert "unknown then" in response.text
+    manifest["generation"] = "9" * 301
+    assert client.post("/api/verify", content=json.dumps(manifest)).status_code == 400
 
 
-def test_where_it_is_not_known_that_is_said(
+def test_an_unknown_generation_is_shown_as_unknown(
     home: tuple[Stores, TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, client = home
     search = EmbargoFilterIndex.search
 
-    def unknown(index: EmbargoFilterIndex, query: SearchQuery) -> SearchResults:
+    def search_without_generation(index: EmbargoFilterIndex, query: SearchQuery) -> SearchResults:
         return replace(search(index, query), generation=None)
 
-    monkeypatch.setattr(EmbargoFilterIndex, "search", unknown)
+    monkeypatch.setattr(EmbargoFilterIndex, "search", search_without_generation)
     assert client.get("/api/search?q=flood").json()["generation"] is None
     assert read(client, "/search?q=flood").words(FOOT).endswith("index generation unknown")
 
 
-def test_a_result_that_changed_while_it_was_written_has_none(
+def test_an_export_during_a_write_has_no_generation(
     home: tuple[Stores, TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stores, client = home
-    search, (one,) = (
+    search, (hit,) = (
         EmbargoFilterIndex.search,
         stores.index.search(SearchQuery("flood", count_max=1)).hits,
     )
 
-    def written_to(index: EmbargoFilterIndex, query: SearchQuery) -> SearchResults:
-        found = search(index, query)
+    def search_and_write(index: EmbargoFilterIndex, query: SearchQuery) -> SearchResults:
+        results = search(index, query)
         if query.sort == "id":
-            stores.index.put(list(stores.index.get([one.document.id]).values()))
-        return found
+            stores.index.put(list(stores.index.get([hit.document.id]).values()))
+        return results
 
-    monkeypatch.setattr(EmbargoFilterIndex, "search", written_to)
-    assert parse_manifest(manifest(client)).generation is None
+    monkeypatch.setattr(EmbargoFilterIndex, "search", search_and_write)
+    assert parse_manifest(export_manifest(client)).generation is None

@@ -1,4 +1,4 @@
-"""Of a hidden file nothing is in any answer of any route, and each is the answer of a library without it."""
+"""No response of any route reveals a hidden file, and each equals that of a library without the file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from leaking_home import (
 )
 from route_urls import READING, paths_of, routes_of
 
-CHANGING = {
+CHANGING_ROUTES = {
     "/failures/{act}", "/failures/note", "/api/failures/note",
     "/collections/{ns}/{key}", "/configurations/{ns}/{conf}",
     "/configurations/{ns}/transforms/{conf}", "/queries/{ns}/{name}",
@@ -43,7 +43,7 @@ CHANGING = {
     "/api/sources/{source_id}/{act}", "/api/sources/{source_id}/mute", "/api/sources/{source_id}",
     "/api/sources/{source_id}/backfill",
 }  # fmt: skip
-"""Routes that change something and name no file: what they answer with says what they did."""
+"""Routes that change something and name no file. Their responses say what they did."""
 
 
 @pytest.fixture(scope="module", params=sorted(ACTS))
@@ -51,110 +51,115 @@ def home(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, LeakingHome]]:
     folder = tmp_path_factory.mktemp("leaking")
-    filled = fill_home(folder)
+    filled_home = fill_home(folder)
     with open_home(folder) as stores:
-        found = LeakingHome(stores, folder, Settings(), filled)
-        found.paths = part_of(found.paths)
-        found.add_and_hide(request.param)
-        yield request.param, found
+        leaking_home = LeakingHome(stores, folder, Settings(), filled_home)
+        leaking_home.paths = part_of(leaking_home.paths)
+        leaking_home.add_and_hide(request.param)
+        yield request.param, leaking_home
 
 
-def test_no_answer_of_any_route_tells_of_it(home: tuple[str, LeakingHome]) -> None:
-    act, found = home
+def test_no_response_reveals_a_hidden_file(home: tuple[str, LeakingHome]) -> None:
+    act, leaking_home = home
     if act == "embargo":
-        # The marks are found where they are to be found: else this test would see nothing at all.
-        assert len(found.leaks(found.between)) > 60
-        beside = found.between[f"/file/{found.filled.pdfs[3]}"][1].decode()
-        assert "Vexillarious waters" in beside.partition('id="neighbours"')[2]
-        stated = [told for path, (_, told) in found.between.items() if "q=prefers" in path]
-        assert any(b"no-vexillarious" in told for told in stated)
-    assert found.leaks(found.after) == {}
+        # Check that the marks are found before the file is hidden. Otherwise this test would prove nothing.
+        assert len(leaking_home.leaks(leaking_home.between)) > 60
+        file_page = leaking_home.between[f"/file/{leaking_home.filled.pdfs[3]}"][1].decode()
+        assert "Vexillarious waters" in file_page.partition('id="neighbours"')[2]
+        bodies = [body for path, (_, body) in leaking_home.between.items() if "q=prefers" in path]
+        assert any(b"no-vexillarious" in body for body in bodies)
+    assert leaking_home.leaks(leaking_home.after) == {}
 
 
-def test_under_embargo_each_answer_is_that_of_a_library_without_it(
+def test_responses_under_embargo_equal_those_without_the_file(
     home: tuple[str, LeakingHome],
 ) -> None:
-    act, found = home
+    act, leaking_home = home
     if act == "takedown":
-        pytest.skip("what was taken down stays counted on the books: decision 57")
-    assert found.list_differences() == []
+        pytest.skip("a file under takedown stays counted in the ledger: decision 57")
+    assert leaking_home.list_differences() == []
 
 
-def test_every_address_that_names_it_says_when_and_why_and_no_more(
+def test_urls_of_a_hidden_file_return_only_date_and_reason(
     home: tuple[str, LeakingHome],
 ) -> None:
-    act, found = home
+    act, leaking_home = home
     _, status, reason, day = ACTS[act]
-    files = found.hidden.files
+    files = leaking_home.hidden.files
     names = [*files, *(encode_sha1_base32(bytes.fromhex(file)).lower() for file in files)]
-    values = {**in_path_of(found.stores, found.filled), "sha1hex": names, "id": names}
-    asked = [
+    values = {**in_path_of(leaking_home.stores, leaking_home.filled), "sha1hex": names, "id": names}
+    requests = [
         (method, path)
-        for route in routes_of(found.app)
+        for route in routes_of(leaking_home.app)
         if {"{sha1hex}", "{id}"} & set(re.findall(r"{\w+}", getattr(route, "path", "")))
         for method in sorted(route.methods)
         for path in paths_of(route, values)
     ]
-    asked += [(READING, f"{path}?key={name}") for path in ("/show", "/api/show") for name in names]
-    assert len(asked) > 100
-    with TestClient(found.app, base_url=ORIGIN) as client:
-        for method, path in asked:
-            answer = client.request(method, path, headers={"Origin": ORIGIN})
-            assert answer.status_code == status, (method, path)
-            assert (reason in answer.text, day in answer.text) == (True, True)
-            assert "ann" not in re.findall(r"\w+", answer.text)
-            assert found.leaks({path: (status, answer.content)}) == {}
+    requests += [
+        (READING, f"{path}?key={name}") for path in ("/show", "/api/show") for name in names
+    ]
+    assert len(requests) > 100
+    with TestClient(leaking_home.app, base_url=ORIGIN) as client:
+        for method, path in requests:
+            response = client.request(method, path, headers={"Origin": ORIGIN})
+            assert response.status_code == status, (method, path)
+            assert (reason in response.text, day in response.text) == (True, True)
+            assert "ann" not in re.findall(r"\w+", response.text)
+            assert leaking_home.leaks({path: (status, response.content)}) == {}
 
 
-def test_every_other_route_is_one_that_changes_something_and_names_no_file(
+def test_the_changing_routes_without_a_file_are_complete(
     home: tuple[str, LeakingHome],
 ) -> None:
-    _, found = home
-    others = {
+    _, leaking_home = home
+    paths = {
         route.path
-        for route in routes_of(found.app)
+        for route in routes_of(leaking_home.app)
         if isinstance(route, APIRoute)
         and READING not in route.methods
         and not {"{sha1hex}", "{id}"} & set(re.findall(r"{\w+}", route.path))
     }
-    assert others == CHANGING
+    assert paths == CHANGING_ROUTES
 
 
-def test_thumbnails_and_bytes_are_closed_however_they_are_asked_for(
+def test_conditional_and_range_requests_of_hidden_files_are_refused(
     tmp_path: Path,
 ) -> None:
-    filled = fill_home(tmp_path)
+    filled_home = fill_home(tmp_path)
     with open_home(tmp_path) as stores:
-        sha1hex = filled.pdfs[1]
+        sha1hex = filled_home.pdfs[1]
         with TestClient(app_for(stores), base_url=ORIGIN) as client:
-            paths = [f"/file/{sha1hex}/{one}" for one in ("thumbnail", "body", "text", "pdf")]
-            kept = {path: client.get(path) for path in paths}
-            assert {one.status_code for one in kept.values()} == {200}
+            paths = [f"/file/{sha1hex}/{part}" for part in ("thumbnail", "body", "text", "pdf")]
+            responses = {path: client.get(path) for path in paths}
+            assert {response.status_code for response in responses.values()} == {200}
             EmbargoService(stores, None, lambda: NOW).hide(
                 EmbargoRow(sha1hex, "rights", NOTE, UNTIL, "ann", NOW)
             )
-            for path, one in kept.items():
-                told = {"If-None-Match": one.headers.get("etag", ""), "Range": "bytes=0-3"}
-                assert client.get(path, headers=told).status_code == 403
+            for path, response in responses.items():
+                headers = {"If-None-Match": response.headers.get("etag", ""), "Range": "bytes=0-3"}
+                assert client.get(path, headers=headers).status_code == 403
 
 
-def test_a_curator_sees_it_at_its_own_addresses_with_a_notice_and_nowhere_else(
+def test_a_curator_sees_a_hidden_file_only_at_its_own_urls(
     home: tuple[str, LeakingHome],
 ) -> None:
-    act, found = home
-    sha1hex = found.hidden.pdf
-    values = in_path_of(found.stores, found.filled)
-    with TestClient(app_for(found.stores, Role.CURATOR), base_url=ORIGIN) as client:
-        own = client.get(f"/file/{sha1hex}")
+    act, leaking_home = home
+    sha1hex = leaking_home.hidden.pdf
+    values = in_path_of(leaking_home.stores, leaking_home.filled)
+    with TestClient(app_for(leaking_home.stores, Role.CURATOR), base_url=ORIGIN) as client:
+        file_page = client.get(f"/file/{sha1hex}")
         if act == "takedown":
-            assert own.status_code == 410
+            assert file_page.status_code == 410
             return
-        assert (own.status_code, "Under embargo until 13 Apr 2026" in own.text) == (200, True)
-        assert "Zyzzogeton" in own.text
+        assert (file_page.status_code, "Under embargo until 13 Apr 2026" in file_page.text) == (
+            200,
+            True,
+        )
+        assert "Zyzzogeton" in file_page.text
         for form in ("text", "thumbnail", "pages/1", "cite", "raw"):
             assert client.get(f"/file/{sha1hex}/{form}").status_code == 200
         assert client.get(f"/file/{values['sha1hex'][0]}").text.count("Under embargo") == 0
-    # Who asks from this machine is an admin too, and is shown the acts with what they were done to.
-    apart = re.compile("^replay|embargoes|takedowns|admin")
-    others = [path for path in found.after if not apart.search(path)]
-    assert found.leaks(ask_all(client.app, others[::3], {})) == {}
+    # Requests from this computer come from an admin, who sees the action log with its targets.
+    expected_pages = re.compile("^replay|embargoes|takedowns|admin")
+    other_paths = [path for path in leaking_home.after if not expected_pages.search(path)]
+    assert leaking_home.leaks(ask_all(client.app, other_paths[::3], {})) == {}

@@ -1,4 +1,4 @@
-"""The ledger as a file: its counts are those of the overview, by page, API and command alike."""
+"""The ledger as a file has the counts of the overview, from the page, the API and the command."""
 
 from __future__ import annotations
 
@@ -34,54 +34,64 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def stores(home: Path) -> Iterator[Stores]:
-    with open_home(home) as found:
-        yield found
+    with open_home(home) as stores:
+        yield stores
 
 
 @pytest.fixture(scope="module")
 def client(stores: Stores) -> Iterator[TestClient]:
-    with TestClient(create_app(stores), base_url="http://localhost:8765") as found:
-        yield found
+    with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
+        yield client
 
 
-def test_counts_add_up_to_the_tally(stores: Stores) -> None:
-    whole, found = count_entries(stores.records), Counter[tuple[str, str]]()
+def test_ledger_rows_add_up_to_the_tally(stores: Stores) -> None:
+    tally, counts = count_entries(stores.records), Counter[tuple[str, str]]()
     for row in iter_ledger_rows(stores.records):
         assert row.keys() == COLUMNS.keys()
-        found[row["outcome"], row["reason"] or ""] += row["count"]
-    assert found.total() == whole.received
-    assert found["done", ""] == whole.done
-    assert {reason: n for (one, reason), n in found.items() if one == "dropped"} == whole.dropped
-    assert sum(n for (one, _), n in found.items() if one == "pending") == whole.pending
-    assert sum(whole.filter_reasons(Weight.FAILED).values()) > 0
-    counted = [row for row in iter_ledger_rows(stores.records) if row["kind"] == "counted"]
-    assert counted
-    assert all(row["entry_id"] is None and row["place"] for row in counted)
+        counts[row["outcome"], row["reason"] or ""] += row["count"]
+    assert counts.total() == tally.received
+    assert counts["done", ""] == tally.done
+    dropped_counts = {
+        reason: count for (outcome, reason), count in counts.items() if outcome == "dropped"
+    }
+    assert dropped_counts == tally.dropped
+    assert (
+        sum(count for (outcome, _), count in counts.items() if outcome == "pending")
+        == tally.pending
+    )
+    assert sum(tally.filter_reasons(Weight.FAILED).values()) > 0
+    counted_rows = [row for row in iter_ledger_rows(stores.records) if row["kind"] == "counted"]
+    assert counted_rows
+    assert all(row["entry_id"] is None and row["place"] for row in counted_rows)
 
 
 @pytest.mark.parametrize("path", ["/ledger", "/api/ledger"])
-def test_each_form_has_the_same_rows(client: TestClient, stores: Stores, path: str) -> None:
+def test_each_format_has_the_same_rows(client: TestClient, stores: Stores, path: str) -> None:
     rows = list(iter_ledger_rows(stores.records))
     lines = client.get(f"{path}/jsonl")
     assert [json.loads(line) for line in lines.text.splitlines()] == rows
     assert lines.headers["content-disposition"] == 'attachment; filename="ledger.jsonl"'
     table = csv.DictReader(io.StringIO(client.get(f"{path}/csv").text, newline=""))
-    assert [one["url"] for one in table] == [row["url"] or "" for row in rows]
-    packed = parquet.read_table(io.BytesIO(client.get(f"{path}/parquet").content))
+    assert [csv_row["url"] for csv_row in table] == [row["url"] or "" for row in rows]
+    parquet_table = parquet.read_table(io.BytesIO(client.get(f"{path}/parquet").content))
     times = ("seen", "entered_at", "settled_at")
-    assert {str(packed.schema.field(name).type) for name in times} == {"timestamp[us, tz=UTC]"}
-    assert packed.drop_columns(times).to_pylist() == [
+    assert {str(parquet_table.schema.field(name).type) for name in times} == {
+        "timestamp[us, tz=UTC]"
+    }
+    assert parquet_table.drop_columns(times).to_pylist() == [
         {name: value for name, value in row.items() if name not in times} for row in rows
     ]
-    for row, typed in zip(rows, packed.to_pylist(), strict=True):
-        assert [typed[name] for name in times] == [parse_time(row[name]) for name in times]
-        assert all(typed[name] is not None for name in times if row[name])
+    for row, parquet_row in zip(rows, parquet_table.to_pylist(), strict=True):
+        assert [parquet_row[name] for name in times] == [parse_time(row[name]) for name in times]
+        assert all(parquet_row[name] is not None for name in times if row[name])
 
 
-def test_another_form_is_refused_with_those_there_are(client: TestClient) -> None:
-    told = client.get("/api/ledger/bibtex")
-    assert told.status_code == 404
-    assert "No format of the ledger" in told.json()["error"] or "jsonl" in told.json()["error"]
+def test_an_unknown_format_returns_404_with_the_formats(client: TestClient) -> None:
+    response = client.get("/api/ledger/bibtex")
+    assert response.status_code == 404
+    assert (
+        "No format of the ledger" in response.json()["error"] or "jsonl" in response.json()["error"]
+    )
 
 
 def test_the_overview_links_to_the_ledger(client: TestClient) -> None:
@@ -89,16 +99,16 @@ def test_the_overview_links_to_the_ledger(client: TestClient) -> None:
     assert {"/ledger/csv", "/ledger/jsonl", "/ledger/parquet"} <= page.links("//main").keys()
 
 
-def test_the_command_writes_the_same_with_a_manifest(
+def test_the_command_writes_the_same_rows_and_a_manifest(
     home: Path, stores: Stores, tmp_path: Path
 ) -> None:
     out = tmp_path / "ledger.jsonl"
     words = ["export", "--home", str(home), "--kind", "ledger", "--out", str(out)]
-    ran = CliRunner().invoke(cli, words)
-    assert ran.exit_code == 0, ran.output
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 0, result.output
     rows = list(iter_ledger_rows(stores.records))
     assert [json.loads(line) for line in out.read_text().splitlines()] == rows
     manifest = json.loads((tmp_path / "ledger.jsonl.manifest.json").read_text())
     assert (manifest["rows"], manifest["fields"]) == (len(rows), list(COLUMNS))
-    for wrong in (["flood"], ["--limit", "3"], ["--format", "bibtex"]):
-        assert CliRunner().invoke(cli, [*words, *wrong]).exit_code == 2
+    for invalid_options in (["flood"], ["--limit", "3"], ["--format", "bibtex"]):
+        assert CliRunner().invoke(cli, [*words, *invalid_options]).exit_code == 2

@@ -1,4 +1,4 @@
-"""The name a file is handed out under: readable, taken by every system, and nothing but a name."""
+"""File names of downloads: readable, valid on every system, and safe in a header."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from fonds.web.serving.downloads import (
         ("هل", "هل.pdf"),
     ],
 )
-def test_titles_and_addresses_become_names(title: str, name: str) -> None:
+def test_file_names_are_built_from_titles_and_urls(title: str, name: str) -> None:
     assert build_file_name(title, ".pdf", "abc") == name
 
 
-def test_a_header_has_the_name_twice_where_ascii_is_not_enough() -> None:
+def test_a_header_repeats_a_non_ascii_name_as_utf_8() -> None:
     assert build_disposition("inline", "a b.pdf") == 'inline; filename="a b.pdf"'
     assert build_disposition("attachment", "März.pdf") == (
         "attachment; filename=\"Marz.pdf\"; filename*=UTF-8''M%C3%A4rz.pdf"
@@ -46,7 +46,7 @@ def test_a_header_has_the_name_twice_where_ascii_is_not_enough() -> None:
 
 
 @given(st.text(max_size=400))
-def test_any_text_becomes_a_name_that_ends_nothing(title: str) -> None:
+def test_any_text_becomes_a_valid_name(title: str) -> None:
     name = build_file_name(title, ".pdf", "abc")
     assert name.endswith(".pdf")
     assert len(name.encode()) <= MAX_BYTES

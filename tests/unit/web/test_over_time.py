@@ -1,4 +1,4 @@
-"""Themes over time: bars show counts of documents, unknown periods are not 0, bars open their documents."""
+"""Themes over time: bars show document counts, link to their documents, and leave unknown periods out."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ COLLECTION = f"{FIVE}/over-time"
 DAY = (dt.date(2026, 1, 1) - dt.date(1970, 1, 1)).days
 
 
-def _cluster(id_: str, label: str, size: int = 1) -> ClusterView:
+def _build_cluster(id_: str, label: str, size: int = 1) -> ClusterView:
     return ClusterView(id_, label, size, size, (), None, None, None, ())
 
 
-def _looked(days: list[int], places: list[int]) -> DocumentSample:
-    rows = [b"%d" % at for at in range(len(days))]
-    scores = [0.5 + 0.125 * (at % 2) for at in range(len(days))]
+def _build_sample(days: list[int], places: list[int]) -> DocumentSample:
+    rows = [b"%d" % number for number in range(len(days))]
+    scores = [0.5 + 0.125 * (number % 2) for number in range(len(days))]
     labels = ["a", "b", "short"]
     return DocumentSample(rows, days, places, scores, labels, 2, True)
 
 
-def _told(client: TestClient, query: str = "") -> dict[str, Any]:
-    answer = client.get(f"/api{COLLECTION}{query}")
-    assert answer.status_code == 200
-    found: dict[str, Any] = answer.json()
-    return found
+def _get_timelines(client: TestClient, query: str = "") -> dict[str, Any]:
+    response = client.get(f"/api{COLLECTION}{query}")
+    assert response.status_code == 200
+    timelines: dict[str, Any] = response.json()
+    return timelines
 
 
-def test_a_period_without_documents_is_unknown_and_a_theme_without_any_is_0() -> None:
+def test_counts_are_0_for_a_theme_without_documents_in_a_period() -> None:
     days = [DAY, DAY, DAY + 2, DAY + 2, DAY + 2, UNDATED]
-    looked = _looked(days, [0, 1, 1, 1, 2, 0])
-    timelines = build_timelines(looked, [_cluster("A", "a"), _cluster("B", "b")])
+    sample = _build_sample(days, [0, 1, 1, 1, 2, 0])
+    timelines = build_timelines(sample, [_build_cluster("A", "a"), _build_cluster("B", "b")])
     assert [period.count for period in timelines.periods] == [2, 0, 3]
     first, second = timelines.courses
     assert {course.theme.id: list(course.counts) for course in timelines.courses} == {
@@ -58,107 +58,116 @@ def test_a_period_without_documents_is_unknown_and_a_theme_without_any_is_0() ->
     assert (first.cohesion, second.cohesion) == (0.5625, pytest.approx(0.5833))
 
 
-def test_what_came_after_the_clustering_is_no_part_of_its_course() -> None:
-    timelines = build_timelines(_looked([DAY, DAY], [0, ABSENT]), [_cluster("A", "a")])
+def test_documents_after_the_clustering_are_ignored() -> None:
+    timelines = build_timelines(_build_sample([DAY, DAY], [0, ABSENT]), [_build_cluster("A", "a")])
     assert [period.count for period in timelines.periods] == [1]
     assert timelines.courses[0].change is None
-    late = build_timelines(_looked([DAY], [0]), [_cluster("A", "a")], latest=dt.date(2025, 1, 1))
+    late = build_timelines(
+        _build_sample([DAY], [0]), [_build_cluster("A", "a")], latest=dt.date(2025, 1, 1)
+    )
     assert (late.periods, late.sampled_count) == ([], 1)
 
 
-def test_long_ranges_are_counted_by_month_and_longer_ones_by_year() -> None:
-    by_month = build_timelines(_looked([DAY, DAY + 80], [0, 0]), [_cluster("A", "a")])
+def test_long_ranges_are_counted_by_month_or_year() -> None:
+    by_month = build_timelines(_build_sample([DAY, DAY + 80], [0, 0]), [_build_cluster("A", "a")])
     assert [period.label for period in by_month.periods] == ["Jan 2026", "Feb 2026", "Mar 2026"]
-    by_year = build_timelines(_looked([0, DAY], [0, 0]), [_cluster("A", "a")])
+    by_year = build_timelines(_build_sample([0, DAY], [0, 0]), [_build_cluster("A", "a")])
     assert len(by_year.periods) == 57
     assert list(by_year.courses[0].counts) == [1] + [0] * 55 + [1]
 
 
-def test_names_stay_text_in_pictures() -> None:
-    bad = "<script>alert('x')</script>\""
-    drawn = draw_multiple(
-        0, [ChartBar(1.0, bad, bad), ChartBar(None, bad, ""), ChartBar(0.0, bad, "")], 1.0, bad, bad
+def test_hostile_names_are_escaped_in_charts() -> None:
+    hostile = "<script>alert('x')</script>\""
+    drawing = draw_multiple(
+        0,
+        [ChartBar(1.0, hostile, hostile), ChartBar(None, hostile, ""), ChartBar(0.0, hostile, "")],
+        1.0,
+        hostile,
+        hostile,
     )
-    assert "<script" not in drawn
-    assert drawn.count('class="nothing"') == drawn.count('class="bar"') == 1
+    assert "<script" not in drawing
+    assert drawing.count('class="nothing"') == drawing.count('class="bar"') == 1
 
 
-def test_each_count_of_a_course_opens_the_documents_counted(themed: TestClient) -> None:
-    found = _told(themed)
+def test_each_count_links_to_the_counted_documents(themed_client: TestClient) -> None:
+    timelines = _get_timelines(themed_client)
     assert (
-        sum(one["documents"] for one in found["periods"]) == found["looked_at"] - found["undated"]
+        sum(period["documents"] for period in timelines["periods"])
+        == timelines["looked_at"] - timelines["undated"]
     )
-    assert found["undated"] > 0
-    for theme in found["themes"]:
-        dated = sum(point["documents"] for point in theme["points"])
-        assert dated + theme["undated"] == theme["looked_at"] == theme["size"]
-    theme = found["themes"][0]
-    asked = [(point["documents"], point["href"]) for point in theme["points"]]
-    for count, href in [*asked, (theme["undated"], theme["undated_href"])]:
-        listed = themed.get(f"/api{href}").json()
-        assert listed["total"] == count
-        assert len(listed["documents"]) == min(count, 20)
-    changes = [abs(one["change"]) for one in found["themes"]]
+    assert timelines["undated"] > 0
+    for theme in timelines["themes"]:
+        dated_count = sum(point["documents"] for point in theme["points"])
+        assert dated_count + theme["undated"] == theme["looked_at"] == theme["size"]
+    theme = timelines["themes"][0]
+    counts = [(point["documents"], point["href"]) for point in theme["points"]]
+    for count, href in [*counts, (theme["undated"], theme["undated_href"])]:
+        page = themed_client.get(f"/api{href}").json()
+        assert page["total"] == count
+        assert len(page["documents"]) == min(count, 20)
+    changes = [abs(theme["change"]) for theme in timelines["themes"]]
     assert changes == sorted(changes, reverse=True)
 
 
-def test_the_page_shows_what_the_api_tells(themed: TestClient) -> None:
-    page, found = read(themed, COLLECTION), _told(themed)
-    assert page.heading == f"{found['answer']}"
-    assert len(page.tree.xpath("//svg[contains(@class, 'multiple')]")) == len(found["themes"])
+def test_the_page_shows_the_data_of_the_api(themed_client: TestClient) -> None:
+    page, timelines = read(themed_client, COLLECTION), _get_timelines(themed_client)
+    assert page.heading == f"{timelines['answer']}"
+    assert len(page.tree.xpath("//svg[contains(@class, 'multiple')]")) == len(timelines["themes"])
     titles = page.links("//ol[@class='multiples']//h2")
-    assert list(titles) == [one["href"] for one in found["themes"]]
-    points = [point for one in found["themes"] for point in one["points"] if point["documents"]]
+    assert list(titles) == [theme["href"] for theme in timelines["themes"]]
+    points = [
+        point for theme in timelines["themes"] for point in theme["points"] if point["documents"]
+    ]
     bars = page.tree.xpath("//svg[contains(@class, 'multiple')]//a/@href")
     assert bars == [point["href"] for point in points]
     assert not page.tree.xpath("//ol[@class='multiples']//table")
-    counts = read(themed, f"{COLLECTION}?measure=documents&scale=own")
+    counts = read(themed_client, f"{COLLECTION}?measure=documents&scale=own")
     assert "counts" in counts.words("//p[@class='choices']")
 
 
-def test_a_window_of_days_narrows_the_periods(themed: TestClient) -> None:
-    spans = _told(themed)["periods"]
-    found = _told(themed, f"?from={spans[1]['first']}&to={spans[2]['last']}")
-    assert [one["documents"] for one in found["periods"] if one["documents"]] == [
+def test_a_range_of_days_limits_the_periods(themed_client: TestClient) -> None:
+    spans = _get_timelines(themed_client)["periods"]
+    timelines = _get_timelines(themed_client, f"?from={spans[1]['first']}&to={spans[2]['last']}")
+    assert [period["documents"] for period in timelines["periods"] if period["documents"]] == [
         span["documents"] for span in spans[1:3]
     ]
-    none = read(themed, f"{COLLECTION}?from=1990-01-01&to=1990-02-01")
-    assert "No documents in this period" in none.words()
+    empty_page = read(themed_client, f"{COLLECTION}?from=1990-01-01&to=1990-02-01")
+    assert "No documents in this period" in empty_page.words()
 
 
-def test_every_document_listed_is_reached_once(themed: TestClient) -> None:
-    theme, seen = _told(themed)["themes"][0], []
+def test_paging_lists_every_document_once(themed_client: TestClient) -> None:
+    theme, ids = _get_timelines(themed_client)["themes"][0], []
     for number in itertools.count(1):
-        told = themed.get(f"/api{theme['href']}/documents?page={number}").json()
-        seen += [one["id"] for one in told["documents"]]
-        if number >= told["pages"]:
+        page = themed_client.get(f"/api{theme['href']}/documents?page={number}").json()
+        ids += [document["id"] for document in page["documents"]]
+        if number >= page["pages"]:
             break
-    assert len(seen) == len(set(seen)) == theme["size"]
+    assert len(ids) == len(set(ids)) == theme["size"]
 
 
-def test_a_collection_that_was_not_grouped_says_so(themed: TestClient) -> None:
-    assert "has not been grouped" in read(themed, "/themes/made/waiting/over-time").heading
+def test_an_ungrouped_collection_says_so(themed_client: TestClient) -> None:
+    assert "has not been grouped" in read(themed_client, "/themes/made/waiting/over-time").heading
 
 
-def test_an_older_clustering_is_told_as_such_and_unknown_names_are_refused(
-    themed: TestClient,
+def test_an_older_clustering_says_so_and_unknown_names_are_refused(
+    themed_client: TestClient,
 ) -> None:
-    told = themed.get(f"/api{FIVE}").json()["clusterings"]
-    older = next(one["href"] for one in told if not one["is_served"])
-    page = read(themed, older.replace(FIVE, COLLECTION))
+    clusterings = themed_client.get(f"/api{FIVE}").json()["clusterings"]
+    older = next(clustering["href"] for clustering in clusterings if not clustering["is_served"])
+    page = read(themed_client, older.replace(FIVE, COLLECTION))
     assert "This is an older clustering" in page.words()
-    assert read(themed, f"{FIVE}/nothing/documents", 404)
-    assert themed.get(f"{COLLECTION}?from=yesterday").status_code == 400
-    assert themed.get(f"{COLLECTION}?scale=huge").status_code == 400
-    assert themed.get(f"{COLLECTION}?at=5").status_code == 400
+    assert read(themed_client, f"{FIVE}/nothing/documents", 404)
+    assert themed_client.get(f"{COLLECTION}?from=yesterday").status_code == 400
+    assert themed_client.get(f"{COLLECTION}?scale=huge").status_code == 400
+    assert themed_client.get(f"{COLLECTION}?at=5").status_code == 400
 
 
-def test_hostile_labels_stay_words(themed: TestClient) -> None:
-    links = read(themed, "/themes").links("//ol[@class='collections']//h2")
-    (href,) = [one for one, name in links.items() if name == str(HOSTILE)]
-    page = read(themed, f"{href}/over-time")
+def test_hostile_labels_are_escaped(themed_client: TestClient) -> None:
+    links = read(themed_client, "/themes").links("//ol[@class='collections']//h2")
+    (href,) = [link for link, name in links.items() if name == str(HOSTILE)]
+    page = read(themed_client, f"{href}/over-time")
     assert page.tree.xpath("//body//script") == []
-    theme = themed.get(f"/api{href}/over-time").json()["themes"][0]
-    listed = read(themed, f"{theme['href']}/documents")
-    assert listed.tree.xpath("//body//script") == []
-    assert [one for one in listed.links("//*") if one.startswith("javascript")] == []
+    theme = themed_client.get(f"/api{href}/over-time").json()["themes"][0]
+    documents_page = read(themed_client, f"{theme['href']}/documents")
+    assert documents_page.tree.xpath("//body//script") == []
+    assert [link for link in documents_page.links("//*") if link.startswith("javascript")] == []

@@ -1,4 +1,4 @@
-"""The overview: numbers that add up, and each opens exactly its rows."""
+"""The overview: counts that add up and link to exactly their rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fonds.web.pages.overview import build_heading
 from home_rows import NOW, Body, build_disposition, enter
 from page_reading import read
 
-ASIDE = DUPLICATES + REVISITS + NOT_CAPTURES
+SKIPPED = DUPLICATES + REVISITS + NOT_CAPTURES
 
 
 def test_the_heading_is_the_size_of_the_library(client: TestClient) -> None:
@@ -33,79 +33,81 @@ def test_the_heading_is_the_size_of_the_library(client: TestClient) -> None:
     assert f"{FAILED} records need attention" in page.words("//p[@class='lead']")
 
 
-def test_received_is_kept_and_set_aside_and_refused_and_failed_and_in_flight(
-    client: TestClient, filled: FilledHome
+def test_the_five_outcomes_add_up_to_the_received_records(
+    client: TestClient, filled_home: FilledHome
 ) -> None:
-    told = client.get("/.json").json()
-    counts = {one["name"]: one["count"] for one in told["outcomes"]}
+    overview = client.get("/.json").json()
+    counts = {outcome["name"]: outcome["count"] for outcome in overview["outcomes"]}
     assert counts == {
-        "kept": filled.stored_count,
-        "set-aside": ASIDE,
-        "refused": REFUSED,
+        "kept": filled_home.stored_count,
+        "set-aside": SKIPPED,
+        "rejected": REFUSED,
         "failed": FAILED,
         "in-flight": PENDING,
     }
-    assert told["received"] == sum(counts.values())
-    assert told["unaccounted"] == 0
+    assert overview["received"] == sum(counts.values())
+    assert overview["unaccounted"] == 0
     assert "alert" not in read(client, "/").text
 
 
-def test_every_number_opens_exactly_its_rows(client: TestClient) -> None:
-    told = client.get("/.json").json()
-    numbers = [(told["received"], "/records")]
-    for one in told["outcomes"]:
-        numbers.append((one["count"], one["href"]))
-        numbers += [(reason["count"], reason["href"]) for reason in one["reasons"]]
-    numbers += [(one["count"], one["href"]) for one in (*told["attention"], *told["file_types"])]
+def test_every_count_links_to_exactly_its_rows(client: TestClient) -> None:
+    overview = client.get("/.json").json()
+    numbers = [(overview["received"], "/records")]
+    for outcome in overview["outcomes"]:
+        numbers.append((outcome["count"], outcome["href"]))
+        numbers += [(reason["count"], reason["href"]) for reason in outcome["reasons"]]
+    numbers += [
+        (row["count"], row["href"]) for row in (*overview["attention"], *overview["file_types"])
+    ]
     assert len(numbers) > 15
     for count, href in numbers:
         path, _, query = href.partition("?")
         rows = client.get(f"{path}.json?{query}").json()
         assert rows["total"] == count, href
-        listed = rows.get("listed_total", rows["total"])
-        assert len(rows["rows"]) == min(listed, 50), href
+        listed_total = rows.get("listed_total", rows["total"])
+        assert len(rows["rows"]) == min(listed_total, 50), href
         assert read(client, href).heading.startswith(f"{count} "), href
 
 
-def test_the_page_links_every_number_it_shows(client: TestClient) -> None:
-    told = client.get("/.json").json()
+def test_every_count_on_the_page_is_a_link(client: TestClient) -> None:
+    overview = client.get("/.json").json()
     links = read(client, "/").links()
-    for one in told["outcomes"]:
-        for href, count in [(one["href"], one["count"])] + [
-            (r["href"], r["count"]) for r in one["reasons"]
+    for outcome in overview["outcomes"]:
+        for href, count in [(outcome["href"], outcome["count"])] + [
+            (reason["href"], reason["count"]) for reason in outcome["reasons"]
         ]:
             assert re.search(rf"\b{count}\b", links[href]), href
 
 
-def test_each_outcome_is_shown_once_beside_the_table_of_reasons(client: TestClient) -> None:
-    page, told = read(client, "/"), client.get("/.json").json()
+def test_each_outcome_is_shown_once_and_in_the_table(client: TestClient) -> None:
+    page, overview = read(client, "/"), client.get("/.json").json()
     section = "//section[@aria-labelledby='sum']"
     assert not page.tree.xpath(f"{section}//*[local-name()='svg']")
     figures = page.links(f"{section}//ul[@class='sum']")
     rows = page.links(f"{section}//table")
-    for one in told["outcomes"]:
-        assert figures[one["href"]].split()[0] == rows[one["href"]] == str(one["count"])
+    for outcome in overview["outcomes"]:
+        assert figures[outcome["href"]].split()[0] == rows[outcome["href"]] == str(outcome["count"])
 
 
-def test_what_needs_someone_is_named_with_its_step(client: TestClient) -> None:
+def test_failures_that_need_attention_are_named_with_their_step(client: TestClient) -> None:
     words = read(client, "/").words("//section[@aria-labelledby='attention']")
     assert "broken-pdf at extract_pdf" in words
     assert "timeout at parse_story" in words
 
 
-def test_an_empty_home_says_how_to_begin(empty: TestClient) -> None:
-    page = read(empty, "/")
+def test_an_empty_home_shows_the_first_commands(empty_client: TestClient) -> None:
+    page = read(empty_client, "/")
     assert page.heading == "Your library is empty"
-    commands = [one.text_content() for one in page.tree.xpath("//ol[@class='begin']//code")]
+    commands = [element.text_content() for element in page.tree.xpath("//ol[@class='begin']//code")]
     assert [command.split()[:2] for command in commands] == [
         ["fonds", "ingest"],
         ["fonds", "status"],
         ["fonds", "search"],
     ]
-    assert empty.get("/.json").json()["newest_input_at"] is None
+    assert empty_client.get("/.json").json()["newest_input_at"] is None
 
 
-def test_what_does_not_add_up_is_said_in_red(tmp_path: Path) -> None:
+def test_records_without_an_outcome_raise_an_alert(tmp_path: Path) -> None:
     body = Body(1, "http://a.example/", NOW, "text/html", b"")
     with open_home(tmp_path) as stores:
         enter(stores, [body])
@@ -118,8 +120,8 @@ def test_what_does_not_add_up_is_said_in_red(tmp_path: Path) -> None:
     assert "fonds audit" in alert
 
 
-def test_sentences_count_in_good_grammar() -> None:
-    one = OutcomeTally(received=1, done=1)
-    assert build_heading(one, 1) == "1 document in your library"
-    assert build_heading(one, 0) == "1 record received"
+def test_headings_use_singular_and_plural() -> None:
+    tally = OutcomeTally(received=1, done=1)
+    assert build_heading(tally, 1) == "1 document in your library"
+    assert build_heading(tally, 0) == "1 record received"
     assert build_heading(OutcomeTally(), 0) == "Your library is empty"

@@ -1,4 +1,4 @@
-"""What a page costs the database does not grow with the library: numbers are read, never counted anew."""
+"""The database cost of a page does not grow with the library, because counts are stored."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from fonds.web.app import create_app
 from home_rows import NOW
 from many_entries import ADDRESSES, KINDS, fill_entries
 
-FEW, MANY = 300, 3_000
+FEW_ENTRIES, MANY_ENTRIES = 300, 3_000
 STATEMENTS_MAX = {"/": 36, "/failures": 54, "/pipeline": 40, "/records": 70, "/files": 24}
 INSTRUCTIONS_A_TICK = 10
 
 
 @dataclass
 class Work:
-    """How much SQLite did: statements, and ticks of ten instructions of its machine."""
+    """Work done by SQLite: statements, and ticks of ten virtual machine instructions."""
 
     statements: int = 0
     ticks: int = 0
@@ -38,45 +38,45 @@ class Work:
 
 
 @contextmanager
-def watched() -> Iterator[Work]:
-    """Counts what is done in every database of this process; no clock takes part."""
+def count_work() -> Iterator[Work]:
+    """Count the work of every database in this process, without a clock."""
     work = Work()
-    seen: list[sqlite3.Connection] = []
+    connections: list[sqlite3.Connection] = []
 
     def before(conn: Any, cursor: Any, *_: Any) -> None:
         work.statements += 1
         raw: sqlite3.Connection = cursor.connection
         raw.set_progress_handler(work.tick, INSTRUCTIONS_A_TICK)
-        seen.append(raw)
+        connections.append(raw)
 
     sa.event.listen(sa.Engine, "before_cursor_execute", before)
     try:
         yield work
     finally:
         sa.event.remove(sa.Engine, "before_cursor_execute", before)
-        for raw in seen:
+        for raw in connections:
             raw.set_progress_handler(None, 0)
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Stores]]:
-    """A small home, and one ten times as large."""
+def both_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Stores]]:
+    """Stores of a small home and of one ten times as large."""
     with (
-        open_home(tmp_path_factory.mktemp("few")) as few,
-        open_home(tmp_path_factory.mktemp("many")) as many,
+        open_home(tmp_path_factory.mktemp("few")) as small,
+        open_home(tmp_path_factory.mktemp("many")) as large,
     ):
-        fill_entries(few, FEW)
-        fill_entries(many, MANY)
-        yield few, many
+        fill_entries(small, FEW_ENTRIES)
+        fill_entries(large, MANY_ENTRIES)
+        yield small, large
 
 
 @pytest.fixture(scope="module")
-def homes(places: tuple[Stores, Stores]) -> Iterator[tuple[TestClient, TestClient]]:
-    """Their pages."""
-    few, many = places
+def homes(both_stores: tuple[Stores, Stores]) -> Iterator[tuple[TestClient, TestClient]]:
+    """Clients of the small and the large home."""
+    small_stores, large_stores = both_stores
     with (
-        TestClient(create_app(few), base_url="http://localhost") as small,
-        TestClient(create_app(many), base_url="http://localhost") as large,
+        TestClient(create_app(small_stores), base_url="http://localhost") as small,
+        TestClient(create_app(large_stores), base_url="http://localhost") as large,
     ):
         yield small, large
 
@@ -85,63 +85,63 @@ def homes(places: tuple[Stores, Stores]) -> Iterator[tuple[TestClient, TestClien
     "address",
     ADDRESSES,
 )
-def test_a_page_of_ten_times_as_much_costs_the_same(
+def test_a_page_of_a_home_ten_times_as_large_costs_the_same(
     homes: tuple[TestClient, TestClient], address: str
 ) -> None:
     costs = []
     for client in homes:
         assert client.get(address).status_code == 200
-        with watched() as work:
+        with count_work() as work:
             client.get(address)
         costs.append(work)
-    few, many = costs
-    assert few.statements == many.statements > 0
-    assert few.ticks > 0
-    assert many.ticks <= 2 * few.ticks + 20
+    small, large = costs
+    assert small.statements == large.statements > 0
+    assert small.ticks > 0
+    assert large.ticks <= 2 * small.ticks + 20
 
 
 @pytest.mark.parametrize("address", STATEMENTS_MAX)
-def test_a_page_asks_few_statements(homes: tuple[TestClient, TestClient], address: str) -> None:
-    """Those that begin a transaction are among them, and those that ask whether something is hidden."""
-    with watched() as work:
+def test_a_page_runs_few_statements(homes: tuple[TestClient, TestClient], address: str) -> None:
+    """The count includes statements that begin a transaction or check for hidden files."""
+    with count_work() as work:
         assert homes[1].get(address).status_code == 200
     assert work.statements <= STATEMENTS_MAX[address]
 
 
-def test_what_ended_in_the_last_hour_is_counted_and_not_read(
-    places: tuple[Stores, Stores], monkeypatch: pytest.MonkeyPatch
+def test_counting_the_last_hour_stops_at_its_limit(
+    both_stores: tuple[Stores, Stores], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = NOW + timedelta(minutes=55)
 
-    def looked() -> list[tuple[EndedCount, int]]:
-        found = []
-        for place in places:
-            with watched() as work:
-                found.append((count_ended_last_hour(place.records, "library", now), work.ticks))
-        return found
+    def measure() -> list[tuple[EndedCount, int]]:
+        counts = []
+        for stores in both_stores:
+            with count_work() as work:
+                counts.append((count_ended_last_hour(stores.records, "library", now), work.ticks))
+        return counts
 
-    (few, _), (many, _) = looked()
-    assert [(one.count, one.is_lower_bound) for one in (few, many)] == [
-        (FEW * 4 // KINDS, False),
-        (MANY * 4 // KINDS, False),
+    (small, _), (large, _) = measure()
+    assert [(ended.count, ended.is_lower_bound) for ended in (small, large)] == [
+        (FEW_ENTRIES * 4 // KINDS, False),
+        (MANY_ENTRIES * 4 // KINDS, False),
     ]
     monkeypatch.setattr(workload, "ENDED_COUNTED_MAX", 100)
-    (few, few_ticks), (many, many_ticks) = looked()
-    assert [(one.count, one.is_lower_bound) for one in (few, many)] == [(100, True)] * 2
-    assert 0 < many_ticks <= 2 * few_ticks + 20
+    (small, small_ticks), (large, large_ticks) = measure()
+    assert [(ended.count, ended.is_lower_bound) for ended in (small, large)] == [(100, True)] * 2
+    assert 0 < large_ticks <= 2 * small_ticks + 20
 
 
-def test_and_the_numbers_are_those_of_the_rows(homes: tuple[TestClient, TestClient]) -> None:
-    for client, count in zip(homes, (FEW, MANY), strict=True):
-        told = client.get("/.json").json()
-        each = 2 * count // KINDS
-        assert told["received"] == 2 * count + 2 * count
-        assert {one["name"]: one["count"] for one in told["outcomes"]} == {
-            "kept": each,
-            "set-aside": each + 2 * count,
-            "refused": each,
-            "failed": each,
-            "in-flight": 2 * each,
+def test_the_overview_counts_match_the_stored_rows(homes: tuple[TestClient, TestClient]) -> None:
+    for client, count in zip(homes, (FEW_ENTRIES, MANY_ENTRIES), strict=True):
+        overview = client.get("/.json").json()
+        per_outcome = 2 * count // KINDS
+        assert overview["received"] == 2 * count + 2 * count
+        assert {outcome["name"]: outcome["count"] for outcome in overview["outcomes"]} == {
+            "kept": per_outcome,
+            "set-aside": per_outcome + 2 * count,
+            "rejected": per_outcome,
+            "failed": per_outcome,
+            "in-flight": 2 * per_outcome,
         }
-        one = client.get("/records.json?pipeline=library&outcome=done").json()
-        assert one["total"] == each // 2
+        records = client.get("/records.json?pipeline=library&outcome=done").json()
+        assert records["total"] == per_outcome // 2

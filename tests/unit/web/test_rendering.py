@@ -1,4 +1,4 @@
-"""Values into HTML: numbers, times, marks and links as people and browsers need them."""
+"""Rendering numbers, times, marks and links as HTML."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from fonds.web.html.rendering import (
 from fonds.web.serving.parameters import shorten
 
 
-def test_marks_are_escaped_around_and_inside() -> None:
+def test_marked_text_is_escaped() -> None:
     assert mark_text("<b>flood</b>", [(3, 8)]) == "&lt;b&gt;<mark>flood</mark>&lt;/b&gt;"
     assert mark_text("<script>", [(0, 8)]) == "<mark>&lt;script&gt;</mark>"
 
 
-def test_marks_that_overlap_or_lie_outside_are_cut_to_fit() -> None:
+def test_overlapping_and_outside_marks_are_cut() -> None:
     assert mark_text("abcdef", [(4, 99), (0, 3), (2, 4), (-5, 1), (9, 12), (5, 4)]) == (
         "<mark>a</mark><mark>bc</mark><mark>d</mark><mark>ef</mark>"
     )
@@ -39,17 +39,15 @@ def test_marks_that_overlap_or_lie_outside_are_cut_to_fit() -> None:
 
 @settings(deadline=None)
 @given(st.text(), st.lists(st.tuples(st.integers(-5, 60), st.integers(-5, 60))))
-def test_marked_text_is_the_text_whatever_the_marks(
-    text: str, marks: list[tuple[int, int]]
-) -> None:
+def test_marking_keeps_the_text_for_any_marks(text: str, marks: list[tuple[int, int]]) -> None:
     html = str(mark_text(text, marks))
-    bare = html.replace("<mark>", "").replace("</mark>", "")
-    assert "<" not in bare
-    assert ">" not in bare
-    assert unescape(bare) == unescape(text.replace("&", "&amp;"))
+    html_without_marks = html.replace("<mark>", "").replace("</mark>", "")
+    assert "<" not in html_without_marks
+    assert ">" not in html_without_marks
+    assert unescape(html_without_marks) == unescape(text.replace("&", "&amp;"))
 
 
-def test_a_time_says_its_zone_and_can_be_read_by_machines() -> None:
+def test_a_time_has_its_zone_and_a_datetime_attribute() -> None:
     at = datetime(2021, 5, 3, 23, 30, tzinfo=timezone(timedelta(hours=-2)))
     assert (
         format_time(at) == '<time datetime="2021-05-04T01:30:00Z">4 May 2021, 01:30:00 UTC</time>'
@@ -57,24 +55,28 @@ def test_a_time_says_its_zone_and_can_be_read_by_machines() -> None:
     assert format_time14("20210504013000") == format_time(at)
 
 
-def test_an_unknown_time_is_called_unknown_and_a_strange_one_is_shown_as_it_is() -> None:
+def test_unknown_and_invalid_times_are_shown_as_such() -> None:
     assert "unknown" in format_time(None)
     assert format_time14("<2021>") == "&lt;2021&gt;"
 
 
 @pytest.mark.parametrize(
-    ("size_bytes", "said"),
+    ("size_bytes", "expected"),
     [
         (None, "unknown size"), (0, "0 bytes"), (1, "1 byte"), (999, "999 bytes"), (1000, "1.0 kB"),
         (999_949, "999.9 kB"), (999_960, "1.0 MB"), (268_435_456, "268.4 MB"), (5 * 10**15, "5000.0 TB"),
     ],
 )  # fmt: skip
-def test_sizes_are_said_in_words(size_bytes: int | None, said: str) -> None:
-    assert format_size(size_bytes) == said
+def test_sizes_are_formatted_with_units(size_bytes: int | None, expected: str) -> None:
+    assert format_size(size_bytes) == expected
 
 
 def test_one_is_singular_and_zero_is_plural() -> None:
-    assert [pluralize(n, "file") for n in (0, 1, 1204)] == ["0 files", "1 file", "1,204 files"]
+    assert [pluralize(count, "file") for count in (0, 1, 1204)] == [
+        "0 files",
+        "1 file",
+        "1,204 files",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -89,22 +91,22 @@ def test_one_is_singular_and_zero_is_plural() -> None:
         "ftp://x/y",
     ],
 )
-def test_only_web_addresses_become_links(url: str) -> None:
+def test_only_web_urls_become_links(url: str) -> None:
     assert filter_web_url(url) is None
 
 
-def test_web_addresses_are_kept_as_they_are() -> None:
+def test_web_urls_are_kept_unchanged() -> None:
     assert filter_web_url("http://example.org/a?b") == "http://example.org/a?b"
 
 
-def test_links_leave_out_what_says_nothing_and_encode_the_rest() -> None:
+def test_urls_omit_empty_parameters_and_encode_the_others() -> None:
     assert build_url(
         "/search", q="a&b", kind=["pdf", "story"], page=None, undated=False, to=""
     ) == ("/search?q=a%26b&kind=pdf&kind=story")
     assert build_url("/search", q="") == "/search"
 
 
-def test_the_pager_ends_where_the_rows_end() -> None:
+def test_the_pager_ends_at_the_last_row() -> None:
     first = build_pager("/records", {"outcome": "done"}, 120, 1, 50, 100)
     assert (first.pages, first.first, first.last, first.previous_href) == (3, 1, 50, None)
     assert first.next_href == "/records?outcome=done&page=2"
@@ -113,7 +115,7 @@ def test_the_pager_ends_where_the_rows_end() -> None:
     assert build_pager("/records", {}, 120, 2, 50, 100).previous_href == "/records"
 
 
-def test_the_pager_stops_at_the_most_pages_there_may_be() -> None:
+def test_the_pager_stops_at_the_maximum_page() -> None:
     assert build_pager("/search", {}, 10**6, 7, 10, 7).next_href is None
 
 
@@ -130,7 +132,7 @@ def test_a_lang_attribute_is_two_letters_or_absent(language: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "shown", "name"),
+    ("url", "expected", "name"),
     [
         ("file:///crawl/a%2Bb/page%20one.html", "/crawl/a+b/page one.html", "page one.html"),
         ("file:///crawl/%E2%80%AEgnp.html", "file:///crawl/%E2%80%AEgnp.html", "%E2%80%AEgnp.html"),
@@ -139,6 +141,6 @@ def test_a_lang_attribute_is_two_letters_or_absent(language: str) -> None:
         ("https://example.org/a%2Bb", "https://example.org/a%2Bb", ""),
     ],
 )
-def test_the_address_of_a_local_file_is_its_path(url: str, shown: str, name: str) -> None:
-    assert format_url(url) == shown
+def test_a_local_file_is_shown_by_its_path(url: str, expected: str, name: str) -> None:
+    assert format_url(url) == expected
     assert get_local_file_name(url) == name

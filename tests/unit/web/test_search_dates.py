@@ -1,4 +1,4 @@
-"""The kinds of date on the page of a search: chosen by links, named where they limit, counted where new."""
+"""The kinds of date on the search page: their links, limits and charts, and the count of recent additions."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from home_rows import NOW
 from page_reading import read
 
 TODAY = NOW.date()
-"""The day the library of these tests was made."""
+"""The day when the library of these tests was created."""
 
 
-def test_each_kind_of_date_is_a_link_and_the_chart_is_of_the_one_chosen(client: TestClient) -> None:
+def test_each_kind_of_date_has_a_link_and_its_own_chart(client: TestClient) -> None:
     page = read(client, "/search?q=flood&from=2001-01-01")
     links = page.tree.xpath("//section[@class='when']//p[@class='sorts']/a")
-    assert [link.text for link in links] == [str(of) for of in DateOf]
+    assert [link.text for link in links] == [str(kind) for kind in DateOf]
     assert [link.get("aria-current") for link in links] == ["true", None, None]
-    for of, one in zip(DateOf, links, strict=True):
-        assert "2001" not in one.get("href")
-        chosen = read(client, one.get("href"))
-        (now,) = chosen.tree.xpath("//section[@class='when']//a[@aria-current='true']")
-        assert now.text == str(of)
-    added = client.get("/api/search?q=flood&dates=added").json()
-    assert added["dates"] == [[f"{TODAY}", added["total"]]]
-    assert added["total"] > 2
-    assert client.get("/api/search?q=flood").json()["dates"] != added["dates"]
+    for kind, link in zip(DateOf, links, strict=True):
+        assert "2001" not in link.get("href")
+        chosen_page = read(client, link.get("href"))
+        (current,) = chosen_page.tree.xpath("//section[@class='when']//a[@aria-current='true']")
+        assert current.text == str(kind)
+    by_added_date = client.get("/api/search?q=flood&dates=added").json()
+    assert by_added_date["dates"] == [[f"{TODAY}", by_added_date["total"]]]
+    assert by_added_date["total"] > 2
+    assert client.get("/api/search?q=flood").json()["dates"] != by_added_date["dates"]
 
 
-def test_a_limit_says_which_date_it_is_of_and_keeps_it_when_another_goes(
+def test_removing_a_date_limit_keeps_the_kind_of_date(
     client: TestClient,
 ) -> None:
     page = read(client, f"/search?q=flood&dates=added&from={TODAY}&to={TODAY}")
@@ -46,43 +46,41 @@ def test_a_limit_says_which_date_it_is_of_and_keeps_it_when_another_goes(
 
 
 @pytest.mark.parametrize("limits", ["", "&from={}&to={}"])
-def test_within_few_days_the_chart_is_of_days_and_each_opens_its_documents(
-    client: TestClient, limits: str
-) -> None:
+def test_a_short_range_is_charted_by_day_with_links(client: TestClient, limits: str) -> None:
     first = TODAY - timedelta(days=5)
-    address = f"/search?dates=added{limits.format(first, TODAY + timedelta(days=5))}"
-    told = client.get(address.replace("/search", "/api/search")).json()
-    assert dict(told["dates"]) == {f"{TODAY:%Y-%m-%d}": told["total"]}
-    (bar,) = read(client, address).tree.xpath("//section[@class='when']//*[local-name()='svg']//a")
+    url = f"/search?dates=added{limits.format(first, TODAY + timedelta(days=5))}"
+    data = client.get(url.replace("/search", "/api/search")).json()
+    assert dict(data["dates"]) == {f"{TODAY:%Y-%m-%d}": data["total"]}
+    (bar,) = read(client, url).tree.xpath("//section[@class='when']//*[local-name()='svg']//a")
     href = str(bar.get("href"))
     assert {f"from={TODAY}", f"to={TODAY}"} <= set(href.partition("?")[2].split("&"))
-    assert client.get(href.replace("/search", "/api/search", 1)).json()["total"] == told["total"]
+    assert client.get(href.replace("/search", "/api/search", 1)).json()["total"] == data["total"]
 
 
-def test_what_came_lately_is_counted_and_listed(client: TestClient, stores: Stores) -> None:
+def test_recent_additions_are_counted_and_listed(client: TestClient, stores: Stores) -> None:
     form = parse_request({"q": "flood OR river", "kind": ["story"]})
-    found = count_recent_additions(stores, form, TODAY)
-    assert found
-    listed = client.get(found.href.replace("/search", "/api/search", 1)).json()
-    assert found.count == listed["total"] > 2
-    assert listed["total"] == client.get("/api/search?q=flood+OR+river&kind=story").json()["total"]
+    additions = count_recent_additions(stores, form, TODAY)
+    assert additions
+    results = client.get(additions.href.replace("/search", "/api/search", 1)).json()
+    assert additions.count == results["total"] > 2
+    assert results["total"] == client.get("/api/search?q=flood+OR+river&kind=story").json()["total"]
     assert re.search(r"(\d|None) added since", read(client, "/search?q=flood").words("//main"))
 
 
-@pytest.mark.usefixtures("filled")
-def test_what_is_older_is_not_counted_as_new(stores: Stores) -> None:
+@pytest.mark.usefixtures("filled_home")
+def test_older_documents_are_not_recent_additions(stores: Stores) -> None:
     later = TODAY + timedelta(days=DAYS)
-    found = [
+    additions = [
         count_recent_additions(stores, SearchRequest(q="flood"), day) for day in (TODAY, later)
     ]
-    assert [one and one.count > 0 for one in found] == [True, False]
-    assert [one and one.since for one in found] == [
+    assert [addition and addition.count > 0 for addition in additions] == [True, False]
+    assert [addition and addition.since for addition in additions] == [
         day - timedelta(days=DAYS - 1) for day in (TODAY, later)
     ]
 
 
 @pytest.mark.parametrize("q", ["a" * (QUERY_MAX_CHARS - 3), f"added:>={date(2020, 1, 1)}"])
-def test_where_the_words_leave_no_room_nothing_is_counted(
+def test_recent_additions_are_omitted_for_long_or_added_queries(
     client: TestClient, stores: Stores, q: str
 ) -> None:
     assert count_recent_additions(stores, SearchRequest(q=q), TODAY) is None

@@ -1,4 +1,4 @@
-"""A search finds the same documents through page, API, command line, exports, feed, and as of a day."""
+"""Page, API, command line, exports, feed and as-of search find the same documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from story_pages import page_markup
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 DAY = "2026-03-14"
-"""The day everything in the home came."""
+"""The day when everything in the home was received."""
 Parameters = Mapping[str, str | Sequence[str]]
 SEARCHES: Sequence[Parameters] = (
     {"q": "flood"},
@@ -47,73 +47,75 @@ SEARCHES: Sequence[Parameters] = (
 )
 
 
-@pytest.fixture(params=SEARCHES, ids=lambda one: urlencode(one, doseq=True))
+@pytest.fixture(params=SEARCHES, ids=lambda search: urlencode(search, doseq=True))
 def search(request: pytest.FixtureRequest) -> Parameters:
-    found: Parameters = request.param
-    return found
+    search: Parameters = request.param
+    return search
 
 
 def run(home: Path, *words: str) -> str:
-    done = CliRunner().invoke(cli, ["--home", str(home), "--quiet", *words])
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
-    return done.stdout
+    result = CliRunner().invoke(cli, ["--home", str(home), "--quiet", *words])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+    return result.stdout
 
 
 def build_words(search: Parameters) -> list[str]:
-    """The same search as words of a command line."""
+    """Return the search as words of a command line."""
     words = []
     for name, value in search.items():
         if name == "undated":
             words.append("--undated")
         elif name != "q":
             values = [value] if isinstance(value, str) else value
-            words += [word for one in values for word in (f"--{name}", one)]
+            words += [word for item in values for word in (f"--{name}", item)]
     return [*words, *([str(search["q"])] if "q" in search else [])]
 
 
 def iter_files(text: str) -> Iterator[str]:
-    """The files of JSON lines."""
+    """Yield the SHA-1s in JSON lines."""
     return (row["sha1hex"] for row in map(json.loads, text.splitlines()) if "sha1hex" in row)
 
 
 def find_in_api(client: TestClient, search: Parameters) -> list[str]:
-    answer = client.get("/api/search", params={**search, "size": "1000"}).json()
-    return sorted(one["sha1hex"] for one in answer["results"])
+    response = client.get("/api/search", params={**search, "size": "1000"}).json()
+    return sorted(hit["sha1hex"] for hit in response["results"])
 
 
 def find_everywhere(client: TestClient, home: Path, search: Parameters) -> dict[str, list[str]]:
-    """The files found by every entrance, by its name."""
+    """Return the files that each interface finds, by its name."""
     url = urlencode(search, doseq=True)
     page = html.fromstring(client.get(f"/search?{url}&size=1000&collapse=no").text)
-    links = [one.get("href") for one in page.xpath("//li[starts-with(@class, 'hit')]//h3/a")]
+    links = [link.get("href") for link in page.xpath("//li[starts-with(@class, 'hit')]//h3/a")]
     feed = Xml.fromstring(client.get(f"/search.atom?{url}").content)
-    entries = [one.find(f"{ATOM}link") for one in feed.findall(f"{ATOM}entry")]
+    entries = [entry.find(f"{ATOM}link") for entry in feed.findall(f"{ATOM}entry")]
     as_of = client.get(f"/api/search/as-of?{url}&day={DAY}&change=unchanged").json()
     words = build_words(search)
-    found: dict[str, Iterator[str]] = {
+    files_by_interface: dict[str, Iterator[str]] = {
         "page": (link.split("?")[0].rsplit("/", 1)[1] for link in links),
         "feed": (
             (entry.get("href") or "").rsplit("/", 1)[1] for entry in entries if entry is not None
         ),
         "export of the page": iter_files(client.get(f"/api/search/export/jsonl?{url}").text),
-        "as of a day": (one["sha1hex"] for one in as_of["listed"]),
+        "as of a day": (row["sha1hex"] for row in as_of["listed"]),
         "fonds search": iter_files(run(home, "search", *words, "--limit", "1000", "--json")),
         "fonds export": iter_files(run(home, "export", *words, "--no-text")),
         "fonds search --as-of": iter_files(
             run(home, "search", *words, "--limit", "1000", "--as-of", DAY, "--json")
         ),
     }
-    return {name: sorted(files) for name, files in found.items()}
+    return {name: sorted(files) for name, files in files_by_interface.items()}
 
 
-def test_every_entrance_finds_the_same(client: TestClient, home: Path, search: Parameters) -> None:
+def test_all_interfaces_find_the_same_files(
+    client: TestClient, home: Path, search: Parameters
+) -> None:
     expected = find_in_api(client, search)
-    everywhere = find_everywhere(client, home, search)
-    assert everywhere == dict.fromkeys(everywhere, expected)
+    files_everywhere = find_everywhere(client, home, search)
+    assert files_everywhere == dict.fromkeys(files_everywhere, expected)
 
 
 def write_near_duplicates(folder: Path) -> Path:
-    """Three pages with nearly the same text, and one with another."""
+    """Write three pages with nearly the same text and one with another text."""
     folder.mkdir()
     report = " ".join(
         f"The gauge at weir {n} read {n * 37} centimetres of flood." for n in range(60)
@@ -121,10 +123,10 @@ def write_near_duplicates(folder: Path) -> Path:
     for n in range(3):
         page = page_markup(f"Gauges {n}", f"{report} End {n}.", (), "2024-05-01", "en")
         (folder / f"{n}.html").write_bytes(page)
-    other = " ".join(
+    other_text = " ".join(
         f"After the flood field {n} lay under {n * 11} tons of sand." for n in range(60)
     )
-    (folder / "other.html").write_bytes(page_markup("Fields", other, (), "2024-05-01", "en"))
+    (folder / "other.html").write_bytes(page_markup("Fields", other_text, (), "2024-05-01", "en"))
     return folder
 
 
@@ -134,12 +136,12 @@ def test_near_duplicates_of_a_document_are_the_same_everywhere(tmp_path: Path) -
         ingest(stores, home, [write_near_duplicates(tmp_path / "pages")])
         with TestClient(create_app(stores), base_url="http://localhost") as client:
             results = client.get("/api/search?q=flood&collapse=yes").json()["results"]
-            (one,) = [hit for hit in results if hit["alike"]]
-            search = {"q": "flood", "alike": one["id"]}
+            (document,) = [hit for hit in results if hit["alike"]]
+            search = {"q": "flood", "alike": document["id"]}
             expected = find_in_api(client, search)
-            assert len(expected) == one["alike"] + 1 == 3
-            everywhere = find_everywhere(client, home, search)
-            assert everywhere == dict.fromkeys(everywhere, expected)
+            assert len(expected) == document["alike"] + 1 == 3
+            files_everywhere = find_everywhere(client, home, search)
+            assert files_everywhere == dict.fromkeys(files_everywhere, expected)
 
 
 def test_a_manifest_requests_the_same_search_again(
@@ -149,18 +151,18 @@ def test_a_manifest_requests_the_same_search_again(
     out = tmp_path / "found.jsonl"
     run(home, "export", *build_words(search), "--no-text", "--out", str(out))
     assert sorted(iter_files(out.read_text())) == expected
-    stored = json.loads(Path(f"{out}.manifest.json").read_text())["search"]
-    assert parse_request(stored["parameters"]) == parse_request(search)
-    verified = json.loads(run(home, "verify", str(out), "--json"))
-    assert (verified["result_is_same"], verified["now"]) == (True, len(expected))
+    stored_search = json.loads(Path(f"{out}.manifest.json").read_text())["search"]
+    assert parse_request(stored_search["parameters"]) == parse_request(search)
+    verification = json.loads(run(home, "verify", str(out), "--json"))
+    assert (verification["result_is_same"], verification["now"]) == (True, len(expected))
 
 
-def test_the_searches_here_use_every_filter_and_find_something(client: TestClient) -> None:
+def test_the_searches_use_every_filter_and_find_something(client: TestClient) -> None:
     assert {name for search in SEARCHES for name in search} | {"alike"} == set(FILTERS)
-    everything = len(find_in_api(client, {}))
+    total = len(find_in_api(client, {}))
     counts = [len(find_in_api(client, search)) for search in SEARCHES]
-    assert sum(0 < count < everything for count in counts) > len(SEARCHES) / 2
-    assert everything <= 50, "a feed has fifty entries"
+    assert sum(0 < count < total for count in counts) > len(SEARCHES) / 2
+    assert total <= 50, "a feed has fifty entries"
 
 
 @pytest.mark.parametrize(
@@ -174,16 +176,16 @@ def test_the_searches_here_use_every_filter_and_find_something(client: TestClien
         ({"undated": "1"}, "date:none"),
     ],
 )
-def test_a_filter_and_the_same_field_of_the_query_combine_alike(
+def test_a_filter_and_the_query_field_find_the_same(
     client: TestClient, home: Path, option: Parameters, query: str
 ) -> None:
     expected = find_in_api(client, {"q": f"flood {query}"})
     assert find_in_api(client, {**option, "q": "flood"}) == expected
-    everywhere = find_everywhere(client, home, {**option, "q": f"flood {query}"})
-    assert everywhere == dict.fromkeys(everywhere, expected)
+    files_everywhere = find_everywhere(client, home, {**option, "q": f"flood {query}"})
+    assert files_everywhere == dict.fromkeys(files_everywhere, expected)
 
 
-def test_what_is_rendered_is_parsed_as_the_same_search(search: Parameters) -> None:
+def test_rendered_filters_parse_to_the_same_search(search: Parameters) -> None:
     request = parse_request(search)
     assert parse_request(render_filters(request)) == request
 
@@ -201,14 +203,16 @@ def test_what_is_rendered_is_parsed_as_the_same_search(search: Parameters) -> No
         ("domain", "x" * 256, "The parameter “domain” is “xxx"),
     ],
 )
-def test_a_value_that_is_not_allowed_is_refused_everywhere_in_the_same_words(
+def test_invalid_values_are_refused_everywhere_with_the_same_message(
     client: TestClient, home: Path, name: str, value: str, reason: str
 ) -> None:
     expected = client.get("/api/search", params={name: value}).json()["error"]
     assert reason in expected
     for path in ("/api/search/export/jsonl", "/api/search.atom", "/api/search/as-of"):
-        answer = client.get(path, params={name: value} | ({"day": DAY} if "as-of" in path else {}))
-        assert (answer.status_code, answer.json()["error"].rstrip(".")) == (
+        response = client.get(
+            path, params={name: value} | ({"day": DAY} if "as-of" in path else {})
+        )
+        assert (response.status_code, response.json()["error"].rstrip(".")) == (
             400, expected.rstrip("."),
         )  # fmt: skip
     page = client.get("/search", params={name: value})
@@ -216,15 +220,15 @@ def test_a_value_that_is_not_allowed_is_refused_everywhere_in_the_same_words(
     assert expected in html.fromstring(page.text).text_content()
     for command in ("search", "export"):
         words = build_words({name: value})
-        done = CliRunner().invoke(cli, ["--home", str(home), command, *words])
-        assert (done.exit_code, expected in done.output) == (2, True), done.output
+        result = CliRunner().invoke(cli, ["--home", str(home), command, *words])
+        assert (result.exit_code, expected in result.output) == (2, True), result.output
 
 
 def test_an_unknown_parameter_is_refused_everywhere(client: TestClient) -> None:
     for path in ("/api/search", "/api/search/export/csv", "/api/search.atom", "/api/search/as-of"):
-        answer = client.get(path, params={"langauge": "en"}).json()
-        assert answer["error"].startswith("There is no parameter “langauge”. Did you mean")
-        assert (answer["parameter"], answer["nearest"]) == ("langauge", "language")
+        response = client.get(path, params={"langauge": "en"}).json()
+        assert response["error"].startswith("There is no parameter “langauge”. Did you mean")
+        assert (response["parameter"], response["nearest"]) == ("langauge", "language")
     with pytest.raises(ValueError, match=r"no parameter “langauge”. Did you mean “language”"):
         parse_request({"langauge": "en"})
     with pytest.raises(ValueError, match="more than once"):

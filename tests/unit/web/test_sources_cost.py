@@ -1,4 +1,4 @@
-"""What the list of sources costs does not grow with their links, and hardly with their number."""
+"""The cost of the list of sources does not grow with their links, and hardly with their number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fonds.model.rows import DispositionRow, EntryRow
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from home_rows import NOW
-from unit.web.test_page_cost import watched
+from unit.web.test_page_cost import count_work
 
 SOURCES = 120
 ADDRESSES = ("/sources", "/sources?page=2", "/sources?page=3", "/sources?standing=failing")
@@ -23,12 +23,12 @@ STATEMENTS_MAX = 10
 
 
 def fill(stores: Stores, sources: int, links: int) -> None:
-    """Sources of which every third fails, each with so many links, of which every second was kept."""
+    """Store sources with links. Two of three sources fail, and every second link was stored."""
     for number in range(sources):
-        name = f"{number:012x}"
+        source_id = f"{number:012x}"
         row = replace(
             GOOD,
-            source_id=name,
+            source_id=source_id,
             url=f"https://{number}.example/",
             failures=number % 3,
             last_well=NOW,
@@ -37,15 +37,15 @@ def fill(stores: Stores, sources: int, links: int) -> None:
         entries = [
             EntryRow(
                 *(
-                    f"{name}-{one}",
+                    f"{source_id}-{link_number}",
                     "queue-fetcher",
                     "link",
-                    f"{name}.000001",
-                    f"https://{one}.example/",
+                    f"{source_id}.000001",
+                    f"https://{link_number}.example/",
                 ),
                 *(None, None, "default", NOW),
             )
-            for one in range(links)
+            for link_number in range(links)
         ]
         stores.ledger.enter([], entries, ["fetch"])
         stores.ledger.write(
@@ -61,43 +61,46 @@ def fill(stores: Stores, sources: int, links: int) -> None:
 
 @pytest.fixture(scope="module")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[TestClient]]:
-    """The same sources with few links and with ten times as many, and the last with few sources."""
-    folders: list[Path] = [tmp_path_factory.mktemp(one) for one in ("few", "many", "small")]
+    """Clients of homes with few links, with ten times as many, and with few sources."""
+    folders: list[Path] = [tmp_path_factory.mktemp(name) for name in ("few", "many", "small")]
     with (
-        open_home(folders[0]) as few,
-        open_home(folders[1]) as many,
-        open_home(folders[2]) as small,
+        open_home(folders[0]) as few_links,
+        open_home(folders[1]) as many_links,
+        open_home(folders[2]) as few_sources,
     ):
-        fill(few, SOURCES, 6)
-        fill(many, SOURCES, 60)
-        fill(small, SOURCES // 40, 6)
+        fill(few_links, SOURCES, 6)
+        fill(many_links, SOURCES, 60)
+        fill(few_sources, SOURCES // 40, 6)
         clients = [
-            TestClient(create_app(one), base_url="http://localhost") for one in (few, many, small)
+            TestClient(create_app(home), base_url="http://localhost")
+            for home in (few_links, many_links, few_sources)
         ]
         with clients[0], clients[1], clients[2]:
             yield clients
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_ten_times_as_many_links_cost_the_same(homes: list[TestClient], address: str) -> None:
+def test_the_page_costs_the_same_with_ten_times_as_many_links(
+    homes: list[TestClient], address: str
+) -> None:
     costs = []
     for client in homes[:2]:
         assert client.get(address).status_code == 200
-        with watched() as work:
+        with count_work() as work:
             client.get(address)
         costs.append(work)
-    few, many = costs
-    assert few.statements == many.statements <= STATEMENTS_MAX
-    assert 0 < many.ticks <= 2 * few.ticks + 20
+    few_links, many_links = costs
+    assert few_links.statements == many_links.statements <= STATEMENTS_MAX
+    assert 0 < many_links.ticks <= 2 * few_links.ticks + 20
 
 
-def test_fifty_sources_are_asked_for_in_as_many_statements_as_three(
+def test_fifty_sources_take_as_many_statements_as_three(
     homes: list[TestClient],
 ) -> None:
-    counted = []
+    counts = []
     for client in (homes[0], homes[2]):
         client.get("/sources")
-        with watched() as work:
+        with count_work() as work:
             client.get("/sources")
-        counted.append(work.statements)
-    assert counted[0] == counted[1]
+        counts.append(work.statements)
+    assert counts[0] == counts[1]

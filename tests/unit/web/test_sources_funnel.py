@@ -1,4 +1,4 @@
-"""How far the links of each source came: in the list, and behind each of its numbers."""
+"""The funnel of each source: its counts in the list, and the links behind each count."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from page_reading import read
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with open_home(tmp_path) as found:
-        fill_sources(found)
-        yield found
+    with open_home(tmp_path) as stores:
+        fill_sources(stores)
+        yield stores
 
 
 @pytest.fixture
 def client(stores: Stores) -> Iterator[TestClient]:
-    with TestClient(create_app(stores), base_url="http://localhost:8765") as found:
-        yield found
+    with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
+        yield client
 
 
-def test_the_list_says_how_far_links_came_and_each_number_opens_them(client: TestClient) -> None:
-    rows = {one["source_id"]: one for one in client.get("/api/sources").json()["rows"]}
-    found = rows[GOOD.source_id]["funnel"]
-    announced = KEPT + BLOCKED + WAITING + REFUSED
-    assert found == {
-        "announced": announced,
-        "entered": announced - REFUSED,
+def test_the_counts_of_a_funnel_link_to_exactly_those_links(client: TestClient) -> None:
+    rows = {row["source_id"]: row for row in client.get("/api/sources").json()["rows"]}
+    funnel = rows[GOOD.source_id]["funnel"]
+    announced_count = KEPT + BLOCKED + WAITING + REFUSED
+    assert funnel == {
+        "announced": announced_count,
+        "entered": announced_count - REFUSED,
         "fetched": KEPT,
         "kept": KEPT,
         "waiting": WAITING,
-        "coverage": KEPT / announced,
+        "coverage": KEPT / announced_count,
     }
     assert rows[PAUSED.source_id]["funnel"]["coverage"] is None
     page = read(client, "/sources")
     (row,) = [
-        one
-        for one in page.tree.xpath("//table[contains(@class,'wide')]//tr")
-        if one.xpath(f".//a[@href='/sources/{GOOD.source_id}']")
+        table_row
+        for table_row in page.tree.xpath("//table[contains(@class,'wide')]//tr")
+        if table_row.xpath(f".//a[@href='/sources/{GOOD.source_id}']")
     ]
-    opened = {}
-    for one in row.xpath(".//td[contains(@class,'passed')]//a"):
-        if "links" in one.get("href"):
-            told = client.get("/api" + one.get("href")).json()["total"]
-            assert told == int(one.text.replace(",", ""))
-            opened[one.tail.strip(" ,")] = told
-    assert opened == {
-        "received": announced - REFUSED,
+    totals = {}
+    for link in row.xpath(".//td[contains(@class,'passed')]//a"):
+        if "links" in link.get("href"):
+            total = client.get("/api" + link.get("href")).json()["total"]
+            assert total == int(link.text.replace(",", ""))
+            totals[link.tail.strip(" ,")] = total
+    assert totals == {
+        "received": announced_count - REFUSED,
         "fetched": KEPT,
         "stored": KEPT,
         "in progress": WAITING,
@@ -66,23 +66,25 @@ def test_the_list_says_how_far_links_came_and_each_number_opens_them(client: Tes
     assert "funnel.announced,funnel.entered,funnel.fetched,funnel.kept" in table[0]
 
 
-def test_links_behind_a_stage_are_those_it_did_not_lose(stores: Stores, client: TestClient) -> None:
+def test_the_links_beyond_a_step_are_those_that_passed_it(
+    stores: Stores, client: TestClient
+) -> None:
     poll = f"{SILENT.source_id}.000009"
-    ends = [("fetch", "robots-denied"), ("identify", "redirect"), ("import_story", "duplicate")]
-    ends += [("archive_body", None)] * 2
+    endings = [("fetch", "robots-denied"), ("identify", "redirect"), ("import_story", "duplicate")]
+    endings += [("archive_body", None)] * 2
     entries = [
         EntryRow(
-            f"far-{n}",
+            f"far-{number}",
             "queue-fetcher",
             "link",
             poll,
-            f"https://s.example/{n}",
+            f"https://s.example/{number}",
             None,
             None,
             "default",
             NOW,
         )
-        for n in range(len(ends))
+        for number in range(len(endings))
     ]
     stores.ledger.enter([], entries, ["fetch"])
     stores.ledger.write(
@@ -107,38 +109,41 @@ def test_links_behind_a_stage_are_those_it_did_not_lose(stores: Stores, client: 
     stores.ledger.write(
         [
             DispositionRow(
-                *(one.entry_id, "queue-fetcher", step, one.entry_id, one.entry_id, "fetch"),
+                *(entry.entry_id, "queue-fetcher", step, entry.entry_id, entry.entry_id, "fetch"),
                 *("dropped" if reason else "done", False, reason, "", None, 0, NOW, NOW),
             )
-            for one, (step, reason) in zip(entries, ends, strict=True)
+            for entry, (step, reason) in zip(entries, endings, strict=True)
         ]
     )
     links = f"/api/sources/{SILENT.source_id}/links"
 
-    def behind(**asked: str) -> list[str]:
-        found = client.get(links, params=asked).json()
-        assert found["total"] == len(found["rows"])
-        return sorted(row["entry_id"] for row in found["rows"])
+    def list_links(**params: str) -> list[str]:
+        data = client.get(links, params=params).json()
+        assert data["total"] == len(data["rows"])
+        return sorted(row["entry_id"] for row in data["rows"])
 
-    assert behind() == [f"far-{n}" for n in range(5)]
-    assert behind(beyond="fetch") == ["far-1", "far-2", "far-3", "far-4"]
-    assert behind(beyond="fetch", outcome="dropped") == ["far-1", "far-2"]
-    assert behind(beyond="identify") == ["far-2", "far-3", "far-4"]
-    assert behind(beyond="identify", step="import_story") == ["far-2"]
-    assert behind(beyond="fetch", outcome="done") == ["far-3", "far-4"]
-    assert behind(beyond="fetch", outcome="pending") == []
-    unknown = client.get(links, params={"beyond": "fetsh"})
-    assert (unknown.status_code, "Did you mean 'fetch'" in unknown.json()["error"]) == (400, True)
+    assert list_links() == [f"far-{number}" for number in range(5)]
+    assert list_links(beyond="fetch") == ["far-1", "far-2", "far-3", "far-4"]
+    assert list_links(beyond="fetch", outcome="dropped") == ["far-1", "far-2"]
+    assert list_links(beyond="identify") == ["far-2", "far-3", "far-4"]
+    assert list_links(beyond="identify", step="import_story") == ["far-2"]
+    assert list_links(beyond="fetch", outcome="done") == ["far-3", "far-4"]
+    assert list_links(beyond="fetch", outcome="pending") == []
+    response = client.get(links, params={"beyond": "fetsh"})
+    assert (response.status_code, "Did you mean 'fetch'" in response.json()["error"]) == (400, True)
     (row,) = [
-        one
-        for one in client.get("/api/sources").json()["rows"]
-        if one["source_id"] == SILENT.source_id
+        source
+        for source in client.get("/api/sources").json()["rows"]
+        if source["source_id"] == SILENT.source_id
     ]
     assert (row["funnel"]["entered"], row["funnel"]["fetched"], row["funnel"]["kept"]) == (5, 4, 2)
 
 
-def test_what_was_kept_of_nothing_is_not_known() -> None:
+def test_coverage_is_unknown_without_links() -> None:
     assert build_funnel(GOOD, [], ["fetch"]).coverage is None
-    few = [LinkEnding("done", None, "fetch", 1), LinkEnding("dropped", "duplicate", None, 3)]
-    funnel = build_funnel(GOOD, few, ["fetch"])
+    link_endings = [
+        LinkEnding("done", None, "fetch", 1),
+        LinkEnding("dropped", "duplicate", None, 3),
+    ]
+    funnel = build_funnel(GOOD, link_endings, ["fetch"])
     assert (funnel.announced, funnel.fetched, funnel.kept, funnel.coverage) == (4, 1, 1, 0.25)

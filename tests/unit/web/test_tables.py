@@ -1,4 +1,4 @@
-"""The rows of a page as CSV: those of its JSON, one by one."""
+"""The CSV of a page has the rows of its JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PAGES = {
 
 
 @dataclass(frozen=True)
-class Inner:
+class NestedRow:
     name: str
 
 
@@ -51,9 +51,9 @@ class Line:
     count: int | None
     is_new: bool
     at: datetime
-    inner: Inner | None
-    listed: Sequence[str]
-    told: Mapping[str, int]
+    inner: NestedRow | None
+    names: Sequence[str]
+    counts: Mapping[str, int]
 
 
 @pytest.fixture(scope="module")
@@ -62,54 +62,59 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     fill_with_themes(folder)
     with open_home(folder) as stores:
         changes = open_themes(stores, 1_790_100_000)
-        one = next(
+        placement = next(
             placement
             for placement in list_placements(changes.tables, FIVE, "d1")
             if placement.label
         )
-        exclude(changes, FIVE, "DEFAULT", one.label or "", ["d1"])
-        with TestClient(create_app(stores), base_url="http://localhost:8765") as found:
-            yield found
+        exclude(changes, FIVE, "DEFAULT", placement.label or "", ["d1"])
+        with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
+            yield client
 
 
-def rows_of(text: str) -> list[dict[str, str]]:
+def parse_rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
-def cells(row: Mapping[str, Any], outer: str = "") -> dict[str, str]:
-    """What a row of JSON is in a table, where it holds no row in it."""
-    plain = {name: json.dumps(one, ensure_ascii=False) for name, one in row.items()}
-    texts = {name: one for name, one in row.items() if isinstance(one, str)}
-    return plain | texts | {name: "" for name, one in row.items() if one is None}
+def build_cells(row: Mapping[str, Any], outer: str = "") -> dict[str, str]:
+    """Return the CSV cells of a JSON row without nested rows."""
+    plain = {name: json.dumps(value, ensure_ascii=False) for name, value in row.items()}
+    texts = {name: value for name, value in row.items() if isinstance(value, str)}
+    return plain | texts | {name: "" for name, value in row.items() if value is None}
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_each_row_of_the_page_is_there(client: TestClient, path: str) -> None:
+def test_csv_has_each_row_of_the_json(client: TestClient, path: str) -> None:
     twin, name = PAGES[path]
-    answer = client.get(f"/csv{path}")
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
-    told, found = client.get(twin).json()[name], rows_of(answer.text)
-    assert len(found) == len(told) > 0
-    for row, table in zip(told, found, strict=True):
-        nested = {one for one, value in row.items() if isinstance(value, dict) and one not in table}
-        flat = {one: value for one, value in cells(row).items() if one not in nested}
-        assert {one: table[one] for one in flat if one in table} == {
-            one: value for one, value in flat.items() if one in table
+    response = client.get(f"/csv{path}")
+    assert (response.status_code, response.headers["content-type"]) == (
+        200,
+        "text/csv; charset=utf-8",
+    )
+    json_rows, csv_rows = client.get(twin).json()[name], parse_rows(response.text)
+    assert len(csv_rows) == len(json_rows) > 0
+    for row, table in zip(json_rows, csv_rows, strict=True):
+        nested_keys = {
+            key for key, value in row.items() if isinstance(value, dict) and key not in table
         }
-        missing = set(flat) - set(table)
-        assert all(row[one] is None for one in missing)
-        assert not {one.rpartition(".")[0] for one in table} & set(table)
+        flat_row = {key: value for key, value in build_cells(row).items() if key not in nested_keys}
+        assert {key: table[key] for key in flat_row if key in table} == {
+            key: value for key, value in flat_row.items() if key in table
+        }
+        missing_keys = set(flat_row) - set(table)
+        assert all(row[key] is None for key in missing_keys)
+        assert not {key.rpartition(".")[0] for key in table} & set(table)
 
 
-def test_steps_of_all_pipelines(client: TestClient) -> None:
-    told = client.get("/pipeline.json").json()["pipelines"]
-    found = rows_of(client.get("/csv/pipeline").text)
-    assert [one["topic"] for one in found] == [
-        step["topic"] for line in told for step in line["steps"]
+def test_csv_lists_the_steps_of_all_pipelines(client: TestClient) -> None:
+    pipelines = client.get("/pipeline.json").json()["pipelines"]
+    csv_rows = parse_rows(client.get("/csv/pipeline").text)
+    assert [row["topic"] for row in csv_rows] == [
+        step["topic"] for line in pipelines for step in line["steps"]
     ]
 
 
-def test_a_page_leads_to_its_table_and_one_without_rows_does_not(client: TestClient) -> None:
+def test_only_pages_with_rows_link_to_csv(client: TestClient) -> None:
     assert (
         '<a href="/csv/records?reason=broken-pdf">' in client.get("/records?reason=broken-pdf").text
     )
@@ -117,27 +122,27 @@ def test_a_page_leads_to_its_table_and_one_without_rows_does_not(client: TestCli
     assert "/csv/" not in client.get("/docs").text
 
 
-def test_what_cannot_be_asked_of_the_page_cannot_be_asked_of_its_table(client: TestClient) -> None:
+def test_csv_refuses_what_the_page_refuses(client: TestClient) -> None:
     assert client.get("/csv/records?nonsense=1").status_code == 400
     assert client.get("/csv/records?step=nonsense").status_code == 400
     assert client.get("/csv/sources/000000000000").status_code == 404
 
 
-def test_cells_of_every_kind() -> None:
-    when = datetime(2026, 3, 14, 9, 26, tzinfo=UTC)
+def test_each_type_of_value_becomes_a_cell() -> None:
+    at = datetime(2026, 3, 14, 9, 26, tzinfo=UTC)
     lines = [
-        Line('a "quoted", text\nof lines', None, True, when, Inner("x"), ["a", "ä"], {"b": 1}),
-        Line("=1+1", 7, False, when, None, [], {}),
+        Line('a "quoted", text\nof lines', None, True, at, NestedRow("x"), ["a", "ä"], {"b": 1}),
+        Line("=1+1", 7, False, at, None, [], {}),
     ]
-    first, second = rows_of(build_csv_response(lines).body.decode())
+    first, second = parse_rows(build_csv_response(lines).body.decode())
     assert first == {
         "text": 'a "quoted", text\nof lines',
         "count": "",
         "is_new": "true",
         "at": "2026-03-14T09:26:00Z",
         "inner.name": "x",
-        "listed": '["a", "ä"]',
-        "told": '{"b": 1}',
+        "names": '["a", "ä"]',
+        "counts": '{"b": 1}',
     }
     assert (second["text"], second["count"], second["inner.name"]) == ("=1+1", "7", "")
     assert build_csv_response([]).body == b""

@@ -35,51 +35,58 @@ SPOTS = st.lists(
 )
 
 
-def _spots(count: int) -> list[MapSpot]:
+def _build_spots(count: int) -> list[MapSpot]:
     return [
-        MapSpot(f"theme {at}", 10 + 7 * at, (math.sin(at), math.cos(at)), f"/t/{at:03}")
-        for at in range(count)
+        MapSpot(
+            f"theme {number}",
+            10 + 7 * number,
+            (math.sin(number), math.cos(number)),
+            f"/t/{number:03}",
+        )
+        for number in range(count)
     ]
 
 
 @settings(max_examples=examples(12), deadline=None)
 @given(SPOTS)
-def test_every_circle_lies_in_the_picture_and_labels_stay_text(spots: list[MapSpot]) -> None:
+def test_circles_are_inside_the_drawing_and_labels_are_escaped(spots: list[MapSpot]) -> None:
     circles = place_circles(spots)
     assert len(circles) == len(spots)
-    for one in circles:
-        assert one.radius - 0.01 <= one.x <= WIDTH - one.radius + 0.01
-        assert one.radius - 0.01 <= one.y <= HEIGHT - one.radius + 0.01
+    for circle in circles:
+        assert circle.radius - 0.01 <= circle.x <= WIDTH - circle.radius + 0.01
+        assert circle.radius - 0.01 <= circle.y <= HEIGHT - circle.radius + 0.01
     tree = ElementTree.fromstring(str(draw_theme_map(spots, "<title> & more")))
     assert len(tree.findall(".//circle")) == len(circles)
-    assert {one.get("href") for one in tree.iter("a")} == {c.spot.href for c in circles}
+    assert {link.get("href") for link in tree.iter("a")} == {circle.spot.href for circle in circles}
 
 
-def test_circles_do_not_overlap_even_at_one_place() -> None:
+def test_circles_at_one_place_do_not_overlap() -> None:
     circles = place_circles(
-        [MapSpot(str(at), 5, (0.0, 0.0), f"/t/{at}") for at in range(CIRCLES_MAX)]
+        [MapSpot(str(index), 5, (0.0, 0.0), f"/t/{index}") for index in range(CIRCLES_MAX)]
     )
-    for number, one in enumerate(circles):
-        for circle in circles[:number]:
-            away = math.hypot(one.x - circle.x, one.y - circle.y)
-            assert away >= one.radius + circle.radius - GAP
+    for number, first in enumerate(circles):
+        for second in circles[:number]:
+            distance = math.hypot(first.x - second.x, first.y - second.y)
+            assert distance >= first.radius + second.radius - GAP
 
 
-def test_the_largest_are_drawn_and_their_areas_are_as_their_sizes() -> None:
-    circles = place_circles(_spots(70))
-    assert {c.spot.size for c in circles} == {10 + 7 * at for at in range(10, 70)}
+def test_the_largest_themes_are_drawn_with_proportional_areas() -> None:
+    circles = place_circles(_build_spots(70))
+    assert {circle.spot.size for circle in circles} == {10 + 7 * number for number in range(10, 70)}
     first, last = circles[0], circles[-1]
     ratio = (first.radius / last.radius) ** 2
     assert ratio == pytest.approx(first.spot.size / last.spot.size, rel=0.01)
 
 
-def test_the_same_themes_are_drawn_at_the_same_places_in_any_order() -> None:
-    spots = _spots(40)
-    there = {c.spot.href: (c.x, c.y) for c in place_circles(spots)}
-    assert {c.spot.href: (c.x, c.y) for c in place_circles(spots[::-1])} == there
+def test_positions_do_not_depend_on_the_order_of_themes() -> None:
+    spots = _build_spots(40)
+    positions = {circle.spot.href: (circle.x, circle.y) for circle in place_circles(spots)}
+    assert {
+        circle.spot.href: (circle.x, circle.y) for circle in place_circles(spots[::-1])
+    } == positions
 
 
-def test_a_label_stays_within_its_circle_or_is_left_out() -> None:
+def test_a_label_fits_its_circle_or_is_omitted() -> None:
     assert fit_label("floods, river", 80) == ["floods, river"]
     assert fit_label("floods, river, rain", 50) == ["floods,", "river, rain"]
     assert fit_label("Bundesverfassungsgericht, Urteil", 40) == ["Bundesver…"]

@@ -1,4 +1,4 @@
-"""Suggested mergers on a collection's page and in its JSON."""
+"""Suggested mergers on the page of a collection and in its JSON."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ SECTION = "//section[@aria-labelledby='merges']"
 
 @build_once
 def _fill_split(home: Path) -> None:
-    with open_home(home) as found:
-        tables = Tables(found.table)
+    with open_home(home) as stores:
+        tables = Tables(stores.table)
         tables.declare()
         changes = CollectionWriter(
-            tables, Leases(LeaseTable(found.records), create_worker_name(), time.monotonic), Clock()
+            tables,
+            Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic),
+            Clock(),
         )
         save_configuration(
             tables, SPLIT.namespace, "DEFAULT", build_configuration({"clusters": 15})
@@ -46,68 +48,66 @@ def _fill_split(home: Path) -> None:
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    """A collection on five subjects, grouped into 15 themes."""
+    """Stores with a collection about five subjects, grouped into 15 themes."""
     _fill_split(tmp_path)
-    with open_home(tmp_path) as found:
-        yield found
+    with open_home(tmp_path) as stores:
+        yield stores
 
 
 @pytest.fixture
-def pages(stores: Stores) -> Iterator[TestClient]:
+def client(stores: Stores) -> Iterator[TestClient]:
     with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
         yield client
 
 
-def _answer(pages: TestClient, path: str = PAGE) -> dict[str, Any]:
-    found: dict[str, Any] = pages.get(f"/api{path}").json()
-    return found
+def _get_json(client: TestClient, path: str = PAGE) -> dict[str, Any]:
+    data: dict[str, Any] = client.get(f"/api{path}").json()
+    return data
 
 
-def test_the_page_lists_the_suggested_mergers_of_its_json(pages: TestClient) -> None:
-    found = _answer(pages)
-    assert len(found["merges"]) == 5 < found["merges_total"]
-    page = read(pages, PAGE)
+def test_the_page_lists_the_mergers_of_its_json(client: TestClient) -> None:
+    data = _get_json(client)
+    assert len(data["merges"]) == 5 < data["merges_total"]
+    page = read(client, PAGE)
     words = page.words(SECTION)
-    assert f"The 5 most similar of {found['merges_total']} pairs." in words
-    expected = [
-        side["href"] for pair in found["merges"] for side in (pair["first"], pair["second"])
-    ]
+    assert f"The 5 most similar of {data['merges_total']} pairs." in words
+    expected = [side["href"] for pair in data["merges"] for side in (pair["first"], pair["second"])]
     assert page.tree.xpath(f"{SECTION}//li//a/@href") == expected
-    for pair in found["merges"]:
+    for pair in data["merges"]:
         assert f"{pair['cosine']:.2f}" in words
         assert f"Shared terms: {', '.join(pair['shared'])}" in words
         for side in (pair["first"], pair["second"]):
-            theme = _answer(pages, side["href"])
+            theme = _get_json(client, side["href"])
             assert (theme["label"], theme["size"]) == (side["label"], side["size"])
             assert set(pair["shared"]) <= {term for term, _ in theme["terms"]}
 
 
-def test_the_cosine_is_that_of_the_nearest_themes_of_a_theme(pages: TestClient) -> None:
-    pair = _answer(pages)["merges"][0]
-    nearest = _answer(pages, pair["first"]["href"])["nearest"]
-    cosines = {one["label"]: one["cosine"] for one in nearest}
+def test_the_cosine_of_a_merger_matches_the_theme_page(client: TestClient) -> None:
+    pair = _get_json(client)["merges"][0]
+    nearest = _get_json(client, pair["first"]["href"])["nearest"]
+    cosines = {theme["label"]: theme["cosine"] for theme in nearest}
     assert cosines[pair["second"]["label"]] == pytest.approx(pair["cosine"], abs=0.005)
 
 
-def test_a_pair_with_one_name_is_no_longer_suggested(pages: TestClient) -> None:
-    before = _answer(pages)
+def test_themes_with_the_same_name_are_not_suggested(client: TestClient) -> None:
+    before = _get_json(client)
     pair = before["merges"][0]
     for side in (pair["first"], pair["second"]):
-        answer = pages.post(
+        response = client.post(
             f"{PAGE}/rename",
             data={"conf": "DEFAULT", "theme": side["href"].rpartition("/")[2], "name": "Harbours"},
             headers={"Sec-Fetch-Site": "same-origin"},
             follow_redirects=False,
         )
-        assert answer.status_code == 303, answer.text
-    after = _answer(pages)
+        assert response.status_code == 303, response.text
+    after = _get_json(client)
     assert after["merges_total"] == before["merges_total"] - 1
-    pairs = [{one["first"]["href"], one["second"]["href"]} for one in after["merges"]]
+    pairs = [{merger["first"]["href"], merger["second"]["href"]} for merger in after["merges"]]
     assert {pair["first"]["href"], pair["second"]["href"]} not in pairs
-    assert "Harbours" in read(pages, PAGE).words()
+    assert "Harbours" in read(client, PAGE).words()
 
 
-def test_themes_that_are_not_similar_have_no_section(themed: TestClient) -> None:
-    found = _answer(themed, "/themes/made/five")
-    assert (found["merges"], found["merges_total"]) == ([], 0)
-    assert not read(themed, "/themes/made/five").tree.xpath(SECTION)
+def test_themes_without_similar_ones_show_no_mergers(themed_client: TestClient) -> None:
+    data = _get_json(themed_client, "/themes/made/five")
+    assert (data["merges"], data["merges_total"]) == ([], 0)
+    assert not read(themed_client, "/themes/made/five").tree.xpath(SECTION)

@@ -1,4 +1,4 @@
-"""Documents in no theme are reached by their reason, whatever themes are called."""
+"""Unclustered documents are listed by reason, even if a theme has the name of a reason."""
 
 from __future__ import annotations
 
@@ -17,64 +17,64 @@ from page_reading import read
 from themed_home import fill_themed, open_themes
 
 NAME = CollectionName("made", "words")
-HERE = "/themes/made/words"
-CALLED = ("outlier", "apart", "document", "excluded")
+COLLECTION_PATH = "/themes/made/words"
+LABELS = ("outlier", "apart", "document", "excluded")
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """Pages of a collection whose themes are called as reasons and pages are."""
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Client of a collection whose themes are named like reasons and pages."""
     folder = tmp_path_factory.mktemp("words")
     fill_themed(folder)
     with (
-        open_home(folder) as found,
-        TestClient(create_app(found), base_url="http://localhost:8765") as asked,
+        open_home(folder) as stores,
+        TestClient(create_app(stores), base_url="http://localhost:8765") as client,
     ):
-        changes = open_themes(found, 1_790_100_000)
+        changes = open_themes(stores, 1_790_100_000)
         save_configuration(
-            changes.tables, "made", "DEFAULT", build_configuration({"clusters": len(CALLED)})
+            changes.tables, "made", "DEFAULT", build_configuration({"clusters": len(LABELS)})
         )
         changes.put(NAME, [
-            Document(f"{word}{at}", f"{word} {word} {word}", title=f"{word} {at}")
-            for word in CALLED for at in range(6)
+            Document(f"{word}{number}", f"{word} {word} {word}", title=f"{word} {number}")
+            for word in LABELS for number in range(6)
         ])  # fmt: skip
         changes.put(NAME, [Document("none", "?! ... -- ?!")])
         rebuild(changes, NAME)
         changes.put(NAME, [Document("stray", "outlier apart document excluded")])
-        yield asked
+        yield client
 
 
-def test_a_theme_called_as_a_reason_and_the_reason_have_a_page_each(words: TestClient) -> None:
-    told = words.get(f"/api{HERE}").json()
-    assert {one["label"] for one in told["themes"]} == set(CALLED)
-    for word in CALLED:
-        by_label = f"{HERE}/~{ord(word[0]):02X}{word[1:]}"
-        assert words.get(f"/api{by_label}").json()["label"] == word
-        assert read(words, by_label).heading == word
-    for one in told["unclustered"]:
-        reason = words.get(f"/api{one['href']}").json()
-        assert (reason["reason"], reason["size"]) == (one["reason"], one["count"])
-        assert one["href"] == f"{HERE}/unclustered/{one['reason']}"
-        assert len(words.get(f"/csv{one['href']}").text.splitlines()) == one["count"] + 1
-        assert words.get(f"/api{one['href']}/documents").json()["total"] == one["count"]
-        assert read(words, one["href"])
-    every = words.get(f"/api{HERE}/unclustered").json()
-    assert every["size"] == sum(one["count"] for one in told["unclustered"]) == 2
-    assert {one["id"] for one in every["documents"]} == {"none", "stray"}
+def test_a_theme_and_a_reason_with_one_name_have_separate_pages(client: TestClient) -> None:
+    collection = client.get(f"/api{COLLECTION_PATH}").json()
+    assert {theme["label"] for theme in collection["themes"]} == set(LABELS)
+    for label in LABELS:
+        by_label = f"{COLLECTION_PATH}/~{ord(label[0]):02X}{label[1:]}"
+        assert client.get(f"/api{by_label}").json()["label"] == label
+        assert read(client, by_label).heading == label
+    for link in collection["unclustered"]:
+        reason = client.get(f"/api{link['href']}").json()
+        assert (reason["reason"], reason["size"]) == (link["reason"], link["count"])
+        assert link["href"] == f"{COLLECTION_PATH}/unclustered/{link['reason']}"
+        assert len(client.get(f"/csv{link['href']}").text.splitlines()) == link["count"] + 1
+        assert client.get(f"/api{link['href']}/documents").json()["total"] == link["count"]
+        assert read(client, link["href"])
+    unclustered = client.get(f"/api{COLLECTION_PATH}/unclustered").json()
+    assert unclustered["size"] == sum(link["count"] for link in collection["unclustered"]) == 2
+    assert {document["id"] for document in unclustered["documents"]} == {"none", "stray"}
 
 
-def test_programs_ask_for_a_reason_a_theme_is_called_by(words: TestClient) -> None:
-    of_theme = words.get("/clusters/made/words/outlier").json()
-    assert (of_theme["cluster"]["label"], of_theme["unclustered_reason"]) == ("outlier", None)
-    of_reason = words.get("/clusters/made/words/outlier?unclustered=true").json()
-    assert of_reason["cluster"] is None
-    assert [one["id"] for one in of_reason["members"]] == ["stray"]
-    plain = words.get("/clusters/made/words/outlier?unclustered=true&form=plain").json()
-    assert plain == ["stray"]
+def test_the_api_returns_the_reason_instead_of_the_theme_on_request(client: TestClient) -> None:
+    theme = client.get("/clusters/made/words/outlier").json()
+    assert (theme["cluster"]["label"], theme["unclustered_reason"]) == ("outlier", None)
+    reason = client.get("/clusters/made/words/outlier?unclustered=true").json()
+    assert reason["cluster"] is None
+    assert [member["id"] for member in reason["members"]] == ["stray"]
+    ids = client.get("/clusters/made/words/outlier?unclustered=true&form=plain").json()
+    assert ids == ["stray"]
 
 
-def test_a_reason_there_is_not_is_told_with_the_nearest(words: TestClient) -> None:
-    answer = words.get(f"/api{HERE}/unclustered/outlir")
-    assert answer.status_code == 404
-    assert "Did you mean 'outlier'" in answer.json()["error"]
-    assert words.get(f"/api{HERE}/unclustered/outlir/documents").status_code == 404
+def test_an_unknown_reason_returns_404_with_the_nearest(client: TestClient) -> None:
+    response = client.get(f"/api{COLLECTION_PATH}/unclustered/outlir")
+    assert response.status_code == 404
+    assert "Did you mean 'outlier'" in response.json()["error"]
+    assert client.get(f"/api{COLLECTION_PATH}/unclustered/outlir/documents").status_code == 404

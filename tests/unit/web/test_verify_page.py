@@ -1,4 +1,4 @@
-"""A manifest is held against the library: on the page, as a file or pasted, and in the API."""
+"""Verifying a manifest against the library: on the page, as a file or pasted, and in the API."""
 
 from __future__ import annotations
 
@@ -13,62 +13,75 @@ from filled_crawl import HOSTILE_TITLE
 from fonds.search.manifest import MANIFEST_MAX_BYTES
 from page_reading import PageRead
 
-OURS = {"Sec-Fetch-Site": "same-origin"}
+SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
 
 
 @pytest.fixture
 def manifest(client: TestClient) -> bytes:
-    answer = client.get("/search/export/csv.zip?q=flood")
-    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+    response = client.get("/search/export/csv.zip?q=flood")
+    with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
         return archive.read("search.csv.manifest.json")
 
 
-def test_page_and_api_say_the_same(client: TestClient, manifest: bytes) -> None:
-    told = client.post("/api/verify", content=manifest).json()
-    assert told["result_is_same"] is True
-    assert told["compared"]["unchanged"] == told["then"] == told["now"] > 10
-    file = client.post("/verify", files={"file": ("m.json", manifest)}, headers=OURS)
-    pasted = client.post("/verify", data={"pasted": manifest.decode()}, headers=OURS)
-    both = client.post(
-        "/verify", files={"file": ("", b"")}, data={"pasted": manifest.decode()}, headers=OURS
+def test_the_page_and_the_api_report_the_same_comparison(
+    client: TestClient, manifest: bytes
+) -> None:
+    comparison = client.post("/api/verify", content=manifest).json()
+    assert comparison["result_is_same"] is True
+    assert comparison["compared"]["unchanged"] == comparison["then"] == comparison["now"] > 10
+    file_response = client.post(
+        "/verify", files={"file": ("m.json", manifest)}, headers=SAME_ORIGIN
     )
-    for answer in (file, pasted, both):
-        page = PageRead(answer.text)
+    pasted_response = client.post(
+        "/verify", data={"pasted": manifest.decode()}, headers=SAME_ORIGIN
+    )
+    pasted_with_empty_file = client.post(
+        "/verify",
+        files={"file": ("", b"")},
+        data={"pasted": manifest.decode()},
+        headers=SAME_ORIGIN,
+    )
+    for response in (file_response, pasted_response, pasted_with_empty_file):
+        page = PageRead(response.text)
         assert page.heading == "The search finds the same documents with the same files"
-        assert page.words("//tbody/tr[1]/td") == str(told["then"])
+        assert page.words("//tbody/tr[1]/td") == str(comparison["then"])
 
 
-def test_what_came_since_is_listed_and_is_text(client: TestClient, manifest: bytes) -> None:
-    """All documents came since, to a manifest that names none of them."""
-    told = json.loads(manifest)
-    told["documents"], told["rows"] = [], 0
-    told["documents_sha256"] = "0" * 64
-    answer = client.post("/verify", data={"pasted": json.dumps(told)}, headers=OURS)
-    page = PageRead(answer.text)
-    now = client.get("/api/search?q=flood").json()["total"]
-    assert page.heading == f"0 documents then, {now} now"
-    assert page.words("//p[@class='lead']") == (
-        f"{now} now = 0 then − 0 taken down − 0 gone − 0 no longer found + {now} added."
+def test_added_documents_are_listed_and_escaped(client: TestClient, manifest: bytes) -> None:
+    """A manifest without documents reports all documents as added."""
+    changed_manifest = json.loads(manifest)
+    changed_manifest["documents"], changed_manifest["rows"] = [], 0
+    changed_manifest["documents_sha256"] = "0" * 64
+    response = client.post(
+        "/verify", data={"pasted": json.dumps(changed_manifest)}, headers=SAME_ORIGIN
     )
-    assert page.links("//table")["#added"] == str(now)
+    page = PageRead(response.text)
+    count = client.get("/api/search?q=flood").json()["total"]
+    assert page.heading == f"0 documents then, {count} now"
+    assert page.words("//p[@class='lead']") == (
+        f"{count} now = 0 then − 0 taken down − 0 gone − 0 no longer found + {count} added."
+    )
+    assert page.links("//table")["#added"] == str(count)
     assert page.words("//h2[@id='added']") == "Added since"
-    listed = page.words("//section[@aria-labelledby='added']")
-    assert HOSTILE_TITLE in listed
-    assert "<script>alert" not in answer.text
+    text = page.words("//section[@aria-labelledby='added']")
+    assert HOSTILE_TITLE in text
+    assert "<script>alert" not in response.text
 
 
 @pytest.mark.parametrize(
-    "pasted",
+    "pasted_text",
     ["", " ", "[]", "{}", "[" * 100_000, '{"file": 1}', "\x00", "<script>alert(1)</script>"],
 )
-def test_what_is_no_manifest_is_refused_in_a_sentence(client: TestClient, pasted: str) -> None:
-    answer = client.post("/verify", data={"pasted": pasted}, headers=OURS)
-    assert answer.status_code == 400
-    page = PageRead(answer.text)
-    told = page.words("//p[@role='alert']")
-    assert "This manifest cannot be verified" in told or "Choose the manifest" in told
-    assert len(told) < 600
-    assert client.post("/api/verify", content=pasted.encode()).status_code == 400
+def test_an_invalid_manifest_is_refused_with_a_message(
+    client: TestClient, pasted_text: str
+) -> None:
+    response = client.post("/verify", data={"pasted": pasted_text}, headers=SAME_ORIGIN)
+    assert response.status_code == 400
+    page = PageRead(response.text)
+    message = page.words("//p[@role='alert']")
+    assert "This manifest cannot be verified" in message or "Choose the manifest" in message
+    assert len(message) < 600
+    assert client.post("/api/verify", content=pasted_text.encode()).status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -87,17 +100,17 @@ def test_what_is_no_manifest_is_refused_in_a_sentence(client: TestClient, pasted
         ("text/plain", b"pasted=x"),
     ],
 )
-def test_a_form_that_is_none_of_ours_is_refused(client: TestClient, kind: str, body: bytes) -> None:
-    answer = client.post("/verify", content=body, headers={**OURS, "Content-Type": kind})
-    assert answer.status_code == 400
+def test_an_invalid_form_is_refused(client: TestClient, kind: str, body: bytes) -> None:
+    response = client.post("/verify", content=body, headers={**SAME_ORIGIN, "Content-Type": kind})
+    assert response.status_code == 400
 
 
-def test_more_than_a_manifest_can_have_is_refused(client: TestClient) -> None:
+def test_a_manifest_that_is_too_large_is_refused(client: TestClient) -> None:
     body = b" " * (MANIFEST_MAX_BYTES + 20_000)
     assert client.post("/api/verify", content=body).status_code == 413
 
 
-def test_a_page_from_elsewhere_sends_nothing(client: TestClient, manifest: bytes) -> None:
+def test_requests_from_other_sites_are_refused(client: TestClient, manifest: bytes) -> None:
     for path in ("/verify", "/api/verify"):
-        answer = client.post(path, content=manifest, headers={"Origin": "https://evil.example"})
-        assert answer.status_code == 403
+        response = client.post(path, content=manifest, headers={"Origin": "https://evil.example"})
+        assert response.status_code == 403

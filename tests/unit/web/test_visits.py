@@ -1,4 +1,4 @@
-"""The overview tells what came in since the last visit; a cookie holds two days and nothing else."""
+"""The overview counts new records since the last visit. Its cookie contains two days and nothing else."""
 
 from __future__ import annotations
 
@@ -17,77 +17,75 @@ ORIGIN = "http://localhost:8765"
 SECTION = "//section[@aria-labelledby='since']"
 
 
-def test_every_count_since_a_day_opens_exactly_its_rows(client: TestClient) -> None:
+def test_counts_since_a_day_link_to_exactly_their_rows(client: TestClient) -> None:
     day = NOW.date().isoformat()
-    told = client.get(f"/api/overview?since={day}").json()["since"]
-    assert told["first"] == day
-    assert told["received"] == sum(one["count"] for one in told["parts"]) > 0
+    news = client.get(f"/api/overview?since={day}").json()["since"]
+    assert news["first"] == day
+    assert news["received"] == sum(part["count"] for part in news["parts"]) > 0
     links = read(client, f"/?since={day}").links(SECTION)
-    shown = [(one["href"], one["count"]) for one in told["parts"] if one["count"]]
-    assert links.keys() == {told["href"], *(href for href, _ in shown)}
-    for href, count in [(told["href"], told["received"]), *shown]:
+    counts = [(part["href"], part["count"]) for part in news["parts"] if part["count"]]
+    assert links.keys() == {news["href"], *(href for href, _ in counts)}
+    for href, count in [(news["href"], news["received"]), *counts]:
         rows = client.get(href.replace("/records?", "/records.json?", 1)).json()
         assert rows["total"] == count
 
 
-def test_the_first_visit_is_told_in_words_and_the_next_has_the_day(
-    stores: Stores, client: TestClient
-) -> None:
+def test_the_first_visit_sets_a_cookie_with_the_day(stores: Stores, client: TestClient) -> None:
     assert client.get("/").status_code == 200
-    with TestClient(create_app(stores), base_url=ORIGIN) as other:
+    with TestClient(create_app(stores), base_url=ORIGIN) as visitor:
         before = datetime.now(UTC).date()
-        answer = other.get("/")
-        assert "New documents since your last visit will appear here" in answer.text
-        value = other.cookies[COOKIE]
+        response = visitor.get("/")
+        assert "New documents since your last visit will appear here" in response.text
+        value = visitor.cookies[COOKIE]
         assert before <= date.fromisoformat(value) <= datetime.now(UTC).date()
-        said = answer.headers["set-cookie"].lower()
-        assert "httponly" in said
-        assert "samesite=lax" in said
-        assert "New documents since your last visit will appear here" in read(other, "/").words(
+        cookie = response.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=lax" in cookie
+        assert "New documents since your last visit will appear here" in read(visitor, "/").words(
             SECTION
         )
-        assert COOKIE not in other.get("/api/overview").headers.get("set-cookie", "")
-        assert other.get("/api/overview").json()["since"] is None
+        assert COOKIE not in visitor.get("/api/overview").headers.get("set-cookie", "")
+        assert visitor.get("/api/overview").json()["since"] is None
 
 
-def test_looking_twice_a_day_does_not_forget_the_visit_before(
+def test_repeated_visits_on_a_day_keep_the_previous_visit(
     stores: Stores, client: TestClient
 ) -> None:
     assert client.get("/").status_code == 200
-    with TestClient(create_app(stores), base_url=ORIGIN) as other:
-        other.cookies.set(COOKIE, f"{NOW.date()}_2020-01-01")
-        told = [read(other, "/").words(SECTION) for _ in range(3)]
-        kept = {one.value for one in other.cookies.jar}
-    assert told[0] == told[1] == told[2]
-    assert f"Since {NOW.day} {NOW:%b} {NOW.year}" in told[0]
-    assert f"{datetime.now(UTC).date()}_{NOW.date()}" in kept
+    with TestClient(create_app(stores), base_url=ORIGIN) as visitor:
+        visitor.cookies.set(COOKIE, f"{NOW.date()}_2020-01-01")
+        texts = [read(visitor, "/").words(SECTION) for _ in range(3)]
+        cookies = {cookie.value for cookie in visitor.cookies.jar}
+    assert texts[0] == texts[1] == texts[2]
+    assert f"Since {NOW.day} {NOW:%b} {NOW.year}" in texts[0]
+    assert f"{datetime.now(UTC).date()}_{NOW.date()}" in cookies
 
 
 @pytest.mark.parametrize("value", ["", "x", "9999-12-31", "2026-13-01", "<b>", "0" * 5_000])
-def test_a_cookie_that_holds_no_day_before_now_is_that_of_a_first_visit(
+def test_an_invalid_cookie_counts_as_the_first_visit(
     stores: Stores, client: TestClient, value: str
 ) -> None:
     assert client.get("/").status_code == 200
-    with TestClient(create_app(stores), base_url=ORIGIN) as other:
-        other.cookies.set(COOKIE, value)
-        page = read(other, "/")
+    with TestClient(create_app(stores), base_url=ORIGIN) as visitor:
+        visitor.cookies.set(COOKIE, value)
+        page = read(visitor, "/")
     assert "New documents since your last visit will appear here" in page.words(SECTION)
     assert "<b>" not in page.words(SECTION)
 
 
-def test_a_day_to_come_is_told_so_and_what_is_no_day_is_refused(client: TestClient) -> None:
+def test_future_days_are_reported_and_invalid_days_refused(client: TestClient) -> None:
     later = (datetime.now(UTC).date() + timedelta(days=9)).isoformat()
     assert "in the future" in read(client, f"/?since={later}").words(SECTION)
     assert client.get("/?since=soon").status_code == 400
 
 
-def test_the_first_day_there_is_tells_of_everything_listed(client: TestClient) -> None:
-    told = client.get("/api/overview?since=0001-01-01").json()
-    assert told["since"]["received"] == told["received"] > 0
+def test_the_first_possible_day_counts_all_records(client: TestClient) -> None:
+    overview = client.get("/api/overview?since=0001-01-01").json()
+    assert overview["since"]["received"] == overview["received"] > 0
 
 
-def test_a_stretch_nothing_came_in_says_so(client: TestClient) -> None:
+def test_a_period_without_new_records_says_so(client: TestClient) -> None:
     today = datetime.now(UTC).date().isoformat()
-    told = client.get(f"/api/overview?since={today}").json()["since"]
-    assert (told is None, told["received"]) == (False, 0)
+    news = client.get(f"/api/overview?since={today}").json()["since"]
+    assert (news is None, news["received"]) == (False, 0)
     assert "no new records" in read(client, f"/?since={today}").words(SECTION)

@@ -1,4 +1,4 @@
-"""What the settings say of places elsewhere, when the archive of a home is opened."""
+"""Opening the archive with settings for places outside the home."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OBJECTS = "fonds.stores.s3.objects"
 PLACE = Place(PlaceKind.FILE, "s3://crawls/a.pdf")
 
 
-def test_the_library_of_s3_is_imported_only_for_a_place_that_needs_it(
+def test_the_s3_library_is_imported_only_for_s3_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, OBJECTS, None)
@@ -25,19 +25,19 @@ def test_the_library_of_s3_is_imported_only_for_a_place_that_needs_it(
         archive.read(PLACE)
 
 
-def test_an_s3_url_without_its_library_is_told_at_once(
+def test_an_s3_url_without_its_library_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, OBJECTS, None)
-    with pytest.raises(ConfigurationError, match="pip install") as told:
+    with pytest.raises(ConfigurationError, match="pip install") as error:
         stores.open_archive(
             tmp_path, Settings().replace_values(elsewhere_s3_url="s3://key:hidden@host:9000")
         )
-    assert "hidden" not in str(told.value)
+    assert "hidden" not in str(error.value)
 
 
 @pytest.mark.parametrize("url", ["s3://key:hidden@", "ftp://key:hidden@host", "key:hidden"])
-def test_an_s3_url_that_cannot_be_understood_stops_at_once(url: str, tmp_path: Path) -> None:
+def test_an_invalid_s3_url_is_refused(url: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="s3_url"):
         stores.open_archive(tmp_path, Settings().replace_values(elsewhere_s3_url=url))
     assert "hidden" not in repr(Settings().replace_values(elsewhere_s3_url=url))
@@ -55,14 +55,12 @@ def test_an_s3_url_that_cannot_be_understood_stops_at_once(url: str, tmp_path: P
         {"elsewhere.petabox_url": "https://petabox.example/{item}{path}"},
     ],
 )
-def test_a_template_that_could_not_be_filled_in_is_refused(
-    setting: dict[str, str], tmp_path: Path
-) -> None:
+def test_an_invalid_url_template_is_refused(setting: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(setting))):
         load_settings(tmp_path, setting)
 
 
-def test_a_template_may_be_empty_or_of_another_archive(tmp_path: Path) -> None:
+def test_empty_templates_and_other_archives_are_accepted(tmp_path: Path) -> None:
     load_settings(tmp_path, {"elsewhere.replay_url": "", "elsewhere.petabox_url": ""})
     load_settings(
         tmp_path,

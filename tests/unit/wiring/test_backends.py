@@ -1,4 +1,4 @@
-"""What the settings name is what is opened: by URL, below the home or not, shared or alone."""
+"""Opening the backends in the settings: by URL, inside or outside the home, shared or not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ON_SERVERS = Settings(
 )
 
 
-def test_the_defaults_are_of_one_process() -> None:
+def test_the_default_stores_are_not_shared() -> None:
     assert not are_stores_shared(Settings())
 
 
@@ -43,60 +43,60 @@ def test_servers_and_folders_are_shared() -> None:
 
 
 @pytest.mark.parametrize("port", ["queue", "table", "records", "index"])
-def test_one_store_of_one_process_is_enough_to_work_alone(port: str) -> None:
-    kept = getattr(Settings(), port)
-    assert not are_stores_shared(ON_SERVERS.replace_values(**{port: kept}))
+def test_one_local_store_makes_the_stores_unshared(port: str) -> None:
+    url = getattr(Settings(), port)
+    assert not are_stores_shared(ON_SERVERS.replace_values(**{port: url}))
 
 
-def test_whether_a_store_is_shared_is_not_where_its_url_leads(
+def test_a_store_in_memory_is_not_shared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One that lies in memory has no path below the home, and is nobody else's all the same."""
+    """A store in memory has no path in the home and is still not shared."""
     monkeypatch.setitem(BACKENDS["blobs"], "memory", BackendSpec("nowhere:Blobs", is_shared=False))
     assert not are_stores_shared(ON_SERVERS.replace_values(blobs="memory:"))
 
 
 @pytest.mark.parametrize("port", PORTS)
-def test_a_scheme_nobody_knows_is_told_with_those_there_are(port: str, tmp_path: Path) -> None:
+def test_an_unknown_scheme_is_refused_with_the_known_ones(port: str, tmp_path: Path) -> None:
     with pytest.raises(
         ConfigurationError, match=r"no backend named .gopher.. Known: [a-z]"
-    ) as told:
+    ) as error:
         backends.open_backend(port, "gopher://key:hidden@host", tmp_path)
-    assert "hidden" not in str(told.value)
+    assert "hidden" not in str(error.value)
 
 
-@pytest.mark.parametrize("where", ["archive", "deep/below/warcs", "/absolute"])
-def test_the_archive_lies_where_the_settings_say(where: str, tmp_path: Path) -> None:
-    place = f"{tmp_path}{where}" if where.startswith("/") else where
+@pytest.mark.parametrize("path", ["archive", "deep/below/warcs", "/absolute"])
+def test_the_archive_is_in_the_configured_folder(path: str, tmp_path: Path) -> None:
+    place = f"{tmp_path}{path}" if path.startswith("/") else path
     archive = open_archive(tmp_path / "home", Settings(archive=f"file:{place}"))
     folder = tmp_path / "home" / place
     assert not folder.exists()
-    (one,) = archive.write([entry()])
-    assert (folder / one.place.path).is_file()
+    (body,) = archive.write([entry()])
+    assert (folder / body.place.path).is_file()
 
 
-def test_several_processes_work_all_but_what_writes_an_index_of_one_writer() -> None:
+def test_stages_that_write_an_embedded_index_are_not_concurrent() -> None:
     embedded = list_concurrent_stages(Settings())
     assert {"identify", "parse_story", "archive_body"} <= set(embedded)
     assert not {"import_story", "persist_pdf_text"} & set(embedded)
     assert "import_story" in list_concurrent_stages(ON_SERVERS)
 
 
-def test_nobody_works_beside_who_keeps_a_store_for_himself(monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = BackendSpec("nowhere:Blobs", is_shared=False, is_exclusive=True)
-    monkeypatch.setitem(BACKENDS["blobs"], "memory", alone)
+def test_an_exclusive_store_allows_no_concurrent_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    exclusive = BackendSpec("nowhere:Blobs", is_shared=False, is_exclusive=True)
+    monkeypatch.setitem(BACKENDS["blobs"], "memory", exclusive)
     assert list_concurrent_stages(Settings(blobs="memory:")) == []
 
 
-def test_an_index_that_is_away_keeps_nobody_from_entering_work(
+def test_an_unavailable_index_does_not_block_the_check_for_empty_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stores = open_stores(tmp_path, Settings())
 
-    def away(index: object) -> int:
+    def fail(index: object) -> int:
         raise StoreUnavailableError("the index does not answer")
 
-    monkeypatch.setattr(type(stores.index), "count", away)
+    monkeypatch.setattr(type(stores.index), "count", fail)
     raise_if_emptied(stores)
     stores.table.put(stores.journal, [(b"\x01" * 20, {"file:size": b"5"})])
     with pytest.raises(ConfigurationError, match="the records contain no files"):
@@ -104,8 +104,8 @@ def test_an_index_that_is_away_keeps_nobody_from_entering_work(
     close_stores(stores)
 
 
-def test_table_and_topics_have_groups_of_their_own(tmp_path: Path) -> None:
-    """Both names are the seeds': one home has the table of one group and the topics of another."""
+def test_table_and_topics_have_separate_groups(tmp_path: Path) -> None:
+    """The seeds define both names. One home can have the table of one group and the topics of another."""
     settings = Settings(group="wbgrp", topic_group="sandcrawler", env="prod")
     stores = open_stores(tmp_path, settings)
     try:
@@ -116,11 +116,13 @@ def test_table_and_topics_have_groups_of_their_own(tmp_path: Path) -> None:
     topics = {reader.topic for reader in list_readers(settings)}
     assert "sandcrawler-prod.unextracted" in topics
     assert {topic.partition(".")[0] for topic in topics} == {"sandcrawler-prod"}
-    alone = {reader.topic for reader in list_readers(settings.replace_values(topic_group=""))}
-    assert {one.partition(".")[0] for one in alone} == {"wbgrp-prod"}
+    default_topics = {
+        reader.topic for reader in list_readers(settings.replace_values(topic_group=""))
+    }
+    assert {topic.partition(".")[0] for topic in default_topics} == {"wbgrp-prod"}
 
 
-WITHOUT_EXTRAS = """
+BLOCKING_PROGRAM = """
 import sys
 
 class Missing:
@@ -134,21 +136,21 @@ LIBRARIES = (
     "pika", "confluent_kafka", "psycopg", "obstore", "elasticsearch", "opensearchpy", "happybase",
 )  # fmt: skip
 WITH_EXTRAS = [
-    (port, scheme, found.extra)
+    (port, scheme, spec.extra)
     for port, schemes in BACKENDS.items()
-    for scheme, found in schemes.items()
-    if found.extra
+    for scheme, spec in schemes.items()
+    if spec.extra
 ]
 
 
-def without_extras(script: str, *words: str) -> str:
-    """What a process prints in which no library of an extra can be imported."""
-    command = [sys.executable, "-c", WITHOUT_EXTRAS.format(libraries=LIBRARIES) + script, *words]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    return ran.stdout + ran.stderr
+def run_without_extras(script: str, *words: str) -> str:
+    """Return the output of a process that cannot import the libraries of the extras."""
+    command = [sys.executable, "-c", BLOCKING_PROGRAM.format(libraries=LIBRARIES) + script, *words]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return result.stdout + result.stderr
 
 
-def test_each_backend_without_its_extra_says_what_to_install(tmp_path: Path) -> None:
+def test_each_backend_names_its_missing_extra(tmp_path: Path) -> None:
     script = f"""
 from pathlib import Path
 from fonds.model.errors import ConfigurationError
@@ -160,17 +162,17 @@ for port, scheme, extra in {WITH_EXTRAS!r}:
     except ConfigurationError as error:
         print(port, scheme, error)
 """
-    told = without_extras(script)
+    output = run_without_extras(script)
     for port, scheme, extra in WITH_EXTRAS:
-        (line,) = (one for one in told.splitlines() if one.startswith(f"{port} {scheme} "))
+        (line,) = (text for text in output.splitlines() if text.startswith(f"{port} {scheme} "))
         assert line.endswith(f": pip install 'fonds[{extra}]'"), line
-    assert "Traceback" not in told
+    assert "Traceback" not in output
 
 
 @pytest.mark.parametrize("scheme", ["elasticsearch", "opensearch"])
 def test_doctor_names_the_missing_extra_of_a_search_server(scheme: str, tmp_path: Path) -> None:
     script = "from fonds.cli.main import main\nmain()"
     words = ["--home", str(tmp_path), "--set", f"index={scheme}://127.0.0.1:1/x", "doctor"]
-    told = without_extras(script, *words)
-    assert f"pip install 'fonds[{scheme}]'" in " ".join(told.split())
-    assert "Traceback" not in told
+    output = run_without_extras(script, *words)
+    assert f"pip install 'fonds[{scheme}]'" in " ".join(output.split())
+    assert "Traceback" not in output

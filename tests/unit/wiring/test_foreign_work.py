@@ -1,4 +1,4 @@
-"""Work other programs put on the topic itself, worked off over the embedded stores."""
+"""Tasks that other programs put on the topic, processed with the embedded stores."""
 
 from __future__ import annotations
 
@@ -28,97 +28,103 @@ from foreign_work import (
 )
 
 PREFIX = "fonds-local"
-OTHERS = [
+OTHER_SUBSCRIPTIONS = [
     Subscription("others-text", f"{PREFIX}.pdf-text"),
     Subscription("others-pictures", f"{PREFIX}.pdf-thumbnail-180px-jpg"),
 ]
 
 
 @dataclass
-class Bare:
-    """Another program: it has a queue of its own on the same file, and no stores."""
+class OtherProgram:
+    """Another program with its own queue on the same file, and without stores."""
 
     queue: Queue
     topic: str = f"{PREFIX}.unextracted"
 
-    def put(self, one: TaskBatch) -> None:
-        messages = [Message(f"m{n}", body, key) for n, (key, body) in enumerate(one.messages)]
+    def put_tasks(self, batch: TaskBatch) -> None:
+        messages = [Message(f"m{n}", body, key) for n, (key, body) in enumerate(batch.messages)]
         self.queue.put(self.topic, messages)
 
-    def take(self, reader: Subscription, count: int) -> list[Message]:
-        found: list[Message] = []
+    def receive(self, reader: Subscription, count: int) -> list[Message]:
+        messages: list[Message] = []
         deadline = time.monotonic() + WAIT_MAX_S
-        while len(found) < count:
-            assert time.monotonic() < deadline, f"{len(found)} of {count} came"
-            taken = self.queue.receive(reader.incoming, count, 1.0)
-            self.queue.settle(taken)
-            found += [one.message for one in taken]
-        return found
+        while len(messages) < count:
+            assert time.monotonic() < deadline, f"{len(messages)} of {count} messages received"
+            deliveries = self.queue.receive(reader.incoming, count, 1.0)
+            self.queue.settle(deliveries)
+            messages += [delivery.message for delivery in deliveries]
+        return messages
 
 
-def bare(home: Path, settings: Settings) -> Bare:
+def start_other_program(home: Path, settings: Settings) -> OtherProgram:
     queue = open_queue(home, settings)
-    queue.declare(OTHERS)
-    return Bare(queue)
+    queue.declare(OTHER_SUBSCRIPTIONS)
+    return OtherProgram(queue)
 
 
-def test_what_others_ask_for_is_done_and_stands_in_all_books(tmp_path: Path) -> None:
-    with prepare_tasks(tmp_path / "crawl") as one:
-        settings, home = Settings().replace_values(**one.settings), tmp_path / "home"
+def test_tasks_of_other_programs_are_processed_and_recorded(tmp_path: Path) -> None:
+    with prepare_tasks(tmp_path / "crawl") as batch:
+        settings, home = Settings().replace_values(**batch.settings), tmp_path / "home"
         open_stores(home, settings)
-        others = bare(home, settings)
+        other_program = start_other_program(home, settings)
         with run_pipeline(home, settings) as stores:
-            others.put(one)
-            count = len(one.pdfs) + len(one.statuses)
-            came = {text.key: text for text in others.take(OTHERS[0], count)}
-            lost = [came.pop(key) for key in one.statuses]
-            texts = list(came.values())
-            pictures = others.take(OTHERS[1], len(one.pdfs))
-            wait_until_processed(stores, len(one.messages))
-            assert {check_result(text.body, one) for text in texts} == one.sha1hexes.keys()
-            assert {text.key for text in texts} == one.sha1hexes.keys()
+            other_program.put_tasks(batch)
+            count = len(batch.pdfs) + len(batch.statuses)
+            texts_by_key = {
+                text.key: text for text in other_program.receive(OTHER_SUBSCRIPTIONS[0], count)
+            }
+            failed_texts = [texts_by_key.pop(key) for key in batch.statuses]
+            texts = list(texts_by_key.values())
+            pictures = other_program.receive(OTHER_SUBSCRIPTIONS[1], len(batch.pdfs))
+            wait_until_processed(stores, len(batch.messages))
+            assert {check_result(text.body, batch) for text in texts} == batch.sha1hexes.keys()
+            assert {text.key for text in texts} == batch.sha1hexes.keys()
             assert {text.headers[PIPELINE] for text in texts} == {"-library"}
-            assert {picture.key for picture in pictures} == one.sha1hexes.keys()
+            assert {picture.key for picture in pictures} == batch.sha1hexes.keys()
             assert all(picture.body.startswith(b"\xff\xd8\xff") for picture in pictures)
-            check_books(stores, one, others.topic, settings)
-            found = {text.key: json.loads(text.body) for text in lost}
-            assert {key: text["status"] for key, text in found.items()} == one.statuses
-            assert all(text["error_msg"] and text["source"] for text in found.values())
-            assert all(text["file_meta"] is None for text in found.values())
-            for text in lost:
+            check_books(stores, batch, other_program.topic, settings)
+            failures = {text.key: json.loads(text.body) for text in failed_texts}
+            assert {key: text["status"] for key, text in failures.items()} == batch.statuses
+            assert all(text["error_msg"] and text["source"] for text in failures.values())
+            assert all(text["file_meta"] is None for text in failures.values())
+            for text in failed_texts:
                 jsonschema.Draft202012Validator(build_schemas()["pdf-text"]).validate(
                     json.loads(text.body)
                 )
-            rows = stores.records.get(PdfMetaRow, list(one.statuses))
-            assert {row.sha1hex: row.status for row in rows} == one.statuses
+            rows = stores.records.get(PdfMetaRow, list(batch.statuses))
+            assert {row.sha1hex: row.status for row in rows} == batch.statuses
 
 
-def test_asked_for_again_it_is_known_and_noted_once(tmp_path: Path) -> None:
-    with prepare_tasks(tmp_path / "crawl") as one:
-        settings, home = Settings().replace_values(**one.settings), tmp_path / "home"
+def test_a_repeated_task_is_recorded_once(tmp_path: Path) -> None:
+    with prepare_tasks(tmp_path / "crawl") as batch:
+        settings, home = Settings().replace_values(**batch.settings), tmp_path / "home"
         open_stores(home, settings)
-        others = bare(home, settings)
+        other_program = start_other_program(home, settings)
         with run_pipeline(home, settings) as stores:
-            key, body = one.messages[0]
+            key, body = batch.messages[0]
             for number in range(2):
-                others.queue.put(others.topic, [Message(f"again-{number}", body, key)])
+                other_program.queue.put(
+                    other_program.topic, [Message(f"again-{number}", body, key)]
+                )
                 wait_until_processed(stores, number + 1)
             assert len(list(stores.records.find(FileMetaRow))) == 1
             assert len(list(stores.records.find(CdxRow))) == 1
             rows = stores.records.find(DispositionRow, {"step": "persist_pdf_text"})
-            assert len(list(rows)) == 1, "nothing was read twice"
-            ended = stores.records.get(DispositionRow, [("again-1", "library", "extract_pdf")])
-            assert [(row.verdict, row.about) for row in ended] == [("done", key)]
+            assert len(list(rows)) == 1, "a text was extracted twice"
+            dispositions = stores.records.get(
+                DispositionRow, [("again-1", "library", "extract_pdf")]
+            )
+            assert [(row.verdict, row.about) for row in dispositions] == [("done", key)]
 
 
 def test_a_file_of_a_petabox_item_is_fetched_once(tmp_path: Path) -> None:
-    """Identifying, extracting and archiving share one download; another URL of the file needs none."""
-    with prepare_tasks(tmp_path / "crawl") as one:
-        settings, home = Settings().replace_values(**one.settings), tmp_path / "home"
+    """Identifying, extracting and archiving share one download. Another URL of the file needs none."""
+    with prepare_tasks(tmp_path / "crawl") as batch:
+        settings, home = Settings().replace_values(**batch.settings), tmp_path / "home"
         open_stores(home, settings)
-        others = bare(home, settings)
+        other_program = start_other_program(home, settings)
         with run_pipeline(home, settings) as stores:
-            key = compute_sha1(one.pdfs["elsewhere"])
+            key = compute_sha1(batch.pdfs["elsewhere"])
             item = {"item": "item-1", "path": "papers/a b.pdf"}
             tasks = [
                 item,
@@ -128,26 +134,28 @@ def test_a_file_of_a_petabox_item_is_fetched_once(tmp_path: Path) -> None:
             ]
             for number, task in enumerate(tasks):
                 body = json.dumps(task).encode()
-                others.queue.put(others.topic, [Message(f"task-{number}", body, key)])
+                other_program.queue.put(other_program.topic, [Message(f"task-{number}", body, key)])
                 wait_until_processed(stores, number + 1)
-            assert [path for path, _ in one.requests] == ["/item-1/papers/a%20b.pdf"]
+            assert [path for path, _ in batch.requests] == ["/item-1/papers/a%20b.pdf"]
             ids = [(f"task-{number}", "library", "extract_pdf") for number in range(len(tasks))]
-            ended = stores.records.get(DispositionRow, ids)
-            assert [(row.verdict, row.about) for row in ended] == [("done", key)] * len(tasks)
+            dispositions = stores.records.get(DispositionRow, ids)
+            assert [(row.verdict, row.about) for row in dispositions] == [("done", key)] * len(
+                tasks
+            )
             assert len(list(stores.records.find(CdxRow))) == 1
             assert run_audit(stores, {"library": list_readers(settings)}).fault_texts == []
 
 
-def test_one_pipeline_may_be_meant_and_what_it_is_given_is_on_its_books(tmp_path: Path) -> None:
-    with prepare_tasks(tmp_path / "crawl") as one:
-        settings, home = Settings().replace_values(**one.settings), tmp_path / "home"
+def test_a_task_for_another_pipeline_is_ignored(tmp_path: Path) -> None:
+    with prepare_tasks(tmp_path / "crawl") as batch:
+        settings, home = Settings().replace_values(**batch.settings), tmp_path / "home"
         open_stores(home, settings)
-        others = bare(home, settings)
+        other_program = start_other_program(home, settings)
         with run_pipeline(home, settings) as stores:
-            _, body = one.messages[1]
-            mine = Message("mine", body, headers={PIPELINE: "library"})
-            theirs = Message("theirs", body, headers={PIPELINE: "pdf-only"})
-            others.queue.put(others.topic, [mine, theirs])
+            _, body = batch.messages[1]
+            own = Message("mine", body, headers={PIPELINE: "library"})
+            other = Message("theirs", body, headers={PIPELINE: "pdf-only"})
+            other_program.queue.put(other_program.topic, [own, other])
             wait_until_processed(stores, 1)
             (row,) = stores.records.find(FileMetaRow)
             assert row.capture_id == "mine"

@@ -43,7 +43,7 @@ def restore_bodies(context: RepairContext) -> None:
 
 
 def _iter_broken_rows(context: RepairContext, subject: str) -> Iterator[CdxRow]:
-    """Iterate over the `cdx` rows of a file or WARC whose WARC record cannot be read.
+    """Yield those `cdx` rows of a file, or of a WARC, that refer to an unreadable WARC record.
 
     `subject` is the SHA-1 of a file in hex, or the path of a WARC. For a WARC, only rows beyond its
     end are yielded, or all rows if it is missing. The SQL table `cdx` has one row per capture in a

@@ -92,7 +92,7 @@ def find_hidden_characters(
                     if reason
                 }
     invisible = sum(reason is HiddenReason.INVISIBLE for reason in hidden.values())
-    visible_count = sum(letter > " " for letter in page.text) - len(hidden)
+    visible_count = sum(letter > " " for letter in page.text[:_MAX_CHARS]) - len(hidden)
     if invisible >= visible_count or is_scan():
         hidden = {
             number: reason for number, reason in hidden.items() if reason is HiddenReason.OFF_PAGE

@@ -334,8 +334,8 @@ def _is_accented(page: PageCharacters, letter: int, place: int, accent: Box, low
 
 
 def _close_up(page: PageCharacters, units: list[str], place: int) -> None:
-    """Remove the blanks around the accent at index `place` if pdfium added them and the letters on
-    both sides touch.
+    """Remove the blanks around the accent at index `place` if pdfium added them, and the letters
+    before and after the accent touch each other on the page.
 
     A removed blank becomes "" in `units`.
     """
@@ -404,7 +404,7 @@ def join_lines(page: PageCharacters, units: list[str] | None) -> list[str] | Non
 
 def _find_suspect_lines(text: str) -> list[tuple[int, int]]:
     """Return start and end index of each line that may be only a piece of a line: short lines, and
-    lines next to a single sign.
+    lines next to a line of one character.
 
     Lines of prose are skipped, because examining them would cost more than reading the page.
     """

@@ -66,9 +66,9 @@ class Exclusion:
     `at`: when the document was excluded, in seconds since 1970.
     `label`: label of the theme at that time.
     `timestamp`: time of the clustering that was served then.
-    `sequence`: number of the collection change that had last written the document by then.
-    `places`: placements of the document in that clustering, as (configuration of the level, label,
-        score, original of a near-duplicate).
+    `sequence`: sequence number of the change of the collection that last wrote the document.
+    `places`: clusters of the document in that clustering, one for each level of granularity, as
+        (configuration of the level, label, score, original of a near-duplicate).
     """
 
     at: int

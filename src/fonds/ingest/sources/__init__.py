@@ -1,1 +1,2 @@
-"""Sources of an ingest: paths, archives, indexes, and lists of links or tasks."""
+"""Inputs that an ingest can read: folders, WARC and ZIP archives, CDX indexes, and lists of links or
+of tasks from other programs."""

@@ -167,11 +167,11 @@ class PathSource:
         )
 
     def build_unreadable(self, row: InputRow, detail: str) -> Capture:
-        """Build the capture that reports that a local file or URL cannot be read; `detail` says
+        """Build the capture that records that a local file or URL cannot be read; `detail` says
         why.
 
-        Its input is separate from the input of the file, and depends on the path only. So a later
-        successful read of the path can mark the failure as resolved.
+        The id of its row in `inputs` depends only on the path, and differs from the id of the file
+        itself. So a later successful read of the path can mark the failure as resolved.
         """
         missing = row.kind == "missing"
         input_id = compute_unread_input_id(row.path)

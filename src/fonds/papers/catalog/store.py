@@ -169,8 +169,9 @@ class Catalog:
         """Store records of works. Each replaces an earlier record of the same work and source.
 
         If `works` has several records of one work and source, the last one is stored. Storing a
-        record again changes nothing. New lookup keys are written before the records. Lookup keys of
-        a replaced record are deleted if no record of the work has them any more.
+        record again changes nothing. New lookup keys are written before the records, and lookup
+        keys that no record of the work has any more are deleted after them. After a kill at any
+        time, each stored record is found by all its lookup keys.
         """
         new_records: dict[str, dict[str, Work]] = {}
         for work in works:
@@ -183,8 +184,6 @@ class Catalog:
             pointers |= _collect_pointers(before | records)
             stale |= _collect_pointers(before)
         self.table.put(self.name, [(key, {POINTER: b""}) for key in sorted(pointers)])
-        if stale - pointers:
-            self.table.delete(self.name, sorted(stale - pointers))
         rows = [
             (
                 build_work_key(id_),
@@ -196,6 +195,8 @@ class Catalog:
             for id_, records in sorted(new_records.items())
         ]
         self.table.put(self.name, rows)
+        if stale - pointers:
+            self.table.delete(self.name, sorted(stale - pointers))
 
     def load_works(self, ids: Sequence[str]) -> dict[str, Work]:
         """Load works by id. The records of several sources are merged. Unknown ids are omitted."""

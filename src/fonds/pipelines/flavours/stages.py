@@ -33,8 +33,8 @@ UNARCHIVED = Topic("unarchived", UnarchivedBody)
 
 
 def build_thumbnail_topic(form: str) -> Topic:
-    """Return the topic for thumbnails of a format, such as `180px-jpg`. Topic names are those of
-    seed 003.
+    """Return the topic for thumbnails of a format, such as `180px-jpg`. The names of the topics
+    are those of sandcrawler's PDF derivatives (seed document 003).
     """
     traits = TopicTraits(compression="none", compacted=True)
     return Topic(f"pdf-thumbnail-{form}", Thumbnail, traits, tag=form, public=True)

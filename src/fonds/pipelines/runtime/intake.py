@@ -235,8 +235,8 @@ class Intake:
             )
 
     def _end_missing(self) -> int:
-        """End the failures of entries whose file was missing, if another file with the same record
-        was read.
+        """End the failures of ledger entries whose WARC file was missing, if another WARC with the
+        same record was read.
 
         Returns the number of failures ended.
         """

@@ -171,7 +171,8 @@ def edits_html(
     summary="Atom feed of the 50 latest edits",
 )
 def edits_feed(request: Request, stores: OpenStores, site: Site = "") -> Response:
-    """Return the edits on the newest 5 pages of the list, 50 at most, as an Atom feed."""
+    """Return the newest edits of stories as an Atom feed: at most 50, from the first five pages of
+    the list of edits."""
     origin = str(request.base_url).rstrip("/")
     rows = list(_iter_newest(stores, site))[:FEED_ENTRIES]
     updated = max((parse_datetime14(edit_row.captured) for edit_row in rows), default=NO_UPDATE_AT)

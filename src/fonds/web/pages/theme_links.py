@@ -90,10 +90,10 @@ ROWS_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class DocumentThemes:
-    """Themes to which documents belong, by document id.
+    """Themes to which documents belong, by document id. Each collection has themes of its own.
 
-    `looked_in`: number of collections that were searched, the first by name; None if all were
-        searched.
+    `looked_in`: number of collections whose themes were searched, in alphabetical order; None if
+        the themes of all collections were searched.
     """
 
     themes: Mapping[str, Sequence[ThemeLink]]

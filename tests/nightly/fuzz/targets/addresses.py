@@ -16,7 +16,7 @@ from fonds.urls.normalization import (
 )
 from fonds.urls.parts import split_address
 from fonds.urls.surt import build_surt
-from nightly.fuzz.promises import as_text, holds
+from nightly.fuzz.guarantees import as_text, holds
 
 HEX_64 = re.compile(r"[0-9a-f]{64}")
 LINE_ENDS = re.compile(r"[\r\n]")

@@ -19,7 +19,7 @@ from fonds.archive.warc.scanner import Damage, RecordHead, read_heads
 from fonds.archive.warc.validator import check_records
 from fonds.ingest.sources.container import Container, detect_container
 from fonds.model.errors import PermanentError
-from nightly.fuzz.promises import holds
+from nightly.fuzz.guarantees import holds
 
 BODY_MAX_BYTES = 1_000_000
 PLACES_READ_MAX = 8

@@ -13,7 +13,7 @@ from fonds.archive.cdx import (
 )
 from fonds.ingest.sources.container import detect_container
 from fonds.model.capture import parse_datetime14
-from nightly.fuzz.promises import holds
+from nightly.fuzz.guarantees import holds
 
 LINE = (
     b"com,example)/ 20200101000000 http://example.com/ text/html 200 "

@@ -11,7 +11,7 @@ from fixtures import warcs
 from fonds.archive.warc.http_head import parse_head
 from fonds.model.errors import LimitError, PermanentError
 from fonds.text.coding import decode_body, list_codings
-from nightly.fuzz.promises import holds
+from nightly.fuzz.guarantees import holds
 
 BODY_MAX_BYTES = 200_000
 LARGE_BYTES = 700_000

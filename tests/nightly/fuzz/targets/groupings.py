@@ -17,7 +17,7 @@ from fonds.grouping.stored.keys import (
 from fonds.grouping.stored.packing import encode_varints, seal_payload
 from fonds.model.errors import DamagedInputError
 from fonds.model.vectors import Dictionary, Postings, Vector
-from nightly.fuzz.promises import holds
+from nightly.fuzz.guarantees import holds
 
 CHUNK_HEAD = (0).to_bytes(4, "big") + (1).to_bytes(4, "big")
 

@@ -34,7 +34,7 @@ from fonds.following.listings.reader import read_listing
 from fonds.following.listings.whole_day_rss import read_rss_day
 from fonds.model.capture import RssEntry
 from fonds.model.errors import PermanentError
-from nightly.fuzz.promises import holds
+from nightly.fuzz.guarantees import holds
 
 URL = "https://news.example.org/list"
 LINKS = [f"https://news.example.org/{number}" for number in range(3)]

@@ -25,7 +25,7 @@ from fonds.queues.messages.envelope import (
     encode,
 )
 from fonds.queues.messages.work_objects import read_task
-from nightly.fuzz.promises import holds
+from nightly.fuzz.guarantees import holds
 
 KINDS: Sequence[type] = (
     Capture,

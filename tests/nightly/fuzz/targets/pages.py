@@ -12,7 +12,7 @@ from fonds.extract.article.head import choose_title, find_canonical_url
 from fonds.extract.article.paragraphs import extract_paragraphs
 from fonds.extract.charset import decode
 from fonds.extract.mime import sniff
-from nightly.fuzz.promises import holds
+from nightly.fuzz.guarantees import holds
 
 URL = "http://example.org/a/b.html"
 CHARSETS = (None, "utf-8", "windows-1252", "utf-16", "gb18030", "shift_jis", "x-unknown", "utf-7")

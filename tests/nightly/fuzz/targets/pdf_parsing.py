@@ -30,7 +30,7 @@ from fonds.model.file import FileMeta
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText
 from fonds.queues.messages.envelope import decode, encode
-from nightly.fuzz.promises import holds
+from nightly.fuzz.guarantees import holds
 
 HEX_PAIRS = re.compile(r"(?:[0-9a-f]{2})+")
 VERSION = re.compile(r"\d{1,2}\.\d{1,2}", re.ASCII)

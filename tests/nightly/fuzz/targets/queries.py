@@ -14,7 +14,7 @@ from fonds.search.index import elastic_query, tantivy_query
 from fonds.search.index.tantivy_schema import build_schema, remove_surrogates
 from fonds.search.query.parser import DEPTH_MAX, parse
 from fonds.search.query.tree import AndNode, Node, NotNode, OrNode, list_highlighted_terms
-from nightly.fuzz.promises import as_text, holds
+from nightly.fuzz.guarantees import as_text, holds
 
 SCHEMA = build_schema()
 SENTENCE_CHARACTERS_MAX = 500

@@ -9,7 +9,7 @@ from pathlib import Path
 from fonds.config import SETTINGS_FILE, Settings, load_settings
 from fonds.model.errors import ConfigurationError
 from fonds.model.secrets import redact_secrets
-from nightly.fuzz.promises import as_text, holds
+from nightly.fuzz.guarantees import as_text, holds
 
 HOME = Path(tempfile.mkdtemp(prefix="fuzzed-home-"))
 PASSWORD = "hunter2"

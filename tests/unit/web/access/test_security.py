@@ -1,4 +1,4 @@
-"""Who may ask, and what every answer says to the browser."""
+"""Allowed hosts and origins, and the security headers of every response."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOOPBACK = "127.0.0.1"
         "[::1]:8765",
     ],
 )
-def test_the_loopback_is_always_answered(header: str) -> None:
+def test_loopback_hosts_are_always_allowed(header: str) -> None:
     assert is_host_allowed(header, LOOPBACK)
 
 
@@ -45,17 +45,17 @@ def test_the_loopback_is_always_answered(header: str) -> None:
         "localhost:8765@evil.example", "evil.example/localhost", "[::1", "localhost:port", "0.0.0.0",
     ],
 )  # fmt: skip
-def test_names_that_could_be_rebound_are_not_answered(header: str | None) -> None:
+def test_hosts_that_could_be_rebound_are_refused(header: str | None) -> None:
     assert not is_host_allowed(header, LOOPBACK)
 
 
-def test_the_bound_host_is_answered_by_its_name_only() -> None:
+def test_the_bound_host_is_allowed_only_by_its_name() -> None:
     assert is_host_allowed("Archive.Example:8765", "archive.example")
     assert not is_host_allowed("192.168.1.5", "archive.example")
 
 
 @pytest.mark.parametrize("bound", ["0.0.0.0", "::", "[::]"])
-def test_bound_to_every_address_any_address_is_answered_but_no_strange_name(bound: str) -> None:
+def test_a_server_on_all_addresses_allows_addresses_but_no_names(bound: str) -> None:
     assert is_host_allowed("192.168.1.5:8765", bound)
     assert is_host_allowed("[fe80::1]", bound)
     assert not is_host_allowed("evil.example", bound)
@@ -63,12 +63,12 @@ def test_bound_to_every_address_any_address_is_answered_but_no_strange_name(boun
 
 @settings(deadline=None)
 @given(st.text())
-def test_any_host_header_is_judged_without_an_error(header: str) -> None:
+def test_any_host_header_is_checked_without_an_error(header: str) -> None:
     assert is_host_allowed(header + ".evil.example", LOOPBACK) is False
 
 
 @pytest.mark.parametrize(
-    ("headers", "answer"),
+    ("headers", "expected"),
     [
         ({"sec-fetch-site": "same-origin", "host": "localhost"}, True),
         (
@@ -84,37 +84,39 @@ def test_any_host_header_is_judged_without_an_error(header: str) -> None:
         ({"host": "localhost"}, False),
     ],
 )
-def test_only_our_own_page_may_change_things(headers: dict[str, str], answer: bool) -> None:
-    assert is_same_origin(Headers(headers)) is answer
+def test_only_requests_from_the_same_origin_are_allowed(
+    headers: dict[str, str], expected: bool
+) -> None:
+    assert is_same_origin(Headers(headers)) is expected
 
 
-def guarded() -> TestClient:
-    def answer(request: Request) -> Response:
+def create_client() -> TestClient:
+    def respond(request: Request) -> Response:
         return PlainTextResponse("changed", headers={"Content-Security-Policy": "sandbox"})
 
-    app = Starlette(routes=[Route("/", answer, methods=["GET", "POST"])])
+    app = Starlette(routes=[Route("/", respond, methods=["GET", "POST"])])
     return TestClient(SecurityMiddleware(app, LOOPBACK), base_url="http://localhost:8765")
 
 
-def test_a_post_from_elsewhere_is_refused_and_one_of_ours_passes() -> None:
-    with guarded() as client:
+def test_posts_from_other_origins_are_refused() -> None:
+    with create_client() as client:
         assert client.post("/").status_code == 403
         assert client.post("/", headers={"Origin": "https://evil.example"}).status_code == 403
         assert client.post("/", headers={"Origin": "http://localhost:8765"}).text == "changed"
         assert client.get("/", headers={"Sec-Fetch-Site": "cross-site"}).text == "changed"
 
 
-def test_refusals_carry_the_headers_too_and_say_what_to_do() -> None:
-    with guarded() as client:
-        answer = client.get("/", headers={"Host": "evil.example"})
-    assert answer.status_code == 421
-    assert "--host" in answer.text
+def test_refusals_have_security_headers_and_advice() -> None:
+    with create_client() as client:
+        response = client.get("/", headers={"Host": "evil.example"})
+    assert response.status_code == 421
+    assert "--host" in response.text
     for name, value in SECURITY_HEADERS.items():
-        assert answer.headers[name] == value
+        assert response.headers[name] == value
 
 
-def test_a_stricter_policy_of_an_answer_is_kept() -> None:
-    with guarded() as client:
-        answer = client.get("/")
-    assert answer.headers["Content-Security-Policy"] == "sandbox"
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+def test_a_stricter_policy_of_a_response_is_kept() -> None:
+    with create_client() as client:
+        response = client.get("/")
+    assert response.headers["Content-Security-Policy"] == "sandbox"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"

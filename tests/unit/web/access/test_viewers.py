@@ -1,4 +1,4 @@
-"""Who a request comes from, and that no route forgets to say what it needs."""
+"""The viewer of a request, and its role."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fonds.web.access.viewers import (
 )
 
 
-def test_behind_the_gate_the_viewer_is_known_and_without_one_may_nothing() -> None:
+def test_a_request_without_a_requester_has_no_role() -> None:
     anne = Viewer("anne", Role.CURATOR)
     assert (
         asyncio.run(get_viewer(Request({"type": "http", REQUESTER_KEY: Requester(anne)}))) == anne
@@ -26,6 +26,6 @@ def test_behind_the_gate_the_viewer_is_known_and_without_one_may_nothing() -> No
     assert asyncio.run(get_viewer(Request({"type": "http"}))) == ANONYMOUS_READER
 
 
-def test_only_whoever_has_a_key_is_signed_in() -> None:
+def test_only_viewers_with_a_key_are_signed_in() -> None:
     assert Requester(Viewer("anne", Role.READER)).is_signed_in
     assert not any(Requester(viewer).is_signed_in for viewer in (OWNER, ANONYMOUS_READER, None))

@@ -1,4 +1,4 @@
-"""Pages over followed sources of a test's own, which it may change."""
+"""Stores and client with followed sources that a test may change."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from fonds.web.app import create_app
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    with open_home(tmp_path) as found:
-        fill_sources(found)
-        found.records.change(SourceRow, [GOOD.source_id], {"next_poll": LATER})
-        yield found
+    with open_home(tmp_path) as stores:
+        fill_sources(stores)
+        stores.records.change(SourceRow, [GOOD.source_id], {"next_poll": LATER})
+        yield stores
 
 
 @pytest.fixture
 def client(stores: Stores) -> Iterator[TestClient]:
-    with TestClient(create_app(stores), base_url=ORIGIN) as found:
-        yield found
+    with TestClient(create_app(stores), base_url=ORIGIN) as client:
+        yield client

@@ -1,4 +1,4 @@
-"""How a backfill is asked for, stopped and shown: on the page of the source, and over the API."""
+"""Requesting, stopping and showing a backfill, on the page of the source and in the API."""
 
 from __future__ import annotations
 
@@ -17,99 +17,103 @@ from fonds.web.app import create_app
 from page_reading import read
 
 OWN = {"sec-fetch-site": "same-origin"}
-PAGE, HERE = f"/sources/{GOOD.source_id}", f"/api/sources/{GOOD.source_id}"
-SAID = {"from": "2025-01-01", "to": "2025-06-30"}
-READ = {"pages": 12, "entered": 40, "known": 2, "refused": 1, "outside": 17, "undated": 3}
+PAGE, API_PATH = f"/sources/{GOOD.source_id}", f"/api/sources/{GOOD.source_id}"
+REQUEST = {"from": "2025-01-01", "to": "2025-06-30"}
+COUNTS = {"pages": 12, "entered": 40, "known": 2, "rejected": 1, "outside": 17, "undated": 3}
 
 
-def kept_so(stores: Stores, **values: Any) -> None:
-    """The source has a backfill that stands so."""
+def set_backfill(stores: Stores, **values: Any) -> None:
+    """Give the source a backfill with these values."""
     days = date(2025, 1, 1), date(2025, 6, 30)
-    found = replace(Backfill(*days, False, LATER, "ada", LATER, LATER, **READ), **values)
-    stores.records.change(SourceRow, [GOOD.source_id], {"backfill": found})
+    backfill = replace(Backfill(*days, False, LATER, "ada", LATER, LATER, **COUNTS), **values)
+    stores.records.change(SourceRow, [GOOD.source_id], {"backfill": backfill})
 
 
-def press(client: TestClient, act: str, **said: str) -> int:
-    answer = client.post(f"{PAGE}/{act}", data=said, headers=OWN, follow_redirects=False)
-    return answer.status_code
+def press(client: TestClient, action: str, **fields: str) -> int:
+    response = client.post(f"{PAGE}/{action}", data=fields, headers=OWN, follow_redirects=False)
+    return response.status_code
 
 
-def forms(client: TestClient) -> list[str]:
+def list_forms(client: TestClient) -> list[str]:
     tree = read(client, PAGE).tree
     return [
-        one.get("action").rpartition("/")[2] for one in tree.xpath("//main//form[@method='post']")
+        form.get("action").rpartition("/")[2] for form in tree.xpath("//main//form[@method='post']")
     ]
 
 
-def test_it_is_asked_for_and_stopped_on_the_page(client: TestClient, stores: Stores) -> None:
-    assert press(client, "backfill", **SAID, undated="yes") == 303
-    found = row(stores).backfill
-    assert found is not None
-    assert (found.first, found.last) == (date(2025, 1, 1), date(2025, 6, 30))
-    assert (found.takes_undated, found.requested_by) == (True, "this machine")
+def test_a_backfill_is_requested_and_stopped_on_the_page(
+    client: TestClient, stores: Stores
+) -> None:
+    assert press(client, "backfill", **REQUEST, undated="yes") == 303
+    backfill = row(stores).backfill
+    assert backfill is not None
+    assert (backfill.first, backfill.last) == (date(2025, 1, 1), date(2025, 6, 30))
+    assert (backfill.takes_undated, backfill.requested_by) == (True, "this machine")
     assert row(stores).next_poll <= datetime.now(UTC)
-    assert "backfill" not in forms(client)
-    assert "stop-backfill" in forms(client)
+    assert "backfill" not in list_forms(client)
+    assert "stop-backfill" in list_forms(client)
     words = read(client, PAGE).words("//main")
     assert "1 Jan 2025 to 30 Jun 2025 and entries without a date, requested" in words
-    assert client.get(HERE).json()["source"]["polled_next"] == f"{LATER:%Y-%m-%dT%H:%M:%S.%fZ}"
-    assert press(client, "backfill", **SAID) == 409
+    assert client.get(API_PATH).json()["source"]["polled_next"] == f"{LATER:%Y-%m-%dT%H:%M:%S.%fZ}"
+    assert press(client, "backfill", **REQUEST) == 409
     assert [press(client, "stop-backfill") for _ in range(2)] == [303, 303]
     assert "a person stopped it" in read(client, PAGE).words("//main")
-    assert (row(stores).next_poll, "backfill" in forms(client)) == (LATER, True)
-    acts = [one.what for one in stores.records.find(ActRow)]
-    assert sum("backfill" in act for act in acts) == 4
+    assert (row(stores).next_poll, "backfill" in list_forms(client)) == (LATER, True)
+    log_lines = [log_row.what for log_row in stores.records.find(ActRow)]
+    assert sum("backfill" in line for line in log_lines) == 4
 
 
-def test_how_far_it_is_is_told_in_counts_that_add_up(client: TestClient, stores: Stores) -> None:
-    kept_so(stores, at="https://daily.example/<b>4", attempts=2, trouble="it answers 503")
+def test_the_counts_of_a_backfill_add_up(client: TestClient, stores: Stores) -> None:
+    set_backfill(stores, at="https://daily.example/<b>4", attempts=2, trouble="it answers 503")
     words = read(client, PAGE).words("//main")
     assert "63: 40 new, 2 known, 1 rejected, 17 of other days, 3 skipped without a date" in words
     assert "2 attempts failed in a row; the backfill stops after five: it answers 503." in words
     assert ": https://daily.example/<b>4" in words
     assert "<b>4" not in client.get(PAGE).text
-    told = client.get(HERE).json()["source"]["backfill"]
-    names = ("entered", "known", "refused", "outside", "undated")
-    assert told["listed"] == sum(told[name] for name in names) == 63
-    assert "requested_by" not in told
-    kept_so(stores, state=BackfillState.FAILED, why="/4: it answers 404", ended_at=LATER)
+    backfill = client.get(API_PATH).json()["source"]["backfill"]
+    names = ("entered", "known", "rejected", "outside", "undated")
+    assert backfill["listed"] == sum(backfill[name] for name in names) == 63
+    assert "requested_by" not in backfill
+    set_backfill(stores, state=BackfillState.FAILED, why="/4: it answers 404", ended_at=LATER)
     assert "failed since" in read(client, PAGE).words("//main")
-    assert client.get(HERE).json()["source"]["backfill"]["next_page"] is None
+    assert client.get(API_PATH).json()["source"]["backfill"]["next_page"] is None
 
 
-def test_the_list_of_sources_tells_of_one_that_goes_on_or_failed(
+def test_the_list_of_sources_shows_running_and_failed_backfills(
     client: TestClient, stores: Stores
 ) -> None:
-    def told() -> dict[str, str]:
+    def read_links() -> dict[str, str]:
         links = read(client, "/sources").tree.xpath("//td/a[contains(@href, '#backfill')]")
         return {link.get("href"): link.text_content() for link in links}
 
-    others = told()
-    assert f"{PAGE}#backfill" not in others
-    kept_so(stores)
-    assert told() == {**others, f"{PAGE}#backfill": "backfill going on"}
-    kept_so(stores, state=BackfillState.FAILED, why="/4: it answers 404", ended_at=LATER)
-    assert told() == {**others, f"{PAGE}#backfill": "backfill failed"}
-    kept_so(stores, state=BackfillState.ENDED, why="no older page", ended_at=LATER)
-    assert told() == others
-    rows = {one["source_id"]: one for one in client.get("/api/sources").json()["rows"]}
+    other_links = read_links()
+    assert f"{PAGE}#backfill" not in other_links
+    set_backfill(stores)
+    assert read_links() == {**other_links, f"{PAGE}#backfill": "backfill going on"}
+    set_backfill(stores, state=BackfillState.FAILED, why="/4: it answers 404", ended_at=LATER)
+    assert read_links() == {**other_links, f"{PAGE}#backfill": "backfill failed"}
+    set_backfill(stores, state=BackfillState.ENDED, why="no older page", ended_at=LATER)
+    assert read_links() == other_links
+    rows = {source["source_id"]: source for source in client.get("/api/sources").json()["rows"]}
     assert rows[GOOD.source_id]["backfill"]["state"] == "ended"
     assert rows[PAUSED.source_id]["backfill"] is None
 
 
-def test_programs_ask_for_it_and_stop_it(client: TestClient, stores: Stores) -> None:
-    told = client.post(f"{HERE}/backfill", json={"from": "2025-01-01", "undated": True}).json()
-    assert told["source"]["backfill"]["state"] == "going on"
-    assert told["source"]["backfill"]["last"] == f"{datetime.now(UTC):%Y-%m-%d}"
-    assert client.post(f"{HERE}/backfill", json=SAID).status_code == 409
+def test_a_backfill_is_requested_and_stopped_by_the_api(client: TestClient, stores: Stores) -> None:
+    response = client.post(
+        f"{API_PATH}/backfill", json={"from": "2025-01-01", "undated": True}
+    ).json()
+    assert response["source"]["backfill"]["state"] == "going on"
+    assert response["source"]["backfill"]["last"] == f"{datetime.now(UTC):%Y-%m-%d}"
+    assert client.post(f"{API_PATH}/backfill", json=REQUEST).status_code == 409
     for _ in range(2):
-        told = client.post(f"{HERE}/stop-backfill").json()
-        assert told["source"]["backfill"]["state"] == "stopped"
-    assert told == client.get(HERE).json()
+        response = client.post(f"{API_PATH}/stop-backfill").json()
+        assert response["source"]["backfill"]["state"] == "stopped"
+    assert response == client.get(API_PATH).json()
 
 
 @pytest.mark.parametrize(
-    ("sent", "said"),
+    ("request_fields", "message"),
     [
         ({}, "from"),
         ({"from": "soon"}, "date"),
@@ -118,39 +122,42 @@ def test_programs_ask_for_it_and_stop_it(client: TestClient, stores: Stores) -> 
         ({"from": "2025-01-01", "until": "2025-01-31"}, "until"),
     ],
 )
-def test_days_that_cannot_be_are_refused(
-    client: TestClient, stores: Stores, sent: dict[str, str], said: str
+def test_invalid_days_are_refused(
+    client: TestClient, stores: Stores, request_fields: dict[str, str], message: str
 ) -> None:
     before = row(stores)
-    answer = client.post(f"{HERE}/backfill", json=sent)
-    assert (answer.status_code, said in answer.json()["error"]) == (400, True), answer.text
-    assert press(client, "backfill", **sent) == 400
+    response = client.post(f"{API_PATH}/backfill", json=request_fields)
+    assert (response.status_code, message in response.json()["error"]) == (400, True), response.text
+    assert press(client, "backfill", **request_fields) == 400
     assert row(stores) == before
 
 
-def test_what_cannot_be_backfilled_is_a_conflict_and_says_why(
+def test_backfills_that_are_impossible_are_refused_with_the_reason(
     client: TestClient, stores: Stores
 ) -> None:
-    assert client.post(f"/api/sources/{PAUSED.source_id}/backfill", json=SAID).status_code == 409
-    assert client.post(f"/api/sources/{'0' * 12}/backfill", json=SAID).status_code == 404
-    assert client.post(f"{HERE}/backfill", data=SAID).status_code == 415
+    assert client.post(f"/api/sources/{PAUSED.source_id}/backfill", json=REQUEST).status_code == 409
+    assert client.post(f"/api/sources/{'0' * 12}/backfill", json=REQUEST).status_code == 404
+    assert client.post(f"{API_PATH}/backfill", data=REQUEST).status_code == 415
     stores.records.change(SourceRow, [GOOD.source_id], {"hints": {"older": ""}})
-    answer = client.post(f"{HERE}/backfill", json=SAID)
-    assert (answer.status_code, "no link to an older page" in answer.json()["error"]) == (409, True)
-    assert press(client, "backfill", **SAID) == 409
+    response = client.post(f"{API_PATH}/backfill", json=REQUEST)
+    assert (response.status_code, "no link to an older page" in response.json()["error"]) == (
+        409,
+        True,
+    )
+    assert press(client, "backfill", **REQUEST) == 409
     assert "Older pages cannot be fetched: its last listing has no link to an older page." in read(
         client, PAGE
     ).words("//main")
     assert row(stores).backfill is None
 
 
-def test_who_only_reads_sees_how_it_stands_and_changes_nothing(stores: Stores) -> None:
-    kept_so(stores)
-    with TestClient(create_app(stores, host="0.0.0.0"), base_url=ORIGIN) as reached:
-        assert "63: 40 new" in read(reached, PAGE).words("//main")
-        assert forms(reached) == []
-        assert press(reached, "stop-backfill") == 403
-        assert reached.post(f"{HERE}/backfill", json=SAID).status_code == 403
-    found = row(stores).backfill
-    assert found is not None
-    assert found.is_active
+def test_readers_see_a_backfill_and_cannot_change_it(stores: Stores) -> None:
+    set_backfill(stores)
+    with TestClient(create_app(stores, host="0.0.0.0"), base_url=ORIGIN) as exposed_client:
+        assert "63: 40 new" in read(exposed_client, PAGE).words("//main")
+        assert list_forms(exposed_client) == []
+        assert press(exposed_client, "stop-backfill") == 403
+        assert exposed_client.post(f"{API_PATH}/backfill", json=REQUEST).status_code == 403
+    backfill = row(stores).backfill
+    assert backfill is not None
+    assert backfill.is_active

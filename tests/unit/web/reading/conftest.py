@@ -1,4 +1,4 @@
-"""The pages of a home with what is read in the browser."""
+"""Client of a home with the files that are read in the browser."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def reading(home: Path) -> ReadingHome:
 
 @pytest.fixture(scope="module")
 def stores(home: Path, reading: ReadingHome) -> Iterator[Stores]:
-    with open_home(home) as found:
-        yield found
+    with open_home(home) as stores:
+        yield stores
 
 
 @pytest.fixture(scope="module")
 def client(stores: Stores) -> Iterator[TestClient]:
     app = create_app(stores, views=create_local_page_views())
-    with TestClient(app, base_url=ORIGIN, follow_redirects=False) as found:
-        yield found
+    with TestClient(app, base_url=ORIGIN, follow_redirects=False) as client:
+        yield client

@@ -31,7 +31,7 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 HOSTILE = "Bridge <script>alert(1)</script>"
 
 
-def version(
+def put_version(
     stores: Stores,
     story: str,
     day: int,
@@ -40,7 +40,7 @@ def version(
     extractor: str = "article/1",
     site: str = "daily.example",
 ) -> str:
-    """Put a version of a story captured on this day of January; its SHA-1."""
+    """Store a version of a story captured on this day of January. Return its SHA-1."""
     key = sha1(f"{story} {day}".encode()).hexdigest()
     row = StoryMetaRow(
         key, story, f"202601{day:02d}120000", NOW, "success", f"http://{site}/{story}", site, None,
@@ -53,164 +53,177 @@ def version(
 
 @pytest.fixture
 def library(tmp_path: Path) -> Iterator[Stores]:
-    with open_home(tmp_path) as found:
-        yield found
+    with open_home(tmp_path) as stores:
+        yield stores
 
 
 @pytest.fixture
-def asked(library: Stores) -> Iterator[TestClient]:
-    with TestClient(create_app(library), base_url=ORIGIN) as found:
-        yield found
+def library_client(library: Stores) -> Iterator[TestClient]:
+    with TestClient(create_app(library), base_url=ORIGIN) as client:
+        yield client
 
 
-def _told(asked: TestClient, **params: str) -> list[tuple[str, str]]:
-    told = asked.get("/api/changes", params=params).json()
-    return [(one["sha1hex"], one["since"]) for one in told["rows"]]
+def _list_edits(library_client: TestClient, **params: str) -> list[tuple[str, str]]:
+    """Return the SHA-1s of the new and the previous version of each listed edit."""
+    rows = library_client.get("/api/changes", params=params).json()["rows"]
+    return [(row["sha1hex"], row["since"]) for row in rows]
 
 
-def test_an_edit_is_listed_with_its_words_and_leads_to_all_of_them(
+def test_an_edit_is_listed_with_its_words_and_a_link_to_all_changes(
     client: TestClient, reading: ReadingHome
 ) -> None:
     _, second, third = reading.versions
     page = read(client, "/changes")
-    (found,) = page.tree.xpath("//article")
-    (href,) = found.xpath("h2/a/@href")
+    (article,) = page.tree.xpath("//article")
+    (href,) = article.xpath("h2/a/@href")
     assert href == f"/file/{third}/changes?since={second}"
     assert client.get(href).status_code == 200
     assert "+7 −1 words, headline changed" in page.words("//article/p[@class='byline']")
-    words = [(one.tag, " ".join(one.itertext())) for one in found.xpath(".//ins | .//del")]
+    words = [(part.tag, " ".join(part.itertext())) for part in article.xpath(".//ins | .//del")]
     assert ("del", "Removed Monday.") in [(tag, " ".join(text.split())) for tag, text in words]
 
 
-def test_what_is_no_edit_is_told_apart_and_each_count_opens_its_rows(
-    asked: TestClient, library: Stores
+def test_versions_that_are_not_edits_are_counted_by_kind(
+    library_client: TestClient, library: Stores
 ) -> None:
     for day, text in ((1, "One two."), (2, "One two."), (3, "One\n\ntwo.")):
-        version(library, "same", day, text)
-    version(library, "read", 1, "One two.")
-    version(library, "read", 2, "One three.", extractor="article/2")
-    version(library, "lost", 1, "One two.")
-    lost = version(library, "lost", 2, "One three.")
-    library.records.delete(TextSketchRow, [lost])
-    version(library, "alone", 1, "One two.")
-    told = asked.get("/api/changes").json()
-    assert told["counts"] == {"edited": 0, "same-text": 2, "other-extractor": 1, "unknown": 1}
-    assert (told["walked"], told["later"], told["rows"], told["next"]) == (8, 4, [], None)
-    page = read(asked, "/changes")
+        put_version(library, "same", day, text)
+    put_version(library, "read", 1, "One two.")
+    put_version(library, "read", 2, "One three.", extractor="article/2")
+    put_version(library, "lost", 1, "One two.")
+    lost_version = put_version(library, "lost", 2, "One three.")
+    library.records.delete(TextSketchRow, [lost_version])
+    put_version(library, "alone", 1, "One two.")
+    changes = library_client.get("/api/changes").json()
+    assert changes["counts"] == {"edited": 0, "same-text": 2, "other-extractor": 1, "unknown": 1}
+    assert (changes["walked"], changes["later"], changes["rows"], changes["next"]) == (
+        8,
+        4,
+        [],
+        None,
+    )
+    page = read(library_client, "/changes")
     links = page.links("//main//li")
     assert len(links) == 3
-    for href, said in links.items():
-        assert len(read(asked, href).tree.xpath("//article")) == int(said.split()[0])
+    for href, label in links.items():
+        assert len(read(library_client, href).tree.xpath("//article")) == int(label.split()[0])
     assert not page.tree.xpath("//article")
 
 
-def test_a_headline_alone_is_an_edit_and_says_that_no_word_of_the_text_changed(
-    asked: TestClient, library: Stores
+def test_a_changed_headline_is_an_edit_without_changed_words(
+    library_client: TestClient, library: Stores
 ) -> None:
-    version(library, "one", 1, "One two.", "Bridge closed")
-    version(library, "one", 2, "One two.", HOSTILE)
-    page = read(asked, "/changes")
+    put_version(library, "one", 1, "One two.", "Bridge closed")
+    put_version(library, "one", 2, "One two.", HOSTILE)
+    page = read(library_client, "/changes")
     assert "+0 −0 words, headline changed" in page.words("//article")
     assert "<script>alert" not in page.text
-    assert b"<script>alert" not in asked.get("/changes.atom").content
+    assert b"<script>alert" not in library_client.get("/changes.atom").content
 
 
-def test_edits_of_one_site_the_newest_first_and_as_csv(asked: TestClient, library: Stores) -> None:
+def test_edits_are_listed_newest_first_by_site_and_as_csv(
+    library_client: TestClient, library: Stores
+) -> None:
     pairs = []
     for day, site in ((2, "a.example"), (4, "b.example"), (6, "a.example")):
-        before = version(library, f"s{day}", day - 1, "One two.", site=site)
-        pairs.append((version(library, f"s{day}", day, "One three.", site=site), before))
-    assert _told(asked) == pairs[::-1]
-    assert _told(asked, site="a.example") == [pairs[2], pairs[0]]
-    assert _told(asked, site="none.example") == []
+        before = put_version(library, f"s{day}", day - 1, "One two.", site=site)
+        pairs.append((put_version(library, f"s{day}", day, "One three.", site=site), before))
+    assert _list_edits(library_client) == pairs[::-1]
+    assert _list_edits(library_client, site="a.example") == [pairs[2], pairs[0]]
+    assert _list_edits(library_client, site="none.example") == []
     assert (
-        "There are no stories from “none.example”" in read(asked, "/changes?site=none.example").text
+        "There are no stories from “none.example”"
+        in read(library_client, "/changes?site=none.example").text
     )
-    table = list(csv.DictReader(io.StringIO(asked.get("/csv/changes?site=b.example").text)))
-    assert [(one["sha1hex"], one["words_added"]) for one in table] == [(pairs[1][0], "1")]
+    table = list(
+        csv.DictReader(io.StringIO(library_client.get("/csv/changes?site=b.example").text))
+    )
+    assert [(row["sha1hex"], row["words_added"]) for row in table] == [(pairs[1][0], "1")]
 
 
-def test_pages_go_on_where_the_one_before_ended(
-    asked: TestClient, library: Stores, monkeypatch: pytest.MonkeyPatch
+def test_paging_lists_every_edit_once_within_the_limits(
+    library_client: TestClient, library: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keys = [version(library, "long", day, f"Day {day}.") for day in range(1, 21)]
+    keys = [put_version(library, "long", day, f"Day {day}.") for day in range(1, 21)]
     for day in range(1, 21):
-        version(library, f"alone{day}", day, "Nothing else.")
+        put_version(library, f"alone{day}", day, "Nothing else.")
     for later_max, walked_max in ((3, 1_000), (1_000, 7)):
         monkeypatch.setattr(edits, "LATER_MAX", later_max)
         monkeypatch.setattr(edits, "WALKED_MAX", walked_max)
         monkeypatch.setattr(edits, "_CHUNK", 7)
-        found, after, pages = [], "", 0
+        listed_keys, after, pages = [], "", 0
         while True:
-            told = asked.get("/api/changes", params={"after": after}).json()
-            assert told["later"] <= later_max
-            assert told["walked"] <= walked_max
-            found += [one["sha1hex"] for one in told["rows"]]
+            page = library_client.get("/api/changes", params={"after": after}).json()
+            assert page["later"] <= later_max
+            assert page["walked"] <= walked_max
+            listed_keys += [row["sha1hex"] for row in page["rows"]]
             pages += 1
-            if told["next"] is None:
+            if page["next"] is None:
                 break
-            after = told["next"]
-        assert (found, pages > 3) == (keys[:0:-1], True)
+            after = page["next"]
+        assert (listed_keys, pages > 3) == (keys[:0:-1], True)
 
 
-def test_the_feed_has_the_edits_with_ids_that_stay(asked: TestClient, library: Stores) -> None:
-    assert Xml.fromstring(asked.get("/changes.atom").content).findall(f"{ATOM}entry") == []
-    before = version(library, "one", 1, "The bridge was closed on Monday.")
-    after = version(library, "one", 2, "The bridge was closed on Tuesday.")
-    answer = asked.get("/changes.atom?site=daily.example")
-    assert answer.headers["content-type"].startswith("application/atom+xml")
-    (entry,) = Xml.fromstring(answer.content).findall(f"{ATOM}entry")
+def test_the_feed_lists_edits_with_stable_ids(library_client: TestClient, library: Stores) -> None:
+    assert Xml.fromstring(library_client.get("/changes.atom").content).findall(f"{ATOM}entry") == []
+    before = put_version(library, "one", 1, "The bridge was closed on Monday.")
+    after = put_version(library, "one", 2, "The bridge was closed on Tuesday.")
+    response = library_client.get("/changes.atom?site=daily.example")
+    assert response.headers["content-type"].startswith("application/atom+xml")
+    (entry,) = Xml.fromstring(response.content).findall(f"{ATOM}entry")
     assert entry.findtext(f"{ATOM}id") == f"{ORIGIN}/file/{after}/changes?since={before}"
     assert entry.findtext(f"{ATOM}updated") == "2026-01-02T12:00:00+00:00"
-    said = "+1 −1 words. Removed: Monday. Added: Tuesday."
-    assert entry.findtext(f"{ATOM}summary") == said
-    page = read(asked, "/changes?site=daily.example")
+    summary = "+1 −1 words. Removed: Monday. Added: Tuesday."
+    assert entry.findtext(f"{ATOM}summary") == summary
+    page = read(library_client, "/changes?site=daily.example")
     (href,) = page.tree.xpath("//link[@type='application/atom+xml']/@href")
     assert href == "/changes.atom?site=daily.example"
 
 
-def test_a_hidden_version_is_passed_over_as_if_it_had_not_come(
-    asked: TestClient, library: Stores
+def test_a_hidden_version_is_skipped_in_comparisons(
+    library_client: TestClient, library: Stores
 ) -> None:
-    first, hidden, last = (version(library, "one", n, f"Day {n}.", f"Title {n}") for n in (1, 2, 3))
-    assert _told(asked) == [(last, hidden), (hidden, first)]
-    library.records.put([EmbargoRow(hidden, "rights", "", NOW, "ann", NOW)])
-    assert _told(asked) == [(last, first)]
+    first, hidden_version, last = (
+        put_version(library, "one", day, f"Day {day}.", f"Title {day}") for day in (1, 2, 3)
+    )
+    assert _list_edits(library_client) == [(last, hidden_version), (hidden_version, first)]
+    library.records.put([EmbargoRow(hidden_version, "rights", "", NOW, "ann", NOW)])
+    assert _list_edits(library_client) == [(last, first)]
     for path in ("/changes", "/changes.atom", "/csv/changes", "/changes?change=same-text"):
-        answer = asked.get(path).text
-        assert hidden not in answer
-        assert "Title 2" not in answer
+        response = library_client.get(path).text
+        assert hidden_version not in response
+        assert "Title 2" not in response
 
 
-def test_a_text_that_was_not_compared_word_by_word_says_so(
-    asked: TestClient, library: Stores
+def test_a_coarse_comparison_says_so(library_client: TestClient, library: Stores) -> None:
+    put_version(library, "one", 1, "Two. " + "Some more words. " * 60)
+    put_version(library, "one", 2, "Two three. " + "Some more words. " * 61 + "Two three.")
+    put_version(library, "short", 1, "One.")
+    put_version(library, "short", 2, "Two.")
+    rows = library_client.get("/api/changes").json()["rows"]
+    is_coarse_by_story = {row["story_id"]: row["is_coarse"] for row in rows}
+    assert is_coarse_by_story == {"one": True, "short": False}
+    paragraphs = read(library_client, "/changes").tree.xpath("//article/p[2]")
+    notes = [paragraph.text_content() for paragraph in paragraphs]
+    assert ["to compare word by word" in note for note in notes] == [True]
+
+
+def test_a_cursor_of_another_list_is_refused(library_client: TestClient, library: Stores) -> None:
+    put_version(library, "one", 1, "One.")
+    cursor = "eyJwb3NpdGlvbiI6MCwidGltZSI6LTUsImtleSI6WyJhIl19"
+    assert library_client.get("/changes", params={"after": cursor}).status_code == 400
+    assert library_client.get("/changes", params={"site": "\0'--"}).status_code == 200
+
+
+def test_a_missing_text_of_a_later_version_is_reported_as_missing(
+    library_client: TestClient, library: Stores
 ) -> None:
-    version(library, "one", 1, "Two. " + "Some more words. " * 60)
-    version(library, "one", 2, "Two three. " + "Some more words. " * 61 + "Two three.")
-    version(library, "short", 1, "One.")
-    version(library, "short", 2, "Two.")
-    told = {one["story_id"]: one["is_coarse"] for one in asked.get("/api/changes").json()["rows"]}
-    assert told == {"one": True, "short": False}
-    said = [one.text_content() for one in read(asked, "/changes").tree.xpath("//article/p[2]")]
-    assert ["to compare word by word" in one for one in said] == [True]
-
-
-def test_a_mark_of_another_list_is_refused(asked: TestClient, library: Stores) -> None:
-    version(library, "one", 1, "One.")
-    mark = "eyJwb3NpdGlvbiI6MCwidGltZSI6LTUsImtleSI6WyJhIl19"
-    assert asked.get("/changes", params={"after": mark}).status_code == 400
-    assert asked.get("/changes", params={"site": "\0'--"}).status_code == 200
-
-
-def test_the_text_of_a_later_version_that_is_gone_is_not_told_as_removed(
-    asked: TestClient, library: Stores
-) -> None:
-    version(library, "one", 1, "One two.", "Before")
-    key = version(library, "one", 2, "One three.", "After")
+    put_version(library, "one", 1, "One two.", "Before")
+    key = put_version(library, "one", 2, "One three.", "After")
     library.blobs.delete([build_text_blob_key(key)])
-    (told,) = asked.get("/api/changes").json()["rows"]
-    assert (told["is_headline_changed"], told["words_added"]) == (True, None)
-    assert "The text of one version is missing" in read(asked, "/changes").words()
+    (edit,) = library_client.get("/api/changes").json()["rows"]
+    assert (edit["is_headline_changed"], edit["words_added"]) == (True, None)
+    assert "The text of one version is missing" in read(library_client, "/changes").words()
     row = library.records.get(StoryMetaRow, [key])[0]
     library.records.put([replace(row, article_title="Before")])
-    assert asked.get("/api/changes").json()["counts"]["unknown"] == 1
+    assert library_client.get("/api/changes").json()["counts"]["unknown"] == 1

@@ -1,4 +1,4 @@
-"""The neighbours of a document on its page: near-duplicates, its domain around its day, its themes."""
+"""Neighbours on the page of a document: near-duplicates, its domain around its day, its themes."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ DAY = date(2026, 3, 10)
 TEXT = " ".join(f"river{n} bank{n} council{n}" for n in range(100))
 
 
-def story(
+def build_story(
     number: int, day: date | None = DAY, site: str = "daily.example", captured: date | None = None
 ) -> IndexDocument:
-    """A story that is in the index alone."""
+    """Build a story for the index."""
     key = sha1(str(number).encode()).hexdigest()
     return IndexDocument(
         f"{number:064x}", key, Kind.STORY, f"http://{site}/{number}", site, day, "en",
@@ -47,134 +47,143 @@ def story(
 
 @pytest.fixture
 def library(tmp_path: Path) -> Iterator[Stores]:
-    with open_home(tmp_path) as found:
-        yield found
+    with open_home(tmp_path) as stores:
+        yield stores
 
 
 @pytest.fixture
-def asked(library: Stores) -> Iterator[TestClient]:
-    with TestClient(create_app(library), base_url=ORIGIN) as found:
-        yield found
+def library_client(library: Stores) -> Iterator[TestClient]:
+    with TestClient(create_app(library), base_url=ORIGIN) as client:
+        yield client
 
 
-def _keep(library: Stores, one: IndexDocument, text: str) -> None:
-    """A story that stands in the records as well."""
-    published = one.publication_date.isoformat() if one.publication_date else None
+def _store(library: Stores, document: IndexDocument, text: str) -> None:
+    """Store a story in the index and the records."""
+    published = document.publication_date.isoformat() if document.publication_date else None
     row = StoryMetaRow(
-        one.sha1hex, one.id, "20260310120000", NOW, "success", one.url, one.canonical_domain, published,
-        "en", one.article_title, 90, Story(), "article/1",
+        document.sha1hex, document.id, "20260310120000", NOW, "success", document.url,
+        document.canonical_domain, published, "en", document.article_title, 90, Story(), "article/1",
     )  # fmt: skip
     sketched = build_page_sketch(row, text)
-    file = FileMetaRow(one.sha1hex, "0" * 64, "0" * 32, 9, "text/html", one.sha1hex, NOW)
+    file = FileMetaRow(document.sha1hex, "0" * 64, "0" * 32, 9, "text/html", document.sha1hex, NOW)
     library.records.put([file, row, sketched, *build_bands(sketched)])
-    library.index.put([one])
+    library.index.put([document])
 
 
-def _groups(asked: TestClient, one: IndexDocument) -> dict[str, Any]:
-    told = asked.get(f"/api/files/{one.sha1hex}").json()["neighbours"]
-    return {group["sort"]: group for group in told}
+def _get_groups(library_client: TestClient, document: IndexDocument) -> dict[str, Any]:
+    groups = library_client.get(f"/api/files/{document.sha1hex}").json()["neighbours"]
+    return {group["sort"]: group for group in groups}
 
 
-def test_of_its_domain_the_nearest_days_stand_first_and_the_link_lists_exactly_all(
-    asked: TestClient, library: Stores
+def test_neighbours_of_the_domain_are_the_nearest_in_time(
+    library_client: TestClient, library: Stores
 ) -> None:
     days = (0, 3, -3, 1, -1, 2, 0, 4, -4)
-    others = [story(n, DAY + timedelta(days=away)) for n, away in enumerate(days, 1)]
-    library.index.put([*others, story(20, site="weekly.example")])
-    _keep(library, story(0), TEXT)
-    group = _groups(asked, story(0))["domain"]
-    shown = [DAY.toordinal() - date.fromisoformat(one["day"]).toordinal() for one in group["shown"]]
-    assert [abs(one) for one in shown] == [0, 0, 1, 1, 2]
+    others = [build_story(n, DAY + timedelta(days=offset)) for n, offset in enumerate(days, 1)]
+    library.index.put([*others, build_story(20, site="weekly.example")])
+    _store(library, build_story(0), TEXT)
+    group = _get_groups(library_client, build_story(0))["domain"]
+    days_away = [abs((DAY - date.fromisoformat(row["day"])).days) for row in group["shown"]]
+    assert days_away == [0, 0, 1, 1, 2]
     assert (group["total"], group["name"]) == (7, "daily.example")
-    page = read(asked, f"/file/{story(0).sha1hex}")
+    page = read(library_client, f"/file/{build_story(0).sha1hex}")
     assert "More from daily.example (7)" in page.words("//*[@id='neighbours']")
     assert "Published 7 Mar 2026 to 13 Mar 2026" in page.words()
     assert not page.tree.xpath("//section[@id='neighbours']//b")
-    (href,) = [one for one in page.links("//section[@id='neighbours']") if "/search" in one]
+    (href,) = [link for link in page.links("//section[@id='neighbours']") if "/search" in link]
     assert page.links()[href] == "Show all 8"
-    listed = asked.get(href.replace("/search", "/api/search")).json()
-    found = {one["id"] for one in listed["results"]}
-    assert found == {story(0).id, *(one.id for one in others[:7])}
-    files = {f"/file/{one.sha1hex}" for one in others[:7]}
-    assert all(one["href"] in files for one in group["shown"])
+    results = library_client.get(href.replace("/search", "/api/search")).json()
+    ids = {hit["id"] for hit in results["results"]}
+    assert ids == {build_story(0).id, *(other.id for other in others[:7])}
+    files = {f"/file/{other.sha1hex}" for other in others[:7]}
+    assert all(row["href"] in files for row in group["shown"])
 
 
-def test_without_a_day_of_publication_the_day_of_capture_is_compared_and_said(
-    asked: TestClient, library: Stores
+def test_without_a_publication_date_the_capture_date_is_compared(
+    library_client: TestClient, library: Stores
 ) -> None:
-    library.index.put([story(1, None, captured=DAY), story(2, DAY)])
-    _keep(library, story(0, None, captured=DAY), TEXT)
-    group = _groups(asked, story(0))["domain"]
-    assert (group["dates"], group["total"], group["shown"][0]["id"]) == ("captured", 1, story(1).id)
+    library.index.put([build_story(1, None, captured=DAY), build_story(2, DAY)])
+    _store(library, build_story(0, None, captured=DAY), TEXT)
+    group = _get_groups(library_client, build_story(0))["domain"]
+    assert (group["dates"], group["total"], group["shown"][0]["id"]) == (
+        "captured",
+        1,
+        build_story(1).id,
+    )
     assert "dates=captured" in group["href"]
-    assert len(asked.get(group["href"].replace("/search", "/api/search")).json()["results"]) == 2
-    words = read(asked, f"/file/{story(0).sha1hex}").words("//*[@id='neighbours']")
+    assert (
+        len(library_client.get(group["href"].replace("/search", "/api/search")).json()["results"])
+        == 2
+    )
+    words = read(library_client, f"/file/{build_story(0).sha1hex}").words("//*[@id='neighbours']")
     assert "Captured" in words
 
 
 @pytest.mark.parametrize("day", [date.min, date.max])
-def test_the_first_and_the_last_day_there_are_have_neighbours_too(
-    library: Stores, day: date
-) -> None:
-    library.index.put([story(0, day), story(1, day)])
-    around_day = find_around_day(library.index, story(0, day))
+def test_the_first_and_last_possible_days_have_neighbours(library: Stores, day: date) -> None:
+    library.index.put([build_story(0, day), build_story(1, day)])
+    around_day = find_around_day(library.index, build_story(0, day))
     assert around_day is not None
     assert (around_day.dates, around_day.total, [document.id for document in around_day.documents]) == (
-        DateOf.PUBLISHED, 1, [story(1).id],
+        DateOf.PUBLISHED, 1, [build_story(1).id],
     )  # fmt: skip
 
 
-def test_a_document_without_domain_or_day_has_none_of_its_domain(library: Stores) -> None:
-    assert find_around_day(library.index, story(0, None)) is None
-    assert find_around_day(library.index, replace(story(0), canonical_domain="")) is None
+def test_a_document_without_domain_or_day_has_no_neighbours_of_its_domain(library: Stores) -> None:
+    assert find_around_day(library.index, build_story(0, None)) is None
+    assert find_around_day(library.index, replace(build_story(0), canonical_domain="")) is None
 
 
-def test_near_duplicates_are_named_by_their_titles_and_behind_five_all_can_be_opened(
-    asked: TestClient, library: Stores
+def test_five_near_duplicates_are_shown_and_all_are_linked(
+    library_client: TestClient, library: Stores
 ) -> None:
-    copies = [story(n, None, f"site{n}.example") for n in range(8)]
-    for one in copies:
-        _keep(library, one, TEXT)
-    group = _groups(asked, copies[0])["near-duplicates"]
+    copies = [build_story(n, None, f"site{n}.example") for n in range(8)]
+    for copy in copies:
+        _store(library, copy, TEXT)
+    group = _get_groups(library_client, copies[0])["near-duplicates"]
     assert (group["total"], len(group["shown"]), group["shown"][0]["nearness"]) == (7, 5, 1.0)
-    page = read(asked, f"/file/{copies[0].sha1hex}")
+    page = read(library_client, f"/file/{copies[0].sha1hex}")
     assert "Addresses of all 7" in page.words("//section[@id='neighbours']/details")
     assert len(page.tree.xpath("//section[@id='neighbours']/details//li")) == 7
     assert len(page.tree.xpath("//section[@id='neighbours']/ul/li")) == 5
     EmbargoService(library, None, lambda: NOW).hide(
         EmbargoRow(copies[1].sha1hex, "publication", "", NOW + timedelta(days=9), "ann", NOW)
     )
-    hidden = _groups(asked, copies[0])["near-duplicates"]
-    assert hidden["total"] == 6
-    assert copies[1].id not in {one["id"] for one in hidden["shown"]}
+    group_after_hiding = _get_groups(library_client, copies[0])["near-duplicates"]
+    assert group_after_hiding["total"] == 6
+    assert copies[1].id not in {row["id"] for row in group_after_hiding["shown"]}
 
 
-def test_of_its_theme_the_nearest_to_the_middle_stand_and_the_link_opens_the_theme(
-    asked: TestClient, library: Stores
+def test_neighbours_of_the_theme_are_listed_by_descending_score(
+    library_client: TestClient, library: Stores
 ) -> None:
     changes = fill_themes(library)
     name = CollectionName("near", "by")
     texts = themed_documents(40, seed=9, themes=2)
-    put = [story(n, None, "theme.example") for n in range(4)]
-    known = [replace(texts[n], id=one.id, title="") for n, one in enumerate(put)]
-    for one in put:
-        _keep(library, one, TEXT)
-    changes.put(name, [*known, *texts[4:]])
+    stories = [build_story(n, None, "theme.example") for n in range(4)]
+    documents = [replace(texts[n], id=story.id, title="") for n, story in enumerate(stories)]
+    for story in stories:
+        _store(library, story, TEXT)
+    changes.put(name, [*documents, *texts[4:]])
     rebuild(changes, name)
-    group = _groups(asked, put[0])["theme"]
-    size = asked.get(f"/api{group['href']}").json()["size"]
+    group = _get_groups(library_client, stories[0])["theme"]
+    size = library_client.get(f"/api{group['href']}").json()["size"]
     assert (group["total"], group["collection"], len(group["shown"])) == (size - 1, "near/by", 5)
-    scores = [one["nearness"] for one in group["shown"]]
+    scores = [row["nearness"] for row in group["shown"]]
     assert scores == sorted(scores, reverse=True)
-    assert put[0].id not in {one["id"] for one in group["shown"]}
-    for one in group["shown"]:
-        assert asked.get(one["href"]).status_code == 200
-    page = read(asked, f"/file/{put[0].sha1hex}")
+    assert stories[0].id not in {row["id"] for row in group["shown"]}
+    for row in group["shown"]:
+        assert library_client.get(row["href"]).status_code == 200
+    page = read(library_client, f"/file/{stories[0].sha1hex}")
     assert page.links()[group["href"]] == f"Show all {size}"
 
 
-def test_a_document_that_stands_alone_has_no_neighbours(asked: TestClient, library: Stores) -> None:
-    library.index.put([story(1, site="weekly.example")])
-    _keep(library, story(0), TEXT)
-    assert _groups(asked, story(0)) == {}
-    assert not read(asked, f"/file/{story(0).sha1hex}").tree.xpath("//*[@id='neighbours']")
+def test_a_document_without_similar_ones_has_no_neighbours(
+    library_client: TestClient, library: Stores
+) -> None:
+    library.index.put([build_story(1, site="weekly.example")])
+    _store(library, build_story(0), TEXT)
+    assert _get_groups(library_client, build_story(0)) == {}
+    assert not read(library_client, f"/file/{build_story(0).sha1hex}").tree.xpath(
+        "//*[@id='neighbours']"
+    )

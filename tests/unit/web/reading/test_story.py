@@ -1,4 +1,4 @@
-"""A story and its versions: what stands above it, its paragraphs, and what changed word by word."""
+"""The page of a story and its versions: byline, paragraphs and changed words."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from reading_home import HEBREW, ReadingHome
 ORIGIN = "http://localhost:8765"
 
 
-def test_byline_day_and_site_stand_under_the_headline(
-    client: TestClient, reading: ReadingHome
-) -> None:
+def test_the_byline_shows_authors_dates_and_site(client: TestClient, reading: ReadingHome) -> None:
     page = read(client, f"/file/{reading.versions[2]}")
-    said = page.words("//p[@class='byline']")
-    assert said.startswith("Ada Reporter, Ben Writer · published 2026-01-05, captured 19 Feb 2026")
-    assert said.endswith("· daily.example")
-    right = read(client, f"/file/{reading.hebrew}").words("//p[@class='byline']")
-    assert right.startswith("no publication date, captured")
+    byline = page.words("//p[@class='byline']")
+    assert byline.startswith(
+        "Ada Reporter, Ben Writer · published 2026-01-05, captured 19 Feb 2026"
+    )
+    assert byline.endswith("· daily.example")
+    hebrew_byline = read(client, f"/file/{reading.hebrew}").words("//p[@class='byline']")
+    assert hebrew_byline.startswith("no publication date, captured")
 
 
-def test_paragraphs_are_kept_and_run_their_own_way(
+def test_paragraphs_keep_their_order_and_direction(
     client: TestClient, reading: ReadingHome
 ) -> None:
     page = read(client, f"/file/{reading.versions[2]}")
@@ -40,14 +40,12 @@ def test_paragraphs_are_kept_and_run_their_own_way(
         "Nobody was hurt.",
         "Traffic goes round by the ferry.",
     ]
-    right = read(client, f"/file/{reading.hebrew}")
-    (heading,) = right.tree.xpath("//h1[@dir='auto'][@lang='he']")
+    hebrew_page = read(client, f"/file/{reading.hebrew}")
+    (heading,) = hebrew_page.tree.xpath("//h1[@dir='auto'][@lang='he']")
     assert heading.text_content() == HEBREW
 
 
-def test_versions_stand_in_order_and_lead_to_each_other(
-    client: TestClient, reading: ReadingHome
-) -> None:
+def test_versions_are_listed_in_order_and_linked(client: TestClient, reading: ReadingHome) -> None:
     first, second, third = reading.versions
     page = read(client, f"/file/{second}")
     rows = page.tree.xpath("//section[@id='versions']//tbody/tr")
@@ -64,56 +62,63 @@ def test_versions_stand_in_order_and_lead_to_each_other(
     assert not read(client, f"/file/{reading.hebrew}").tree.xpath("//section[@id='versions']")
 
 
-def _stretches(page: PageRead, part: str) -> list[tuple[str, str]]:
-    found = page.tree.xpath(f"//section[@aria-labelledby='part-{part}']//*[self::ins or self::del]")
-    return [(one.tag, " ".join(one.text_content().split())) for one in found]
+def _read_changes(page: PageRead, part: str) -> list[tuple[str, str]]:
+    elements = page.tree.xpath(
+        f"//section[@aria-labelledby='part-{part}']//*[self::ins or self::del]"
+    )
+    return [(part.tag, " ".join(part.text_content().split())) for part in elements]
 
 
-def test_changes_are_told_in_words_part_by_part(client: TestClient, reading: ReadingHome) -> None:
+def test_the_changes_page_shows_changed_words_of_each_part(
+    client: TestClient, reading: ReadingHome
+) -> None:
     _, second, third = reading.versions
     page = read(client, f"/file/{third}/changes")
     assert page.words("//p[@class='note']") == (
         "+7 −1 words, headline and byline changed. The text changed."
     )
-    assert ("del", "RemovedMonday.") in _stretches(page, "text")
-    assert ("ins", "AddedTuesday.") in _stretches(page, "text")
-    assert _stretches(page, "title")[0] == ("del", "RemovedBridge")
-    assert _stretches(page, "byline") != []
+    assert ("del", "RemovedMonday.") in _read_changes(page, "text")
+    assert ("ins", "AddedTuesday.") in _read_changes(page, "text")
+    assert _read_changes(page, "title")[0] == ("del", "RemovedBridge")
+    assert _read_changes(page, "byline") != []
     assert not page.tree.xpath("//h2[@id='part-published']")
-    told = client.get(f"/api/files/{third}/changes?since={second}").json()
-    assert (told["since"], told["difference"]) == (second, "changed-text")
-    assert [part["name"] for part in told["parts"]] == ["title", "byline", "published", "text"]
+    changes = client.get(f"/api/files/{third}/changes?since={second}").json()
+    assert (changes["since"], changes["difference"]) == (second, "changed-text")
+    assert [part["name"] for part in changes["parts"]] == ["title", "byline", "published", "text"]
 
 
-def test_three_sentences_tell_bytes_text_and_change_apart(
+def test_notes_distinguish_same_bytes_same_text_and_changes(
     client: TestClient, reading: ReadingHome
 ) -> None:
     first, second, third = reading.versions
-    said = {
-        read(client, f"/file/{one}/changes?since={other}").words("//p[@class='note']")
-        for one, other in ((first, first), (second, first), (third, first))
+    notes = {
+        read(client, f"/file/{version}/changes?since={other}").words("//p[@class='note']")
+        for version, other in ((first, first), (second, first), (third, first))
     }
-    assert len(said) == 3
-    assert "Both captures have the same bytes." in said
-    assert any(one.startswith("The text is the same. Other parts") for one in said)
+    assert len(notes) == 3
+    assert "Both captures have the same bytes." in notes
+    assert any(version.startswith("The text is the same. Other parts") for version in notes)
 
 
-def test_any_two_versions_can_be_compared_and_no_others(
+def test_only_versions_of_one_story_can_be_compared(
     client: TestClient, reading: ReadingHome
 ) -> None:
     first, _, third = reading.versions
-    back = client.get(f"/api/files/{first}/changes?since={third}").json()
-    assert back["parts"][3]["diff"]["removed"] > back["parts"][3]["diff"]["added"]
+    reversed_changes = client.get(f"/api/files/{first}/changes?since={third}").json()
+    assert (
+        reversed_changes["parts"][3]["diff"]["removed"]
+        > reversed_changes["parts"][3]["diff"]["added"]
+    )
     for other in (reading.hebrew, reading.pdf, "0" * 40, "nonsense"):
-        answer = client.get(f"/api/files/{third}/changes", params={"since": other})
-        assert answer.status_code == 400
-        assert "no version of this story" in answer.json()["error"]
+        response = client.get(f"/api/files/{third}/changes", params={"since": other})
+        assert response.status_code == 400
+        assert "no version of this story" in response.json()["error"]
     assert client.get(f"/file/{reading.pdf}/changes").status_code == 404
-    whole = read(client, f"/file/{third}/changes?whole=1")
-    assert "Show changes only" in whole.words()
+    full_page = read(client, f"/file/{third}/changes?whole=1")
+    assert "Show changes only" in full_page.words()
 
 
-def test_both_texts_stand_beside_each_other_in_rows(
+def test_the_full_view_shows_both_texts_side_by_side(
     client: TestClient, reading: ReadingHome
 ) -> None:
     _, second, third = reading.versions
@@ -132,7 +137,7 @@ def test_both_texts_stand_beside_each_other_in_rows(
 
 @pytest.fixture
 def other_reader(stores: Stores, reading: ReadingHome) -> Iterator[None]:
-    """The third version was read by another program than the second."""
+    """Give the third version another extractor than the second."""
     (row,) = stores.records.get(StoryMetaRow, [reading.versions[2]])
     stores.records.put([replace(row, extractor="article/2 <b>")])
     yield
@@ -140,7 +145,7 @@ def other_reader(stores: Stores, reading: ReadingHome) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("other_reader")
-def test_versions_read_by_different_programs_are_read_again_by_one(
+def test_versions_from_different_extractors_can_be_extracted_again(
     client: TestClient, reading: ReadingHome, stores: Stores
 ) -> None:
     _, second, third = reading.versions
@@ -152,20 +157,23 @@ def test_versions_read_by_different_programs_are_read_again_by_one(
     )
     assert "Run fonds catchup story to extract" in page.words()
     for _ in range(2):
-        sent = client.post(path, data={"since": second}, headers={"Origin": ORIGIN})
-        assert (sent.status_code, sent.headers["location"]) == (303, f"{path}?since={second}")
-    again = read(client, f"{path}?since={second}")
-    assert "Both texts are being extracted again." in again.words()
-    assert not again.tree.xpath("//button[text()='Extract both again']")
-    (reader,) = [one for one in list_readers(Settings()) if one.name.endswith("parse_story")]
+        response = client.post(path, data={"since": second}, headers={"Origin": ORIGIN})
+        assert (response.status_code, response.headers["location"]) == (
+            303,
+            f"{path}?since={second}",
+        )
+    page_after = read(client, f"{path}?since={second}")
+    assert "Both texts are being extracted again." in page_after.words()
+    assert not page_after.tree.xpath("//button[text()='Extract both again']")
+    (reader,) = [row for row in list_readers(Settings()) if row.name.endswith("parse_story")]
     waiting = stores.queue.receive(reader.incoming, 10, 0.0)
-    assert {one.message.about for one in waiting} == {second, third}
+    assert {delivery.message.about for delivery in waiting} == {second, third}
     stores.queue.settle(waiting)
-    for one in stores.records.find(DispositionRow, {"about": [second, third], "is_open": True}):
-        stores.ledger.write([replace(one, verdict="done", is_open=False)])
+    for promise in stores.records.find(DispositionRow, {"about": [second, third], "is_open": True}):
+        stores.ledger.write([replace(promise, verdict="done", is_open=False)])
 
 
-def test_a_text_unchanged_under_another_program_has_a_sentence_of_its_own(
+def test_the_note_names_another_extractor_of_an_unchanged_text(
     client: TestClient, reading: ReadingHome, stores: Stores
 ) -> None:
     first, second, _ = reading.versions
@@ -173,11 +181,11 @@ def test_a_text_unchanged_under_another_program_has_a_sentence_of_its_own(
     stores.records.put([replace(row, extractor="article/2")])
     page = read(client, f"/file/{second}/changes?since={first}")
     stores.records.put([row])
-    said = page.words("//p[@class='note']")
-    assert said.startswith("The text is unchanged. Another program extracted it.")
+    note = page.words("//p[@class='note']")
+    assert note.startswith("The text is unchanged. Another program extracted it.")
 
 
-def test_what_are_no_two_versions_is_not_read_again(
+def test_extracting_again_is_refused_for_files_of_other_stories(
     client: TestClient, reading: ReadingHome
 ) -> None:
     _, second, third = reading.versions
@@ -192,7 +200,7 @@ def test_what_are_no_two_versions_is_not_read_again(
     assert client.post(path, data={"since": second}, headers=foreign).status_code == 403
 
 
-def test_the_same_program_gives_no_reason_to_read_again(
+def test_versions_from_the_same_extractor_show_no_notice(
     client: TestClient, reading: ReadingHome
 ) -> None:
     _, second, third = reading.versions

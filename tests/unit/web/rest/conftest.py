@@ -1,4 +1,4 @@
-"""The service over a home of its own: asked without a server, and built by when a test says so."""
+"""A client of the REST service, without a server. Rebuilds run only when a test calls `group`."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from themed_texts import themed_texts
 
 
 @pytest.fixture(scope="module")
-def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """A service whose runs are left waiting, as by a process that is about to end."""
+def rest_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Client of a service that leaves its runs queued, like a process that is about to end."""
     with open_home(tmp_path_factory.mktemp("rest")) as stores:
         service = create_service(stores)
         service.runs.close()
         app = create_app(stores, service=service)
-        with TestClient(app, base_url="http://localhost:8765") as asked:
-            yield asked
+        with TestClient(app, base_url="http://localhost:8765") as client:
+            yield client
 
 
 @pytest.fixture(scope="module")
-def group(rest: TestClient) -> Group:
-    """Builds what was asked for; how many rebuilds that was."""
+def group(rest_client: TestClient) -> Group:
+    """A function that runs the requested rebuilds and returns their number."""
 
     def build() -> int:
-        changes = rest.app.state.service.changes  # type: ignore[attr-defined]
+        changes = rest_client.app.state.service.changes  # type: ignore[attr-defined]
         pending_requests = list(iter_pending_requests(changes.tables))
         assert all(run_request(changes, name, conf, threads=1) for name, conf in pending_requests)
         return len(pending_requests)
@@ -40,12 +40,14 @@ def group(rest: TestClient) -> Group:
 
 
 @pytest.fixture(scope="module")
-def themed(rest: TestClient, group: Group) -> TestClient:
-    """With 200 documents on four themes in news/2026-11, grouped twice: 20 came between."""
+def themed_client(rest_client: TestClient, group: Group) -> TestClient:
+    """Client with documents about four themes in news/2026-11: 200, grouped, then 20 more, grouped again."""
     texts, _ = themed_texts(220, seed=3, themes=4)
-    documents = [{"id": f"d{at}", "text": text} for at, text in enumerate(texts)]
-    for some in (documents[:200], documents[200:]):
-        assert rest.post("/collections/news/2026-11", json={"bulk": some}).status_code == 201
-        assert rest.post("/run/news/DEFAULT/2026-11").status_code == 202
+    documents = [{"id": f"d{number}", "text": text} for number, text in enumerate(texts)]
+    for batch in (documents[:200], documents[200:]):
+        assert (
+            rest_client.post("/collections/news/2026-11", json={"bulk": batch}).status_code == 201
+        )
+        assert rest_client.post("/run/news/DEFAULT/2026-11").status_code == 202
         assert group() == 1
-    return rest
+    return rest_client

@@ -1,4 +1,4 @@
-"""Clusters as they are served: whole, plain, by time, in pages, and what changed."""
+"""Clusters in the REST service: full and plain form, by time, page by page, and their changes."""
 
 from __future__ import annotations
 
@@ -6,97 +6,111 @@ from urllib.parse import quote
 
 from starlette.testclient import TestClient
 
-AT = "/clusters/news/2026-11"
+CLUSTERS_PATH = "/clusters/news/2026-11"
 
 
-def test_labels_sizes_terms_and_documents_of_what_is_served(themed: TestClient) -> None:
-    answer = themed.get(AT, params={"top": 2})
-    told = answer.json()
-    assert len(told["clusters"]) == 4
-    sizes = [one["size"] for one in told["clusters"]]
+def test_the_served_clusters_have_labels_sizes_terms_and_documents(
+    themed_client: TestClient,
+) -> None:
+    response = themed_client.get(CLUSTERS_PATH, params={"top": 2})
+    data = response.json()
+    assert len(data["clusters"]) == 4
+    sizes = [cluster["size"] for cluster in data["clusters"]]
     assert sizes == sorted(sizes, reverse=True)
-    assert sum(sizes) + sum(told["unclustered"].values()) == 220
-    for one in told["clusters"]:
-        assert one["terms"][0][0] in one["label"]
-        assert [each["score"] for each in one["top"]] == sorted(
-            (each["score"] for each in one["top"]), reverse=True
+    assert sum(sizes) + sum(data["unclustered"].values()) == 220
+    for cluster in data["clusters"]:
+        assert cluster["terms"][0][0] in cluster["label"]
+        assert [document["score"] for document in cluster["top"]] == sorted(
+            (document["score"] for document in cluster["top"]), reverse=True
         )
-        assert len(one["top"]) == 2
-        assert themed.get(one["href"]).json()["cluster"]["id"] == one["id"]
-    assert answer.headers["ETag"].removeprefix("W/").startswith(f'"{told["timestamp"]}-')
+        assert len(cluster["top"]) == 2
+        assert themed_client.get(cluster["href"]).json()["cluster"]["id"] == cluster["id"]
+    assert response.headers["ETag"].removeprefix("W/").startswith(f'"{data["timestamp"]}-')
 
 
-def test_the_plain_form_is_the_originals(themed: TestClient) -> None:
-    plain = themed.get(AT, params={"form": "plain"}).json()
-    told = themed.get(AT).json()["clusters"]
-    assert {label: len(ids) for label, ids in plain.items()} == {
-        one["label"]: one["size"] for one in told
+def test_the_plain_form_maps_labels_to_document_ids(themed_client: TestClient) -> None:
+    ids_by_label = themed_client.get(CLUSTERS_PATH, params={"form": "plain"}).json()
+    clusters = themed_client.get(CLUSTERS_PATH).json()["clusters"]
+    assert {label: len(ids) for label, ids in ids_by_label.items()} == {
+        cluster["label"]: cluster["size"] for cluster in clusters
     }
-    label = told[0]["label"]
-    assert themed.get(f"{AT}/{quote(label)}", params={"form": "plain"}).json() == plain[label]
-
-
-def test_members_come_page_by_page_the_nearest_first(themed: TestClient) -> None:
-    one = themed.get(AT).json()["clusters"][0]
-    seen, path = [], f"{AT}/{quote(one['label'])}?count=7"
-    while path:
-        answer = themed.get(path)
-        page = answer.json()
-        assert ("Link" in answer.headers) is (page["next"] is not None)
-        seen += [(each["score"], each["id"]) for each in page["members"]]
-        path = page["next"]
-    assert len(seen) == len(set(seen)) == one["size"]
-    assert [score for score, _ in seen] == sorted((score for score, _ in seen), reverse=True)
-    assert {id_ for _, id_ in seen} == set(
-        themed.get(AT, params={"form": "plain"}).json()[one["label"]]
-    )
-    assert themed.get(f"{AT}/{one['id']}").json()["cluster"]["label"] == one["label"]
-
-
-def test_documents_in_no_cluster_are_asked_for_by_the_reason(themed: TestClient) -> None:
-    themed.post("/collections/news/2026-11", json={"id": "short", "text": "no"})
-    told = themed.get(f"{AT}/short").json()
-    assert (told["cluster"], told["unclustered_reason"]) == (None, "short")
-    assert [one["id"] for one in told["members"]] == ["short"]
+    label = clusters[0]["label"]
     assert (
-        themed.get("/docs/news/2026-11/short").json()["clusters"][0]["unclustered_reason"]
+        themed_client.get(f"{CLUSTERS_PATH}/{quote(label)}", params={"form": "plain"}).json()
+        == ids_by_label[label]
+    )
+
+
+def test_members_are_paged_by_descending_score(themed_client: TestClient) -> None:
+    cluster = themed_client.get(CLUSTERS_PATH).json()["clusters"][0]
+    members, path = [], f"{CLUSTERS_PATH}/{quote(cluster['label'])}?count=7"
+    while path:
+        response = themed_client.get(path)
+        page = response.json()
+        assert ("Link" in response.headers) is (page["next"] is not None)
+        members += [(member["score"], member["id"]) for member in page["members"]]
+        path = page["next"]
+    assert len(members) == len(set(members)) == cluster["size"]
+    assert [score for score, _ in members] == sorted((score for score, _ in members), reverse=True)
+    assert {id_ for _, id_ in members} == set(
+        themed_client.get(CLUSTERS_PATH, params={"form": "plain"}).json()[cluster["label"]]
+    )
+    assert (
+        themed_client.get(f"{CLUSTERS_PATH}/{cluster['id']}").json()["cluster"]["label"]
+        == cluster["label"]
+    )
+
+
+def test_unclustered_documents_are_listed_by_reason(themed_client: TestClient) -> None:
+    themed_client.post("/collections/news/2026-11", json={"id": "short", "text": "no"})
+    data = themed_client.get(f"{CLUSTERS_PATH}/short").json()
+    assert (data["cluster"], data["unclustered_reason"]) == (None, "short")
+    assert [member["id"] for member in data["members"]] == ["short"]
+    assert (
+        themed_client.get("/docs/news/2026-11/short").json()["clusters"][0]["unclustered_reason"]
         == "short"
     )
-    themed.delete("/docs/news/2026-11/short")
+    themed_client.delete("/docs/news/2026-11/short")
 
 
-def test_a_clustering_before_is_told_by_its_time_and_what_changed_since(themed: TestClient) -> None:
-    kept = themed.get("/collections/news/2026-11").json()["clusterings"]
-    new, old = [one["timestamp"] for one in kept]
-    assert [one["is_served"] for one in kept] == [True, False]
-    for asked, told in ((None, new), (new + 100, new), (new - 1, old), (old, old)):
-        answer = themed.get(AT, params={} if asked is None else {"at": asked}).json()
-        assert answer["timestamp"] == told
-    changes = themed.get(AT, params={"changes": old}).json()
+def test_an_older_clustering_is_returned_by_time_with_its_changes(
+    themed_client: TestClient,
+) -> None:
+    clusterings = themed_client.get("/collections/news/2026-11").json()["clusterings"]
+    new, old = [clustering["timestamp"] for clustering in clusterings]
+    assert [clustering["is_served"] for clustering in clusterings] == [True, False]
+    for at, timestamp in ((None, new), (new + 100, new), (new - 1, old), (old, old)):
+        response = themed_client.get(CLUSTERS_PATH, params={} if at is None else {"at": at}).json()
+        assert response["timestamp"] == timestamp
+    changes = themed_client.get(CLUSTERS_PATH, params={"changes": old}).json()
     assert (changes["before"], changes["after"]) == (old, new)
-    assert {one["change"] for one in changes["changes"]} <= {"kept", "grown"}
+    assert {change["change"] for change in changes["changes"]} <= {"kept", "grown"}
     assert changes["stayed"] > 0.9
 
 
-def test_who_has_it_already_is_told_so_until_something_changes(themed: TestClient) -> None:
-    etag = themed.get(AT).headers["ETag"]
-    for given in (etag, f'"other", {etag}', "*"):
-        answer = themed.get(AT, headers={"If-None-Match": given})
-        assert (answer.status_code, answer.text) == (304, "")
-        assert answer.headers["ETag"] == etag.removeprefix("W/")
-    themed.post("/collections/news/2026-11", json={"id": "later", "text": "a later document"})
-    assert themed.get(AT, headers={"If-None-Match": etag}).status_code == 200
-    themed.delete("/docs/news/2026-11/later")
+def test_a_matching_etag_returns_304_until_documents_change(themed_client: TestClient) -> None:
+    etag = themed_client.get(CLUSTERS_PATH).headers["ETag"]
+    for header in (etag, f'"other", {etag}', "*"):
+        response = themed_client.get(CLUSTERS_PATH, headers={"If-None-Match": header})
+        assert (response.status_code, response.text) == (304, "")
+        assert response.headers["ETag"] == etag.removeprefix("W/")
+    themed_client.post(
+        "/collections/news/2026-11", json={"id": "later", "text": "a later document"}
+    )
+    assert themed_client.get(CLUSTERS_PATH, headers={"If-None-Match": etag}).status_code == 200
+    themed_client.delete("/docs/news/2026-11/later")
 
 
-def test_results_are_told_as_the_original_did(themed: TestClient) -> None:
-    told = themed.get("/results/news/DEFAULT/2026-11").json()
-    assert told["meta"]["transform"] == "DEFAULT"
-    assert told["meta"]["query"] == "2026-11"
-    assert told["meta"]["input_size"] == 220
-    assert len(told["clusters"]) == 4
-    first = themed.get(AT, params={"top": 10}).json()["clusters"][0]
-    documents = told["clusters"][0]["top_documents"]
-    assert [document["id"] for document in documents] == [one["id"] for one in first["top"]]
+def test_results_have_the_format_of_the_original_service(themed_client: TestClient) -> None:
+    results = themed_client.get("/results/news/DEFAULT/2026-11").json()
+    assert results["meta"]["transform"] == "DEFAULT"
+    assert results["meta"]["query"] == "2026-11"
+    assert results["meta"]["input_size"] == 220
+    assert len(results["clusters"]) == 4
+    first = themed_client.get(CLUSTERS_PATH, params={"top": 10}).json()["clusters"][0]
+    documents = results["clusters"][0]["top_documents"]
+    assert [document["id"] for document in documents] == [
+        expected["id"] for expected in first["top"]
+    ]
     assert all(document["text"] for document in documents)
-    assert told["clusters"][0]["top_terms"] == [term for term, _ in first["terms"]]
+    assert results["clusters"][0]["top_terms"] == [term for term, _ in first["terms"]]

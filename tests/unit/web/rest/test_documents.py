@@ -1,4 +1,4 @@
-"""Documents put into collections and taken out, in all shapes they may be sent in."""
+"""Adding documents to collections and deleting them, in every accepted request format."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ from fonds.web.pages.theme_links import link_to_collection
 LINES = {"Content-Type": "application/x-ndjson"}
 
 
-def test_one_document_makes_its_collection_and_is_where_the_answer_says(rest: TestClient) -> None:
-    sent = rest.post("/collections/opinions/firefox", json={"id": 17, "text": "It is fast"})
-    assert sent.status_code == 201
-    assert sent.headers["Location"] == sent.json()["href"] == "/docs/opinions/firefox/17"
-    found = rest.get(sent.headers["Location"]).json()
-    assert (found["id"], found["text"], found["clusters"]) == ("17", "It is fast", [])
-    assert rest.get("/collections/opinions/firefox/17").json() == found
-    assert rest.get("/collections/opinions/firefox").json()["collection"]["size"] == 1
+def test_posting_a_document_creates_its_collection_and_returns_its_url(
+    rest_client: TestClient,
+) -> None:
+    response = rest_client.post(
+        "/collections/opinions/firefox", json={"id": 17, "text": "It is fast"}
+    )
+    assert response.status_code == 201
+    assert response.headers["Location"] == response.json()["href"] == "/docs/opinions/firefox/17"
+    document = rest_client.get(response.headers["Location"]).json()
+    assert (document["id"], document["text"], document["clusters"]) == ("17", "It is fast", [])
+    assert rest_client.get("/collections/opinions/firefox/17").json() == document
+    assert rest_client.get("/collections/opinions/firefox").json()["collection"]["size"] == 1
 
 
 @pytest.mark.parametrize(
@@ -36,50 +40,58 @@ def test_one_document_makes_its_collection_and_is_where_the_answer_says(rest: Te
         ('{"id":"a","text":"one"}\n\r\n{"id":"b","text":"two"}\n', LINES),
     ],
 )
-def test_many_come_as_a_list_as_bulk_or_one_a_line(
-    rest: TestClient, body: str, headers: dict[str, str]
+def test_documents_are_accepted_as_a_list_as_bulk_and_as_lines(
+    rest_client: TestClient, body: str, headers: dict[str, str]
 ) -> None:
-    rest.delete("/collections/many/one")
-    first = rest.post("/collections/many/one", content=body, headers=headers)
+    rest_client.delete("/collections/many/one")
+    first = rest_client.post("/collections/many/one", content=body, headers=headers)
     assert (first.status_code, first.headers["Location"]) == (201, "/collections/many/one")
     assert first.json() | {"href": ""} == {
         "href": "", "documents": 2, "added": 2, "replaced": 0, "unchanged": 0,
     }  # fmt: skip
-    again = rest.post("/collections/many/one", content=body, headers=headers).json()
-    assert (again["added"], again["unchanged"]) == (0, 2)
+    second = rest_client.post("/collections/many/one", content=body, headers=headers).json()
+    assert (second["added"], second["unchanged"]) == (0, 2)
 
 
-def test_what_is_deleted_is_gone_by_both_addresses(rest: TestClient) -> None:
-    for at in ("docs", "collections"):
-        rest.post("/collections/gone/k", json={"id": "x", "text": "here"})
-        assert rest.delete(f"/{at}/gone/k/x").status_code == 204
-        assert rest.get(f"/{at}/gone/k/x").status_code == 404
-        assert rest.delete(f"/{at}/gone/k/x").status_code == 404
-    assert rest.delete("/collections/gone/k").status_code == 204
-    assert rest.get("/collections/gone/k").status_code == 404
+def test_a_deleted_document_returns_404_at_both_urls(rest_client: TestClient) -> None:
+    for prefix in ("docs", "collections"):
+        rest_client.post("/collections/gone/k", json={"id": "x", "text": "here"})
+        assert rest_client.delete(f"/{prefix}/gone/k/x").status_code == 204
+        assert rest_client.get(f"/{prefix}/gone/k/x").status_code == 404
+        assert rest_client.delete(f"/{prefix}/gone/k/x").status_code == 404
+    assert rest_client.delete("/collections/gone/k").status_code == 204
+    assert rest_client.get("/collections/gone/k").status_code == 404
 
 
-def test_collections_are_paged_whatever_their_namespaces_are_called(rest: TestClient) -> None:
+def test_paging_lists_collections_with_slashes_and_percents_in_names(
+    rest_client: TestClient,
+) -> None:
     names = [("paging", "b"), ("paging/a", "c/d"), ("paging/a%2F", "%25"), ("paging/b", "e")]
     for namespace, key in names:
-        rest.post(build_path("collections", namespace, key), json={"id": "x", "text": "here"})
-    found, at = [], "/collections?count=1"
-    while at:
-        page = rest.get(at).json()
-        found += [(one["namespace"], one["key"]) for one in page["collections"]]
-        at = page["next"]
-    assert [one for one in found if one[0].startswith("paging")] == names
+        rest_client.post(
+            build_path("collections", namespace, key), json={"id": "x", "text": "here"}
+        )
+    listed_names, path = [], "/collections?count=1"
+    while path:
+        page = rest_client.get(path).json()
+        listed_names += [
+            (collection["namespace"], collection["key"]) for collection in page["collections"]
+        ]
+        path = page["next"]
+    assert [
+        collection for collection in listed_names if collection[0].startswith("paging")
+    ] == names
 
 
 NAMES = st.text(min_size=1, max_size=20).filter(lambda name: name not in (".", ".."))
 
 
 @pytest.mark.parametrize("name", [".", ".."])
-def test_what_no_address_can_hold_is_no_name(rest: TestClient, name: str) -> None:
+def test_names_that_a_url_cannot_contain_are_refused(rest_client: TestClient, name: str) -> None:
     """Clients resolve such parts of a path, percent-encoded or not (RFC 3986, section 5.2.4)."""
-    sent = rest.post("/collections/news/dots", json={"id": name, "text": "x"})
-    assert sent.status_code == 400
-    assert "because a URL cannot contain it" in sent.text
+    response = rest_client.post("/collections/news/dots", json={"id": name, "text": "x"})
+    assert response.status_code == 400
+    assert "because a URL cannot contain it" in response.text
     with pytest.raises(ValueError, match="because a URL cannot contain it"):
         validate_name(CollectionName(name, "key"))
     with pytest.raises(ValueError, match="because a URL cannot contain it"):
@@ -94,49 +106,60 @@ def test_what_no_address_can_hold_is_no_name(rest: TestClient, name: str) -> Non
 @given(namespace=NAMES, key=NAMES, document_id=NAMES)
 @example(namespace="news/2026", key="a/b", document_id="c/d")
 @example(namespace="50%/%2F", key="%2F", document_id="%25")
-def test_any_namespace_key_and_id_can_be_said_in_an_address(
-    rest: TestClient, namespace: str, key: str, document_id: str
+def test_any_namespace_key_and_id_can_be_encoded_in_a_url(
+    rest_client: TestClient, namespace: str, key: str, document_id: str
 ) -> None:
     path = build_path("collections", namespace, key)
-    sent = rest.post(path, json={"id": document_id, "text": f"of {document_id}"})
-    assert sent.status_code == 201
-    assert rest.get(sent.headers["Location"]).json()["text"] == f"of {document_id}"
-    told = rest.get(path).json()["collection"]
-    assert (told["namespace"], told["key"]) == (namespace, key)
+    response = rest_client.post(path, json={"id": document_id, "text": f"of {document_id}"})
+    assert response.status_code == 201
+    assert rest_client.get(response.headers["Location"]).json()["text"] == f"of {document_id}"
+    collection = rest_client.get(path).json()["collection"]
+    assert (collection["namespace"], collection["key"]) == (namespace, key)
     name = CollectionName(namespace, key)
     assert parse(str(name)) == name
-    assert rest.get(link_to_collection(name)).status_code == 200
+    assert rest_client.get(link_to_collection(name)).status_code == 200
 
 
-def test_documents_of_a_namespace_are_a_collection_of_it(rest: TestClient) -> None:
-    sent = rest.put("/documents/plain/d%2F1", json={"text": "hello", "title": "A title"})
-    assert (sent.status_code, sent.headers["Location"]) == (201, "/documents/plain/d%2F1")
-    assert rest.get("/documents/plain/d%2F1").json()["title"] == "A title"
-    assert rest.get("/docs/plain/documents/d%2F1").json()["text"] == "hello"
-    assert rest.delete("/documents/plain/d%2F1").status_code == 204
-    assert rest.delete("/documents/plain/d%2F1").status_code == 204
-    assert rest.get("/documents/plain/d%2F1").status_code == 404
+def test_documents_of_a_namespace_are_stored_in_its_documents_collection(
+    rest_client: TestClient,
+) -> None:
+    response = rest_client.put("/documents/plain/d%2F1", json={"text": "hello", "title": "A title"})
+    assert (response.status_code, response.headers["Location"]) == (201, "/documents/plain/d%2F1")
+    assert rest_client.get("/documents/plain/d%2F1").json()["title"] == "A title"
+    assert rest_client.get("/docs/plain/documents/d%2F1").json()["text"] == "hello"
+    assert rest_client.delete("/documents/plain/d%2F1").status_code == 204
+    assert rest_client.delete("/documents/plain/d%2F1").status_code == 204
+    assert rest_client.get("/documents/plain/d%2F1").status_code == 404
 
 
-def test_collections_are_listed_page_by_page(rest: TestClient) -> None:
+def test_collections_are_listed_page_by_page(rest_client: TestClient) -> None:
     for key in ("a", "b/c", "d"):
-        rest.post(build_path("collections", "paged", key), json={"id": "1", "text": "x"})
-    first = rest.get("/collections/paged?count=2").json()
-    assert [one["key"] for one in first["collections"]] == ["a", "b/c"]
-    second = rest.get(first["next"]).json()
-    assert ([one["key"] for one in second["collections"]], second["next"]) == (["d"], None)
-    seen, path = [], "/collections?count=1"
+        rest_client.post(build_path("collections", "paged", key), json={"id": "1", "text": "x"})
+    first = rest_client.get("/collections/paged?count=2").json()
+    assert [collection["key"] for collection in first["collections"]] == ["a", "b/c"]
+    second = rest_client.get(first["next"]).json()
+    assert ([collection["key"] for collection in second["collections"]], second["next"]) == (
+        ["d"],
+        None,
+    )
+    names, path = [], "/collections?count=1"
     while path:
-        page = rest.get(path).json()
-        seen += [(one["namespace"], one["key"]) for one in page["collections"]]
+        page = rest_client.get(path).json()
+        names += [
+            (collection["namespace"], collection["key"]) for collection in page["collections"]
+        ]
         path = page["next"]
-    assert [one for one in seen if one[0] == "paged"] == [("paged", k) for k in ("a", "b/c", "d")]
-    assert len(seen) == len(set(seen))
+    assert [collection for collection in names if collection[0] == "paged"] == [
+        ("paged", k) for k in ("a", "b/c", "d")
+    ]
+    assert len(names) == len(set(names))
 
 
-def test_nothing_is_there_before_anything_was_sent(empty: TestClient) -> None:
-    assert empty.get("/collections").json() == {"collections": [], "next": None}
-    assert empty.get("/queries/n").json() == {}
-    assert empty.get("/run/n").json() == {"runs": []}
-    assert list(empty.get("/configurations/n").json()) == ["DEFAULT"]
-    assert empty.delete("/documents/n/1").status_code == 204
+def test_an_empty_home_lists_nothing_but_the_default_configuration(
+    empty_client: TestClient,
+) -> None:
+    assert empty_client.get("/collections").json() == {"collections": [], "next": None}
+    assert empty_client.get("/queries/n").json() == {}
+    assert empty_client.get("/run/n").json() == {"runs": []}
+    assert list(empty_client.get("/configurations/n").json()) == ["DEFAULT"]
+    assert empty_client.delete("/documents/n/1").status_code == 204

@@ -1,4 +1,4 @@
-"""The examples of docs/rest.md, run as they are written, in their order, with curl against a real server."""
+"""The examples of docs/rest.md run unchanged and in order, with curl against a real server."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ COMMANDS = [
 
 @pytest.fixture
 def curl_home(tmp_path: Path) -> Iterator[Path]:
-    """A folder whose settings of curl lead port 8765 to a service, and print each status."""
+    """A folder with curl settings that map port 8765 to a service and print each status."""
     with open_home(tmp_path / "home") as stores:
         service = create_service(stores, threads=1)
-        listening = serving.listen("127.0.0.1", 0)
-        running = serving.create_server(create_app(stores, service=service))
-        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+        listener = serving.listen("127.0.0.1", 0)
+        http_server = serving.create_server(create_app(stores, service=service))
+        thread = threading.Thread(target=http_server.run, kwargs={"sockets": [listener]})
         thread.start()
-        port = serving.get_port(listening)
+        port = serving.get_port(listener)
         settings = (
             f'connect-to = "localhost:8765:127.0.0.1:{port}"\nwrite-out = "\\n%{{http_code}}"\n'
         )
         (tmp_path / ".curlrc").write_text(f"{settings}silent\n", "utf-8")
         with service.runs.run_in_background():
             yield tmp_path
-        running.should_exit = True
+        http_server.should_exit = True
         thread.join()
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
-def test_every_example_does_what_the_page_says(curl_home: Path) -> None:
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_every_example_returns_its_documented_status(curl_home: Path) -> None:
     assert len(COMMANDS) > 25
     environment = {**os.environ, "CURL_HOME": str(curl_home)}
     for command in COMMANDS:
-        ran = subprocess.run(
+        result = subprocess.run(
             ["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=120
         )
-        assert ran.returncode == 0, (command, ran.stderr)
+        assert result.returncode == 0, (command, result.stderr)
         if "# " in command:
             status = command.rpartition("# ")[2]
-            assert ran.stdout.rsplit("\n", 1)[1] == status, (command, ran.stdout)
+            assert result.stdout.rsplit("\n", 1)[1] == status, (command, result.stdout)

@@ -1,4 +1,4 @@
-"""What the service refuses, as problem+json: the parameter or place at fault, what was meant, the limits."""
+"""Refused requests return problem+json with the parameter or position, the nearest name and the limits."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fonds.web.app import create_app
 from fonds.web.serving.concurrency import BODY_MAX_BYTES, ReadWriteLimits
 from rest_answers import detail
 
-AT = "/collections/news/k"
+COLLECTION_PATH = "/collections/news/k"
 LINES = {"Content-Type": "application/x-ndjson"}
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "expected"),
     [
         ([{"id": 1, "text": "x"}, {"id": 2, "txet": "x"}], {"pointer": "/1", "nearest": "text"}),
         ({"bulk": [{"id": "a", "text": 3}]}, {"pointer": "/bulk/0/text"}),
@@ -32,65 +32,81 @@ LINES = {"Content-Type": "application/x-ndjson"}
         ("text", {"pointer": ""}),
     ],
 )
-def test_a_body_that_is_none_is_told_by_its_place(
-    rest: TestClient, body: Any, told: dict[str, str]
+def test_an_invalid_body_is_refused_with_its_json_pointer(
+    rest_client: TestClient, body: Any, expected: dict[str, str]
 ) -> None:
-    before = rest.get("/collections/news").json()
-    found = detail(rest.post(AT, json=body), 400)
-    assert {name: found.get(name) for name in told} == told
-    assert rest.get("/collections/news").json() == before
+    before = rest_client.get("/collections/news").json()
+    problem = detail(rest_client.post(COLLECTION_PATH, json=body), 400)
+    assert {name: problem.get(name) for name in expected} == expected
+    assert rest_client.get("/collections/news").json() == before
 
 
-def test_a_line_that_is_none_is_told_by_its_number_and_nothing_is_put(rest: TestClient) -> None:
+def test_an_invalid_line_is_refused_with_its_number_and_stores_nothing(
+    rest_client: TestClient,
+) -> None:
     body = '{"id":"a","text":"b"}\n{"id":"c"}\n'
-    assert detail(rest.post("/collections/l/k", content=body, headers=LINES), 400)["line"] == 2
-    assert rest.get("/collections/l/k").status_code == 404
+    assert (
+        detail(rest_client.post("/collections/l/k", content=body, headers=LINES), 400)["line"] == 2
+    )
+    assert rest_client.get("/collections/l/k").status_code == 404
 
 
 @pytest.mark.parametrize("body", [b"", b"  ", b"{", b"\xff", b"[" * 100_000, b'{"bulk":' * 50_000])
-def test_what_is_no_json_is_refused(rest: TestClient, body: bytes) -> None:
+def test_invalid_json_is_refused(rest_client: TestClient, body: bytes) -> None:
     headers = {"Content-Type": "application/json"}
-    detail(rest.post(AT, content=body, headers=headers), 400)
+    detail(rest_client.post(COLLECTION_PATH, content=body, headers=headers), 400)
 
 
-def test_size_and_count_are_bounded(rest: TestClient) -> None:
-    over = msgspec.json.encode([{"id": n, "text": ""} for n in range(DOCUMENTS_MAX + 1)])
+def test_too_many_or_too_large_documents_are_refused(rest_client: TestClient) -> None:
+    documents = msgspec.json.encode([{"id": n, "text": ""} for n in range(DOCUMENTS_MAX + 1)])
     headers = {"Content-Type": "application/json"}
-    assert "10,000" in detail(rest.post(AT, content=over, headers=headers), 413)["detail"]
+    assert (
+        "10,000"
+        in detail(rest_client.post(COLLECTION_PATH, content=documents, headers=headers), 413)[
+            "detail"
+        ]
+    )
     lines = b"\n".join(b'{"id":%d,"text":""}' % number for number in range(DOCUMENTS_MAX + 1))
-    assert "10,000" in detail(rest.post(AT, content=lines, headers=LINES), 413)["detail"]
+    assert (
+        "10,000"
+        in detail(rest_client.post(COLLECTION_PATH, content=lines, headers=LINES), 413)["detail"]
+    )
     long = {"id": "a", "text": "x" * (4 * 1024 * 1024 + 1)}
-    assert detail(rest.post(AT, json=long), 413)["pointer"] == "/text"
+    assert detail(rest_client.post(COLLECTION_PATH, json=long), 413)["pointer"] == "/text"
     large = b" " * (BODY_MAX_BYTES + 1)
     assert (
         f"{BODY_MAX_BYTES:,}"
-        in detail(rest.post(AT, content=large, headers=headers), 413)["detail"]
+        in detail(rest_client.post(COLLECTION_PATH, content=large, headers=headers), 413)["detail"]
     )
 
 
-def test_a_body_without_a_length_is_bounded_and_all_bodies_are(rest: TestClient) -> None:
-    def sent():  # type: ignore[no-untyped-def]
+def test_bodies_without_a_length_are_limited_singly_and_in_total(rest_client: TestClient) -> None:
+    def iter_chunks():  # type: ignore[no-untyped-def]
         yield b"x" * 60
         yield b"x" * 60
 
     headers = {"Content-Type": "application/json"}
     for bounds, status in (({"body_max_bytes": 100}, 413), ({"all_max_bytes": 100}, 503)):
-        lanes = ReadWriteLimits(rest.app, is_rest, **bounds)
+        lanes = ReadWriteLimits(rest_client.app, is_rest, **bounds)
         client = TestClient(lanes, base_url="http://localhost:8765")
         for _ in range(3):
-            told = detail(client.post(AT, content=sent(), headers=headers), status)
-            assert ("again" in told["detail"]) is (status == 503)
-        assert client.post(AT, json={"id": 1, "text": "x"}).status_code == 201
+            problem = detail(
+                client.post(COLLECTION_PATH, content=iter_chunks(), headers=headers), status
+            )
+            assert ("again" in problem["detail"]) is (status == 503)
+        assert client.post(COLLECTION_PATH, json={"id": 1, "text": "x"}).status_code == 201
 
 
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]
 )
-def test_what_a_form_of_another_site_can_send_is_refused(rest: TestClient, kind: str) -> None:
+def test_content_types_that_a_form_can_send_are_refused(rest_client: TestClient, kind: str) -> None:
     body = '{"id":"a","text":"b"}'
-    told = detail(rest.post(AT, content=body, headers={"Content-Type": kind}), 415)
-    assert told["parameter"] == "Content-Type"
-    detail(rest.post("/run/news", headers={"Content-Type": kind}), 415)
+    problem = detail(
+        rest_client.post(COLLECTION_PATH, content=body, headers={"Content-Type": kind}), 415
+    )
+    assert problem["parameter"] == "Content-Type"
+    detail(rest_client.post("/run/news", headers={"Content-Type": kind}), 415)
 
 
 @pytest.mark.parametrize(
@@ -101,23 +117,28 @@ def test_what_a_form_of_another_site_can_send_is_refused(rest: TestClient, kind:
         {"Referer": "http://x/"},
     ],
 )
-def test_a_page_from_elsewhere_changes_nothing(rest: TestClient, headers: dict[str, str]) -> None:
-    detail(rest.post(AT, json={"id": "a", "text": "b"}, headers=headers), 403)
-    detail(rest.delete(AT, headers=headers), 403)
+def test_requests_from_another_origin_are_refused(
+    rest_client: TestClient, headers: dict[str, str]
+) -> None:
+    detail(rest_client.post(COLLECTION_PATH, json={"id": "a", "text": "b"}, headers=headers), 403)
+    detail(rest_client.delete(COLLECTION_PATH, headers=headers), 403)
     own = {"Origin": "http://localhost:8765"}
-    assert rest.post(AT, json={"id": "a", "text": "b"}, headers=own).status_code == 201
+    assert (
+        rest_client.post(COLLECTION_PATH, json={"id": "a", "text": "b"}, headers=own).status_code
+        == 201
+    )
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "archive.example", "192.168.1.5"])
-def test_bound_to_others_the_service_is_only_read(stores: Stores, host: str) -> None:
+def test_a_service_bound_to_another_host_is_read_only(stores: Stores, host: str) -> None:
     with TestClient(create_app(stores, host=host), base_url="http://localhost:8765") as client:
-        told = detail(client.post(AT, json={"id": "a", "text": "b"}), 403)
-        assert "--host 127.0.0.1" in told["detail"]
+        problem = detail(client.post(COLLECTION_PATH, json={"id": "a", "text": "b"}), 403)
+        assert "--host 127.0.0.1" in problem["detail"]
         assert client.get("/collections").status_code == 200
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "told"),
+    ("path", "status", "expected"),
     [
         ("/collections?count=0", 400, {"parameter": "count"}),
         ("/collections?after=x", 400, {"parameter": "key"}),
@@ -152,13 +173,13 @@ def test_bound_to_others_the_service_is_only_read(stores: Stores, host: str) -> 
         ("/collections/a/b/c/d", 404, {}),
     ],
 )
-def test_what_of_an_address_is_at_fault_is_named(
-    themed: TestClient, path: str, status: int, told: dict[str, str]
+def test_an_invalid_url_is_refused_with_the_wrong_parameter(
+    themed_client: TestClient, path: str, status: int, expected: dict[str, str]
 ) -> None:
-    found = detail(themed.get(path), status)
-    assert {name: found.get(name) for name in told} == told
+    problem = detail(themed_client.get(path), status)
+    assert {name: problem.get(name) for name in expected} == expected
 
 
-def test_methods_there_are_not_are_refused_in_the_same_form(rest: TestClient) -> None:
-    detail(rest.patch(AT), 405)
-    detail(rest.put("/results/news/DEFAULT/k", json={}), 405)
+def test_unsupported_methods_return_405(rest_client: TestClient) -> None:
+    detail(rest_client.patch(COLLECTION_PATH), 405)
+    detail(rest_client.put("/results/news/DEFAULT/k", json={}), 405)
