@@ -77,7 +77,7 @@ def run_confined(
     sizes_after = {path.name: path.stat().st_size for path in Path(target.home).iterdir()}
     return {
         "layers": {str(layer): why for layer, why in layers.items()},
-        "rejected": errors,
+        "refused": errors,
         "changed": sizes_before != sizes_after,
         "user": pool(forbidden.user),
         "environment": pool(forbidden.environment),

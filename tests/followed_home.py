@@ -38,7 +38,7 @@ HOSTILE_BACKFILL = Backfill(
 BACKFILL_POLL = {
     "listed": 70,
     "known": 0,
-    "rejected": 0,
+    "refused": 0,
     "backfill": {"pages": ["https://bad.example/<b>2"], "unread": 0, "outside": 70, "undated": 0},
 }
 ORIGIN = "http://localhost:8765"

@@ -107,5 +107,5 @@ def test_kills_change_nothing(tmp_path: Path) -> None:
     told = [json.loads(one.stdout) | {"seconds": None} for one in (again, done)]
     assert told[0] == told[1]
     assert told[0]["loaded"] == {"crossref": WORKS + REVISED}
-    assert sum(told[0]["rejected"].values()) == 5
+    assert sum(told[0]["refused"].values()) == 5
     assert left_in(home) == left_in(whole)

@@ -127,7 +127,7 @@ def test_nothing_of_the_corpus_takes_long_or_is_refused_without_words() -> None:
     kinds: Counter[str] = Counter()
     began = time.process_time()
     for _, _, found in read_all():
-        kinds[found.kind if isinstance(found, Listing) else "rejected"] += 1
+        kinds[found.kind if isinstance(found, Listing) else "refused"] += 1
         assert not isinstance(found, str) or len(found) > 8
     seconds = time.process_time() - began
     print(f"\n{sum(kinds.values())} files, {seconds:.1f} s of CPU: {dict(kinds.most_common())}")

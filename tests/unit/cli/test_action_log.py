@@ -21,7 +21,7 @@ def test_an_action_is_recorded_before_it_runs_and_completed_after_it(tmp_path: P
         assert [(action.what, action.outcome) for action in action_log.list_newest(9)] == [
             ("fonds embargo x", None)
         ]
-    with pytest.raises(ValueError, match="none"), record_act(records, "rejected"):
+    with pytest.raises(ValueError, match="none"), record_act(records, "refused"):
         raise ValueError("none")
     with pytest.raises(PermanentError), record_act(records, "permanent"):
         raise PermanentError(Reason.INTERNAL_ERROR, "x")
@@ -30,7 +30,7 @@ def test_an_action_is_recorded_before_it_runs_and_completed_after_it(tmp_path: P
     outcomes = {action.what: action.outcome for action in action_log.list_newest(9)}
     assert outcomes == {
         "fonds embargo x": 200,
-        "rejected": 400,
+        "refused": 400,
         "permanent": 400,
         "broken off": None,
     }

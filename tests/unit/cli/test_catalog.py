@@ -42,7 +42,7 @@ def test_folders_are_loaded_and_works_are_found(tmp_path: Path) -> None:
         in run_fonds(tmp_path / "other", "catalog", "load", str(folder))[1]
     )
     loaded = read_answer(home, "catalog", "load", str(folder))
-    assert (loaded["files"], loaded["loaded"], loaded["rejected"]) == (
+    assert (loaded["files"], loaded["loaded"], loaded["refused"]) == (
         1,
         {"crossref": 1},
         {"not-a-record": 1},
@@ -80,4 +80,4 @@ def test_a_named_file_is_loaded_with_any_name(
     (tmp_path / "works.txt").write_text(json.dumps(WORK) + "\nnonsense\n")
     monkeypatch.chdir(tmp_path / "below")
     loaded = read_answer(tmp_path / "home", "catalog", "load", "../works.txt")
-    assert (loaded["loaded"], loaded["rejected"]) == ({"crossref": 1}, {"not-json": 1})
+    assert (loaded["loaded"], loaded["refused"]) == ({"crossref": 1}, {"not-json": 1})

@@ -79,7 +79,7 @@ def test_a_source_is_checked_without_writing(call: Call, server: Answering) -> N
     result = call("--set", PRIVATE_ALLOWED, "--json", "sources", "check", f"{server.url}/feed")
     source_check = json.loads(result.out)
     assert (result.code, source_check["kind"], source_check["listed"]) == (0, "rss", 3)
-    assert source_check["rejected"] == {"non-news": 1}
+    assert source_check["refused"] == {"non-news": 1}
     assert [link_row["link"] for link_row in source_check["links"]] == LINKS[:2]
     assert source_check["hints"] == {"ttl_s": 3600}
 

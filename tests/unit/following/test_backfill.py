@@ -36,7 +36,7 @@ from unit.following.world import LINKS, World, advance
 
 POLL_COLUMNS = (
     *("etag", "last_modified", "digest", "mark", "rate_day", "listed", "last_polled", "last_well"),
-    *("last_new", "failures", "status", "error", "rejected", "hints", "silent_polls", "days"),
+    *("last_new", "failures", "status", "error", "refused", "hints", "silent_polls", "days"),
     *("standing", "form", "title"),
 )
 """The columns of ordinary polls, which a backfill does not change."""

@@ -38,7 +38,7 @@ def test_the_hints_and_days_of_a_poll_are_stored_as_json(world: World, tmp_path:
     assert source.days == {day: DayCounts(1, 0, 4, 1)}
     ((notes,),) = read_columns(tmp_path, "select fingerprint from inputs")
     assert notes == (
-        f'{{"status":200,"bytes":{len(feed)},"kind":"rss","listed":5,"known":0,"rejected":1}}'
+        f'{{"status":200,"bytes":{len(feed)},"kind":"rss","listed":5,"known":0,"refused":1}}'
     )
 
 

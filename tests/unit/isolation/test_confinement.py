@@ -82,7 +82,7 @@ def run_trial(user: int, missing: str = "-", *acts: str, program: str = "") -> T
         )
     assert process.returncode == 0, process.stderr.decode()
     results = json.loads(process.stdout)
-    return Trial(results.pop("rejected"), results.pop("outside"), results.pop("layers"), results)
+    return Trial(results.pop("refused"), results.pop("outside"), results.pop("layers"), results)
 
 
 def list_users() -> list[int]:

@@ -289,6 +289,8 @@ def _check(node: Node, depth: int) -> None:
         assert not node.is_prefix or len(split_words(node.text)) == 1
     elif isinstance(node, ExactValue):
         assert node.value
+    elif isinstance(node, NearWords):
+        assert 2 <= len(node.words) <= 4
     elif isinstance(node, NotNode):
         _check(node.node, depth + 1)
     else:

@@ -233,7 +233,7 @@ def _contrast(first: str, second: str) -> float:
 def test_all_colours_have_enough_contrast(number: int) -> None:
     sheet = (STATIC / "fonds.css").read_text("utf-8")
     colours = _parse_colours(re.findall(r":root \{(.*?)\n\s*\}", sheet, re.S)[number])
-    texts = ["ink", "soft", "link", "kept", "aside", "rejected", "failed", "flight"]
+    texts = ["ink", "soft", "link", "kept", "aside", "refused", "failed", "flight"]
     for ground in ("paper", "panel"):
         for text in texts:
             assert _contrast(colours[text], colours[ground]) >= 4.5, (text, ground)

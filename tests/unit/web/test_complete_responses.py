@@ -186,7 +186,7 @@ def test_an_unknown_name_is_refused_with_the_nearest(
     assert page.status_code == 400
     assert any(
         text in page.text
-        for text in ("ou mean", "no field", "not a cursor", "outside the query", "resume key")
+        for text in ("ou mean", "no field", "not a cursor", "beyond the end", "resume key")
     )
 
 

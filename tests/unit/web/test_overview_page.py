@@ -41,7 +41,7 @@ def test_the_five_outcomes_add_up_to_the_received_records(
     assert counts == {
         "kept": filled_home.stored_count,
         "set-aside": SKIPPED,
-        "rejected": REFUSED,
+        "refused": REFUSED,
         "failed": FAILED,
         "in-flight": PENDING,
     }

@@ -139,7 +139,7 @@ def test_the_overview_counts_match_the_stored_rows(homes: tuple[TestClient, Test
         assert {outcome["name"]: outcome["count"] for outcome in overview["outcomes"]} == {
             "kept": per_outcome,
             "set-aside": per_outcome + 2 * count,
-            "rejected": per_outcome,
+            "refused": per_outcome,
             "failed": per_outcome,
             "in-flight": 2 * per_outcome,
         }

@@ -19,7 +19,7 @@ from page_reading import read
 OWN = {"sec-fetch-site": "same-origin"}
 PAGE, API_PATH = f"/sources/{GOOD.source_id}", f"/api/sources/{GOOD.source_id}"
 REQUEST = {"from": "2025-01-01", "to": "2025-06-30"}
-COUNTS = {"pages": 12, "entered": 40, "known": 2, "rejected": 1, "outside": 17, "undated": 3}
+COUNTS = {"pages": 12, "entered": 40, "known": 2, "refused": 1, "outside": 17, "undated": 3}
 
 
 def set_backfill(stores: Stores, **values: Any) -> None:
@@ -71,7 +71,7 @@ def test_the_counts_of_a_backfill_add_up(client: TestClient, stores: Stores) -> 
     assert ": https://daily.example/<b>4" in words
     assert "<b>4" not in client.get(PAGE).text
     backfill = client.get(API_PATH).json()["source"]["backfill"]
-    names = ("entered", "known", "rejected", "outside", "undated")
+    names = ("entered", "known", "refused", "outside", "undated")
     assert backfill["listed"] == sum(backfill[name] for name in names) == 63
     assert "requested_by" not in backfill
     set_backfill(stores, state=BackfillState.FAILED, why="/4: it answers 404", ended_at=LATER)
