@@ -34,9 +34,13 @@ CODE_RULES = (
         word
         for test in (
             "test_code.py::test_every_allowed_library_base_is_used",
+            "test_code.py::test_extended_dataclasses_are_extended_and_have_no_base",
             "test_code.py::test_each_kind_of_traffic_has_one_http_client",
             "test_code.py::test_pydantic_is_used_only_at_the_edge_of_http",
             "test_code.py::test_values_in_memory_are_dataclasses_with_slots",
+            "test_code.py::test_structs_are_where_values_are_decoded_or_encoded",
+            "test_code.py::test_only_listed_modules_copy_a_value_into_a_mapping",
+            "test_code.py::test_no_answer_is_a_mapping_with_fixed_names",
             "test_sizes.py::test_no_port_has_more_than_six_methods",
         )
         for word in ("--deselect", f"tests/unit/repository/{test}")

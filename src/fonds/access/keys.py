@@ -13,6 +13,9 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from hmac import compare_digest
 from secrets import choice, token_urlsafe
+from typing import Annotated
+
+from msgspec import Meta
 
 from fonds.model.access import Role, Viewer
 from fonds.model.rows import AccessKeyRow, SessionRow
@@ -79,6 +82,25 @@ class NewKey:
 
     row: AccessKeyRow
     secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessKeySummary:
+    """Access key without its secret and the hash of its secret."""
+
+    name: Annotated[str, Meta(description="name of the key")]
+    role: Annotated[str, Meta(description="reader, curator or admin")]
+    prefix: Annotated[str, Meta(description="the start of its secret after `fonds_`")]
+    state: Annotated[str, Meta(description="valid, expired or revoked")]
+    made_by: Annotated[
+        str, Meta(description="who created it: `local:` and the login name, or a key")
+    ]
+    row_created: Annotated[datetime, Meta(description="when it was created")]
+    until: Annotated[datetime | None, Meta(description="when it expires")]
+    last_used: Annotated[datetime | None, Meta(description="last use, at most ten minutes old")]
+    revoked: Annotated[datetime | None, Meta(description="when it was revoked")]
+    revoked_by: Annotated[str | None, Meta(description="who revoked it")]
+    revoked_reason: Annotated[str | None, Meta(description="why it was revoked")]
 
 
 @dataclass(slots=True)
@@ -159,6 +181,23 @@ class AccessKeys:
     def is_good(self, row: AccessKeyRow) -> bool:
         """Return whether an access key is neither revoked nor expired."""
         return row.revoked is None and (row.until is None or self.clock() < row.until)
+
+    def summarize(self, row: AccessKeyRow) -> AccessKeySummary:
+        """Return the summary of a key, with its current state."""
+        state = "valid" if self.is_good(row) else "revoked" if row.revoked else "expired"
+        return AccessKeySummary(
+            row.name,
+            row.role,
+            row.prefix,
+            state,
+            row.made_by,
+            row.row_created,
+            row.until,
+            row.last_used,
+            row.revoked,
+            row.revoked_by,
+            row.revoked_reason,
+        )
 
     def mark_used(self, row: AccessKeyRow) -> None:
         """Record the use of a key, at most every ten minutes.

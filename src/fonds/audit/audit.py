@@ -49,18 +49,18 @@ class AuditResult:
 
     `steps`: message counts by pipeline name, then by step name.
     `faults`: the first hundred faults.
-    `missing_count`: number of all faults. A lost message, which no queue contains, counts as one
+    `fault_count`: number of all faults. A lost message, which no queue contains, counts as one
         fault.
     """
 
     steps: dict[str, dict[str, StepAccount]] = field(default_factory=dict)
     faults: list[AuditFault] = field(default_factory=list)
-    missing_count: int = 0
+    fault_count: int = 0
 
     @property
     def is_balanced(self) -> bool:
         """Whether the audit found no fault."""
-        return self.missing_count == 0
+        return self.fault_count == 0
 
     @property
     def fault_texts(self) -> list[str]:
@@ -72,7 +72,7 @@ class AuditResult:
 
         `count` is the number of faults that it counts as, such as the number of lost messages.
         """
-        self.missing_count += count
+        self.fault_count += count
         if len(self.faults) < FAULTS_MAX:
             self.faults.append(fault)
 
@@ -101,7 +101,7 @@ class AuditReport(msgspec.Struct, frozen=True):
         bool, Meta(description="whether everything is accounted for and still present")
     ]
     missing: Annotated[Sequence[str], Meta(description="the first hundred faults, as text")]
-    missing_count: Annotated[
+    fault_count: Annotated[
         int,
         Meta(description="number of faults; each message that is in no queue is one"),
     ]
@@ -278,7 +278,7 @@ def build_report(result: AuditResult) -> AuditReport:
     return AuditReport(
         balanced=result.is_balanced,
         missing=result.fault_texts,
-        missing_count=result.missing_count,
+        fault_count=result.fault_count,
         faults=[
             FaultReport(str(fault.check), fault.subject, fault.message, fault.remedy)
             for fault in result.faults

@@ -6,7 +6,6 @@ import datetime as dt
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
@@ -15,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from fonds.cli.context import App, command, echo_json, print_note
+from fonds.cli.json_answers import build_answer
 from fonds.model.capture import format_datetime14, parse_datetime14
 from fonds.model.errors import ConfigurationError, PermanentError
 from fonds.model.record_offset import format_record_place, parse_record_place
@@ -158,14 +158,14 @@ def _read_known(
     row = _find_row(stores, key, time)
     if whole_record:
         record = _read_record(stores.archive, _find_path(stores, row), row.warc_offset)
-        return CaptureAnswer(**asdict(row)), record
+        return build_answer(CaptureAnswer, row), record
     found = load_capture_body(stores.records, stores.archive, row)
     if found.source is not row:
         print_note(
             "The body is stored at "
             f"{format_record_place(found.source.warc_path, found.source.warc_offset)}"
         )
-    answer = CaptureAnswer(**asdict(row), body_bytes=len(found.body), source=found.source)
+    answer = build_answer(CaptureAnswer, row, body_bytes=len(found.body), source=found.source)
     return answer, lambda: iter([found.body])
 
 

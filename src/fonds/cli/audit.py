@@ -119,10 +119,10 @@ def print_audit(screen: Console, found: auditing.AuditResult) -> None:
         if fault.remedy != last_remedy:
             screen.print(f"      [dim]{escape(fault.remedy)}[/dim]")
         last_remedy = fault.remedy
-    if found.missing_count > len(found.faults):
-        screen.print(f"… and {found.missing_count - len(found.faults):,} more")
-    noun = "fault" if found.missing_count == 1 else "faults"
-    verdict = "Everything adds up." if found.is_balanced else f"{found.missing_count:,} {noun}."
+    if found.fault_count > len(found.faults):
+        screen.print(f"… and {found.fault_count - len(found.faults):,} more")
+    noun = "fault" if found.fault_count == 1 else "faults"
+    verdict = "Everything adds up." if found.is_balanced else f"{found.fault_count:,} {noun}."
     screen.print(f"[bold]{verdict}[/bold]")
 
 

@@ -5,9 +5,7 @@ Curation means naming and pinning themes, and excluding documents that do not be
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import click
@@ -40,13 +38,10 @@ from fonds.grouping.names import CollectionName
 from fonds.grouping.tables import Tables
 from fonds.grouping.views.clusterings import list_clusterings
 from fonds.grouping.views.clusters import (
-    ClusterMember,
+    ClusterMembers,
     ClusterView,
     LevelView,
-    MemberPage,
-    find_cluster,
-    list_members,
-    list_unclustered_members,
+    load_cluster_members,
 )
 from fonds.grouping.views.clusters import load_clusters as read_clusters
 from fonds.grouping.views.curation import CuratedTheme
@@ -63,21 +58,6 @@ class ThemeAnswer(msgspec.Struct, frozen=True):
     label: Annotated[str, Meta(description="generated label")]
     name: Annotated[str, Meta(description="name given by a person; empty for none")]
     pinned: Annotated[bool, Meta(description="whether the theme is listed first")]
-
-
-class ClusterMembersAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: a cluster with one page of its documents."""
-
-    cluster: Annotated[
-        ClusterView | None, Meta(description="the cluster; null for unclustered documents")
-    ]
-    label: Annotated[str, Meta(description="the label, or the reason for unclustered documents")]
-    members: Annotated[
-        Sequence[ClusterMember], Meta(description="documents with their scores, highest first")
-    ]
-    after: Annotated[
-        str | None, Meta(description="start of the next page, for --after; null on the last")
-    ]
 
 
 _conf = click.option(
@@ -262,7 +242,7 @@ clusters.params += build_global_options()
     "show",
     answers={
         "one": LevelView,
-        "one, with LABEL": ClusterMembersAnswer,
+        "one, with LABEL": ClusterMembers,
         "one, with --changes": ClusteringChanges,
     },
 )
@@ -325,53 +305,25 @@ def show(
         )
     if label is None:
         return _print_all(app, level_view, limit)
-    cluster = None
-    if not unclustered:
-        cluster = find_cluster(tables, collection.name, label, conf, timestamp, level=level)
-    with convert_usage_errors():
-        page = _find_members(
-            tables, level_view, label, _decode_cursor(after), limit, is_reason=cluster is None
-        )
+    try:
+        page = load_cluster_members(
+            tables, collection.name, label, conf, level_view.timestamp,
+            level=level, is_reason=unclustered, after=after or "", count_max=limit,
+        )  # fmt: skip
+    except ValueError as error:
+        raise click.UsageError(f"--after {after}: {error}.") from error
     if page is None:
         labels = [
             *(item.label for item in level_view.clusters if not unclustered),
             *level_view.unclustered,
         ]
         raise click.UsageError(format_unknown_name("cluster", label, labels))
-    return _print_cluster(app, label, cluster, page)
-
-
-def _find_members(
-    tables: Tables,
-    level: LevelView,
-    label: str,
-    after: bytes | None,
-    limit: int,
-    *,
-    is_reason: bool,
-) -> MemberPage | None:
-    name, conf, timestamp = level.name, level.conf, level.timestamp
-    if is_reason:
-        return list_unclustered_members(
-            tables, name, conf, timestamp, reason=label, after=after, count_max=limit
-        )  # fmt: skip
-    return list_members(
-        tables, name, label, conf, timestamp, level=level.level, after=after, count_max=limit
-    )  # fmt: skip
+    return _print_cluster(app, page)
 
 
 def _print_all(app: App, level: LevelView, limit: int) -> int:
     if app.is_json:
-        echo_json(
-            {
-                "name": level.name,
-                "conf": level.conf,
-                "timestamp": level.timestamp,
-                "level": level.level,
-                "clusters": level.clusters,
-                "unclustered": level.unclustered,
-            }
-        )
+        echo_json(level)
         return 0
     screen = open_console()
     total = sum(cluster.size for cluster in level.clusters)
@@ -395,12 +347,11 @@ def _print_all(app: App, level: LevelView, limit: int) -> int:
     return 0
 
 
-def _print_cluster(app: App, label: str, cluster: ClusterView | None, page: MemberPage) -> int:
-    after = None if page.after is None else base64.urlsafe_b64encode(page.after).decode()
+def _print_cluster(app: App, page: ClusterMembers) -> int:
     if app.is_json:
-        echo_json(ClusterMembersAnswer(cluster, label, page.members, after))
+        echo_json(page)
         return 0
-    screen = open_console()
+    screen, cluster = open_console(), page.cluster
     if cluster is not None:
         screen.print(
             f"[bold]{escape(cluster.display_name)}[/bold]  {cluster.size:,} "
@@ -411,8 +362,8 @@ def _print_cluster(app: App, label: str, cluster: ClusterView | None, page: Memb
     for member in page.members:
         table.add_row(f"{member.score:.2f}", escape(member.id), escape(member.title or member.url))
     screen.print(table)
-    if after:
-        print_note(f"More: --after {after}")
+    if page.after:
+        print_note(f"More: --after {page.after}")
     return 0
 
 
@@ -469,15 +420,6 @@ def _format_identity(cluster: ClusterView) -> str:
 def _print_terms(screen: Console, cluster: ClusterView) -> None:
     terms = ", ".join(term for term, _ in cluster.terms[:TERMS_MAX])
     screen.print(f"   [dim]{escape(terms)}[/dim]")
-
-
-def _decode_cursor(after: str | None) -> bytes | None:
-    try:
-        return None if after is None else base64.urlsafe_b64decode(after.encode())
-    except (binascii.Error, ValueError) as error:
-        raise click.UsageError(
-            f"--after {after} is invalid. Use the value that the previous page shows."
-        ) from error
 
 
 for _command in (show, rename, pin, unpin, exclude, include):

@@ -42,7 +42,6 @@ from fonds.grouping.views.clusterings import (
     ClusteringView,
     CollectionView,
     RebuildProgress,
-    ServedClustering,
     iter_collections,
     list_clusterings,
     list_progress,
@@ -55,29 +54,18 @@ from fonds.wiring.collections import create_collector, open_collection_writer, o
 TERMS_MAX = 100_000
 
 
-class CollectionAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """JSON answer: a collection of documents to be grouped."""
-
-    collection: Annotated[str, Meta(description="name of the collection: NAMESPACE/KEY")]
-    namespace: Annotated[str, Meta(description="namespace of the collection")]
-    key: Annotated[str, Meta(description="key of the collection")]
-    size: Annotated[int, Meta(description="number of documents")]
-    modified: Annotated[
-        int | None,
-        Meta(description="when a document was last added, in Unix seconds; null before the first"),
-    ]
-    query: Annotated[str, Meta(description="search that fills the collection; empty for none")]
-    template: Annotated[str, Meta(description="template that it was created from; empty for none")]
-    served: Annotated[
-        Sequence[ServedClustering], Meta(description="current clustering by each configuration")
-    ]
-
+CollectionAnswer = define_answer(
+    "CollectionAnswer",
+    CollectionView,
+    collection=Annotated[str, Meta(description="name of the collection: NAMESPACE/KEY")],
+)
+"""JSON answer: a collection, with the name that other commands take."""
 
 CollectionDetailAnswer = define_answer(
     "CollectionDetailAnswer",
     CollectionAnswer,
     clusterings=Annotated[Sequence[ClusteringView], Meta(description="stored clusterings")],
-    rebuilding=Annotated[Sequence[RebuildProgress], Meta(description="rebuilds in progress")],
+    building=Annotated[Sequence[RebuildProgress], Meta(description="rebuilds in progress")],
 )
 """JSON answer: a collection with its clusterings and rebuilds."""
 
@@ -194,7 +182,7 @@ def collection(ctx: click.Context, /, **flags: Any) -> None:
     clusters` shows them.
 
     \b
-    fonds collection create news/floods --query 'kind:story flood published:2026-11'
+    fonds collection create news/floods --query 'kind:story flood date:2026-11'
     fonds collection create 'news/{month}' --query 'kind:story'
     fonds collection add survey/answers answers.jsonl
     fonds collection list
@@ -213,8 +201,8 @@ collection.params += build_global_options()
 def create(app: App, name: str, query: str) -> int:
     """Create a collection, or change the query of an existing one.
 
-    Matching documents are added now and whenever they enter the library. The query may contain
-    published:2026, published:2026-11 or published:2026-11-22. If the key contains {month}, {year},
+    Matching documents are added now and whenever they enter the library. The query is one of
+    `fonds search`; date:2026-11 restricts it to a month. If the key contains {month}, {year},
     {language} or {kind}, there is one collection for each value.
 
     \b
@@ -266,7 +254,7 @@ def list_(app: App, namespace: str | None) -> int:
     for view in iter_collections(tables, namespace):
         count += 1
         if app.is_json:
-            echo_json(_build_answer(view))
+            echo_json(build_answer(CollectionAnswer, view, collection=str(view.name)))
             continue
         served = ", ".join(f"{each.conf} {format_seconds(each.rebuilt)}" for each in view.served)
         table.add_row(
@@ -302,9 +290,10 @@ def show(app: App, name: str) -> int:
     if app.is_json:
         answer = build_answer(
             CollectionDetailAnswer,
-            _build_answer(collection_view),
+            collection_view,
+            collection=str(collection_view.name),
             clusterings=clusterings,
-            rebuilding=rebuilds,
+            building=rebuilds,
         )
         echo_json(answer)
         return 0
@@ -423,16 +412,6 @@ def format_seconds(seconds: int | None) -> str:
     """Return a time, given in Unix seconds, as date and time in UTC; `never` for None."""
     return (
         "never" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
-    )
-
-
-def _build_answer(collection: CollectionView) -> CollectionAnswer:
-    return build_answer(
-        CollectionAnswer,
-        collection,
-        collection=str(collection.name),
-        namespace=collection.name.namespace,
-        key=collection.name.key,
     )
 
 

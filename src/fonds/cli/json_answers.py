@@ -92,7 +92,7 @@ def define_answer(
     return msgspec.defstruct(name, members, kw_only=True, frozen=True, rename=names_in_json)
 
 
-def build_answer(kind: type[AnswerT], source: object, **values: Any) -> AnswerT:
+def build_answer(kind: type[AnswerT], source: object, /, **values: Any) -> AnswerT:
     """Build a JSON answer of type `kind`.
 
     The value of each field is taken from `values`, or else from the attribute of `source` with the

@@ -6,76 +6,29 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import click
-import msgspec
 from msgspec import Meta
 
 from fonds.access.action_log import ActionLog
-from fonds.access.keys import AccessKeys
+from fonds.access.keys import AccessKeys, AccessKeySummary
 from fonds.cli.acts import find_local_user, record_act
 from fonds.cli.collection_arguments import convert_usage_errors
 from fonds.cli.context import App, build_global_options, command, echo_json, open_console
+from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.names import DAY, CommandGroup, SuggestingChoice
 from fonds.model.access import Role
-from fonds.model.rows import AccessKeyRow
+from fonds.model.rows import AccessKeyRow, ActRow
 from fonds.stores.home_lock import create_home
 from fonds.wiring.stores import get_utc_now
 
 ACTS_MAX = 10_000
 
 
-_Name = Annotated[str, Meta(description="name of the key")]
-_Role = Annotated[str, Meta(description="reader, curator or admin")]
-_Prefix = Annotated[str, Meta(description="the start of its secret after `fonds_`")]
-_Maker = Annotated[str, Meta(description="who created it: `local:` and the login name, or a key")]
-_Creation = Annotated[datetime, Meta(description="when it was created")]
-_End = Annotated[datetime | None, Meta(description="when it expires")]
-_LastUse = Annotated[datetime | None, Meta(description="last use, at most ten minutes old")]
-_Revocation = Annotated[datetime | None, Meta(description="when it was revoked")]
-_Revoker = Annotated[str | None, Meta(description="who revoked it")]
-_Reason = Annotated[str | None, Meta(description="why it was revoked")]
-
-
-class KeyAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: an access key without its secret."""
-
-    name: _Name
-    role: _Role
-    prefix: _Prefix
-    made_by: _Maker
-    row_created: _Creation
-    until: _End
-    last_used: _LastUse
-    revoked: _Revocation
-    revoked_by: _Revoker
-    revoked_reason: _Reason
-
-
-class CreatedKeyAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: a new access key with its secret."""
-
-    name: _Name
-    role: _Role
-    prefix: _Prefix
-    made_by: _Maker
-    row_created: _Creation
-    until: _End
-    last_used: _LastUse
-    revoked: _Revocation
-    revoked_by: _Revoker
-    revoked_reason: _Reason
-    secret: Annotated[str, Meta(description="the secret; shown only once")]
-
-
-class ActAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: an entry of the action log: who changed what, and when."""
-
-    at: Annotated[datetime, Meta(description="when it started")]
-    who: Annotated[
-        str,
-        Meta(description="a key, or `local:` and the login name; empty if there was no key"),
-    ]
-    what: Annotated[str, Meta(description="method and path, or a command")]
-    outcome: Annotated[int | None, Meta(description="HTTP status; null if it did not end")]
+CreatedKeyAnswer = define_answer(
+    "CreatedKeyAnswer",
+    AccessKeySummary,
+    secret=Annotated[str, Meta(description="the secret; shown only once")],
+)
+"""JSON answer: a new access key with its secret."""
 
 
 @click.group("keys", cls=CommandGroup)
@@ -124,26 +77,29 @@ def create(app: App, name: str, role: str, until: datetime | None) -> int:
     ends = until.replace(tzinfo=UTC) if until else None
     user_name = find_local_user()
     with record_act(records, f"fonds keys create {name} --role {role}"), convert_usage_errors():
-        new_key = AccessKeys(records, get_utc_now).create(name, Role(role), user_name, ends)
+        access_keys = AccessKeys(records, get_utc_now)
+        new_key = access_keys.create(name, Role(role), user_name, ends)
     if app.is_json:
-        echo_json(CreatedKeyAnswer(**_select_columns(new_key.row), secret=new_key.secret))
+        summary = access_keys.summarize(new_key.row)
+        echo_json(build_answer(CreatedKeyAnswer, summary, secret=new_key.secret))
         return 0
     open_console().print(f"Key of {name} ({role}). It is shown only once:\n")
     click.echo(new_key.secret)
     return 0
 
 
-@command("list", answers={"one for each key": KeyAnswer})
+@command("list", answers={"one for each key": AccessKeySummary})
 def list_(app: App) -> int:
     """List all keys, including revoked ones, with role, prefix, last use and expiry.
 
     \b
     fonds keys list
     """
-    key_rows = AccessKeys(app.open_stores().records, get_utc_now).list_all()
+    access_keys = AccessKeys(app.open_stores().records, get_utc_now)
+    key_rows = access_keys.list_all()
     for row in key_rows:
         if app.is_json:
-            echo_json(KeyAnswer(**_select_columns(row)))
+            echo_json(access_keys.summarize(row))
         else:
             open_console().print(_format_key(row), markup=False)
     if not key_rows and not app.is_json:
@@ -153,7 +109,7 @@ def list_(app: App) -> int:
     return 0
 
 
-@command("revoke", answers={"one": KeyAnswer})
+@command("revoke", answers={"one": AccessKeySummary})
 @click.argument("name")
 @click.option("--reason", required=True, help="Reason; shown with the key.")
 def revoke(app: App, name: str, reason: str) -> int:
@@ -165,15 +121,16 @@ def revoke(app: App, name: str, reason: str) -> int:
     records = app.open_stores().records
     user_name = find_local_user()
     with record_act(records, f"fonds keys revoke {name}"), convert_usage_errors():
-        row = AccessKeys(records, get_utc_now).revoke(name, user_name, reason)
+        access_keys = AccessKeys(records, get_utc_now)
+        row = access_keys.revoke(name, user_name, reason)
     if app.is_json:
-        echo_json(KeyAnswer(**_select_columns(row)))
+        echo_json(access_keys.summarize(row))
     else:
         open_console().print(f"{name} is revoked.", markup=False)
     return 0
 
 
-@command("acts", answers={"one for each action, newest first": ActAnswer})
+@command("acts", answers={"one for each action, newest first": ActRow})
 @click.option(
     "--limit",
     type=click.IntRange(1, ACTS_MAX),
@@ -190,7 +147,7 @@ def acts(app: App, limit: int) -> int:
     newest = ActionLog(app.open_stores().records, get_utc_now).list_newest(limit)
     for row in newest:
         if app.is_json:
-            echo_json(ActAnswer(row.at, row.who, row.what, row.outcome))
+            echo_json(row)
         else:
             outcome = "not finished" if row.outcome is None else row.outcome
             user_name = row.who or "this machine"
@@ -199,13 +156,6 @@ def acts(app: App, limit: int) -> int:
     if not newest and not app.is_json:
         open_console().print("No actions recorded.")
     return 0
-
-
-def _select_columns(row: AccessKeyRow) -> dict[str, Any]:
-    """Return the columns of an access key for a JSON answer, without those that verify the
-    secret.
-    """
-    return {name: getattr(row, name) for name in KeyAnswer.__struct_fields__}
 
 
 def _format_key(row: AccessKeyRow) -> str:

@@ -165,7 +165,7 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     is_written = body or text or thumbnail
     if not descriptions:
         histories = find_entry_histories(stores.records, key)
-        if histories.stories and not is_written:
+        if histories.newest and not is_written:
             _print_entries(app, histories)
             return 0
         descriptions = _find_descriptions(
@@ -174,7 +174,7 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         descriptions = descriptions or _find_descriptions(
             stores, find_files_named(stores.records, key)
         )
-        if not descriptions and histories.stories:
+        if not descriptions and histories.newest:
             print_note(
                 f"{key!r} matches {_records(histories.total)}, but is not a file. "
                 "Give the SHA-1 of one of its files."
@@ -229,13 +229,13 @@ def _find_descriptions(stores: Stores, sha1hexes: Sequence[str]) -> list[FileDes
 
 
 def _print_entries(app: App, entered: EntryHistories) -> None:
-    urls = {row.url for history in entered.stories for row in history.entries}
+    urls = {row.url for history in entered.newest for row in history.entries}
     if len(urls) > 1 and not app.is_json:
-        _list_entries(entered.stories)
+        _list_entries(entered.newest)
     else:
-        for history in entered.stories:
+        for history in entered.newest:
             _print_entry(app, history)
-    if (more := entered.total - len(entered.stories)) > 0:
+    if (more := entered.total - len(entered.newest)) > 0:
         print_note(f"{more:,} more entries have this URL; these are the newest.")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -134,7 +135,11 @@ def _print_check(result: SourceCheck | FailedCheckAnswer) -> None:
         screen.print(f"  {link.link}  {link.title or ''}".rstrip(), markup=False)
     if len(result.links) > URLS_MAX:
         screen.print(f"  and {len(result.links) - URLS_MAX:,} more")
-    hints = [f"{name} {value}" for name, value in result.hints.items()]
+    hints = [
+        f"{field.name} {value}"
+        for field in fields(result.hints)
+        if (value := getattr(result.hints, field.name))
+    ]
     details = {
         "moved to": result.moved_to,
         "problem": result.problem,

@@ -6,26 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import Meta
+from msgspec.structs import fields
 from rich.markup import escape
 from rich.table import Table
 
 from fonds.cli.json_answers import build_answer, define_answer
-from fonds.following.backfill import (
-    BackfillStatus,
-    build_backfill_status,
-    find_next_poll,
-)
+from fonds.following.backfill import BackfillStatus, build_backfill_status, find_next_poll
 from fonds.following.funnel import Funnel, LinkEnding, build_funnel
-from fonds.following.health import Mute, compute_health, get_mute
-from fonds.following.poll_notes import parse_poll_notes
+from fonds.following.health import Mute, compute_health
+from fonds.following.source_summary import PollSummary, SourceSummary, build_source_summary
 from fonds.model.encoding import pluralize
-from fonds.model.rows import EntryRow, InputRow, SourceRow
-from fonds.model.secrets import redact_secrets
-from fonds.model.stored_json import encode_stored
+from fonds.model.rows import EntryRow, SourceRow
+from fonds.model.source import ListingHints
 from fonds.pipelines.flavours.registry import list_stages
 
 if TYPE_CHECKING:
@@ -34,124 +30,16 @@ if TYPE_CHECKING:
 NUMBERS = ("Links", "Stored")
 
 
-RequestedBackfill = define_answer("RequestedBackfill", BackfillStatus, requested_by=str)
-"""Progress of a source's backfill (reading of older entries), with the user who requested it."""
-
-
-class SourceSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """JSON answer: a source with its health and the outcomes of its links."""
-
-    source_id: Annotated[str, Meta(description="id of the source")]
-    url: Annotated[str, Meta(description="URL of the source")]
-    kind: Annotated[str, Meta(description="feed, page or rss-fetcher")]
-    standing: Annotated[
-        str,
-        Meta(
-            description="health: waiting, active, silent, quiet, failing, dead, muted, paused or gone"
-        ),
-    ]
-    title: Annotated[str, Meta(description="title of the source")]
-    folder: Annotated[str, Meta(description="folder in OPML")]
-    collection: Annotated[str, Meta(description="collection of future links")]
-    pipeline: Annotated[str, Meta(description="pipeline that receives the links")]
-    tls: Annotated[str, Meta(description="how TLS certificates are checked")]
-    added_at: Annotated[datetime, Meta(description="when the source was added")]
-    polled_last: Annotated[datetime | None, Meta(description="when it was last polled")]
-    polled_next: Annotated[datetime | None, Meta(description="when it is polled next")]
-    well_last: Annotated[datetime | None, Meta(description="last poll without errors")]
-    new_last: Annotated[datetime | None, Meta(description="last poll with new links")]
-    polls: Annotated[int, Meta(description="number of polls")]
-    links: Annotated[int, Meta(description="number of links that entered")]
-    listed: Annotated[
-        int | None, Meta(description="number of links in the last listing that had any")
-    ]
-    failing_since: Annotated[
-        datetime | None, Meta(description="first of the failed polls; null if unknown")
-    ]
-    silent_since: Annotated[datetime | None, Meta(description="when it stopped listing new links")]
-    muted: Annotated[
-        Mute | None,
-        Meta(description="the current mute; `until` is null until the source works again"),
-    ]
-    refused: Annotated[
-        Mapping[str, int],
-        Meta(description="number of links refused before they entered, by reason"),
-    ]
-    funnel: Annotated[
-        Funnel,
-        Meta(description="number of links by stage reached; coverage is kept / announced, 0 to 1"),
-    ]
-    links_a_day: Annotated[float | None, Meta(description="estimated new links per day")]
-    failures: Annotated[int, Meta(description="number of consecutive failed polls")]
-    status: Annotated[int | None, Meta(description="last HTTP status")]
-    error: Annotated[str | None, Meta(description="last error")]
-    moved_from: Annotated[str | None, Meta(description="URL before it moved")]
-    form: Annotated[
-        str | None, Meta(description="format of the listings, and the metadata of their links")
-    ]
-    form_before: Annotated[str | None, Meta(description="previous form")]
-    form_changed: Annotated[datetime | None, Meta(description="when the form changed")]
-    hints: Annotated[
-        Mapping[str, object],
-        Meta(description="what the last listing says about polling, such as `ttl_s`"),
-    ]
-
-
 SourceAnswer = define_answer(
     "SourceAnswer",
     SourceSummary,
-    backfill=Annotated[
-        RequestedBackfill | None, Meta(description="the last backfill that was requested")
+    backfill_requested_by=Annotated[str | None, Meta(description="who requested the backfill")],
+    hints=Annotated[
+        ListingHints | None,
+        Meta(description="what the last listing says about polling and about older entries"),
     ],
 )
 """JSON answer: everything known about a source."""
-
-
-class BackfillPollReport(msgspec.Struct, frozen=True):
-    """What one poll of a source's backfill read and skipped, in a JSON answer.
-
-    - `pages`: URLs of the pages that were read.
-    - `unread`: number of pages that could not be read.
-    - `outside`: number of links outside the requested dates.
-    - `undated`: number of skipped links without a date.
-    """
-
-    pages: Sequence[str]
-    unread: int
-    outside: int
-    undated: int
-
-
-class PollAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """JSON answer: the links that one poll of a source found, entered and refused."""
-
-    input_id: Annotated[str, Meta(description="id of the poll")]
-    pipeline: Annotated[str, Meta(description="pipeline that received the links")]
-    url: Annotated[str, Meta(description="URL that was requested")]
-    at: Annotated[datetime, Meta(description="when the source was polled")]
-    new: Annotated[int, Meta(description="number of links that entered")]
-    newly_refused: Annotated[
-        Mapping[str, int], Meta(description="number of links newly refused, by reason")
-    ]
-    error: Annotated[str | None, Meta(description="why the poll failed")]
-    finished: Annotated[bool, Meta(description="whether the listing was read to the end")]
-    status: Annotated[int | UnsetType, Meta(description="HTTP status")] = UNSET
-    bytes: Annotated[int | UnsetType, Meta(description="size of the response in bytes")] = UNSET
-    kind: Annotated[str | UnsetType, Meta(description="format of the listing")] = UNSET
-    listed: Annotated[int | UnsetType, Meta(description="number of links in the listing")] = UNSET
-    known: Annotated[
-        int | UnsetType, Meta(description="number of links that had entered before")
-    ] = UNSET
-    refused: Annotated[
-        int | UnsetType, Meta(description="number of refused links in the listing")
-    ] = UNSET
-    backfill: Annotated[
-        BackfillPollReport | UnsetType, Meta(description="result of a poll of a backfill")
-    ] = UNSET
-    cut: Annotated[int | UnsetType, Meta(description="number of entries beyond the limit")] = UNSET
-    problem: Annotated[
-        str | UnsetType, Meta(description="what could not be read of the listing")
-    ] = UNSET
 
 
 def build_source_answer(
@@ -160,53 +48,12 @@ def build_source_answer(
     """Return the JSON answer with everything known about a source. `endings` are its links'
     outcomes.
     """
-    backfill, request = build_backfill_status(row), row.backfill
     return build_answer(
         SourceAnswer,
-        row,
-        standing=str(compute_health(row, now)),
-        polled_last=row.last_polled,
-        polled_next=find_next_poll(row),
-        well_last=row.last_well,
-        new_last=row.last_new,
-        muted=get_mute(row, now),
-        refused=dict(row.refused_tally or {}),
-        funnel=build_funnel(row, endings, list_stages(row.pipeline)),
-        links_a_day=None if row.rate_day is None else round(row.rate_day, 2),
-        hints={name: value for name, value in (encode_stored(row.hints) or {}).items() if value},
-        backfill=build_answer(RequestedBackfill, backfill, requested_by=request.requested_by)
-        if backfill and request
-        else None,
+        build_source_summary(row, now, endings, list_stages(row.pipeline)),
+        backfill_requested_by=row.backfill.requested_by if row.backfill else None,
+        hints=row.hints,
     )
-
-
-def build_poll_answer(row: InputRow) -> PollAnswer:
-    """Return the JSON answer for one poll of a source."""
-    notes: dict[str, Any] = encode_stored(parse_poll_notes(row))
-    return PollAnswer(
-        input_id=row.input_id,
-        pipeline=row.pipeline,
-        url=row.path,
-        at=row.updated,
-        new=row.entries,
-        newly_refused=dict(row.tally),
-        error=row.error,
-        finished=row.finished,
-        **{**notes, "backfill": _build_backfill_report(row)},
-    )
-
-
-def _build_backfill_report(row: InputRow) -> BackfillPollReport | UnsetType:
-    """Return the part of a JSON answer that says what a poll of a backfill (reading of older
-    entries) read and skipped.
-
-    Returns UNSET for other polls.
-    """
-    poll = parse_poll_notes(row).backfill
-    if poll is None:
-        return UNSET
-    pages = [redact_secrets(page) for page in poll.pages]
-    return BackfillPollReport(pages, poll.unread, poll.outside, poll.undated)
 
 
 def build_source_table(
@@ -247,24 +94,34 @@ def print_source(
     screen: Console,
     row: SourceRow,
     endings: Sequence[LinkEnding],
-    polls: Sequence[InputRow],
+    polls: Sequence[PollSummary],
     now: datetime,
 ) -> None:
     """Print everything known about a source, and its last polls. `endings` are its links'
     outcomes.
     """
-    muted, backfill = get_mute(row, now), build_backfill_status(row)
-    overrides: dict[str, object] = {"muted": mute_line(muted) if muted else None}
-    overrides |= {"backfill": format_backfill(backfill) if backfill else None}
-    overrides |= {"funnel": format_funnel(build_funnel(row, endings, list_stages(row.pipeline)))}
-    facts = msgspec.structs.asdict(build_source_answer(row, now, endings))
-    for name, value in {**facts, **overrides}.items():
+    summary = build_source_summary(row, now, endings, list_stages(row.pipeline))
+    overrides = {
+        "muted": mute_line(summary.muted) if summary.muted else None,
+        "backfill": format_backfill(summary.backfill) if summary.backfill else None,
+        "funnel": format_funnel(summary.funnel),
+        "hints": _format_hints(row.hints),
+    }
+    answer = build_source_answer(row, now, endings)
+    for name in answer.__struct_fields__:
+        value = overrides[name] if name in overrides else getattr(answer, name)
         if value not in (None, "", {}):
             screen.print(f"{name.replace('_', ' '):14} {escape(format_value(value))}")
     if polls:
         screen.print(f"\nThe last {len(polls)} of {row.polls:,} polls:")
     for poll in polls:
         screen.print(f"  {poll_line(poll)}", markup=False)
+
+
+def _format_hints(hints: ListingHints | None) -> dict[str, object]:
+    """Return what a listing states about polling, by name."""
+    names = {} if hints is None else {field.name: field.encode_name for field in fields(hints)}
+    return {shown: getattr(hints, name) for name, shown in names.items() if getattr(hints, name)}
 
 
 def format_backfill(status: BackfillStatus) -> str:
@@ -326,33 +183,34 @@ def format_coverage(funnel: Funnel) -> str:
     )
 
 
-def poll_line(row: InputRow) -> str:
+def poll_line(poll: PollSummary) -> str:
     """Return the outcome of one poll of a source in one line."""
-    poll = build_poll_answer(row)
     line = f"{format_value(poll.at)}  {poll.input_id}  "
-    if row.error:
-        return line + f"failed: {row.error}"
-    if poll.listed is UNSET:
+    if poll.error:
+        return line + f"failed: {poll.error}"
+    if poll.listed is None:
         return line + "unchanged"
-    refusals = "".join(f", {count} {why}" for why, count in row.tally.items())
-    line += f"{poll.listed} listed, {row.entries} new, {poll.known} known{refusals}"
-    if poll.backfill is not UNSET:
+    refusals = "".join(f", {count} {why}" for why, count in poll.newly_refused.items())
+    line += f"{poll.listed} listed, {poll.new} new, {poll.known} known{refusals}"
+    if poll.backfill is not None:
         backfill = poll.backfill
         skipped = f"{backfill.outside} outside the dates, {backfill.undated} undated"
         line += f", {skipped}, on {pluralize(len(backfill.pages), 'page')} of its backfill"
-    return line + (f"; {poll.problem}" if poll.problem is not UNSET else "")
+    return line + (f"; {poll.problem}" if poll.problem else "")
 
 
-def print_poll(screen: Console, row: InputRow, entries: Sequence[EntryRow], count_max: int) -> None:
+def print_poll(
+    screen: Console, poll: PollSummary, entries: Sequence[EntryRow], count_max: int
+) -> None:
     """Print a poll of a source, and the outcomes of the links it entered, at most `count_max` of
     them.
     """
-    screen.print(f"{row.path}\n{poll_line(row)}", markup=False)
+    screen.print(f"{poll.url}\n{poll_line(poll)}", markup=False)
     for entry in entries[:count_max]:
         reason = f" ({entry.reason})" if entry.reason else ""
         screen.print(f"  {entry.outcome}{reason}  {entry.entry_id}  {entry.url}", markup=False)
     if len(entries) > count_max:
-        screen.print(f"  and {row.entries - count_max:,} more")
+        screen.print(f"  and {poll.new - count_max:,} more")
 
 
 def format_value(value: object) -> str:

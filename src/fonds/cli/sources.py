@@ -29,9 +29,7 @@ from fonds.cli.link_options import (
 from fonds.cli.names import DAY, CommandGroup, SuggestingChoice
 from fonds.cli.source_actions import backfill, check, export, import_, mute, unmute
 from fonds.cli.source_report import (
-    PollAnswer,
     SourceAnswer,
-    build_poll_answer,
     build_source_answer,
     build_source_table,
     print_poll,
@@ -48,7 +46,9 @@ from fonds.following.source_edits import (
     poll_soon,
     set_state,
 )
-from fonds.following.source_list import build_links_filter, count_sources
+from fonds.following.source_list import count_sources, load_source_details
+from fonds.following.source_summary import PollSummary, build_poll_summary
+from fonds.model.errors import ConfigurationError
 from fonds.model.rows import EntryRow, InputRow, SourceRow
 from fonds.pipelines.flavours.registry import PIPELINES
 from fonds.ports import Records
@@ -96,13 +96,13 @@ class PolledLink(msgspec.Struct, frozen=True):
 SourceDetailAnswer = define_answer(
     "SourceDetailAnswer",
     SourceAnswer,
-    last_polls=Annotated[Sequence[PollAnswer], Meta(description="last polls, newest first")],
+    last_polls=Annotated[Sequence[PollSummary], Meta(description="last polls, newest first")],
 )
 """JSON answer: a source with its last polls."""
 
 PollDetailAnswer = define_answer(
     "PollDetailAnswer",
-    PollAnswer,
+    PollSummary,
     links=Annotated[
         Sequence[PolledLink],
         Meta(description=f"links that entered, with their outcomes, at most {ENTRIES_MAX + 1}"),
@@ -247,25 +247,26 @@ def show(app: App, name: str) -> int:
     records = app.open_stores().records
     if "." in name and (polls := list(records.find(InputRow, {"input_id": name}))):
         entries = list(records.find(EntryRow, {"input_id": name}, count_max=ENTRIES_MAX + 1))
+        poll_summary = build_poll_summary(polls[0])
         if app.is_json:
             links = [build_answer(PolledLink, entry) for entry in entries]
-            echo_json(build_answer(PollDetailAnswer, build_poll_answer(polls[0]), links=links))
+            echo_json(build_answer(PollDetailAnswer, poll_summary, links=links))
             return 0
-        print_poll(open_console(), polls[0], entries, ENTRIES_MAX)
+        print_poll(open_console(), poll_summary, entries, ENTRIES_MAX)
         return 0
-    return _print_details(app, records, find_source(records, name))
+    return _print_details(app, records, find_source(records, name).source_id)
 
 
-def _print_details(app: App, records: Records, row: SourceRow) -> int:
+def _print_details(app: App, records: Records, source_id: str) -> int:
     """Print a source and its last polls. Return the exit code, 0."""
-    condition = build_links_filter(row.source_id)
-    polls = list(records.find(InputRow, condition, order=("-input_id",), count_max=POLLS_MAX))
-    endings = count_link_endings(records, [row], [*PIPELINES])[row.source_id]
     now = datetime.now(UTC)
+    details = load_source_details(records, source_id, now, [*PIPELINES], polls_max=POLLS_MAX)
+    if details is None:
+        raise ConfigurationError(f"The source {source_id} was removed meanwhile.")
+    row, endings, polls = details.source, details.ended, details.polls
     if app.is_json:
         answer = build_source_answer(row, now, endings)
-        last_polls = [build_poll_answer(poll) for poll in polls]
-        echo_json(build_answer(SourceDetailAnswer, answer, last_polls=last_polls))
+        echo_json(build_answer(SourceDetailAnswer, answer, last_polls=polls))
         return 0
     print_source(open_console(), row, endings, polls, now)
     return 0
@@ -334,7 +335,7 @@ def edit(app: App, name: str, **said: str | None) -> int:
     current = {"title": row.title, "folder": row.folder, "collection": row.collection}
     with record_act(records, f"fonds sources edit {row.url}"):
         edit_source(records, row, **{**current, **changes})
-    return _print_details(app, records, find_source(records, row.source_id))
+    return _print_details(app, records, row.source_id)
 
 
 def _change_state(app: App, names: tuple[str, ...], state: str, message: str) -> int:

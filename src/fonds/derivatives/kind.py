@@ -132,7 +132,7 @@ class RereadPlan:
     - `statuses`: all statuses that rows can have.
     - `retry_statuses`: statuses for which the same extractor may succeed the next time.
     - `kept_statuses`: statuses of a completed extraction.
-    - `other_statuses`: names of further steps that write the result of an extraction made
+    - `other_steps`: names of further steps that write the result of an extraction made
       elsewhere.
     - `is_shared`: whether `step` belongs to another kind and must extract files again that are
       known.
@@ -145,13 +145,13 @@ class RereadPlan:
     statuses: tuple[str, ...] = ("success",)
     retry_statuses: frozenset[str] = frozenset()
     kept_statuses: frozenset[str] = frozenset({"success"})
-    other_statuses: tuple[str, ...] = ()
+    other_steps: tuple[str, ...] = ()
     is_shared: bool = False
 
     @property
     def steps(self) -> tuple[str, ...]:
         """Names of all steps that can produce a row."""
-        return (self.step, *self.other_statuses)
+        return (self.step, *self.other_steps)
 
 
 @dataclass(frozen=True, slots=True)

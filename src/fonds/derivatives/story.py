@@ -155,7 +155,7 @@ READING = RereadPlan(
     payload=UnparsedPage,
     work=_build_work,
     extractor=lambda names: names.page,
-    other_statuses=("restore_story",),
+    other_steps=("restore_story",),
 )
 """How news pages are parsed again. Kinds that are computed in the same step are renewed too."""
 INDEXED = IndexedKind(

@@ -8,6 +8,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from fonds.following.listings.listing import PollHints
+
 
 class ListedLink(msgspec.Struct, frozen=True):
     """Link in a listing, with the title and date that the listing states."""
@@ -36,9 +38,6 @@ class SourceCheck(msgspec.Struct, frozen=True, kw_only=True):
     problem: Annotated[
         str | None, Meta(description="what could not be read of the listing; empty for nothing")
     ]
-    hints: Annotated[
-        Mapping[str, object],
-        Meta(description="what the listing says about polling, such as `ttl_s`"),
-    ]
+    hints: Annotated[PollHints, Meta(description="what the listing says about polling")]
     older: Annotated[str | None, Meta(description="URL of the page with older entries")]
     sitemaps: Annotated[int, Meta(description="number of sitemaps of an index; 0 for others")]

@@ -20,6 +20,7 @@ from fonds.following.health import (
     compute_health_from_columns,
 )
 from fonds.following.poll_notes import parse_poll_notes
+from fonds.following.source_summary import PollSummary, build_poll_summary
 from fonds.model.rows import InputRow, SourceRow
 from fonds.model.rows.row import Prefix, TimeRange
 from fonds.model.tallies import find_host
@@ -190,50 +191,18 @@ POLLS_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
-class SourcePoll:
-    """One poll of a source.
-
-    - `input_id`: id of the poll's row in `inputs`.
-    - `at`: time of the poll.
-    - `listed`: number of links in the listing; None if it was unchanged or could not be read.
-    - `new`: number of new links.
-    - `known`: number of links that were stored before; None if unknown.
-    - `refused`: number of refused links, by reason code.
-    - `error`: error of the poll, or None.
-    - `problem`: description of parts of the listing that could not be read, or None.
-
-    Only for a poll of a backfill; otherwise None:
-    - `pages`: number of pages read.
-    - `outside`: number of links with other dates than requested.
-    - `undated`: number of links omitted because they have no date.
-    """
-
-    input_id: str
-    at: datetime
-    listed: int | None
-    new: int
-    known: int | None
-    refused: Mapping[str, int]
-    error: str | None
-    problem: str | None
-    pages: int | None = None
-    outside: int | None = None
-    undated: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class SourceDetails:
     """Source with its recent polls and the outcomes of its links.
 
     - `source`: database row of the source.
     - `health`: current health of the source.
-    - `polls`: up to 20 polls, newest first.
+    - `polls`: last polls, newest first.
     - `ended`: number of the source's links with each outcome, the most frequent first.
     """
 
     source: SourceRow
     health: SourceHealth
-    polls: Sequence[SourcePoll]
+    polls: Sequence[PollSummary]
     ended: Sequence[LinkEnding]
 
     @property
@@ -250,18 +219,24 @@ def build_links_filter(source_id: str) -> dict[str, object]:
 
 
 def load_source_details(
-    records: Records, source_id: str, now: datetime, pipelines: Sequence[str] = ()
+    records: Records,
+    source_id: str,
+    now: datetime,
+    pipelines: Sequence[str] = (),
+    *,
+    polls_max: int = POLLS_MAX,
 ) -> SourceDetails | None:
     """Load the details of a source; return None if the source does not exist.
 
-    Links in the source's own pipeline and in `pipelines` are counted.
+    - `pipelines`: pipelines in which links are counted, besides the source's own.
+    - `polls_max`: maximum number of polls.
     """
     row = next(iter(records.get(SourceRow, [source_id])), None)
     if row is None:
         return None
     conditions = build_links_filter(source_id)
-    inputs = records.find(InputRow, conditions, order=("-input_id",), count_max=POLLS_MAX)
-    polls = [_poll(input_row) for input_row in inputs]
+    inputs = records.find(InputRow, conditions, order=("-input_id",), count_max=polls_max)
+    polls = [build_poll_summary(input_row) for input_row in inputs]
     ended = count_link_endings(records, [row], pipelines)[source_id]
     return SourceDetails(row, compute_health(row, now), polls, ended)
 
@@ -278,23 +253,3 @@ def list_polls_on(records: Records, source_id: str, day: date) -> list[str]:
 
 def _day_bounds(day: date) -> tuple[datetime, datetime]:
     return datetime.combine(day, time.min, UTC), datetime.combine(day, time.max, UTC)
-
-
-def _poll(row: InputRow) -> SourcePoll:
-    notes = parse_poll_notes(row)
-    backfill_poll = notes.backfill
-    return SourcePoll(
-        row.input_id,
-        row.updated,
-        notes.listed,
-        row.entries,
-        notes.known,
-        dict(row.tally),
-        row.error,
-        notes.problem or None,
-        *(
-            (len(backfill_poll.pages), backfill_poll.outside, backfill_poll.undated)
-            if backfill_poll
-            else ()
-        ),
-    )

@@ -163,7 +163,7 @@ def perform(
         # The next lease holder may be reading the logged change now. It is already applied, and a
         # later change deletes it.
         return sequence
-    if find_oldest_needed(cells, sequence) == sequence:
+    if find_last_removable(cells, sequence) == sequence:
         remove_changes(tables, name, sequence)
     else:
         tables.delete(CHANGES, [row], [_REDO])
@@ -223,7 +223,7 @@ def remove_changes(tables: Tables, name: CollectionName, last_change: int) -> No
     tables.delete(CHANGES, rows)
 
 
-def find_oldest_needed(cells: Cells, last: int) -> int:
+def find_last_removable(cells: Cells, last: int) -> int:
     """Return the number of the last logged change that can be deleted, at most `last`.
 
     Return 0 if none can be deleted, since a rebuild in progress needs all logged changes. The

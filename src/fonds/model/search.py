@@ -14,6 +14,8 @@ RESULTS_MAX = 10_000
 """Maximum number of search results that paging by offset can reach."""
 IDS_MAX = 1_000
 """Maximum number of document ids in one query."""
+QUERY_MAX_CHARS = 4_000
+"""Maximum number of characters in the text of a query."""
 
 
 class MatchMode(StrEnum):

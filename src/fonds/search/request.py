@@ -25,9 +25,8 @@ from fonds.model.parameter_errors import (
     build_unknown_parameter,
 )
 from fonds.model.partial_date import entered_day
-from fonds.model.search import RESULTS_MAX, MatchMode, SearchQuery
+from fonds.model.search import QUERY_MAX_CHARS, RESULTS_MAX, MatchMode, SearchQuery
 from fonds.model.suggestions import format_alternatives
-from fonds.search.query.parser import QUERY_MAX_CHARS
 
 PAGE_SIZE, SIZE_MAX = 10, 1_000
 FACET_VALUES, FACET_VALUES_MAX = 20, 1_000

@@ -37,11 +37,11 @@ class MessageBranch:
 class EntryHistories:
     """Histories of all entries with the same URL or id.
 
-    - `stories`: processing histories of the 20 newest entries.
+    - `newest`: processing histories of the 20 newest entries.
     - `total`: number of all entries.
     """
 
-    stories: Sequence[EntryHistory]
+    newest: Sequence[EntryHistory]
     total: int
 
 

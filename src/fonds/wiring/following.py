@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -302,7 +302,6 @@ def check_source(
         raise TransientError(f"the server responded with {poll.response.status}")
     rules = build_link_rules(settings)
     refusals = [rules.find_refusal(entry.link) for entry in poll.listing.entries]
-    hints = {name: value for name, value in asdict(poll.listing.hints).items() if value}
     return SourceCheck(
         source=row.url,
         url=poll.response.url,
@@ -318,7 +317,7 @@ def check_source(
             if refusal is None
         ],
         problem=poll.listing.problem,
-        hints=hints,
+        hints=poll.listing.hints,
         older=poll.listing.older or None,
         sitemaps=poll.children,
     )

@@ -41,7 +41,7 @@ def test_waiting_and_finished_messages_add_up(place: Workplace, stores: Stores) 
         "balanced": True,
         "faults": [],
         "missing": [],
-        "missing_count": 0,
+        "fault_count": 0,
         "steps": {
             "sums": {
                 "double": {"in": 6, "done": 4, "dropped": 0, "quarantined": 0, "pending": 2},
@@ -174,7 +174,7 @@ def test_wrong_counts_and_outcomes_are_reported(place: Workplace, stores: Stores
     place.ledger.enter([finished_input(1)], [], ())
     place.records.change(EntryRow, [(entry_id, SUMS.name)], {"outcome": "done"})
     audit = run_sums_audit(place, stores)
-    assert audit.missing_count == 5
+    assert audit.fault_count == 5
     assert audit.fault_texts[0].startswith(
         f"entry {entry_id} (sums) is recorded as done with 1 open"
     )
@@ -208,7 +208,7 @@ def test_all_faults_are_counted_and_some_are_listed(place: Workplace, stores: St
         [input_of(f"i{n}", f"/{n}", 1, finished=True) for n in range(count)], [], ()
     )
     audit = run_sums_audit(place, stores)
-    assert (audit.missing_count, len(audit.fault_texts)) == (count, FAULTS_MAX)
+    assert (audit.fault_count, len(audit.fault_texts)) == (count, FAULTS_MAX)
 
 
 def test_more_dispositions_than_one_page_are_read(place: Workplace, stores: Stores) -> None:

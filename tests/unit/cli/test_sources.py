@@ -81,7 +81,7 @@ def test_a_source_is_checked_without_writing(call: Call, server: Answering) -> N
     assert (result.code, source_check["kind"], source_check["listed"]) == (0, "rss", 3)
     assert source_check["refused"] == {"non-news": 1}
     assert [link_row["link"] for link_row in source_check["links"]] == LINKS[:2]
-    assert source_check["hints"] == {"ttl_s": 3600}
+    assert (source_check["hints"]["ttl_s"], source_check["hints"]["hubs"]) == (3600, [])
 
 
 def test_a_page_instead_of_a_feed_names_its_feeds(call: Call, server: Answering) -> None:

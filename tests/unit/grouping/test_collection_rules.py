@@ -11,7 +11,6 @@ import pytest
 
 from fonds.grouping.changes.lifecycle import (
     CollectionRule,
-    build_search,
     create,
     validate_rule,
 )
@@ -144,27 +143,34 @@ def test_documents_added_by_hand_are_kept(bench: Bench, collector: RuleCollector
 
 
 @pytest.mark.parametrize(
-    ("query", "days"),
+    ("query", "ids"),
     [
-        ("flood published:2026-02", ("flood", "2026-02-01", "2026-02-28")),
-        ("published:2024 a b", ("a b", "2024-01-01", "2024-12-31")),
-        ("published:2024-12-31", ("", "2024-12-31", "2024-12-31")),
-        ("published:2024 published:2024-05", ("", "2024-05-01", "2024-05-31")),
-        ("flood", ("flood", "None", "None")),
+        ("flood date:2026-02", {1, 2}),
+        ("date:2026 flood", {1, 2, 3}),
+        ("date:2026-02-28", {2}),
+        ("date:2026 date:2026-03", {3}),
+        ("flood date:none", {4}),
+        ("flood", {1, 2, 3, 4, 5}),
     ],
 )
-def test_publication_dates_in_a_rule_become_a_date_range(
-    query: str, days: tuple[str, str, str]
+def test_a_rule_is_a_query_that_may_restrict_days(
+    bench: Bench, collector: RuleCollector, query: str, ids: set[int]
 ) -> None:
-    search = build_search(query)
-    assert (search.text, str(search.date_from), str(search.date_to)) == days
+    days = ["2026-02-01", "2026-02-28", "2026-03-01", "", "2025-02-28"]
+    import_stories(
+        bench,
+        [write_story(bench, number, f"Flood {number}", day) for number, day in enumerate(days, 1)],
+    )
+    create(collector.changes, FLOODS, query)
+    collector.run()
+    assert list_ids(collector, FLOODS) == ids
 
 
 @pytest.mark.parametrize(
     ("key", "query", "message"),
     [
-        ("a", "published:2026-13", "is not a year, month or day"),
-        ("a", "published:2024 published:2025", "no date can match"),
+        ("a", "date:2026-13", "There is no date"),
+        ("a", "published:2026", "published"),
         ("a", '"open', "not closed"),
         ("{moth}", "flood", "Did you mean 'month'"),
         ("{month}", "", "needs a query"),

@@ -30,6 +30,19 @@ LIBRARY_BASES = {
     "dict[int, str]": "a translation table needs `__missing__` of a dict",
     "dict[str, int]": "`__missing__` of a dict computes the number of a word on first use",
 }
+# Dataclasses that others extend by further fields, such as links: answers of commands that a page
+# or a route of the API writes too. None has a base of its own (docs/decisions/0090-value-types.md).
+EXTENDED = {
+    "ClusterMember": "grouping/views/clusters.py",
+    "ClusterMembers": "grouping/views/clusters.py",
+    "ClusterView": "grouping/views/clusters.py",
+    "LevelView": "grouping/views/clusters.py",
+    "CollectionView": "grouping/views/clusterings.py",
+    "ClusteringView": "grouping/views/clusterings.py",
+    "EntryRow": "model/rows/accounting.py",
+    "FailureGroup": "failures/groups.py",
+    "SourceSummary": "following/source_summary.py",
+}
 # Packages that may import a backend technology, by path of the importing module.
 TECHNOLOGIES = {
     "sqlalchemy": ("stores/records/", "stores/migrations/"),
@@ -67,6 +80,41 @@ FORBIDDEN_CALLS = {
     "takes over the group",
 }
 # Value types, docs/decisions/0090-value-types.md.
+STRUCTS = {
+    # Values that msgspec decodes or encodes, by the place of the defining module.
+    "audit/audit.py": "answers of `fonds audit`",
+    "audit/conservation.py": "answers of `fonds audit`",
+    "audit/repair/plan.py": "a stored list of repairs, and answers of `fonds repair`",
+    "bulk/tallies.py": "answers of bulk commands",
+    "cli/": "answers of commands",
+    "config.py": "settings",
+    "config_options.py": "settings",
+    "failures/accounting/tallies.py": "answers of `fonds status`",
+    "following/poll_notes.py": "a column of inputs",
+    "following/source_check.py": "answers of `fonds sources check`",
+    "grouping/rebuild/bulk_slices.py": "pages that a rebuild keeps in files",
+    "isolation/": "messages between processes",
+    "model/bibliography.py": "a column of papers",
+    "model/pdf_metadata.py": "a column of PDFs",
+    "model/restrictions.py": "a column of takedowns",
+    "model/source.py": "columns of sources and paces",
+    "papers/": "columns of papers, cells of works, and answers of `fonds match` and `catalog`",
+    "queues/messages/": "messages of topics",
+    "search/request.py": "parameters of a search, decoded from texts",
+    "web/": "bodies of forms and JSON requests",
+}
+FIELD_MAPPINGS = {
+    # `asdict` copies a value into a mapping; to encode a value, no mapping is needed.
+    "audit/repair/files.py": "those fields that libmagic found replace stored ones",
+    "config.py": "settings by name, for the page and the file of settings",
+    "extract/pdf/extraction.py": "limits are hashed, and fields of XMP are left out if empty",
+    "extract/pdf/structure.py": "traits of a file that is too damaged to be opened",
+    "failures/recent.py": "the last row of a page, as the position of the next",
+    "web/pages/source_actions.py": "the fields that a request names, and no others",
+}
+HAND_BUILT_JSON = {
+    "web/app.py": "an error and its further members",
+}
 NAMED_TUPLES = {
     "archive/cdx.py: CdxLine": "one per line of an index",
     "extract/pdf/characters.py: Box": "one per character of a page",
@@ -91,7 +139,7 @@ def test_no_class_inherits_behaviour() -> None:
     ]
     ports = {node.name for node in classes if _is_protocol(node)}
     errors = {node.name for node in classes if node.name.endswith("Error")}
-    allowed = SHAPES | LIBRARY_BASES.keys() | errors
+    allowed = SHAPES | LIBRARY_BASES.keys() | errors | EXTENDED.keys()
     strays = []
     for module in list_modules():
         for node in module.nodes:
@@ -114,6 +162,25 @@ def test_every_allowed_library_base_is_used() -> None:
         for name in (ast.unparse(base), ast.unparse(base).partition("[")[0])
     }
     assert LIBRARY_BASES.keys() - used == set()
+
+
+def test_extended_dataclasses_are_extended_and_have_no_base() -> None:
+    classes = [
+        (get_path(module), node)
+        for module in list_modules()
+        for node in module.nodes
+        if isinstance(node, ast.ClassDef)
+    ]
+    found = {
+        node.name: within
+        for within, node in classes
+        if node.name in EXTENDED
+        and not node.bases
+        and any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
+    }
+    assert found == EXTENDED
+    bases = {ast.unparse(base) for _, node in classes for base in node.bases}
+    assert EXTENDED.keys() - bases == set()
 
 
 def test_only_config_reads_the_environment() -> None:
@@ -204,6 +271,53 @@ def test_values_in_memory_are_dataclasses_with_slots() -> None:
                     faults.append(f"{module.place}: {node.name} has no slots")
     assert faults == []
     assert named_tuples == NAMED_TUPLES.keys()
+
+
+def test_structs_are_where_values_are_decoded_or_encoded() -> None:
+    users = {
+        get_path(module)
+        for module in list_modules()
+        for node in module.nodes
+        if isinstance(node, ast.ClassDef)
+        and {"Struct", "msgspec.Struct"} & {ast.unparse(base) for base in node.bases}
+    }
+    assert {user for user in users if not user.startswith(tuple(STRUCTS))} == set()
+    assert {
+        place for place in STRUCTS if not any(user.startswith(place) for user in users)
+    } == set()
+
+
+def test_only_listed_modules_copy_a_value_into_a_mapping() -> None:
+    users = {
+        get_path(module)
+        for module in list_modules()
+        for node in module.nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "asdict"
+    }
+    assert users == FIELD_MAPPINGS.keys()
+
+
+def test_no_answer_is_a_mapping_with_fixed_names() -> None:
+    """An answer has a type, so that it is described once and has the same names everywhere."""
+
+    def has_fixed_names(node: ast.expr) -> bool:
+        if isinstance(node, ast.Dict):
+            return any(isinstance(key, ast.Constant) for key in node.keys)
+        return (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) == "dict"
+            and any(keyword.arg for keyword in node.keywords)
+        )
+
+    found = {
+        get_path(module)
+        for module in list_modules()
+        for node in module.nodes
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("echo_json", "json_response", "JSONResponse")
+        and any(has_fixed_names(argument) for argument in node.args[:1])
+    }
+    assert found == HAND_BUILT_JSON.keys()
 
 
 def test_everything_public_has_a_docstring() -> None:

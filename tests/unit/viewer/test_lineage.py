@@ -114,10 +114,10 @@ def test_the_histories_of_a_url_cover_all_its_entries(tmp_path: object) -> None:
         ]
         stores.ledger.enter([], rows, ["identify"])
         entry_histories = find_entry_histories(stores.records, f" {url}#part ")
-        assert (entry_histories.total, len(entry_histories.stories)) == (25, 20)
-        assert [story.entry_id for story in entry_histories.stories][:2] == ["poll-24", "poll-23"]
+        assert (entry_histories.total, len(entry_histories.newest)) == (25, 20)
+        assert [story.entry_id for story in entry_histories.newest][:2] == ["poll-24", "poll-23"]
         assert find_entry_histories(stores.records, "poll-03").total == 1
-        assert find_entry_histories(stores.records, "https://example.org/").stories == []
+        assert find_entry_histories(stores.records, "https://example.org/").newest == []
 
 
 def test_an_entry_found_by_url_and_input_counts_once(tmp_path: Path) -> None:

@@ -78,11 +78,11 @@ def test_the_funnel_of_a_source_adds_up_and_links_its_counts(
     themed_client: TestClient,
 ) -> None:
     source = themed_client.get(f"/api/sources/{GOOD.source_id}").json()
-    assert source["links"] == KEPT + BLOCKED + WAITING
+    assert source["source"]["funnel"]["entered"] == KEPT + BLOCKED + WAITING
     passage = source["passage"]
-    assert passage["announced"] == source["links"] + REFUSED
+    assert passage["announced"] == source["source"]["funnel"]["entered"] + REFUSED
     assert [(stage["stage"], stage["ended"], stage["left"]) for stage in passage["stages"]] == [
-        ("listed", REFUSED, source["links"]),
+        ("listed", REFUSED, source["source"]["funnel"]["entered"]),
         ("fetch", BLOCKED, KEPT + WAITING),
     ]
     assert (passage["kept"], passage["waiting"], passage["coverage"]) == (KEPT, WAITING, "63.8 %")
@@ -159,8 +159,8 @@ def test_paging_reaches_every_link_of_a_source(themed_client: TestClient) -> Non
 
 def test_the_latest_polls_are_listed_with_their_total(themed_client: TestClient) -> None:
     source = themed_client.get(f"/api/sources/{GOOD.source_id}").json()
-    assert source["polls"][0]["input_id"] == f"{GOOD.source_id}.{POLLS:06d}"
-    assert source["polls"][0]["new"] == KEPT + BLOCKED + WAITING
+    assert source["last_polls"][0]["input_id"] == f"{GOOD.source_id}.{POLLS:06d}"
+    assert source["last_polls"][0]["new"] == KEPT + BLOCKED + WAITING
     page = read(themed_client, f"/sources/{GOOD.source_id}")
     assert f"The latest 20 of {POLLS}" in page.words("//main")
     of_poll = themed_client.get(
@@ -171,11 +171,13 @@ def test_the_latest_polls_are_listed_with_their_total(themed_client: TestClient)
 
 def test_a_silent_source_says_so(themed_client: TestClient) -> None:
     source = themed_client.get(f"/api/sources/{SILENT.source_id}").json()
-    assert (source["source"]["standing"], source["listed"]) == ("silent", 5)
+    assert (source["source"]["standing"], source["source"]["listed"]) == ("silent", 5)
     text = read(themed_client, f"/sources/{SILENT.source_id}").words("//main")
     assert "No links listed since" in text
     assert "The listing before had 5 links" in text
-    assert themed_client.get(f"/api/sources/{GOOD.source_id}").json()["silent_since"] is None
+    assert (
+        themed_client.get(f"/api/sources/{GOOD.source_id}").json()["source"]["silent_since"] is None
+    )
     rows = [row["source_id"] for row in themed_client.get("/api/sources").json()["rows"]]
     assert rows.index(SILENT.source_id) < rows.index(GOOD.source_id)
 

@@ -27,7 +27,7 @@ PAGES = {
     "/files?type=application/pdf": ("/files.json?type=application/pdf", "rows"),
     "/failures": ("/failures.json", "groups"),
     "/sources": ("/sources.json", "rows"),
-    f"/sources/{GOOD.source_id}": (f"/sources/{GOOD.source_id}.json", "polls"),
+    f"/sources/{GOOD.source_id}": (f"/sources/{GOOD.source_id}.json", "last_polls"),
     f"/sources/{GOOD.source_id}/links": (f"/sources/{GOOD.source_id}/links.json", "rows"),
     "/themes": ("/api/themes", "collections"),
     "/themes/made/five": ("/api/themes/made/five", "themes"),

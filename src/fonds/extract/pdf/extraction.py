@@ -309,7 +309,7 @@ def _build_text_extra(pages: PagesText) -> dict[str, Any]:
         "origin": pages.origin,
         "written_on": pages.annotation_count,
         "pages_garbled": list(pages.garbled_pages) or None,
-        "unseen": [asdict(hidden_text) for hidden_text in pages.hidden_texts] or None,
+        "unseen": [msgspec.to_builtins(hidden_text) for hidden_text in pages.hidden_texts] or None,
     }
     if pages.read_count:
         word_count = count_words(pages.text or "")

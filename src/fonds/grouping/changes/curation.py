@@ -467,14 +467,14 @@ def _find_excluded_labels(
     changes: CollectionWriter,
     clustering: StoredClustering,
     reference: Mapping[tuple[str, str], Exclusion],
-    extra_labels: set[str],
+    further_ids: set[str],
 ) -> set[str]:
     """Return the labels of the clusters of a clustering that a document must not be in.
 
     `reference`: existing exclusions of the document, by (configuration, theme id).
-    `extra_labels`: ids (not labels) of further themes that the document must not be in.
+    `further_ids`: ids of further themes that the document must not be in.
     """
-    ids = {theme_id for conf, theme_id in reference if conf == clustering.conf} | extra_labels
+    ids = {theme_id for conf, theme_id in reference if conf == clustering.conf} | further_ids
     return set(find_labels_by_id(changes.tables, clustering, ids).values()) if ids else set()
 
 

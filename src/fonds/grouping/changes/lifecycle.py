@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from dataclasses import dataclass, replace
-from datetime import date
 
 from fonds.grouping.changes.writer import CollectionWriter, clear_collection
 from fonds.grouping.names import CollectionName, validate_name
@@ -18,13 +16,12 @@ from fonds.grouping.tables import (
     is_collection_row,
 )
 from fonds.model.document import IndexDocument
-from fonds.model.search import SearchQuery
+from fonds.model.search import QUERY_MAX_CHARS, SearchQuery
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Index
 
 QUERY = "main:query"
 TEMPLATE = "main:template"
-QUERY_MAX_CHARS = 4000
 
 
 def create(
@@ -85,11 +82,12 @@ def finish_removals(changes: CollectionWriter) -> int:
     return len(names)
 
 
-# The rule of a collection is a search. A template also has a key with a field in braces.
+# The rule of a collection is a query of the query language (docs/query.md). A template also has a
+# key with a field in braces.
 #
-#     kind:story flood published:2026-11      a search; `published:` takes a year, month or day
-#     news/{month}                            a key with {month}, {year}, {language} or {kind}:
-#                                             one collection for each value
+#     kind:story flood date:2026-11    a query
+#     news/{month}                     a key with {month}, {year}, {language} or {kind}:
+#                                      one collection for each value
 #
 # A document without a value for the field goes to the collection with the value `none`.
 
@@ -97,8 +95,6 @@ def finish_removals(changes: CollectionWriter) -> int:
 FIELDS = ("language", "month", "year", "kind")
 NONE = "none"
 _FIELD = re.compile(r"\{([^{}]*)\}")
-_PUBLISHED = re.compile(r"(?<!\S)published:(\S*)")
-_DAY = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +102,7 @@ class CollectionRule:
     """Rule that fills one collection, or one collection for each value of a template's field.
 
     - `name`: name of the collection; for a template its key contains the field in braces.
-    - `query`: search for the documents to collect.
+    - `query`: query for the documents to collect.
     """
 
     name: CollectionName
@@ -130,24 +126,6 @@ def is_template(key: str) -> bool:
     return _FIELD.search(key) is not None
 
 
-def build_search(query: str) -> SearchQuery:
-    """Return the index search for the query of a collection rule.
-
-    `published:` filters become the date range of the search.
-    Raises ValueError for an invalid date, or for date filters that no date can match.
-    """
-    first: date | None = None
-    last: date | None = None
-    for published in _PUBLISHED.findall(query):
-        begin, end = _parse_days(published)
-        first = begin if first is None else max(first, begin)
-        last = end if last is None else min(last, end)
-    if first and last and first > last:
-        raise ValueError("no date can match both date filters of the rule")
-    text = " ".join(_PUBLISHED.sub(" ", query).split())
-    return SearchQuery(text, date_from=first, date_to=last)
-
-
 def validate_rule(rule: CollectionRule, index: Index) -> int:
     """Check a collection rule; return the number of indexed documents that match the rule now.
 
@@ -158,7 +136,7 @@ def validate_rule(rule: CollectionRule, index: Index) -> int:
             raise ValueError(format_unknown_name("field of a template", field, FIELDS))
     if rule.is_template and not rule.query:
         raise ValueError("a template needs a query. Use '*' for all documents")
-    return index.search(replace(build_search(rule.query), count_max=0)).total
+    return index.search(SearchQuery(rule.query, count_max=0)).total
 
 
 def _get_field_value(field: str, document: IndexDocument) -> str:
@@ -170,21 +148,3 @@ def _get_field_value(field: str, document: IndexDocument) -> str:
     if day is None:
         return NONE
     return f"{day.year:04d}-{day.month:02d}" if field == "month" else f"{day.year:04d}"
-
-
-def _parse_days(text: str) -> tuple[date, date]:
-    match = _DAY.fullmatch(text)
-    try:
-        if match is None:
-            raise ValueError
-        year, month, day = (int(part) if part else None for part in match.groups())
-        year = year or 0
-        if month is None:
-            return date(year, 1, 1), date(year, 12, 31)
-        if day is None:
-            return date(year, month, 1), date(year, month, monthrange(year, month)[1])
-        return date(year, month, day), date(year, month, day)
-    except ValueError:
-        raise ValueError(
-            f"published:{text} is not a year, month or day. Write 2026, 2026-11 or 2026-11-22"
-        ) from None

@@ -10,7 +10,7 @@ Processing a document twice changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from fonds.derivatives.document_rows import IndexedKind
@@ -20,7 +20,6 @@ from fonds.grouping.changes.lifecycle import (
     QUERY,
     TEMPLATE,
     CollectionRule,
-    build_search,
 )
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.document import TEXT_MAX_BYTES, Document
@@ -37,6 +36,7 @@ from fonds.grouping.tables import (
 from fonds.model.document import IndexDocument
 from fonds.model.keys import build_text_blob_key
 from fonds.model.rows.row import DerivativeRow
+from fonds.model.search import SearchQuery
 from fonds.ports import Blobs, Index, Records
 
 COLLECTED = "main:collected"
@@ -124,7 +124,7 @@ class RuleCollector:
         counts: CollectCounts,
     ) -> None:
         ids = list(dict.fromkeys(kind.get_id(row) for row in rows))
-        search = replace(build_search(rule.query), ids=ids, count_max=len(ids))
+        search = SearchQuery(rule.query, ids=ids, count_max=len(ids))
         hits = {hit.document.id: hit.document for hit in self.index.search(search).hits}
         documents_by_collection: dict[CollectionName, list[IndexDocument]] = {}
         for document in hits.values():

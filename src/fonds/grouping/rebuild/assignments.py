@@ -32,7 +32,7 @@ from fonds.grouping.rebuild.reader import Corpus
 from fonds.grouping.redo_log import (
     IndexState,
     build_index_cells,
-    find_oldest_needed,
+    find_last_removable,
     remove_changes,
 )
 from fonds.grouping.stored.vectors import decode_tfidf_vector
@@ -97,7 +97,7 @@ def settle_documents(
     """
     tables, name = changes.tables, clustering.name
     collection = tables.get_row(COLLECTIONS, name.row, ["main:size", SEQUENCE])
-    total, first_sequence = decode_int(collection, "main:size"), decode_int(collection, SEQUENCE)
+    total, last_sequence = decode_int(collection, "main:size"), decode_int(collection, SEQUENCE)
     postings = _PostingsBuilder()
     for page in tables.iter_pages(DOCUMENTS, name.row, TEXTLESS_COLUMNS, page_rows=BATCH_SIZE):
         encoded = _encode_vectors(changes, clustering, page, vectors, last_change)
@@ -107,7 +107,7 @@ def settle_documents(
             if (pair := encoded.get(row)) is not None:
                 postings.add(decode_text(cells, "main:id"), decode_tfidf_vector(pair[1]))
         report("settle", len(postings.ids), total)
-    if not _write_index(changes, clustering, postings, first_sequence):
+    if not _write_index(changes, clustering, postings, last_sequence):
         return False
     tables.put(
         COLLECTIONS,
@@ -244,13 +244,13 @@ def _write_index(
     changes: CollectionWriter,
     clustering: StoredClustering,
     vectors: _PostingsBuilder,
-    first_sequence: int,
+    last_sequence: int,
 ) -> bool:
     """Write the dictionary, the inverted index and the document ids to the collection's row.
 
     Then delete logged changes that are no longer needed. Return whether the clustering's model
     still exists; without it, nothing is written.
-    `first_sequence`: number of the last collection change that the index certainly includes.
+    `last_sequence`: number of the last collection change that the index certainly includes.
     """
     model = changes.models.get(changes.tables, clustering)
     if model is None:
@@ -258,14 +258,14 @@ def _write_index(
     matrix = vectors.build_matrix()
     counts = np.diff(matrix.indptr).astype(np.int64)
     postings = Postings(clustering.timestamp, 0, counts, matrix.indices, matrix.data)
-    index_state = IndexState(clustering.timestamp, first_sequence, model.model.language)
+    index_state = IndexState(clustering.timestamp, last_sequence, model.model.language)
     with changes.lease(clustering.name, long=True) as collection:
         write_index(changes.tables, clustering, postings, vectors.ids, index_state)
         remove_changes(
             changes.tables,
             clustering.name,
-            find_oldest_needed(
-                {**collection.cells, **build_index_cells(index_state)}, first_sequence
+            find_last_removable(
+                {**collection.cells, **build_index_cells(index_state)}, last_sequence
             ),
         )
     return True

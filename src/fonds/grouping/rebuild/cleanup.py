@@ -14,7 +14,7 @@ from fonds.grouping.clustering import (
 )
 from fonds.grouping.configuration import GRANULARITIES_MAX, get
 from fonds.grouping.names import CollectionName, build_level_conf, build_unclustered_conf
-from fonds.grouping.redo_log import find_oldest_needed, remove_changes
+from fonds.grouping.redo_log import find_last_removable, remove_changes
 from fonds.grouping.stored.keys import build_clustering_prefix
 from fonds.grouping.tables import (
     ASSIGNMENTS,
@@ -47,7 +47,7 @@ def drop_interrupted(changes: CollectionWriter, name: CollectionName, conf: str)
             column: v for column, v in collection.cells.items() if column != building_column(conf)
         }
         sequence = decode_int(collection.cells, "main:sequence")
-        remove_changes(changes.tables, name, find_oldest_needed(remaining_cells, sequence))
+        remove_changes(changes.tables, name, find_last_removable(remaining_cells, sequence))
         _mark_dropped(changes, interrupted)
     _remove(changes, interrupted)
     return len(interrupted)

@@ -23,7 +23,7 @@ from fonds.grouping.names import CollectionName, name_rebuild_lease
 from fonds.grouping.rebuild.assignments import settle_documents
 from fonds.grouping.rebuild.cleanup import drop_interrupted
 from fonds.grouping.rebuild.rebuild import ProgressCallback, rebuild
-from fonds.grouping.redo_log import SEQUENCE, find_oldest_needed, remove_changes
+from fonds.grouping.redo_log import SEQUENCE, find_last_removable, remove_changes
 from fonds.grouping.tables import COLLECTIONS, MODIFIED, Cells, decode_int
 from fonds.leases.lease import LeaseConflictError
 from fonds.model.errors import ConfigurationError
@@ -145,7 +145,9 @@ def maintain(
     """
     with changes.lease(name) as collection:
         cells = collection.cells
-        remove_changes(changes.tables, name, find_oldest_needed(cells, decode_int(cells, SEQUENCE)))
+        remove_changes(
+            changes.tables, name, find_last_removable(cells, decode_int(cells, SEQUENCE))
+        )
     confs = {**list_served_configurations(cells), **group_by_configuration(cells, BUILDING)}
     done = []
     for conf in confs:

@@ -53,7 +53,7 @@ from fonds.grouping.rebuild.rows import PlacedDocument, build_labels, write_plac
 from fonds.grouping.redo_log import (
     SEQUENCE,
     PendingWrites,
-    find_oldest_needed,
+    find_last_removable,
     iter_chunks,
     list_changed_ids,
     remove_changes,
@@ -413,7 +413,7 @@ def _remove_followed_changes(
     `last_change`: highest change number to delete.
     """
     cells = {**collection.cells, building_column(conf): b"", served_column(conf): b"1"}
-    remove_changes(changes.tables, collection.name, find_oldest_needed(cells, last_change))
+    remove_changes(changes.tables, collection.name, find_last_removable(cells, last_change))
 
 
 def _count_known_terms(model: ClusteringModel, read: Corpus) -> tuple[int, int]:

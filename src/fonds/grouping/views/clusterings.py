@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from fonds.grouping.clustering import (
     building_column,
@@ -45,22 +48,28 @@ class ServedClustering:
 
 @dataclass(frozen=True, slots=True)
 class CollectionView:
-    """Collection of documents as the pages and the API show it.
+    """Collection of documents to be grouped."""
 
-    `name`: namespace and key of the collection.
-    `size`: number of documents.
-    `modified`: when a document was last put, in seconds since 1970; None before the first.
-    `query`: search that fills the collection; '' if other programs put the documents.
-    `template`: key with a field in braces, for a template rule; '' otherwise.
-    `served`: the clusterings that are served, one per configuration.
-    """
+    namespace: Annotated[str, Meta(description="namespace of the collection")]
+    key: Annotated[str, Meta(description="key of the collection")]
+    size: Annotated[int, Meta(description="number of documents")]
+    modified: Annotated[
+        int | None,
+        Meta(description="when a document was last added, in Unix seconds; null before the first"),
+    ]
+    query: Annotated[str, Meta(description="search that fills the collection; empty for none")]
+    template: Annotated[
+        str,
+        Meta(description="key with a field in braces that it was created from; empty for none"),
+    ]
+    served: Annotated[
+        tuple[ServedClustering, ...], Meta(description="current clustering by each configuration")
+    ]
 
-    name: CollectionName
-    size: int
-    modified: int | None
-    query: str
-    template: str
-    served: tuple[ServedClustering, ...]
+    @property
+    def name(self) -> CollectionName:
+        """Name of the collection: its namespace and key."""
+        return CollectionName(self.namespace, self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +196,8 @@ def list_progress(tables: Tables, leases: Leases, name: CollectionName) -> list[
 def _parse_collection(name: CollectionName, cells: Cells) -> CollectionView:
     confs = list_served_configurations(cells)
     return CollectionView(
-        name,
+        name.namespace,
+        name.key,
         decode_int(cells, COLLECTION_SIZE),
         decode_int(cells, MODIFIED, -1) if MODIFIED in cells else None,
         decode_text(cells, "main:query"),

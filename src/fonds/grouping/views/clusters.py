@@ -24,6 +24,7 @@ from fonds.grouping.tables import (
 )
 from fonds.grouping.views.clusterings import find_served_timestamp
 from fonds.grouping.views.curation import CuratedTheme, list_curated_themes, load_theme_names
+from fonds.grouping.views.cursors import decode_cursor, encode_cursor
 
 T = TypeVar("T")
 
@@ -92,7 +93,8 @@ class LevelView:
     documents.
     """
 
-    name: Annotated[CollectionName, Meta(description="name of the collection")]
+    namespace: Annotated[str, Meta(description="namespace of the collection")]
+    key: Annotated[str, Meta(description="key of the collection")]
     conf: Annotated[str, Meta(description="name of the configuration")]
     timestamp: Annotated[int, Meta(description="time of the clustering, in Unix seconds")]
     level: Annotated[
@@ -104,6 +106,35 @@ class LevelView:
     clusters: Annotated[tuple[ClusterView, ...], Meta(description="clusters, largest first")]
     unclustered: Annotated[
         dict[str, int], Meta(description="number of unclustered documents, by reason")
+    ]
+
+    @property
+    def name(self) -> CollectionName:
+        """Name of the collection: its namespace and key."""
+        return CollectionName(self.namespace, self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMembers:
+    """One page of the documents of a cluster, or of the unclustered documents with one reason."""
+
+    namespace: Annotated[str, Meta(description="namespace of the collection")]
+    key: Annotated[str, Meta(description="key of the collection")]
+    conf: Annotated[str, Meta(description="name of the configuration")]
+    timestamp: Annotated[int, Meta(description="time of the clustering, in Unix seconds")]
+    level: Annotated[int, Meta(description="level of granularity; 0 is the coarsest")]
+    cluster: Annotated[
+        ClusterView | None, Meta(description="the cluster; null for unclustered documents")
+    ]
+    unclustered_reason: Annotated[
+        str | None, Meta(description="why the documents are unclustered; null for a cluster")
+    ]
+    members: Annotated[
+        tuple[ClusterMember, ...],
+        Meta(description="documents with their scores, highest first"),
+    ]
+    after: Annotated[
+        str | None, Meta(description="cursor of the next page, for `after`; null on the last page")
     ]
 
 
@@ -148,7 +179,7 @@ def load_clusters(
         tops = _load_top_members(tables, name, [row for row, _ in rows], top)
         curated = _load_curation(tables, name, conf, level)
         clusters = tuple(_build_cluster(cells, tops.get(row, ()), curated) for row, cells in rows)
-        return LevelView(name, conf, at, level, clusters, unclustered)
+        return LevelView(name.namespace, name.key, conf, at, level, clusters, unclustered)
 
     return read_consistently(tables, name, conf, timestamp, read)
 
@@ -197,6 +228,55 @@ def find_cluster(
         )
 
     return read_consistently(tables, name, conf, timestamp, read)
+
+
+def load_cluster_members(
+    tables: Tables,
+    name: CollectionName,
+    label: str,
+    conf: str,
+    timestamp: int,
+    *,
+    level: int = 0,
+    is_reason: bool = False,
+    after: str = "",
+    count_max: int = 50,
+) -> ClusterMembers | None:
+    """Return a page of the documents of a cluster, or of the unclustered documents with one reason.
+
+    `label`: label, id or given name of a cluster; else a reason. `is_reason`: the label is a
+        reason, even if a cluster has the same name. `timestamp`: time of the clustering.
+        `after`: cursor of the page, '' for the first. `count_max`: number of documents, at most
+        1,000.
+
+    Return None if there is neither such a cluster nor such a reason. Raises ValueError for a
+    cursor of another list.
+    """
+    row, cluster = decode_cursor(after), None
+    if not is_reason:
+        cluster = find_cluster(tables, name, label, conf, timestamp, level=level, top=0)
+    if cluster is None:
+        page = list_unclustered_members(
+            tables, name, conf, timestamp, reason=label, after=row, count_max=count_max
+        )
+    else:
+        page = list_members(
+            tables, name, cluster.label, conf, timestamp,
+            level=level, after=row, count_max=count_max,
+        )  # fmt: skip
+    if page is None:
+        return None
+    return ClusterMembers(
+        name.namespace,
+        name.key,
+        conf,
+        timestamp,
+        level,
+        cluster,
+        label if cluster is None else None,
+        page.members,
+        None if page.after is None else encode_cursor(page.after),
+    )
 
 
 def list_members(

@@ -50,6 +50,8 @@ class ClusterChange:
 class ClusteringChanges:
     """Changes of all clusters between two clusterings of a configuration."""
 
+    namespace: Annotated[str, Meta(description="namespace of the collection")]
+    key: Annotated[str, Meta(description="key of the collection")]
     conf: Annotated[str, Meta(description="name of the configuration")]
     before: Annotated[int, Meta(description="time of the earlier clustering, in Unix seconds")]
     after: Annotated[int, Meta(description="time of the later clustering, in Unix seconds")]
@@ -128,6 +130,8 @@ def compare_clusterings(
         old_sides[memberships[0][id_]].id == new_sides[memberships[1][id_]].id for id_ in common_ids
     )
     return ClusteringChanges(
+        name.namespace,
+        name.key,
         conf,
         previous_timestamp,
         later_timestamp,

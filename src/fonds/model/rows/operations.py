@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,23 +135,27 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class ActRow:
-    """Row of `acts`: an action of a user, for the log of actions.
-
-    - `at`: time at which the action began.
-    - `who`: name of an access key, or `local:` and the user of this computer; "" for visitors of
-      the pages while no key exists.
-    - `what`: HTTP method and URL path without query, or a command.
-    - `outcome`: HTTP status; for a command 200 if it succeeded and 400 if it was refused; None
-      while the action runs.
-    """
+    """Row of `acts`: an action of a user, for the log of actions."""
 
     TABLE: ClassVar[str] = "acts"
     KEY: ClassVar[tuple[str, ...]] = ("act_id",)
-    act_id: str
-    at: dt.datetime
-    who: str
-    what: str
-    outcome: int | None = None
+    act_id: Annotated[str, Meta(description="id of the action")]
+    at: Annotated[dt.datetime, Meta(description="when it started")]
+    who: Annotated[
+        str,
+        Meta(
+            description="name of a key, or `local:` and the login name; empty for visitors of the"
+            " pages while there was no key"
+        ),
+    ]
+    what: Annotated[str, Meta(description="HTTP method and path without query, or a command")]
+    outcome: Annotated[
+        int | None,
+        Meta(
+            description="HTTP status; for a command 200 if it succeeded and 400 if it was refused;"
+            " null if it did not end"
+        ),
+    ] = None
 
 
 # Integrity: fixity, and progress and findings of the deep audit.

@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
 
-from fonds.model.search import MatchMode, QueryError, SearchQuery
+from fonds.model.search import QUERY_MAX_CHARS, MatchMode, QueryError, SearchQuery
 from fonds.search.exact_values import NONE
 from fonds.search.fields import (
     EXACT_FIELDS,
@@ -54,7 +54,6 @@ from fonds.search.query.tree import (
 from fonds.text.stop_words import find_query_stop_words
 from fonds.text.words import is_spaceless, normalize_text, split_words
 
-QUERY_MAX_CHARS = 4_000
 CLAUSES_MAX = 256
 DEPTH_MAX = 32
 PREFIX_MIN_CHARS = 3

@@ -11,7 +11,7 @@ import json
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -96,7 +96,7 @@ def build_file_cells(file: FileMeta) -> dict[str, bytes]:
     return {
         FILE_SIZE: encode_integer(file.size),
         FILE_MIME: _clean(file.mime).encode(),
-        FILE_META: encode_compact_json(asdict(file)),
+        FILE_META: encode_compact_json(msgspec.to_builtins(file)),
     }
 
 

@@ -7,8 +7,6 @@ form.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -23,14 +21,18 @@ from fonds.grouping.tables import COLLECTIONS, Tables, decode_int
 from fonds.grouping.views import clusters as reading
 from fonds.grouping.views.clusters import (
     MEMBERS_MAX,
-    ClusterMember,
+    ClusterMembers,
     ClusterView,
+    LevelView,
     MemberPage,
     list_members,
     list_unclustered_members,
+    load_cluster_members,
 )
+from fonds.grouping.views.lineage import ClusteringChanges, compare_clusterings
 from fonds.model.encoding import EXACT_MAX
 from fonds.model.errors import TransientError
+from fonds.model.extension import extend
 from fonds.web.access.roles import READS
 from fonds.web.api.paths import Key, Label, Namespace, build_path
 from fonds.web.serving.json_requests import TheService, json_response
@@ -96,32 +98,12 @@ class MemberList:
                 return
 
 
-def parse_cursor(after: str) -> bytes | None:
-    """Decode the cursor in the parameter of a URL. Raises ValueError for an invalid cursor."""
-    if not after:
-        return None
-    try:
-        return base64.b64decode(after.encode("ascii", "replace"), altchars=b"-_", validate=True)
-    except binascii.Error as error:
-        raise ValueError("not a cursor") from error
-
-
 # Response types.
 
 
-@dataclass(frozen=True, slots=True)
-class MemberOut:
-    """A document of a cluster. `score` is its cosine to the cluster's centroid."""
-
-    id: str
-    score: float
-    title: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterOut:
-    """A cluster.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOut(ClusterView):
+    """A cluster, with the address of its documents.
 
     `id` stays the same over rebuilds; `label` names it within its clustering.
     `name`: the name a curator gave it, '' if none.
@@ -131,88 +113,30 @@ class ClusterOut:
     `position`: its position on the map, both coordinates between -1 and 1.
     """
 
-    id: str
-    label: str
-    size: int
-    distinct: int
-    terms: list[tuple[str, float]]
-    parent: str | None
-    parent_level: int | None
-    position: tuple[float, float] | None
-    top: list[MemberOut]
     href: str
-    name: str
-    pinned: bool
 
 
 @dataclass(frozen=True, slots=True)
-class ClustersOut:
+class ClustersOut(LevelView):
     """A level of a clustering: its clusters, largest first.
 
     `timestamp`: start of the build, in seconds since 1970.
     `unclustered`: number of unclustered documents by reason.
     """
 
-    namespace: str
-    key: str
-    conf: str
-    timestamp: int
-    level: int
-    clusters: list[ClusterOut]
-    unclustered: dict[str, int]
+    clusters: tuple[ClusterOut, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterMembers:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterMembersOut(ClusterMembers):
     """A cluster with a page of its documents, highest score first.
 
-    `next`: URL of the next page.
+    `next`: URL of the next page, with the cursor `after`.
     `cluster` is None for unclustered documents; `unclustered_reason` is then the reason.
     """
 
-    namespace: str
-    key: str
-    conf: str
-    timestamp: int
     cluster: ClusterOut | None
-    unclustered_reason: str | None
-    members: list[MemberOut]
     next: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeSideOut:
-    """A cluster on one side of a change. `name`: the name a curator gave it, '' if none."""
-
-    id: str
-    label: str
-    size: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeOut:
-    """A change of clusters. `change` is kept, grown, split, merged, new or gone."""
-
-    change: str
-    before: list[ChangeSideOut]
-    after: list[ChangeSideOut]
-
-
-@dataclass(frozen=True, slots=True)
-class ChangesOut:
-    """Changes from one clustering to another.
-
-    `stayed`: share of the documents in both whose cluster kept its id.
-    """
-
-    namespace: str
-    key: str
-    conf: str
-    before: int
-    after: int
-    stayed: float
-    changes: list[ChangeOut]
 
 
 def build_cluster(
@@ -221,25 +145,7 @@ def build_cluster(
     """Build the response for one cluster of a level, with the URL that lists its documents."""
     parts = build_path("clusters", name.namespace, name.key, cluster.label)
     href = f"{parts}?conf={conf}&at={time}" + (f"&level={level}" if level else "")
-    return ClusterOut(
-        cluster.id,
-        cluster.label,
-        cluster.size,
-        cluster.distinct,
-        list(cluster.terms),
-        cluster.parent,
-        cluster.parent_level,
-        cluster.position,
-        [build_member(member) for member in cluster.top],
-        href,
-        cluster.name,
-        cluster.pinned,
-    )
-
-
-def build_member(member: ClusterMember) -> MemberOut:
-    """Build the response for a document of a cluster."""
-    return MemberOut(member.id, member.score, member.title, member.url)
+    return extend(ClusterOut, cluster, href=href)
 
 
 LEVEL_MAX = 10
@@ -280,7 +186,7 @@ Plain = dict[str, list[str]]
 
 @router.get(
     "/clusters/{ns}/{key}",
-    response_model=ClustersOut | ChangesOut | Plain,
+    response_model=ClustersOut | ClusteringChanges | Plain,
     summary="Clusters of a collection",
 )
 def clusters(
@@ -323,18 +229,16 @@ def clusters(
         labels = [cluster_view.label for cluster_view in level_view.clusters]
         plain = _iter_plain(service, name, conf, time, level, labels)
         return StreamingResponse(plain, media_type="application/json", headers=headers)
-    clusters_out = [
+    clusters_out = tuple(
         build_cluster(name, conf, time, level, cluster_view) for cluster_view in level_view.clusters
-    ]
-    response = ClustersOut(
-        name.namespace, name.key, conf, time, level, clusters_out, level_view.unclustered
     )
+    response = extend(ClustersOut, level_view, clusters=clusters_out)
     return json_response(response, headers=headers)
 
 
 @router.get(
     "/clusters/{ns}/{key}/{label}",
-    response_model=ClusterMembers | list[str],
+    response_model=ClusterMembersOut | list[str],
     summary="Cluster and its documents",
 )
 def cluster(
@@ -372,30 +276,29 @@ def cluster(
     etag = build_etag(service, name, time)
     if is_known(request, etag):
         return Response(status_code=304, headers={"ETag": etag})
-    cluster_view = None
-    if not unclustered:
-        cluster_view = reading.find_cluster(
-            service.tables, name, label, conf, time, level=level, top=0
-        )
-    member_list = MemberList(service.tables, name, conf, time, level, label, cluster_view is None)
     try:
-        page = member_list.load_page(parse_cursor(after), count)
+        page = load_cluster_members(
+            service.tables, name, label, conf, time,
+            level=level, is_reason=unclustered, after=after, count_max=count,
+        )  # fmt: skip
     except ValueError as error:
         detail = "The parameter “after” is not a cursor of this list. Start at the first page."
         raise RefusedError(400, detail, parameter="after") from error
     if page is None:
         raise RefusedError(404, f"There is no cluster {label[:200]!r}.", parameter="label")
     if form == "plain":
+        member_list = MemberList(
+            service.tables, name, conf, time, level, label, page.cluster is None
+        )
         return StreamingResponse(
             member_list.iter_ids(), media_type="application/json", headers={"ETag": etag}
         )
-    response = ClusterMembers(
-        name.namespace, name.key, conf, time,
-        None if cluster_view is None else build_cluster(name, conf, time, level, cluster_view),
-        label if cluster_view is None else None,
-        [build_member(member) for member in page.members],
-        None if page.after is None else _build_next_url(request, page.after),
-    )  # fmt: skip
+    response = extend(
+        ClusterMembersOut,
+        page,
+        cluster=build_cluster(name, conf, time, level, page.cluster) if page.cluster else None,
+        next=None if page.after is None else _build_next_url(request, page.after),
+    )
     headers = {"ETag": etag}
     if response.next is not None:
         headers["Link"] = f'<{response.next}>; rel="next"'
@@ -449,9 +352,7 @@ def is_known(request: Request, etag: str) -> bool:
 
 def _build_changes(
     service: CollectionService, name: CollectionName, conf: str, previous_timestamp: int, after: int
-) -> ChangesOut:
-    from fonds.grouping.views.lineage import compare_clusterings
-
+) -> ClusteringChanges:
     first = choose_clustering_time(service, name, conf, previous_timestamp)
     comparison = compare_clusterings(
         service.tables, name, conf, previous_timestamp=first, after=after
@@ -459,15 +360,7 @@ def _build_changes(
     if comparison is None:
         detail = f"There are no clusterings of {previous_timestamp} and {after} to compare."
         raise RefusedError(404, detail, parameter="changes")
-    changes = [
-        ChangeOut(
-            change.change,
-            [ChangeSideOut(side.id, side.label, side.size, side.name) for side in change.before],
-            [ChangeSideOut(side.id, side.label, side.size, side.name) for side in change.after],
-        )
-        for change in comparison.changes
-    ]
-    return ChangesOut(name.namespace, name.key, conf, first, after, comparison.stayed, changes)
+    return comparison
 
 
 def _iter_plain(
@@ -485,6 +378,6 @@ def _iter_plain(
     yield b"}" if labels else b"{}"
 
 
-def _build_next_url(request: Request, after: bytes) -> str:
-    next_url = request.url.include_query_params(after=base64.urlsafe_b64encode(after).decode())
+def _build_next_url(request: Request, after: str) -> str:
+    next_url = request.url.include_query_params(after=after)
     return f"{next_url.path}?{next_url.query}"

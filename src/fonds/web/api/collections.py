@@ -5,26 +5,27 @@ Source: Grouperfish v0.2's REST: POST /collections/<ns>/<ck>, GET /docs/<ns>/<ck
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from fonds.grouping.changes.lifecycle import remove
-from fonds.grouping.configuration import build_values
 from fonds.grouping.document import Document
 from fonds.grouping.names import CollectionName, split_key
 from fonds.grouping.views.clusterings import (
+    ClusteringView,
     CollectionView,
-    ServedClustering,
+    RebuildProgress,
     list_clusterings,
     list_progress,
 )
-from fonds.grouping.views.documents import find_document, list_placements
+from fonds.grouping.views.documents import DocumentPlacement, find_document, list_placements
 from fonds.model.access import Role
+from fonds.model.extension import extend
 from fonds.web.access.roles import READS
 from fonds.web.actions import Action, JsonRoute, add_actions
 from fonds.web.api import bodies
@@ -56,24 +57,17 @@ class PutOut:
     unchanged: int
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionOut:
-    """A collection.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionOut(CollectionView):
+    """A collection, with its address.
 
     `modified`: when a document was last put, in seconds since 1970.
     `query`: search that fills the collection.
-    `template`: field with one collection for each of its values; empty for a single collection.
+    `template`: key with a field in braces, for one of several collections of a rule.
     `served`: configurations it is grouped by; `rebuilt` and `processed` are the times of the
         clustering and of the last assignment of a document.
     """
 
-    namespace: str
-    key: str
-    size: int
-    modified: int | None
-    query: str
-    template: str
-    served: tuple[ServedClustering, ...]
     href: str
 
 
@@ -85,46 +79,15 @@ class Collections:
     next: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ClusteringOut:
-    """A clustering that is or was served.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusteringOut(ClusteringView):
+    """A clustering that is or was served, with the address of its clusters.
 
     `documents`: number of documents it was built from.
     `later`: number of documents added since.
     """
 
-    conf: str
-    timestamp: int
-    is_served: bool
-    levels: int
-    documents: int
-    clusters: int
-    begun: int
-    ended: int
-    later: int
-    later_outliers: int
-    configuration: Mapping[str, Any]
     href: str
-
-
-@dataclass(frozen=True, slots=True)
-class RebuildOut:
-    """A rebuild in progress.
-
-    `stage`: its current stage.
-    `done`, `total`: number of documents done, of the total; 0 if unknown.
-    `begun`, `moved`: when it began and last made progress.
-    `is_alive`: whether its process is still running.
-    """
-
-    conf: str
-    timestamp: int
-    stage: str
-    done: int
-    total: int
-    begun: int
-    moved: int
-    is_alive: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,27 +96,7 @@ class CollectionDetailOut:
 
     collection: CollectionOut
     clusterings: list[ClusteringOut]
-    building: list[RebuildOut]
-
-
-@dataclass(frozen=True, slots=True)
-class PlacementOut:
-    """Placement of a document in a clustering.
-
-    `label`, `cluster_id`: the cluster of this level; null if unclustered.
-    `score`: cosine to the cluster's centroid.
-    `unclustered_reason`: reason if unclustered.
-    `original`: the document it is a near-duplicate of.
-    """
-
-    conf: str
-    timestamp: int
-    level: int
-    label: str | None
-    cluster_id: str | None
-    score: float
-    unclustered_reason: str | None
-    original: str | None
+    building: list[RebuildProgress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +109,7 @@ class DocumentOut:
     url: str
     language: str
     time: int | None
-    clusters: list[PlacementOut]
+    clusters: list[DocumentPlacement]
 
 
 After = Annotated[str | None, Query(description="Start after this collection", max_length=4000)]
@@ -208,29 +151,14 @@ def get_collection(service: TheService, ns: Namespace, key: Key) -> Response:
     """Return the size and times of a collection, its clusterings, and the rebuilds in progress."""
     collection = service.collection(parse_name(ns, key))
     clusterings = [
-        ClusteringOut(
-            clustering.conf,
-            clustering.timestamp,
-            clustering.is_served,
-            clustering.levels,
-            clustering.documents,
-            clustering.clusters,
-            clustering.begun,
-            clustering.ended,
-            clustering.later,
-            clustering.later_outliers,
-            build_values(clustering.configuration),
-            f"{build_path('clusters', ns, key)}?conf={clustering.conf}&at={clustering.timestamp}",
+        extend(
+            ClusteringOut,
+            clustering,
+            href=f"{build_path('clusters', ns, key)}?conf={clustering.conf}&at={clustering.timestamp}",
         )
         for clustering in list_clusterings(service.tables, collection.name)
     ]
-    building = [
-        RebuildOut(
-            rebuild.conf, rebuild.timestamp, rebuild.stage, rebuild.done, rebuild.total, rebuild.begun,
-            rebuild.moved, rebuild.who is not None,
-        )
-        for rebuild in list_progress(service.tables, service.changes.leases, collection.name)
-    ]  # fmt: skip
+    building = list_progress(service.tables, service.changes.leases, collection.name)
     return json_response(CollectionDetailOut(_build_collection(collection), clusterings, building))
 
 
@@ -294,19 +222,6 @@ def load_document(
     document = find_document(service.tables, name, parse_id(document_id))
     if document is None:
         raise _build_no_document_error(namespace, key, document_id)
-    placements = [
-        PlacementOut(
-            placement.conf,
-            placement.timestamp,
-            placement.level,
-            placement.label,
-            placement.cluster_id,
-            placement.score,
-            placement.unclustered_reason,
-            placement.original,
-        )
-        for placement in list_placements(service.tables, name, document_id)
-    ]
     return DocumentOut(
         document.id,
         document.text,
@@ -314,7 +229,7 @@ def load_document(
         document.url,
         document.language,
         document.time,
-        placements,
+        list_placements(service.tables, name, document_id),
     )
 
 
@@ -337,11 +252,8 @@ def _build_listing(
 
 
 def _build_collection(collection: CollectionView) -> CollectionOut:
-    name = collection.name
-    return CollectionOut(
-        name.namespace, name.key, collection.size, collection.modified, collection.query, collection.template,
-        collection.served, build_path("collections", name.namespace, name.key),
-    )  # fmt: skip
+    href = build_path("collections", collection.namespace, collection.key)
+    return extend(CollectionOut, collection, href=href)
 
 
 add_actions(

@@ -18,7 +18,6 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from fonds.grouping.changes.lifecycle import (
-    QUERY_MAX_CHARS,
     CollectionRule,
     create,
     validate_rule,
@@ -31,6 +30,7 @@ from fonds.grouping.tables import DOCUMENTS
 from fonds.grouping.views import clusters as reading
 from fonds.grouping.views.clusterings import find_collection, list_clusterings
 from fonds.model.access import Role
+from fonds.model.search import QUERY_MAX_CHARS
 from fonds.model.suggestions import find_nearest_name
 from fonds.web.access.roles import READS
 from fonds.web.actions import Action, JsonRoute, add_actions

@@ -121,27 +121,6 @@ AFTER: Any = Field(
 )
 
 
-def encode_cursor(row: bytes) -> str:
-    """Encode the key of the last row of a page as a cursor for links and the API.
-
-    Clients cannot read the cursor.
-    """
-    return base64.urlsafe_b64encode(row).decode().rstrip("=")
-
-
-def decode_cursor(after: str) -> bytes | None:
-    """Decode a cursor to the key of the row after which a page begins.
-
-    Return None for '', i.e. for the first page. Raises ValueError for an invalid cursor.
-    """
-    if not after:
-        return None
-    try:
-        return base64.b64decode(after + "=" * (-len(after) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise ValueError("not base64") from error
-
-
 @contextmanager
 def refuse_invalid_cursor() -> Iterator[None]:
     """Context manager that turns a ValueError into HTTPException 400 for an invalid cursor

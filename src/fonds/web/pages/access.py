@@ -11,10 +11,10 @@ import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, Response
 
-from fonds.access.keys import NAME_MAX_CHARS, REASON_MAX_CHARS, NewKey
+from fonds.access.keys import NAME_MAX_CHARS, REASON_MAX_CHARS, AccessKeySummary, NewKey
 from fonds.model.access import Role
 from fonds.model.encoding import pluralize
-from fonds.model.rows import AccessKeyRow
+from fonds.model.rows import ActRow
 from fonds.web.access.gate import AccessGate
 from fonds.web.access.roles import ADMINISTERS
 from fonds.web.access.viewers import ActorName
@@ -27,70 +27,26 @@ router = APIRouter(dependencies=[ADMINISTERS])
 
 
 @dataclass(frozen=True, slots=True)
-class AccessKeyOut:
-    """Access key as the admin page shows it, without its secret and without the hash of its secret.
-
-    `state`: `good`, `ended` (its last day is past) or `revoked`.
-    """
-
-    name: str
-    role: str
-    prefix: str
-    state: str
-    made_by: str
-    row_created: datetime
-    until: datetime | None
-    last_used: datetime | None
-    revoked: datetime | None
-    revoked_by: str | None
-    revoked_reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ActOut:
-    """One recorded change by a user.
-
-    `outcome`: HTTP status of the response to the change; None while the change is in progress.
-    """
-
-    at: datetime
-    who: str
-    what: str
-    outcome: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class AdminPage:
     """Content of the admin page: all access keys sorted by name, and the newest 200 recorded
     changes.
     """
 
-    keys: Sequence[AccessKeyOut]
-    acts: Sequence[ActOut]
+    keys: Sequence[AccessKeySummary]
+    acts: Sequence[ActRow]
 
 
 def load_admin(gate: AccessGate) -> AdminPage:
     """Load all access keys and the newest recorded changes."""
-    acts = [
-        ActOut(row.at, row.who, row.what, row.outcome)
-        for row in gate.action_log.list_newest(ACTS_MAX)
-    ]
-    return AdminPage([_build_key(gate, row) for row in gate.keys.list_all()], acts)
-
-
-def _build_key(gate: AccessGate, row: AccessKeyRow) -> AccessKeyOut:
-    state = "good" if gate.keys.is_good(row) else "revoked" if row.revoked else "ended"
-    return AccessKeyOut(
-        row.name, row.role, row.prefix, state, row.made_by, row.row_created, row.until, row.last_used,
-        row.revoked, row.revoked_by, row.revoked_reason,
-    )  # fmt: skip
+    keys = [gate.keys.summarize(row) for row in gate.keys.list_all()]
+    return AdminPage(keys, gate.action_log.list_newest(ACTS_MAX))
 
 
 @router.get("/admin", include_in_schema=False)
 def admin_html(request: Request) -> HTMLResponse:
     """Show the access keys and the log of changes."""
     admin = load_admin(request.app.state.gate)
-    good = sum(key.state == "good" for key in admin.keys)
+    good = sum(key.state == "valid" for key in admin.keys)
     return render_page(
         request,
         "admin.html",

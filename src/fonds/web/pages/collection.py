@@ -13,9 +13,14 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
-from fonds.grouping.configuration import build_values
+from fonds.grouping.configuration import Configuration, build_values
 from fonds.grouping.names import CollectionName
-from fonds.grouping.views.clusterings import ClusteringView, RebuildProgress, list_progress
+from fonds.grouping.views.clusterings import (
+    ClusteringView,
+    CollectionView,
+    RebuildProgress,
+    list_progress,
+)
 from fonds.grouping.views.clusters import (
     ClusterMember,
     ClusterView,
@@ -26,6 +31,7 @@ from fonds.grouping.views.clusters import (
 from fonds.grouping.views.curation import has_exclusions, list_curated_themes
 from fonds.grouping.views.lineage import ClusterChange
 from fonds.model.encoding import pluralize
+from fonds.model.extension import extend
 from fonds.web.access.roles import READS
 from fonds.web.html.charts import Period, draw_sparkline, format_share
 from fonds.web.html.rendering import build_pager, build_url, render_page, to_datetime
@@ -307,25 +313,21 @@ class CollectionForm(BaseModel):
     page: int = Field(1, ge=1, le=PAGES_MAX, description="Page number, from 1; 20 themes per page")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusteringLine:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusteringLine(ClusteringView):
     """One stored clustering in the list of clusterings. `chosen`: whether the page shows this
     clustering.
     """
 
-    conf: str
-    at: dt.datetime | None
     href: str
-    documents: int
-    themes: int
-    is_served: bool
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionPage:
-    """Content of the page of a collection: its themes, 20 per page, pinned themes first, then the
-    largest.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionPage(CollectionView):
+    """Content of the page of a collection: the collection, and its themes, 20 per page.
+
+    Pinned themes come first, then the largest.
 
     `shown_at`: time of the clustering that the page shows, None if the collection has none.
     `themes_total`: number of themes in that clustering.
@@ -342,15 +344,10 @@ class CollectionPage:
     """
 
     answer: str
-    namespace: str
-    key: str
-    documents: int
-    modified: dt.datetime | None
-    query: str
     conf: str
     level: int
     levels: int
-    configuration: Mapping[str, Any]
+    configuration: Configuration | None
     shown_at: dt.datetime | None
     is_served: bool
     before_at: dt.datetime | None
@@ -448,17 +445,14 @@ def build_collection_page(
     grouped = sum(cluster.size for cluster in clusters)
     unclustered = read.level.unclustered if read.level else {}
     mergers, mergers_total = build_suggested_mergers(collections, selection, read.level)
-    return CollectionPage(
+    return extend(
+        CollectionPage,
+        view,
         answer=_build_heading(selection, len(clusters), grouped, sum(unclustered.values())),
-        namespace=view.name.namespace,
-        key=view.name.key,
-        documents=view.size,
-        modified=to_datetime(view.modified),
-        query=view.query,
         conf=selection.conf,
         level=selection.level,
         levels=clustering.levels if clustering else 0,
-        configuration=build_values(clustering.configuration) if clustering else {},
+        configuration=clustering.configuration if clustering else None,
         shown_at=to_datetime(clustering.timestamp) if clustering else None,
         is_served=clustering is not None and clustering.is_served,
         before_at=to_datetime(selection.previous.timestamp) if selection.previous else None,
@@ -527,16 +521,13 @@ def _format_unclustered(grouped: int, unclustered_count: int) -> str:
 def _build_clustering_lines(selection: Selection) -> list[ClusteringLine]:
     def build_line(clustering_view: ClusteringView) -> ClusteringLine:
         at = None if clustering_view.is_served else clustering_view.timestamp
-        return ClusteringLine(
-            clustering_view.conf,
-            to_datetime(clustering_view.timestamp),
-            link_to_collection(
+        return extend(
+            ClusteringLine,
+            clustering_view,
+            href=link_to_collection(
                 selection.name, **{**selection.build_params(), "at": at, "level": None}
             ),
-            clustering_view.documents + clustering_view.later,
-            clustering_view.clusters,
-            clustering_view.is_served,
-            clustering_view == selection.clustering,
+            chosen=clustering_view == selection.clustering,
         )
 
     return [build_line(clustering) for clustering in selection.clusterings]
@@ -584,6 +575,7 @@ def collection_html(
             )
             for item in range(page.levels)
         ],
+        configuration=build_values(page.configuration) if page.configuration else {},
         theme_map=draw_theme_map(spots, f"Themes of {selection.name} by size and similarity"),
         spots=len(spots),
         circles_max=CIRCLES_MAX,

@@ -22,6 +22,7 @@ from fonds.grouping.views.clusterings import (
 )
 from fonds.grouping.views.clusters import load_clusters
 from fonds.model.encoding import pluralize
+from fonds.model.extension import extend
 from fonds.web.access.roles import READS
 from fonds.web.html.rendering import build_pager, render_page, to_datetime
 from fonds.web.pages.theme_links import API, THEMES, link_to_collection, link_to_theme
@@ -71,20 +72,11 @@ class GroupingLine:
     largest: Sequence[ThemeRefLink]
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionLine:
-    """One collection in the list of collections.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionLine(CollectionView):
+    """One collection in the list of collections, with its current clusterings and rebuilds."""
 
-    `query`: the search whose results are added automatically; '' if other programs add the
-        documents.
-    """
-
-    namespace: str
-    key: str
     href: str
-    documents: int
-    modified: dt.datetime | None
-    query: str
     grouped: Sequence[GroupingLine]
     building: Sequence[RebuildProgress]
 
@@ -123,13 +115,10 @@ def build_collections_page(collections: CollectionService, number: int) -> Colle
 
 
 def _build_line(collections: CollectionService, collection: CollectionView) -> CollectionLine:
-    return CollectionLine(
-        namespace=collection.name.namespace,
-        key=collection.name.key,
+    return extend(
+        CollectionLine,
+        collection,
         href=link_to_collection(collection.name),
-        documents=collection.size,
-        modified=to_datetime(collection.modified),
-        query=collection.query,
         grouped=_build_groupings(collections, collection),
         building=list_progress(collections.tables, collections.changes.leases, collection.name),
     )

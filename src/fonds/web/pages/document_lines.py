@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from fonds.grouping.views.clusters import ClusterMember
 from fonds.model.document import IndexDocument
+from fonds.model.extension import extend
 from fonds.model.file import Kind
 from fonds.ports import Index
 from fonds.urls.parts import split_address
@@ -20,24 +21,23 @@ from fonds.web.pages.theme_selection import Selection
 from fonds.web.serving.parameters import shorten
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentLine:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentLine(ClusterMember):
     """One document in a list of a theme's documents.
 
-    `score`: cosine similarity to the centroid of the theme.
+    `title`, `url`: title and URL with which the document was added to the collection.
+    `heading`: title of the document in the index, else its title, URL or id, at most one line.
     `file_href`: address of the page of the document's file, None if the library has no file.
-    `url`: original URL of the document, None if unknown.
+    `original_href`: original URL of the document, None if unknown.
     `why_href`: address of the page that explains why the document is in its theme.
     """
 
-    id: str
-    title: str
-    score: float
+    heading: str
     date: dt.date | None
     kind: Kind | None
     domain: str | None
     language: str | None
-    url: str | None
+    original_href: str | None
     file_href: str | None
     thumbnail_href: str | None
     why_href: str
@@ -59,15 +59,15 @@ def _build_line(
     time, address = to_datetime(member.time), (document.url if document else member.url)
     title = (document.article_title if document else None) or member.title or address or member.id
     conf = selection.build_params()["conf"]
-    return DocumentLine(
-        id=member.id,
-        title=shorten(" ".join(title.split())) or member.id,
-        score=member.score,
+    return extend(
+        DocumentLine,
+        member,
+        heading=shorten(" ".join(title.split())) or member.id,
         date=time.date() if time else None,
         kind=document.kind if document else None,
         domain=document.canonical_domain if document else _get_host(address),
         language=document.language if document else None,
-        url=filter_web_url(address),
+        original_href=filter_web_url(address),
         file_href=f"/file/{document.sha1hex}" if document else None,
         thumbnail_href=f"/file/{document.sha1hex}/thumbnail"
         if document and document.has_thumbnail

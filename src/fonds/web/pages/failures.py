@@ -23,7 +23,8 @@ from fonds.model.access import Role
 from fonds.model.disposition import Reason
 from fonds.model.encoding import pluralize
 from fonds.model.entry import is_unread
-from fonds.model.rows import FailureNoteRow, TallyRow
+from fonds.model.extension import extend
+from fonds.model.rows import FailureNoteRow, InputRow, TallyRow
 from fonds.ports import Records, Stores
 from fonds.web.access.roles import READS
 from fonds.web.access.viewers import TheViewer
@@ -37,22 +38,14 @@ from fonds.wiring.pipeline_names import check_names
 # New failure groups, listed before all others.
 
 
-@dataclass(frozen=True, slots=True)
-class NewGroupLine:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewGroupLine(FailureGroup):
     """New failure group: all its failures happened today or yesterday (UTC).
 
     `href`: address of the list of the failed records.
     `group_href`: address of the details of the group and its actions.
     """
 
-    group: str
-    pipeline: str
-    step: str
-    reason: str
-    cause: str
-    host: str
-    count: int
-    first_at: datetime | None
     href: str
     group_href: str
 
@@ -105,15 +98,9 @@ def build_recent(
 
 def _build_line(group: FailureGroup) -> NewGroupLine:
     params = {"pipeline": group.pipeline, "group": group.group}
-    return NewGroupLine(
-        group=group.group,
-        pipeline=group.pipeline,
-        step=group.step,
-        reason=str(group.reason),
-        cause=group.cause,
-        host=group.host,
-        count=group.count,
-        first_at=group.first_at,
+    return extend(
+        NewGroupLine,
+        group,
         href=build_url("/records", **params),
         group_href=build_url("/failures", **params),
     )
@@ -174,10 +161,11 @@ class FailureLine:
     groups_href: str
 
 
-@dataclass(frozen=True, slots=True)
-class FailureGroupLine:
-    """One failure group.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureGroupLine(FailureGroup):
+    """One failure group, with explanation, commands and links.
 
+    `sample`: the newest failure, with links.
     `again`: when a retry can help, as text. '' if a retry never helps; `retry` and `retry_href` are
         then None.
     `retry`: the command that retries the failures. For a group of unreadable inputs, the command
@@ -186,29 +174,18 @@ class FailureGroupLine:
     `accept_href`, `retry_href`: addresses of the confirmation pages.
     `is_new`: whether all failures happened today or yesterday.
     `last_days`: number of failures on each of the last 30 days until today, in UTC, oldest first.
-    `note`: the note of a curator on the group, None if none.
     """
 
-    group: str
-    pipeline: str
-    step: str
-    reason: str
+    sample: Record | None
     explanation: str
-    cause: str
-    host: str
-    count: int
-    first_at: datetime | None
-    last_at: datetime | None
     is_new: bool
     last_days: Sequence[int]
-    sample: Record | None
     again: str
     href: str
     retry: str | None
     retry_href: str | None
     accept: str
     accept_href: str
-    note: FailureNoteRow | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,17 +199,6 @@ class CountedFailure:
     explanation: str
     count: int
     href: str
-
-
-@dataclass(frozen=True, slots=True)
-class BrokenInput:
-    """An input that could not be read to its end, and the error that stopped the reading."""
-
-    input_id: str
-    path: str
-    entries: int
-    error: str
-    updated: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +230,7 @@ class FailuresPage:
     next: str | None
     groups: Sequence[FailureGroupLine]
     counted: Sequence[CountedFailure]
-    inputs: Sequence[BrokenInput]
+    inputs: Sequence[InputRow]
     inputs_total: int
     settled_notes: Sequence[FailureNoteRow] | None
 
@@ -298,17 +264,10 @@ def build_group(group: FailureGroup, last_days: Sequence[int], now: datetime) ->
     options = f"--pipeline {shlex.quote(group.pipeline)} --group {group.group}"
     retry_advice = group.reason.retry_hint
     is_input = group.sample is not None and is_unread(group.sample.entry_id)
-    return FailureGroupLine(
-        group=group.group,
-        pipeline=group.pipeline,
-        step=group.step,
-        reason=str(group.reason),
+    return extend(
+        FailureGroupLine,
+        group,
         explanation=group.reason.explanation,
-        cause=group.cause,
-        host=group.host,
-        count=group.count,
-        first_at=group.first_at,
-        last_at=group.last_at,
         is_new=is_new(group, now),
         last_days=last_days,
         sample=build_record(group.sample) if group.sample else None,
@@ -320,7 +279,6 @@ def build_group(group: FailureGroup, last_days: Sequence[int], now: datetime) ->
         else None,
         accept=f"fonds failures accept {options}",
         accept_href=build_url("/failures/accept", **params),
-        note=group.note,
     )
 
 
@@ -359,10 +317,7 @@ def build_failures_page(
             build_group(item, by_day[item.pipeline, item.group], now) for item in failures.groups
         ],
         counted=_list_counted(failures),
-        inputs=[
-            BrokenInput(row.input_id, row.path, row.entries, row.error or "", row.updated)
-            for row in failures.inputs
-        ],
+        inputs=failures.inputs,
         inputs_total=failures.inputs_total,
         settled_notes=None if all_records is None else list_settled_notes(all_records),
     )

@@ -22,11 +22,10 @@ from fonds.derivatives.visibility import find_active_embargoes
 from fonds.model.disposition import Reason
 from fonds.model.keys import encode_sha1_base32, parse_sha1
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
-from fonds.model.search import QueryError
+from fonds.model.search import QUERY_MAX_CHARS, QueryError
 from fonds.model.stored_json import encode_row
 from fonds.ports import Stores
 from fonds.search.hits import ThemeLink
-from fonds.search.query.parser import QUERY_MAX_CHARS
 from fonds.text.words import compose_text
 from fonds.viewer.description import CitedReference, FileDescription, build_description
 from fonds.viewer.pdf_pages import PageStrip, TextQuery, find_page_strip

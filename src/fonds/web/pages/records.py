@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request
@@ -17,6 +16,7 @@ from fonds.failures.accounting.tallies import count_outcomes, list_outcomes
 from fonds.model.disposition import Reason
 from fonds.model.encoding import pluralize
 from fonds.model.entry import is_unread
+from fonds.model.extension import extend
 from fonds.model.rows import EntryRow
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Records
@@ -123,9 +123,9 @@ class RecordsForm(BaseModel):
         return DayRange(self.from_, self.to) if self.from_ or self.to else None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One record and its outcome. The fields have the names of the columns of the table `entries`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record(EntryRow):
+    """One record and its outcome: a row of the table `entries`, with links.
 
     `file_href`: address of the page of the record's file, None if there is none.
     `retry_href`, `accept_href`: addresses of the pages that retry or accept a failed record, None
@@ -133,27 +133,13 @@ class Record:
         the action is not available.
     """
 
-    entry_id: str
-    pipeline: str
-    kind: str
-    input_id: str
-    url: str
-    seen: str | None
-    place: str | None
-    about: str | None
-    outcome: str
-    reason: str | None
-    step: str | None
-    detail: str | None
-    settled_at: dt.datetime | None
     file_href: str | None
-    retry_href: str | None = None
-    accept_href: str | None = None
+    retry_href: str | None
+    accept_href: str | None
 
 
 def build_record(row: EntryRow) -> Record:
     """Build the record that pages and API show from a row of the table `entries`."""
-    values = {field.name: getattr(row, field.name) for field in fields(Record)[:-3]}
     is_file = _SHA1HEX.fullmatch(row.about or "")
     params = {"pipeline": row.pipeline, "entry": row.entry_id}
     failed = row.outcome == "quarantined"
@@ -161,8 +147,9 @@ def build_record(row: EntryRow) -> Record:
     is_retry_useful = (
         is_retryable and row.reason in set(Reason) and Reason(row.reason or "").retry_hint
     )
-    return Record(
-        **values,
+    return extend(
+        Record,
+        row,
         file_href=f"/file/{row.about}" if is_file else None,
         retry_href=build_url("/failures/retry", **params) if is_retry_useful else None,
         accept_href=build_url("/failures/accept", **params) if failed else None,

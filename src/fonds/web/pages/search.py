@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse
 from fonds.model.document import DateOf
 from fonds.model.encoding import pluralize
 from fonds.model.search import (
+    QUERY_MAX_CHARS,
     RESULTS_MAX,
     MatchMode,
     QueryError,
@@ -25,7 +26,7 @@ from fonds.search.export_formats import EXPORT_FORMATS
 from fonds.search.facets import ThemeCounts, count_dates, count_facets
 from fonds.search.fields import LABELS
 from fonds.search.hits import EarlierVersionHits, SearchHit, build_search_hit
-from fonds.search.query.parser import QUERY_MAX_CHARS, has_all_versions
+from fonds.search.query.parser import has_all_versions
 from fonds.search.request import (
     FILTERS,
     KIND_WORDS,

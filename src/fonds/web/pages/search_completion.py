@@ -11,9 +11,8 @@ from fastapi import APIRouter, Query
 from fonds.grouping.views.themes import MEMBERS_MAX, iter_themes
 from fonds.model.completion import Completion, CompletionList, NamedTheme, TypingKind
 from fonds.model.encoding import pluralize
-from fonds.model.search import QueryError
+from fonds.model.search import QUERY_MAX_CHARS, QueryError
 from fonds.ports import QueryCompleter, Stores
-from fonds.search.query.parser import QUERY_MAX_CHARS
 from fonds.search.request import SearchRequest, format_value_name
 from fonds.web.access.roles import READS
 from fonds.web.html.rendering import OpenStores, build_url

@@ -16,7 +16,8 @@ from starlette.responses import HTMLResponse
 from fonds.following.backfill_requests import explain_no_older_pages
 from fonds.following.daily_counts import DayOutcome, SourceDay, judge_days
 from fonds.following.funnel import LinkEnding, get_refused_counts
-from fonds.following.source_list import SourceDetails, SourcePoll, load_source_details
+from fonds.following.source_list import SourceDetails, load_source_details
+from fonds.following.source_summary import PollSummary
 from fonds.model.disposition import Reason
 from fonds.model.encoding import pluralize
 from fonds.pipelines.flavours.registry import PIPELINES, list_stages
@@ -298,33 +299,17 @@ router = APIRouter(dependencies=[READS])
 class SourcePage:
     """Content of the page of a source: the source, its last polls (newest first), and its links.
 
-    `links`: number of links that were entered in all polls.
     `passage`: the stages at which the entered links and the refused links ended.
     `days`: the last 90 days, until today.
-    `listed`: number of links that the source listed before it became silent.
-    `silent_since`: since when the source lists no links, None if it lists some or never did.
-    `form`: format of the listings, and what a listing states about each link.
-    `form_before`, `form_changed`: previous `form`, and the time at which it changed.
     `nothing_older`: why the source cannot have a backfill, None if a backfill is possible.
     """
 
     answer: str
     source: SourceLine
-    collection: str
-    folder: str
-    pipeline: str
-    status: int | None
-    moved_from: str | None
-    listed: int
-    silent_since: datetime | None
-    form: str | None
-    form_before: str | None
-    form_changed: datetime | None
     nothing_older: str | None
-    links: int
     passage: LinkPassage
     days: Sequence[SourceDay]
-    polls: Sequence[SourcePoll]
+    last_polls: Sequence[PollSummary]
 
 
 def build_source_page(records: Records, source_id: str, now: datetime) -> SourcePage:
@@ -334,18 +319,7 @@ def build_source_page(records: Records, source_id: str, now: datetime) -> Source
     return SourcePage(
         _build_heading(details),
         build_source_line(row, now, details.ended),
-        row.collection,
-        row.folder,
-        row.pipeline,
-        row.status,
-        row.moved_from,
-        row.listed,
-        row.silent_since,
-        row.form,
-        row.form_before,
-        row.form_changed,
         explain_no_older_pages(row) or None,
-        details.links,
         build_passage(details),
         judge_days(row, now.astimezone(UTC).date(), CHART_DAYS),
         details.polls,
@@ -369,7 +343,7 @@ def _build_heading(details: SourceDetails) -> str:
     return f"{name} is {details.health}: {passage.kept:,} of {links} stored"
 
 
-@add_csv_route(router, "/sources/{source_id}", lambda page: page.polls)
+@add_csv_route(router, "/sources/{source_id}", lambda page: page.last_polls)
 @router.get("/sources/{source_id}.json", include_in_schema=False)
 @router.get("/api/sources/{source_id}", summary="Details of a source")
 def source_json(stores: OpenStores, source_id: SourceId) -> SourcePage:

@@ -13,16 +13,13 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
-from fonds.following.backfill import (
-    BackfillStatus,
-    build_backfill_status,
-    find_next_poll,
-)
 from fonds.following.daily_counts import DayOutcome, count_days
-from fonds.following.funnel import Funnel, LinkEnding, build_funnel, count_link_endings
-from fonds.following.health import SourceHealth, compute_health, get_mute
+from fonds.following.funnel import Funnel, LinkEnding, count_link_endings
+from fonds.following.health import SourceHealth
 from fonds.following.source_list import SourceCounts, SourceQuery, count_sources, list_sources
+from fonds.following.source_summary import SourceSummary, build_source_summary
 from fonds.model.encoding import pluralize
+from fonds.model.extension import extend
 from fonds.model.rows import SourceRow
 from fonds.pipelines.flavours.registry import PIPELINES, list_stages
 from fonds.ports import Records
@@ -69,47 +66,14 @@ class SourcesForm(BaseModel):
         return self.model_dump(exclude={"page"}, mode="json")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceLine(SourceSummary):
     """One followed source in the list of sources.
 
-    `standing`: health: active, silent, quiet, failing, dead, waiting, muted, paused or gone.
-    `polled_last`, `polled_next`, `well_last`, `new_last`: times of the last poll, the next poll,
-        the
-        last successful poll and the last new link; None before the event.
-    `links_a_day`: new links per day, None before the first listing was read.
-    `failing_since`: since when all polls fail; None if they do not fail, or if unknown.
-    `silent_since`: since when the source lists no links.
-    `muted_since`: when the alerts of the source were muted, None if they are not muted.
-    `muted_until`: when the alerts return; None if they return when the source recovers.
-    `mute_note`: why the alerts are muted.
-    `backfill`: the last requested backfill, None if none.
-    `funnel`: number of links of the source by the stage that they reached.
     `new_by_day`: new links on each of the last 90 days, None for a day that was not counted.
+    `href`: address of the page of the source.
     """
 
-    source_id: str
-    url: str
-    title: str
-    kind: str
-    pipeline: str
-    standing: str
-    polls: int
-    links: int
-    links_a_day: float | None
-    polled_last: datetime | None
-    polled_next: datetime | None
-    well_last: datetime | None
-    new_last: datetime | None
-    failures: int
-    error: str | None
-    failing_since: datetime | None
-    silent_since: datetime | None
-    muted_since: datetime | None
-    muted_until: datetime | None
-    mute_note: str | None
-    backfill: BackfillStatus | None
-    funnel: Funnel
     new_by_day: Sequence[int | None]
     href: str
 
@@ -154,35 +118,14 @@ def build_source_line(row: SourceRow, now: datetime, endings: Sequence[LinkEndin
     ended.
     """
     days = count_days(row, now.astimezone(UTC).date(), CHART_DAYS)
-    mute = get_mute(row, now)
-    return SourceLine(
-        row.source_id,
-        row.url,
-        row.title,
-        row.kind,
-        row.pipeline,
-        str(compute_health(row, now)),
-        row.polls,
-        row.links,
-        None if row.rate_day is None else round(row.rate_day, 2),
-        row.last_polled,
-        find_next_poll(row),
-        row.last_well,
-        row.last_new,
-        row.failures,
-        row.error,
-        row.failing_since,
-        row.silent_since,
-        mute.since if mute else None,
-        mute.until if mute else None,
-        mute.note if mute else None,
-        build_backfill_status(row),
-        build_funnel(row, endings, list_stages(row.pipeline)),
-        [
+    return extend(
+        SourceLine,
+        build_source_summary(row, now, endings, list_stages(row.pipeline)),
+        new_by_day=[
             None if source_day.brought is DayOutcome.UNKNOWN else source_day.new
             for source_day in days
         ],
-        f"/sources/{row.source_id}",
+        href=f"/sources/{row.source_id}",
     )
 
 

@@ -23,6 +23,7 @@ from fonds.grouping.views.curation import (
     list_theme_ids,
     load_theme_names,
 )
+from fonds.grouping.views.cursors import decode_cursor, encode_cursor
 from fonds.grouping.views.documents import DocumentPlacement, list_placements
 from fonds.model.access import Role
 from fonds.ports import Stores
@@ -35,7 +36,7 @@ from fonds.web.actions import (
     JsonRoute,
     add_actions,
 )
-from fonds.web.html.paging import AFTER, decode_cursor, encode_cursor, refuse_invalid_cursor
+from fonds.web.html.paging import AFTER, refuse_invalid_cursor
 from fonds.web.html.rendering import OpenStores, build_url, capitalize, render_page, to_datetime
 from fonds.web.pages.document_lines import DocumentLine, build_document_lines
 from fonds.web.pages.theme_links import (

@@ -12,11 +12,12 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import HTMLResponse
 
 from fonds.grouping.views.clusters import MemberPage, list_unclustered_members, load_clusters
+from fonds.grouping.views.cursors import decode_cursor, encode_cursor
 from fonds.model.encoding import pluralize
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Stores
 from fonds.web.access.roles import READS
-from fonds.web.html.paging import AFTER, decode_cursor, encode_cursor, refuse_invalid_cursor
+from fonds.web.html.paging import AFTER, refuse_invalid_cursor
 from fonds.web.html.rendering import OpenStores, build_url, capitalize, render_page, to_datetime
 from fonds.web.pages.document_lines import DocumentLine, build_document_lines
 from fonds.web.pages.theme_links import API, link_to_collection, link_to_reason, unquote_part

@@ -78,7 +78,7 @@ def test_a_concurrent_poll_makes_the_request_fail(stores: Stores) -> None:
 
 
 def test_renaming_a_source_keeps_its_polls(client: TestClient, stores: Stores) -> None:
-    polls = client.get(f"/api/sources/{GOOD.source_id}").json()["polls"]
+    polls = client.get(f"/api/sources/{GOOD.source_id}").json()["last_polls"]
     fields = {"title": " <b>New</b>  name ", "folder": "news/europe", "collection": "later"}
     assert press(client, GOOD, "edit", **fields) == 303
     source = row(stores, GOOD)
@@ -87,7 +87,7 @@ def test_renaming_a_source_keeps_its_polls(client: TestClient, stores: Stores) -
         "news/europe",
         "later",
     )
-    assert client.get(f"/api/sources/{GOOD.source_id}").json()["polls"] == polls
+    assert client.get(f"/api/sources/{GOOD.source_id}").json()["last_polls"] == polls
     page = client.get(f"/sources/{GOOD.source_id}").text
     assert "<b>New" not in page
 
@@ -110,8 +110,8 @@ def test_a_failing_source_is_muted_and_unmuted(client: TestClient, stores: Store
     before = client.get("/api/sources").json()
     assert press(client, HOSTILE, "mute", until="", note=" <b>they</b>  move ") == 303
     source = client.get(path).json()["source"]
-    assert (source["standing"], source["muted_until"]) == ("muted", None)
-    assert (source["mute_note"], source["failures"]) == ("<b>they</b> move", 7)
+    assert (source["standing"], source["muted"]["until"]) == ("muted", None)
+    assert (source["muted"]["note"], source["failures"]) == ("<b>they</b> move", 7)
     sources = client.get("/api/sources").json()
     assert sources["rows"][-1]["source_id"] == HOSTILE.source_id
     assert sources["standings"]["muted"] == 1

@@ -33,8 +33,8 @@ def test_actions_return_the_changed_source(client: TestClient, stores: Stores) -
 def test_a_patch_keeps_the_omitted_fields(client: TestClient, stores: Stores) -> None:
     before = row(stores)
     edited = client.patch(API_PATH, json={"title": " A  <b>new</b> one ", "folder": "news"}).json()
-    assert (edited["source"]["title"], edited["folder"]) == ("A <b>new</b> one", "news")
-    assert edited["collection"] == before.collection == row(stores).collection
+    assert (edited["source"]["title"], edited["source"]["folder"]) == ("A <b>new</b> one", "news")
+    assert edited["source"]["collection"] == before.collection == row(stores).collection
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,11 @@ def test_polling_a_paused_or_leased_source_is_a_conflict(
 def test_a_source_is_muted_until_a_day_and_unmuted(client: TestClient, stores: Stores) -> None:
     request = {"until": "2999-01-31", "note": "they move"}
     source = client.post(f"{API_PATH}/mute", json=request).json()["source"]
-    assert (source["muted_until"], source["mute_note"]) == ("2999-01-31T00:00:00Z", "they move")
-    assert client.post(f"{API_PATH}/unmute").json()["source"]["muted_since"] is None
+    assert (source["muted"]["until"], source["muted"]["note"]) == (
+        "2999-01-31T00:00:00Z",
+        "they move",
+    )
+    assert client.post(f"{API_PATH}/unmute").json()["source"]["muted"] is None
     before = row(stores)
     for fields, status in (
         ({}, 400),
