@@ -171,19 +171,19 @@ ANSWERS: dict[str, Answer] = {
     ),
     "file under embargo": Answer(
         lambda page, at: page.goto(f"{at.address}/file/{HIDDEN}"),
-        "This is not open",
+        "Permission denied",
         "problem.html",
     ),
     "file taken down": Answer(
         lambda page, at: page.goto(f"{at.address}/file/{at.filled.pdfs[2]}"),
-        "This was",
+        "Taken down",
         "problem.html",
     ),
     "key, made": Answer(
-        lambda page, at: _make_key(page, at, "maria"), "The key of maria", "key_made.html"
+        lambda page, at: _make_key(page, at, "maria"), "Key of maria", "key_made.html"
     ),
     "key, refused": Answer(
-        lambda page, at: _make_key(page, at, "reader"), "This cannot", "problem.html"
+        lambda page, at: _make_key(page, at, "reader"), "Invalid request", "problem.html"
     ),
     "keys, listed and revoked": Answer(_list_keys, "", "admin.html"),
     "embargo, made": Answer(
@@ -192,7 +192,7 @@ ANSWERS: dict[str, Answer] = {
         "embargoes.html",
     ),
     "embargo, refused": Answer(
-        lambda page, at: _hide(page, at, "f" * 40), "This cannot", "problem.html"
+        lambda page, at: _hide(page, at, "f" * 40), "Invalid request", "problem.html"
     ),
     "takedown, looked at": Answer(
         lambda page, at: page.goto(f"{at.address}/takedowns?key={at.filled.pdfs[1]}"),
@@ -201,17 +201,17 @@ ANSWERS: dict[str, Answer] = {
     ),
     "takedown, made": Answer(_take_down, "", "takedowns.html"),
     "takedown, refused": Answer(
-        lambda page, at: _take_down(page, at, note=False), "This cannot", "problem.html"
+        lambda page, at: _take_down(page, at, note=False), "Invalid request", "problem.html"
     ),
     "result, same": Answer(
         lambda page, at: _verify(page, at, at.after), "The search finds the same", "verify.html"
     ),
     "result, other": Answer(lambda page, at: _verify(page, at, at.before), "", "verify.html"),
     "result, no manifest": Answer(
-        lambda page, at: _verify(page, at, "x"), "This cannot be verified", "verify.html"
+        lambda page, at: _verify(page, at, "x"), "Invalid manifest", "verify.html"
     ),
     "failure, accepted": Answer(_accept, "1 failure was accepted", "decided.html"),
-    "bytes, the same": Answer(_read_again, "The bytes are as they were archived", "verified.html"),
+    "bytes, the same": Answer(_read_again, "The archived bytes are unchanged", "verified.html"),
 }
 """Responses by name. All except SIGNED_OUT are for an admin."""
 SIGNED_OUT = ("sign-in, refused", "file under embargo")

@@ -169,7 +169,7 @@ def test_themes_link_from_the_map_to_documents_without_scripts(
         circle.locator("circle").click()
         assert page.locator("h1").inner_text() == label
         page.get_by_role("link", name="Why is this here?").first.click()
-        assert page.locator("h1").inner_text() == f"Why it is in “{label}”"
+        assert page.locator("h1").inner_text() == f"Why this document is in “{label}”"
         page.get_by_role("main").get_by_role("link", name=label, exact=True).click()
         assert page.locator("h1").inner_text() == label
         page.get_by_role("link", name="Next →").click()
@@ -190,12 +190,12 @@ def test_failures_are_retried_after_confirmation_without_scripts(
         address = f"{origin}/failures?reason=timeout&step=extract_pdf"
         with visitor.visit(address, 200) as page:
             page.get_by_role("link", name="Retry all 2").click()
-            assert page.locator("h1").inner_text() == "Try 2 failures again?"
+            assert page.locator("h1").inner_text() == "Retry 2 failures?"
             page.get_by_role("button", name="Retry failures").click()
-            assert page.locator("h1").inner_text() == "2 failures were put back to work"
+            assert page.locator("h1").inner_text() == "2 failures were sent back to their step"
             page.go_back()
             page.get_by_role("button", name="Retry failures").click()
-            assert page.locator("h1").inner_text() == "2 failures were put back to work"
+            assert page.locator("h1").inner_text() == "2 failures were sent back to their step"
             page.get_by_role("link", name="All failures").click()
             assert page.locator("h1").inner_text().startswith(f"{FAILED} failed records")
 

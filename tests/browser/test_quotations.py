@@ -31,7 +31,7 @@ def test_selected_words_are_cited_and_found_in_the_text(read_page: Page) -> None
     page.evaluate(SELECT_WORDS, [2, 14])
     page.get_by_role("link", name="Cite quote").click()
     page.wait_for_url(re.compile(r"/cite\?"))
-    assert page.locator("h1").inner_text() == "How these words are cited"
+    assert page.locator("h1").inner_text() == "Cite this quote"
     assert page.locator(".cited").inner_text().startswith(f"“{quote}” (characters ")
     page.go_back()
     page.evaluate(SELECT_WORDS, [0, len(PAGES[2].split()[0])])
@@ -63,5 +63,5 @@ def test_without_scripts_a_quote_is_entered_in_a_form(browser: Browser, library:
     page.goto(f"{library.read}/file/{library.reading.pdf}/cite?page=3")
     page.get_by_label("Quote from this page").fill(PAGES[2])
     page.get_by_role("button", name="Cite quote").click()
-    assert page.locator("h1").inner_text() == "How these words are cited"
+    assert page.locator("h1").inner_text() == "Cite this quote"
     context.close()

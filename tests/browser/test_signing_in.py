@@ -42,7 +42,7 @@ def test_a_session_ends_when_its_key_is_revoked(
     page.get_by_role("link", name="Sign in with a key").click()
     page.get_by_label("Key").fill("fonds_" + "a" * 52)
     page.get_by_role("button", name="Sign in").click()
-    assert "This is no key" in page.get_by_role("alert").inner_text()
+    assert "This key is wrong" in page.get_by_role("alert").inner_text()
     page = sign_in(context, address, home.secrets[Role.READER])
     assert page.url == f"{address}/failures"
     assert page.get_by_role("link", name="Access keys").count() == 0
@@ -51,11 +51,11 @@ def test_a_session_ends_when_its_key_is_revoked(
     admins = browser.new_context(java_script_enabled=False)
     admin = sign_in(admins, address, home.secrets[Role.ADMIN])
     admin.get_by_role("link", name="Access keys").click()
-    assert admin.locator("h1").inner_text() == "3 keys may be used here"
+    assert admin.locator("h1").inner_text() == "3 active keys"
     admin.get_by_text("Revoke reader").click()
     admin.get_by_label("Reason for revoking reader").fill("lost")
     admin.locator("li", has_text="reader").get_by_role("button", name="Revoke").click()
-    assert admin.locator("h1").inner_text() == "2 keys may be used here"
+    assert admin.locator("h1").inner_text() == "2 active keys"
     answer = page.reload()
     assert answer is not None
     assert answer.status == 401

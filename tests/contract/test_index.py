@@ -251,7 +251,7 @@ class TestQuerySyntax:
             ("river^2", "^2"),
             ("!!!", "!!!"),
             ("title:", "title:"),
-            ("(" * 60 + "river" + ")" * 60, "parts inside one another"),
+            ("(" * 60 + "river" + ")" * 60, "is nested deeper than"),
             ("river " * 300, "256"),
             ("r" * 5_000, "5,000"),
         ],

@@ -325,5 +325,5 @@ def test_a_theme_of_fifty_thousand_documents_is_supported(index: Index) -> None:
 
 
 def test_a_theme_without_ids_in_the_query_is_refused(index: Index) -> None:
-    with pytest.raises(ValueError, match="themes cannot be asked for here"):
+    with pytest.raises(ValueError, match="themes cannot be searched here"):
         index.search(SearchQuery("flood theme:x"))

@@ -262,8 +262,8 @@ class TestNothingFound:
         results = index.search(SearchQuery("telescpoe lightning =nowhere"))
         assert results.total == 0
         assert list(results.notes) == [
-            "No document here has “telescpoe”; did you mean “telescope”?",
-            'No document here has "nowhere".',
+            "No document contains “telescpoe”; did you mean “telescope”?",
+            'No document contains "nowhere".',
         ]
         assert results.corrected_query == "telescope lightning =nowhere"
 
@@ -275,13 +275,13 @@ class TestNothingFound:
     def test_words_without_a_common_document_are_reported(self, index):
         results = index.search(SearchQuery("lightning insurers"))
         assert list(results.notes) == [
-            "Each part of this is found by itself, but no document has all of it."
+            "Documents match each part of this search, but no document matches all of it."
         ]
         assert results.corrected_query is None
 
     def test_filters_that_exclude_everything_are_reported(self, index):
         results = index.search(SearchQuery("lightning", languages=["de"]))
-        assert list(results.notes) == ["Without the filters 1 would be found."]
+        assert list(results.notes) == ["Without the filters, the search finds 1."]
 
     def test_similar_words_are_words_of_documents(self, index):
         assert list(index.find_similar_words("telescope")) == []
@@ -354,8 +354,8 @@ class TestBestMatch:
     def test_all_unknown_words_are_reported(self, index):
         results = index.search(SearchQuery("levee dam", match=MatchMode.BEST))
         assert list(results.notes) == [
-            "No document here has “levee”.",
-            "No document here has “dam”.",
+            "No document contains “levee”.",
+            "No document contains “dam”.",
         ]
 
 

@@ -148,15 +148,15 @@ def test_an_empty_result_counts_matching_earlier_versions(index: Index) -> None:
     partial_results = index.search(SearchQuery("brandt zyzzogeton"))
     assert (partial_results.earlier_count, partial_results.earlier_text) == (0, None)
     assert list(partial_results.notes) == [
-        "Only earlier versions of 1 story have “brandt”.",
-        "No document here has “zyzzogeton”.",
+        "Only earlier versions of 1 story contain “brandt”.",
+        "No document contains “zyzzogeton”.",
     ]
     results_without_notes = index.search(SearchQuery("brandt", with_notes=False))
     assert results_without_notes.earlier_count == 0
     version_results = index.search(SearchQuery("version:all zyzzogeton"))
     assert (version_results.earlier_count, list(version_results.notes)) == (
         0,
-        ["No document here has “zyzzogeton”."],
+        ["No document contains “zyzzogeton”."],
     )
 
 
@@ -192,8 +192,8 @@ def test_a_match_in_the_current_version_ranks_higher(index: Index) -> None:
             "“version:all”: only words and values can be excluded, not versions.",
         ),
         ("NOT version:all", "“version:all”: only words and values can be excluded, not versions."),
-        ("bakery version:", "“version:”: write version:all, or version:current."),
-        ("version:(all)", "“version:”: write version:all, or version:current."),
+        ("bakery version:", "“version:”: write version:all or version:current."),
+        ("version:(all)", "“version:”: write version:all or version:current."),
     ],
 )
 def test_invalid_version_terms_are_refused(index: Index, query: str, message: str) -> None:

@@ -45,9 +45,11 @@ def test_files_without_text_are_counted_and_shown_by_reason(tmp_path: Path) -> N
     result = fonds(home, "ingest", folder)
     assert result.code == 0, result.err
     lines = [" ".join(line.split()) for line in result.out.splitlines()]
-    assert "1 kept searchable files and stories" in lines
+    assert "1 stored searchable files and stories" in lines
     for count, reason in ((1, "scanned"), (1, "no-text-on-pages"), (2, "unread-type")):
-        assert any(line.startswith(f"{count} kept without text {reason}") for line in lines), lines
+        assert any(line.startswith(f"{count} stored without text {reason}") for line in lines), (
+            lines
+        )
     expected = {"no-text-on-pages": 1, "scanned": 1, "unread-type": 2}
     status = fonds(home, "status", "--json").last
     assert (status["done"], status["without_text"]) == (5, expected)

@@ -174,7 +174,7 @@ def test_the_failures_page_shows_the_command_that_retries_an_input(
         assert group["retry"] in page
         assert "trying again ends the same way" not in page
         retry_page = client.get(f"/failures/retry?pipeline=library&group={group['group']}").text
-        assert "A command reads this input again" in retry_page
+        assert "Use a command to read this input again" in retry_page
         (row,) = client.get("/records.json?outcome=quarantined").json()["rows"]
         assert row["retry_href"] is None
     write_file(path, FILES["paper.pdf"])

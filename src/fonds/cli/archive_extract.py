@@ -39,9 +39,9 @@ class RecordAnswer(msgspec.Struct, frozen=True):
 
     warc_path: Annotated[str, Meta(description="path of the WARC")]
     warc_offset: _Offset
-    record_type: Annotated[str | None, Meta(description="its WARC-Type")]
-    url: Annotated[str | None, Meta(description="its WARC-Target-URI")]
-    date: Annotated[str | None, Meta(description="its WARC-Date")]
+    record_type: Annotated[str | None, Meta(description="type of the record (`WARC-Type`)")]
+    url: Annotated[str | None, Meta(description="URL of the record (`WARC-Target-URI`)")]
+    date: Annotated[str | None, Meta(description="time of the record (`WARC-Date`)")]
     status: _Status
     body_bytes: _BodyLength
 
@@ -53,14 +53,14 @@ class CaptureAnswer(msgspec.Struct, frozen=True):
     sha1hex: Annotated[str, Meta(description="SHA-1 of the body")]
     url: Annotated[str, Meta(description="URL of the capture")]
     surt: Annotated[str, Meta(description="URL as SURT")]
-    surt_key: Annotated[str, Meta(description="SURT in its sort form")]
+    surt_key: Annotated[str, Meta(description="sort key of the SURT")]
     datetime: Annotated[str, Meta(description="time of the capture, 14 digits")]
     mimetype: Annotated[str, Meta(description="media type, `warc/revisit` for a revisit")]
     status: _Status
     warc_path: Annotated[str, Meta(description="name or path of the WARC")]
     warc_csize: Annotated[int | None, Meta(description="compressed length in the WARC")]
     warc_offset: _Offset
-    row_created: Annotated[dt.datetime, Meta(description="when it was recorded")]
+    row_created: Annotated[dt.datetime, Meta(description="when the capture was recorded")]
     body_bytes: Annotated[
         int | msgspec.UnsetType,
         Meta(description="length of the decoded body; omitted with --record"),

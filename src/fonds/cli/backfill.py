@@ -302,7 +302,7 @@ def _print_tallies(app: App, tallies: ExampleCounts, seconds: float) -> None:
     counts, screen = tallies.counts, open_console()
     screen.print(
         f"{pluralize(counts[LINES], 'line')}: {pluralize(counts[CAPTURES], 'capture')} of"
-        f" {pluralize(counts[FILES], 'file')} and {pluralize(counts[REVISITS], 'revisit')} kept;"
+        f" {pluralize(counts[FILES], 'file')} and {pluralize(counts[REVISITS], 'revisit')} recorded;"
         f" {seconds:,.1f} s."
     )
     for reason in Reason:

@@ -291,7 +291,7 @@ def _format_result(selection: CatchUpSelection, counts: CatchUpCount) -> str:
     sent = pluralize(counts.sent, "file will", "files will")
     message = f"{sent} be read for {selection.kind.name}; {counts.examined:,} examined."
     if counts.in_flight:
-        message += f" {counts.in_flight:,} are already in flight."
+        message += f" {counts.in_flight:,} are already in progress."
     if counts.lost:
         message += f" The bytes of {counts.lost:,} files cannot be located."
     return message

@@ -254,7 +254,12 @@ clusters.params += build_global_options()
 @click.option(
     "--at", "timestamp", type=click.IntRange(0), help="Time of the clustering [the newest]."
 )
-@click.option("--level", type=click.IntRange(0, 10), default=0, help="Level of granularity.")
+@click.option(
+    "--level",
+    type=click.IntRange(0, 10),
+    default=0,
+    help="Level of the clustering: 0 for the main level, then one for each of `granularities`.",
+)
 @click.option("--changes", is_flag=True, help="Compare with the previous clustering.")
 @click.option("--unclustered", is_flag=True, help="LABEL is a reason: show unclustered documents.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)

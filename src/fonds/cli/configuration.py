@@ -70,7 +70,7 @@ def list_(app: App, namespace: str) -> int:
     confs = configurations.list_configurations(
         open_tables(app.open_stores(), app.load_settings()), namespace
     )
-    table = Table("Name", "Algorithm", "Differs", box=None, pad_edge=False)
+    table = Table("Name", "Algorithm", "Changed parameters", box=None, pad_edge=False)
     default_values = configurations.build_values(configurations.Configuration())
     for name, conf in sorted(confs.items()):
         values = configurations.build_values(conf)

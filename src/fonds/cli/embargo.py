@@ -46,7 +46,7 @@ class HidingAnswer(msgspec.Struct, frozen=True):
     "embargo",
     answers={
         "one for each file, with --dry-run": HidingAnswer,
-        "one for each file that is hidden, or was shown again": EmbargoRow,
+        "one for each file that was hidden or made visible again": EmbargoRow,
     },
 )
 @click.argument("keys", nargs=-1, metavar="[SHA1]…")
@@ -54,20 +54,27 @@ class HidingAnswer(msgspec.Struct, frozen=True):
     "--until",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
     metavar="DATE",
-    help="When it ends, in UTC: a day, from its beginning on, or a moment.",
+    help="End of the embargo, in UTC: the start of a day, or a time.",
 )
 @click.option(
     "--reason",
     type=SuggestingChoice("reason", map(str, EmbargoReason)),
     metavar="CLASS",
-    help=f"Why, which everybody is told: {', '.join(map(str, EmbargoReason))}.",
+    help=f"Published reason: {', '.join(map(str, EmbargoReason))}.",
 )
-@click.option("--note", default="", help="Who asked for it and how; shown by this command alone.")
 @click.option(
-    "--query", "searched", metavar="QUERY", help="All files a search finds, 1,000 at most."
+    "--note", default="", help="Who requested it and how; shown by this command and to curators."
 )
-@click.option("--lift", is_flag=True, help="Show these files again now.")
-@click.option("--dry-run", is_flag=True, help="Say which files, and change nothing.")
+@click.option(
+    "--query",
+    "searched",
+    metavar="QUERY",
+    help="Hide all files that a search finds, at most 1,000.",
+)
+@click.option("--lift", is_flag=True, help="Lift the embargo on these files now.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show which files would be hidden, and change nothing."
+)
 def embargo(
     app: App,
     keys: tuple[str, ...],
@@ -91,16 +98,16 @@ def embargo(
     """
     if not keys and searched is None:
         if until or reason or note or lift or dry_run:
-            raise click.UsageError("say which files, by their SHA-1s or by --query")
+            raise click.UsageError("Name the files by their SHA-1s or with --query.")
         return _list_embargoes(app)
     if lift and (until or reason or note or searched is not None):
-        raise click.UsageError("--lift takes SHA-1s alone")
+        raise click.UsageError("--lift takes only SHA-1s.")
     if not (lift or dry_run) and (until is None or reason is None):
-        raise click.UsageError("say until when and why: --until DATE --reason CLASS")
+        raise click.UsageError("Give the end and the reason: --until DATE --reason CLASS.")
     validate_note(note)
     ends = None if until is None else until.replace(tzinfo=UTC)
     if ends is not None and ends <= datetime.now(UTC):
-        raise click.UsageError(f"--until {ends:%Y-%m-%d} is over already")
+        raise click.UsageError(f"--until {ends:%Y-%m-%d} is in the past.")
     sha1s = parse_sha1s(keys)
     settings = app.load_settings()
     stores = app.open_stores(settings)
@@ -130,7 +137,8 @@ def _search_files(stores: Stores, searched: str | None) -> list[str]:
 
     if has_all_versions(searched):
         raise click.UsageError(
-            "version:all finds stories whose current version may not match: name files by their SHA-1s"
+            "version:all also finds stories whose current version does not match. "
+            "Name the files by their SHA-1s."
         )
 
     try:
@@ -139,7 +147,7 @@ def _search_files(stores: Stores, searched: str | None) -> list[str]:
         raise click.UsageError(str(error)) from error
     if matches.total > FILES_MAX:
         raise click.UsageError(
-            f"{matches.total:,} documents are found; at most {FILES_MAX:,} at once"
+            f"The query finds {matches.total:,} documents. At most {FILES_MAX:,} can be hidden at once."
         )
     return [document.sha1hex for document in iter_documents(stores.index, matches.query, FILES_MAX)]
 
@@ -166,7 +174,7 @@ def _hide(app: App, stores: Stores, settings: Settings, embargoes: Sequence[Emba
         act = _open_hiding(stores, settings)
         for new_row in embargoes:
             if new_row.sha1hex in removed_sha1s:
-                print_note(f"{new_row.sha1hex} was taken down: nothing is left to be hidden")
+                print_note(f"{new_row.sha1hex} was taken down, so it cannot be hidden")
                 continue
             with record_act(stores.records, _describe_embargo_act(new_row)):
                 row = act.hide(new_row)
@@ -194,12 +202,12 @@ def _lift(app: App, stores: Stores, settings: Settings, files: Sequence[str]) ->
             with record_act(stores.records, f"fonds embargo --lift {sha1hex}"):
                 is_lifted = act.lift(sha1hex)
             if not is_lifted:
-                print_note(f"{sha1hex} is under no embargo")
+                print_note(f"{sha1hex} is not under embargo")
                 code = 1
             elif app.is_json:
                 echo_json(stores.records.get(EmbargoRow, [sha1hex])[0])
             else:
-                open_console().print(f"{sha1hex} is shown again.")
+                open_console().print(f"{sha1hex} is visible again.")
     return code
 
 
@@ -223,7 +231,7 @@ def _print_hidden(app: App, stores: Stores, settings: Settings, files: Sequence[
         ]
         open_console().print("\n".join(lines), markup=False)
     if not app.is_json:
-        open_console().print(f"{len(files):,} would be hidden." if files else "Nothing is found.")
+        open_console().print(f"{len(files):,} would be hidden." if files else "Nothing found.")
     return 0
 
 
@@ -236,10 +244,10 @@ def _list_embargoes(app: App) -> int:
         if app.is_json:
             echo_json(row)
             continue
-        state = "  DUE: fonds run lifts it, or --lift" if row.until <= now else ""
-        state = "  NOT LIFTED TO THE END: say --lift again" if row.lifting else state
+        state = "  DUE: lift it with `fonds run` or --lift" if row.until <= now else ""
+        state = "  NOT FULLY LIFTED: run --lift again" if row.lifting else state
         details = f"until {row.until:%Y-%m-%d %H:%M}  {row.reason_class}  by {row.made_by}"
         open_console().print(f"{row.sha1hex}  {details}  {row.note}{state}", markup=False)
     if not count and not app.is_json:
-        open_console().print("Nothing is under embargo.")
+        open_console().print("No embargoes.")
     return 0

@@ -47,9 +47,11 @@ from fonds.search.scan import (
 )
 
 MISSING_NAMES_MAX = 5
-FILE_ONLY_MESSAGE = "parquet cannot be written to standard output: name a file with --out"
+FILE_ONLY_MESSAGE = "Parquet cannot be written to standard output. Name a file with --out."
 
-ALONE = "are rows of their own: no QUERY, no filter, no --limit and no form of references"
+ROWS_ONLY_MESSAGE = (
+    "cannot be combined with QUERY, filters or --limit, and needs a format with rows."
+)
 
 
 @dataclass(slots=True)
@@ -89,11 +91,11 @@ class ExportCounts:
     "--format", "form", type=SuggestingChoice("format", list(EXPORT_FORMATS)), default="jsonl"
 )
 @click.option(
-    "--out", metavar="FILE", help="Where to write; standard output if not given (not for parquet)."
+    "--out", metavar="FILE", help="File to write [standard output]. Parquet needs a file."
 )
 @search_options(*FILTERS[1:], further_kinds=list(TABLES))
-@click.option("--limit", type=click.IntRange(1), help="Maximum documents of a search.")
-@click.option("--no-text", is_flag=True, help="Leave the texts out.")
+@click.option("--limit", type=click.IntRange(1), help="Maximum number of documents of a search.")
+@click.option("--no-text", is_flag=True, help="Omit the texts.")
 def export(
     app: App,
     query: tuple[str, ...],
@@ -128,7 +130,7 @@ def export(
     request = None if table else build_request(query, filters)
     is_library = request is not None and not request.build_filters() and EXPORT_FORMATS[form].rows
     if limit is not None and is_library:
-        raise click.UsageError("--limit is for the documents of a QUERY; '*' finds all of them")
+        raise click.UsageError("--limit needs a QUERY. '*' finds all documents.")
     stores = app.open_stores().for_readers()
     matches = None
     counts = ExportCounts(
@@ -157,7 +159,7 @@ def export(
             print_note(sentence)
     _say_missed(counts.missed)
     if out is not None and not app.is_quiet:
-        print_note(f"{_format_count(counts, form)} in {out}, and {out}{SUFFIX} beside it")
+        print_note(f"{_format_count(counts, form)} written to {out}, manifest to {out}{SUFFIX}")
     return 1 if counts.missed.count else 0
 
 
@@ -180,11 +182,11 @@ def _find_table(
     if table is None:
         for kind_name in kinds:
             if kind_name not in list(Kind) and (near := find_nearest_name(kind_name, TABLES)):
-                raise click.UsageError(f"there is no kind {kind_name!r}; did you mean {near!r}?")
+                raise click.UsageError(f"There is no kind {kind_name!r}. Did you mean {near!r}?")
         return None
     other_filters = build_request(query, {**filters, "kind": ()}).build_filters()
     if len(kinds) > 1 or other_filters or limit or EXPORT_FORMATS[form].rows is None:
-        raise click.UsageError(f"{table} {ALONE}")
+        raise click.UsageError(f"--kind {table} {ROWS_ONLY_MESSAGE}")
     return str(table)
 
 
@@ -197,10 +199,11 @@ def _format_count(counts: ExportCounts, form: str) -> str:
 def _say_missed(missed: MissingDocuments) -> None:
     """Print notes about the documents that could not be exported."""
     for document in missed.first[:MISSING_NAMES_MAX]:
-        print_note(f"not in it: {document.id}: {document.why}")
+        print_note(f"not exported: {document.id}: {document.why}")
     if missed.count > MISSING_NAMES_MAX:
         print_note(
-            f"and {missed.count - MISSING_NAMES_MAX:,} more; the last record, {SUMMARY_URL}, names them"
+            f"{missed.count - MISSING_NAMES_MAX:,} more were not exported; "
+            f"the last record, {SUMMARY_URL}, lists them"
         )
 
 
@@ -238,8 +241,8 @@ def _find_result(stores: Stores, request: SearchRequest) -> MatchCount:
 
 def _format_limit(total: int, limit: int | None) -> str:
     if limit is not None and limit < total:
-        return f"{pluralize(total, 'document')} found; the first {limit:,} of them are written"
-    written = "it is written" if total == 1 else "all of them are written"
+        return f"{pluralize(total, 'document')} found; the first {limit:,} are exported"
+    written = "it is exported" if total == 1 else "all are exported"
     return f"{pluralize(total, 'document')} found; {written}"
 
 
@@ -340,7 +343,7 @@ def _explain_empty(
     elif found is not None:
         yield from _nothing_found(stores, found.query, command)
     else:
-        yield "0 rows: no file is here"
+        yield "0 rows: the library has no files"
 
 
 def _nothing_found(stores: Stores, query: SearchQuery, command: str) -> Iterator[str]:
@@ -372,5 +375,5 @@ def _write_file(path: Path, pieces: Iterator[bytes]) -> str:
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise ConfigurationError(f"{path} cannot be written: {cause_of(error)}") from error
+        raise ConfigurationError(f"Cannot write {path}: {cause_of(error)}") from error
     return digest.hexdigest()

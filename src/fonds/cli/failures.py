@@ -156,10 +156,10 @@ NOTE = "note"
         "one for each pipeline, step and reason of messages that are retried": RetryGroupAnswer,
         "one for each note on a group without failures": SettledNoteAnswer,
         "one for each reason and type, with --refused": RefusedGroup,
-        "one for each failure or refused record, with --list": EntryRow,
-        "one, of `failures note`": NotedAnswer,
-        "one, of `failures accept`": AcceptedAnswer,
-        "one, of `failures retry`": RetriedAnswer,
+        "one for each failure or rejected record, with --list": EntryRow,
+        "one, for `failures note`": NotedAnswer,
+        "one, for `failures accept`": AcceptedAnswer,
+        "one, for `failures retry`": RetriedAnswer,
     },
 )
 @click.argument(
@@ -175,7 +175,7 @@ NOTE = "note"
     "--refused",
     "shows_refused",
     is_flag=True,
-    help="Show refused records by reason and type; with --list each record.",
+    help="Show rejected records by reason and type; with --list each record.",
 )
 @click.option(
     "--limit",
@@ -407,7 +407,7 @@ def _print_refused(
         rows = list_refused_entries(records, query.pipeline, query.step, query.reason, limit)
         _print_entries(app, rows)
         _print_shown_count(
-            len(rows), refusals.total, f"refused records; --limit {refusals.total} shows all"
+            len(rows), refusals.total, f"rejected records; --limit {refusals.total} shows all"
         )
     else:
         groups = refusals.groups[:limit]
@@ -427,7 +427,7 @@ def _print_refused(
         else:
             print_note(f"{count:,} {name} more, counted by sources without a row for each")
     if not (refusals.groups or refusals.counted or app.is_json):
-        open_console().print("Nothing was refused.")
+        open_console().print("No rejected records.")
 
 
 def _print_entries(app: App, rows: Iterable[EntryRow]) -> None:

@@ -32,7 +32,7 @@ class RebuildAnswer(msgspec.Struct, frozen=True):
     conf: Annotated[str, Meta(description="name of the configuration")]
     rebuilt: Annotated[
         RebuildResult,
-        Meta(description="the new clustering; `caught_up` documents came during the rebuild"),
+        Meta(description="the new clustering; `caught_up` documents were added during the rebuild"),
     ]
 
 

@@ -226,7 +226,7 @@ def format_sources(records: Records, pipeline: str, now: datetime) -> Text:
 def _build_work_table(counts: VerdictCounts, steps: Sequence[tuple[str, Depth | None]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("step")
-    for name in ("waiting", "in hand", "delayed", "done", "dropped", "failed", "per second"):
+    for name in ("waiting", "in progress", "delayed", "done", "dropped", "failed", "per second"):
         table.add_column(name, justify="right")
     for step, depth in steps:
         ended = counts.get_verdicts(step)

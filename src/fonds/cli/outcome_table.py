@@ -7,29 +7,36 @@ from rich.table import Table
 from fonds.failures.accounting.tallies import OutcomeTally
 from fonds.model.disposition import Reason, Weight
 
+OUTCOMES = {
+    Weight.KEPT: "stored without text",
+    Weight.SET_ASIDE: "skipped",
+    Weight.REFUSED: "rejected",
+    Weight.FAILED: "failed",
+}
+"""Names of the outcomes for users, by the category of their reasons. The pages use them too."""
 WEIGHTS = (Weight.SET_ASIDE, Weight.REFUSED, Weight.FAILED)
 
 
 def format_tally(tally: OutcomeTally) -> str:
     """Return the number of records per outcome as one line.
 
-    The outcomes have the names that the summary uses, such as `kept` and `failed`.
+    The outcomes have the names that the summary uses, such as `stored` and `failed`.
     """
-    counts = [(str(weight), sum(tally.filter_reasons(weight).values())) for weight in WEIGHTS]
-    return " · ".join(f"{count:,} {name}" for name, count in [("kept", tally.done), *counts])
+    counts = [(OUTCOMES[weight], sum(tally.filter_reasons(weight).values())) for weight in WEIGHTS]
+    return " · ".join(f"{count:,} {name}" for name, count in [("stored", tally.done), *counts])
 
 
 def build_summary_table(tally: OutcomeTally) -> Table:
     """Return a table of the outcomes of records, with their reasons.
 
-    Received = kept (with or without text) + set aside + refused + failed + in flight.
+    Received = stored (with or without text) + skipped + rejected + failed + in progress.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(justify="right")
     table.add_column()
     table.add_column(style="dim", overflow="fold")
     table.add_row(
-        f"{tally.searchable_count:,}", "[green]kept[/green]", "searchable files and stories"
+        f"{tally.searchable_count:,}", "[green]stored[/green]", "searchable files and stories"
     )
     colours = {
         Weight.KEPT: "green",
@@ -39,8 +46,8 @@ def build_summary_table(tally: OutcomeTally) -> Table:
     }
     for weight, colour in colours.items():
         for name, count in tally.filter_reasons(weight).items():
-            label = f"[{colour}]{weight}[/{colour}] {name}"
+            label = f"[{colour}]{OUTCOMES[weight]}[/{colour}] {name}"
             table.add_row(f"{count:,}", label, Reason(name).explanation)
     if tally.pending:
-        table.add_row(f"{tally.pending:,}", "in flight", "not finished yet")
+        table.add_row(f"{tally.pending:,}", "in progress", "not finished yet")
     return table

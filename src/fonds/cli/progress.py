@@ -171,10 +171,10 @@ def print_summary(
         screen.print(f"{entered.known_count:,} more were already ingested by earlier runs.")
     if is_interrupted or pending_count:
         screen.print(
-            f"{tally.pending:,} are still in flight: [bold]run the same command again[/bold]."
+            f"{tally.pending:,} are still in progress: [bold]run the same command again[/bold]."
             if is_interrupted or retried is not None
             else (
-                f"{tally.pending:,} are still in flight. Run "
+                f"{tally.pending:,} are still in progress. Run "
                 f"`{app.format_command('run')}` or the same command again to continue."
             )
         )

@@ -118,7 +118,7 @@ def list_(app: App, **flags: Any) -> int:
         return 0
     table = Table(box=None, pad_edge=False)
     table.add_column("Step")
-    for title in ("Ready", "In hand", "Delayed", "Quarantined"):
+    for title in ("Ready", "In progress", "Delayed", "Quarantined"):
         table.add_column(title, justify="right")
     for reader, depth in depths:
         counts = (depth.ready, depth.in_hand, depth.delayed, depth.quarantined)
@@ -341,7 +341,7 @@ def topics(app: App, action: str, **flags: Any) -> int:
             )
         return 0
     table = Table(box=None, pad_edge=False)
-    for title in ("Topic", "Read by", "Schema", "Partitions", "Compression", "Kept"):
+    for title in ("Topic", "Read by", "Schema", "Partitions", "Compression", "Retention"):
         table.add_column(title, no_wrap=True)
     for reader, schema in zip(subscriptions, schemas, strict=True):
         traits = reader.traits

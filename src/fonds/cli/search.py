@@ -50,10 +50,12 @@ from fonds.search.unread_files import describe_unread
 from fonds.search.verification import ChangedDocument
 from fonds.wiring.stores import match_documents
 
-DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file made"}
+DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file created"}
 CONTEXT_BEFORE_CHARS, POINTED = 30, 60
 """Characters of a query shown before its invalid token, and from its start on."""
-EMPTY_INDEX_MESSAGE = "nothing can be searched yet: `fonds ingest PATH…` takes something in"
+EMPTY_INDEX_MESSAGE = (
+    "The library has no searchable documents yet. Run `fonds ingest PATH…` to add files."
+)
 
 
 class DirectAnswer(msgspec.Struct, frozen=True):
@@ -94,13 +96,15 @@ class AsOfAnswer(msgspec.Struct, frozen=True):
     """JSON answer: numbers of documents when a search is compared with an earlier day."""
 
     day: Annotated[date, Meta(description="the day, in UTC")]
-    then: Annotated[int, Meta(description="documents known to be found at the end of that day")]
-    unknown: Annotated[int, Meta(description="documents that may have been found then")]
-    now: Annotated[int, Meta(description="examined documents that are found now")]
-    total: Annotated[int, Meta(description="all documents that are found now")]
-    is_all_found: Annotated[bool, Meta(description="whether all of them were examined")]
+    then: Annotated[
+        int, Meta(description="number of documents known to be found at the end of that day")
+    ]
+    unknown: Annotated[int, Meta(description="number of documents that may have been found then")]
+    now: Annotated[int, Meta(description="number of examined documents that are found now")]
+    total: Annotated[int, Meta(description="number of all documents that are found now")]
+    is_all_found: Annotated[bool, Meta(description="whether all documents found now were examined")]
     is_all_changed: Annotated[
-        bool, Meta(description="whether everything written since was examined")
+        bool, Meta(description="whether all changes since that day were examined")
     ]
     generation: Annotated[
         str | None,
@@ -118,8 +122,8 @@ class ThemesAnswer(msgspec.Struct, frozen=True):
     themes: Annotated[
         ThemeCounts,
         Meta(
-            description="documents by theme of a collection; `unclustered` are in no theme and `outside` "
-            "in no collection; of `total`, the first `looked_at` were counted"
+            description="number of documents by theme of a collection; `unclustered` are in no theme and "
+            "`outside` are not in the collection; only the first `looked_at` of `total` were counted"
         ),
     ]
 
@@ -146,7 +150,7 @@ class ThemesAnswer(msgspec.Struct, frozen=True):
     "--as-of",
     type=DAY,
     metavar="YYYY-MM-DD",
-    help="Tell what this search found at the end of that day, in UTC, and why it finds others now.",
+    help="Show what this search found at the end of that day (UTC), and why the results differ now.",
 )
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
 @click.option("--offset", type=click.IntRange(0, 10_000), default=0)
@@ -242,7 +246,7 @@ def _search_as_of(app: App, request: SearchRequest, options: dict[str, Any]) -> 
     if has_all_versions(request.q):
         raise click.UsageError(NO_VERSIONS_MESSAGE)
     if request.themes or options["offset"] or request.sort != "score":
-        raise click.UsageError("--as-of goes without --themes-of, --sort and --offset")
+        raise click.UsageError("--as-of cannot be combined with --themes-of, --sort or --offset.")
     try:
         day = validate_day(options["as_of"].date(), datetime.now(UTC).date())
         print_as_of(app, request, day)
@@ -265,10 +269,12 @@ def _print_themes(app: App, counts: ThemeCounts) -> None:
         screen.print(f"\n[bold]Themes of {escape(counts.collection)}[/bold]")
         for label, count in counts.themes:
             screen.print(f"{count:>9,}  {escape(label)}")
-    print_note(f"{counts.unclustered:,} in no theme, {counts.outside:,} not in {counts.collection}")
+    print_note(
+        f"{counts.unclustered:,} without a theme, {counts.outside:,} not in {counts.collection}"
+    )
     if counts.looked_at < counts.total:
         print_note(
-            f"counted of the first {counts.looked_at:,} of {counts.total:,}, in the order of ids"
+            f"only the first {counts.looked_at:,} of {counts.total:,} documents, by id, were counted"
         )
 
 
@@ -317,7 +323,7 @@ def _print(app: App, results: SearchResults, query: SearchQuery, exact_command: 
     screen, first = open_console(), query.offset + 1
     if results.match is MatchMode.BEST and results.total:
         screen.print("[bold]Best match[/bold]: documents with any of these words, ranked.")
-        screen.print(f"Only documents with all of them: {escape(exact_command)}")
+        screen.print(f"To require all words: {escape(exact_command)}")
     if not results.total:
         screen.print("Nothing found.")
     elif results.hits:
@@ -331,9 +337,9 @@ def _describe_rest(results: SearchResults, query: SearchQuery) -> Iterator[str]:
     """Yield a note about search results that are not on this page; nothing if there are none."""
     n_shown, last = len(results.hits), query.offset + len(results.hits)
     if results.total and not n_shown:
-        yield f"{results.total:,} found, and none of them stands behind the first {query.offset:,}."
+        yield f"{results.total:,} found; --offset {query.offset} is beyond the last of them"
     elif last < results.total:
-        yield f"{n_shown:,} of {results.total:,} shown; the next: --offset {last}"
+        yield f"{n_shown:,} of {results.total:,} shown; for more: --offset {last}"
 
 
 def _print_hit(app: App, screen: Console, number: int, hit: Hit) -> None:
@@ -447,9 +453,7 @@ def _print_json(result: AsOfResult, count_max: int) -> None:
 
 
 def _iter_lines(result: AsOfResult, count_max: int) -> Iterator[str]:
-    unknown_text = (
-        f"; of {result.unknown_count:,} more it is not known" if result.unknown_count else ""
-    )
+    unknown_text = f"; unknown for {result.unknown_count:,} more" if result.unknown_count else ""
     yield (
         f"[bold]{result.found_then_count:,}[/bold] found at the end of {result.day}{unknown_text};"
         f" {result.found_now_count:,} now"
@@ -477,8 +481,8 @@ def _format_sort(sort_count: ChangeSortCount) -> str:
 def _iter_notes(result: AsOfResult) -> Iterator[str]:
     if not result.has_all_found:
         yield (
-            f"{result.found_now_count:,} of {result.total:,} documents were looked at: the"
-            " first in the order by id"
+            f"only the first {result.found_now_count:,} of {result.total:,} documents, by id,"
+            " were compared"
         )
     if not result.is_all_changed:
-        yield f"more was written since than {BOUND:,} rows: more may have been found then"
+        yield f"more than {BOUND:,} rows changed since that day, so more documents may have been found"

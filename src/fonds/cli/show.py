@@ -176,7 +176,8 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         )
         if not descriptions and histories.newest:
             print_note(
-                f"{key!r} matches {_records(histories.total)}, but no file. Name one of its files."
+                f"{key!r} matches {_records(histories.total)}, but is not a file. "
+                "Give the SHA-1 of one of its files."
             )
             return 1
     if not descriptions and not is_written and _print_unkept(app, stores, key):
@@ -403,7 +404,7 @@ def _build_sections(description: FileDescription) -> list[tuple[str, list[tuple[
             ],
         ),
         (
-            "Entered from",
+            "Inputs",
             [
                 (entry.seen or str(entry.entered_at), entry.place or entry.url)
                 for entry in description.entries
@@ -414,7 +415,7 @@ def _build_sections(description: FileDescription) -> list[tuple[str, list[tuple[
             _format_branches(build_branches(description.history)),
         ),
         (
-            "Searched",
+            "Indexed version",
             [("this version", description.searched)]
             if description.searched and not description.document
             else [],

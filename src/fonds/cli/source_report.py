@@ -27,7 +27,7 @@ from fonds.pipelines.flavours.registry import list_stages
 if TYPE_CHECKING:
     from rich.console import Console
 
-NUMBERS = ("Links", "Kept")
+NUMBERS = ("Links", "Stored")
 
 
 SourceAnswer = define_answer(
@@ -65,7 +65,7 @@ def build_source_table(
     URLs are never cut, so that they can be copied.
     """
     table = Table(box=None, pad_edge=False)
-    for title in ("Id", "Standing", "Polled last", "Next", "Links", "Kept"):
+    for title in ("Id", "Health", "Last poll", "Next poll", "Links", "Stored"):
         table.add_column(title, no_wrap=True, justify="right" if title in NUMBERS else "left")
     table.add_column("Source", overflow="fold")
     for row in rows:
@@ -155,16 +155,16 @@ def mute_line(mute: Mute) -> str:
 
 
 def format_funnel(funnel: Funnel) -> str:
-    """Return how many links of a source were announced, entered, fetched and kept, in one line.
+    """Return how many links of a source were announced, entered, fetched and stored, in one line.
 
     Returns "" if no links were announced.
     """
     if funnel.coverage is None:
         return ""
-    waiting = f", {funnel.waiting:,} in flight" if funnel.waiting else ""
+    waiting = f", {funnel.waiting:,} in progress" if funnel.waiting else ""
     return (
         f"{funnel.announced:,} announced, {funnel.entered:,} entered, {funnel.fetched:,} fetched,"
-        f" {funnel.kept:,} kept ({format_coverage(funnel)}){waiting}"
+        f" {funnel.kept:,} stored ({format_coverage(funnel)}){waiting}"
     )
 
 

@@ -111,7 +111,7 @@ def _print_waiting(screen: Console, depths: Mapping[str, Depth]) -> None:
     for name, depth in depths.items():
         if depth.pending:
             screen.print(
-                f"{name}: {depth.ready} ready, {depth.in_hand} in hand, {depth.delayed} delayed"
+                f"{name}: {depth.ready} ready, {depth.in_hand} in progress, {depth.delayed} delayed"
             )
 
 

@@ -68,7 +68,7 @@ def takedown(
     WARC files are not changed.
 
     If interrupted, run the same command again to resume. The exit code is 1 if messages about a
-    file are in flight, or if a WARC is being written or cannot be rewritten. Run the command again
+    file are in progress, or if a WARC is being written or cannot be rewritten. Run the command again
     later.
 
     \b
@@ -133,7 +133,7 @@ def _purge_files(
                 problem = (
                     f"{remaining_count:,} of the library's WARCs still contain it"
                     if remaining_count
-                    else "messages about it are in flight"
+                    else "messages about it are in progress"
                 )
                 print_note(f"{sha1hex}: {problem}. Run the command again later.")
                 code = 1
@@ -159,7 +159,7 @@ def _print_traces(app: App, traces: Sequence[TakedownTraces]) -> None:
             f"   blobs: {len(found_traces.blobs):,}; documents in the index: {len(found_traces.documents):,}",
             f"   collections: {', '.join(found_traces.collections) or 'none'}",
             (
-                f"   messages in the ledger: {found_traces.messages:,}; in flight: "
+                f"   messages in the ledger: {found_traces.messages:,}; in progress: "
                 f"{found_traces.in_flight:,}"
             ),
         ]

@@ -26,7 +26,7 @@ file.
 class RefusedGroup:
     """Number of rejected entries with the same reason and the same media type or HTTP status."""
 
-    reason: Annotated[Reason, Meta(description="reason of the refusal; see docs/reasons.md")]
+    reason: Annotated[Reason, Meta(description="reason of the rejection; see docs/reasons.md")]
     type: Annotated[
         str,
         Meta(description="media type or HTTP status of the records; empty if the reason has none"),

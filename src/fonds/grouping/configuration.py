@@ -28,7 +28,15 @@ GRANULARITIES_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Configuration of a grouping. The first eight fields are those of `Options`.
+    """Configuration of a grouping: algorithm, parameters, filters and schedule.
+
+    `clusters`: number of clusters; null lets the algorithm choose, up to `clusters_max`.
+    `granularities`: numbers of clusters on further levels.
+    `threshold`: minimum cosine similarity between a document and a story.
+    `half_life_s`: seconds without a document after which the similarities to a story are halved;
+        null to ignore time.
+    `size_min`: minimum number of documents of a story or dense group.
+    `seed`: seed of all random choices.
 
     `characters_min`: shorter texts are not grouped and count as `short`.
     `languages`: two-letter codes; a document that states another language is not grouped and counts
@@ -59,7 +67,7 @@ class Configuration:
         tuple[int, ...], Meta(description="numbers of clusters on further levels")
     ] = ()
     threshold: Annotated[
-        float, Meta(description="minimum cosine similarity of two documents of a story")
+        float, Meta(description="minimum cosine similarity between a document and a story")
     ] = 0.4
     half_life_s: Annotated[
         float | None,

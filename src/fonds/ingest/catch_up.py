@@ -136,7 +136,7 @@ class CatchUpCount:
 
     examined: Annotated[int, Meta(description="number of files examined")] = 0
     sent: Annotated[int, Meta(description="number of files sent to be read")] = 0
-    in_flight: Annotated[int, Meta(description="number of files in flight from before")] = 0
+    in_flight: Annotated[int, Meta(description="number of files that were already in progress")] = 0
     lost: Annotated[
         int, Meta(description="number of selected files whose bytes have no known location")
     ] = 0

@@ -37,8 +37,10 @@ def build_unknown_parameter(name: str, known_names: Iterable[str]) -> ParameterE
     names = list(known_names)
     nearest = find_nearest_name(name, names)
     suggestion = f" Did you mean “{nearest}”?" if nearest else ""
-    accepted_names = f" It takes {', '.join(names)}." if names else " It takes none."
-    message = f"There is no parameter “{_excerpt(name)}” here.{suggestion}{accepted_names}"
+    accepted_names = (
+        f" Known: {', '.join(names)}." if names else " This address takes no parameters."
+    )
+    message = f"There is no parameter “{_excerpt(name)}”.{suggestion}{accepted_names}"
     return ParameterError(message, _excerpt(name), nearest)
 
 

@@ -26,5 +26,5 @@ def entered_day(value: object) -> object:
         try:
             return date.fromisoformat(value.strip()) if value.strip() else None
         except ValueError:
-            raise ValueError("this is not a day; write it as 2024-05-31") from None
+            raise ValueError("this is not a date; write it as 2024-05-31") from None
     return value

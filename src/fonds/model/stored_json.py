@@ -66,7 +66,7 @@ def decode_stored(kind: Any, value: Any) -> Any:
         return _decode_with_unknown(kind, value if isinstance(value, Mapping) else {})
     converted = _convert(kind, value)
     if converted is msgspec.UNSET:
-        raise ValueError(f"the stored value is no {kind}")
+        raise ValueError(f"the stored value is not a valid {kind}")
     return converted
 
 

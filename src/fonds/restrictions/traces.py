@@ -67,7 +67,9 @@ class TakedownTraces:
     collections: Annotated[Sequence[str], Meta(description="collections that contain the file")]
     messages: Annotated[
         int,
-        Meta(description="number of messages in the ledger about the file; how they ended is kept"),
+        Meta(
+            description="number of messages in the ledger about the file; their dispositions are kept"
+        ),
     ]
     in_flight: Annotated[int, Meta(description="number of those that have not ended")]
 

@@ -138,7 +138,7 @@ VERSIONS_MAX = 2_000
 """Maximum number of earlier versions of stories that are searched in one comparison."""
 BATCH, BATCH_MAX_CHARS = 500, 16_000_000
 ORDER_KEY_END = 2**64
-NO_VERSIONS_MESSAGE = "a search as of a day goes by the version shown then: leave version:all out"
+NO_VERSIONS_MESSAGE = "version:all cannot be combined with a search as of a day"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +158,20 @@ class ChangeSort:
 SORTS: Mapping[str, ChangeSort] = {
     "unchanged": ChangeSort(OUTCOME_WORDS["unchanged"], True, True),
     "other_version": ChangeSort(OUTCOME_WORDS["other_version"], True, True),
-    "version_added": ChangeSort("found by a version of their story that came since", False, True),
-    "added": ChangeSort(OUTCOME_WORDS["added"], False, True),
-    "no_longer_found": ChangeSort(
-        "found by a version of their story that is not shown any more", True, False
+    "version_added": ChangeSort(
+        "found by a version of the story that was added since", False, True
     ),
-    "read_again": ChangeSort("read again since, and found now", None, True),
-    "read_again_no_longer_found": ChangeSort("read again since, and not found now", None, False),
-    "not_compared": ChangeSort("not compared: of another version then", None, True),
+    "added": ChangeSort(OUTCOME_WORDS["added"], False, True),
+    "no_longer_found": ChangeSort("found only by an earlier version of the story", True, False),
+    "read_again": ChangeSort("extracted again since, and found now", None, True),
+    "read_again_no_longer_found": ChangeSort(
+        "extracted again since, and not found now", None, False
+    ),
+    "not_compared": ChangeSort(
+        "not compared: another version of the story was current then", None, True
+    ),
     "not_compared_no_longer_found": ChangeSort(
-        "not compared: of another version then, and not found now", None, False
+        "not compared: another version of the story was current then; not found now", None, False
     ),
     "taken_down": ChangeSort(OUTCOME_WORDS["taken_down"], None, False),
     "under_embargo": ChangeSort(OUTCOME_WORDS["under_embargo"], None, False),
@@ -458,7 +462,7 @@ class _AsOfSearch:
         elif is_found:
             title, reason = (
                 document.article_title or document.url,
-                f"now the file {version.current_sha1hex}",
+                f"now file {version.current_sha1hex}",
             )
             self.result.count_document(
                 "no_longer_found", version.id, version.row.sha1hex, title, reason
@@ -508,7 +512,7 @@ def _find_read_files(records: Records, sha1hexes: Sequence[str]) -> set[str]:
 
 
 def _version_key(version: _ReplacedVersion) -> str:
-    return f"then the file {version.row.sha1hex}"
+    return f"then file {version.row.sha1hex}"
 
 
 def _iter_batches(
@@ -553,7 +557,7 @@ def validate_day(day: date | None, today: date) -> date:
     Raises ValueError with a message for users if the day is None, or if it is not over.
     """
     if day is None:
-        raise ValueError("say the end of which day is meant, as YYYY-MM-DD")
+        raise ValueError("give a day, such as 2024-05-31")
     if day >= today:
-        raise ValueError(f"{day} is not over in UTC: name a day before {today}")
+        raise ValueError(f"{day} is not over yet (UTC). Choose a day before {today}")
     return day

@@ -65,7 +65,7 @@ def explain_short_key(key: str) -> str | None:
     """
     if not _TOO_SHORT.fullmatch(key.strip().lower()):
         return None
-    return f"of a SHA-1 at least the first {SHORT_SHA1_MIN} characters are needed"
+    return f"give at least the first {SHORT_SHA1_MIN} characters of a SHA-1"
 
 
 def list_interpretations(text: str) -> list[Identifier]:

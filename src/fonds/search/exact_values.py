@@ -43,8 +43,8 @@ def normalize_language(value: str) -> str:
     if found_code is None:
         suggestion = f" Did you mean {code[:2]!r}?" if code[:2] in ISO_639_1 else ""
         raise ValueError(
-            f"There is no language code {value!r}: they have two letters, as en;"
-            f" {NONE!r} asks for documents without a language.{suggestion}"
+            f"There is no language code {value!r}. Use two letters, such as en, or {NONE!r} for"
+            f" documents without a language.{suggestion}"
         )
     return found_code
 
@@ -78,7 +78,8 @@ def normalize_doi(value: str) -> str:
         return ""
     if not plain.startswith("10.") or "/" not in plain:
         raise ValueError(
-            "A DOI begins with 10. and has a slash, as 10.1234/abc; none asks for documents without."
+            "A DOI begins with 10. and contains a slash, such as 10.1234/abc. Use none for documents"
+            " without a DOI."
         )
     return plain
 

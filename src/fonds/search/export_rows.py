@@ -152,7 +152,7 @@ TABLES: Mapping[str, ExportTable] = {
     if kind.series
 } | {
     "ledger": ExportTable(
-        COLUMNS, lambda stores: iter_ledger_rows(stores.records), "nothing came in yet"
+        COLUMNS, lambda stores: iter_ledger_rows(stores.records), "nothing has been ingested yet"
     )
 }
 """Tables that are exported separately, by name: the series of each derivative kind and the ledger.

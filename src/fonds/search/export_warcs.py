@@ -186,7 +186,7 @@ def _iter_records(
         for document in batch:
             row, file = captures.get(document.id), files.get(document.sha1hex)
             if row is None or file is None:
-                missed.add(document, "no capture of it is known to lie in a WARC")
+                missed.add(document, "no WARC contains a capture of this file")
                 continue
             try:
                 entry = _build_archive_entry(stores, row, file)

@@ -39,7 +39,7 @@ class ThemeCounts:
     """Number of documents of a search in each theme of a collection.
 
     - `collection`: name of the collection, NAMESPACE/KEY.
-    - `themes`: labels of the themes of the first level (the coarsest) with their number of
+    - `themes`: labels of the themes of the first level with their number of
       documents, the largest theme first.
     - `unclustered`: number of documents that are in the collection but in no theme.
     - `outside`: number of documents that are not in the collection.
@@ -124,7 +124,7 @@ def _find_collection(tables: Tables, requested_name: str) -> CollectionName:
         return name
     if any(collection.name == name for collection in collections):
         raise ValueError(
-            f"The collection {requested_name!r} has no themes as yet; fonds group makes them."
+            f"The collection {requested_name!r} has no themes yet. Run `fonds group {requested_name}`."
         )
     message = format_unknown_name(
         "collection",

@@ -106,13 +106,13 @@ SEARCH_FIELDS: Sequence[SearchField] = (
         "words of the text; several in quotes or parentheses; or none", "text:flood",
         aliases=("text_content",),
     ),
-    SearchField("url", FieldType.WORDS, "url", "words of the address", "url:report"),
+    SearchField("url", FieldType.WORDS, "url", "words of the URL", "url:report"),
     SearchField(
-        "authors", FieldType.WORDS, "author", "a name or a part of it", 'author:"Ana Müller"',
+        "authors", FieldType.WORDS, "author", "an author's name, or part of it", 'author:"Ana Müller"',
         values=ValueSource.NAMES,
     ),
     SearchField(
-        "doi", FieldType.EXACT, "doi", "a DOI, also as an address of doi.org, or none",
+        "doi", FieldType.EXACT, "doi", "a DOI, also as a doi.org URL, or none",
         "doi:10.1234/abc", normalize=normalize_doi, is_optional=True, label="DOI",
     ),
     SearchField(
@@ -120,7 +120,7 @@ SEARCH_FIELDS: Sequence[SearchField] = (
         normalize=normalize_kind, facet="kind", values=ValueSource.FACET,
     ),
     SearchField(
-        "language", FieldType.EXACT, "language", "a code of two letters, or none", "language:en",
+        "language", FieldType.EXACT, "language", "a two-letter code, or none", "language:en",
         normalize=normalize_language, facet="language", is_optional=True, values=ValueSource.FACET,
     ),
     SearchField(
@@ -130,64 +130,65 @@ SEARCH_FIELDS: Sequence[SearchField] = (
     ),
     SearchField(
         "collection", FieldType.EXACT, "collection",
-        "a collection; its name in quotes where it has spaces", "collection:news",
+        "a collection; a name with spaces in quotes", "collection:news",
         facet="collection", values=ValueSource.FACET,
     ),
     SearchField(
-        "status", FieldType.EXACT, "status", "how reading the file ended, or none",
+        "status", FieldType.EXACT, "status", "status of the extraction, or none",
         "status:success", normalize=normalize_case, is_optional=True, values=ValueSource.STATUSES,
     ),
     SearchField(
-        "sites", FieldType.EXACT, "site", "a host, with all hosts under it, or none",
+        "sites", FieldType.EXACT, "site", "a host, including its subdomains, or none",
         "site:news.example.org", normalize=normalize_site, values=ValueSource.SITES,
         get_values=lambda document: list_sites(document.url),
     ),
     SearchField(
         "publication_date", FieldType.DAY, "date",
-        "a day, month or year, or from one to another, or none", "date:2024-05..2024-06-15",
+        "a day, month, year or range, or none", "date:2024-05..2024-06-15",
     ),
     SearchField(
-        "publication_date", FieldType.DAY, "year", "a year, or from one to another, or none",
+        "publication_date", FieldType.DAY, "year", "a year or range, or none",
         "year:2020..2024", values=ValueSource.YEARS,
     ),
     SearchField(
         "captured", FieldType.DAY, "captured",
-        "a day, month or year of its capture, or from one to another, or none", "captured:2024-05",
+        "day, month, year or range of the capture, or none", "captured:2024-05",
     ),
     SearchField(
         "indexed_date", FieldType.DAY, "added",
-        "a day, month or year it came to be found, or from one to another", "added:>=2024-05-17",
+        "day, month, year or range in which a document was added", "added:>=2024-05-17",
     ),
     SearchField(
         "theme", FieldType.QUERY, "theme", "a theme of a collection, in quotes",
         'theme:"flood, river"', values=ValueSource.THEMES,
     ),
     SearchField(
-        "word_count", FieldType.NUMBER, "words", "a number, or from one to another, or none",
+        "word_count", FieldType.NUMBER, "words", "a number or range, or none",
         "words:>500",
     ),
     SearchField(
-        "page_count", FieldType.NUMBER, "pages", "a number, or from one to another, or none",
+        "page_count", FieldType.NUMBER, "pages", "a number or range, or none",
         "pages:10..20",
     ),
     SearchField(
         "licenses", FieldType.EXACT, "license",
-        "a licence stated, in the names of SPDX; a star for its beginning; or none",
+        "an SPDX licence name, or its beginning with a star, or none",
         "license:cc-by*", normalize=normalize_license, accepts_prefix=True, is_optional=True,
         label="licence", values=ValueSource.DOCUMENTS,
     ),
     SearchField(
-        "holders", FieldType.WORDS, "holder", "a holder of the rights, or a part of the name",
+        "holders", FieldType.WORDS, "holder", "a rights holder's name, or part of it",
         'holder:"Example Press"', values=ValueSource.NAMES,
     ),
     SearchField(
-        "prefers", FieldType.EXACT, "prefers", "a preference stated, as noai or train-ai=n; or none",
+        "prefers", FieldType.EXACT, "prefers",
+        "a stated usage preference, such as noai or train-ai=n, or none",
         "prefers:noai", normalize=normalize_case, accepts_prefix=True, is_optional=True,
         values=ValueSource.DOCUMENTS,
     ),
     SearchField(
         "version", FieldType.QUERY, "version",
-        "all, for words of earlier versions of a story too; or current", "version:all",
+        "all, to search earlier versions of stories too; or current", "version:all",
         values=ValueSource.VERSIONS,
     ),
 )  # fmt: skip

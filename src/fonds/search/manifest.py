@@ -116,11 +116,11 @@ def iter_members(lines: Sequence[str], extractors: Sequence[str]) -> Iterator[Ma
     for number, line in enumerate(lines, 1):
         match = _LINE.fullmatch(line)
         if match is None:
-            raise ValueError(f"line {number:,} of its documents names none")
+            raise ValueError(f"line {number:,} of `documents` is invalid")
         values: Mapping[str, str] = match.groupdict()
         if values["by"] != "-" and int(values["by"]) >= len(extractors):
             raise ValueError(
-                f"line {number:,} of its documents names an extractor it does not have"
+                f"line {number:,} of `documents` names an extractor that is not listed"
             )
         yield ManifestMember(
             values["id"],
@@ -223,13 +223,11 @@ def read_manifest(path: Path) -> Manifest:
         with own.open("rb") as stream:
             data = stream.read(MANIFEST_MAX_BYTES + 1)
     except OSError as error:
-        raise ConfigurationError(
-            f"there is no manifest to be read at {own}: {cause_of(error)}"
-        ) from error
+        raise ConfigurationError(f"Cannot read the manifest {own}: {cause_of(error)}") from error
     try:
         return parse_manifest(data)
     except ValueError as error:
-        raise ConfigurationError(f"{own} is no manifest of an export: {error}") from error
+        raise ConfigurationError(f"{own} is not a manifest of an export: {error}") from error
 
 
 def parse_manifest(data: bytes) -> Manifest:
@@ -239,15 +237,15 @@ def parse_manifest(data: bytes) -> Manifest:
     number exceeds the limits.
     """
     if len(data) > MANIFEST_MAX_BYTES:
-        raise ValueError("it is larger than a manifest can be")
+        raise ValueError(f"it is larger than {MANIFEST_MAX_BYTES:,} bytes")
     try:
         manifest = msgspec.json.decode(data, type=prepare_type(Manifest))
     except (RecursionError, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error
     if manifest.rows < 0 or len(manifest.documents or ()) > MEMBERS_MAX:
-        raise ValueError("it names more documents than a manifest can, or less than none")
+        raise ValueError("its number of documents is invalid")
     if len(manifest.generation or "") > VALUE_MAX_CHARS:
-        raise ValueError("it names a generation that can be none")
+        raise ValueError("its generation is invalid")
     if manifest.search is not None:
         manifest.search.parse()
         if (manifest.search.limit or 1) < 1:

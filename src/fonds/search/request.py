@@ -110,14 +110,14 @@ class SearchRequest(
         list[Value],
         Meta(
             max_length=20,
-            description="Two-letter code, none for documents without; repeat for alternatives",
+            description="Two-letter code, or none for documents without a language; repeat for alternatives",
         ),
     ] = []
     domain: Annotated[
         list[Value],
         Meta(
             max_length=20,
-            description="Domain, none for documents without; repeat for alternatives",
+            description="Domain, or none for documents without a domain; repeat for alternatives",
         ),
     ] = []
     collection: Annotated[
@@ -129,32 +129,30 @@ class SearchRequest(
     dates: Annotated[
         DateOf,
         Meta(
-            description="Dates meant by from, to, undated, newest, oldest and the counts by month"
+            description="Kind of date for from, to, undated, newest, oldest and the counts by month"
         ),
     ] = DateOf.PUBLISHED
     alike: Annotated[
         Id,
-        Meta(
-            description="Id of a document: only this document and its near-duplicates in the result"
-        ),
+        Meta(description="Id of a document: find only it and its near-duplicates"),
     ] = ""
     match: Annotated[
         Literal["", "exact", "best"],
         Meta(
-            description="exact: all of the words; best: any of them, ranked. Empty: exact; a search"
-            " that finds nothing then lists the best match, unless sort is id"
+            description="exact: all words; best: any of the words, ranked. Empty: exact, or best if"
+            " exact finds nothing and sort is not id"
         ),
     ] = ""
     sort: Annotated[
         Literal["score", "newest", "oldest", "added", "id"],
         Meta(
-            description="Order of the results, newest where there are no words; id reads a whole"
+            description="Order of the results; newest if the query has no words. id can page through a whole"
             " result"
         ),
     ] = "score"
     after: Annotated[
         Id | None,
-        Meta(description="With sort=id: last document of the page before; lists those after it"),
+        Meta(description="With sort=id: id of the last document on the previous page"),
     ] = None
     size: Annotated[int, Meta(ge=1, le=SIZE_MAX, description="Results per page")] = PAGE_SIZE
     page: Annotated[
@@ -167,7 +165,7 @@ class SearchRequest(
         str,
         Meta(
             max_length=100,
-            description="List only facet values that contain this, or whose names do",
+            description="List only facet values whose value or name contains this",
         ),
     ] = ""
     themes: Annotated[
@@ -178,7 +176,8 @@ class SearchRequest(
         ),
     ] = ""
     collapse: Annotated[
-        Literal["", "yes", "no"], Meta(description="Whether near-duplicates are one result")
+        Literal["", "yes", "no"],
+        Meta(description="Whether to collapse near-duplicates into one result"),
     ] = ""
     day: Annotated[
         date | None, Meta(description="Search as of the end of this day, YYYY-MM-DD, in UTC")

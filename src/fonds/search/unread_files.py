@@ -38,6 +38,6 @@ def describe_unread(records: Records, query: str) -> str | None:
         return None
     types = ", ".join(f"{count:,} {mime}" for mime, count in sorted(unread_counts.items()))
     return (
-        f"Kept files of types that Fonds reads no text from are not in the index: {types}."
-        " The page of records lists them by the reason unread-type."
+        f"Files of types whose text Fonds does not extract are stored but not in the index: {types}."
+        " To list them, filter the records by the reason unread-type."
     )

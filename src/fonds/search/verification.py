@@ -95,15 +95,15 @@ class ResultComparison:
 
 
 OUTCOME_WORDS = {
-    "unchanged": "there as they were",
-    "read_again": "read again since: another text, or another extractor",
-    "other_version": "shown by another version of their story",
-    "no_longer_found": "kept, and no longer found by this search",
+    "unchanged": "unchanged",
+    "read_again": "extracted again, with another text or extractor",
+    "other_version": "found with another version of the story",
+    "no_longer_found": "in the library, but no longer found by this search",
     "taken_down": "taken down",
     "under_embargo": "under embargo",
-    "gone": "not here any more",
+    "gone": "no longer in the library",
     "not_compared": "not compared",
-    "added": "came since",
+    "added": "added since",
 }
 """Descriptions of what became of an exported document, by field of `ResultComparison`.
 
@@ -165,7 +165,7 @@ class VerificationResult:
     compared: Annotated[
         ResultComparison | None,
         Meta(
-            description="number of documents by what became of them, and the first 50 of each; null if "
+            description="number of documents by kind of change, and the first 50 of each; null if "
             "the manifest lists no documents"
         ),
     ] = None
@@ -198,7 +198,7 @@ def is_file_intact(path: Path, manifest: Manifest) -> tuple[str, bool]:
         with file.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise ConfigurationError(f"{file} cannot be read: {cause_of(error)}") from error
+        raise ConfigurationError(f"Cannot read {file}: {cause_of(error)}") from error
     return str(file), digest == manifest.sha256
 
 
@@ -281,7 +281,7 @@ class ManifestVerifier:
                     ChangedDocument("added", document.id, document.sha1hex, title, "")
                 )
             elif member.sha1hex != document.sha1hex:
-                reason = f"then the file {member.sha1hex}"
+                reason = f"then file {member.sha1hex}"
                 comparison.count_document(
                     ChangedDocument("other_version", document.id, document.sha1hex, title, reason)
                 )
@@ -404,8 +404,8 @@ def _describe_rereading(previous_member: ManifestMember, now: ManifestMember) ->
     )
     if previous_member.text and previous_member.text != now.text:
         return (
-            f"another text; read by {extractors}"
+            f"another text; extractors: {extractors}"
             if is_other_extractor
             else "another text, by the same extractor"
         )
-    return f"the same text; read by {extractors}" if is_other_extractor else ""
+    return f"the same text; extractors: {extractors}" if is_other_extractor else ""

@@ -26,7 +26,7 @@ from fonds.web.serving.json_requests import SentJson, decode_body, takes
 from fonds.web.serving.problems import RefusedError
 
 FORM_MAX_BYTES = 32_768
-CROSS_SITE_FORM_MESSAGE = "This form was not sent by one of these pages."
+CROSS_SITE_FORM_MESSAGE = "This form was not sent from a page of this server."
 EXCERPT_CHARS = 40
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -162,7 +162,7 @@ class JsonBody:
         """
         fields = msgspec.structs.fields(self.kind)
         if not fields and body.strip() not in (b"", b"{}"):
-            raise RefusedError(400, "This takes no body.", pointer="")
+            raise RefusedError(400, "This request takes no body.", pointer="")
         if not body.strip() and not any(field.required for field in fields):
             return self.kind()
         return decode_body(body, self.kind)
@@ -364,10 +364,10 @@ def _explain_fault(
     if name not in values:
         return RefusedError(400, f"Fill in “{name}”.", parameter=name)
     text = str(values[name])
-    explanation = f"“{text[:EXCERPT_CHARS]}” is not a value of “{name}”."
+    explanation = f"“{text[:EXCERPT_CHARS]}” is not a valid value of “{name}”."
     for field_type in fields[name]:
         if isinstance(field_type, msgspec.inspect.DateType):
-            explanation = f"“{text[:EXCERPT_CHARS]}” is not a day; write it as 2027-12-31."
+            explanation = f"“{text[:EXCERPT_CHARS]}” is not a date. Write it as 2027-12-31."
         elif isinstance(field_type, msgspec.inspect.EnumType):
             explanation = f"Choose a {name}: {', '.join(field_type.cls)}."
         elif isinstance(field_type, msgspec.inspect.StrType):

@@ -59,13 +59,13 @@ STATIC = Path(__file__).parent / "static"
 API_PREFIX = "/api/"
 RETRY_AFTER_S = 5
 _TITLES = {
-    400: "This cannot be answered",
-    401: "This needs a key",
-    403: "This is not open to you",
-    404: "Nothing is here",
-    410: "This was taken down",
-    405: "This page is only for reading",
-    503: "A store does not answer",
+    400: "Invalid request",
+    401: "Access key required",
+    403: "Permission denied",
+    404: "Not found",
+    410: "Taken down",
+    405: "Read-only page",
+    503: "Store unavailable",
 }
 
 
@@ -127,7 +127,7 @@ def create_app(
             Depends(reject_unknown_parameters),
             Depends(refuse_hidden),
         ],
-        responses={"4XX": {"model": Problem, "description": "What is wrong, in a sentence"}},
+        responses={"4XX": {"model": Problem, "description": "Invalid request"}},
     )
     app.state.stores = stores.for_readers()
     app.state.whole_stores = stores
@@ -166,9 +166,7 @@ def describe(app: FastAPI) -> None:
     app.openapi = partial(describe_api, app)  # type: ignore[method-assign]
     for router in ROUTERS:
         app.include_router(router)
-    app.add_api_route(
-        "/healthz", check_health, summary="Whether the stores answer", dependencies=[OPEN]
-    )
+    app.add_api_route("/healthz", check_health, summary="Check the stores", dependencies=[OPEN])
     app.add_api_route("/openapi.json", show_schema, include_in_schema=False, dependencies=[READS])
     app.add_api_route("/docs", show_docs, include_in_schema=False, dependencies=[READS])
     app.add_api_route("/robots.txt", show_robots, include_in_schema=False, dependencies=[OPEN])
@@ -202,7 +200,7 @@ def show_docs(request: Request) -> HTMLResponse:
         for path, methods in schema["paths"].items()
         for method, operation in methods.items()
     ]
-    return render_page(request, "docs.html", heading="The API", operations=operations)
+    return render_page(request, "docs.html", heading="API", operations=operations)
 
 
 def _wants_json(request: Request) -> bool:
@@ -252,7 +250,7 @@ async def handle_refused(request: Request, error: Any) -> Response:
     """
     message = error.detail
     if message == "Not Found":
-        message = f"No page has the address {shorten(request.url.path, 200)}."
+        message = f"There is no page at {shorten(request.url.path, 200)}."
     members = getattr(error, "at", None)
     return _render_problem(request, error.status_code, message, dict(error.headers or {}), members)
 
@@ -278,6 +276,6 @@ async def handle_crash(request: Request, error: Exception) -> Response:
     This response bypasses the middleware, so it sets the security headers itself.
     """
     message = (
-        f"A fault in Fonds itself ({type(error).__name__}); its log says more. Please report it."
+        f"Internal error in Fonds ({type(error).__name__}). See the log, and please report it."
     )
     return _render_problem(request, 500, message, SECURITY_HEADERS)

@@ -13,7 +13,7 @@ def test_counts_and_documents_of_each_sort_are_printed(call: Call) -> None:
     result = call("search", "flood", "--as-of", "2026-03-13", "--limit", "3")
     assert result.code == 0
     assert "0 found at the end of 2026-03-13; " in result.out
-    assert "came since" in result.out
+    assert "Added since" in result.out
     assert "the first 3 of " in result.out
 
 
@@ -29,9 +29,9 @@ def test_json_has_the_counts_in_the_first_line(call: Call) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--as-of", "2999-01-01"), "is not over in UTC"),
-        (("--as-of", "2026-03-14", "--sort", "newest"), "--as-of goes without"),
-        (("--as-of", "2026-03-14", '"flood'), "never closed"),
+        (("--as-of", "2999-01-01"), "is not over yet (UTC)"),
+        (("--as-of", "2026-03-14", "--sort", "newest"), "--as-of cannot be combined"),
+        (("--as-of", "2026-03-14", '"flood'), "not closed"),
     ],
 )
 def test_an_invalid_as_of_search_is_refused(

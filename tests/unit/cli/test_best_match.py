@@ -27,9 +27,7 @@ def test_a_question_is_ranked_by_any_word_and_each_result_is_marked(call: Call) 
 def test_the_list_is_labelled_and_names_the_exact_search(call: Call) -> None:
     lines = call("search", QUESTION, "--kind", "story", "--from", "2018-01-01").out.splitlines()
     assert lines[0].startswith("Best match:")
-    (command_line,) = [
-        line for line in lines if line.startswith("Only documents with all of them: ")
-    ]
+    (command_line,) = [line for line in lines if line.startswith("To require all words: ")]
     words = shlex.split(command_line.partition(": ")[2].strip())
     command = words[words.index("search") :]
     assert command[:7] == ["search", "--kind", "story", "--from", "2018-01-01", "--match", "exact"]
@@ -38,7 +36,7 @@ def test_the_list_is_labelled_and_names_the_exact_search(call: Call) -> None:
 
 
 def test_words_without_documents_are_reported(call: Call) -> None:
-    assert "No document here has “volcano”." in call("search", QUESTION).err
+    assert "No document contains “volcano”." in call("search", QUESTION).err
 
 
 def test_an_exact_search_requires_all_words(call: Call) -> None:

@@ -72,7 +72,7 @@ REFUSED_CALLS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         ("embargo", "--query", 'autor:"A B"', "--dry-run"),
         "there is no field “autor”",
     ),
-    ("verify", "file"): (("verify", "nowhere.csv"), "there is no manifest to be read"),
+    ("verify", "file"): (("verify", "nowhere.csv"), "Cannot read the manifest"),
     ("export", "form"): (("export", "--format", "json"), "Did you mean 'jsonl'"),
     ("pipelines", "names"): (("pipelines", "libary"), "Did you mean 'library'"),
     ("topics", "action"): (("topics", "crate"), "Did you mean 'create'"),
@@ -177,8 +177,8 @@ for _command in ("search", "export"):
         ("match", "exat", "Did you mean “exact”?"),
         ("dates", "capturd", "Did you mean “captured”?"),
         ("language", "english", "Did you mean 'en'?"),
-        ("from", "yesterday", "“yesterday”: this is not a day; write it as 2024-05-31"),
-        ("to", "2024-02-30", "“2024-02-30”: this is not a day; write it as 2024-05-31"),
+        ("from", "yesterday", "“yesterday”: this is not a date; write it as 2024-05-31"),
+        ("to", "2024-02-30", "“2024-02-30”: this is not a date; write it as 2024-05-31"),
     ):
         _key = "from_" if _name == "from" else _name
         REFUSED_CALLS[_command, _key] = ((_command, f"--{_name}", _value), _message)
@@ -372,9 +372,9 @@ def test_unknown_commands_and_settings_name_the_nearest(call: Call) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("search", "--from", "2024-02-01", "--to", "2024-01-01"), "exclude each other"),
-        (("search", "--undated", "--from", "2024-02-01"), "lie within no dates"),
-        (("search", '"flood river'), "never closed"),
+        (("search", "--from", "2024-02-01", "--to", "2024-01-01"), "is after the last day"),
+        (("search", "--undated", "--from", "2024-02-01"), "match no range of dates"),
+        (("search", '"flood river'), "not closed"),
         (("failures", "retry", "--limit", "5"), "--limit works only with lists."),
         (("failures", "--note", "gone"), "works only with accept and note"),
         (("failures", "accept"), "Choose failures"),

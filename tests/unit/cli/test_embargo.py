@@ -33,7 +33,7 @@ def test_a_hidden_file_is_in_no_search_or_export_until_it_is_lifted(home: tuple[
     all_files = _list_files(run_fonds(folder, "export", "--no-text"))
     dry_run = run_fonds(folder, "embargo", sha1hex, "--dry-run", "--json")
     assert json.loads(dry_run.stdout)["documents"] == [sha1hex]
-    assert "Nothing is under embargo" in run_fonds(folder, "embargo").stdout
+    assert "No embargoes" in run_fonds(folder, "embargo").stdout
     result = run_fonds(folder, "embargo", sha1hex, *OPTIONS, "--json")
     embargo = json.loads(result.stdout)
     assert (result.exit_code, embargo["until"], embargo["ended"]) == (
@@ -48,10 +48,10 @@ def test_a_hidden_file_is_in_no_search_or_export_until_it_is_lifted(home: tuple[
     assert "Under embargo until 2999-05-01" in run_fonds(folder, "show", sha1hex).stdout
     assert "letter of 3 May" in run_fonds(folder, "embargo").stdout
     lifted = run_fonds(folder, "embargo", "--lift", sha1hex)
-    assert (lifted.exit_code, "is shown again" in lifted.stdout) == (0, True)
+    assert (lifted.exit_code, "is visible again" in lifted.stdout) == (0, True)
     assert _list_files(run_fonds(folder, "export", "--no-text")) == all_files
     assert sha1hex in run_fonds(folder, "search", "measurement", "--json").stdout
-    assert "is under no embargo" in run_fonds(folder, "embargo", "--lift", sha1hex).stderr
+    assert "is not under embargo" in run_fonds(folder, "embargo", "--lift", sha1hex).stderr
 
 
 def test_all_results_of_a_query_are_hidden(home: tuple[Path, str]) -> None:
@@ -70,10 +70,10 @@ def test_all_results_of_a_query_are_hidden(home: tuple[Path, str]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--until", "2999-01-01"), "say which files"),
-        (("ab" * 20,), "say until when and why"),
-        (("ab" * 20, "--lift", "--note", "x"), "--lift takes SHA-1s alone"),
-        (("ab" * 20, "--until", "1999-01-01", "--reason", "rights"), "is over already"),
+        (("--until", "2999-01-01"), "Name the files"),
+        (("ab" * 20,), "Give the end and the reason"),
+        (("ab" * 20, "--lift", "--note", "x"), "--lift takes only SHA-1s."),
+        (("ab" * 20, "--until", "1999-01-01", "--reason", "rights"), "is in the past"),
         (("ab" * 20, *OPTIONS, "--note", "x" * 501), "at most 500"),
     ],
 )
@@ -87,7 +87,7 @@ def test_a_file_that_was_taken_down_is_not_hidden(home: tuple[Path, str]) -> Non
     assert run_fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--yes").exit_code == 0
     result = run_fonds(folder, "embargo", sha1hex, *OPTIONS)
     assert "was taken down" in result.stderr
-    assert "Nothing is under embargo" in run_fonds(folder, "embargo").stdout
+    assert "No embargoes" in run_fonds(folder, "embargo").stdout
 
 
 def test_commands_that_change_something_are_logged(home: tuple[Path, str]) -> None:

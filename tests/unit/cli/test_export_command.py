@@ -31,11 +31,11 @@ def run_fonds(home: Path, *words: str) -> Result:
 def test_the_number_of_documents_is_printed_before_the_rows(home: Path) -> None:
     result = run_fonds(home, "export", "flood", "kind:story", "--no-text")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
-    assert result.stderr == f"{len(rows)} documents found; all of them are written\n"
+    assert result.stderr == f"{len(rows)} documents found; all are exported\n"
     assert {row["kind"] for row in rows} == {"story"}
     cut = run_fonds(home, "export", "flood", "kind:story", "--limit", "2")
     assert len(cut.stdout.splitlines()) == 2
-    assert cut.stderr.startswith(f"{len(rows)} documents found; the first 2 of them")
+    assert cut.stderr.startswith(f"{len(rows)} documents found; the first 2 are exported")
 
 
 def test_an_exported_result_is_verified(home: Path, tmp_path: Path) -> None:
@@ -73,9 +73,9 @@ def test_bibtex_exports_only_documents(home: Path) -> None:
     ("words", "message"),
     [
         (("export", "autor:x"), "there is no field"),
-        (("export", "--limit", "3"), "--limit is for the documents of a QUERY"),
+        (("export", "--limit", "3"), "--limit needs a QUERY"),
         (("export", "--format", "xls"), "xls"),
-        (("verify", "/nowhere/x.csv"), "no manifest to be read"),
+        (("verify", "/nowhere/x.csv"), "Cannot read the manifest"),
     ],
 )
 def test_bad_input_is_refused(home: Path, words: tuple[str, ...], message: str) -> None:
@@ -88,7 +88,7 @@ def test_an_invalid_manifest_is_refused(home: Path, tmp_path: Path) -> None:
     for text in ("", "[]", '{"file": 1}', "x" * 1_000_001, "[" * 100_000):
         (tmp_path / "x.manifest.json").write_text(text)
         done = run_fonds(home, "verify", str(tmp_path / "x"))
-        assert "is no manifest of an export" in str(done.exception) + done.output
+        assert "is not a manifest of an export" in str(done.exception) + done.output
 
 
 def test_captures_are_exported_as_archived_and_missing_ones_are_reported(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_captures_are_exported_as_archived_and_missing_ones_are_reported(tmp_pat
     words = ["--home", str(tmp_path), "export", "flood", "--format", "warc"]
     result = CliRunner().invoke(cli, words, standalone_mode=False)
     assert (len(_list_captured_urls(result)), result.return_value) == (documents, 0)
-    assert "not in it: " not in result.stderr
+    assert "not exported: " not in result.stderr
     with open_home(tmp_path) as stores:
         (row,) = stores.records.find(CdxRow, {"sha1hex": filled_home.long})
     (tmp_path / "archive" / row.warc_path).unlink()
@@ -109,7 +109,7 @@ def test_captures_are_exported_as_archived_and_missing_ones_are_reported(tmp_pat
         documents - len(filled_home.pdfs),
         1,
     )
-    assert "not in it: " in result.stderr
+    assert "not exported: " in result.stderr
 
 
 def _list_captured_urls(result: Result) -> list[str]:
@@ -124,12 +124,12 @@ def _list_captured_urls(result: Result) -> list[str]:
     ("words", "message"),
     [
         (("--kind", "citations"), "0 rows: no reference has been matched yet. Run `fonds match`"),
-        (("--kind", "jats"), "0 documents: nothing found.\nNo document here has the kind “jats”"),
+        (("--kind", "jats"), "0 documents: nothing found.\nNo document has the kind “jats”"),
         (
             ("--collection", "nowhere"),
-            "0 documents: nothing found.\nNo document here has the collection",
+            "0 documents: nothing found.\nNo document has the collection",
         ),
-        (("nosuchword",), "0 documents: nothing found.\nNo document here has “nosuchword”."),
+        (("nosuchword",), "0 documents: nothing found.\nNo document contains “nosuchword”."),
         (("nosuchword", "--format", "bibtex"), "0 documents: nothing found.\nNo document"),
     ],
 )

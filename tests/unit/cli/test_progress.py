@@ -53,9 +53,9 @@ def test_without_a_terminal_a_line_is_written_at_intervals(
     assert counted.received > 0
     finished = counted.received - counted.pending
     assert lines[0].startswith(
-        f"{finished:,} of {counted.received:,} so far: {counted.done:,} kept · "
+        f"{finished:,} of {counted.received:,} so far: {counted.done:,} stored · "
     )
-    assert all(word in lines[0] for word in ("set aside", "refused", "failed"))
+    assert all(word in lines[0] for word in ("skipped", "rejected", "failed"))
 
 
 @pytest.mark.parametrize(("terminal", "is_visible"), [(False, False), (True, True)])

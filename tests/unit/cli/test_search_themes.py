@@ -63,7 +63,7 @@ def test_a_theme_finds_its_counted_documents(call: Call) -> None:
         assert set(exported) == expected
         result = call("search", query, "--themes-of", str(NAME))
         assert f"{count:>9,}  {label}" in result.out
-        assert "0 in no theme, 0 not in by/theme" in result.err
+        assert "0 without a theme, 0 not in by/theme" in result.err
 
 
 def _list_exported(call: Call, query: str) -> list[str]:

@@ -24,11 +24,11 @@ def test_a_search_reports_the_total(call: Call, json_option: tuple[str, ...]) ->
     lines = call("search", "flood", "--limit", "1000", "--json").out.splitlines()
     assert len(lines) > 10
     result = call("search", "flood", *json_option)
-    assert f"10 of {len(lines)} shown; the next: --offset 10" in result.err
+    assert f"10 of {len(lines)} shown; for more: --offset 10" in result.err
     full_result = call("search", "flood", "--limit", "1000", *json_option)
     assert "shown" not in full_result.err
     past_end = call("search", "flood", "--offset", "900", *json_option)
-    assert f"{len(lines)} found, and none of them" in past_end.err
+    assert f"{len(lines)} found; --offset 900 is beyond" in past_end.err
     assert "Nothing found" not in past_end.out
 
 
@@ -39,8 +39,8 @@ def test_a_search_of_an_empty_library_reports_that_it_is_empty(
     with open_home(tmp_path / "empty"):
         pass
     result = call("--home", str(tmp_path / "empty"), "search", "flood", *json_option)
-    assert (result.code, "nothing can be searched yet" in result.err) == (0, True)
-    assert "searched yet" not in call("search", "nowherewordatall", *json_option).err
+    assert (result.code, "no searchable documents yet" in result.err) == (0, True)
+    assert "searchable documents" not in call("search", "nowherewordatall", *json_option).err
 
 
 def test_a_list_of_failures_reports_the_total(call: Call) -> None:

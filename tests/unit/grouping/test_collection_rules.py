@@ -169,9 +169,9 @@ def test_a_rule_is_a_query_that_may_restrict_days(
 @pytest.mark.parametrize(
     ("key", "query", "message"),
     [
-        ("a", "date:2026-13", "There is no day"),
+        ("a", "date:2026-13", "There is no date"),
         ("a", "published:2026", "published"),
-        ("a", '"open', "never closed"),
+        ("a", '"open', "not closed"),
         ("{moth}", "flood", "Did you mean 'month'"),
         ("{month}", "", "needs a query"),
     ],

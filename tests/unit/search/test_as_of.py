@@ -307,5 +307,5 @@ def test_a_day_that_is_not_over_is_refused() -> None:
     assert validate_day(FIRST, FIRST + timedelta(days=1)) == FIRST
     with pytest.raises(ValueError, match="is not over"):
         validate_day(FIRST, FIRST)
-    with pytest.raises(ValueError, match="which day"):
+    with pytest.raises(ValueError, match="give a day"):
         validate_day(None, FIRST)

@@ -131,11 +131,11 @@ def test_each_kind_of_change_is_reported(
     reasons = {row.sha1hex: row.why for row in comparison.listed if row.change == "read_again"}
     assert reasons == {
         reread_file: "another text, by the same extractor",
-        other_extractor_file: f"the same text; read by {EXTRACTOR} then, trafilatura 9 now",
+        other_extractor_file: f"the same text; extractors: {EXTRACTOR} then, trafilatura 9 now",
     }
     assert rows_by_change["taken_down"].why == "privacy, 2026-03-14"
     assert rows_by_change["under_embargo"].why.startswith("review, until 2026-03-23")
-    assert rows_by_change["other_version"].why == f"then the file {replaced_file}"
+    assert rows_by_change["other_version"].why == f"then file {replaced_file}"
     assert comparison.unchanged == manifest.rows - 8 + 1
 
 
@@ -212,7 +212,7 @@ def test_a_manifest_without_documents_is_compared_by_count(
     ],
 )
 def test_invalid_document_lines_are_refused(line: str) -> None:
-    with pytest.raises(ValueError, match="line 2 of its documents"):
+    with pytest.raises(ValueError, match="line 2 of `documents`"):
         list(iter_members([f"a {'0' * 40} - 0", line], ["x"]))
 
 

@@ -80,8 +80,8 @@ def test_empty_fields_are_omitted_unless_they_are_text() -> None:
     ("changes", "parameter", "message"),
     [
         ({"from": ""}, "from", "Fill in “from”."),
-        ({"from": "soon <b>"}, "from", "“soon <b>” is not a day; write it as 2027-12-31."),
-        ({"last": "2027-02-30"}, "last", "is not a day"),
+        ({"from": "soon <b>"}, "from", "“soon <b>” is not a date. Write it as 2027-12-31."),
+        ({"last": "2027-02-30"}, "last", "is not a date"),
         ({"color": "green"}, "color", "Choose a color: red, blue."),
         ({"word": "longer"}, "word", "The word has at most 5 characters."),
     ],
@@ -106,7 +106,7 @@ def test_an_invalid_field_is_refused_with_its_name(
     ],
 )
 def test_a_form_with_unexpected_fields_is_refused(body: bytes) -> None:
-    with pytest.raises(RefusedError, match="not sent by one of these pages"):
+    with pytest.raises(RefusedError, match="not sent from a page of this server"):
         parse_form(body, Paint)
 
 
@@ -177,4 +177,4 @@ def test_an_action_without_parameters_refuses_a_body(client: TestClient) -> None
     assert client.post("/api/paint/7").status_code == 400
     assert client.post("/api/dry/7").json() == client.post("/api/dry/7", json={}).json() == 7
     response = client.post("/api/dry/7", json={"for": "1 day"})
-    assert (response.status_code, response.json()["error"]) == (400, "This takes no body.")
+    assert (response.status_code, response.json()["error"]) == (400, "This request takes no body.")

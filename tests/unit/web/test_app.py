@@ -103,9 +103,9 @@ def test_posts_from_other_sites_return_403(
 
 def test_an_unknown_page_names_its_path(client: TestClient) -> None:
     page = read(client, "/no/such/<page>", 404)
-    assert page.heading == "Nothing is here"
-    assert "No page has the address /no/such/<page>." in page.words()
-    assert client.get("/api/nope").json() == {"error": "No page has the address /api/nope."}
+    assert page.heading == "Not found"
+    assert "There is no page at /no/such/<page>." in page.words()
+    assert client.get("/api/nope").json() == {"error": "There is no page at /api/nope."}
 
 
 def test_the_docs_page_describes_every_operation(client: TestClient) -> None:
@@ -189,7 +189,7 @@ class _FaultyRecords:
             500,
             "records.sqlite is from a newer Fonds",
         ),
-        (ZeroDivisionError("a bug"), 500, "A fault in Fonds itself (ZeroDivisionError)"),
+        (ZeroDivisionError("a bug"), 500, "Internal error in Fonds (ZeroDivisionError)"),
     ],
 )
 def test_faults_are_reported_with_the_security_headers(

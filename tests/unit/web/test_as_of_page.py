@@ -87,8 +87,8 @@ def test_titles_and_queries_are_escaped(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("", "Say the end of which day is meant"),
-        ("day=2999-01-01", "2999-01-01 is not over in UTC"),
+        ("", "Give a day, such as"),
+        ("day=2999-01-01", "2999-01-01 is not over yet (UTC)"),
         ("day=yesterday", "day"),
         (f"day={SINCE}&q=autor:%22A%20B%22", "there is no field “autor”"),
         (f"day={SINCE}&kind=stroy", "Did you mean “story”?"),
@@ -96,8 +96,8 @@ def test_titles_and_queries_are_escaped(client: TestClient) -> None:
         (f"day={SINCE}&dates=capturd", "Did you mean “captured”?"),
         (f"day={SINCE}&change=unchangd", "Did you mean “unchanged”?"),
         (f"day={SINCE}&page=0", "page"),
-        (f"day={SINCE}&from=2024-02-01&to=2024-01-01", "exclude each other"),
-        (f"day={SINCE}&undated=1&from=2024-02-01", "lie within no dates"),
+        (f"day={SINCE}&from=2024-02-01&to=2024-01-01", "is after the last day"),
+        (f"day={SINCE}&undated=1&from=2024-02-01", "match no range of dates"),
         (f"day={SINCE}&sort=newest", "There is no parameter “sort”"),
     ],
 )

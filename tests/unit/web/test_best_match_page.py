@@ -17,7 +17,7 @@ def test_the_api_returns_a_best_match_for_any_word(client: TestClient) -> None:
     data = client.get("/api/search", params={"q": QUESTION}).json()
     assert data["match"] == "best"
     assert data["total"] > 10
-    assert "No document here has “volcano”." in data["notes"]
+    assert "No document contains “volcano”." in data["notes"]
     assert client.get("/api/search?q=flood").json()["match"] == "exact"
 
 

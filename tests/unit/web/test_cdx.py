@@ -85,7 +85,7 @@ def test_stars_match_prefixes_and_subdomains(client: TestClient) -> None:
         ({"url": FRONT, "to": "20201399"}, "“to” is “20201399”"),
         ({"url": FRONT, "limit": "-1"}, "greater than or equal to 1"),
         ({"url": FRONT, "filter": "original:("}, "is not valid"),
-        ({"url": FRONT, "gzip": "false"}, "There is no parameter “gzip” here."),
+        ({"url": FRONT, "gzip": "false"}, "There is no parameter “gzip”."),
     ],
 )
 def test_invalid_parameters_are_refused_with_a_message(

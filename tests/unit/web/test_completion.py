@@ -104,14 +104,17 @@ def test_field_names_are_completed_with_their_form(client: TestClient) -> None:
     assert (completion["kind"], completion["field"], row["value"], row["text"]) == (
         "field", None, "language", "flood language:",
     )  # fmt: skip
-    assert row["name"].startswith("a code of two letters")
+    assert row["name"].startswith("a two-letter code")
     for name in LISTED_FIELDS:
         assert name in list_values(complete(client, name[:2]))
 
 
 def test_a_short_author_shows_the_form(client: TestClient) -> None:
     completion = complete(client, "author:A")
-    assert (completion["completions"], completion["form"]) == ([], "a name or a part of it")
+    assert (completion["completions"], completion["form"]) == (
+        [],
+        "an author's name, or part of it",
+    )
 
 
 def test_every_completed_theme_can_be_searched(themed_client: TestClient) -> None:
@@ -132,7 +135,7 @@ def test_a_hostile_theme_name_is_escaped(themed_client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "message"), [("99", "there is no place 99"), ("-1", "0"), ("x", "int")]
+    ("at", "message"), [("99", "99 is beyond the end of the search"), ("-1", "0"), ("x", "int")]
 )
 def test_an_invalid_cursor_position_is_refused(client: TestClient, at: str, message: str) -> None:
     response = client.get("/api/complete", params={"q": "site:", "at": at})

@@ -52,7 +52,7 @@ def test_the_confirmation_page_shows_count_and_steps_and_changes_nothing(
 ) -> None:
     chosen_group = get_group(client, "timeout")
     page = read(client, f"/failures/retry?pipeline=library&group={chosen_group['group']}")
-    assert page.heading == "Try 2 failures again?"
+    assert page.heading == "Retry 2 failures?"
     words = page.words()
     assert "extract_pdf, persist_pdf_text" in words
     assert "with a longer time limit" in words
@@ -62,12 +62,12 @@ def test_the_confirmation_page_shows_count_and_steps_and_changes_nothing(
 def test_a_form_sent_twice_acts_once(client: TestClient, stores: Stores) -> None:
     form_fields = read_form(client, "retry", "timeout")
     first = client.post("/failures/retry", data=form_fields, headers=OWN)
-    assert "2 failures were put back to work" in first.text
+    assert "2 failures were sent back to their step" in first.text
     depth = stores.queue.get_depth(reader())
     assert (depth.ready, depth.quarantined) == (2, 4)
     fail(stores, 0, 3)
     second = client.post("/failures/retry", data=form_fields, headers=OWN)
-    assert "2 failures were put back to work" in second.text
+    assert "2 failures were sent back to their step" in second.text
     assert stores.queue.get_depth(reader()).quarantined == 6
 
 
@@ -108,7 +108,7 @@ def test_a_single_entry_can_be_accepted(client: TestClient, stores: Stores) -> N
 def test_retrying_permanent_failures_is_refused(client: TestClient, stores: Stores) -> None:
     chosen_group = get_group(client, "broken-pdf")
     page = read(client, f"/failures/retry?pipeline=library&group={chosen_group['group']}")
-    assert page.heading == "Trying again ends the same way"
+    assert page.heading == "A retry fails in the same way"
     assert page.tree.xpath("//form[@class='decision']") == []
     form_fields = {**chosen_group, "entry": "", "key": "a" * 32}
     assert client.post("/failures/retry", data=form_fields, headers=OWN).status_code == 409
@@ -117,7 +117,7 @@ def test_retrying_permanent_failures_is_refused(client: TestClient, stores: Stor
 
 def test_an_empty_group_says_that_nothing_is_in_quarantine(client: TestClient) -> None:
     page = read(client, f"/failures/retry?pipeline=library&group={'0' * 16}")
-    assert page.heading == "Nothing like this is in quarantine"
+    assert page.heading == "No such failures"
 
 
 @pytest.mark.parametrize(

@@ -290,7 +290,7 @@ def test_show_returns_404_and_advice_for_an_unknown_key(client: TestClient, key:
 
 def test_show_without_a_key_shows_the_form(client: TestClient) -> None:
     assert read(client, "/show").heading == "Look up a file"
-    assert read(client, "/show?key=" + "x" * 4097, 400).heading == "This cannot be answered"
+    assert read(client, "/show?key=" + "x" * 4097, 400).heading == "Invalid request"
 
 
 def test_a_capture_links_to_its_replay(stores: Stores, filled_home: FilledHome) -> None:

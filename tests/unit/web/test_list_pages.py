@@ -230,7 +230,7 @@ def test_invalid_parameters_return_400_with_a_message(client: TestClient, query:
 
 
 def test_an_unknown_parameter_is_refused(client: TestClient) -> None:
-    assert "There is no parameter “reson” here." in read(client, "/records?reson=bomb", 400).words()
+    assert "There is no parameter “reson”." in read(client, "/records?reson=bomb", 400).words()
 
 
 def test_files_of_a_type_are_listed_with_their_url(

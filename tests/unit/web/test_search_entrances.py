@@ -194,8 +194,8 @@ def test_rendered_filters_parse_to_the_same_search(search: Parameters) -> None:
     ("name", "value", "reason"),
     [
         ("kind", "stroy", "The parameter “kind” is “stroy”: "),
-        ("from", "yesterday", "The parameter “from” is “yesterday”: this is not a day"),
-        ("to", "2024-13-01", "The parameter “to” is “2024-13-01”: this is not a day"),
+        ("from", "yesterday", "The parameter “from” is “yesterday”: this is not a date"),
+        ("to", "2024-13-01", "The parameter “to” is “2024-13-01”: this is not a date"),
         ("dates", "capturd", "Did you mean “captured”?"),
         ("match", "bset", "Did you mean “best”?"),
         ("language", "english", "There is no language code 'english'"),
@@ -227,9 +227,9 @@ def test_invalid_values_are_refused_everywhere_with_the_same_message(
 def test_an_unknown_parameter_is_refused_everywhere(client: TestClient) -> None:
     for path in ("/api/search", "/api/search/export/csv", "/api/search.atom", "/api/search/as-of"):
         response = client.get(path, params={"langauge": "en"}).json()
-        assert response["error"].startswith("There is no parameter “langauge” here. Did you mean")
+        assert response["error"].startswith("There is no parameter “langauge”. Did you mean")
         assert (response["parameter"], response["nearest"]) == ("langauge", "language")
-    with pytest.raises(ValueError, match=r"no parameter “langauge” here. Did you mean “language”"):
+    with pytest.raises(ValueError, match=r"no parameter “langauge”. Did you mean “language”"):
         parse_request({"langauge": "en"})
     with pytest.raises(ValueError, match="more than once"):
         parse_request({"q": ["a", "b"]})

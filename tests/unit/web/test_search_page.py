@@ -57,7 +57,7 @@ def test_a_result_without_a_thumbnail_has_no_placeholder(client: TestClient) -> 
 @pytest.mark.parametrize("query", ["", "?q=flood", "?q=flood&language=en"])
 def test_an_empty_library_offers_to_add_files(empty_client: TestClient, query: str) -> None:
     page = read(empty_client, f"/search{query}")
-    assert page.heading == "Nothing can be searched yet"
+    assert page.heading == "No searchable documents yet"
     assert "Add files" in page.words()
     assert "fewer words" not in page.words()
 
@@ -142,7 +142,7 @@ def test_an_empty_result_without_filters_gives_advice(client: TestClient) -> Non
 
 
 def test_an_empty_index_says_so(empty_client: TestClient) -> None:
-    assert "Nothing can be searched yet" in read(empty_client, "/search").words()
+    assert "No searchable documents yet" in read(empty_client, "/search").words()
 
 
 def test_an_invalid_query_is_refused_and_kept_in_the_box(client: TestClient) -> None:
@@ -207,7 +207,7 @@ def test_a_file_named_by_the_query_is_shown_first(
 ) -> None:
     page = read(client, f"/search?q={filled_home.pdfs[0][:8]}")
     assert list(page.links("//section[@class='direct']")) == [f"/file/{filled_home.pdfs[0]}"]
-    assert page.words("//h1") == "1 file known by this name, and nothing else found"
+    assert page.words("//h1") == "1 file matches this name; no other results"
     assert not page.tree.xpath("//section[@class='empty']"), (
         "the page shows advice although it found a file"
     )
@@ -281,7 +281,7 @@ def test_matches_in_titles_and_passages_are_marked(client: TestClient) -> None:
 
 def test_an_invalid_date_keeps_query_filters_and_dates(client: TestClient) -> None:
     page = read(client, "/search?q=flood&kind=pdf&from=2024-13-45&to=2024-02-01", 400)
-    assert page.heading == "This search cannot be answered"
+    assert page.heading == "Invalid search"
     assert "“2024-13-45”" in page.words("//p[@role='alert']")
     assert page.tree.xpath("//input[@id='q']/@value") == ["flood"]
     dates = "//form[@class='dates']//input[@name='{}']/@value"

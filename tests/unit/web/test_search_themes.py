@@ -87,7 +87,7 @@ def test_exports_and_feeds_refuse_the_themes_parameter(
         path, params={"q": "*", "themes": COLLECTION}, headers={"accept": "application/json"}
     )
     assert response.status_code == 400
-    assert "There is no parameter “themes” here." in response.text
+    assert "There is no parameter “themes”." in response.text
 
 
 def test_export_links_of_a_search_by_theme_work(themed_client: TestClient) -> None:

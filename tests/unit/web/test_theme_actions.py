@@ -112,7 +112,7 @@ def test_a_document_is_excluded_listed_and_included_again(client: TestClient) ->
     assert document["title"] in read(client, f"{COLLECTION_PATH}/excluded").words()
     assert f"{COLLECTION_PATH}/excluded" in read(client, COLLECTION_PATH).links("//p")
     collection_url = _post(client, "include", conf="DEFAULT", theme=theme["id"], ids=document["id"])
-    assert read(client, collection_url).heading.endswith("no document is taken out of a theme")
+    assert read(client, collection_url).heading.endswith("no documents removed from themes")
     assert client.get(f"/api{theme['href']}").json()["size"] == theme["size"]
 
 
@@ -137,8 +137,8 @@ def test_the_api_returns_the_result_of_each_action(client: TestClient) -> None:
 
 REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("rename", {"theme": "nonsense", "name": "x"}, "No theme named 'nonsense'"),
-    ("rename", {"theme": "x"}, "“name” goes with rename."),
-    ("pin", {"theme": "x", "name": "y"}, "“name” does not go with pin."),
+    ("rename", {"theme": "x"}, "“name” is required for rename."),
+    ("pin", {"theme": "x", "name": "y"}, "“name” is not allowed for pin."),
     ("exclude", {"theme": "x", "ids": ["nobody"]}, "No document 'nobody' in"),
     ("exclude", {"theme": "x", "ids": []}, "length >= 1"),
     ("pin", {"theme": "x", "conf": "tight"}, "No theme named 'x'"),

@@ -42,7 +42,7 @@ def test_without_collections_the_page_says_how_to_begin(empty_client: TestClient
     assert "fonds collection create" in page.words()
     assert "fonds group" in page.words()
     assert read(empty_client, "/themes/made/five", 404)
-    assert read(empty_client, "/search").heading == "Nothing can be searched yet"
+    assert read(empty_client, "/search").heading == "No searchable documents yet"
 
 
 def test_the_page_lists_every_collection_with_its_state_and_rule(themed_client: TestClient) -> None:
@@ -205,7 +205,7 @@ def test_a_document_page_shows_the_terms_that_explain_its_theme(themed_client: T
     theme = _get_themes(themed_client)[0]
     titles = theme["titles"]
     page = read(themed_client, titles[0]["href"])  # type: ignore[index]
-    assert page.heading == f"Why it is in “{theme['label']}”"
+    assert page.heading == f"Why this document is in “{theme['label']}”"
     document = themed_client.get(f"/api{titles[0]['href']}").json()  # type: ignore[index]
     assert document["terms"][0]["term"] in document["beginning"].lower()
     assert sum(term["share"] for term in document["terms"] if term["share"] > 0) == pytest.approx(
@@ -225,7 +225,7 @@ def test_unclustered_documents_are_counted_with_the_reason(themed_client: TestCl
     assert "The next rebuild compares these documents again" in outliers.words()
     (reason_href,) = [href for href in outliers.links("//ol") if f"id={STRAY}" in href]
     reason_page = read(themed_client, reason_href)
-    assert reason_page.heading == "Why it has no theme"
+    assert reason_page.heading == "Why this document has no theme"
     assert "No theme: not similar enough to any theme." in reason_page.words()
 
 

@@ -43,7 +43,7 @@ def test_the_page_and_the_api_report_the_same_comparison(
     )
     for response in (file_response, pasted_response, pasted_with_empty_file):
         page = PageRead(response.text)
-        assert page.heading == "The search finds the same documents, of the same files"
+        assert page.heading == "The search finds the same documents with the same files"
         assert page.words("//tbody/tr[1]/td") == str(comparison["then"])
 
 
@@ -62,7 +62,7 @@ def test_added_documents_are_listed_and_escaped(client: TestClient, manifest: by
         f"{count} now = 0 then − 0 taken down − 0 gone − 0 no longer found + {count} added."
     )
     assert page.links("//table")["#added"] == str(count)
-    assert page.words("//h2[@id='added']") == "Came since"
+    assert page.words("//h2[@id='added']") == "Added since"
     text = page.words("//section[@aria-labelledby='added']")
     assert HOSTILE_TITLE in text
     assert "<script>alert" not in response.text
@@ -79,7 +79,7 @@ def test_an_invalid_manifest_is_refused_with_a_message(
     assert response.status_code == 400
     page = PageRead(response.text)
     message = page.words("//p[@role='alert']")
-    assert "This is no manifest that can be verified" in message or "Choose the manifest" in message
+    assert "This manifest cannot be verified" in message or "Choose the manifest" in message
     assert len(message) < 600
     assert client.post("/api/verify", content=pasted_text.encode()).status_code == 400
 

@@ -43,7 +43,7 @@ class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
     """
 
     received: Annotated[int, Meta(description="entries received: the sum of the next four")] = 0
-    done: Annotated[int, Meta(description="entries that were kept")] = 0
+    done: Annotated[int, Meta(description="entries that were processed and stored")] = 0
     dropped: Annotated[Mapping[str, int], Meta(description="entries dropped, by reason")] = (
         msgspec.field(default_factory=dict)
     )

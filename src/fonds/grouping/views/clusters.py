@@ -97,7 +97,12 @@ class LevelView:
     key: Annotated[str, Meta(description="key of the collection")]
     conf: Annotated[str, Meta(description="name of the configuration")]
     timestamp: Annotated[int, Meta(description="time of the clustering, in Unix seconds")]
-    level: Annotated[int, Meta(description="level of granularity; 0 is the coarsest")]
+    level: Annotated[
+        int,
+        Meta(
+            description="level of the clustering: 0 for the main level, then one for each of `granularities`"
+        ),
+    ]
     clusters: Annotated[tuple[ClusterView, ...], Meta(description="clusters, largest first")]
     unclustered: Annotated[
         dict[str, int], Meta(description="number of unclustered documents, by reason")

@@ -100,7 +100,7 @@ class ElasticIndex:
         self._alias = parts.path.strip("/") or "fonds"
         if not parts.hostname or "/" in self._alias or self._alias != self._alias.lower():
             raise ConfigurationError(
-                "index: the URL is SCHEME://host:port/alias, and an alias is lower case"
+                "The setting index must be SCHEME://host:port/alias, with a lower-case alias."
             )
         address = f"{options.get('scheme', 'http')}://{parts.hostname}:{parts.port or 9200}"
         self._server_name = f"{address}/{self._alias}"
@@ -251,8 +251,8 @@ class ElasticIndex:
                 raise ConfigurationError(
                     f"{index} at {self._server_name} was made by another version of"
                     " Fonds: it lacks the fields"
-                    f" {', '.join(missing)}. Name another alias, and run `fonds reindex` to fill it from the"
-                    " stored texts"
+                    f" {', '.join(missing)}. Choose another alias, and run `fonds reindex` to fill it"
+                    " from the stored texts"
                 )
 
     def _make_template(self) -> None:
@@ -366,7 +366,7 @@ class ElasticIndex:
             raise explained
         raise PermanentError(
             Reason.INTERNAL_ERROR,
-            f"{self._server_name} cannot take {response['_id']}: {find_reason(error)}",
+            f"{self._server_name} cannot store the document {response['_id']}: {find_reason(error)}",
         )
 
     def _request(
@@ -390,12 +390,12 @@ class ElasticIndex:
             or "flood" in reason
             or "disk usage exceeded" in reason
         ):
-            return StorageFullError(f"no room left for the index at {self._server_name}: {reason}")
+            return StorageFullError(f"no space left for the index at {self._server_name}: {reason}")
         if answer.status in BUSY or "no_shard_available" in reason or "search_phase" in reason:
             return StoreUnavailableError(f"{self._server_name} refuses for now: {reason}")
         if answer.status == NOT_FOUND:
             self._ready = False
-            return _MissingError(f"{self._server_name} is not there: {reason}")
+            return _MissingError(f"{self._server_name} is unavailable: {reason}")
         return ConfigurationError(f"{self._server_name} refuses ({answer.status}): {reason}")
 
 

@@ -51,7 +51,7 @@ def add_notes(
     if not notes and _is_filtered(query):
         notes += _iter_filter_notes(index, query)
     elif not (notes or results.earlier_count) and isinstance(tree, AndNode) and tree.nodes:
-        notes.append("Each part of this is found by itself, but no document has all of it.")
+        notes.append("Documents match each part of this search, but no document matches all of it.")
     return replace(
         results, notes=notes, corrected_query=corrected if corrected != query.text else None
     )
@@ -80,12 +80,13 @@ def _add_word_notes(
         if not term.in_versions and (count := _count(index, format_term(term), in_versions=True)):
             if not in_earlier:
                 notes.append(
-                    f"Only earlier versions of {_format_story_count(count)} have {_format_short_term(term)}."
+                    f"Only earlier versions of {_format_story_count(count)} contain"
+                    f" {_format_short_term(term)}."
                 )
             continue
         similar_word = _find_similar_word(index, term)
         ending = f"; did you mean “{similar_word}”?" if similar_word else "."
-        notes.append(f"No document here has {_format_short_term(term)}{ending}")
+        notes.append(f"No document contains {_format_short_term(term)}{ending}")
         if similar_word:
             corrected = _replace_word(corrected, term.text, similar_word)
     return corrected
@@ -183,7 +184,7 @@ def _iter_filter_notes(index: Index, query: SearchQuery) -> Iterator[str]:
     )
     count = index.search(unfiltered).total
     if count:
-        yield f"Without the filters {count:,} would be found."
+        yield f"Without the filters, the search finds {count:,}."
 
 
 def _iter_value_notes(index: Index, query: SearchQuery, tree: Node) -> Iterator[str]:
@@ -221,10 +222,10 @@ def _has_matches(index: Index, field: str, value: str) -> bool:
 
 def _format_note(word: str, value: str, known_values: list[str]) -> str:
     if not value:
-        return f"No document here is without a {word}."
+        return f"Every document has a {word}."
     similar_value = find_nearest_name(value, known_values)
     ending = f"; did you mean “{similar_value}”?" if similar_value else "."
-    return f"No document here has the {word} “{value}”{ending}"
+    return f"No document has the {word} “{value}”{ending}"
 
 
 # Similar spelling: letters exchanged, left out, inserted or swapped with the next.

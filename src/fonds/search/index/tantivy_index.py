@@ -43,10 +43,7 @@ from fonds.text.words import split_words
 # Errors of the tantivy library are translated to errors of Fonds that name the folder.
 
 
-_REBUILD = (
-    "Run `fonds reindex` to build the index again from the stored texts; "
-    "nothing but the index is lost."
-)
+_REBUILD = "Run `fonds reindex` to rebuild it from the stored texts. Nothing else is lost."
 WRITER_DIED = "index writer was killed"
 _ERRNO = re.compile(r"(?:os error |code: |Errno )(\d+)")
 # EFBIG, ENOSPC, EDQUOT; EPERM, EACCES, EROFS; EEXIST, ENOTDIR; ENOMEM, ENFILE, EMFILE: numbers of
@@ -75,25 +72,25 @@ def build_error(folder: Path, message: str) -> FondsError:
     message = message if len(message) <= 300 else f"{message[:300]}…"
     if "LockBusy" in message:
         return StoreUnavailableError(
-            f"Another process is writing to the index in {folder}. Only one can; this one tries again."
+            f"Another process is writing to the index in {folder}. This process tries again."
         )
     if WRITER_DIED in message:
         return StoreUnavailableError(f"Writing to the index in {folder} failed ({message}).")
     if numbers & _DISK_FULL_ERRNOS:
         return StorageFullError(
-            f"There is no room left for the index in {folder} ({message}). Free some space and go on."
+            f"No space left for the index in {folder} ({message}). Free some space."
         )
     if numbers & _PERMISSION_ERRNOS:
         return ConfigurationError(
-            f"The index in {folder} may not be read or written ({message}). Change the folder's permissions."
+            f"The index in {folder} cannot be read or written ({message}). Change the folder's permissions."
         )
     if numbers & _EXHAUSTED_ERRNOS:
         return StoreUnavailableError(
-            f"The machine had no files or memory left for the index in {folder} ({message})."
+            f"The computer ran out of open files or memory for the index in {folder} ({message})."
         )
     if numbers & _NOT_A_FOLDER_ERRNOS:
         return ConfigurationError(
-            f"The index cannot lie in {folder}: there is a file in the way ({message}). "
+            f"Cannot create the index in {folder}: a file is in the way ({message}). "
             "Choose another folder."
         )
     if "Schema error" in message:

@@ -42,7 +42,7 @@ def find_typed_text(text: str, cursor: int | None = None) -> TypedText:
     cursor = len(text) if cursor is None else cursor
     if not 0 <= cursor <= len(text):
         raise ValueError(
-            f"The query has {len(text):,} characters; there is no place {cursor:,} in it."
+            f"The position {cursor:,} is outside the query, which has {len(text):,} characters."
         )
     tokens = list(tokenize_unfinished(text[:cursor]))
     if not tokens or tokens[-1].end < cursor or tokens[-1].kind in ("open", "field"):

@@ -40,15 +40,15 @@ def _check_page(query: SearchQuery) -> None:
     if query.sort not in SORTS:
         raise ValueError(format_sentence(format_unknown_name("order", query.sort, SORTS)))
     if len(query.ids) > IDS_MAX:
-        raise ValueError(f"At most {IDS_MAX:,} documents can be named.")
+        raise ValueError(f"A search can name at most {IDS_MAX:,} documents.")
     if query.offset < 0 or query.count_max < 0:
-        raise ValueError("Results are counted from 0; a negative offset or count has no meaning.")
+        raise ValueError("The offset and the number of results cannot be negative.")
     if query.offset + query.count_max > RESULTS_MAX:
         raise ValueError(
-            f"Only the first {RESULTS_MAX:,} results can be looked at; narrow the search instead."
+            f"Only the first {RESULTS_MAX:,} results can be listed. Narrow the search."
         )
     if query.after is not None and (query.sort != "id" or query.offset):
-        raise ValueError("Going on behind a document is for the order by id, without an offset.")
+        raise ValueError("The parameter “after” needs sort=id and no offset.")
     if not 0 <= query.facet_values_max <= FACET_VALUES_MAX:
         raise ValueError(f"A facet shows up to {FACET_VALUES_MAX:,} values.")
 
@@ -56,10 +56,8 @@ def _check_page(query: SearchQuery) -> None:
 def _check_dates(query: SearchQuery) -> None:
     first, last = query.date_from, query.date_to
     if first and last and first > last:
-        raise ValueError(
-            f"The dates exclude each other: from {first} is later than to {last}; exchange them."
-        )
+        raise ValueError(f"The first day, {first}, is after the last day, {last}.")
     if query.undated and (first or last):
         raise ValueError(
-            "Documents without a date lie within no dates: leave undated or the dates out."
+            "Documents without a date match no range of dates. Remove undated or the dates."
         )

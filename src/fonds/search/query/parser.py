@@ -81,7 +81,7 @@ def get_themes(query: SearchQuery) -> Themes:
 
     def find_ids(value: str) -> Sequence[str]:
         if value not in query.themes:
-            raise ValueError("themes cannot be asked for here")
+            raise ValueError("themes cannot be searched here")
         return query.themes[value]
 
     return find_ids
@@ -119,13 +119,13 @@ def _is_sentence(text: str) -> bool:
 def _parse_syntax(text: str, themes: Themes | None) -> Node:
     if len(text) > QUERY_MAX_CHARS:
         raise QueryError(
-            f"The query has {len(text):,} characters; at most {QUERY_MAX_CHARS:,} can be used."
+            f"The query has {len(text):,} characters; the limit is {QUERY_MAX_CHARS:,}."
         )
     if not text.strip():
         return AndNode()
     tokens = list(tokenize(text))
     if sum(token.kind in ("word", "phrase") for token in tokens) > CLAUSES_MAX:
-        raise QueryError(f"The query has more than {CLAUSES_MAX} words; please shorten it.")
+        raise QueryError(f"The query has more than {CLAUSES_MAX} words. Shorten it.")
     parser = _Parser(tokens, themes or get_themes(SearchQuery()))
     node = parser.parse()
     if node is None and not parser.versions:
@@ -231,7 +231,7 @@ class _Parser:
     def _parse_single(self, field: str | None, depth: int) -> Node | None:
         token = self._next()
         if depth > DEPTH_MAX:
-            message = f"The query has more than {DEPTH_MAX} parts inside one another."
+            message = f"The query is nested deeper than {DEPTH_MAX} levels."
             raise QueryError(message, *((token.start, token.end) if token else (0, 0)))
         if token is None or token.kind in ("close", "or", "and"):
             return None
@@ -249,7 +249,7 @@ class _Parser:
             following = self._next()
             if following is None or following.kind not in ("word", "phrase"):
                 raise token.build_error(
-                    ": an equals sign stands directly before a word or a quote."
+                    ": write the equals sign directly before a word or a quote."
                 )
             self._position += 1
             if field == THEME:
@@ -267,7 +267,7 @@ class _Parser:
         """
         value = self._next()
         if value is None or value.kind not in ("word", "phrase"):
-            raise token.build_error(f": write {VERSION}:all, or {VERSION}:current.")
+            raise token.build_error(f": write {VERSION}:all or {VERSION}:current.")
         self._position += 1
         if value.text.strip().lower() not in VERSION_VALUES:
             raise value.build_error(f": {VERSION} is {' or '.join(VERSION_VALUES)}.")
@@ -283,7 +283,7 @@ class _Parser:
     def _parse_field(self, token: Token, depth: int) -> Node:
         operand = self._parse_operand(token.text, depth)
         if operand is None:
-            raise token.build_error(" has nothing to look for after the colon.")
+            raise token.build_error(" needs a value after the colon.")
         return operand
 
 
@@ -340,7 +340,7 @@ def _build_prefix_exact(token: Token, field: str) -> ExactValue:
     start = token.text.removesuffix("*").lower()
     if len(start) < VALUE_PREFIX_MIN_CHARS or "*" in start:
         raise token.build_error(
-            f": give at least {VALUE_PREFIX_MIN_CHARS} characters, and one star behind them."
+            f": write at least {VALUE_PREFIX_MIN_CHARS} characters, then one star."
         )
     return ExactValue(field, start, is_prefix=True)
 
@@ -348,7 +348,7 @@ def _build_prefix_exact(token: Token, field: str) -> ExactValue:
 def _get_full_value(token: Token) -> str:
     value = token.text.strip()
     if not value or "*" in value:
-        raise token.build_error(": give the whole value, without a star.")
+        raise token.build_error(": write the whole value, without a star.")
     return value
 
 
@@ -372,9 +372,9 @@ def _build_near(token: Token, field: str | None) -> Node:
         raise _build_modifier_error(token, token.tail)
     parts = tuple(split_words(token.text))
     if not 2 <= len(parts) <= NEAR_WORDS_MAX or len(set(parts)) < len(parts):
-        raise token.build_error(f": nearness is for two to {NEAR_WORDS_MAX} different words.")
+        raise token.build_error(f": a distance (~) needs two to {NEAR_WORDS_MAX} different words.")
     if int(distance) > WORDS_BETWEEN_MAX:
-        raise token.build_error(f": at most {WORDS_BETWEEN_MAX} words may stand between.")
+        raise token.build_error(f": at most {WORDS_BETWEEN_MAX} words can be between them.")
     return NearWords(parts, int(distance), field)
 
 
@@ -392,7 +392,7 @@ def _build_prefix(token: Token, field: str | None) -> Term:
     stem = token.text.rstrip(".,;:!?").removesuffix("*")
     parts = split_words(stem)
     if "*" in stem:
-        raise token.build_error(": a star can only stand at the end of a word.")
+        raise token.build_error(": a star is only allowed at the end of a word.")
     if parts and is_spaceless(parts[-1][0]):
         return Term(stem, field, is_exact=True)
     if len(parts) != 1 or len(parts[0]) < PREFIX_MIN_CHARS:
@@ -404,6 +404,6 @@ def _build_prefix(token: Token, field: str | None) -> Term:
 
 def _build_modifier_error(token: Token, tail: str) -> QueryError:
     return token.build_error(
-        f": weights (^) are not known, and a distance is a number behind a quote, as"
-        f' "a b"~5; leave “{tail}” out.'
+        f": weights (^) are not supported, and a distance follows a quote, such as"
+        f' "a b"~5. Remove “{tail}”.'
     )

@@ -42,13 +42,13 @@ def parse_range(name: str, field: str, value: str) -> NumberRange:
     match match[1]:
         case ">":
             if name in DAY_FIELDS and last >= date.max.toordinal():
-                raise ValueError(f"Nothing lies behind {match[2]}.")
+                raise ValueError(f"No date is later than {match[2]}.")
             return NumberRange(field, last + 1, None)
         case ">=":
             return NumberRange(field, first, None)
         case "<":
             if first <= _get_minimum(name):
-                raise ValueError(f"Nothing lies before {match[2]}.")
+                raise ValueError(f"No value is less than {match[2]}.")
             return NumberRange(field, _get_minimum(name), first - 1)
         case "<=":
             return NumberRange(field, _get_minimum(name), last)
@@ -61,7 +61,7 @@ def _build_range(name: str, field: str, begin: str, end: str) -> NumberRange:
     first = _parse_limits(name, begin)[0] if begin else _get_minimum(name)
     last = _parse_limits(name, end)[1] if end else None
     if last is not None and first > last:
-        raise ValueError(f"From {begin} is more than to {end}; exchange them.")
+        raise ValueError(f"The range ends before it starts. Write {end}..{begin}.")
     return NumberRange(field, first, last)
 
 
@@ -98,12 +98,12 @@ def _parse_days(name: str, value: str) -> tuple[int, int]:
         last = day or monthrange(year, month)[1]
         return date(year, month, day or 1).toordinal(), date(year, month, last).toordinal()
     except ValueError:
-        raise ValueError(f"There is no day {value}.") from None
+        raise ValueError(f"There is no date {value}.") from None
 
 
 def _format_hint(name: str) -> str:
     if name == "year":
-        return "Give a year, as 2024, 2020..2024, >2020 or none."
+        return "Write a year, such as 2024, 2020..2024, >2020 or none."
     if name in DAY_FIELDS:
-        return "Give a day, month or year, as 2024-05-17, 2024-05, 2020..2024-06, >=2024 or none."
-    return "Give a number, as 500, 100..500, >500 or none."
+        return "Write a day, month or year, such as 2024-05-17, 2024-05, 2020..2024-06, >=2024 or none."
+    return "Write a number, such as 500, 100..500, >500 or none."

@@ -69,7 +69,7 @@ def tokenize(text: str) -> Iterator[Token]:
     """
     for token in tokenize_unfinished(text):
         if token.kind == "unclosed":
-            raise token.build_error(": this quote is never closed; close it, or leave it out.")
+            raise token.build_error(": the quote is not closed. Close or remove it.")
         if token.kind == "unknown":
             raise token.build_error(_format_unknown_field(token.text))
         yield token

@@ -38,7 +38,7 @@ Numbers = Annotated[list[float], msgspec.Meta(max_length=NUMBERS_MAX)]
 class DocumentIn(msgspec.Struct, forbid_unknown_fields=True):
     """A document as an application sends it.
 
-    `id`: the application's own; a number is taken as its digits.
+    `id`: id of the document in the application; a number is read as text.
     `text`: the text to group. `title` and `url` are shown.
     `language`: two letters.
     `time`: seconds since 1970.

@@ -161,11 +161,23 @@ Conf = Annotated[
 ]
 At = Annotated[
     int | None,
-    Query(ge=0, le=EXACT_MAX, description="Latest clustering at this time"),
+    Query(
+        ge=0,
+        le=EXACT_MAX,
+        description="Time in seconds since 1970: the latest clustering up to it; default: the newest",
+    ),
 ]
-Level = Annotated[int, Query(ge=0, le=LEVEL_MAX, description="Level of detail, 0 for the coarsest")]
+Level = Annotated[
+    int,
+    Query(
+        ge=0,
+        le=LEVEL_MAX,
+        description="Level of the clustering: 0 for the main level, then one for each of `granularities`",
+    ),
+]
 Form = Annotated[
-    Literal["full", "plain"], Query(description="plain: {label: [ids]}, as in Grouperfish v0.2")
+    Literal["full", "plain"],
+    Query(description="plain: only {label: [ids]}, as in Grouperfish v0.2"),
 ]
 
 
@@ -190,11 +202,13 @@ def clusters(
     changes: Annotated[
         int | None,
         Query(
-            ge=0, le=EXACT_MAX, description="Include the changes since the clustering of this time"
+            ge=0,
+            le=EXACT_MAX,
+            description="Time of an earlier clustering: return the changes since then",
         ),
     ] = None,
 ) -> Response:
-    """List the clusters of the last complete clustering, even while another is being built.
+    """List the clusters of the latest complete clustering, also while another is being built.
 
     `ETag` begins with the time of the build; its second part changes with each document that is
     added or removed.
@@ -255,7 +269,7 @@ def cluster(
     """List the documents of a cluster page by page, highest score first; the plain form lists all
     ids at once.
 
-    If the label is not that of a cluster, it is taken as the reason of unclustered documents.
+    If no cluster has this label, it is read as a reason for unclustered documents.
     """
     name = service.collection(parse_name(ns, key)).name
     time = choose_clustering_time(service, name, conf, at)

@@ -112,8 +112,8 @@ class DocumentOut:
     clusters: list[DocumentPlacement]
 
 
-After = Annotated[str | None, Query(description="Begin behind this one", max_length=4000)]
-Count = Annotated[int, Query(ge=1, le=LISTED_MAX, description="How many at most")]
+After = Annotated[str | None, Query(description="Start after this collection", max_length=4000)]
+Count = Annotated[int, Query(ge=1, le=LISTED_MAX, description="Maximum number of collections")]
 
 
 @router.get("/collections", response_model=Collections, summary="All collections")
@@ -132,9 +132,7 @@ def _parse_after(after: str) -> CollectionName:
     return parse_name(name.namespace, name.key)
 
 
-@router.get(
-    "/collections/{ns}", response_model=Collections, summary="The collections of a namespace"
-)
+@router.get("/collections/{ns}", response_model=Collections, summary="Collections of a namespace")
 def list_namespace_collections(
     service: TheService, ns: Namespace, after: After = None, count: Count = 100
 ) -> Response:
@@ -150,7 +148,7 @@ def list_namespace_collections(
 
 @router.get("/collections/{ns}/{key}", response_model=CollectionDetailOut, summary="One collection")
 def get_collection(service: TheService, ns: Namespace, key: Key) -> Response:
-    """Return its size and times, its clusterings, and the rebuilds in progress."""
+    """Return the size and times of a collection, its clusterings, and the rebuilds in progress."""
     collection = service.collection(parse_name(ns, key))
     clusterings = [
         extend(
@@ -261,30 +259,30 @@ def _build_collection(collection: CollectionView) -> CollectionOut:
 add_actions(
     router,
     Action(
-        "put documents into a collection",
+        "add documents to a collection",
         Role.CURATOR,
         send,
         json=JsonRoute(
             "/collections/{ns}/{key}",
-            "Put documents into a collection",
+            "Add documents to a collection",
             status=201,
             answer=PutOut,
             request_body=bodies.DOCUMENTS,
         ),
     ),
     Action(
-        "remove a collection",
+        "delete a collection",
         Role.CURATOR,
         delete_collection,
-        json=JsonRoute("/collections/{ns}/{key}", "Remove it", "DELETE", status=204),
+        json=JsonRoute("/collections/{ns}/{key}", "Delete a collection", "DELETE", status=204),
     ),
     Action(
-        "take a document out of a collection",
+        "remove a document from a collection",
         Role.CURATOR,
         delete_document,
         json=JsonRoute(
             "/docs/{ns}/{key}/{id}",
-            "Take it out",
+            "Remove a document",
             "DELETE",
             path_aliases=("/collections/{ns}/{key}/{id}",),
             status=204,

@@ -49,7 +49,7 @@ def list_configurations(service: TheService, ns: Namespace) -> Response:
 
 @router.get("/configurations/{ns}/{conf}", response_model=Parameters, summary="One configuration")
 def get(service: TheService, ns: Namespace, conf: Conf) -> Response:
-    """Return its parameters, including the defaults of those that were not set."""
+    """Return the parameters of a configuration, including defaults."""
     return json_response(build_values(service.configuration(parse_namespace(ns), parse_conf(conf))))
 
 
@@ -90,7 +90,7 @@ def save_configuration(
             hint = f" Did you mean “{near}”?" if near else ""
             message = (
                 f"There is no parameter “{name[:100]}”.{hint} "
-                f"It takes {', '.join(configurations.NAMES)}."
+                f"Known: {', '.join(configurations.NAMES)}."
             )
             raise RefusedError(
                 400, message, pointer=f"{pointer}/{escape_pointer(name)}", nearest=near
@@ -104,12 +104,12 @@ def save_configuration(
 add_actions(
     router,
     Action(
-        "keep a configuration",
+        "save a configuration",
         Role.CURATOR,
         put,
         json=JsonRoute(
             "/configurations/{ns}/{conf}",
-            "Keep a configuration",
+            "Save a configuration",
             "PUT",
             status=201,
             answer=Parameters,
@@ -117,9 +117,11 @@ add_actions(
         ),
     ),
     Action(
-        "forget a configuration",
+        "delete a configuration",
         Role.CURATOR,
         delete,
-        json=JsonRoute("/configurations/{ns}/{conf}", "Forget it", "DELETE", status=204),
+        json=JsonRoute(
+            "/configurations/{ns}/{conf}", "Delete a configuration", "DELETE", status=204
+        ),
     ),
 )

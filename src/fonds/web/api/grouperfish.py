@@ -131,7 +131,8 @@ def list_queries(service: TheService, ns: Namespace) -> Response:
             )
         if len(queries) > QUERIES_MAX:
             message = (
-                f"There are over {QUERIES_MAX:,} queries; GET /collections/{ns} has them in pages."
+                f"The namespace has more than {QUERIES_MAX:,} queries. "
+                f"List them page by page with GET /collections/{ns}."
             )
             raise RefusedError(413, message)
     return json_response(queries)
@@ -145,10 +146,10 @@ def list_queries(service: TheService, ns: Namespace) -> Response:
     tags=["queries"],
 )
 def get_query(service: TheService, ns: Namespace, name: QueryName) -> Response:
-    """404 if the collection of this name has no query."""
+    """Return the query of a collection. 404 if it has none."""
     collection = service.collection(parse_name(ns, name))
     if not collection.query:
-        raise RefusedError(404, f"{collection.name} is filled by no query.", parameter="name")
+        raise RefusedError(404, f"{collection.name} has no query.", parameter="name")
     return json_response(QueryOut(collection.query, build_path("collections", ns, name)))
 
 
@@ -159,7 +160,7 @@ def put_query(
     sent = decode_body(body, QueryIn)
     collection = parse_name(ns, name)
     if not sent.query.strip():
-        raise RefusedError(400, "The query is empty; '*' is everything.", pointer="/query")
+        raise RefusedError(400, "The query is empty. '*' finds all documents.", pointer="/query")
     with refuse_invalid("/query"):
         validate_rule(CollectionRule(collection, sent.query), stores.index)
         create(service.open_writer(), collection, sent.query)
@@ -192,7 +193,7 @@ _FIELDS = {"id": "id", "text": "text"}
 class TransformIn(msgspec.Struct, forbid_unknown_fields=True):
     """A transform as v0.1 defines it.
 
-    `transform` is an algorithm or one of the original's names.
+    `transform` is an algorithm or a name from Grouperfish.
     """
 
     transform: str
@@ -231,7 +232,7 @@ _TRANSFORM = takes(
 @router.get(
     "/configurations/{ns}/transforms/{conf}",
     response_model=Transform,
-    summary="One configuration, as v0.1 tells it",
+    summary="One configuration in the format of v0.1",
     tags=["configurations"],
 )
 def get_transform(service: TheService, ns: Namespace, conf: Conf) -> Response:
@@ -244,18 +245,14 @@ def get_transform(service: TheService, ns: Namespace, conf: Conf) -> Response:
 def put_transform(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
     """Create or replace a configuration in the format of v0.1.
 
-    The original's `fields` are accepted with the only value supported here, and so are its
-    `limits`: `clusters`
-    becomes `clusters_max`, and `top_documents` must be 10, because `/results` takes another
-    number as `top`.
+    `fields` must have its default value. Of the `limits`, `clusters` becomes `clusters_max`, and
+    `top_documents` must be 10: `/results` has the parameter `top` for another number.
     """
     sent = decode_body(body, TransformIn)
     algorithm = TRANSFORMS.get(sent.transform, sent.transform)
     if algorithm not in ALGORITHMS:
         near = find_nearest_name(sent.transform, (*ALGORITHMS, *TRANSFORMS))
-        message = (
-            f"There is no transform {sent.transform[:100]!r}; there are {', '.join(ALGORITHMS)}."
-        )
+        message = f"There is no transform {sent.transform[:100]!r}. Known: {', '.join(ALGORITHMS)}."
         raise RefusedError(400, message, pointer="/transform", nearest=near)
     values = {**_translate_parameters(sent.parameters), "algorithm": algorithm}
     where = build_path("configurations", ns, "transforms", conf)
@@ -276,13 +273,15 @@ def _translate_parameters(parameters: Parameters) -> Parameters:
     values = dict(parameters)
     fields, limits = values.pop("fields", _FIELDS), values.pop("limits", {})
     if fields != _FIELDS:
-        message = 'A document has its id in "id" and its text in "text".'
+        message = 'The only supported value is {"id": "id", "text": "text"}.'
         raise RefusedError(400, message, pointer="/parameters/fields")
     if not isinstance(limits, dict) or limits.keys() - {"clusters", "top_documents"}:
-        message = "Limits are clusters and top_documents."
+        message = "The supported limits are clusters and top_documents."
         raise RefusedError(400, message, pointer="/parameters/limits")
     if limits.get("top_documents", TOP_DOCUMENTS) != TOP_DOCUMENTS:
-        message = f"Of each cluster {TOP_DOCUMENTS} documents are told; ask /results with ?top= for others."
+        message = (
+            f"top_documents can only be {TOP_DOCUMENTS}. Use /results?top=N for another number."
+        )
         raise RefusedError(400, message, pointer="/parameters/limits/top_documents")
     if "clusters" in limits:
         values.setdefault("clusters_max", limits["clusters"])
@@ -333,7 +332,7 @@ class Results:
 @router.get(
     "/results/{ns}/{conf}/{name}",
     response_model=Results,
-    summary="The last result",
+    summary="Latest result of a collection",
     tags=["results"],
 )
 def get_results(
@@ -343,12 +342,12 @@ def get_results(
     conf: Conf,
     name: QueryName,
     top: Annotated[
-        int, Query(ge=0, le=100, description="Documents of each cluster")
+        int, Query(ge=0, le=100, description="Maximum documents per cluster")
     ] = TOP_DOCUMENTS,
 ) -> Response:
     """Return the clusters, largest first.
 
-    413 if that is over 10,000 documents: request fewer for each cluster.
+    413 if the result has more than 10,000 documents. Then request fewer per cluster.
     """
     collection = service.collection(parse_name(ns, name))
     time = choose_clustering_time(service, collection.name, conf, None)
@@ -357,9 +356,13 @@ def get_results(
         return Response(status_code=304, headers={"ETag": etag})
     level = reading.load_clusters(service.tables, collection.name, conf, time, top=0)
     if level is None:
-        raise RefusedError(404, "The clustering was removed just now; ask again.", parameter="name")
+        raise RefusedError(
+            404, "The clustering was removed during the request. Try again.", parameter="name"
+        )
     if len(level.clusters) * top > DOCUMENTS_MAX:
-        message = f"These are over {DOCUMENTS_MAX:,} documents; ask for fewer of each cluster."
+        message = (
+            f"The result has more than {DOCUMENTS_MAX:,} documents. Request fewer per cluster."
+        )
         raise RefusedError(413, message, parameter="top")
     detailed = reading.load_clusters(service.tables, collection.name, conf, time, top=top) or level
     documents = _load_documents(
@@ -407,12 +410,12 @@ def _build_top_document(document: Document) -> TopDocument:
 add_actions(
     router,
     Action(
-        "put a document into a namespace",
+        "add a document to a namespace",
         Role.CURATOR,
         put_document,
         json=JsonRoute(
             "/documents/{ns}/{id}",
-            "Put a document into the namespace",
+            "Add a document to a namespace",
             "PUT",
             status=201,
             answer=PutOut,
@@ -421,20 +424,20 @@ add_actions(
         ),
     ),
     Action(
-        "take a document out of a namespace",
+        "remove a document from a namespace",
         Role.CURATOR,
         delete_document,
         json=JsonRoute(
-            "/documents/{ns}/{id}", "Take it out", "DELETE", status=204, tags=["documents"]
+            "/documents/{ns}/{id}", "Remove a document", "DELETE", status=204, tags=["documents"]
         ),
     ),
     Action(
-        "keep a query",
+        "save a query",
         Role.CURATOR,
         put_query,
         json=JsonRoute(
             "/queries/{ns}/{name}",
-            "Keep a query",
+            "Save a query",
             "PUT",
             name="put",
             status=201,
@@ -444,12 +447,12 @@ add_actions(
         ),
     ),
     Action(
-        "forget a query",
+        "delete a query",
         Role.CURATOR,
         delete_query,
         json=JsonRoute(
             "/queries/{ns}/{name}",
-            "Forget it",
+            "Delete a query",
             "DELETE",
             name="delete",
             status=204,
@@ -457,12 +460,12 @@ add_actions(
         ),
     ),
     Action(
-        "keep a transform",
+        "save a transform",
         Role.CURATOR,
         put_transform,
         json=JsonRoute(
             "/configurations/{ns}/transforms/{conf}",
-            "Keep a configuration, as v0.1 tells it",
+            "Save a configuration in the format of v0.1",
             "PUT",
             status=201,
             answer=Transform,
@@ -471,12 +474,12 @@ add_actions(
         ),
     ),
     Action(
-        "forget a transform",
+        "delete a transform",
         Role.CURATOR,
         delete_configuration,
         json=JsonRoute(
             "/configurations/{ns}/transforms/{conf}",
-            "Forget it",
+            "Delete a configuration",
             "DELETE",
             name="delete",
             status=204,

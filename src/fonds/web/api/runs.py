@@ -67,7 +67,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The latest run of each collection and configuration. Those never requested are missing."""
+    """The latest run of each collection and configuration. Pairs that were never requested are omitted."""
 
     runs: list[Run]
 
@@ -102,14 +102,14 @@ def run_by(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> R
     return _render_runs(service, [(collection.name, conf)], build_path("run", ns, conf, name))
 
 
-@router.get("/run/{ns}", response_model=Runs, summary="The runs of a namespace")
+@router.get("/run/{ns}", response_model=Runs, summary="Runs of a namespace")
 def list_runs(service: TheService, ns: Namespace) -> Response:
     """List the latest runs of each collection. 413 for over 1,000 collections."""
     names = [collection.name for collection in _list_collections(service, ns)]
     return json_response(Runs([run for name in names for run in _iter_runs(service, name)]))
 
 
-@router.get("/run/{ns}/{name}", response_model=Runs, summary="The runs of a collection")
+@router.get("/run/{ns}/{name}", response_model=Runs, summary="Runs of a collection")
 def get_runs(service: TheService, ns: Namespace, name: QueryName) -> Response:
     """List the latest run of each configuration."""
     collection = service.collection(parse_name(ns, name))
@@ -118,12 +118,15 @@ def get_runs(service: TheService, ns: Namespace, name: QueryName) -> Response:
 
 @router.get("/run/{ns}/{conf}/{name}", response_model=Run, summary="One run")
 def run_of(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> Response:
-    """404 if it was never requested."""
+    """Return the latest run of a collection by a configuration. 404 if none was requested."""
     service.configuration(parse_namespace(ns), parse_conf(conf))
     collection = service.collection(parse_name(ns, name))
     run_request = find_request(service.tables, service.changes.leases, collection.name, conf)
     if run_request is None:
-        message = f"Nobody asked for {collection.name} by {conf}: POST {build_path('run', ns, conf, name)}."
+        message = (
+            f"No run of {collection.name} by {conf} was requested. "
+            f"To request one, POST {build_path('run', ns, conf, name)}."
+        )
         raise RefusedError(404, message, parameter="conf")
     return json_response(_run(run_request))
 
@@ -151,7 +154,9 @@ def _list_collections(service: CollectionService, namespace: str) -> list[Collec
     for collection in service.iter_collections(namespace):
         collections.append(collection)
         if len(collections) > RUNS_MAX:
-            raise RefusedError(413, f"There are over {RUNS_MAX:,} collections; name one.")
+            raise RefusedError(
+                413, f"The namespace has more than {RUNS_MAX:,} collections. Name one."
+            )
     return collections
 
 
@@ -194,10 +199,12 @@ def _run(request: RebuildRequest) -> Run:
 add_actions(
     router,
     Action(
-        "group all of a namespace",
+        "group all collections of a namespace",
         Role.CURATOR,
         run_all,
-        json=JsonRoute("/run/{ns}", "Group all of a namespace", status=202, answer=Runs),
+        json=JsonRoute(
+            "/run/{ns}", "Group all collections of a namespace", status=202, answer=Runs
+        ),
     ),
     Action(
         "group one collection",

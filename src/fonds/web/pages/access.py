@@ -50,7 +50,7 @@ def admin_html(request: Request) -> HTMLResponse:
     return render_page(
         request,
         "admin.html",
-        heading=f"{pluralize(good, 'key')} may be used here" if admin.keys else "Nobody made a key",
+        heading=f"{pluralize(good, 'active key')}" if admin.keys else "No access keys",
         page=admin,
         shown_max=ACTS_MAX,
         reason_max=REASON_MAX_CHARS,
@@ -60,9 +60,9 @@ def admin_html(request: Request) -> HTMLResponse:
 
 
 @router.get("/admin.json", include_in_schema=False)
-@router.get("/api/admin", summary="Keys, and what was changed by whom")
+@router.get("/api/admin", summary="Access keys and change log")
 def admin_json(request: Request) -> AdminPage:
-    """All keys with role, last use and end; the newest 200 changes. For admins."""
+    """Return all keys with role, last use and expiry, and the newest 200 changes. For admins."""
     return load_admin(request.app.state.gate)
 
 
@@ -95,7 +95,7 @@ def revoke_key(request: Request, actor: ActorName, sent: RevokeIn) -> None:
     """
     reason = " ".join(sent.reason.split())
     if not reason:
-        raise InvalidParameterError("Say why the key is revoked.", "reason")
+        raise InvalidParameterError("Give a reason for revoking the key.", "reason")
     gate: AccessGate = request.app.state.gate
     with _refuse_invalid_names():
         gate.keys.revoke(sent.name, actor, reason)
@@ -118,7 +118,7 @@ def _show_key(result: FormResult[KeyIn, NewKey]) -> Response:
     page = render_page(
         result.request,
         "key_made.html",
-        heading=f"The key of {new_key.row.name}, who is {new_key.row.role} here",
+        heading=f"Key of {new_key.row.name} ({new_key.row.role})",
         secret=new_key.secret,
         until=new_key.row.until,
     )

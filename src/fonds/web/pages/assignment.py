@@ -173,7 +173,9 @@ def build_assignment_page(
     label = place.label if place else None
     theme_name = (place.name if place else "") or label
     return AssignmentPage(
-        answer=f"Why it is in “{theme_name}”" if label else "Why it has no theme",
+        answer=f"Why this document is in “{theme_name}”"
+        if label
+        else "Why this document has no theme",
         namespace=selection.name.namespace,
         key=selection.name.key,
         conf=selection.conf,

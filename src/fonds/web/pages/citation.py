@@ -36,13 +36,11 @@ from fonds.web.serving.problems import RefusedError
 router = APIRouter(dependencies=[READS])
 
 CitedPage = Annotated[
-    int | None, Query(alias="page", ge=1, le=PAGE_MAX, description="Page of a PDF that is cited")
+    int | None, Query(alias="page", ge=1, le=PAGE_MAX, description="Cited page of a PDF")
 ]
 
 
-Quote = Annotated[
-    str, Query(max_length=QUOTE_MAX_CHARS, description="Words of its text that are quoted")
-]
+Quote = Annotated[str, Query(max_length=QUOTE_MAX_CHARS, description="Quoted words of the text")]
 
 
 def build_citation(stores: Stores, sha1hex: str, number: int | None, quote: str) -> CitationText:
@@ -63,12 +61,12 @@ def _find_quotation(
     quotation = find_quotation(quote, text, number, has_pages=is_pdf(description))
     if quotation is None:
         where = f"on page {number:,} of this file" if number else "in the text of this file"
-        raise RefusedError(404, f"These words do not stand {where}.", parameter="quote")
+        raise RefusedError(404, f"This quote is not {where}.", parameter="quote")
     return quotation
 
 
 @router.get("/file/{sha1hex}/cite.json", include_in_schema=False)
-@router.get("/api/files/{sha1hex}/cite", summary="How a file, a page or words of it are cited")
+@router.get("/api/files/{sha1hex}/cite", summary="Citation of a file, a page or a quote")
 def cite_json(
     stores: OpenStores, sha1hex: str, number: CitedPage = None, quote: Quote = ""
 ) -> CitationText:
@@ -107,8 +105,7 @@ def cite_html(
         request,
         "cite.html",
         status=status,
-        heading=error_message
-        or f"How {'these words are' if citation.quotation else f'{subject} is'} cited",
+        heading=error_message or f"Cite {'this quote' if citation.quotation else subject}",
         citation=citation,
         number=number,
         quote=quote,
@@ -139,11 +136,11 @@ def verify(stores: OpenStores, sha1hex: str) -> tuple[str, PlaceVerification]:
 def _show_places(result: FormResult[NoParameters, tuple[str, PlaceVerification]]) -> Response:
     sha1hex, verification = result.answer
     same_count = sum(place.is_same for place in verification.places)
-    heading = f"{pluralize(same_count, 'place')} of {len(verification.places):,} hold these bytes"
+    heading = f"Bytes found at {same_count:,} of {pluralize(len(verification.places), 'location')}"
     if not verification.places:
-        heading = "It lies in no WARC, so there is nothing to verify"
+        heading = "This file is in no WARC, so it cannot be verified"
     elif same_count == len(verification.places):
-        heading = "The bytes are as they were archived"
+        heading = "The archived bytes are unchanged"
     return render_page(
         result.request, "verified.html", heading=heading, verification=verification, sha1hex=sha1hex
     )

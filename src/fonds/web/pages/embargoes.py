@@ -95,7 +95,7 @@ def _load_derivatives(records: Records, sha1hex: str) -> dict[str, DerivativeRow
 def embargoes_html(
     request: Request,
     key: Annotated[
-        str, Query(max_length=KEY_MAX_CHARS, description="SHA-1 the form begins with")
+        str, Query(max_length=KEY_MAX_CHARS, description="SHA-1 to enter in the form")
     ] = "",
 ) -> HTMLResponse:
     """Show the hidden files with reasons and dates, and the form that hides a file."""
@@ -105,7 +105,7 @@ def embargoes_html(
     return render_page(
         request,
         "embargoes.html",
-        heading=f"{total} under embargo" if embargoes.total else "Nothing is under embargo",
+        heading=f"{total} under embargo" if embargoes.total else "No embargoes",
         page=embargoes,
         key=key,
         reasons=EMBARGO_EXPLANATIONS,
@@ -115,9 +115,12 @@ def embargoes_html(
 
 
 @router.get("/embargoes.json", include_in_schema=False)
-@router.get("/api/embargoes", summary="What is under embargo")
+@router.get("/api/embargoes", summary="Files under embargo")
 def embargoes_json(request: Request) -> EmbargoesPage:
-    """The 200 files whose embargoes end first, and the number of hidden files. For curators."""
+    """Return the 200 files whose embargoes end first, and the number of hidden files.
+
+    For curators.
+    """
     all_stores: Stores = request.app.state.whole_stores
     return load_embargoes(all_stores.records)
 
@@ -145,7 +148,7 @@ def hide(request: Request, settings: CurrentSettings, actor: ActorName, sent: Hi
     sha1hex = _find_file(request, sent.sha1hex)
     until = datetime.combine(sent.until, time.min, UTC)
     if until <= get_utc_now():
-        raise InvalidParameterError(f"{until:%Y-%m-%d} is over already.", "until")
+        raise InvalidParameterError(f"{until:%Y-%m-%d} is in the past.", "until")
     note = " ".join(sent.note.split())
     with _open_hiding(request, settings) as hiding:
         hiding.hide(EmbargoRow(sha1hex, sent.reason, note, until, actor, get_utc_now()))
@@ -156,7 +159,7 @@ def lift(request: Request, settings: CurrentSettings, sent: LiftIn) -> None:
     sha1hex = _find_file(request, sent.sha1hex)
     with _open_hiding(request, settings) as hiding:
         if not hiding.lift(sha1hex):
-            raise InvalidParameterError(f"{sha1hex} is under no embargo.", "sha1hex")
+            raise InvalidParameterError(f"{sha1hex} is not under embargo.", "sha1hex")
 
 
 def _find_file(request: Request, text: str) -> str:
@@ -166,10 +169,10 @@ def _find_file(request: Request, text: str) -> str:
     sha1hex = parse_sha1hex(text)
     all_stores: Stores = request.app.state.whole_stores
     if all_stores.records.get(TakedownRow, [sha1hex]):
-        message = f"{sha1hex} was taken down: nothing is left to be hidden."
+        message = f"{sha1hex} was taken down, so it cannot be hidden."
         raise InvalidParameterError(message, "sha1hex")
     if not all_stores.records.get(FileMetaRow, [sha1hex]):
-        raise InvalidParameterError(f"No file here has the SHA-1 {sha1hex}.", "sha1hex")
+        raise InvalidParameterError(f"There is no file with the SHA-1 {sha1hex}.", "sha1hex")
     return sha1hex
 
 

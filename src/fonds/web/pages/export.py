@@ -61,7 +61,7 @@ router = APIRouter(dependencies=[READS])
 @router.get(
     "/api/search/export/{name}",
     response_class=StreamingResponse,
-    summary="The whole result of a search, up to 100,000 documents",
+    summary="Export a search, up to 100,000 documents",
 )
 def export(
     stores: OpenStores, name: Name, form: Annotated[SearchRequest, take_search(*FILTERS)]
@@ -108,7 +108,7 @@ def _explain_empty(stores: Stores, form: SearchRequest) -> str:
     search.
     """
     notes = stores.index.search(replace(form.build_query(), count_max=1)).notes
-    return " ".join(["There is nothing to export: the search finds no document.", *notes])
+    return " ".join(["The search finds no documents, so there is nothing to export.", *notes])
 
 
 def _iter_documents(
@@ -164,7 +164,7 @@ ENTRIES = 50
 @router.get(
     "/api/search.atom",
     response_class=Response,
-    summary="A search as an Atom feed: the fifty documents added last",
+    summary="Atom feed of a search: the 50 documents added last",
 )
 def feed(
     request: Request, stores: OpenStores, form: Annotated[SearchRequest, take_search(*FILTERS)]

@@ -54,8 +54,8 @@ class FailureChoiceForm(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    pipeline: str = Field(max_length=PIPELINE_MAX_CHARS, description="The pipeline they came into")
-    group: str = Field("", pattern=rf"{GROUP_PATTERN}$", description="Id of the group")
+    pipeline: str = Field(max_length=PIPELINE_MAX_CHARS, description="Pipeline of the failures")
+    group: str = Field("", pattern=rf"{GROUP_PATTERN}$", description="Id of the failure group")
     entry: str = Field("", max_length=ENTRY_MAX_CHARS, description="Id of the entry")
 
     def build_decision(self, act: FailureAct, decision_id: str, note: str = "") -> DecisionRow:
@@ -83,7 +83,7 @@ def _plan(
     if not has_flavour(choice.pipeline):
         raise RefusedError(400, f"There is no pipeline “{choice.pipeline}”.", parameter="pipeline")
     if bool(choice.group) == bool(choice.entry):
-        raise RefusedError(400, "Name a group or an entry, one of the two.", parameter="group")
+        raise RefusedError(400, "Name either a group or an entry.", parameter="group")
     failure_query = build_failure_query(choice.build_decision(FailureAct.RETRY, ""))
     return failure_query, build_plan(stores, failure_query, get_pipeline(choice.pipeline, settings))
 
@@ -113,13 +113,13 @@ def before_html(
 
 def _format_question(act: FailureAct, plan: DecisionPlan) -> str:
     if plan.count == 0:
-        return "Nothing like this is in quarantine"
+        return "No such failures"
     failures = pluralize(plan.count, "failure")
     if act is FailureAct.ACCEPT:
         return f"Accept {failures} as final?"
     if plan.reads_input:
-        return "A command reads this input again"
-    return f"Try {failures} again?" if plan.precondition else "Trying again ends the same way"
+        return "Use a command to read this input again"
+    return f"Retry {failures}?" if plan.precondition else "A retry fails in the same way"
 
 
 @router.get("/failures/decisions/{decision_id}")
@@ -129,7 +129,7 @@ def decided_html(request: Request, stores: OpenStores, decision_id: str) -> HTML
         stores.records.get(DecisionRow, [decision_id]) if re.match(KEY_PATTERN, decision_id) else []
     )
     if not decisions:
-        raise RefusedError(404, "There is no decision of this key.")
+        raise RefusedError(404, "There is no decision with this id.")
     row = decisions[0]
     return render_page(
         request,
@@ -143,11 +143,11 @@ def decided_html(request: Request, stores: OpenStores, decision_id: str) -> HTML
 
 def _format_result(row: DecisionRow) -> str:
     if row.count is None:
-        return "This was begun and has not ended"
+        return "This action has not finished"
     failures = pluralize(row.count, "failure")
     was = "was" if row.count == 1 else "were"
-    done = "put back to work" if row.act == FailureAct.RETRY else "accepted as final"
-    return f"{failures} {was} {done}" if row.count else "Nothing was left to be done"
+    done = "sent back to their step" if row.act == FailureAct.RETRY else "accepted as final"
+    return f"{failures} {was} {done}" if row.count else "No failures were left"
 
 
 def _link_to_rows(pipeline: str, group: str) -> str:
@@ -190,7 +190,7 @@ def decide(stores: OpenStores, settings: CurrentSettings, act: FailureAct, sent:
     _, plan = _plan(stores, settings, choice)
     if not stores.records.get(DecisionRow, [sent.key]):
         if act is FailureAct.RETRY and plan.count and not plan.precondition:
-            raise RefusedError(409, "Trying again ends the same way; nothing was done.")
+            raise RefusedError(409, "A retry would fail in the same way. Nothing was changed.")
         readers = list_readers(settings, sent.pipeline)
         stores.queue.declare(readers)
         decision = choice.build_decision(act, sent.key, " ".join(sent.note.split()))
@@ -224,20 +224,20 @@ action_router = APIRouter()
 add_actions(
     action_router,
     Action(
-        "note something about a group of failures",
+        "set the note on a failure group",
         Role.CURATOR,
         save_note,
         NoteIn,
         FormRoute("/failures/note", _link_to_group),
         JsonRoute(
             "/api/failures/note",
-            "Note something about a group of failures",
+            "Set the note on a failure group",
             "PUT",
             name="note_json",
             example={
                 "pipeline": "library",
                 "group": "0123456789abcdef",
-                "note": "Asked them",
+                "note": "Asked the publisher",
                 "owner": "Ann",
             },
         ),

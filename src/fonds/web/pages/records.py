@@ -318,7 +318,7 @@ def _build_chips(form: RecordsForm) -> list[tuple[str, str, str]]:
 @router.get("/records.json", include_in_schema=False)
 @router.get("/api/records", summary="Records by outcome")
 def records_json(stores: OpenStores, form: Annotated[RecordsForm, Query()]) -> RecordsPage:
-    """List the records behind any number of the overview, 50 per page, newest first."""
+    """List records by outcome, reason, step, pipeline or day, 50 per page, newest first."""
     return build_records_page(stores.records, form)
 
 
@@ -338,7 +338,7 @@ Name = Annotated[str, Path(max_length=40, description="jsonl, csv or parquet")]
 def ledger(stores: OpenStores, name: Name) -> StreamingResponse:
     """Return a row for each record, and one for each input and reason that was only counted.
 
-    The `count` column adds up to the arrivals that the overview states.
+    The sum of the column `count` is the number of received records on the overview.
     """
     form = ROW_FORMATS.get(name)
     if form is None or form.rows is None:

@@ -92,9 +92,9 @@ def count_recent_additions(
 EXPORTED_MAX = 100_000
 """Maximum documents per response. `fonds export` has no limit."""
 COLLAPSE_NEEDS_PAGES_MESSAGE = (
-    "Near-duplicates are one result where pages have numbers: not with sort=id or after."
+    "Near-duplicates can be collapsed only on numbered pages, so not with sort=id or after."
 )
-EMPTY_INDEX_HEADING = "Nothing can be searched yet"
+EMPTY_INDEX_HEADING = "No searchable documents yet"
 RELAXED_FILTERS_MAX = 6
 FILTERS_MAX = 20
 
@@ -227,14 +227,16 @@ def _build_heading(form: SearchRequest, total: int, result_count: int) -> str:
     about = f" for “{form.q.strip()}”" if form.q.strip() else ""
     filter_clause = " with these filters" if form.list_filters() else ""
     if total == 0 and result_count:
-        return f"{pluralize(result_count, 'file')} known by this name, and nothing else found"
+        return (
+            f"{pluralize(result_count, 'file matches', 'files match')} this name; no other results"
+        )
     if total == 0:
         return f"Nothing found{about}{filter_clause}"
     if form.match == "best":
         return f"Best match: {pluralize(total, 'document')} with any of these words{filter_clause}"
     if about or filter_clause:
         return f"{pluralize(total, 'document')} found{about}{filter_clause}"
-    return f"{pluralize(total, 'document')} can be searched"
+    return f"{pluralize(total, 'searchable document')}"
 
 
 def _build_bars(form: SearchRequest, page: SearchPage) -> list[HistogramBar]:
@@ -312,7 +314,7 @@ def search_html(
             request,
             "search.html",
             400,
-            heading="This search cannot be understood",
+            heading="Invalid search",
             error=str(error),
             bad=split_bad_token(form.q, error),
             form=form,
@@ -372,7 +374,7 @@ def render_refusal(request: Request, refusal: str) -> HTMLResponse:
         if values and _is_valid({name: values}):
             valid[name] = values
     return render_page(
-        request, "search.html", 400, heading="This search cannot be answered", error=refusal,
+        request, "search.html", 400, heading="Invalid search", error=refusal,
         bad=None, form=parse_request(valid), page=None, feed=None, kind_words=KIND_WORDS,
         values=None,
         dates={name: shorten(request.query_params.get(name, ""), 40) for name in ("from", "to")},

@@ -186,7 +186,7 @@ def as_of_html(
         "chips": form.list_filters(),
     }
     if form.day is None:
-        heading = "What did this search find before"
+        heading = "Results at an earlier date"
         return render_page(
             request, "as_of.html", heading=heading, error=None, page=None, **template_values
         )
@@ -196,7 +196,7 @@ def as_of_html(
         )
     except ValueError as error:
         message = f"{capitalize(str(error))}{'' if str(error).endswith('.') else '.'}"
-        heading = "This cannot be answered"
+        heading = "Invalid search"
         return render_page(
             request, "as_of.html", 400, heading=heading, error=message, page=None, **template_values
         )
@@ -211,17 +211,17 @@ def as_of_html(
 
 @add_csv_route(router, PATH, lambda page: page.listed)
 @router.get(f"{PATH}.json", include_in_schema=False)
-@router.get("/api/search/as-of", summary="What a search found at the end of a day")
+@router.get("/api/search/as-of", summary="Results of a search at the end of a day")
 def as_of_json(
     request: Request,
     stores: OpenStores,
     viewer: TheViewer,
     form: AsOfRequest,
 ) -> AsOfPage:
-    """Return what became of each document found then or now, as far as the stored data says.
+    """Compare the results at the end of a day with the results now.
 
-    Counts for each change, with sums; with `change` also the documents of one change, fifty per
-    page.
+    Return the number of documents by kind of change. With `change`, also list the documents with
+    this change, 50 per page.
     """
     try:
         return build_as_of_page(

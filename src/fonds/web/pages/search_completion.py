@@ -65,25 +65,19 @@ class OfferedValues:
     example: str | None
 
 
-@router.get(
-    "/api/complete", summary="What may come next in the search box: fields, and values with counts"
-)
+@router.get("/api/complete", summary="Completions of a search: fields, and values with counts")
 def completions(
     stores: OpenStores,
     collections: TheService,
-    q: Annotated[str, Query(max_length=QUERY_MAX_CHARS, description="The search so far")] = "",
+    q: Annotated[str, Query(max_length=QUERY_MAX_CHARS, description="Text of the search")] = "",
     at: Annotated[
         int | None,
-        Query(
-            ge=0, description="Where the cursor stands, in characters from 0; by default at the end"
-        ),
+        Query(ge=0, description="Position of the cursor, in characters from 0; default: the end"),
     ] = None,
 ) -> CompletionsOut:
     """Return up to ten completions at the cursor, best first."""
     if at is not None and at > len(q):
-        message = (
-            f"The search has {pluralize(len(q), 'character')}; there is no place {at:,} in it."
-        )
+        message = f"The position {at:,} is beyond the end of the search ({pluralize(len(q), 'character')})."
         raise RefusedError(400, message, parameter="at")
     completion_list = _create_completer(stores, collections).complete(q, at)
     typed = completion_list.typed

@@ -43,7 +43,7 @@ def sign_in_html(
     request: Request,
     onward: Annotated[
         str,
-        Query(alias="next", max_length=NEXT_MAX_CHARS, description="Where to go behind it"),
+        Query(alias="next", max_length=NEXT_MAX_CHARS, description="Page to open after signing in"),
     ] = "/",
 ) -> HTMLResponse:
     """Show the form for an access key."""
@@ -54,17 +54,17 @@ def sign_in_html(
 def sign_in(request: Request, sent: Annotated[SignInForm, SIGN_IN_FORM]) -> Response:
     """Start a session for the key in place of the browser's previous one.
 
-    A wrong key is counted.
+    Wrong keys count towards the limit of failed attempts.
     """
     gate: AccessGate = request.app.state.gate
     address, onward = get_client_address(request.scope), restrict_to_local(sent.next)
     wait_s = gate.attempts.get_wait_s(address)
     if wait_s:
-        message = f"Too many wrong keys came from this address; try again in {wait_s} seconds."
+        message = f"Too many wrong keys from this address. Try again in {wait_s} seconds."
         return _render_page(request, onward, 429, message, {"Retry-After": str(wait_s)})
     key = gate.authenticate(sent.key.strip()[:SECRET_MAX_CHARS], address)
     if key is None:
-        message = "This is no key, or one that was revoked or has ended."
+        message = "This key is wrong, revoked or expired."
         return _render_page(request, onward, 401, message, {"WWW-Authenticate": CHALLENGE})
     gate.sessions.end(gate.get_cookie(request.headers))
     answer = RedirectResponse(onward, 303)

@@ -40,7 +40,7 @@ router = APIRouter()
 
 
 class SourceStateAct(StrEnum):
-    """An action without parameters, as `fonds sources` names it."""
+    """Action on a source without parameters, named as in `fonds sources`."""
 
     POLL = "poll"
     PAUSE = "pause"
@@ -155,7 +155,9 @@ def edit(stores: OpenStores, source_id: SourceId, sent: SourceEditIn) -> SourceP
     words = msgspec.structs.asdict(sent)
     changes = {name: text for name, text in words.items() if text is not msgspec.UNSET}
     if not changes:
-        raise RefusedError(400, f"Say what is to change: {', '.join(words)}.", pointer="")
+        raise RefusedError(
+            400, f"Give at least one field to change: {', '.join(words)}.", pointer=""
+        )
     edit_source(stores.records, _load_source(stores.records, source_id), **changes)
     return build_source_page(stores.records, source_id, datetime.now(UTC))
 
@@ -163,7 +165,7 @@ def edit(stores: OpenStores, source_id: SourceId, sent: SourceEditIn) -> SourceP
 def _load_source(records: Records, source_id: str) -> SourceRow:
     rows = records.get(SourceRow, [source_id])
     if not rows:
-        raise RefusedError(404, "There is no source of this id.")
+        raise RefusedError(404, "There is no source with this id.")
     return rows[0]
 
 
@@ -184,7 +186,7 @@ add_actions(
             f"{API}/mute",
             "Mute a source",
             name="mute_json",
-            example={"until": "2027-01-31", "note": "they move house"},
+            example={"until": "2027-01-31", "note": "redesign in progress"},
         ),
     ),
     Action(
@@ -208,7 +210,7 @@ add_actions(
         FormRoute(f"{PATH}/edit", _link_to_source),
         JsonRoute(
             API,
-            "Give a source other words",
+            "Edit a source",
             "PATCH",
             name="edit_json",
             example={"title": "The Example", "folder": "news/europe"},
@@ -223,7 +225,7 @@ add_actions(
         FormRoute(f"{PATH}/{{act}}", _link_to_source),
         JsonRoute(
             f"{API}/{{act}}",
-            "Poll a source next, pause, resume or unmute it, or stop its backfill",
+            "Poll, pause, resume or unmute a source, or stop its backfill",
             name="act_json",
         ),
     ),

@@ -86,7 +86,7 @@ def read_again(
     try:
         send_catchup(stores, settings, selection, lambda sent, captures: None)
     except ConfigurationError as error:
-        raise RefusedError(409, f"Nothing was sent: {error}.") from error
+        raise RefusedError(409, f"Nothing was changed: {error}.") from error
     return sha1hexes
 
 
@@ -102,9 +102,9 @@ def _parse_both(stores: Stores, sha1hex: str, since: str) -> tuple[str, str]:
     sha1hexes = raws[0].hex(), raws[1].hex()
     heads = [load_story_head(stores.records, version) for version in sha1hexes]
     if heads[0] is None:
-        raise HTTPException(404, f"{sha1hexes[0]} is no story, so it has no versions.")
+        raise HTTPException(404, f"{sha1hexes[0]} is not a story, so it has no versions.")
     if heads[1] is None or heads[0].story_id != heads[1].story_id or sha1hexes[0] == sha1hexes[1]:
-        raise InvalidParameterError("These are not two versions of one story.", "since")
+        raise InvalidParameterError("These files are not two versions of one story.", "since")
     return sha1hexes
 
 
@@ -117,7 +117,7 @@ action_router = APIRouter()
 add_actions(
     action_router,
     Action(
-        "read two versions of a story again",
+        "extract two versions of a story again",
         Role.CURATOR,
         read_again,
         VersionIn,
@@ -157,7 +157,7 @@ Since = Annotated[
     str,
     Query(
         max_length=SINCE_MAX_CHARS,
-        description="SHA-1 of the version compared with; without it the one before",
+        description="SHA-1 of the version to compare with; default: the previous version",
     ),
 ]
 
@@ -170,7 +170,7 @@ def build_changes(stores: Stores, sha1hex: str, title: str, since: str) -> Story
     """
     head = load_story_head(stores.records, sha1hex)
     if head is None:
-        raise HTTPException(404, f"{sha1hex} is no story, so it has no versions.")
+        raise HTTPException(404, f"{sha1hex} is not a story, so it has no versions.")
     versions = load_versions(stores.records, head.story_id)
     other = _choose_other_version(stores, head, versions, sha1hex, since)
     other_head = load_story_head(stores.records, other) or head
@@ -210,9 +210,9 @@ def _choose_other_version(
 
 
 @router.get("/file/{sha1hex}/changes.json", include_in_schema=False)
-@router.get("/api/files/{sha1hex}/changes", summary="What changed between two versions of a story")
+@router.get("/api/files/{sha1hex}/changes", summary="Changes between two versions of a story")
 def changes_json(stores: OpenStores, sha1hex: str, since: Since = "") -> StoryChangesPage:
-    """Return unchanged, added and removed stretches of words for each part of a story."""
+    """Return the unchanged, added and removed passages of each part of a story."""
     file = load_file(stores, sha1hex)
     return build_changes(stores, file.sha1hex, find_file_title(file)[0], since)
 

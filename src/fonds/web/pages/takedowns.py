@@ -99,7 +99,7 @@ Key = Annotated[
     str,
     Query(
         max_length=KEY_MAX_CHARS,
-        description="A file to be taken down: its SHA-1, a URL, story id, DOI or file name",
+        description="File to take down: SHA-1, URL, story id, DOI or file name",
     ),
 ]
 
@@ -116,9 +116,7 @@ def load_takedowns(stores: Stores, settings: Settings, viewer: Viewer, key: str)
     tables = find_tables(stores, settings) if files else None
     hidden = find_active_embargoes(records, list(files))
     return TakedownsPage(
-        f"{pluralize(total, 'file was', 'files were')} taken down"
-        if total
-        else "Nothing was taken down",
+        f"{pluralize(total, 'file was', 'files were')} taken down" if total else "No takedowns",
         total,
         unfinished,
         [_build_taken_down(row) for row in _list_rows(records)],
@@ -165,7 +163,7 @@ def _find_titles(stores: Stores, key: str) -> tuple[dict[str, str | None], bool]
         }
     if not titles:
         hint = f": {short}" if (short := explain_short_key(key)) else ""
-        raise HTTPException(404, f"Nothing here is known as “{key[:200]}”{hint}.")
+        raise HTTPException(404, f"No file matches “{key[:200]}”{hint}.")
     complete = resolved.complete and len(titles) <= FILES_MAX
     return dict(islice(titles.items(), FILES_MAX)), complete
 
@@ -195,9 +193,11 @@ def explain_refusal(hidden: EmbargoRow | None, settings: Settings, viewer: Viewe
     if not settings.web.takedown_needs_two:
         return None
     if hidden is None:
-        return "Here two people take a file down: one puts it under embargo, then another takes it down."
+        return (
+            "A takedown needs two people: one puts the file under embargo, another takes it down."
+        )
     if hidden.made_by == (viewer.name or LOCAL_NAME):
-        return "You put it under embargo: here somebody else takes it down then."
+        return "You put this file under embargo, so someone else must take it down."
     return None
 
 
@@ -221,13 +221,13 @@ def takedowns_html(
 
 @add_csv_route(router, "/takedowns", lambda page: page.files)
 @router.get("/takedowns.json", include_in_schema=False)
-@router.get("/api/takedowns", summary="What was taken down, and what would go with a file")
+@router.get("/api/takedowns", summary="Takedowns, and what a takedown would delete")
 def takedowns_json(
     request: Request, settings: CurrentSettings, viewer: TheViewer, key: Key = ""
 ) -> TakedownsPage:
     """Return the newest 200 takedowns, unfinished first.
 
-    With `key` also what every store holds of its files.
+    With `key`, also return what each store contains of the matching files.
 
     For curators. 404 if the key is unknown, 410 if its file was taken down.
     """
@@ -260,7 +260,7 @@ def open_exclusive_stores(request: Request, settings: Settings) -> Iterator[Stor
             finally:
                 close_stores(stores)
     except ConfigurationError as error:
-        raise RefusedError(409, f"Nothing was done: {error}") from error
+        raise RefusedError(409, f"Nothing was changed: {error}") from error
 
 
 class TakedownIn(msgspec.Struct, forbid_unknown_fields=True):
@@ -320,14 +320,12 @@ def _check(all_stores: Stores, sha1hex: str, sent: TakedownIn) -> ReasonClass:
     Raises InvalidParameterError for an unknown file, a missing reason or a missing confirmation.
     """
     if not build_description(all_stores, sha1hex).is_known:
-        message = (
-            f"Nothing here has the SHA-1 {sha1hex}. `fonds takedown` refuses bytes that never came."
-        )
+        message = f"There is no file with the SHA-1 {sha1hex}. To refuse it in future, run `fonds takedown`."
         raise InvalidParameterError(message, "sha1hex")
     if sent.reason is None:
         raise InvalidParameterError(f"Choose a reason: {', '.join(ReasonClass)}.", "reason")
     if not sent.sure:
-        message = "Confirm with the box in the form: a takedown cannot be undone."
+        message = "Tick the box to confirm. A takedown cannot be undone."
         raise InvalidParameterError(message, "sure")
     return sent.reason
 

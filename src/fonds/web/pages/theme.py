@@ -83,7 +83,7 @@ class ThemeStage:
 
 @dataclass(frozen=True, slots=True)
 class ThemeTurn:
-    """Split or merger of which a theme is part. `change`: `split` or `merged`."""
+    """Split or merger that a theme took part in. `change`: `split` or `merged`."""
 
     change: str
     what: ChangeLine

@@ -24,7 +24,7 @@ KINDS = ("new", "grown", "split", "merged", "gone", "kept")
 
 @dataclass(frozen=True, slots=True)
 class ChangeLine:
-    """One change: the themes before it and after it."""
+    """One change between two clusterings: the themes before and after it."""
 
     before: Sequence[ThemeRefLink]
     after: Sequence[ThemeRefLink]

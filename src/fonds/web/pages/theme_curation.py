@@ -55,7 +55,7 @@ from fonds.web.serving.problems import RefusedError
 from fonds.wiring.collections import CollectionService
 
 PAGE_SIZE = 20
-HEADING, NO_EXCLUSIONS = "documents taken out of themes", "no document is taken out of a theme"
+HEADING, NO_EXCLUSIONS = "documents removed from themes", "no documents removed from themes"
 PATH = "/themes/{namespace}/{key}/excluded"
 
 router = APIRouter(dependencies=[READS])
@@ -92,7 +92,7 @@ class ExclusionLine:
 
 @dataclass(frozen=True, slots=True)
 class ExclusionsPage:
-    """Exclusions sorted by document id, those of 20 documents per page.
+    """One page of the exclusions of a collection, sorted by document id: those of 20 documents.
 
     `next` is the value of `after` for the next page; None on the last page.
     """
@@ -218,7 +218,7 @@ def exclusions_html(
 
 
 @add_csv_route(router, PATH, lambda page: page.excluded)
-@router.get(f"/api{PATH}", summary="Documents taken out of themes")
+@router.get(f"/api{PATH}", summary="Documents removed from themes")
 def exclusions_json(
     stores: OpenStores,
     collections: TheService,
@@ -232,7 +232,7 @@ def exclusions_json(
 
 
 class ThemeAct(StrEnum):
-    """An action on a theme, as `fonds clusters` names it."""
+    """Action on a theme, named as in `fonds clusters`."""
 
     RENAME = "rename"
     PIN = "pin"
@@ -318,8 +318,8 @@ def _check_parameters(act: ThemeAct, sent: ThemeActIn) -> None:
         is_given = getattr(sent, parameter) is not msgspec.UNSET
         is_taken = _PARAMETER_BY_ACT.get(act) == parameter
         if is_given is not is_taken:
-            verb = "goes" if is_taken else "does not go"
-            raise InvalidParameterError(f"“{parameter}” {verb} with {act}.", parameter)
+            verb = "is required for" if is_taken else "is not allowed for"
+            raise InvalidParameterError(f"“{parameter}” {verb} {act}.", parameter)
 
 
 def _describe(sent: ThemeActIn) -> str:
@@ -362,7 +362,7 @@ add_actions(
         FormRoute("/themes/{namespace}/{key}/{act}", _choose_address),
         JsonRoute(
             "/api/themes/{namespace}/{key}/{act}",
-            "Name or pin a theme, take documents out of it",
+            "Name or pin a theme, or exclude documents from it",
             name="act_json",
             example={"theme": "river, dam, rain", "name": "Floods"},
         ),

@@ -29,11 +29,18 @@ LEVELS_MAX = 10
 EXCERPT_CHARS = 100
 
 
-CONF: Any = Field("", max_length=100, description="Configuration")
+CONF: Any = Field(
+    "", max_length=100, description="Name of the configuration; empty for the default"
+)
 TIMESTAMP_FIELD: Any = Field(
     None, ge=0, le=EXACT_MAX, description="Time of the clustering, in seconds since 1970"
 )
-LEVEL: Any = Field(0, ge=0, le=LEVELS_MAX, description="Level of detail, 0 for the coarsest")
+LEVEL: Any = Field(
+    0,
+    ge=0,
+    le=LEVELS_MAX,
+    description="Level of the clustering: 0 for the main level, then one for each of `granularities`",
+)
 
 
 class SelectionForm(Protocol):

@@ -52,7 +52,7 @@ EXPLAINED = {
 
 @dataclass(frozen=True, slots=True)
 class UnclusteredLine:
-    """Unclustered documents with one reason."""
+    """Number of documents that are unclustered for one reason."""
 
     reason: str
     explanation: str

@@ -38,7 +38,7 @@ FIELDS = ("file", "pasted")
 PARTS_MAX = 4
 FRAME_MAX_BYTES = 10_000
 """Maximum size of what surrounds the parts of a form."""
-TOO_LONG = f"A manifest has at most {MANIFEST_MAX_BYTES:,} bytes."
+TOO_LONG = f"A manifest can have at most {MANIFEST_MAX_BYTES:,} bytes."
 _BOUNDARY = re.compile(r'boundary="?([0-9A-Za-z\'()+_,./:=? -]{1,70}?)"?\s*(?:;|$)')
 _NAME = re.compile(
     rb'(?i)^content-disposition:\s*form-data;(?:[^\r\n]*;)?\s*name="(\w{1,20})"', re.M
@@ -113,7 +113,7 @@ router = APIRouter(dependencies=[READS])
 @router.get("/verify", include_in_schema=False)
 def verify_html(request: Request) -> HTMLResponse:
     """Show the empty form."""
-    return _render_page(request, 200, "What became of a result", None)
+    return _render_page(request, 200, "Verify an export", None)
 
 
 @router.post("/verify", include_in_schema=False)
@@ -130,29 +130,28 @@ def verified_html(
             raise RefusedError(400, EMPTY_FORM_MESSAGE)
         result = _verify_manifest(request, stores, viewer.has_role(Role.CURATOR), manifest_upload)
     except RefusedError as error:
-        return _render_page(request, 400, "This cannot be verified", None, str(error.detail))
+        return _render_page(request, 400, "Invalid manifest", None, str(error.detail))
     return _render_page(request, 200, _format_heading(result), result)
 
 
 @router.post(
     API,
-    summary="What became of a result since its manifest was written",
+    summary="Verify an export by its manifest",
     openapi_extra={
         "requestBody": {
             "required": True,
             "content": {"application/json": {"schema": {"type": "object"}}},
-            "description": f"The manifest of an export as it is, {MANIFEST_MAX_BYTES:,} bytes at most",
+            "description": f"Unchanged manifest of an export, at most {MANIFEST_MAX_BYTES:,} bytes",
         }
     },
 )
 def verify_json(
     request: Request, stores: OpenStores, viewer: TheViewer, sent: UploadBody
 ) -> VerificationResult:
-    """Return the number of documents by what became of them, and the first 50 of each.
+    """Compare an export with the library: the number of documents by change, and the first 50 of
+    each.
 
-    They are unchanged, read again, shown by another version, no longer found, removed, under
-    embargo, gone, not compared or added. Embargoes are null for users who are not curators; those
-    documents count as gone.
+    For users who are not curators, `under_embargo` is null, and hidden documents count as `gone`.
     The manifest is not stored.
     """
     return _verify_manifest(request, stores, viewer.has_role(Role.CURATOR), sent)
@@ -168,13 +167,13 @@ def _verify_manifest(
     try:
         manifest = parse_manifest(data)
         if manifest.search is None:
-            raise ValueError("it is of the library whole, and no search; nothing is compared")
+            raise ValueError("it is of an export without a search, so there is nothing to compare")
         all_stores: Stores = request.app.state.whole_stores
         return ManifestVerifier(stores, all_stores.records if knows_embargoes else None)(
             manifest, _get_file_name(manifest)
         )
     except ValueError as error:
-        message = f"This is no manifest that can be verified: {shorten(str(error), REASON_CHARS)}."
+        message = f"This manifest cannot be verified: {shorten(str(error), REASON_CHARS)}."
         raise RefusedError(400, message) from error
 
 
@@ -184,7 +183,7 @@ def _get_file_name(manifest: Manifest) -> str:
 
 def _format_heading(result: VerificationResult) -> str:
     if result.result_is_same:
-        return "The search finds the same documents, of the same files"
+        return "The search finds the same documents with the same files"
     now = f"at least {result.now:,}" if result.now_is_more else f"{result.now or 0:,}"
     return f"{result.then:,} documents then, {now} now"
 

@@ -45,7 +45,7 @@ def decode_body(body: bytes, kind: type[T], line: int | None = None) -> T:
         names = _field_names(kind, place.group(1) if place else "") if unknown else ()
         nearest = find_nearest_name(unknown.group(1), names) if unknown else None
         suggestion = f" Did you mean “{nearest}”?" if nearest else ""
-        takes = f" It takes {', '.join(names)}." if unknown else ""
+        takes = f" Known: {', '.join(names)}." if unknown else ""
         detail = f"{_PLACE.sub('', message)}.{suggestion}{takes}"
         pointer = _build_pointer(place.group(1)) if place else ""
         raise RefusedError(400, detail, pointer=pointer, line=line, nearest=nearest) from error

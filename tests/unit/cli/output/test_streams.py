@@ -38,5 +38,5 @@ def test_a_sha1_prefix_that_is_too_short_raises_with_the_minimum(
 ) -> None:
     result = call("show", "2ee628")
     assert result.code == 1
-    assert "of a SHA-1 at least the first 8 characters are needed" in result.err
+    assert "give at least the first 8 characters of a SHA-1" in result.err
     assert "at least" not in call("show", "zebra").err

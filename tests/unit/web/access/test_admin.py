@@ -25,7 +25,7 @@ def test_the_page_shows_keys_and_actions_without_secrets(home: GuardedHome) -> N
         assert client.put(f"/documents/news/{name}", json=body, headers=key).status_code == 201
     browser = home.sign_in(Role.ADMIN)
     page = PageRead(browser.get("/admin").text)
-    assert page.heading == "3 keys may be used here"
+    assert page.heading == "3 active keys"
     words = page.words()
     assert "PUT /documents/news/%3Cb%3E" in words
     assert words.count("done") == 2
@@ -71,7 +71,7 @@ def test_only_admins_can_revoke_a_key_with_a_reason(home: GuardedHome) -> None:
 
 def test_without_keys_only_this_computer_can_open_the_page(tmp_path: Path) -> None:
     with open_guarded_home(tmp_path, are_made=False) as home:
-        assert PageRead(home.client().get("/admin").text).heading == "Nobody made a key"
+        assert PageRead(home.client().get("/admin").text).heading == "No access keys"
         assert home.client().get("/admin", headers={"Via": "1.1 proxy"}).status_code == 403
 
 
@@ -86,7 +86,7 @@ def test_a_created_key_shows_its_secret_once(home: GuardedHome) -> None:
     assert response.status_code == 200
     assert response.headers["Cache-Control"] == "no-store"
     page = PageRead(response.text)
-    assert page.heading == "The key of anne, who is curator here"
+    assert page.heading == "Key of anne (curator)"
     (secret,) = [element.text_content() for element in page.tree.xpath("//code[@class='secret']")]
     row = home.gate.keys.authenticate(secret)
     assert row is not None

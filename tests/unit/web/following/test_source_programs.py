@@ -40,7 +40,7 @@ def test_a_patch_keeps_the_omitted_fields(client: TestClient, stores: Stores) ->
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({}, "Say what is to change: title, folder, collection."),
+        ({}, "Give at least one field to change: title, folder, collection."),
         ({"titel": "x"}, "Did you mean “title”?"),
         ({"title": "x" * 301}, "300"),
         ({"title": None}, "Expected `str`"),

@@ -59,7 +59,7 @@ def test_a_quotation_is_cited_by_page_and_characters(
     )
     assert len(citation["sha256hex"]) == 64
     page = read(client, f"{address}?page=3&quote={' '.join(words[2:6])}")
-    assert page.heading == "How these words are cited"
+    assert page.heading == "Cite this quote"
     (href,) = [link for link, label in page.links().items() if label == "Show in the text"]
     assert client.get(href.replace("/file/", "/api/files/", 1)).json()["text_marks"]
 
@@ -71,7 +71,7 @@ def test_a_quotation_that_is_not_in_the_text_is_refused(
     page_response = client.get(address)
     assert page_response.status_code == 404
     page = PageRead(page_response.text)
-    assert page.heading == "These words do not stand on page 2 of this file."
+    assert page.heading == "This quote is not on page 2 of this file."
     assert page.tree.xpath("string(//textarea)") == "<b>nowhere"
     api_response = client.get(address.replace("/file/", "/api/files/", 1))
     assert (api_response.status_code, api_response.json()["parameter"]) == (404, "quote")
@@ -98,7 +98,7 @@ def test_verifying_intact_bytes_reports_the_same_bytes(
     response = client.post(f"/file/{reading.pdf}/verify", headers=OWN)
     assert response.status_code == 200
     page = PageRead(response.text)
-    assert page.heading == "The bytes are as they were archived"
+    assert page.heading == "The archived bytes are unchanged"
     assert page.words("//ol").count("same bytes") == 1
     assert client.post(f"/file/{'0' * 40}/verify", headers=OWN).status_code == 404
 
@@ -142,7 +142,7 @@ def test_verifying_changed_bytes_reports_the_damage(
     body[middle : middle + 40] = bytes(40)
     warc.write_bytes(body)
     page = PageRead(client.post(f"/file/{reading.pdf}/verify", headers=OWN).text)
-    assert page.heading == "0 places of 1 hold these bytes"
+    assert page.heading == "Bytes found at 0 of 1 location"
     assert "not readable" in page.words("//ol") or "other bytes" in page.words("//ol")
 
 

@@ -45,5 +45,5 @@ def test_curators_see_hidden_files_in_order_of_their_end(tmp_path: Path) -> None
         assert "/embargoes" not in home.sign_in(Role.READER).get("/").text
         for sha1hex in (*files, unknown):
             service.lift(sha1hex)
-        assert PageRead(curator.get("/embargoes").text).heading == "Nothing is under embargo"
+        assert PageRead(curator.get("/embargoes").text).heading == "No embargoes"
         assert curator.get("/api/embargoes").json() == {"files": [], "total": 0}

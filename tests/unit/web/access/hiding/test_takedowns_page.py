@@ -142,10 +142,10 @@ def test_a_takedown_needs_an_embargo_by_a_second_person(
         return admin.post("/takedowns", data=build_form(sha1hex), headers=OWN)
 
     assert take_down().status_code == 403
-    assert "two people take a file down" in admin.get(f"/takedowns?key={sha1hex}").text
+    assert "A takedown needs two people" in admin.get(f"/takedowns?key={sha1hex}").text
     admin.post("/embargoes", data={"sha1hex": sha1hex, **embargo}, headers=OWN)
     assert take_down().status_code == 403
-    assert "You put it under embargo" in admin.get(f"/takedowns?key={sha1hex}").text
+    assert "You put this file under embargo" in admin.get(f"/takedowns?key={sha1hex}").text
     assert list(guarded_home.stores.records.find(TakedownRow)) == []
     curator.post("/embargoes", data={"sha1hex": sha1hex, **embargo}, headers=OWN)
     assert take_down().status_code == 303
