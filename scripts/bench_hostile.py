@@ -26,7 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from fixtures.mutations import mutations  # type: ignore[import-not-found]
+from fixtures.mutations import generate_mutations  # type: ignore[import-not-found]
 from fixtures.pdfs import text_pdf  # type: ignore[import-not-found]
 from fonds.config import Settings
 from hostile_reading import (  # type: ignore[import-not-found]
@@ -115,7 +115,7 @@ def _iter_good(folder: Path | None, count: int) -> Iterator[File]:
 
 def _iter_hostile(count: int) -> Iterator[File]:
     """Yield the first `count` variations of the worst kinds."""
-    files = (file for file in mutations(1_000, seed=1) if file.kind in WORST)
+    files = (file for file in generate_mutations(1_000, seed=1) if file.kind in WORST)
     for _, file in zip(range(count), files, strict=False):
         yield file.name, file.data
 

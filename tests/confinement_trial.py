@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fixtures import forbidden
-from fixtures.forbidden import ACTS, OF_ROOT, Target
+from fixtures.forbidden import ACTS, ROOT_ACTS, Target
 from fonds.isolation import privileges, seccomp
 from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool, open_unnamed_body
@@ -69,18 +69,18 @@ def run_confined(
 ) -> dict[str, object]:
     """Return what a child reports about its confinement and which acts it was refused."""
     layers = pool.get_layers()
-    left_open = pool(forbidden.left_open)
-    parent = [os.getpid(), pool(forbidden.parent)]
+    left_open = pool(forbidden.list_open_types)
+    parent = [os.getpid(), pool(forbidden.get_parent_id)]
     target_with_parent = Target(**{**vars(target), "others": parent})
     sizes_before = {path.name: path.stat().st_size for path in Path(target.home).iterdir()}
-    errors = {name: pool(forbidden.attempt, name, target_with_parent, body) for name in acts}
+    errors = {name: pool(forbidden.attempt_act, name, target_with_parent, body) for name in acts}
     sizes_after = {path.name: path.stat().st_size for path in Path(target.home).iterdir()}
     return {
         "layers": {str(layer): why for layer, why in layers.items()},
         "refused": errors,
         "changed": sizes_before != sizes_after,
-        "user": pool(forbidden.user),
-        "environment": pool(forbidden.environment),
+        "user": pool(forbidden.list_user_ids),
+        "environment": pool(forbidden.get_environment),
         "left_open": left_open,
         "hidden": [is_hidden(pid) for pid in parent],
     }
@@ -98,7 +98,7 @@ def is_hidden(pid: int) -> bool:
 
 def list_acts() -> list[str]:
     """List the acts that the current user can do outside of a child."""
-    return [name for name in ACTS if os.geteuid() == 0 or name not in OF_ROOT]
+    return [name for name in ACTS if os.geteuid() == 0 or name not in ROOT_ACTS]
 
 
 def run_outside(name: str, target: Target, body: OpenBody) -> str:
@@ -110,7 +110,7 @@ def run_outside(name: str, target: Target, body: OpenBody) -> str:
         os.set_inheritable(writer, False)
         # The parent process hides itself; undo that for the child.
         privileges.call_prctl(privileges.DUMPABLE, 1)
-        error = forbidden.attempt(name, target, body)
+        error = forbidden.attempt_act(name, target, body)
         os.write(writer, (error or "done").encode())
         os._exit(0)
     os.close(writer)

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response, offsets, revisit, warc_record, warcinfo
+from fixtures.warcs import gzip_records, http_response, list_offsets, revisit, warc_record, warcinfo
 from home_rows import NOW
 from ingesting import stamp
 from story_pages import page_markup
@@ -210,9 +210,11 @@ def _write_index(folder: Path) -> Path:
         for n, (url, body) in enumerate(zip(urls, bodies, strict=True))
     ]
     warc = _write_warc(folder / "new-2026.warc.gz", records)
-    members = [gzipped([record]) for record in records]
+    members = [gzip_records([record]) for record in records]
     lines = []
-    for n, (url, offset, member) in enumerate(zip(urls, offsets(members), members, strict=True)):
+    for n, (url, offset, member) in enumerate(
+        zip(urls, list_offsets(members), members, strict=True)
+    ):
         fields = {
             "url": url,
             "mime": "application/pdf",
@@ -229,7 +231,9 @@ def _write_index(folder: Path) -> Path:
 
 def _write_damaged(folder: Path) -> Path:
     """Write a WARC that ends in the middle of its second record."""
-    content = gzipped([warcinfo(), _build_response("http://daily.example/cut", NOW, b"cut" * 999)])
+    content = gzip_records(
+        [warcinfo(), _build_response("http://daily.example/cut", NOW, b"cut" * 999)]
+    )
     return _write_file(folder / "damaged-<2025>.warc.gz", content[:-20])
 
 
@@ -276,4 +280,4 @@ def _build_report(title: str, pages: int) -> bytes:
 
 
 def _write_warc(path: Path, records: Sequence[bytes]) -> Path:
-    return _write_file(path, gzipped(records))
+    return _write_file(path, gzip_records(records))

@@ -14,9 +14,9 @@ from typing import Any
 import jsonschema
 from starlette.testclient import TestClient
 
-from fixtures.answering import Given, answering
+from fixtures.http_server import CannedResponse, serve_http
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response, offsets
+from fixtures.warcs import gzip_records, http_response, list_offsets
 from fonds.audit.audit import run_audit
 from fonds.config import Settings
 from fonds.model.rows import EntryRow
@@ -101,13 +101,13 @@ def prepare_tasks(folder: Path) -> Iterator[TaskBatch]:
         http_response(pdfs["unstated"], headers=as_pdf, url="http://x.example/unstated"),
         http_response(url="http://x.example/page"),
     ]
-    members = [gzipped([record]) for record in records]
+    members = [gzip_records([record]) for record in records]
     (allowed / "crawl").mkdir()
     (allowed / "crawl" / "a.warc.gz").write_bytes(b"".join(members))
-    starts = offsets(members)
-    with answering() as server:
-        batch.requests = server.asked
-        server.answers["/item-1/papers/a%20b.pdf"] = Given(body=pdfs["elsewhere"])
+    starts = list_offsets(members)
+    with serve_http() as server:
+        batch.requests = server.requests
+        server.responses["/item-1/papers/a%20b.pdf"] = CannedResponse(body=pdfs["elsewhere"])
         batch.settings = {
             "elsewhere_task_folder": str(allowed),
             "elsewhere_petabox_url": f"{server.url}/{{item}}/{{path}}",

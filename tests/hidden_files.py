@@ -10,7 +10,7 @@ from pathlib import Path
 
 from filled_home import FilledHome
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 from fonds.config import Settings
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.document import Document
@@ -113,5 +113,5 @@ def _build_page_response(url: str, at: datetime, body: bytes) -> bytes:
 
 
 def _write_warc(path: Path, records: Sequence[bytes]) -> Path:
-    path.write_bytes(gzipped(records))
+    path.write_bytes(gzip_records(records))
     return path

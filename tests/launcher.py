@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from fixtures.web_of_hosts import HERE, is_allowed
+from fixtures.web_of_hosts import LOCALHOST, is_allowed
 from fonds.cli.main import main
 from fonds.fetching import addresses as resolving
 
@@ -36,7 +36,7 @@ def resolver(
             addresses = web["addresses"][host]
             return [addresses[min(lookup_counts[host], len(addresses)) - 1]]
         if host in web["addresses"] or host in web["known"] or host.endswith(".example"):
-            return web["addresses"].get(host, [HERE])
+            return web["addresses"].get(host, [LOCALHOST])
         raise OSError(-2, "Name or service not known")
 
     return resolve

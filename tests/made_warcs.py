@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from fixtures.jats import jats
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response, revisit, warc_record, warcinfo
+from fixtures.warcs import gzip_records, http_response, revisit, warc_record, warcinfo
 from fonds.config import load_settings
 from fonds.ports import Job
 from fonds.wiring.jobs import build_parquet_job, find_warcs
@@ -70,7 +70,7 @@ def write_warcs(folder: Path) -> list[Path]:
             ),
         ]
         path = folder / f"crawl-{number}.warc.gz"
-        path.write_bytes(gzipped(records))
+        path.write_bytes(gzip_records(records))
         paths.append(path)
     return paths
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from e2e.running import fonds
-from fixtures.news_web import DELAY_S, TDMREP, NewsWeb
-from fixtures.web_of_hosts import FORBIDDEN
+from fixtures.news_web import DELAY_S, TDMREP_PATH, NewsWeb
+from fixtures.web_of_hosts import FORBIDDEN_ADDRESS
 from fonds.archive.warc.scanner import Damage, read_heads
 from fonds.config import load_settings
 from fonds.model.rows import (
@@ -30,7 +30,7 @@ from fonds.wiring.stores import close_stores, open_stores
 AUDIT_MAX_S = 3600.0
 REPEATS_PER_KILL = 128
 """Requests that a killed worker may lose: twice what it sends at once."""
-HOST_FILES = ("/robots.txt", TDMREP)
+HOST_FILES = ("/robots.txt", TDMREP_PATH)
 FOLLOWING, LISTED = "queue-fetcher", "csv"
 
 
@@ -65,7 +65,7 @@ class Checks:
         return self.problems
 
     def _check_endings(self, stores: Stores) -> None:
-        expected = self.news.endings
+        expected = self.news.expected_reasons
         reasons_by_url: dict[str, list[str]] = {}
         for row in stores.records.find(EntryRow):
             reasons_by_url.setdefault(row.url, []).append(
@@ -114,7 +114,9 @@ class Checks:
             path for path in (self.home / "blobs" / "spool").rglob("*") if path.is_file()
         ]
         spool_reasons = {"bad-encoding", "bomb", "empty-body", "unsupported-type"}
-        expected_count = sum(reason in spool_reasons for reason in self.news.endings.values())
+        expected_count = sum(
+            reason in spool_reasons for reason in self.news.expected_reasons.values()
+        )
         if not spooled_count == len(spool_files) == expected_count:
             self.problems.append(
                 f"{spooled_count} rows and {len(spool_files)} blobs in the spool, not {expected_count}"
@@ -138,7 +140,9 @@ class Checks:
             self.problems.append(
                 f"{len(silent_captures)} of {len(rows)} captures state no reservation"
             )
-        request_counts = Counter(item.host for item in self.news.web.log if item.target == TDMREP)
+        request_counts = Counter(
+            item.host for item in self.news.web.log if item.target == TDMREP_PATH
+        )
         answered_hosts = {find_host(row.origin) for row in stores.records.find(TdmrepAnswerRow)}
         repeat_count = sum(request_counts[host] - 1 for host in answered_hosts)
         if repeat_count > self.kills:
@@ -149,7 +153,7 @@ class Checks:
 
     def _check_log(self) -> None:
         log = self.news.web.log
-        if any(request.address == FORBIDDEN for request in log):
+        if any(request.address == FORBIDDEN_ADDRESS for request in log):
             self.problems.append("a forbidden address was requested")
         times_by_host: dict[str, list[float]] = {}
         for request in log:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filled_home import CRAWL, build_once, open_home
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 from fonds.config import Settings
 from fonds.extract.pdf.page_view import draw_page_view_from_bytes, name_renderer
 from fonds.model.pdf import PageView, ViewLimits
@@ -97,8 +97,8 @@ def fill_reading(home: Path) -> ReadingHome:
     pages = [_build_page_response(STORY_URL, version) for version in VERSIONS]
     pages.append(_build_page_response("http://daily.example/he", hebrew_version))
     reports, stories = crawl / "reports.warc.gz", crawl / "stories.warc.gz"
-    reports.write_bytes(gzipped(papers))
-    stories.write_bytes(gzipped(pages))
+    reports.write_bytes(gzip_records(papers))
+    stories.write_bytes(gzip_records(pages))
     settings = Settings().replace_values(warc_copy_bodies=True)
     with open_home(home) as stores:
         ingest(stores, home, [reports], settings.replace_values(collection="reports"))

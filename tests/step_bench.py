@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from fixtures.warcs import gzipped, http_response, offsets, revisit
+from fixtures.warcs import gzip_records, http_response, list_offsets, revisit
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
 from fonds.extract.mime import describe
@@ -65,7 +65,7 @@ class Bench:
     def in_records(self, *records: bytes, mime: str = "text/html") -> list[Capture]:
         self.file_count += 1
         path = self.home / f"crawl-{self.file_count}.warc.gz"
-        members = [gzipped([record]) for record in records]
+        members = [gzip_records([record]) for record in records]
         path.write_bytes(b"".join(members))
         return [
             Capture(
@@ -77,7 +77,9 @@ class Bench:
                 record_type="response",
                 mime=mime,
             )
-            for number, (offset, member) in enumerate(zip(offsets(members), members, strict=True))
+            for number, (offset, member) in enumerate(
+                zip(list_offsets(members), members, strict=True)
+            )
         ]
 
     def write_revisit(self, digest: str | None) -> Capture:

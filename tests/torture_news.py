@@ -26,7 +26,7 @@ from typing import Any
 
 from e2e.running import CommandResult, fonds
 from e2e.workers import Workers
-from fixtures.news_web import NewsWeb, news_web
+from fixtures.news_web import NewsWeb, serve_news
 from fonds.model.rows import EntryRow
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 from news_checks import FOLLOWING, LISTED, Checks, count_repeats
@@ -118,20 +118,22 @@ class Trial:
 
     def run(self) -> None:
         """Follow both editions, then ingest the table, killing workers meanwhile."""
-        for tls, urls in self.news.sources().items():
+        for tls, urls in self.news.list_sources().items():
             self._run_fonds("sources", "add", "--pipeline", FOLLOWING, "--tls", tls, *urls)
         source_links = self._listed_by_sources()
         self._run_workers(
-            FOLLOWING, source_links, self.kills_max * len(source_links) // len(self.news.endings)
+            FOLLOWING,
+            source_links,
+            self.kills_max * len(source_links) // len(self.news.expected_reasons),
         )
         table = self.folder / "table.csv"
-        table.write_bytes(self.news.table())
+        table.write_bytes(self.news.build_table())
         self._run_fonds("ingest", "--pipeline", LISTED, "--enter-only", table)
-        self._run_workers(LISTED, set(self.news.endings) - source_links, self.kills_max)
+        self._run_workers(LISTED, set(self.news.expected_reasons) - source_links, self.kills_max)
 
     def _listed_by_sources(self) -> set[str]:
-        table = set(self.news.table().decode().split())
-        return set(self.news.endings) - table
+        table = set(self.news.build_table().decode().split())
+        return set(self.news.expected_reasons) - table
 
     def _run_fonds(self, *args: str | Path) -> CommandResult:
         result = fonds(self.home, *args, **self.settings())
@@ -145,7 +147,7 @@ class Trial:
         """Run two processes until all these links have an outcome, and kill them `kills_max`
         times."""
         names = self.folder / "names.json"
-        names.write_text(self.news.names())
+        names.write_text(self.news.build_name_table())
         launcher = Path(__file__).with_name("launcher.py")
         program = (str(launcher), str(names), "--")
         variables = {**self.settings(), "FONDS_PIPELINE": pipeline}
@@ -193,8 +195,8 @@ class Trial:
         later_urls = {
             url
             for site in self.news.sites
-            if site.via in ("feed", "sitemap", "index")
-            for url in set(site.urls(self.news.web, 2)) - set(site.urls(self.news.web, 1))
+            if site.listing_kind in ("feed", "sitemap", "index")
+            for url in set(site.list_urls(self.news.web, 2)) - set(site.list_urls(self.news.web, 1))
         }
         return len(urls - later_urls)
 
@@ -218,7 +220,7 @@ def follow(
     seed: int = 20261122,
 ) -> Trial:
     """Run one trial and check its results."""
-    with news_web(folder / "web", hosts, stories, odd_pages) as news:
+    with serve_news(folder / "web", hosts, stories, odd_pages) as news:
         chance = random.Random(seed)
         trial = Trial(news, folder, kills, environment or {}, poll_s, total_s, retries, chance)
         trial.run()
@@ -253,8 +255,9 @@ def main() -> int:
     minutes = (time.monotonic() - started_s) / 60
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
-        f"{trial.news.stories} stories of {len(trial.news.endings)} links, {len(trial.news.web.log)}"
-        f" requests, {trial.kills} kills, {count_repeats(trial.news)} repeated requests;"
+        f"{trial.news.story_count} stories of {len(trial.news.expected_reasons)} links,"
+        f" {len(trial.news.web.log)} requests, {trial.kills} kills,"
+        f" {count_repeats(trial.news)} repeated requests;"
         f" {minutes:.1f} minutes,"
         f" {(usage.ru_utime + usage.ru_stime) / 60:.1f} of CPU, {usage.ru_maxrss // 1024} MiB at most"
     )

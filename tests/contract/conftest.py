@@ -17,7 +17,7 @@ import pytest
 import sqlalchemy as sa
 
 from empty_records import copy_empty_records
-from fixtures import rabbit_leftovers
+from fixtures import rabbit_cleanup
 from fixtures.archives import BACKENDS as ARCHIVES
 from fonds.ports import WarcArchive
 from fonds.queues.large_bodies import BodyLimits, LargeBodies
@@ -115,7 +115,7 @@ def open_backend(tmp_path: Path, name: str) -> Iterator[Callable[[Opener], Any]]
 
 def _close(backend: Any) -> None:
     if type(backend).__name__ == "RabbitQueue":
-        rabbit_leftovers.close(backend)
+        rabbit_cleanup.close_queue(backend)
     else:
         getattr(backend, "close", lambda: None)()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fixtures import warcs
-from fixtures.archives import BODY_MAX_BYTES, entry, files, index_of, refused
+from fixtures.archives import BODY_MAX_BYTES, build_entry, get_read_error, list_files, read_index
 from fonds.archive.store.volume import get_host_name
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.model.archive import OriginalCapture
@@ -33,7 +33,7 @@ NO_ARCHIVE = pytest.mark.parametrize(
 
 
 def test_a_written_body_is_readable_at_once(archive: Archive) -> None:
-    entries = [entry(n, body=b"%d" % n * 100) for n in range(3)]
+    entries = [build_entry(n, body=b"%d" % n * 100) for n in range(3)]
     archived = archive.write(entries)
     assert [record.capture_id for record in archived] == [entry.capture_id for entry in entries]
     for record, written_entry in zip(archived, entries, strict=True):
@@ -44,7 +44,7 @@ def test_a_written_body_is_readable_at_once(archive: Archive) -> None:
 
 
 def test_a_written_record_has_the_returned_id(archive: Archive) -> None:
-    entries = [entry(n, metadata_json=b"{}") for n in range(7)]
+    entries = [build_entry(n, metadata_json=b"{}") for n in range(7)]
     entries[2] = replace(
         entries[2], original=OriginalCapture(entries[1].url, entries[1].captured_at)
     )
@@ -61,30 +61,32 @@ def test_a_written_record_has_the_returned_id(archive: Archive) -> None:
 
 
 def test_a_place_in_an_own_warc_has_its_bare_file_name(archive: Archive, tmp_path: Path) -> None:
-    (archived,) = archive.write([entry()])
+    (archived,) = archive.write([build_entry()])
     archive.finish()
     assert archived.place.kind is PlaceKind.WARC
-    assert [path.name for path in files(tmp_path, ".warc.gz")] == [archived.place.path]
+    assert [path.name for path in list_files(tmp_path, ".warc.gz")] == [archived.place.path]
 
 
 def test_an_open_warc_has_its_final_name_and_a_marker_file(
     archive: Archive, tmp_path: Path
 ) -> None:
-    archive.write([entry()])
-    (path,) = files(tmp_path, ".warc.gz")
+    archive.write([build_entry()])
+    (path,) = list_files(tmp_path, ".warc.gz")
     assert path.name.startswith("fonds-20")
-    assert len(files(tmp_path, ".warc.gz.open")) == 1
+    assert len(list_files(tmp_path, ".warc.gz.open")) == 1
     archive.finish()
-    assert [file.name for file in files(tmp_path, ".warc.gz")] == [path.name]
-    assert files(tmp_path, ".open") == []
+    assert [file.name for file in list_files(tmp_path, ".warc.gz")] == [path.name]
+    assert list_files(tmp_path, ".open") == []
 
 
 def test_finish_writes_a_sorted_index_next_to_the_warc(archive: Archive, tmp_path: Path) -> None:
-    archived = archive.write([entry(3), entry(1), entry(2, http=None, mime="application/pdf")])
+    archived = archive.write(
+        [build_entry(3), build_entry(1), build_entry(2, http=None, mime="application/pdf")]
+    )
     archive.finish()
-    (path,) = files(tmp_path, ".cdxj")
+    (path,) = list_files(tmp_path, ".cdxj")
     assert path.read_bytes().splitlines() == sorted(path.read_bytes().splitlines())
-    lines = index_of(path)
+    lines = read_index(path)
     assert [line.url[-1] for line in lines] == ["1", "2", "3"]
     by_url = {line.url: line for line in lines}
     for record, number in zip(archived, (3, 1, 2), strict=True):
@@ -99,10 +101,10 @@ def test_finishing_twice_or_without_an_open_warc_does_nothing(
     archive = open_archive(tmp_path)
     archive.finish()
     assert list(tmp_path.iterdir()) == []
-    archive.write([entry()])
+    archive.write([build_entry()])
     archive.finish()
     archive.finish()
-    assert len(files(tmp_path, ".cdxj")) == 1
+    assert len(list_files(tmp_path, ".cdxj")) == 1
 
 
 def test_an_empty_write_creates_no_file(archive: Archive, tmp_path: Path) -> None:
@@ -111,33 +113,33 @@ def test_an_empty_write_creates_no_file(archive: Archive, tmp_path: Path) -> Non
 
 
 def test_a_warc_is_closed_at_the_maximum_of_stories(archive: Archive, tmp_path: Path) -> None:
-    archived = archive.write([entry(n) for n in range(12)])
-    assert len(files(tmp_path, ".warc.gz")) == 3
-    assert files(tmp_path, ".cdxj") == [], "the caller may not have stored the rows yet"
-    archive.write([entry(12)])
-    assert len(files(tmp_path, ".cdxj")) == 2
+    archived = archive.write([build_entry(n) for n in range(12)])
+    assert len(list_files(tmp_path, ".warc.gz")) == 3
+    assert list_files(tmp_path, ".cdxj") == [], "the caller may not have stored the rows yet"
+    archive.write([build_entry(12)])
+    assert len(list_files(tmp_path, ".cdxj")) == 2
     archive.finish()
-    assert sorted(len(index_of(path)) for path in files(tmp_path, ".cdxj")) == [3, 5, 5]
+    assert sorted(len(read_index(path)) for path in list_files(tmp_path, ".cdxj")) == [3, 5, 5]
     for number, record in enumerate(archived):
         assert archive.read(record.place).body == b"<html>%d</html>" % number
 
 
 def test_a_warc_is_closed_at_the_maximum_size(archive: Archive, tmp_path: Path) -> None:
-    archive.write([entry(n, body=os.urandom(60_000)) for n in range(3)])
-    assert len(files(tmp_path, ".warc.gz")) == 3
+    archive.write([build_entry(n, body=os.urandom(60_000)) for n in range(3)])
+    assert len(list_files(tmp_path, ".warc.gz")) == 3
 
 
 def test_repeats_are_revisits_and_metadata_are_records(archive: Archive, tmp_path: Path) -> None:
-    first = entry(1, metadata_json=b'{"content_metadata": {}}')
-    repeat = entry(2, body=first.body, original=OriginalCapture(first.url, first.captured_at))
+    first = build_entry(1, metadata_json=b'{"content_metadata": {}}')
+    repeat = build_entry(2, body=first.body, original=OriginalCapture(first.url, first.captured_at))
     archived = archive.write([first, repeat])
     assert archive.read(archived[1].place).body == b""
     archive.finish()
-    (path,) = files(tmp_path, ".warc.gz")
+    (path,) = list_files(tmp_path, ".warc.gz")
     with path.open("rb") as stream:
         types = [head.type for head in read_heads(stream) if isinstance(head, RecordHead)]
     assert types == ["warcinfo", "response", "metadata", "revisit"]
-    assert {line.mime for line in index_of(files(tmp_path, ".cdxj")[0])} == {
+    assert {line.mime for line in read_index(list_files(tmp_path, ".cdxj")[0])} == {
         "text/html",
         "warc/revisit",
     }
@@ -145,7 +147,7 @@ def test_repeats_are_revisits_and_metadata_are_records(archive: Archive, tmp_pat
 
 def test_concurrent_threads_write_and_read(archive: Archive) -> None:
     def work(number: int) -> bool:
-        (record,) = archive.write([entry(number, body=b"body %d" % number)])
+        (record,) = archive.write([build_entry(number, body=b"body %d" % number)])
         return archive.read(record.place).body == b"body %d" % number
 
     with ThreadPoolExecutor(8) as pool:
@@ -156,7 +158,7 @@ def test_two_archives_of_one_home_write_different_files(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
     first, second = open_archive(tmp_path), open_archive(tmp_path)
-    (a,), (b,) = first.write([entry(1)]), second.write([entry(2)])
+    (a,), (b,) = first.write([build_entry(1)]), second.write([build_entry(2)])
     assert a.place.path != b.place.path
     second.recover(lambda _: None)
     assert first.read(a.place).body == b"<html>1</html>"
@@ -174,7 +176,7 @@ def test_a_loose_file_is_returned_as_body(archive: Archive, tmp_path: Path) -> N
     assert (payload.body, payload.http, payload.size_bytes) == (b"%PDF-1.4", None, None)
 
 
-@pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped, warcs.zstandarded])
+@pytest.mark.parametrize("pack", [warcs.join_records, warcs.gzip_records, warcs.zstd_records])
 def test_records_of_foreign_warcs_are_read(pack, archive: Archive, tmp_path: Path) -> None:
     path = tmp_path / "foreign.warc"
     members = [pack([record]) for record in (warcs.warcinfo(), warcs.http_response())]
@@ -185,7 +187,7 @@ def test_records_of_foreign_warcs_are_read(pack, archive: Archive, tmp_path: Pat
 
 def test_threads_read_records_of_one_member_in_any_order(archive: Archive, tmp_path: Path) -> None:
     records = [warcs.http_response(b"body %d" % number) for number in range(60)]
-    (tmp_path / "whole.warc.gz").write_bytes(warcs.gzipped_whole(records))
+    (tmp_path / "whole.warc.gz").write_bytes(warcs.gzip_as_one_member(records))
     with (tmp_path / "whole.warc.gz").open("rb") as stream:
         places = [
             Place(PlaceKind.WARC, str(tmp_path / "whole.warc.gz"), head.offset)
@@ -198,9 +200,9 @@ def test_threads_read_records_of_one_member_in_any_order(archive: Archive, tmp_p
 
 
 def test_an_offset_without_record_is_damage(archive: Archive, tmp_path: Path) -> None:
-    (tmp_path / "a.warc.gz").write_bytes(warcs.gzipped([warcs.http_response()]))
+    (tmp_path / "a.warc.gz").write_bytes(warcs.gzip_records([warcs.http_response()]))
     for offset in (5, 10**6):
-        error = refused(archive, Place(PlaceKind.WARC, str(tmp_path / "a.warc.gz"), offset))
+        error = get_read_error(archive, Place(PlaceKind.WARC, str(tmp_path / "a.warc.gz"), offset))
         assert error.reason is Reason.DAMAGED_RECORD
 
 
@@ -210,19 +212,19 @@ def test_a_missing_file_is_a_missing_source(
     archive: Archive, kind: PlaceKind, path: str, tmp_path: Path
 ) -> None:
     place = Place(kind, str(tmp_path / path))
-    assert refused(archive, place).reason is Reason.MISSING_SOURCE
+    assert get_read_error(archive, place).reason is Reason.MISSING_SOURCE
 
 
 @NO_ARCHIVE
 def test_places_of_an_unconfigured_archive_are_unreadable(
     archive: Archive, kind: PlaceKind, path: str
 ) -> None:
-    assert refused(archive, Place(kind, path)).reason is Reason.UNREADABLE_SOURCE
+    assert get_read_error(archive, Place(kind, path)).reason is Reason.UNREADABLE_SOURCE
 
 
 def test_a_path_below_a_file_is_a_missing_source(archive: Archive, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    error = refused(archive, Place(PlaceKind.FILE, str(tmp_path / "file/below")))
+    error = get_read_error(archive, Place(PlaceKind.FILE, str(tmp_path / "file/below")))
     assert error.reason is Reason.MISSING_SOURCE
 
 
@@ -232,23 +234,25 @@ def test_a_relative_path_is_refused(archive: Archive, kind: PlaceKind, path: str
     # `a/b` may be the name of a WARC, but it is unknown here.
     is_name = kind is PlaceKind.WARC and path == "a/b"
     reason = Reason.MISSING_SOURCE if is_name else Reason.UNREADABLE_SOURCE
-    assert refused(archive, Place(kind, path)).reason is reason
+    assert get_read_error(archive, Place(kind, path)).reason is reason
 
 
 @pytest.mark.parametrize("kind", [PlaceKind.FILE, PlaceKind.ZIP])
 def test_a_bare_name_is_only_accepted_as_an_own_warc(
     archive: Archive, kind: PlaceKind, tmp_path: Path
 ) -> None:
-    (archived,) = archive.write([entry()])
-    assert refused(archive, Place(kind, archived.place.path)).reason is Reason.UNREADABLE_SOURCE
+    (archived,) = archive.write([build_entry()])
+    assert (
+        get_read_error(archive, Place(kind, archived.place.path)).reason is Reason.UNREADABLE_SOURCE
+    )
     missing = Place(
         PlaceKind.WARC, f"fonds-20240305060708-00000-{get_host_name()}-12345678.warc.gz", 0, 10
     )
-    assert refused(archive, missing).reason is Reason.MISSING_SOURCE
+    assert get_read_error(archive, missing).reason is Reason.MISSING_SOURCE
 
 
 def test_a_body_with_another_sha1_is_refused(archive: Archive, tmp_path: Path) -> None:
-    (archived,) = archive.write([entry(body=b"as it was")])
+    (archived,) = archive.write([build_entry(body=b"as it was")])
     sha1hex = sha1(b"as it was").hexdigest()
     assert archive.read(archived.place, sha1hex).body == b"as it was"
     with pytest.raises(DamagedInputError, match=f"no longer match {'0' * 40}") as raised:
@@ -272,21 +276,21 @@ def test_pipes_devices_sockets_and_folders_are_refused(
         listening.bind(str(tmp_path / "socket"))
         for path in ("pipe", "folder", "link", "socket", "/dev/zero"):
             place = Place(kind, str(tmp_path / path))
-            assert refused(archive, place).reason is Reason.UNREADABLE_SOURCE
+            assert get_read_error(archive, place).reason is Reason.UNREADABLE_SOURCE
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
 def test_a_file_without_read_permission_is_unreadable(archive: Archive, tmp_path: Path) -> None:
     (tmp_path / "locked").write_bytes(b"x")
     (tmp_path / "locked").chmod(0)
-    error = refused(archive, Place(PlaceKind.FILE, str(tmp_path / "locked")))
+    error = get_read_error(archive, Place(PlaceKind.FILE, str(tmp_path / "locked")))
     assert error.reason is Reason.UNREADABLE_SOURCE
 
 
 def test_a_huge_sparse_file_is_refused_by_its_size(archive: Archive, tmp_path: Path) -> None:
     with (tmp_path / "sparse").open("wb") as stream:
         stream.truncate(2 * 1024**3)
-    error = refused(archive, Place(PlaceKind.FILE, str(tmp_path / "sparse")))
+    error = get_read_error(archive, Place(PlaceKind.FILE, str(tmp_path / "sparse")))
     assert isinstance(error, LimitError)
     assert error.reason is Reason.TOO_LARGE
 
@@ -298,5 +302,6 @@ def test_a_file_at_the_size_limit_is_read_and_a_larger_one_refused(
     (tmp_path / "over").write_bytes(bytes(BODY_MAX_BYTES + 1))
     assert len(archive.read(Place(PlaceKind.FILE, str(tmp_path / "at"))).body) == BODY_MAX_BYTES
     assert (
-        refused(archive, Place(PlaceKind.FILE, str(tmp_path / "over"))).reason is Reason.TOO_LARGE
+        get_read_error(archive, Place(PlaceKind.FILE, str(tmp_path / "over"))).reason
+        is Reason.TOO_LARGE
     )

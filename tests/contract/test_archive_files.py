@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from depth import examples
-from fixtures.archives import entry, files, index_of
+from fixtures.archives import build_entry, list_files, read_index
 from fonds.archive.store.folder import PREFIXES_OPEN_MAX, FolderArchive
 from fonds.archive.store.options import ArchiveOptions
 from fonds.ports import WarcArchive
@@ -29,7 +29,7 @@ def test_entries_are_written_to_the_warc_of_their_prefix_in_order(
     archive: WarcArchive, tmp_path: Path
 ) -> None:
     prefixes = ["mc", "", "mchist2011", "mc", "mchist2012", ""]
-    entries = [entry(n, prefix=prefix) for n, prefix in enumerate(prefixes)]
+    entries = [build_entry(n, prefix=prefix) for n, prefix in enumerate(prefixes)]
     archived = [*archive.write(entries[:3]), *archive.write(entries[3:])]
     assert [record.capture_id for record in archived] == [entry.capture_id for entry in entries]
     assert [parse_prefix(record.place.path) for record in archived] == [
@@ -39,19 +39,19 @@ def test_entries_are_written_to_the_warc_of_their_prefix_in_order(
     for written_entry, record in zip(entries, archived, strict=True):
         assert archive.read(record.place).body == written_entry.body
     archive.finish()
-    counts = {path.name: len(index_of(path)) for path in files(tmp_path, ".cdxj")}
+    counts = {path.name: len(read_index(path)) for path in list_files(tmp_path, ".cdxj")}
     assert sorted(counts.values()) == [1, 1, 2, 2]
 
 
 def test_at_most_a_few_prefixes_have_open_warcs(archive: WarcArchive, tmp_path: Path) -> None:
     for year in range(1990, 1990 + 3 * PREFIXES_OPEN_MAX):
-        archive.write([entry(year, prefix=f"mchist{year}")])
-        archive.write([entry(1000 + year, prefix="mc")])
+        archive.write([build_entry(year, prefix=f"mchist{year}")])
+        archive.write([build_entry(1000 + year, prefix="mc")])
         still_open = len(list((tmp_path / "archive").glob("*.open")))
         assert still_open <= PREFIXES_OPEN_MAX + 1
     archive.finish()
     assert list((tmp_path / "archive").glob("*.open")) == []
-    names = [parse_prefix(path.name) for path in files(tmp_path, ".warc.gz")]
+    names = [parse_prefix(path.name) for path in list_files(tmp_path, ".warc.gz")]
     assert sorted(set(names)) == ["mc", *(f"mchist{year}" for year in range(1990, 2014))]
 
 
@@ -68,14 +68,14 @@ def test_no_warc_exceeds_its_limits_except_for_one_long_body(
     options = ArchiveOptions(file_max_bytes=file_max_bytes, stories_max=stories_max)
     archive = FolderArchive(folder, options)
     # Random bytes do not compress.
-    entries = [entry(n, body=os.urandom(size)) for n, size in enumerate(sizes)]
+    entries = [build_entry(n, body=os.urandom(size)) for n, size in enumerate(sizes)]
     for start in range(0, len(entries), 4):
         batch = entries[start : start + 4]
         archive.write([replace(written_entry, metadata_json=b"{}") for written_entry in batch])
     archive.finish()
     for path in folder.glob("*.warc.gz"):
         (index,) = folder.glob(path.name.replace(".warc.gz", ".cdxj"))
-        stories = len(index_of(index))
+        stories = len(read_index(index))
         assert stories <= stories_max
         assert path.stat().st_size <= file_max_bytes or stories == 1
-    assert sum(len(index_of(path)) for path in folder.glob("*.cdxj")) == len(sizes)
+    assert sum(len(read_index(path)) for path in folder.glob("*.cdxj")) == len(sizes)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.archives import entry, files, index_of
+from fixtures.archives import build_entry, list_files, read_index
 from fonds.model.archive import IndexedRecord
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
@@ -14,12 +14,12 @@ from fonds.ports import WarcArchive
 
 
 def test_a_finished_warc_has_a_size_and_records(archive: WarcArchive, tmp_path: Path) -> None:
-    archived = archive.write([entry(1), entry(2)])
+    archived = archive.write([build_entry(1), build_entry(2)])
     archive.finish()
     description = archive.inspect(archived[0].place.path)
     assert description is not None
     assert not description.is_open
-    assert description.size_bytes == files(tmp_path, ".warc.gz")[0].stat().st_size
+    assert description.size_bytes == list_files(tmp_path, ".warc.gz")[0].stat().st_size
     assert description.records is not None
     assert [
         (record.url, record.offset, record.size_bytes, record.is_revisit)
@@ -32,7 +32,7 @@ def test_a_finished_warc_has_a_size_and_records(archive: WarcArchive, tmp_path: 
 
 
 def test_an_open_warc_has_no_index(archive: WarcArchive) -> None:
-    (record,) = archive.write([entry()])
+    (record,) = archive.write([build_entry()])
     description = archive.inspect(record.place.path)
     assert description is not None
     assert (description.is_open, description.records) == (True, None)
@@ -59,10 +59,10 @@ def test_a_foreign_warc_has_only_a_size_if_it_is_local(
 
 @pytest.mark.parametrize("open_archive", ["local", "cached"], indirect=True)
 def test_a_damaged_index_is_rebuilt_from_the_records(archive: WarcArchive, tmp_path: Path) -> None:
-    archived = archive.write([entry(n) for n in range(3)])
+    archived = archive.write([build_entry(n) for n in range(3)])
     archive.finish()
     name = archived[0].place.path
-    (index,) = files(tmp_path, ".cdxj")
+    (index,) = list_files(tmp_path, ".cdxj")
     before = index.read_bytes()
     for damaged in (b"", before[: len(before) // 2], b"\xff junk\n"):
         index.write_bytes(damaged)
@@ -74,7 +74,7 @@ def test_a_damaged_index_is_rebuilt_from_the_records(archive: WarcArchive, tmp_p
         assert repaired is not None
         assert repaired.records is not None
         assert [type(record) for record in repaired.records] == [IndexedRecord] * 3
-        assert len(index_of(index)) == 3
+        assert len(read_index(index)) == 3
     index.unlink()
     without_index = archive.inspect(name)
     assert without_index is not None
@@ -86,7 +86,7 @@ def test_every_own_warc_is_listed_once_and_seekable(
     archive: WarcArchive,
 ) -> None:
     assert list(archive.iter_names()) == []
-    archived = archive.write([entry(n) for n in range(7)])
+    archived = archive.write([build_entry(n) for n in range(7)])
     names = {record.place.path for record in archived}
     assert len(names) == 2
     assert sorted(archive.iter_names()) == sorted(names)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fixtures.archives import AT, entry, files, index_of, refused
+from fixtures.archives import CAPTURED_AT, build_entry, get_read_error, list_files, read_index
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.audit.warcs import verify
 from fonds.model.archive import ArchivedRecord, ArchiveEntry, OriginalCapture
@@ -32,14 +32,14 @@ def write_and_finish(archive: WarcArchive, entries: list[ArchiveEntry]) -> list[
 
 def make_entries() -> list[ArchiveEntry]:
     return [
-        entry(1, metadata_json=b'{"of": "one"}'),
-        entry(2, body=SECRET, metadata_json=SECRET_METADATA),
-        entry(3, metadata_json=b'{"of": "three"}'),
-        entry(
+        build_entry(1, metadata_json=b'{"of": "one"}'),
+        build_entry(2, body=SECRET, metadata_json=SECRET_METADATA),
+        build_entry(3, metadata_json=b'{"of": "three"}'),
+        build_entry(
             4,
             url="http://secret.example/",
             body=SECRET,
-            original=OriginalCapture("http://example.org/2", AT),
+            original=OriginalCapture("http://example.org/2", CAPTURED_AT),
         ),
     ]
 
@@ -49,20 +49,20 @@ def test_a_purge_removes_all_bytes_and_moves_no_other_record(
 ) -> None:
     entries = make_entries()
     archived = write_and_finish(archive, entries)
-    (before,) = [members(path.read_bytes()) for path in files(tmp_path, ".warc.gz")]
+    (before,) = [members(path.read_bytes()) for path in list_files(tmp_path, ".warc.gz")]
     done = purge_body(archive, archived[1].place, SECRET)
     assert (done.records, done.waiting_reason) == (3, "")
-    (after,) = [members(path.read_bytes()) for path in files(tmp_path, ".warc.gz")]
+    (after,) = [members(path.read_bytes()) for path in list_files(tmp_path, ".warc.gz")]
     assert [len(member) for member in after] == [len(member) for member in before]
     changed = [n for n, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
     assert changed == [3, 4, 7]
-    for path in (*files(tmp_path, ".warc.gz"), *files(tmp_path, ".cdxj")):
+    for path in (*list_files(tmp_path, ".warc.gz"), *list_files(tmp_path, ".cdxj")):
         for needle in (SECRET, SECRET_METADATA, b"example.org/2", b"secret.example"):
             assert holders(path.parent, needle) == []
     for number in (0, 2):
         assert archive.read(archived[number].place).body == entries[number].body
     for number in (1, 3):
-        assert "was taken down" in str(refused(archive, archived[number].place))
+        assert "was taken down" in str(get_read_error(archive, archived[number].place))
 
 
 def test_a_purge_removes_index_lines_and_keeps_the_warc_valid(
@@ -70,10 +70,10 @@ def test_a_purge_removes_index_lines_and_keeps_the_warc_valid(
 ) -> None:
     archived = write_and_finish(archive, make_entries())
     name = archived[0].place.path
-    (before,) = [path.read_text().splitlines() for path in files(tmp_path, ".cdxj")]
+    (before,) = [path.read_text().splitlines() for path in list_files(tmp_path, ".cdxj")]
     purge_body(archive, archived[1].place, SECRET)
-    (index,) = files(tmp_path, ".cdxj")
-    assert [line.url for line in index_of(index)] == [
+    (index,) = list_files(tmp_path, ".cdxj")
+    assert [line.url for line in read_index(index)] == [
         "http://example.org/1",
         "http://example.org/3",
     ]
@@ -94,28 +94,28 @@ def test_a_repeated_purge_does_nothing_and_another_can_follow(
 ) -> None:
     archived = write_and_finish(archive, make_entries())
     purge_body(archive, archived[1].place, SECRET)
-    (before,) = [path.read_bytes() for path in files(tmp_path, ".warc.gz")]
+    (before,) = [path.read_bytes() for path in list_files(tmp_path, ".warc.gz")]
     assert purge_body(archive, archived[1].place, SECRET).records == 0
-    (after,) = [path.read_bytes() for path in files(tmp_path, ".warc.gz")]
+    (after,) = [path.read_bytes() for path in list_files(tmp_path, ".warc.gz")]
     assert before == after
-    assert purge_body(archive, archived[0].place, entry(1).body).records == 2
-    assert archive.read(archived[2].place).body == entry(3).body
+    assert purge_body(archive, archived[0].place, build_entry(1).body).records == 2
+    assert archive.read(archived[2].place).body == build_entry(3).body
     assert verify(archive, archived[0].place.path).faults == []
 
 
 def test_a_purge_of_an_open_warc_waits_until_it_is_finished(archive: WarcArchive) -> None:
-    first, second = archive.write([entry(1), entry(2, body=SECRET)])
+    first, second = archive.write([build_entry(1), build_entry(2, body=SECRET)])
     assert "still being written" in purge_body(archive, second.place, SECRET).waiting_reason
     assert archive.read(second.place).body == SECRET
-    (third,) = archive.write([entry(3)])
+    (third,) = archive.write([build_entry(3)])
     archive.finish()
     assert purge_body(archive, second.place, SECRET).records == 1
     for number, record in ((1, first), (3, third)):
-        assert archive.read(record.place).body == entry(number).body
+        assert archive.read(record.place).body == build_entry(number).body
 
 
 def test_a_purge_of_a_missing_warc_changes_nothing(archive: WarcArchive) -> None:
-    (archived,) = write_and_finish(archive, [entry(2)])
+    (archived,) = write_and_finish(archive, [build_entry(2)])
     for name in (
         "gone-20240101000000-00000-x-00000000.warc.gz",
         "../x.warc.gz",
@@ -129,13 +129,13 @@ def test_a_purge_of_a_missing_warc_changes_nothing(archive: WarcArchive) -> None
 
 def test_a_purge_removes_the_request_too(archive: WarcArchive, tmp_path: Path) -> None:
     exchange = Exchange(
-        (Hop("http://example.org/2", AT, 200, "HTTP/1.1 200 OK", (), "GET /2 HTTP/1.1"),)
+        (Hop("http://example.org/2", CAPTURED_AT, 200, "HTTP/1.1 200 OK", (), "GET /2 HTTP/1.1"),)
     )
     (archived,) = write_and_finish(
-        archive, [entry(2, body=SECRET, metadata_json=SECRET_METADATA, exchange=exchange)]
+        archive, [build_entry(2, body=SECRET, metadata_json=SECRET_METADATA, exchange=exchange)]
     )
     assert purge_body(archive, archived.place, SECRET).records == 3
-    (path,) = files(tmp_path, ".warc.gz")
+    (path,) = list_files(tmp_path, ".warc.gz")
     with path.open("rb") as stream:
         heads = [head for head in read_heads(stream) if isinstance(head, RecordHead)]
     assert [head.type for head in heads] == ["warcinfo", "resource", "resource", "resource"]
@@ -150,7 +150,7 @@ def test_any_purge_keeps_all_other_records_readable(
     archive: WarcArchive, sizes: list[int], data: st.DataObject
 ) -> None:
     entries = [
-        entry(n, body=os.urandom(size), metadata_json=SECRET_METADATA if n % 2 else None)
+        build_entry(n, body=os.urandom(size), metadata_json=SECRET_METADATA if n % 2 else None)
         for n, size in enumerate(sizes)
     ]
     archived = write_and_finish(archive, entries)
@@ -159,7 +159,7 @@ def test_any_purge_keeps_all_other_records_readable(
         assert not purge_body(archive, archived[number].place, entries[number].body).waiting_reason
     for number, record in enumerate(archived):
         if number in purged:
-            refused(archive, record.place)
+            get_read_error(archive, record.place)
         else:
             assert archive.read(record.place).body == entries[number].body
     for name in {record.place.path for record in archived}:
@@ -173,7 +173,7 @@ def test_a_warc_with_another_name_in_its_warcinfo_is_not_purged(
     from fonds.archive.store.folder import FolderArchive
 
     archive = FolderArchive(tmp_path / "archive")
-    (archived,) = write_and_finish(archive, [entry(2, body=SECRET)])
+    (archived,) = write_and_finish(archive, [build_entry(2, body=SECRET)])
     own_path = tmp_path / "archive" / archived.place.path
     renamed_path = own_path.with_name(f"other{ending}.warc.gz")
     renamed_path.write_bytes(own_path.read_bytes())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.archives import BACKENDS, entry, files, index_of
+from fixtures.archives import BACKENDS, build_entry, list_files, read_index
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.model.archive import ArchivedRecord, ArchiveEntry
 from fonds.ports import Archive
@@ -47,7 +47,9 @@ def write_in_killed_process(
 def test_recovery_truncates_a_warc_after_its_last_known_record(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
-    archived = write_in_killed_process(open_archive, tmp_path, [entry(1), entry(2), entry(3)])
+    archived = write_in_killed_process(
+        open_archive, tmp_path, [build_entry(1), build_entry(2), build_entry(3)]
+    )
     last = archived[1].place
     archive = open_archive(tmp_path)
     requested_paths: list[str] = []
@@ -59,8 +61,8 @@ def test_recovery_truncates_a_warc_after_its_last_known_record(
     archive.recover(find_end)
     assert requested_paths == [last.path]
     assert (tmp_path / "archive" / last.path).stat().st_size == last.offset + (last.size_bytes or 0)
-    assert files(tmp_path, ".open") == []
-    lines = index_of(files(tmp_path, ".cdxj")[0])
+    assert list_files(tmp_path, ".open") == []
+    lines = read_index(list_files(tmp_path, ".cdxj")[0])
     assert [line.url for line in lines] == ["http://example.org/1", "http://example.org/2"]
     assert archive.read(last).body == b"<html>2</html>"
 
@@ -69,7 +71,9 @@ def test_recovery_keeps_the_metadata_of_the_last_record(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
     archived = write_in_killed_process(
-        open_archive, tmp_path, [entry(1, metadata_json=b"{}"), entry(2, metadata_json=b"{}")]
+        open_archive,
+        tmp_path,
+        [build_entry(1, metadata_json=b"{}"), build_entry(2, metadata_json=b"{}")],
     )
     place = archived[0].place
     open_archive(tmp_path).recover(lambda _: place.offset + (place.size_bytes or 0))
@@ -82,7 +86,9 @@ def test_recovery_keeps_the_metadata_of_the_last_record(
 def test_recovery_removes_a_truncated_record(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
-    first, second = write_in_killed_process(open_archive, tmp_path, [entry(1), entry(2)])
+    first, second = write_in_killed_process(
+        open_archive, tmp_path, [build_entry(1), build_entry(2)]
+    )
     path = tmp_path / "archive" / first.place.path
     os.truncate(path, path.stat().st_size - 30)
     open_archive(tmp_path).recover(lambda _: second.place.offset)
@@ -93,7 +99,7 @@ def test_recovery_removes_a_truncated_record(
 def test_recovery_removes_a_warc_without_known_records(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
-    write_in_killed_process(open_archive, tmp_path, [entry(1)])
+    write_in_killed_process(open_archive, tmp_path, [build_entry(1)])
     open_archive(tmp_path).recover(lambda _: None)
     assert list((tmp_path / "archive").iterdir()) == []
 
@@ -103,22 +109,22 @@ def test_recovery_without_archive_or_open_warcs_does_nothing(
 ) -> None:
     archive = open_archive(tmp_path)
     archive.recover(lambda _: 5)
-    archive.write([entry(1)])
+    archive.write([build_entry(1)])
     archive.finish()
     archive.recover(lambda _: pytest.fail("a finished WARC was recovered"))
 
 
 def test_recovery_keeps_the_open_warc_of_this_process(archive: Archive) -> None:
-    (record,) = archive.write([entry(1)])
+    (record,) = archive.write([build_entry(1)])
     archive.recover(lambda _: None)
     assert archive.read(record.place).body == b"<html>1</html>"
-    archive.write([entry(2)])
+    archive.write([build_entry(2)])
 
 
 def test_concurrent_recoveries_are_safe(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
-    (record,) = write_in_killed_process(open_archive, tmp_path, [entry(1)])
+    (record,) = write_in_killed_process(open_archive, tmp_path, [build_entry(1)])
     end = record.place.offset + (record.place.size_bytes or 0)
     archives = [open_archive(tmp_path) for _ in range(4)]
     threads = [threading.Thread(target=a.recover, args=(lambda _: end,)) for a in archives]
@@ -127,4 +133,4 @@ def test_concurrent_recoveries_are_safe(
     for thread in threads:
         thread.join()
     assert archives[0].read(record.place).body == b"<html>1</html>"
-    assert files(tmp_path, ".open") == []
+    assert list_files(tmp_path, ".open") == []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fixtures import warcs
-from fixtures.archives import BODY_MAX_BYTES, refused
+from fixtures.archives import BODY_MAX_BYTES, get_read_error
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.ports import Archive
@@ -67,11 +67,11 @@ BAD_ZIPS = {
     "a large member": (make_zip({"a": os.urandom(BODY_MAX_BYTES + 1)}), Reason.TOO_LARGE),
     "a member larger than it says": (make_zip_with_wrong_size(), Reason.DAMAGED_RECORD),
     "a wrong checksum": (
-        warcs.flipped(make_zip({"a": b"some data"}, zipfile.ZIP_STORED), 34),
+        warcs.flip_byte(make_zip({"a": b"some data"}, zipfile.ZIP_STORED), 34),
         Reason.DAMAGED_RECORD,
     ),
     "a damaged stream": (
-        warcs.flipped(make_zip({"a": b"some data" * 99}), 33),
+        warcs.flip_byte(make_zip({"a": b"some data" * 99}), 33),
         Reason.DAMAGED_RECORD,
     ),
     "a cut file": (make_zip({"a": b"some data" * 99})[:-20], Reason.DAMAGED_RECORD),
@@ -93,4 +93,4 @@ def test_a_bad_zip_is_refused(name: str, archive: Archive, tmp_path: Path) -> No
         # Below 1 MiB, the compression ratio is not checked: a blank page is not a bomb.
         assert len(archive.read(place).body) == BODY_MAX_BYTES - 1
     else:
-        assert refused(archive, place).reason is reason
+        assert get_read_error(archive, place).reason is reason

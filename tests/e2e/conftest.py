@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.answering import Answering, answering
+from fixtures.http_server import HttpServer, serve_http
 
 
 @pytest.fixture
-def server() -> Iterator[Answering]:
-    with answering() as state:
+def server() -> Iterator[HttpServer]:
+    with serve_http() as state:
         yield state
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 from sample import write_sample
 
 PAGES = 120
@@ -35,7 +35,7 @@ def write_crawl(folder: Path) -> None:
         http_response(page(number if number % 10 else 0), url=f"http://news.example/{number}")
         for number in range(PAGES)
     ]
-    (folder / "long.warc.gz").write_bytes(gzipped(records))
+    (folder / "long.warc.gz").write_bytes(gzip_records(records))
     with zipfile.ZipFile(folder / "pages.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(1000, 1020):
             archive.writestr(f"pages/{number}.html", page(number))

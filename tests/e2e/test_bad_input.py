@@ -14,7 +14,7 @@ import pytest
 
 from e2e.crawls import page
 from e2e.running import CommandResult, adds_up, fonds
-from fixtures.warcs import coded_response, gzipped, http_response
+from fixtures.warcs import coded_response, gzip_records, http_response
 
 # Root without the capabilities that override file permissions.
 WITHOUT_POWERS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
@@ -31,7 +31,7 @@ def write_warc(path: Path, *bodies: bytes, coding: str | None = None) -> Path:
         else coded_response(body, coding)
         for number, body in enumerate(bodies)
     ]
-    path.write_bytes(gzipped(records))
+    path.write_bytes(gzip_records(records))
     return path
 
 

@@ -19,7 +19,7 @@ from e2e.running import call
 from e2e.running import fonds as run
 from filled_home import open_home
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 from fonds.cli.main import cli
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import PermanentError
@@ -61,7 +61,7 @@ class Paper:
 
     @property
     def member(self) -> bytes:
-        return gzipped(
+        return gzip_records(
             [http_response(self.body, url=self.url, headers=(("Content-Type", "application/pdf"),))]
         )
 
@@ -161,7 +161,7 @@ def test_a_moved_warc_is_found_below_the_warc_base(fonds: Fonds, tmp_path: Path)
 def test_two_warcs_with_one_name_have_two_paths(fonds: Fonds, tmp_path: Path) -> None:
     other_paper = text_pdf(["Another paper, of another crawl that gave its WARC the same name."])
     pdf = (("Content-Type", "application/pdf"),)
-    second = gzipped([http_response(other_paper, url=f"{URL}?2", headers=pdf)])
+    second = gzip_records([http_response(other_paper, url=f"{URL}?2", headers=pdf)])
     for crawl, member in (("a", PAPER_ONE.member), ("b", second)):
         folder = tmp_path / crawl / "warcs"
         folder.mkdir(parents=True)
@@ -227,7 +227,7 @@ PAGE_URL = "http://rivers.example/"
 def write_warc_with_page(folder: Path, warc: str, paper: Paper = PAPER_ONE) -> int:
     """Write a WARC of a page and the paper; return the offset of the paper."""
     html = f"<html><title>{warc}</title><p>A page of {warc} about slow rivers and banks.</p></html>"
-    page = gzipped([http_response(html.encode(), url=f"{PAGE_URL}{warc}")])
+    page = gzip_records([http_response(html.encode(), url=f"{PAGE_URL}{warc}")])
     path = write_warc(folder, warc, paper)
     path.write_bytes(page + paper.member)
     return len(page)

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from e2e.running import fonds
 from filled_home import open_home
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 from fonds.model.document import IndexDocument
 from fonds.web.app import create_app
 from story_pages import page_markup
@@ -91,7 +91,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         http_response(paper, url=PDF_URL, headers=(("Content-Type", "application/pdf"),)),
     ]
-    (folder / "crawl.warc.gz").write_bytes(gzipped(records))
+    (folder / "crawl.warc.gz").write_bytes(gzip_records(records))
     result = fonds(folder / "home", "ingest", "--collection", "floods", folder / "crawl.warc.gz")
     assert result.code == 0, result.err
     return folder / "home"

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from e2e.crawls import page
 from e2e.running import call, fonds
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 from fonds.config import Settings
 from fonds.web.app import create_app
 from fonds.wiring.stores import close_stores, open_stores
@@ -61,10 +61,12 @@ def ingest(home: Path, folder: Path, *dates: str) -> None:
     """Ingest a WARC for each version in this order, and one of another page."""
     folder.mkdir(exist_ok=True)
     other_warc = folder / "other.warc.gz"
-    other_warc.write_bytes(gzipped([http_response(page(6), url="http://courier.example/other")]))
+    other_warc.write_bytes(
+        gzip_records([http_response(page(6), url="http://courier.example/other")])
+    )
     for date in dates:
         path = folder / f"{date[:13]}.warc.gz"
-        path.write_bytes(gzipped([http_response(build_body(date), url=URL, date=date)]))
+        path.write_bytes(gzip_records([http_response(build_body(date), url=URL, date=date)]))
         other_warcs = [other_warc] if date == dates[0] else []
         assert fonds(home, "ingest", *other_warcs, path).code == 0
 

@@ -16,19 +16,19 @@ from warcio.archiveiterator import ArchiveIterator
 
 from e2e.running import adds_up
 from fixtures.web_of_hosts import (
-    DEAD,
-    HERE,
-    PRIVATE,
-    Asked,
+    DEAD_ADDRESS,
+    LOCALHOST,
+    PRIVATE_ADDRESS,
+    HostRequest,
     Pieces,
     Web,
-    answer,
+    build_gzip_response,
+    build_redirect,
+    build_response,
+    build_story_page,
     is_allowed,
-    packed,
-    redirect,
-    story,
-    usual,
-    web_of_hosts,
+    respond_by_default,
+    serve_hosts,
 )
 from fonds.cli.main import cli, run
 from fonds.fetching import addresses
@@ -48,7 +48,7 @@ SETTINGS = {
 
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    with web_of_hosts() as hosts:
+    with serve_hosts() as hosts:
         monkeypatch.setattr(addresses, "resolve", hosts.resolve)
         monkeypatch.setattr(addresses, "is_public", is_allowed)
         yield hosts
@@ -77,7 +77,7 @@ async def endless() -> Pieces:
 def corrupt() -> bytes:
     """Return a page whose compressed data is damaged in the middle."""
     words = " ".join(str(number * 7919) for number in range(20_000))
-    sent = bytearray(packed(f"<p>{words}"))
+    sent = bytearray(build_gzip_response(f"<p>{words}"))
     sent[len(sent) // 2 : len(sent) // 2 + 200] = b"\xff" * 200
     return bytes(sent)
 
@@ -85,20 +85,20 @@ def corrupt() -> bytes:
 def page_of(name: str, web: Web) -> Any:
     """Return the handler for pages of the host with this name."""
     return {
-        "missing": lambda: answer("", "404 Not Found"),
-        "throttling": lambda: answer("", "429 Slow down", {"Retry-After": "3600"}),
-        "circle": lambda: redirect("/story"),
-        "to-private": lambda: redirect("http://private.example/"),
-        "to-good": lambda: redirect(web.url("good0.example", "/moved")),
+        "missing": lambda: build_response("", "404 Not Found"),
+        "throttling": lambda: build_response("", "429 Slow down", {"Retry-After": "3600"}),
+        "circle": lambda: build_redirect("/story"),
+        "to-private": lambda: build_redirect("http://private.example/"),
+        "to-good": lambda: build_redirect(web.url("good0.example", "/moved")),
         "short": lambda: b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\nConnection: close\r\n\r\nabc",
         "endless": endless,
         "wrongly-packed": corrupt,
-        "not-packed": lambda: answer(
+        "not-packed": lambda: build_response(
             "<html><title>Plain</title><p>" + "The council met on Monday. " * 30,
             headers={"Content-Encoding": "gzip"},
         ),
-        "empty": lambda: answer(""),
-        "picture": lambda: answer(
+        "empty": lambda: build_response(""),
+        "picture": lambda: build_response(
             b"\x89PNG\r\n\x1a\n" + bytes(40), headers={"Content-Type": "text/html"}
         ),
     }[name]
@@ -124,12 +124,16 @@ STORED = ("not-packed", "to-good")
 
 def misbehave(web: Web) -> list[str]:
     """Add misbehaving hosts to the web; return a URL of each."""
-    web.addresses |= {"dead.example": [DEAD], "private.example": [PRIVATE]}
-    web.hosts["denied.example"] = lambda request, nth: answer("User-agent: *\nDisallow: /")
+    web.addresses |= {"dead.example": [DEAD_ADDRESS], "private.example": [PRIVATE_ADDRESS]}
+    web.hosts["denied.example"] = lambda request, nth: build_response("User-agent: *\nDisallow: /")
     for name in {*DROPPED, *QUARANTINED, *STORED} - {"dead", "private", "denied", "nowhere"}:
 
-        def behave(request: Asked, nth: int, name: str = name) -> Any:
-            return usual(request, nth) if request.target == "/robots.txt" else page_of(name, web)()
+        def behave(request: HostRequest, nth: int, name: str = name) -> Any:
+            return (
+                respond_by_default(request, nth)
+                if request.target == "/robots.txt"
+                else page_of(name, web)()
+            )
 
         web.hosts[f"{name}.example"] = behave
     urls = [web.url(f"{name}.example") for name in sorted({*DROPPED, *QUARANTINED, *STORED})]
@@ -157,13 +161,13 @@ def test_a_list_is_fetched_with_gaps_and_every_link_has_an_outcome(
     assert summary["dropped"] == expected
     assert summary["quarantined"] == {"bad-encoding": 1}
     for host in range(HOSTS):
-        requests = web.asked(f"good{host}.example")
+        requests = web.list_requests(f"good{host}.example")
         assert len(requests) == 1 + PAGES + (host == 0) + 1
         assert [request.target for request in requests].count(TDMREP_PATH) == 1
         # A request may arrive late, but it must not be sent early.
         for nth, request in enumerate(requests):
             assert request.at_s >= begun_s + nth * GAP_S
-    assert web.asked("private.example") == []
+    assert web.list_requests("private.example") == []
     assert call_fonds("audit", "--deep")[0] == 0
     spool = tmp_path / "home" / "blobs" / "spool"
     # The spool keeps only responses that are not pages.
@@ -184,16 +188,18 @@ def test_urls_in_arguments_are_fetched_each_time(web: Web, call_fonds: Any) -> N
     assert call_fonds("fetch", url)[1]["done"] == 1
     assert call_fonds("fetch", url)[1]["dropped"] == {"duplicate": 1}
     # The rights reservation is requested once a day, robots.txt by each process.
-    targets = [request.target for request in web.asked("a.example")]
+    targets = [request.target for request in web.list_requests("a.example")]
     assert targets == ["/robots.txt", "/story", TDMREP_PATH, "/robots.txt", "/story"]
 
 
 def test_a_page_with_another_success_status_is_stored_and_ingested(
     web: Web, call_fonds: Any, tmp_path: Path
 ) -> None:
-    page = story("a.example", "/story").replace(b"200 OK", b"203 Non-Authoritative Information")
+    page = build_story_page("a.example", "/story").replace(
+        b"200 OK", b"203 Non-Authoritative Information"
+    )
     web.hosts["a.example"] = lambda request, nth: (
-        usual(request, nth) if request.target == "/robots.txt" else page
+        respond_by_default(request, nth) if request.target == "/robots.txt" else page
     )
     assert call_fonds("--set=warc.form=mediacloud", "fetch", web.url("a.example"))[1]["done"] == 1
     (warc,) = (tmp_path / "home" / "archive").glob("*.warc.gz")
@@ -208,12 +214,12 @@ def test_a_page_with_another_success_status_is_stored_and_ingested(
 def test_an_unchanged_page_is_stored_as_a_revisit(
     web: Web, call_fonds: Any, tmp_path: Path
 ) -> None:
-    def respond_with_etag(request: Asked, nth: int) -> bytes:
+    def respond_with_etag(request: HostRequest, nth: int) -> bytes:
         if request.target == "/robots.txt":
-            return usual(request, nth)
+            return respond_by_default(request, nth)
         if request.headers.get("if-none-match") == '"7"':
             return b'HTTP/1.1 304 Not Modified\r\nETag: "7"\r\nContent-Length: 0\r\n\r\n'
-        return story(request.host, request.target, ETag='"7"')
+        return build_story_page(request.host, request.target, ETag='"7"')
 
     web.hosts["a.example"] = respond_with_etag
     url = web.url("a.example")
@@ -247,13 +253,13 @@ def test_a_redirect_to_a_non_news_site_is_not_followed(
     web: Web, call_fonds: Any, tmp_path: Path, hops: int
 ) -> None:
     """Link rules apply to the target of each redirect. `fonds fetch URL` may fetch any URL."""
-    web.addresses["www.youtube.com"] = [HERE]
-    over = [redirect(web.url("a.example", "/over"))] * (hops - 1)
-    replies = [*over, redirect(web.url("www.youtube.com", "/watch?v=1"))]
+    web.addresses["www.youtube.com"] = [LOCALHOST]
+    over = [build_redirect(web.url("a.example", "/over"))] * (hops - 1)
+    replies = [*over, build_redirect(web.url("www.youtube.com", "/watch?v=1"))]
 
-    def behave(request: Asked, nth: int) -> bytes:
+    def behave(request: HostRequest, nth: int) -> bytes:
         if request.target == "/robots.txt":
-            return usual(request, nth)
+            return respond_by_default(request, nth)
         return replies[0 if request.target == "/story" else -1]
 
     web.hosts["a.example"] = behave
@@ -261,7 +267,7 @@ def test_a_redirect_to_a_non_news_site_is_not_followed(
     table.write_text(f"url\n{web.url('a.example')}\n")
     code, summary = call_fonds("ingest", "--pipeline", "csv", str(table))
     assert (code, summary["done"], summary["dropped"]) == (0, 0, {"non-news": 1})
-    assert web.asked("www.youtube.com") == []
+    assert web.list_requests("www.youtube.com") == []
     assert call_fonds("audit", "--deep")[0] == 0
     assert call_fonds("fetch", web.url("a.example"))[1]["done"] == 1
     assert call_fonds("audit", "--deep")[0] == 0

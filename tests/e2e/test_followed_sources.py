@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from e2e.running import ForkedProcess, fonds, start_fonds
-from fixtures.answering import Answering, Given, answering
-from fixtures.feeds import atom, rss_of
+from fixtures.feeds import atom, rss_with_links
+from fixtures.http_server import CannedResponse, HttpServer, serve_http
 
 WAIT_MAX_S = 120.0
 TEXT = (
@@ -23,23 +23,23 @@ SETTINGS = {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true", "FONDS_FETCH_HOST_GAP_S
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpServer]:
     for name, value in SETTINGS.items():
         monkeypatch.setenv(name, value)
-    with answering() as state:
+    with serve_http() as state:
         for number in range(8):
             title = f"Story number {number}"
             paragraphs = "".join(f"<p>{TEXT} {number} {line}</p>" for line in range(6))
             page = f"<html><title>{title}</title><article><h1>{title}</h1>{paragraphs}</article></html>"
             headers = {"Content-Type": "text/html; charset=utf-8"}
-            state.answers[f"/{number}"] = Given(200, page.encode(), headers)
+            state.responses[f"/{number}"] = CannedResponse(200, page.encode(), headers)
         yield state
 
 
-def list_stories(server: Answering, numbers: range) -> None:
+def list_stories(server: HttpServer, numbers: range) -> None:
     urls = [*(f"{server.url}/{number}" for number in numbers), REFUSED]
-    body = rss_of(urls, "<ttl>1</ttl>")
-    server.answers["/feed"] = Given(200, body)
+    body = rss_with_links(urls, "<ttl>1</ttl>")
+    server.responses["/feed"] = CannedResponse(200, body)
 
 
 def start_fetcher(home: Path) -> ForkedProcess:
@@ -70,13 +70,13 @@ def is_settled(home: Path) -> bool:
     return result.code == 0 and result.last["pending"] == 0 and result.last["done"] >= 5
 
 
-def test_a_killed_fetcher_resumes_a_feed_without_loss(server: Answering, tmp_path: Path) -> None:
+def test_a_killed_fetcher_resumes_a_feed_without_loss(server: HttpServer, tmp_path: Path) -> None:
     home = tmp_path / "home"
     list_stories(server, range(5))
     assert fonds(home, "sources", "add", f"{server.url}/feed").code == 0
     first = start_fetcher(home)
     try:
-        wait_for(lambda: any(path == "/feed" for path, _ in server.asked))
+        wait_for(lambda: any(path == "/feed" for path, _ in server.requests))
     finally:
         first.kill()
         first.wait()
@@ -84,7 +84,7 @@ def test_a_killed_fetcher_resumes_a_feed_without_loss(server: Answering, tmp_pat
     assert fonds(home, "sources", "resume", f"{server.url}/feed").code == 0
     second = start_fetcher(home)
     try:
-        wait_for(lambda: "/7" in {path for path, _ in server.asked})
+        wait_for(lambda: "/7" in {path for path, _ in server.requests})
         wait_for(lambda: is_settled(home))
     finally:
         second.send_signal(signal.SIGTERM)
@@ -111,12 +111,14 @@ def test_a_killed_fetcher_resumes_a_feed_without_loss(server: Answering, tmp_pat
 
 
 def test_a_plain_text_file_is_a_story_only_if_it_was_linked(
-    server: Answering, tmp_path: Path
+    server: HttpServer, tmp_path: Path
 ) -> None:
     home, url = tmp_path / "home", f"{server.url}/weir.txt"
     body = ("The weir is gone\n\n" + f"{TEXT}\n" * 4 + "\nOnly <b>two</b> sluices hold.\n").encode()
-    server.answers["/weir.txt"] = Given(200, body, {"Content-Type": "text/plain; charset=utf-8"})
-    server.answers["/feed"] = Given(200, rss_of([url], "<ttl>1</ttl>"))
+    server.responses["/weir.txt"] = CannedResponse(
+        200, body, {"Content-Type": "text/plain; charset=utf-8"}
+    )
+    server.responses["/feed"] = CannedResponse(200, rss_with_links([url], "<ttl>1</ttl>"))
     assert fonds(home, "sources", "add", f"{server.url}/feed").code == 0
     run_until_settled(home)
     (hit,) = fonds(home, "search", "--json", '"only b two b sluices"').lines
@@ -130,7 +132,7 @@ def test_a_plain_text_file_is_a_story_only_if_it_was_linked(
     assert result.last["dropped"] == {"unsupported-type": 1}
 
 
-def add_archive_page(server: Answering, month: int, stories: range) -> None:
+def add_archive_page(server: HttpServer, month: int, stories: range) -> None:
     """Add a page of a feed with the stories of a month, and a link to the page of the previous month."""
     day = f"<updated>2025-{month:02d}-01T12:00:00Z</updated>"
     entries = [
@@ -138,10 +140,12 @@ def add_archive_page(server: Answering, month: int, stories: range) -> None:
     ]
     head = f'<link rel="prev-archive" href="/archive/{month - 1}"/>' if month > 1 else ""
     path = "/archive" if month == 4 else f"/archive/{month}"
-    server.answers[path] = Given(200, atom(entries, head))
+    server.responses[path] = CannedResponse(200, atom(entries, head))
 
 
-def test_a_killed_backfill_of_a_feed_resumes_at_its_page(server: Answering, tmp_path: Path) -> None:
+def test_a_killed_backfill_of_a_feed_resumes_at_its_page(
+    server: HttpServer, tmp_path: Path
+) -> None:
     home, url = tmp_path / "home", f"{server.url}/archive"
     for month in range(1, 5):
         add_archive_page(server, month, range(2 * month - 2, 2 * month))
@@ -150,7 +154,7 @@ def test_a_killed_backfill_of_a_feed_resumes_at_its_page(server: Answering, tmp_
     assert fonds(home, "sources", "backfill", url, *days).code == 0
 
     def is_requested(path: str) -> bool:
-        return any(requested_path == path for requested_path, _ in server.asked)
+        return any(requested_path == path for requested_path, _ in server.requests)
 
     first = start_fetcher(home)
     try:

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from e2e.running import fonds
 from filled_home import open_home
-from fixtures.grobid_server import Answer, grobid_server
+from fixtures.grobid_server import GrobidResponse, serve_grobid
 from fixtures.pdfs import text_pdf
 from fixtures.tei import author, citation, tei
 from fonds.web.app import create_app
@@ -26,7 +26,7 @@ JOURNAL = (
 TEI = tei(
     "Weighing the <hi>Upper</hi> Air",
     authors=author("Ida", "Lindqvist"),
-    of_itself=JOURNAL,
+    identifiers=JOURNAL,
     citations=citation(1, "<title level='a'>An Earlier Balance</title>"),
 )
 
@@ -35,7 +35,7 @@ TEI = tei(
 def home(tmp_path: Path) -> Path:
     """A library with one paper, whose metadata come from a GROBID server."""
     (tmp_path / "paper.pdf").write_bytes(PAPER)
-    with grobid_server(Answer(body=TEI)) as server:
+    with serve_grobid(GrobidResponse(body=TEI)) as server:
         url = f"grobid_url={server.url}"
         result = fonds(tmp_path / "home", "ingest", "--set", url, tmp_path / "paper.pdf")
     assert result.code == 0, result.err

@@ -11,7 +11,7 @@ import pytest
 
 from depth import IS_NIGHTLY
 from fixtures import hostile
-from fixtures.mutations import DAMAGES, Mutation, mutations, own_bases
+from fixtures.mutations import DAMAGES, Mutation, build_bases, generate_mutations
 from fixtures.pdfs import text_pdf
 from fonds.config import Settings
 from fonds.model.message import PIPELINE, Message
@@ -88,21 +88,23 @@ def print_report(outcomes: list[Outcome], peak_bytes: int) -> None:
 
 @pytest.fixture(scope="module")
 def mutated_pdfs() -> list[Mutation]:
-    return list(mutations(COUNT, seed=SEED))
+    return list(generate_mutations(COUNT, seed=SEED))
 
 
 def test_a_seed_repeats_the_same_distinct_files(mutated_pdfs: list[Mutation]) -> None:
-    own_bases.cache_clear()
-    assert list(mutations(30, seed=SEED)) == mutated_pdfs[:30]
+    build_bases.cache_clear()
+    assert list(generate_mutations(30, seed=SEED)) == mutated_pdfs[:30]
     assert len({mutation.data for mutation in mutated_pdfs}) == COUNT
     assert {mutation.kind for mutation in mutated_pdfs} == {*DAMAGES, *hostile.KINDS}
-    assert next(mutations(1, seed=SEED + 1)).data != mutated_pdfs[0].data
+    assert next(generate_mutations(1, seed=SEED + 1)).data != mutated_pdfs[0].data
 
 
 def test_mutations_of_given_bases_use_only_their_bytes() -> None:
     bases = [text_pdf(("only this",))]
     truncated = next(
-        mutation for mutation in mutations(30, bases=bases) if mutation.kind == "ends-early"
+        mutation
+        for mutation in generate_mutations(30, bases=bases)
+        if mutation.kind == "ends-early"
     )
     assert bases[0].startswith(truncated.data)
 

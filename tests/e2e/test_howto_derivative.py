@@ -10,7 +10,7 @@ import pytest
 from e2e.crawls import page
 from e2e.howto_copy import CODE_RULES, Copy, copy_repository, run_checks
 from e2e.running import fonds
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 
 pytestmark = pytest.mark.xdist_group("howto_derivative")
 
@@ -24,7 +24,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     crawl = tmp_path_factory.mktemp("crawl") / "pages.warc.gz"
     records = [http_response(page(n), url=f"http://news.example/{n}") for n in range(3)]
-    crawl.write_bytes(gzipped(records))
+    crawl.write_bytes(gzip_records(records))
     return crawl
 
 
@@ -36,7 +36,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy, pages: Path) -> P
     touched = copy.follow()
     assert len(touched) == len(set(touched)) + 3  # Three files are changed in two places.
     later_crawl = pages.with_name("more.warc.gz")
-    later_crawl.write_bytes(gzipped([http_response(page(7), url="http://news.example/7")]))
+    later_crawl.write_bytes(gzip_records([http_response(page(7), url="http://news.example/7")]))
     result = copy.fonds(home, "ingest", later_crawl, "--json")
     assert (result.code, result.last["done"]) == (0, 1), result.err
     return home

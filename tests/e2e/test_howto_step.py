@@ -8,7 +8,7 @@ import pytest
 
 from e2e.crawls import page
 from e2e.howto_copy import CODE_RULES, Copy, copy_repository, run_checks
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 
 pytestmark = pytest.mark.xdist_group("howto_step")
 
@@ -36,7 +36,7 @@ def test_the_repository_rules_and_its_own_tests_pass(copy: Copy) -> None:
 def test_the_step_stores_the_title_of_each_page(copy: Copy, tmp_path: Path) -> None:
     crawl, home = tmp_path / "pages.warc.gz", tmp_path / "home"
     records = [http_response(page(n), url=f"http://news.example/{n}") for n in range(3)]
-    crawl.write_bytes(gzipped(records))
+    crawl.write_bytes(gzip_records(records))
     result = copy.fonds(home, "ingest", crawl, "--json")
     assert (result.code, result.last["done"]) == (0, 3), result.err
     titles = {row["title"] for row in copy.fonds(home, "export", "--no-text").lines}

@@ -14,14 +14,14 @@ from depth import partly_nightly
 from e2e.running import CommandResult, call, fonds
 from e2e.test_remote_paths import PRIVATE, ingest
 from filled_home import open_home
-from fixtures.answering import Answering, Given
+from fixtures.http_server import CannedResponse, HttpServer
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response, offsets
+from fixtures.warcs import gzip_records, http_response, list_offsets
 from fonds.model.keys import encode_sha1_base32
 from fonds.web.app import create_app
 
 ORIGIN = "http://localhost:8765"
-WARC = gzipped([http_response(text_pdf(["Found in a WARC."]), url="http://a.example/a.pdf")])
+WARC = gzip_records([http_response(text_pdf(["Found in a WARC."]), url="http://a.example/a.pdf")])
 CDX = (
     b" CDX N b a m s k r M S V g\n"
     b"org,example)/ 20170706005950 http://example.org/ text/html 301"
@@ -113,17 +113,19 @@ def test_retry_reads_the_path_again(home: Path, tmp_path: Path) -> None:
 
 
 def test_a_url_with_status_500_is_read_when_it_recovers(
-    server: Answering, home: Path, tmp_path: Path
+    server: HttpServer, home: Path, tmp_path: Path
 ) -> None:
-    server.answers["/item/crawl.warc.gz"] = Given(500)
+    server.responses["/item/crawl.warc.gz"] = CannedResponse(500)
     url = f"{server.url}/item/crawl.warc.gz"
     assert ingest(home, url)["quarantined"] == {"unreadable-source": 1}
-    assert len(server.asked) == 3
+    assert len(server.requests) == 3
     (row,) = run_fonds(home, "failures", "--list", "--json").lines
     assert row["detail"] == "the server responded with 500, after 3 attempts"
-    server.answers["/item/crawl.warc.gz"] = Given(body=WARC, headers={"ETag": '"1"'}, cut=10)
+    server.responses["/item/crawl.warc.gz"] = CannedResponse(
+        body=WARC, headers={"ETag": '"1"'}, missing_bytes=10
+    )
     assert ingest(home, url)["quarantined"] == {"unreadable-source": 1}
-    server.answers["/item/crawl.warc.gz"] = Given(body=WARC, headers={"ETag": '"1"'})
+    server.responses["/item/crawl.warc.gz"] = CannedResponse(body=WARC, headers={"ETag": '"1"'})
     summary = run_fonds(home, "failures", "retry", "--json").last
     assert (summary["done"], summary["read_later"], summary["quarantined"]) == (1, 1, {})
     assert count_failures(home) == (0, 0)
@@ -192,13 +194,13 @@ PAPERS = [text_pdf([f"Paper {number} of a crawl."]) for number in range(3)]
 def write_index(folder: Path) -> tuple[Path, Path]:
     """Write an index, and the WARC that it names, in different folders."""
     records = [
-        gzipped([http_response(body, url=f"http://a.example/{number}.pdf")])
+        gzip_records([http_response(body, url=f"http://a.example/{number}.pdf")])
         for number, body in enumerate(PAPERS)
     ]
     warc, index = folder / "warcs" / "papers.warc.gz", folder / "indexes" / "papers.cdx"
     write_file(warc, b"".join(records))
     lines = [" CDX N b a m s k r M S V g"]
-    for number, offset in enumerate(offsets(records)):
+    for number, offset in enumerate(list_offsets(records)):
         digest = encode_sha1_base32(sha1(PAPERS[number], usedforsecurity=False).digest())
         url, size = f"http://a.example/{number}.pdf", len(records[number])
         lines.append(
@@ -280,13 +282,13 @@ def test_a_failure_shows_its_latest_cause(home: Path, tmp_path: Path) -> None:
 
 
 def test_a_retried_private_url_reports_the_response_of_its_server(
-    server: Answering, home: Path
+    server: HttpServer, home: Path
 ) -> None:
     url = f"{server.url}/item/crawl.warc.gz"
     assert fonds(home, "ingest", url).code == 1
     (row,) = run_fonds(home, "failures", "--list", "--json").lines
     assert "is a private address" in row["detail"]
-    server.answers["/item/crawl.warc.gz"] = Given(404)
+    server.responses["/item/crawl.warc.gz"] = CannedResponse(404)
     retried = run_fonds(home, "failures", "retry", "--json")
     assert retried.last["quarantined"] == {"missing-source": 1}
     (row,) = run_fonds(home, "failures", "--list", "--json").lines

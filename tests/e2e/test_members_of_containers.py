@@ -7,9 +7,9 @@ from hashlib import sha1
 from pathlib import Path
 
 from e2e.running import fonds
-from fixtures.answering import Answering, Given
+from fixtures.http_server import CannedResponse, HttpServer
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, warc_record
+from fixtures.warcs import gzip_records, warc_record
 from story_pages import page_markup
 
 PRIVATE = {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true"}
@@ -60,10 +60,10 @@ def test_pages_in_a_zip_are_separate_stories(home: Path, tmp_path: Path) -> None
 
 
 def test_pages_in_a_zip_at_a_url_are_separate_stories(
-    server: Answering, home: Path, tmp_path: Path
+    server: HttpServer, home: Path, tmp_path: Path
 ) -> None:
     path = write_zip(tmp_path / "pages.zip")
-    server.answers["/pages.zip?v=1"] = Given(body=path.read_bytes())
+    server.responses["/pages.zip?v=1"] = CannedResponse(body=path.read_bytes())
     url = f"{server.url}/pages.zip?v=1"
     assert fonds(home, "ingest", url, **PRIVATE).code == 0
     check_each_page_is_a_story(home)
@@ -79,7 +79,7 @@ def test_records_without_url_in_warcs_of_a_zip_are_separate_stories(
 ) -> None:
     with zipfile.ZipFile(tmp_path / "crawl.zip", "w") as archive:
         for number, body in enumerate(PAGES.values()):
-            warc = gzipped([warc_record(body, url=None)])
+            warc = gzip_records([warc_record(body, url=None)])
             archive.writestr(f"{number}.warc.gz", warc, zipfile.ZIP_STORED)
     assert fonds(home, "ingest", tmp_path / "crawl.zip").code == 0
     check_each_page_is_a_story(home)
@@ -108,7 +108,7 @@ def test_a_member_is_shown_by_each_of_its_names(home: Path, tmp_path: Path) -> N
 
 def test_show_lists_the_records_of_a_container(home: Path, tmp_path: Path) -> None:
     warc = tmp_path / "crawl.warc.gz"
-    records = [gzipped([warc_record(body)]) for body in list(PAGES.values())[:2]]
+    records = [gzip_records([warc_record(body)]) for body in list(PAGES.values())[:2]]
     warc.write_bytes(b"".join(records))
     path = write_zip(tmp_path / "pages.zip")
     assert fonds(home, "ingest", path, warc).code == 0
@@ -149,9 +149,9 @@ def test_printed_offsets_are_inside_the_file(home: Path, tmp_path: Path) -> None
     path = tmp_path / "crawl.warc.gz"
     good = warc_record(PAGES["a.html"], url="http://a.example/")
     broken = warc_record(b"%PDF-1.4 and no more", url="http://b.example/b.pdf")
-    first = gzipped([good])
+    first = gzip_records([good])
     last = len(first)
-    path.write_bytes(first + gzipped([good + broken + b"no record\r\n"]))
+    path.write_bytes(first + gzip_records([good + broken + b"no record\r\n"]))
     fonds(home, "ingest", path)
     listed = fonds(home, "failures", "--list", "--json").lines
     assert {line["place"] for line in listed} == {f"{path}:{last}#2", f"{path}:{last}#3"}

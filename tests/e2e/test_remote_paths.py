@@ -10,27 +10,29 @@ from typing import Any
 from urllib.parse import quote
 
 from e2e.running import CommandResult, adds_up, call, fonds
-from fixtures.answering import Answering, Given
+from fixtures.http_server import CannedResponse, HttpServer
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 from made_warcs import OUTCOMES, WARCS, rows_in, write_warcs
 from sample import write_sample
 
 PRIVATE = {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true"}
 
 
-def file_response(body: bytes, **headers: str) -> Given:
+def file_response(body: bytes, **headers: str) -> CannedResponse:
     """Return the response of a server with ranges and ETags."""
     etag = sha1(body, usedforsecurity=False).hexdigest()
-    return Given(body=body, headers={"ETag": f'"{etag}"', "Accept-Ranges": "bytes", **headers})
+    return CannedResponse(
+        body=body, headers={"ETag": f'"{etag}"', "Accept-Ranges": "bytes", **headers}
+    )
 
 
-def serve_folder(server: Answering, folder: Path) -> list[str]:
+def serve_folder(server: HttpServer, folder: Path) -> list[str]:
     """Serve all files of a folder; return their URLs."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     targets = [f"/item/{quote(path.relative_to(folder).as_posix())}" for path in paths]
     for path, target in zip(paths, targets, strict=True):
-        server.answers[target] = file_response(path.read_bytes())
+        server.responses[target] = file_response(path.read_bytes())
     return [server.url + target for target in targets]
 
 
@@ -49,7 +51,7 @@ def files_of(home: Path) -> dict[str, str]:
 
 
 def test_a_crawl_at_urls_is_ingested_like_a_local_one(
-    server: Answering, home: Path, tmp_path: Path
+    server: HttpServer, home: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "item"
     write_sample(folder)
@@ -69,13 +71,13 @@ def test_a_crawl_at_urls_is_ingested_like_a_local_one(
     assert files_of(home) == files_of(local_home)
 
 
-def test_a_file_is_fetched_once_and_shown_by_its_url(server: Answering, home: Path) -> None:
+def test_a_file_is_fetched_once_and_shown_by_its_url(server: HttpServer, home: Path) -> None:
     body = text_pdf(["A report behind a URL."])
-    server.answers["/papers/a%20report.pdf"] = file_response(body)
+    server.responses["/papers/a%20report.pdf"] = file_response(body)
     url = f"{server.url}/papers/a%20report.pdf"
     assert ingest(home, url)["done"] == 1
-    assert [target for target, _ in server.asked] == ["/papers/a%20report.pdf"]
-    server.answers.clear()
+    assert [target for target, _ in server.requests] == ["/papers/a%20report.pdf"]
+    server.responses.clear()
     file_data = fonds(home, "show", "--json", url).last
     assert file_data["sha1hex"] == sha1(body, usedforsecurity=False).hexdigest()
     assert fonds(home, "audit", "--deep").code == 0
@@ -83,30 +85,30 @@ def test_a_file_is_fetched_once_and_shown_by_its_url(server: Answering, home: Pa
     assert hit["url"] == url
 
 
-def test_each_url_of_a_list_is_fetched_once(server: Answering, home: Path, tmp_path: Path) -> None:
+def test_each_url_of_a_list_is_fetched_once(server: HttpServer, home: Path, tmp_path: Path) -> None:
     urls = []
     for number in range(5):
-        server.answers[f"/{number}.pdf"] = file_response(text_pdf([f"Report number {number}."]))
+        server.responses[f"/{number}.pdf"] = file_response(text_pdf([f"Report number {number}."]))
         urls.append(f"{server.url}/{number}.pdf")
     (tmp_path / "names").write_text("\n".join(urls))
     assert ingest(home, f"@{tmp_path / 'names'}")["done"] == 5
-    assert sorted(target for target, _ in server.asked) == [f"/{n}.pdf" for n in range(5)]
+    assert sorted(target for target, _ in server.requests) == [f"/{n}.pdf" for n in range(5)]
 
 
-def test_a_file_that_changed_is_read_again(server: Answering, home: Path) -> None:
+def test_a_file_that_changed_is_read_again(server: HttpServer, home: Path) -> None:
     url = f"{server.url}/list/a.pdf"
     for number in (1, 2, 2):
-        server.answers["/list/a.pdf"] = file_response(text_pdf([f"Version {number} of it."]))
+        server.responses["/list/a.pdf"] = file_response(text_pdf([f"Version {number} of it."]))
         ingest(home, url)
     assert len(files_of(home)) == 2
 
 
 def test_an_unavailable_url_is_one_failure_and_the_rest_ingested(
-    server: Answering, home: Path, tmp_path: Path
+    server: HttpServer, home: Path, tmp_path: Path
 ) -> None:
     records = [http_response(b"<html>A page of the server.</html>", url="http://a.example/")]
-    server.answers["/w/crawl.warc.gz"] = file_response(gzipped(records))
-    server.answers["/w/refused.pdf"] = Given(403)
+    server.responses["/w/crawl.warc.gz"] = file_response(gzip_records(records))
+    server.responses["/w/refused.pdf"] = CannedResponse(403)
     names = tmp_path / "names"
     files = ("missing.pdf", "refused.pdf", "crawl.warc.gz")
     urls = [f"{server.url}/w/{name}" for name in files]
@@ -122,12 +124,12 @@ def test_an_unavailable_url_is_one_failure_and_the_rest_ingested(
     assert fonds(home, "audit", "--deep").code == 0
 
 
-def test_private_addresses_are_refused_without_the_setting(server: Answering, home: Path) -> None:
-    server.answers["/a.pdf"] = file_response(text_pdf(["Nobody may read this."]))
+def test_private_addresses_are_refused_without_the_setting(server: HttpServer, home: Path) -> None:
+    server.responses["/a.pdf"] = file_response(text_pdf(["Nobody may read this."]))
     result = fonds(home, "ingest", "--json", f"{server.url}/a.pdf")
     assert result.code == 1
     assert result.last["quarantined"] == {"unreadable-source": 1}
-    assert server.asked == []
+    assert server.requests == []
     (failed,) = fonds(home, "failures", "--list", "--json").lines
     hint = re.search(r"set (\S+=\S+)", failed["detail"])
     assert hint, failed["detail"]
@@ -142,11 +144,11 @@ def test_a_url_with_a_password_is_refused(home: Path) -> None:
 
 
 def test_an_index_at_a_url_is_backfilled_like_a_local_one(
-    server: Answering, tmp_path: Path
+    server: HttpServer, tmp_path: Path
 ) -> None:
     write_sample(tmp_path / "crawl")
     index = tmp_path / "crawl" / "indexed" / "captures.cdx"
-    server.answers["/indexes/captures.cdx"] = file_response(index.read_bytes())
+    server.responses["/indexes/captures.cdx"] = file_response(index.read_bytes())
     url = f"{server.url}/indexes/captures.cdx"
     local, remote = tmp_path / "local", tmp_path / "remote"
     expected = call(local, "backfill", "cdx", "--json", index).last
@@ -172,7 +174,7 @@ def extract(home: Path, *words: str | Path) -> dict[str, Any]:
     return {**result.last, "seconds": 0}
 
 
-def test_warcs_at_urls_are_extracted_like_local_ones(server: Answering, tmp_path: Path) -> None:
+def test_warcs_at_urls_are_extracted_like_local_ones(server: HttpServer, tmp_path: Path) -> None:
     crawl = tmp_path / "item"
     for path in write_warcs(crawl)[len(WARC_NAMES) :]:
         path.unlink()
@@ -182,12 +184,12 @@ def test_warcs_at_urls_are_extracted_like_local_ones(server: Answering, tmp_path
     for to in (("parquet", "--out"), ("stores",)):
         outs = [[tmp_path / f"out-{home.name}"] if len(to) == 2 else [] for home in (local, remote)]
         expected = extract(local, *ONE_WORKER, "--to", *to, *outs[0], crawl)
-        server.asked.clear()
+        server.requests.clear()
         summary = extract(remote, "--to", *to, *outs[1], *urls)
         assert summary == expected
         assert expected["records"] == sum(OUTCOMES.values()) // WARCS * len(WARC_NAMES)
         # Files in the inbox are not sent again: one request confirms that they are unchanged.
-        assert len(server.asked) == len(urls)
+        assert len(server.requests) == len(urls)
     assert extract(remote, *ONE_WORKER, "--to", *to, *outs[1], *urls) == expected
     remote_rows, local_rows = (
         rows_in(tmp_path / f"out-{name}", "files") for name in ("remote", "local")
@@ -204,8 +206,10 @@ def test_warcs_at_urls_are_extracted_like_local_ones(server: Answering, tmp_path
     assert audit.code == 0, audit.out
 
 
-def test_a_url_that_is_missing_or_not_a_warc_is_reported(server: Answering, tmp_path: Path) -> None:
-    server.answers["/notes.txt"] = file_response(b"these are notes")
+def test_a_url_that_is_missing_or_not_a_warc_is_reported(
+    server: HttpServer, tmp_path: Path
+) -> None:
+    server.responses["/notes.txt"] = file_response(b"these are notes")
     home, out = tmp_path / "home", tmp_path / "out"
     words = ("backfill", "extract", "--to", "parquet", "--out", out)
     result = call(home, *words, f"{server.url}/notes.txt", **PRIVATE)
@@ -219,17 +223,17 @@ def test_a_url_that_is_missing_or_not_a_warc_is_reported(server: Answering, tmp_
 
 
 def test_every_command_that_reads_files_reads_urls(
-    server: Answering, home: Path, tmp_path: Path
+    server: HttpServer, home: Path, tmp_path: Path
 ) -> None:
     def offer(name: str, body: bytes) -> str:
-        server.answers[f"/{name}"] = file_response(body)
+        server.responses[f"/{name}"] = file_response(body)
         return f"{server.url}/{name}"
 
     def run_fonds(*words: str) -> CommandResult:
-        server.asked.clear()
+        server.requests.clear()
         done = fonds(home, *words, **PRIVATE)
         assert done.code == 0, (words, done.out, done.err)
-        assert len(server.asked) == sum("://" in word for word in words), words
+        assert len(server.requests) == sum("://" in word for word in words), words
         return done
 
     work = {"DOI": "10.5555/River.1", "title": ["On the slow meandering of lowland rivers"]}
@@ -262,7 +266,7 @@ def test_every_command_that_reads_files_reads_urls(
     assert inbox == {"kept.pdf", "waits.pdf", "last.pdf"}
 
 
-def test_every_command_reports_an_unavailable_url(server: Answering, home: Path) -> None:
+def test_every_command_reports_an_unavailable_url(server: HttpServer, home: Path) -> None:
     missing_url = f"{server.url}/gone"
     ingest(home, f"{server.url}/nothing.pdf")
     for words in (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from e2e.crawls import page
 from e2e.running import fonds
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 
 
 def test_a_repair_balances_and_a_second_one_finds_nothing(tmp_path: Path) -> None:
@@ -14,8 +14,8 @@ def test_a_repair_balances_and_a_second_one_finds_nothing(tmp_path: Path) -> Non
     crawl, home = tmp_path / "crawl", tmp_path / "home"
     crawl.mkdir()
     first = crawl / "a.warc.gz"
-    first.write_bytes(gzipped(records))
-    (crawl / "b.warc.gz").write_bytes(gzipped(records))
+    first.write_bytes(gzip_records(records))
+    (crawl / "b.warc.gz").write_bytes(gzip_records(records))
     assert fonds(home, "ingest", "--json", crawl).last["done"] == 8
     first.write_bytes(first.read_bytes()[: first.stat().st_size // 2])
     assert fonds(home, "audit").code == 1

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from e2e.running import call, fonds
 from filled_home import open_home
-from fixtures.warcs import PAGE, gzipped, http_response, warc_record
+from fixtures.warcs import PAGE, gzip_records, http_response, warc_record
 from fonds.web.replay import create_replay
 
 CASES = Path(__file__).parents[2].parent / "shared" / "corpus" / "cases"
@@ -64,7 +64,9 @@ class Revisit:
             self.head, url=self.url, date=REVISITED_AT, record_type="revisit", headers=headers,
             content_type="application/http; msgtype=response",
         )  # fmt: skip
-        return gzipped([http_response(self.page, url=self.page_url, date=CAPTURED_AT), revisit])
+        return gzip_records(
+            [http_response(self.page, url=self.page_url, date=CAPTURED_AT), revisit]
+        )
 
 
 REVISITS = (

@@ -16,10 +16,10 @@ from e2e.running import call, fonds
 from e2e.test_followed_sources import SETTINGS as FOLLOWING
 from e2e.test_followed_sources import TEXT, run_until_settled
 from filled_home import open_home
-from fixtures.answering import Answering, Given, answering
 from fixtures.feeds import rss, rss_item
+from fixtures.http_server import CannedResponse, HttpServer, serve_http
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response, warc_record
+from fixtures.warcs import gzip_records, http_response, warc_record
 from fonds.model.keys import encode_sha1_base32
 from fonds.model.rights import Rights, StatementSource
 from fonds.model.rows import (
@@ -59,21 +59,25 @@ NEWS, TIDE_PAGE, PDF = "/news/1", "/other", "/x.pdf"
 
 
 @contextmanager
-def open_host() -> Iterator[Answering]:
-    with answering() as state:
+def open_host() -> Iterator[HttpServer]:
+    with serve_http() as state:
         html = {"Content-Type": "text/html"}
-        state.answers["/robots.txt"] = Given(200, ROBOTS, {"Content-Type": "text/plain"})
-        state.answers[TDMREP] = Given(200, RESERVED, {"Content-Type": "application/json"})
-        state.answers[NEWS] = Given(200, PAGE, {**html, "X-Robots-Tag": "noai, googlebot: none"})
-        state.answers[TIDE_PAGE] = Given(200, PAGE.replace(b"river", b"tide"), html)
+        state.responses["/robots.txt"] = CannedResponse(200, ROBOTS, {"Content-Type": "text/plain"})
+        state.responses[TDMREP] = CannedResponse(
+            200, RESERVED, {"Content-Type": "application/json"}
+        )
+        state.responses[NEWS] = CannedResponse(
+            200, PAGE, {**html, "X-Robots-Tag": "noai, googlebot: none"}
+        )
+        state.responses[TIDE_PAGE] = CannedResponse(200, PAGE.replace(b"river", b"tide"), html)
         pdf = text_pdf(info={"Copyright": "© 2024 Ada Stroom"})
         headers = {"Content-Type": "application/pdf", "tdm-reservation": "1"}
-        state.answers[PDF] = Given(200, pdf, headers)
+        state.responses[PDF] = CannedResponse(200, pdf, headers)
         yield state
 
 
 @pytest.fixture
-def host() -> Iterator[Answering]:
+def host() -> Iterator[HttpServer]:
     with open_host() as state:
         yield state
 
@@ -82,7 +86,7 @@ def host() -> Iterator[Answering]:
 class Homes:
     """A home that fetched the pages of the host, and one that ingested its WARC. Read-only for tests."""
 
-    host: Answering
+    host: HttpServer
     fetched: Path
     ingested: Path
 
@@ -98,7 +102,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homes]:
         yield filled_homes
 
 
-def fetch(home: Path, host: Answering, *paths: str) -> None:
+def fetch(home: Path, host: HttpServer, *paths: str) -> None:
     result = fonds(home, *SETTINGS, "fetch", *(host.url + path for path in paths))
     assert result.code in (0, 1), result.err
 
@@ -113,7 +117,7 @@ def load_newest_rights(stores: Stores, url: str) -> Rights:
     ]
 
 
-def load_rights(home: Path, host: Answering) -> Mapping[str, Rights]:
+def load_rights(home: Path, host: HttpServer) -> Mapping[str, Rights]:
     with open_home(home) as stores:
         return {
             path: load_newest_rights(stores, host.url + path) for path in (NEWS, TIDE_PAGE, PDF)
@@ -140,7 +144,7 @@ def test_fetched_pages_and_ingested_ones_have_equal_rights(homes: Homes) -> None
         TIDE_PAGE: (("cc-by-nc-4.0",), (), ("train-ai=n", "search=y", ALLOWS, "noarchive")),
         PDF: ((), ("Ada Stroom",), ("train-ai=n", "search=y", ALLOWS, RESERVES)),
     }
-    assert [path for path, _ in host.asked].count(TDMREP) == 1
+    assert [path for path, _ in host.requests].count(TDMREP) == 1
     (policy,) = [
         statement for statement in fetched[NEWS].statements if statement.value == "tdm-policy"
     ]
@@ -174,7 +178,7 @@ def test_a_late_robots_txt_keeps_each_entry_about_its_own_file(
     robots = http_response(ROBOTS, url=f"{site}/robots.txt", headers=plain, date=HOUR)
     batch.insert(robots_at, robots)
     for name, records in (("a", [http_response(PAGE, url=f"{site}/1")]), ("b", batch)):
-        (tmp_path / f"{name}.warc.gz").write_bytes(gzipped(records))
+        (tmp_path / f"{name}.warc.gz").write_bytes(gzip_records(records))
         assert fonds(home, "ingest", tmp_path / f"{name}.warc.gz").code == 0
     with open_home(home) as stores:
         about = {(row.url, row.about) for row in stores.records.find(EntryRow)}
@@ -191,11 +195,11 @@ def test_a_late_robots_txt_keeps_each_entry_about_its_own_file(
     assert fonds(home, "audit", "--deep").code == 0
 
 
-def test_a_robots_txt_is_stored_once_per_change(tmp_path: Path, host: Answering) -> None:
+def test_a_robots_txt_is_stored_once_per_change(tmp_path: Path, host: HttpServer) -> None:
     home = tmp_path / "home"
     fetch(home, host, NEWS, TIDE_PAGE)
     fetch(home, host, TIDE_PAGE, PDF)
-    host.answers["/robots.txt"] = Given(200, b"User-agent: *\nAllow: /\n")
+    host.responses["/robots.txt"] = CannedResponse(200, b"User-agent: *\nAllow: /\n")
     fetch(home, host, TIDE_PAGE)
     with open_home(home) as stores:
         rows = list(stores.records.find(CdxRow, {"url": f"{host.url}/robots.txt"}))
@@ -212,12 +216,12 @@ def test_a_robots_txt_is_stored_once_per_change(tmp_path: Path, host: Answering)
 
 
 def test_a_missing_robots_txt_or_an_html_one_has_no_capture(
-    tmp_path: Path, host: Answering
+    tmp_path: Path, host: HttpServer
 ) -> None:
     home = tmp_path / "home"
-    host.answers["/robots.txt"] = Given(404, b"none")
+    host.responses["/robots.txt"] = CannedResponse(404, b"none")
     fetch(home, host, NEWS)
-    host.answers["/robots.txt"] = Given(200, PAGE, {"Content-Type": "text/html"})
+    host.responses["/robots.txt"] = CannedResponse(200, PAGE, {"Content-Type": "text/html"})
     fetch(home, host, TIDE_PAGE)
     with open_home(home) as stores:
         robots = [load_newest_rights(stores, host.url + path).robots for path in (NEWS, TIDE_PAGE)]
@@ -229,13 +233,13 @@ def test_a_missing_robots_txt_or_an_html_one_has_no_capture(
 
 
 def test_an_unchanged_page_has_the_headers_of_its_new_capture(
-    tmp_path: Path, host: Answering
+    tmp_path: Path, host: HttpServer
 ) -> None:
     home = tmp_path / "home"
     html = {"Content-Type": "text/html", "ETag": '"1"'}
-    host.answers[NEWS] = Given(200, PAGE, {**html, "X-Robots-Tag": "noai"})
+    host.responses[NEWS] = CannedResponse(200, PAGE, {**html, "X-Robots-Tag": "noai"})
     fetch(home, host, NEWS)
-    host.answers[NEWS] = Given(304, b"", {"ETag": '"1"', "X-Robots-Tag": "noindex"})
+    host.responses[NEWS] = CannedResponse(304, b"", {"ETag": '"1"', "X-Robots-Tag": "noindex"})
     fetch(home, host, NEWS)
     with open_home(home) as stores:
         rows = list(stores.records.find(CdxRow, {"url": host.url + NEWS}))
@@ -272,17 +276,19 @@ def test_repair_restores_lost_rights_that_the_deep_audit_reports(
 
 
 def test_a_story_of_a_feed_has_the_rights_of_feed_and_entry(
-    tmp_path: Path, host: Answering, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, host: HttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
     for name, value in FOLLOWING.items():
         monkeypatch.setenv(name, value)
     text = "".join(f"<p>{TEXT} {number}</p>" for number in range(6))
     page = f"<html><title>The weir</title><article><h1>The weir</h1>{text}</article></html>"
-    host.answers["/weir"] = Given(200, page.encode(), {"Content-Type": "text/html"})
+    host.responses["/weir"] = CannedResponse(200, page.encode(), {"Content-Type": "text/html"})
     license_link = f'<atom:link rel="license" href="{CC}"/>'
     head = "<ttl>1</ttl><copyright>© 2024 The Basin Courier</copyright>"
-    host.answers["/feed"] = Given(200, rss([rss_item(f"{host.url}/weir", more=license_link)], head))
+    host.responses["/feed"] = CannedResponse(
+        200, rss([rss_item(f"{host.url}/weir", extra_xml=license_link)], head)
+    )
     assert fonds(home, "sources", "add", f"{host.url}/feed").code == 0
     run_until_settled(home)
     with open_home(home) as stores:

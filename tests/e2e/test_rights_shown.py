@@ -15,10 +15,10 @@ from starlette.testclient import TestClient
 
 from e2e.running import call, fonds
 from filled_home import open_home
-from fixtures.answering import Given, answering
+from fixtures.http_server import CannedResponse, serve_http
 from fixtures.jats import jats
 from fixtures.pdfs import xmp_pdf
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 from fonds.web.app import create_app
 from story_pages import page_markup
 
@@ -84,7 +84,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         http_response(SILENT, url=SILENT_URL, headers=(HTML,), date="2024-06-01T00:00:00Z"),
     ]  # fmt: skip
     for name, records in (("first", first), ("later", later)):
-        (folder / f"{name}.warc.gz").write_bytes(gzipped(records))
+        (folder / f"{name}.warc.gz").write_bytes(gzip_records(records))
         result = fonds(folder / "home", "ingest", folder / f"{name}.warc.gz")
         assert result.code == 0, result.err
     return folder / "home"
@@ -100,12 +100,12 @@ def client(home: Path) -> Iterator[TestClient]:
 def fetched_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
     """A home with a fetched page whose host has a robots.txt, and the URL of the page."""
     home = tmp_path_factory.mktemp("fetched")
-    with answering() as host:
+    with serve_http() as host:
         rules = b"User-agent: *\nDisallow: /private\nAllow: /2024\nContent-Signal: ai-train=no\n"
-        host.answers["/robots.txt"] = Given(200, rules, {"Content-Type": "text/plain"})
+        host.responses["/robots.txt"] = CannedResponse(200, rules, {"Content-Type": "text/plain"})
         reserves = b'[{"location": "/2024/*", "tdm-reservation": 1}]'
-        host.answers[TDMREP] = Given(200, reserves, {"Content-Type": "application/json"})
-        host.answers["/2024/weir"] = Given(200, PAGE, {"Content-Type": "text/html"})
+        host.responses[TDMREP] = CannedResponse(200, reserves, {"Content-Type": "application/json"})
+        host.responses["/2024/weir"] = CannedResponse(200, PAGE, {"Content-Type": "text/html"})
         result = fonds(home, *FETCHING, "fetch", f"{host.url}/2024/weir")
         assert result.code == 0, result.err
         yield home, f"{host.url}/2024/weir"
@@ -174,13 +174,13 @@ def test_a_takedown_of_tdmrep_json_removes_its_statements(
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "home"
-    with answering() as host:
-        host.answers[TDMREP] = Given(
+    with serve_http() as host:
+        host.responses[TDMREP] = CannedResponse(
             200, b'[{"location": "/", "tdm-reservation": 1}]', {"Content-Type": "application/json"}
         )
         for path in ("/2024/weir", "/2024/quay"):
             text = PAGE if path == "/2024/weir" else SILENT
-            host.answers[path] = Given(200, text, {"Content-Type": "text/html"})
+            host.responses[path] = CannedResponse(200, text, {"Content-Type": "text/html"})
         url, second_url = f"{host.url}/2024/weir", f"{host.url}/2024/quay"
         assert fonds(home, *FETCHING, "fetch", url).code == 0
         (file_data,) = call(home, "show", url, "--json").lines
@@ -190,7 +190,7 @@ def test_a_takedown_of_tdmrep_json_removes_its_statements(
         assert fonds(home, "takedown", tdmrep_sha1hex, "--reason", "privacy", "--yes").code == 0
         assert search_urls(home, "prefers:tdm-reservation=1") == []
         assert fonds(home, *FETCHING, "fetch", second_url).code == 0
-        assert [path for path, _ in host.asked].count(TDMREP) == 1
+        assert [path for path, _ in host.requests].count(TDMREP) == 1
     for address in (url, second_url):
         (file_data,) = call(home, "show", address, "--json").lines
         for capture_group in file_data["rights"]["captures"]:
@@ -206,12 +206,12 @@ def test_a_missing_tdmrep_json_is_shown_and_is_not_a_failure(
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "home"
-    with answering() as host:
-        host.answers["/2024/weir"] = Given(200, PAGE, {"Content-Type": "text/html"})
+    with serve_http() as host:
+        host.responses["/2024/weir"] = CannedResponse(200, PAGE, {"Content-Type": "text/html"})
         result = fonds(home, *FETCHING, "fetch", f"{host.url}/2024/weir")
         assert result.code == 0, result.err
         assert "tdmrep.json" not in result.out + result.err
-        assert [path for path, _ in host.asked] == ["/robots.txt", "/2024/weir", TDMREP]
+        assert [path for path, _ in host.requests] == ["/robots.txt", "/2024/weir", TDMREP]
         output = " ".join(call(home, "show", f"{host.url}/2024/weir").out.split())
         assert f"{host.url}{TDMREP} answered 404; none" in output
         off = fonds(
@@ -219,7 +219,7 @@ def test_a_missing_tdmrep_json_is_shown_and_is_not_a_failure(
             f"{host.url}/2024/weir",
         )  # fmt: skip
         assert off.code == 0
-        assert [path for path, _ in host.asked].count(TDMREP) == 1
+        assert [path for path, _ in host.requests].count(TDMREP) == 1
     assert "tdmrep" not in call(tmp_path / "off", "show", f"{host.url}/2024/weir").out
     assert "No failures" in call(home, "failures").out
     assert call(home, "audit", "--deep").code == 0

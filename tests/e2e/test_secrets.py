@@ -7,8 +7,8 @@ from pathlib import Path
 
 from e2e.crawls import page
 from e2e.running import fonds
-from fixtures.answering import Given, answering
-from fixtures.warcs import gzipped, http_response
+from fixtures.http_server import CannedResponse, serve_http
+from fixtures.warcs import gzip_records, http_response
 
 PASSWORD = "hunter%2FTWO"
 TRACES = (b"hunter", b"aHVudGVy", b"ZmluZGVyOmh1bnRlci9UV08")
@@ -17,12 +17,12 @@ URL = "http://news.example/1"
 
 def test_the_password_of_a_warc_base_is_used_but_never_stored(tmp_path: Path) -> None:
     home, index = tmp_path / "home", tmp_path / "index.cdxj"
-    record = gzipped([http_response(page(1), url=URL)])
+    record = gzip_records([http_response(page(1), url=URL)])
     index.write_text(_build_line(len(record), "here.warc.gz") + _build_line(10, "gone.warc.gz"))
     home.mkdir()
-    with answering() as server:
+    with serve_http() as server:
         ranged = {"Content-Range": f"bytes 0-{len(record) - 1}/{len(record)}"}
-        server.answers["/warcs/here.warc.gz"] = Given(206, record, ranged)
+        server.responses["/warcs/here.warc.gz"] = CannedResponse(206, record, ranged)
         base = server.url.replace("://", f"://finder:{PASSWORD}@")
         (home / "fonds.toml").write_text(
             f'warc.base = "{base}/warcs"\nelsewhere.private_addresses = true\n'
@@ -33,7 +33,7 @@ def test_the_password_of_a_warc_base_is_used_but_never_stored(tmp_path: Path) ->
         1,
         {"missing-source": 1},
     )
-    assert {dict(headers).get("Authorization") for _, headers in server.asked} == {
+    assert {dict(headers).get("Authorization") for _, headers in server.requests} == {
         "Basic ZmluZGVyOmh1bnRlci9UV08="
     }
     outputs = [result.out + result.err]

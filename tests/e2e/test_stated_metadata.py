@@ -20,11 +20,11 @@ from starlette.testclient import TestClient
 from e2e.running import fonds
 from e2e.test_followed_sources import SETTINGS, TEXT, run_until_settled
 from filled_home import open_home
-from fixtures.answering import Given, answering
 from fixtures.feeds import rss, rss_item
+from fixtures.http_server import CannedResponse, serve_http
 from fixtures.jats import jats
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 from fonds.model.document import IndexDocument
 from fonds.model.rows import JatsRow, PdfMetaRow, StoryMetaRow
 from fonds.model.rows.row import DerivativeRow
@@ -104,7 +104,7 @@ def pdf_outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileOutput
     folder = tmp_path_factory.mktemp("pdf")
     paper = text_pdf(("Levels of the estuary\ndoi:10.5555/basin.7", "The tide."), info=PDF_INFO)
     answer = http_response(paper, url=PDF_URL, headers=(("Content-Type", "application/pdf"),))
-    (folder / "crawl.warc.gz").write_bytes(gzipped([answer]))
+    (folder / "crawl.warc.gz").write_bytes(gzip_records([answer]))
     assert fonds(folder / "home", "ingest", folder / "crawl.warc.gz").code == 0
     with open_outputs(folder / "home", PdfMetaRow) as outputs:
         yield outputs
@@ -124,18 +124,20 @@ def article_outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileOu
 def feed_outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileOutputs]:
     """A story whose page states only the title; its feed states the rest."""
     home = tmp_path_factory.mktemp("feed") / "home"
-    with pytest.MonkeyPatch.context() as patch, answering() as server:
+    with pytest.MonkeyPatch.context() as patch, serve_http() as server:
         for name, value in SETTINGS.items():
             patch.setenv(name, value)
         paragraphs = "".join(f"<p>{TEXT} {number}</p>" for number in range(6))
         page = (
             f"<html><title>The weir</title><article><h1>The weir</h1>{paragraphs}</article></html>"
         )
-        server.answers["/weir"] = Given(200, page.encode(), {"Content-Type": "text/html"})
+        server.responses["/weir"] = CannedResponse(
+            200, page.encode(), {"Content-Type": "text/html"}
+        )
         item = rss_item(
             f"{server.url}/weir", "The feed calls it a dam", "Sun, 22 Nov 2026 01:02:03 GMT"
         )
-        server.answers["/feed"] = Given(200, rss([item], "<ttl>1</ttl>"))
+        server.responses["/feed"] = CannedResponse(200, rss([item], "<ttl>1</ttl>"))
         assert fonds(home, "sources", "add", f"{server.url}/feed").code == 0
         run_until_settled(home)
         with open_outputs(home, StoryMetaRow) as outputs:

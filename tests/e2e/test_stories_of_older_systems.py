@@ -14,7 +14,7 @@ import pytest
 
 from e2e.crawls import page
 from e2e.running import adds_up
-from fixtures.answering import Answering, Given, answering
+from fixtures.http_server import CannedResponse, HttpServer, serve_http
 from fixtures.media_cloud import read_stories
 from fonds.cli.main import cli, run
 from fonds.config import load_settings
@@ -37,9 +37,9 @@ VERSION = (
 )
 
 
-def gzip_response(body: bytes) -> Given:
+def gzip_response(body: bytes) -> CannedResponse:
     dated = {"Last-Modified": "Mon, 05 Mar 2012 00:00:00 GMT", "ETag": '"a"'}
-    return Given(body=gzip.compress(body), headers=dated)
+    return CannedResponse(body=gzip.compress(body), headers=dated)
 
 
 def make_page_with_canonical_url(number: int, url: str) -> bytes:
@@ -47,31 +47,31 @@ def make_page_with_canonical_url(number: int, url: str) -> bytes:
 
 
 @pytest.fixture
-def bucket() -> Iterator[Answering]:
+def bucket() -> Iterator[HttpServer]:
     """The bucket: a page, two versions of an id, a redundant feed, and two pages without metadata."""
-    with answering() as state:
+    with serve_http() as state:
         at = "/old/downloads"
-        state.answers[f"{at}/5"] = gzip_response(page(5))
-        state.answers[f"{at}/6"] = gzip_response(b"(redundant feed)")
-        state.answers[f"{at}/7"] = gzip_response(
+        state.responses[f"{at}/5"] = gzip_response(page(5))
+        state.responses[f"{at}/6"] = gzip_response(b"(redundant feed)")
+        state.responses[f"{at}/7"] = gzip_response(
             make_page_with_canonical_url(7, "http://c.example/own")
         )
-        state.answers[f"{at}/8"] = gzip_response(page(8))
+        state.responses[f"{at}/8"] = gzip_response(page(8))
         versions = [("b", "2021-10-01T13:00:00.000Z"), ("d", "2022-01-02T13:00:00.000Z")]
         versions_xml = "".join(
             VERSION.format(key=FIRST_ID, id=id_, at=moment) for id_, moment in versions
         )
         listed = f"<ListVersionsResult>{versions_xml}</ListVersionsResult>".encode()
         query = f"max-keys=1000&prefix=downloads%2F{FIRST_ID}&versions="
-        state.answers[f"/old?{query}"] = Given(body=listed)
+        state.responses[f"/old?{query}"] = CannedResponse(body=listed)
         for number, (id_, _) in enumerate(versions):
-            state.answers[f"{at}/{FIRST_ID}?versionId={id_}"] = gzip_response(page(20 + number))
+            state.responses[f"{at}/{FIRST_ID}?versionId={id_}"] = gzip_response(page(20 + number))
         yield state
 
 
 @pytest.fixture
 def call(
-    bucket: Answering, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    bucket: HttpServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Call:
     server = f"s3://me:hidden@{bucket.url.removeprefix('http://')}?scheme=http"
     monkeypatch.setenv("FONDS_ELSEWHERE_S3_URL", server)

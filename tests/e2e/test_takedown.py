@@ -9,7 +9,7 @@ from pathlib import Path
 
 from e2e.crawls import page
 from e2e.running import fonds
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 from killing import kill_after_changes
 from purged_files import holders
 
@@ -29,7 +29,7 @@ def test_a_killed_takedown_completes_and_changes_nothing_else(tmp_path: Path) ->
     crawled = [
         http_response(page(n), url=f"http://news.example/{n}") for n in (REMOVED_PAGE, 10, 11, 12)
     ]
-    (inputs / "crawl.warc.gz").write_bytes(gzipped(crawled))
+    (inputs / "crawl.warc.gz").write_bytes(gzip_records(crawled))
     assert fonds(home, "ingest", str(inputs)).code in (0, 1)
     before = compute_digests(inputs)
     (warc,) = (home / "archive").glob("*.warc.gz")

@@ -7,7 +7,7 @@ from typing import Any
 
 from e2e.crawls import page
 from e2e.running import fonds
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 from fonds.config import Settings
 from fonds.extract.page import EXTRACTOR
 from fonds.model.rows import StoryMetaRow
@@ -28,7 +28,7 @@ def write_crawls(folder: Path) -> dict[str, Path]:
             http_response(page(10 + number), url=f"http://news.example/{year}"),
         ]
         paths[year] = folder / f"{year}.warc.gz"
-        paths[year].write_bytes(gzipped(records))
+        paths[year].write_bytes(gzip_records(records))
     return paths
 
 

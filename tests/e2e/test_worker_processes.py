@@ -17,7 +17,7 @@ import pytest
 from e2e.crawls import page, write_crawl
 from e2e.running import fonds
 from e2e.states import ignore_owners, state
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 
 pytestmark = pytest.mark.xdist_group("worker_processes")
 
@@ -31,7 +31,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("crawl")
     write_crawl(folder)
     records = [http_response(page(n), url=f"http://news.example/many/{n}") for n in range(PAGES)]
-    (folder / "many.warc.gz").write_bytes(gzipped(records))
+    (folder / "many.warc.gz").write_bytes(gzip_records(records))
     return folder
 
 

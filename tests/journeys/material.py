@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
 
-from fixtures.answering import Answering, Given
-from fixtures.feeds import rss_of, sitemap
+from fixtures.feeds import rss_with_links, sitemap
+from fixtures.http_server import CannedResponse, HttpServer
 from fixtures.pdfs import text_pdf
 from sample import write_sample
 
@@ -85,20 +85,22 @@ def _work(
     }
 
 
-def publish_news(site: Answering) -> None:
+def publish_news(site: HttpServer) -> None:
     """Publish a news site of six stories, with a feed, a news sitemap and an index page."""
     for number in range(6):
         title = f"Story number {number}"
         paragraphs = "".join(f"<p>{SENTENCE} {number} {line}</p>" for line in range(6))
         page = f"<html><title>{title}</title><article><h1>{title}</h1>{paragraphs}</article></html>"
         html = {"Content-Type": "text/html; charset=utf-8"}
-        site.answers[f"/2026/{number}"] = Given(200, page.encode(), html)
+        site.responses[f"/2026/{number}"] = CannedResponse(200, page.encode(), html)
     links = [f"{site.url}/2026/{number}" for number in range(6)]
-    site.answers["/feed.xml"] = Given(200, rss_of(links[:4], "<ttl>1</ttl>"))
-    site.answers["/news-sitemap.xml"] = Given(200, sitemap(links[2:5]))
+    site.responses["/feed.xml"] = CannedResponse(200, rss_with_links(links[:4], "<ttl>1</ttl>"))
+    site.responses["/news-sitemap.xml"] = CannedResponse(200, sitemap(links[2:5]))
     anchors = "".join(
         f'<p><a href="{link}">Story about the river {link[-1]}</a></p>' for link in links
     )
     index = f"<html><title>Politics</title><body>{anchors}</body></html>"
-    site.answers["/politics/"] = Given(200, index.encode(), {"Content-Type": "text/html"})
-    site.answers["/story"] = site.answers["/2026/0"]
+    site.responses["/politics/"] = CannedResponse(
+        200, index.encode(), {"Content-Type": "text/html"}
+    )
+    site.responses["/story"] = site.responses["/2026/0"]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from e2e.running import fonds
-from fixtures.answering import Answering, answering
-from fixtures.grobid_server import grobid_server
+from fixtures.grobid_server import serve_grobid
+from fixtures.http_server import HttpServer, serve_http
 from journeys.journey import Journey, free_port, is_served, read_commands
 from journeys.material import PAPER_SHA1, Material, publish_news, write_material
 
@@ -34,8 +34,8 @@ EDITS = {
 
 
 @pytest.fixture
-def site() -> Iterator[Answering]:
-    with answering() as server_state:
+def site() -> Iterator[HttpServer]:
+    with serve_http() as server_state:
         publish_news(server_state)
         yield server_state
 
@@ -46,7 +46,7 @@ def material(tmp_path: Path) -> Material:
 
 
 @pytest.fixture
-def journey(tmp_path: Path, site: Answering) -> Journey:
+def journey(tmp_path: Path, site: HttpServer) -> Journey:
     return Journey(
         tmp_path,
         tmp_path / "home",
@@ -110,7 +110,7 @@ def test_access(journey: Journey, material: Material) -> None:
     journey.audit()
 
 
-def test_follow_news(journey: Journey, material: Material, site: Answering) -> None:
+def test_follow_news(journey: Journey, material: Material, site: HttpServer) -> None:
     news = material.folder / "news"
     journey.home = news
     journey.replacements["/2026/story"] = "/2026/1"
@@ -216,14 +216,14 @@ def _check_papers(journey: Journey) -> None:
 
 def test_grobid(journey: Journey, material: Material) -> None:
     shutil.copytree(material.folder / "papers", material.folder / "crawl")
-    with grobid_server() as server:
+    with serve_grobid() as server:
         journey.replacements["http://localhost:8070"] = server.url
         journey.exit_codes = {
             "FONDS_GROBID_URL=http://localhost:8070 fonds ingest crawl/": (1,),
             "FONDS_GROBID_URL=http://localhost:8070 fonds catchup grobid": (0, 1),
         }
         journey.walk(read_commands("docs/howto/grobid.md"), {})
-        assert server.asked
+        assert server.requests
     journey.audit()
 
 

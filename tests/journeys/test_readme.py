@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.answering import Answering, Given, answering
+from fixtures.http_server import CannedResponse, HttpServer, serve_http
 from journeys.journey import Journey, free_port, is_served, read_commands
 from journeys.material import PAPER_SHA1, publish_news, write_material
 
@@ -24,8 +24,8 @@ EXIT_CODES = {
 
 
 @pytest.fixture
-def site() -> Iterator[Answering]:
-    with answering() as server_state:
+def site() -> Iterator[HttpServer]:
+    with serve_http() as server_state:
         publish_news(server_state)
         yield server_state
 
@@ -38,10 +38,12 @@ def walk_readme(journey: Journey) -> None:
 
 
 def test_all_commands_of_the_readme_run_and_the_audit_is_clean(
-    tmp_path: Path, site: Answering
+    tmp_path: Path, site: HttpServer
 ) -> None:
     material, port = write_material(tmp_path), free_port()
-    site.answers["/crawl.warc.gz"] = Given(body=(material.folder / "crawl.warc.gz").read_bytes())
+    site.responses["/crawl.warc.gz"] = CannedResponse(
+        body=(material.folder / "crawl.warc.gz").read_bytes()
+    )
     journey = Journey(
         tmp_path,
         tmp_path / "home",

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from fixtures import rabbit_leftovers
+from fixtures import rabbit_cleanup
 from fonds.stores.records.sql import open_sqlite
 from fonds.wiring.stores import open_backend
 from mortal_processes import World, check
@@ -53,7 +53,7 @@ def run(kind: str, plan: Plan, folder: Path) -> None:
             world.declare(queue, pipeline)
         check(world, queue)
     finally:
-        rabbit_leftovers.close(queue)
+        rabbit_cleanup.close_queue(queue)
         records.close()
 
 

@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from fixtures import rabbit_leftovers
+from fixtures import rabbit_cleanup
 from fonds.archive.warc.messages import MessageWriter, read_messages
 from fonds.model.message import PIPELINE, Delivery, Message, Subscription, TopicTraits
 from fonds.queues.headers import COUNT_MAX, Value
@@ -38,7 +38,7 @@ def open_queue() -> Iterator[OpenQueue]:
 
         def open_one(variable: str) -> Any:
             queue = open_backend("queue", url_of(variable), Path())
-            stack.callback(rabbit_leftovers.close, queue)
+            stack.callback(rabbit_cleanup.close_queue, queue)
             return queue
 
         yield open_one

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fixtures import rabbit_leftovers
+from fixtures import rabbit_cleanup
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.model.message import Delivery, Message, Subscription, TopicTraits
 from fonds.ports import Queue
@@ -40,7 +40,7 @@ def open_queue() -> Iterator[Callable[..., Any]]:
         def open_one(kind: str, url: str | None = None) -> Any:
             full_url = (url or url_of(VARIABLES[kind])) + OPTIONS[kind]
             queue = open_backend("queue", full_url, Path())
-            stack.callback(rabbit_leftovers.close, queue)
+            stack.callback(rabbit_cleanup.close_queue, queue)
             return queue
 
         yield open_one

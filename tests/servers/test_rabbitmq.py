@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fixtures import rabbit_leftovers
+from fixtures import rabbit_cleanup
 from fonds.model.message import Delivery, Message, Subscription
 from fonds.queues.rabbit.amqp_tables import Properties
 from fonds.queues.rabbit.topology import (
@@ -34,7 +34,7 @@ def open_queue() -> Iterator[Any]:
 
         def open_one(url: str | None = None) -> Any:
             queue = open_backend("queue", url or url_of("TEST_RABBITMQ_URL"), Path())
-            stack.callback(rabbit_leftovers.close, queue)
+            stack.callback(rabbit_cleanup.close_queue, queue)
             return queue
 
         yield open_one

@@ -15,7 +15,7 @@ import pytest
 from e2e.crawls import write_crawl
 from e2e.running import fonds
 from e2e.states import state
-from fixtures.archives import entry, fetched
+from fixtures.archives import build_entry, download_files
 from fonds.archive.store.folder import FolderArchive
 from fonds.model.errors import StoreUnavailableError
 from real_servers import run_private_server, url_of
@@ -31,7 +31,7 @@ RUN_MAX_S = 300
 def test_a_warc_is_uploaded_in_several_parts(tmp_path: Path) -> None:
     archive = open_archive(add_unique_prefix(url_of("TEST_S3_URL")), tmp_path)
     bodies = [os.urandom(15_000_000) for _ in range(3)]
-    archived = archive.write([entry(n, body=body) for n, body in enumerate(bodies)])
+    archived = archive.write([build_entry(n, body=body) for n, body in enumerate(bodies)])
     archive.finish()
     assert list_waiting_files(tmp_path) == []
     for record, body in zip(archived, bodies, strict=True):
@@ -42,18 +42,18 @@ def test_writes_continue_without_loss_while_the_server_is_stopped(tmp_path: Path
     with run_private_server("s3") as server:
         url = add_unique_prefix(server.url)
         archive = open_archive(url, tmp_path, stories_max=2, waiting_max_bytes=10_000)
-        first = archive.write([entry(1), entry(2)])
+        first = archive.write([build_entry(1), build_entry(2)])
         archive.finish()
         assert list_waiting_files(tmp_path) == []
         server.stop()
         with pytest.raises(StoreUnavailableError):
             archive.read(first[0].place)
         bodies = [os.urandom(4000) for _ in range(4)]
-        later = archive.write([entry(10 + n, body=body) for n, body in enumerate(bodies)])
+        later = archive.write([build_entry(10 + n, body=body) for n, body in enumerate(bodies)])
         archive.finish()
         assert archive.read(later[0].place).body == bodies[0]
         with pytest.raises(StoreUnavailableError, match="are waiting to be moved"):
-            archive.write([entry(20)])
+            archive.write([build_entry(20)])
         # A second process can start meanwhile.
         second_archive = open_archive(url, tmp_path, waiting_max_bytes=10**9)
         second_archive.recover(lambda _: None)
@@ -61,7 +61,7 @@ def test_writes_continue_without_loss_while_the_server_is_stopped(tmp_path: Path
         server.start()
         archive.finish()
         assert list_waiting_files(tmp_path) == []
-        assert archive.read(first[0].place).body == entry(1).body
+        assert archive.read(first[0].place).body == build_entry(1).body
         assert [archive.read(record.place).body for record in later] == bodies
         archive.close()
 
@@ -70,7 +70,7 @@ def test_the_thread_uploads_warcs_while_others_are_written(tmp_path: Path) -> No
     archive = open_archive(add_unique_prefix(url_of("TEST_S3_URL")), tmp_path, stories_max=3)
     archived = []
     for number in range(30):
-        archived += archive.write([entry(number)])
+        archived += archive.write([build_entry(number)])
     done = threading.Event()
     for _ in range(600):
         if not archive.list_unsent():
@@ -81,13 +81,13 @@ def test_the_thread_uploads_warcs_while_others_are_written(tmp_path: Path) -> No
     archive.finish()
     archive.close()
     for number, record in enumerate(archived):
-        assert archive.read(record.place).body == entry(number).body
+        assert archive.read(record.place).body == build_entry(number).body
 
 
 def test_doctor_reports_warcs_that_wait_for_upload(tmp_path: Path) -> None:
     home, url = tmp_path / "home", add_unique_prefix(url_of("TEST_S3_URL"))
     before = FolderArchive(home / "archive")
-    before.write([entry(1, body=os.urandom(3_000_000))])
+    before.write([build_entry(1, body=os.urandom(3_000_000))])
     before.finish()
     result = fonds(home, "doctor", FONDS_ARCHIVE=url)
     assert "2.9 MiB of WARC files wait here" in " ".join(result.out.split())
@@ -121,6 +121,6 @@ def test_a_killed_ingest_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     assert last.returncode in (0, 1), last.stderr.decode()
     assert list_waiting_files(home) == []
     # The records have only file names, so the WARCs are also found in a folder.
-    moved = fetched(url, home / "archive")
+    moved = download_files(url, home / "archive")
     assert len(moved) > 4
     assert state(home) == expected

@@ -14,7 +14,7 @@ import pytest
 from e2e.crawls import page
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 from fonds.config import load_settings
 from fonds.ingest.sources.remote_files import RemoteFiles
 from fonds.model.errors import PermanentError
@@ -68,7 +68,7 @@ def test_a_crawl_in_a_bucket_is_ingested_by_prefix(tmp_path: Path) -> None:
     address = parse_address(url)
     folder = f"crawl-{secrets.token_hex(6)}"
     files = {
-        "2026/a/crawl.warc.gz": gzipped([http_response(page(1), url="http://a.example/")]),
+        "2026/a/crawl.warc.gz": gzip_records([http_response(page(1), url="http://a.example/")]),
         "2026/b/report.pdf": text_pdf(["A report in a bucket."]),
         "2027/later.pdf": text_pdf(["A later report."]),
     }
@@ -95,8 +95,8 @@ def test_warcs_and_catalogue_files_in_a_bucket_are_read_by_prefix(tmp_path: Path
     folder = f"warcs-{secrets.token_hex(6)}"
     work = b'{"DOI": "10.5555/River.1", "title": ["On the slow meandering of rivers"]}\n'
     files = {
-        "a/crawl.warc.gz": gzipped([http_response(page(1), url="http://a.example/")]),
-        "b/crawl.warc.gz": gzipped([http_response(page(2), url="http://b.example/")]),
+        "a/crawl.warc.gz": gzip_records([http_response(page(1), url="http://a.example/")]),
+        "b/crawl.warc.gz": gzip_records([http_response(page(2), url="http://b.example/")]),
         "b/notes.txt": b"these are notes",
         "works/part_000.json.gz": gzip.compress(work),
         "works/readme.txt": b"these are notes",

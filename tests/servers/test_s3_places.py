@@ -28,8 +28,8 @@ pytestmark = pytest.mark.servers
 
 LARGE = secrets.token_bytes(1_500_000)
 RECORDS = [warcs.warcinfo(), warcs.http_response(LARGE), warcs.http_response()]
-MEMBERS = [warcs.gzipped([record]) for record in RECORDS]
-OFFSETS = warcs.offsets(MEMBERS)
+MEMBERS = [warcs.gzip_records([record]) for record in RECORDS]
+OFFSETS = warcs.list_offsets(MEMBERS)
 
 
 @dataclass(frozen=True)

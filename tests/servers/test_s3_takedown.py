@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 import pytest
 
 from e2e.running import fonds
-from fixtures.archives import entry, fetched
+from fixtures.archives import build_entry, download_files
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.audit.warcs import verify
 from fonds.model.errors import StoreUnavailableError
@@ -37,7 +37,7 @@ def page(number: int) -> bytes:
 def download_bucket(url: str) -> Path:
     """Download the bucket to a folder."""
     folder = Path(mkdtemp())
-    fetched(url, folder)
+    download_files(url, folder)
     return folder
 
 
@@ -45,7 +45,7 @@ def test_a_large_warc_is_purged_in_its_bucket(tmp_path: Path) -> None:
     url = add_unique_prefix(url_of("TEST_S3_URL"))
     archive = open_archive(url, tmp_path)
     bodies = [os.urandom(15_000_000) for _ in range(3)]
-    archived = archive.write([entry(n, body=body) for n, body in enumerate(bodies)])
+    archived = archive.write([build_entry(n, body=body) for n, body in enumerate(bodies)])
     archive.finish()
     assert purge_body(archive, archived[1].place, bodies[1]).records == 1
     assert list_waiting_files(tmp_path) == []
@@ -60,7 +60,7 @@ def test_a_stopped_server_refuses_a_purge_and_loses_nothing(tmp_path: Path) -> N
     with run_private_server("s3") as server:
         archive = open_archive(add_unique_prefix(server.url), tmp_path)
         secret = os.urandom(5_000)
-        archived = archive.write([entry(1), entry(2, body=secret)])
+        archived = archive.write([build_entry(1), build_entry(2, body=secret)])
         archive.finish()
         server.stop()
         with pytest.raises(StoreUnavailableError):
@@ -68,7 +68,7 @@ def test_a_stopped_server_refuses_a_purge_and_loses_nothing(tmp_path: Path) -> N
         server.start()
         assert archive.read(archived[1].place).body == secret
         assert purge_body(archive, archived[1].place, secret).records == 1
-        assert archive.read(archived[0].place).body == entry(1).body
+        assert archive.read(archived[0].place).body == build_entry(1).body
         assert list_waiting_files(tmp_path) == []
         archive.close()
 

@@ -14,7 +14,7 @@ import pytest
 from deployments import create_deployment, variables
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 
 pytestmark = pytest.mark.servers
 
@@ -36,7 +36,7 @@ def crawl(tmp_path: Path) -> Path:
         for name, body in BODIES.items():
             url = f"http://rivers.example/{name}.pdf"
             headers = (("Content-Type", "application/pdf"),)
-            member = gzipped([http_response(body, url=url, headers=headers)])
+            member = gzip_records([http_response(body, url=url, headers=headers)])
             digest = b32encode(hashlib.sha1(body).digest()).decode()
             lines.append(
                 f"example,rivers)/{name}.pdf {DAY} {url} application/pdf 200 {digest} - -"

@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from contract.queue_reading import take
-from fixtures import rabbit_leftovers
+from fixtures import rabbit_cleanup
 from fonds.config import Settings
 from fonds.model.message import PIPELINE
 from fonds.wiring.stores import list_readers, open_queue
@@ -124,7 +124,7 @@ def test_plain_clients_send_tasks_and_read_the_results(
                 wait_until_processed(stores, len(tasks.messages))
                 check_books(stores, tasks, f"fonds-{env}.unextracted", settings)
         finally:
-            rabbit_leftovers.close(leftovers._queue)
+            rabbit_cleanup.close_queue(leftovers._queue)
     assert {check_result(body, tasks) for _, body, _ in texts} == tasks.sha1hexes.keys()
     assert {key for key, _, _ in texts} == {key for key, _, _ in pictures} == tasks.sha1hexes.keys()
     assert all(body.startswith(b"\xff\xd8\xff") for _, body, _ in pictures)
@@ -159,6 +159,6 @@ def test_plain_clients_read_results_of_any_size(
             read = client.take(topic, len(sent))
             texts = [read_text(body, headers, queue.blobs) for _, body, headers in read]
     finally:
-        rabbit_leftovers.close(queue._queue)
+        rabbit_cleanup.close_queue(queue._queue)
     assert sorted(texts) == sorted(sent.values())
     assert sorted("text_blob" in json.loads(body) for _, body, _ in read) == [False, False, True]

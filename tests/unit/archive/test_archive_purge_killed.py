@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.archives import entry
+from fixtures.archives import build_entry
 from fonds.archive.store.folder import FolderArchive
 from fonds.audit.warcs import verify
 from fonds.model.archive import ArchivedRecord
@@ -24,7 +24,7 @@ EVENTS = ("open", "os.rename", "os.remove", "os.truncate")
 
 def write_archive(folder: Path) -> tuple[FolderArchive, list[ArchivedRecord]]:
     archive = FolderArchive(folder)
-    archived = archive.write([entry(1), entry(2, body=SECRET), entry(3)])
+    archived = archive.write([build_entry(1), build_entry(2, body=SECRET), build_entry(3)])
     archive.finish()
     return archive, archived
 
@@ -75,14 +75,14 @@ def test_a_killed_purge_keeps_other_records_and_a_rerun_completes_it(
         archive, archived = write_archive(folder)
         is_killed = purge_and_kill(folder, archived[1], number, syncs)
         for index in (0, 2):
-            assert archive.read(archived[index].place).body == entry(index + 1).body
+            assert archive.read(archived[index].place).body == build_entry(index + 1).body
         reopened = FolderArchive(folder)
         reopened.recover(lambda _: None)
         assert not purge_body(reopened, archived[1].place, SECRET).waiting_reason
         assert holders(folder, SECRET) == []
         assert len(list(folder.iterdir())) == 2
         for index in (0, 2):
-            assert reopened.read(archived[index].place).body == entry(index + 1).body
+            assert reopened.read(archived[index].place).body == build_entry(index + 1).body
         assert verify(reopened, archived[0].place.path).faults == []
         number += 1
         assert number < 60
@@ -104,7 +104,7 @@ def test_a_reader_during_a_purge_sees_the_old_or_the_new_file(tmp_path: Path) ->
 def test_parallel_readers_find_every_other_record_during_purges(tmp_path: Path) -> None:
     archive = FolderArchive(tmp_path / "archive")
     bodies = [os.urandom(3_000) for _ in range(40)]
-    archived = archive.write([entry(n, body=body) for n, body in enumerate(bodies)])
+    archived = archive.write([build_entry(n, body=body) for n, body in enumerate(bodies)])
     archive.finish()
     is_done = threading.Event()
 

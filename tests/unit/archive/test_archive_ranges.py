@@ -24,10 +24,10 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
 
 RECORDS = [warcs.warcinfo(), warcs.http_response(bytes(range(256)) * 4000), warcs.http_response()]
-MEMBERS = [warcs.gzipped([record]) for record in RECORDS]
-OFFSETS = warcs.offsets(MEMBERS)
+MEMBERS = [warcs.gzip_records([record]) for record in RECORDS]
+OFFSETS = warcs.list_offsets(MEMBERS)
 DICTIONARY = warcs.train_dictionary()
-ZSTD = warcs.zstandarded(RECORDS, dictionary=DICTIONARY)
+ZSTD = warcs.zstd_records(RECORDS, dictionary=DICTIONARY)
 
 
 class Handler(BaseHTTPRequestHandler):

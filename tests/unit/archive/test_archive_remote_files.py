@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.answering import Answering, Given, answering
+from fixtures.http_server import CannedResponse, HttpServer, serve_http
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.store.payloads import PlaceReader
@@ -33,13 +33,13 @@ SERVE_TEMPLATE = "http://petabox.example/serve/{item}/{path}"
 
 
 @pytest.fixture
-def server() -> Iterator[Answering]:
-    with answering() as state:
+def server() -> Iterator[HttpServer]:
+    with serve_http() as state:
         yield state
 
 
 @pytest.fixture
-def archive(server: Answering, tmp_path: Path) -> FolderArchive:
+def archive(server: HttpServer, tmp_path: Path) -> FolderArchive:
     return FolderArchive(
         tmp_path / "archive",
         ArchiveOptions(
@@ -51,7 +51,7 @@ def archive(server: Answering, tmp_path: Path) -> FolderArchive:
 
 
 @pytest.fixture
-def read(archive: FolderArchive, server: Answering) -> Callable[[str], bytes]:
+def read(archive: FolderArchive, server: HttpServer) -> Callable[[str], bytes]:
     return lambda path: archive.read(Place(PlaceKind.FILE, server.url + path)).body
 
 
@@ -63,35 +63,35 @@ def get_error(read: Callable[[str], bytes], path: str) -> PermanentError:
 
 
 def test_a_file_is_read_with_one_uncoded_request(read, server) -> None:
-    server.answers["/a.pdf?x=1"] = Given(body=PDF)
+    server.responses["/a.pdf?x=1"] = CannedResponse(body=PDF)
     assert read("/a.pdf?x=1") == PDF
-    ((_, headers),) = server.asked
+    ((_, headers),) = server.requests
     assert headers["Accept-Encoding"] == "identity"
     assert "Range" not in headers
 
 
 @pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("br", brotli.compress)])
 def test_unrequested_content_codings_are_decoded(coding, pack, read, server) -> None:
-    server.answers["/a"] = Given(body=pack(PDF), headers={"Content-Encoding": coding})
+    server.responses["/a"] = CannedResponse(body=pack(PDF), headers={"Content-Encoding": coding})
     assert read("/a") == PDF
 
 
 def test_a_loose_gzip_file_is_unpacked(read, server) -> None:
-    server.answers["/a.pdf.gz"] = Given(body=gzip.compress(PDF))
+    server.responses["/a.pdf.gz"] = CannedResponse(body=gzip.compress(PDF))
     assert read("/a.pdf.gz") == PDF
 
 
 def test_redirects_are_followed_and_each_target_is_checked(read, server) -> None:
-    server.answers["/to"] = Given(302, headers={"Location": "/a.pdf"})
-    server.answers["/a.pdf"] = Given(body=PDF)
+    server.responses["/to"] = CannedResponse(302, headers={"Location": "/a.pdf"})
+    server.responses["/a.pdf"] = CannedResponse(body=PDF)
     assert read("/to") == PDF
     for number, target in enumerate(["ftp://127.0.0.1/a", "file:///etc/passwd", "/round4"]):
-        server.answers[f"/round{number + 2}"] = Given(302, headers={"Location": target})
+        server.responses[f"/round{number + 2}"] = CannedResponse(302, headers={"Location": target})
         assert get_error(read, f"/round{number + 2}").reason is Reason.UNREADABLE_SOURCE
 
 
 def test_a_redirect_to_a_private_address_is_not_followed(server, tmp_path) -> None:
-    server.answers["/to"] = Given(302, headers={"Location": "http://10.0.0.1/a.pdf"})
+    server.responses["/to"] = CannedResponse(302, headers={"Location": "http://10.0.0.1/a.pdf"})
     remote_bodies = create_remote_bodies(
         ServiceClient(lambda address: address == "127.0.0.1"), {}, "", ""
     )
@@ -101,7 +101,7 @@ def test_a_redirect_to_a_private_address_is_not_followed(server, tmp_path) -> No
 
 
 def test_private_addresses_are_not_requested_unless_allowed(server, tmp_path) -> None:
-    server.answers["/a.pdf"] = Given(body=PDF)
+    server.responses["/a.pdf"] = CannedResponse(body=PDF)
     strict_archive = FolderArchive(
         tmp_path / "archive", ArchiveOptions(petabox_url=server.url + "/{item}/{path}")
     )
@@ -113,13 +113,13 @@ def test_private_addresses_are_not_requested_unless_allowed(server, tmp_path) ->
         with pytest.raises(PermanentError, match="private address") as raised:
             strict_archive.read(place)
         assert raised.value.reason is Reason.UNREADABLE_SOURCE
-    assert server.asked == []
+    assert server.requests == []
 
 
 def test_only_a_file_within_the_limit_is_read(read, server) -> None:
-    server.answers["/at"] = Given(body=bytes(BODY_MAX_BYTES))
-    server.answers["/over"] = Given(body=bytes(BODY_MAX_BYTES + 1))
-    server.answers["/says"] = Given(body=b"", headers={"Content-Length": "999999999"})
+    server.responses["/at"] = CannedResponse(body=bytes(BODY_MAX_BYTES))
+    server.responses["/over"] = CannedResponse(body=bytes(BODY_MAX_BYTES + 1))
+    server.responses["/says"] = CannedResponse(body=b"", headers={"Content-Length": "999999999"})
     assert len(read("/at")) == BODY_MAX_BYTES
     for path in ("/over", "/says"):
         error = get_error(read, path)
@@ -129,7 +129,7 @@ def test_only_a_file_within_the_limit_is_read(read, server) -> None:
 
 def test_a_decompression_bomb_is_refused(read, server) -> None:
     bomb = gzip.compress(bytes(30_000_000))
-    server.answers["/a"] = Given(body=bomb, headers={"Content-Encoding": "gzip"})
+    server.responses["/a"] = CannedResponse(body=bomb, headers={"Content-Encoding": "gzip"})
     assert get_error(read, "/a").reason in (Reason.BOMB, Reason.TOO_LARGE)
 
 
@@ -146,13 +146,21 @@ def test_a_decompression_bomb_is_refused(read, server) -> None:
     ],
 )
 def test_a_refusing_server_is_a_permanent_error(status, reason, read, server) -> None:
-    server.answers["/a"] = Given(status)
+    server.responses["/a"] = CannedResponse(status)
     assert get_error(read, "/a").reason is reason
 
 
-@pytest.mark.parametrize("response", [Given(429), Given(500), Given(503), Given(body=b"x", cut=9)])
+@pytest.mark.parametrize(
+    "response",
+    [
+        CannedResponse(429),
+        CannedResponse(500),
+        CannedResponse(503),
+        CannedResponse(body=b"x", missing_bytes=9),
+    ],
+)
 def test_a_server_error_is_transient(response, read, server) -> None:
-    server.answers["/a"] = response
+    server.responses["/a"] = response
     with pytest.raises(TransientError, match="/a"):
         read("/a")
 
@@ -166,8 +174,8 @@ def test_the_password_of_a_url_is_in_no_message(archive, server) -> None:
 
 
 def test_the_path_of_a_petabox_item_is_escaped(archive, server) -> None:
-    server.answers["/go"] = Given(body=PDF)
-    server.answers["/serve/an%20item/dir/a%23b%3Fc%25%C3%A4.pdf"] = Given(
+    server.responses["/go"] = CannedResponse(body=PDF)
+    server.responses["/serve/an%20item/dir/a%23b%3Fc%25%C3%A4.pdf"] = CannedResponse(
         302, headers={"Location": "/go"}
     )
     place = Place(PlaceKind.PETABOX, "an item/dir/a#b?c%ä.pdf")
@@ -193,7 +201,7 @@ def test_a_petabox_path_outside_its_item_is_not_requested(path, archive, server)
     with pytest.raises(PermanentError) as raised:
         archive.read(Place(PlaceKind.PETABOX, path))
     assert raised.value.reason is Reason.UNREADABLE_SOURCE
-    assert server.asked == []
+    assert server.requests == []
 
 
 @given(st.text(min_size=1), st.text(min_size=1))

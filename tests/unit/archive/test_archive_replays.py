@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.answering import Answering, Given, answering
+from fixtures.http_server import CannedResponse, HttpServer, serve_http
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.store.remote import WebArchiveReader
@@ -29,13 +29,13 @@ TEMPLATE = "http://archive.example/web/{timestamp}id_/{url}"
 
 
 @pytest.fixture
-def server() -> Iterator[Answering]:
-    with answering() as state:
+def server() -> Iterator[HttpServer]:
+    with serve_http() as state:
         yield state
 
 
 @pytest.fixture
-def replay(server: Answering, tmp_path: Path) -> Callable[..., Payload]:
+def replay(server: HttpServer, tmp_path: Path) -> Callable[..., Payload]:
     archive = FolderArchive(
         tmp_path / "archive",
         ArchiveOptions(
@@ -47,13 +47,13 @@ def replay(server: Answering, tmp_path: Path) -> Callable[..., Payload]:
     return lambda path=CAPTURE: archive.read(Place(PlaceKind.REPLAY, path))
 
 
-def redirect_to(target: str, **headers: str) -> Given:
-    return Given(302, headers={"Location": target, **headers})
+def redirect_to(target: str, **headers: str) -> CannedResponse:
+    return CannedResponse(302, headers={"Location": target, **headers})
 
 
 def test_a_replay_returns_the_original_headers(replay, server) -> None:
     head = {**MEMENTO, "Content-Type": "application/pdf", "X-Archive-Orig-Server": "Old/1.0"}
-    server.answers[AT] = Given(body=PDF, headers=head)
+    server.responses[AT] = CannedResponse(body=PDF, headers=head)
     payload = replay()
     assert payload.body == PDF
     assert payload.http is not None
@@ -65,13 +65,17 @@ def test_a_replay_returns_the_original_headers(replay, server) -> None:
 
 
 def test_a_content_coding_of_the_replay_is_decoded(replay, server) -> None:
-    server.answers[AT] = Given(body=gzip.compress(PDF), headers={"Content-Encoding": "gzip"})
+    server.responses[AT] = CannedResponse(
+        body=gzip.compress(PDF), headers={"Content-Encoding": "gzip"}
+    )
     assert replay().body == PDF
 
 
 def test_a_redirect_to_another_time_of_the_url_sets_its_date(replay, server) -> None:
-    server.answers[AT] = redirect_to("/web/20190506070809id_/https://www.example.org/a.pdf")
-    server.answers["/web/20190506070809id_/https://www.example.org/a.pdf"] = Given(body=PDF)
+    server.responses[AT] = redirect_to("/web/20190506070809id_/https://www.example.org/a.pdf")
+    server.responses["/web/20190506070809id_/https://www.example.org/a.pdf"] = CannedResponse(
+        body=PDF
+    )
     payload = replay()
     assert payload.body == PDF
     assert payload.warc_headers["WARC-Date"] == "2019-05-06T07:08:09Z"
@@ -88,25 +92,25 @@ def test_a_redirect_to_another_time_of_the_url_sets_its_date(replay, server) -> 
     ],
 )
 def test_a_redirect_to_anything_else_is_not_followed(target, replay, server) -> None:
-    server.answers[AT] = redirect_to(target)
+    server.responses[AT] = redirect_to(target)
     with pytest.raises(PermanentError) as raised:
         replay()
     assert raised.value.reason is Reason.UNREADABLE_SOURCE
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_captured_redirect_is_returned_itself(replay, server) -> None:
     target = "/web/20200101000000id_/https://example.org/a.pdf"
-    server.answers[AT] = redirect_to(target, **MEMENTO)
+    server.responses[AT] = redirect_to(target, **MEMENTO)
     payload = replay()
     assert payload.http is not None
     assert payload.http.status == 302
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("status", [404, 403, 503])
 def test_a_captured_status_is_returned(status: int, replay, server) -> None:
-    server.answers[AT] = Given(status, b"sorry", MEMENTO)
+    server.responses[AT] = CannedResponse(status, b"sorry", MEMENTO)
     payload = replay()
     assert payload.http is not None
     assert payload.http.status == status
@@ -124,23 +128,31 @@ def test_a_captured_status_is_returned(status: int, replay, server) -> None:
 def test_a_status_of_the_archive_itself_is_a_permanent_error(
     status, reason, replay, server
 ) -> None:
-    server.answers[AT] = Given(status)
+    server.responses[AT] = CannedResponse(status)
     with pytest.raises(PermanentError) as raised:
         replay()
     assert raised.value.reason is reason
     assert CAPTURE in str(raised.value)
 
 
-@pytest.mark.parametrize("response", [Given(429), Given(503), Given(500), Given(body=b"x", cut=5)])
+@pytest.mark.parametrize(
+    "response",
+    [
+        CannedResponse(429),
+        CannedResponse(503),
+        CannedResponse(500),
+        CannedResponse(body=b"x", missing_bytes=5),
+    ],
+)
 def test_an_unavailable_archive_is_transient(response, replay, server) -> None:
-    server.answers[AT] = response
+    server.responses[AT] = response
     with pytest.raises(TransientError, match="20200101000000"):
         replay()
 
 
 def test_the_original_url_keeps_its_query_and_escapes_without_fragment(replay, server) -> None:
     path = "/web/20200101000000id_/http://example.org/a%20b/%C3%A4?q=1&r=x%2Fy"
-    server.answers[path] = Given(body=PDF)
+    server.responses[path] = CannedResponse(body=PDF)
     assert replay("20200101000000/http://example.org/a b/ä?q=1&r=x%2Fy#page=2").body == PDF
 
 
@@ -152,7 +164,7 @@ def test_an_invalid_capture_path_is_not_requested(path: str, replay, server) -> 
     with pytest.raises(PermanentError) as raised:
         replay(path)
     assert raised.value.reason is Reason.UNREADABLE_SOURCE
-    assert server.asked == []
+    assert server.requests == []
 
 
 def test_a_private_archive_is_refused_unless_allowed(server, tmp_path) -> None:
@@ -161,7 +173,7 @@ def test_a_private_archive_is_refused_unless_allowed(server, tmp_path) -> None:
     )
     with pytest.raises(PermanentError, match="private address"):
         strict_archive.read(Place(PlaceKind.REPLAY, CAPTURE))
-    assert server.asked == []
+    assert server.requests == []
 
 
 @given(st.from_regex(r"[0-9]{14}", fullmatch=True), st.text(min_size=1))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.archives import entry
+from fixtures.archives import build_entry
 from fonds.archive.store import body_sources
 from fonds.archive.store.body_sources import (
     BodyCache,
@@ -112,12 +112,14 @@ def test_other_bytes_than_requested_raise(folder: CountingArchive, files: list[P
 
 def test_an_archived_body_is_read_through_the_cache(folder: CountingArchive) -> None:
     cache = LayeredArchive(folder.wrapped, BodyCache(folder))
-    (archived,) = cache.write([entry()])
-    assert cache.read(archived.place).body == entry().body
+    (archived,) = cache.write([build_entry()])
+    assert cache.read(archived.place).body == build_entry().body
     cache.finish()
     assert cache.list_unsent() == {}
     cache.close()
-    assert cache.read(archived.place, compute_sha1hex(entry().body)).body == entry().body
+    assert (
+        cache.read(archived.place, compute_sha1hex(build_entry().body)).body == build_entry().body
+    )
     assert folder.reads == [archived.place]
 
 

@@ -52,7 +52,7 @@ def test_the_end_of_a_zstd_frame_is_found_without_decompression(
 
 
 @pytest.mark.parametrize("gap", [1, 100, 131_071, 131_072, 131_073, 300_000])
-@pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped, warcs.zstandarded])
+@pytest.mark.parametrize("pack", [warcs.join_records, warcs.gzip_records, warcs.zstd_records])
 def test_the_next_record_is_found_after_any_gap(gap: int, pack) -> None:
     data = b"\xff" * (gap - 1) + b"\n" + pack([warcs.http_response()])
     assert Framing(io.BytesIO(data)).find(1, len(data)) == gap
@@ -61,8 +61,10 @@ def test_the_next_record_is_found_after_any_gap(gap: int, pack) -> None:
 
 
 def test_a_magic_number_without_a_record_is_skipped() -> None:
-    decoys = warcs.gzipped([b"just text"]) + zstandard.compress(b"just text") + b"\x1f\x8b\x08\x00"
-    data = b"#" + decoys + warcs.gzipped([warcs.arc_header()])
+    decoys = (
+        warcs.gzip_records([b"just text"]) + zstandard.compress(b"just text") + b"\x1f\x8b\x08\x00"
+    )
+    data = b"#" + decoys + warcs.gzip_records([warcs.arc_header()])
     assert Framing(io.BytesIO(data)).find(1, len(data)) == 1 + len(decoys)
 
 

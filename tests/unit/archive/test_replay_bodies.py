@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdx_rows import build_cdx_row
-from fixtures.archives import entry
+from fixtures.archives import build_entry
 from fonds.archive.replay.bodies import load_capture_body
 from fonds.archive.store.folder import FolderArchive
 from fonds.model.archive import ArchivedRecord, ArchiveEntry, OriginalCapture
@@ -47,8 +47,8 @@ def store_row(records: SqlRecords, archive_entry: ArchiveEntry, archived: Archiv
 def test_a_revisit_has_its_own_head_and_the_body_of_its_original(
     records: SqlRecords, archive: FolderArchive
 ) -> None:
-    first = entry(1)
-    revisit = entry(
+    first = build_entry(1)
+    revisit = build_entry(
         2,
         body=first.body,
         http=CHANGED_HEAD,
@@ -74,7 +74,7 @@ def test_a_revisit_has_its_own_head_and_the_body_of_its_original(
 def test_a_copy_is_read_if_the_capture_is_missing(
     records: SqlRecords, archive: FolderArchive, tmp_path: Path
 ) -> None:
-    archive_entry = entry(1)
+    archive_entry = build_entry(1)
     lost = build_cdx_row(
         archive_entry.url,
         "20200101000000",
@@ -96,7 +96,7 @@ def test_a_copy_is_read_if_the_capture_is_missing(
 
 
 def test_bytes_of_another_file_raise(records: SqlRecords, archive: FolderArchive) -> None:
-    (archived,) = archive.write([entry(1)])
+    (archived,) = archive.write([build_entry(1)])
     row = build_cdx_row(
         "http://example.org/1",
         "20240305060708",

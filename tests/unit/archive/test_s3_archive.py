@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.archives import entry
+from fixtures.archives import build_entry
 from fixtures.buckets import FolderBucket
 from fonds.archive.store import mover as moving
 from fonds.archive.store import volume
@@ -43,7 +43,7 @@ def test_finished_files_are_moved_to_the_folder_of_their_day_and_read_there(
     tmp_path: Path, bucket: FolderBucket
 ) -> None:
     archive = open_archive(tmp_path, bucket)
-    archived = archive.write([entry(number) for number in range(COUNT)])
+    archived = archive.write([build_entry(number) for number in range(COUNT)])
     archive.finish()
     assert list_local_files(tmp_path) == []
     names = sorted(path.relative_to(bucket.folder).as_posix() for path in list_bucket_files(bucket))
@@ -54,14 +54,14 @@ def test_finished_files_are_moved_to_the_folder_of_their_day_and_read_there(
         year, month, day, file = name.split("/")
         assert f"-{year}{month}{day}" in file
     for number, record in enumerate(archived):
-        assert archive.read(record.place).body == entry(number).body
+        assert archive.read(record.place).body == build_entry(number).body
 
 
 @pytest.mark.parametrize("size_bytes", [10, 70_000, 300_000])
 def test_a_record_takes_one_request(size_bytes: int, tmp_path: Path, bucket: FolderBucket) -> None:
     bodies = [os.urandom(size_bytes) for _ in range(5)]
     archive = open_archive(tmp_path, bucket)
-    archived = archive.write([entry(n, body=body) for n, body in enumerate(bodies)])
+    archived = archive.write([build_entry(n, body=body) for n, body in enumerate(bodies)])
     archive.finish()
     bucket.acts.clear()
     assert [archive.read(record.place).body for record in archived] == bodies
@@ -70,9 +70,9 @@ def test_a_record_takes_one_request(size_bytes: int, tmp_path: Path, bucket: Fol
 
 def test_a_file_that_is_being_written_is_read_locally(tmp_path: Path, bucket: FolderBucket) -> None:
     archive = open_archive(tmp_path, bucket)
-    (archived,) = archive.write([entry()])
+    (archived,) = archive.write([build_entry()])
     bucket.acts.clear()
-    assert archive.read(archived.place).body == entry().body
+    assert archive.read(archived.place).body == build_entry().body
     assert bucket.acts == []
 
 
@@ -82,8 +82,8 @@ def test_a_full_file_is_moved_while_the_next_is_written(
     is_moved = threading.Event()
     bucket.after = lambda act, key: is_moved.set() if key.endswith(".warc.gz") else None
     archive = open_archive(tmp_path, bucket)
-    archive.write([entry(number) for number in range(6)])
-    archive.write([entry(7)])
+    archive.write([build_entry(number) for number in range(6)])
+    archive.write([build_entry(7)])
     assert is_moved.wait(60)
     archive.close()
 
@@ -98,18 +98,18 @@ def test_files_wait_locally_while_the_bucket_is_unavailable(
 
     bucket.before = fail
     archive = open_archive(tmp_path, bucket)
-    archived = archive.write([entry(number) for number in range(COUNT)])
+    archived = archive.write([build_entry(number) for number in range(COUNT)])
     archive.finish()
     assert len(list_local_files(tmp_path)) == 6
     assert archive.list_unsent()
-    assert archive.read(archived[0].place).body == entry(0).body
+    assert archive.read(archived[0].place).body == build_entry(0).body
     bucket.before = lambda act, key: None
     reopened = open_archive(tmp_path, bucket)
     reopened.recover(lambda _: None)
     reopened.finish()
     assert list_local_files(tmp_path) == []
     assert reopened.list_unsent() == {}
-    assert count_responses(bucket.folder) == Counter({entry(n).url: 1 for n in range(COUNT)})
+    assert count_responses(bucket.folder) == Counter({build_entry(n).url: 1 for n in range(COUNT)})
 
 
 def test_the_uploader_retries_until_the_bucket_is_available(
@@ -117,9 +117,9 @@ def test_the_uploader_retries_until_the_bucket_is_available(
 ) -> None:
     monkeypatch.setattr(moving, "PAUSE_FIRST_S", 0.001)
     has_failed, is_moved = threading.Event(), threading.Event()
-    bucket.away = True
+    bucket.is_unavailable = True
     archive = open_archive(tmp_path, bucket)
-    archive.write([entry(number) for number in range(6)])
+    archive.write([build_entry(number) for number in range(6)])
 
     def note_upload(act: str, key: str) -> None:
         if key.endswith(".warc.gz"):
@@ -135,7 +135,7 @@ def test_the_uploader_retries_until_the_bucket_is_available(
             break
         is_moved.wait(0.001)
     assert has_failed.is_set()
-    bucket.away = False
+    bucket.is_unavailable = False
     assert is_moved.wait(60)
     mover.close()
     archive.close()
@@ -144,17 +144,17 @@ def test_the_uploader_retries_until_the_bucket_is_available(
 def test_an_archive_refuses_to_write_beyond_the_local_limit(
     tmp_path: Path, bucket: FolderBucket
 ) -> None:
-    bucket.away = True
+    bucket.is_unavailable = True
     archive = open_archive(tmp_path, bucket, waiting_max_bytes=1500)
-    archive.write([entry(number) for number in range(5)])
-    archive.write([entry(5)])
+    archive.write([build_entry(number) for number in range(5)])
+    archive.write([build_entry(5)])
     archive.finish()
     assert sum(archive.list_unsent().values()) > 1500
     with pytest.raises(StoreUnavailableError, match="are waiting to be moved"):
-        archive.write([entry(6)])
-    bucket.away = False
+        archive.write([build_entry(6)])
+    bucket.is_unavailable = False
     archive.finish()
-    assert len(archive.write([entry(6)])) == 1
+    assert len(archive.write([build_entry(6)])) == 1
     archive.finish()
 
 
@@ -167,13 +167,13 @@ def test_a_file_that_differs_in_the_bucket_is_kept_and_sent_again(
 
     bucket.after = spoil
     archive = open_archive(tmp_path, bucket)
-    (archived,) = archive.write([entry()])
+    (archived,) = archive.write([build_entry()])
     archive.finish()
     assert archived.place.path in list_local_files(tmp_path)
     bucket.after = lambda act, key: None
     archive.finish()
     assert list_local_files(tmp_path) == []
-    assert archive.read(archived.place).body == entry().body
+    assert archive.read(archived.place).body == build_entry().body
 
 
 def test_a_missing_file_is_a_permanent_error_unless_another_machine_wrote_it(
@@ -187,7 +187,7 @@ def test_a_missing_file_is_a_permanent_error_unless_another_machine_wrote_it(
     other_name = "fonds-20240305060708-00000-another-12345678.warc.gz"
     with pytest.raises(TransientError, match="Another machine"):
         archive.read(Place(PlaceKind.WARC, other_name, 5, 5))
-    bucket.away = True
+    bucket.is_unavailable = True
     with pytest.raises(StoreUnavailableError):
         archive.read(Place(PlaceKind.WARC, our_name, 5, 5))
 
@@ -199,14 +199,14 @@ def test_files_of_a_folder_archive_are_moved_to_the_bucket(
     from fonds.archive.store.folder import FolderArchive
 
     old_archive = FolderArchive(tmp_path / "archive", ArchiveOptions(stories_max=5))
-    archived = old_archive.write([entry(number) for number in range(COUNT)])
+    archived = old_archive.write([build_entry(number) for number in range(COUNT)])
     old_archive.finish()
     archive = open_archive(tmp_path, bucket)
     archive.recover(lambda _: None)
     archive.finish()
     assert list_local_files(tmp_path) == []
     assert [archive.read(record.place).body for record in archived] == [
-        entry(number).body for number in range(COUNT)
+        build_entry(number).body for number in range(COUNT)
     ]
 
 
@@ -232,7 +232,7 @@ def test_a_moved_file_is_inspected_with_its_index_and_repaired(
     archive = open_archive(tmp_path, bucket)
     if is_moved_at_once:  # The repaired file may be moved again at any moment.
         monkeypatch.setattr(WarcUploader, "wake", WarcUploader.move_all)
-    places = [archived.place for archived in archive.write([entry(n) for n in range(3)])]
+    places = [archived.place for archived in archive.write([build_entry(n) for n in range(3)])]
     archive.finish()
     assert list_local_files(tmp_path) == []
     name = places[0].path
@@ -251,17 +251,17 @@ def test_a_moved_file_is_inspected_with_its_index_and_repaired(
     assert list_local_files(tmp_path) == []
     assert index.read_bytes() == index_bytes
     assert archive.inspect("fonds-20260101000000-00000-none-00000000.warc.gz", repair=True) is None
-    assert archive.read(places[1]).body == entry(1).body
+    assert archive.read(places[1]).body == build_entry(1).body
     archive.close()
 
 
 def test_names_include_the_bucket_and_the_local_folder(tmp_path: Path) -> None:
     bucket = FolderBucket(tmp_path / "bucket")
     archive = open_archive(tmp_path, bucket)
-    (moved,) = archive.write([entry(1)])
+    (moved,) = archive.write([build_entry(1)])
     archive.finish()
     assert archive.list_unsent() == {}
-    (local,) = archive.write([entry(2)])
+    (local,) = archive.write([build_entry(2)])
     (bucket.folder / "stray.warc.gz").mkdir()
     (bucket.folder / "2026").mkdir(exist_ok=True)
     (bucket.folder / "2026" / moved.place.path).write_bytes(b"not in the folder of its day")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.archives import entry
+from fixtures.archives import build_entry
 from fixtures.buckets import FolderBucket
 from fonds.archive.store.mover import WarcUploader
 from fonds.model.archive import ArchivedRecord
@@ -34,11 +34,11 @@ def bucket(tmp_path: Path) -> FolderBucket:
 def test_parallel_uploaders_move_a_folder_without_damage(
     tmp_path: Path, bucket: FolderBucket
 ) -> None:
-    bucket.away = True
+    bucket.is_unavailable = True
     archive = open_archive(tmp_path, bucket)
-    archive.write([entry(number) for number in range(COUNT)])
+    archive.write([build_entry(number) for number in range(COUNT)])
     archive.finish()
-    bucket.away = False
+    bucket.is_unavailable = False
     movers = [WarcUploader(tmp_path / "archive", bucket) for _ in range(4)]
     threads = [threading.Thread(target=mover.move_all) for mover in movers]
     for thread in threads:
@@ -47,17 +47,17 @@ def test_parallel_uploaders_move_a_folder_without_damage(
         thread.join()
     movers[0].move_all()
     assert list_local_files(tmp_path) == []
-    assert count_responses(bucket.folder) == Counter({entry(n).url: 1 for n in range(COUNT)})
+    assert count_responses(bucket.folder) == Counter({build_entry(n).url: 1 for n in range(COUNT)})
 
 
 def test_files_of_a_warc_that_is_being_moved_are_left_alone(
     tmp_path: Path, bucket: FolderBucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bucket.away = True
+    bucket.is_unavailable = True
     archive = open_archive(tmp_path, bucket)
-    archive.write([entry()])
+    archive.write([build_entry()])
     archive.finish()
-    bucket.away = False
+    bucket.is_unavailable = False
     removed: list[tuple[str, list[str]]] = []
     unlink = Path.unlink
 
@@ -90,14 +90,14 @@ def test_a_mover_killed_between_any_two_operations_loses_and_repeats_nothing(
         )
     archive = open_archive(tmp_path, bucket)
     for number, record in enumerate(archived):
-        assert archive.read(record.place).body == entry(number).body
+        assert archive.read(record.place).body == build_entry(number).body
     archive.recover(sizes_bytes.get)
     archive.finish()
     assert list_local_files(tmp_path) == []
     assert len(list_bucket_files(bucket)) == 6
-    assert count_responses(bucket.folder) == Counter({entry(n).url: 1 for n in range(COUNT)})
+    assert count_responses(bucket.folder) == Counter({build_entry(n).url: 1 for n in range(COUNT)})
     for number, record in enumerate(archived):
-        assert archive.read(record.place).body == entry(number).body
+        assert archive.read(record.place).body == build_entry(number).body
     archive.close()
 
 
@@ -125,7 +125,7 @@ def _write_and_kill(
             return call
 
         archive = open_archive(home, bucket)
-        sender.send(archive.write([entry(number) for number in range(COUNT)]))
+        sender.send(archive.write([build_entry(number) for number in range(COUNT)]))
         if act == "unlink":
             Path.unlink = make_dying(Path.unlink)  # type: ignore[assignment,method-assign]
         else:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.archives import entry
+from fixtures.archives import build_entry
 from fixtures.buckets import FolderBucket
 from fonds.archive.store import purge, volume
 from fonds.archive.store.mover import build_key
@@ -31,7 +31,7 @@ def make_moved_archive(
     tmp_path: Path, bucket: FolderBucket
 ) -> tuple[S3Archive, list[ArchivedRecord]]:
     archive = open_archive(tmp_path, bucket)
-    archived = archive.write([entry(1), entry(2, body=SECRET), entry(3)])
+    archived = archive.write([build_entry(1), build_entry(2, body=SECRET), build_entry(3)])
     archive.finish()
     assert list_local_files(tmp_path) == []
     return archive, archived
@@ -39,7 +39,7 @@ def make_moved_archive(
 
 def assert_others_readable(archive: S3Archive, archived: list[ArchivedRecord]) -> None:
     for number in (0, 2):
-        assert archive.read(archived[number].place).body == entry(number + 1).body
+        assert archive.read(archived[number].place).body == build_entry(number + 1).body
 
 
 def test_a_record_in_the_bucket_is_purged_there(tmp_path: Path, bucket: FolderBucket) -> None:
@@ -55,14 +55,14 @@ def test_a_record_in_the_bucket_is_purged_there(tmp_path: Path, bucket: FolderBu
 
 
 def test_a_waiting_file_is_moved_before_the_purge(tmp_path: Path, bucket: FolderBucket) -> None:
-    bucket.away = True
+    bucket.is_unavailable = True
     archive = open_archive(tmp_path, bucket)
-    archived = archive.write([entry(1), entry(2, body=SECRET), entry(3)])
+    archived = archive.write([build_entry(1), build_entry(2, body=SECRET), build_entry(3)])
     archive.finish()
     assert len(list_local_files(tmp_path)) == 2
     with pytest.raises(StoreUnavailableError):
         purge_body(archive, archived[1].place, SECRET)
-    bucket.away = False
+    bucket.is_unavailable = False
     assert purge_body(archive, archived[1].place, SECRET).records == 1
     assert (list_local_files(tmp_path), holders(tmp_path, SECRET)) == ([], [])
     assert_others_readable(archive, archived)
@@ -117,7 +117,7 @@ def test_a_file_that_another_machine_has_not_sent_is_postponed(
     tmp_path: Path, bucket: FolderBucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = open_archive(tmp_path, bucket)
-    (archived,) = archive.write([entry(2, body=SECRET)])
+    (archived,) = archive.write([build_entry(2, body=SECRET)])
     other_archive = open_archive(tmp_path / "other", bucket)
     monkeypatch.setattr(purge, "is_written_here", lambda name: False)
     assert (

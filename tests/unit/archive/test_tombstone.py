@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from depth import examples
-from fixtures.archives import AT, entry
+from fixtures.archives import CAPTURED_AT, build_entry
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.archive.warc.tombstone import build_tombstone_member, is_tombstone
 from fonds.archive.warc.validator import check_records
@@ -85,8 +85,8 @@ def test_warcio_verifies_the_digests_and_reads_the_reason() -> None:
 
 def make_smallest_entries() -> list[ArchiveEntry]:
     """Return the shortest possible records; nothing in them can be compressed away."""
-    minimal = replace(entry(), url="a:", body=b"", http=None, mime="")
-    revisit = replace(minimal, original=OriginalCapture("a:", AT))
+    minimal = replace(build_entry(), url="a:", body=b"", http=None, mime="")
+    revisit = replace(minimal, original=OriginalCapture("a:", CAPTURED_AT))
     return [
         minimal,
         replace(minimal, body=b"x"),

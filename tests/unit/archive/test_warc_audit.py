@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.archives import BACKENDS, entry
+from fixtures.archives import BACKENDS, build_entry
 from fixtures.buckets import FolderBucket
 from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.store.s3 import S3Archive
@@ -28,8 +28,8 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> WarcArchive:
 
 
 def write_warc(archive: WarcArchive) -> str:
-    entries = [entry(n, metadata_json=b'{"n": %d}' % n) for n in range(4)]
-    entries[3] = entry(
+    entries = [build_entry(n, metadata_json=b'{"n": %d}' % n) for n in range(4)]
+    entries[3] = build_entry(
         3,
         metadata_json=b"{}",
         body=entries[0].body,

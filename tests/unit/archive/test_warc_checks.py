@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.archives import entry
+from fixtures.archives import build_entry
 from fonds.archive.warc.reader import iter_record_bytes
 from fonds.archive.warc.scanner import Damage
 from fonds.archive.warc.validator import CheckedRecord, check_records
@@ -122,9 +122,9 @@ def test_every_record_we_write_is_valid() -> None:
     for version in ("WARC/1.0", "WARC/1.1"):
         out = io.BytesIO()
         writer = RecordWriter(out, version=version)
-        writer.write_warcinfo("a.warc.gz", entry().captured_at)
+        writer.write_warcinfo("a.warc.gz", build_entry().captured_at)
         for number in range(3):
-            writer.write_entry(entry(number, metadata_json=b"{}"))
+            writer.write_entry(build_entry(number, metadata_json=b"{}"))
         checked_records = check(out.getvalue())
         assert len(checked_records) == 7
         assert all(

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fixtures.archives import AT, entry
+from fixtures.archives import CAPTURED_AT, build_entry
 from fixtures.media_cloud import read_stories
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
@@ -34,7 +34,9 @@ LATIN1 = "<p>größer</p>".encode("latin-1")
 def make_story(number: int, code: int | None = 200, encoding: str | None = "iso-8859-1") -> Story:
     return Story(
         rss_entry=RssEntry(link=f"http://example.org/{number}", source_feed_id=7, via="x@server"),
-        http_metadata=HttpMetadata(code, AT.timestamp(), f"http://example.org/{number}", encoding),
+        http_metadata=HttpMetadata(
+            code, CAPTURED_AT.timestamp(), f"http://example.org/{number}", encoding
+        ),
         content_metadata=ContentMetadata(
             url=f"http://example.org/{number}",
             article_title="Größer",
@@ -57,16 +59,20 @@ def make_entries() -> list[ArchiveEntry]:
         (("Content-Type", "text/html; charset=iso-8859-1"), ("Set-Cookie", "a=b")),
     )
     archive_entries = [
-        entry(0, body=LATIN1, http=http, metadata_json=encode_metadata(make_story(0))),
-        entry(1, mime="application/pdf", body=b"%PDF-1.4"),
-        entry(2, body=LATIN1, http=http, metadata_json=encode_metadata(make_story(2, None, None))),
-        entry(
+        build_entry(0, body=LATIN1, http=http, metadata_json=encode_metadata(make_story(0))),
+        build_entry(1, mime="application/pdf", body=b"%PDF-1.4"),
+        build_entry(
+            2, body=LATIN1, http=http, metadata_json=encode_metadata(make_story(2, None, None))
+        ),
+        build_entry(
             3, body=b"<p>loose", http=None, metadata_json=encode_metadata(make_story(3, None, None))
         ),
-        entry(4, body=b"<p>gone", metadata_json=encode_metadata(make_story(4, 404))),
+        build_entry(4, body=b"<p>gone", metadata_json=encode_metadata(make_story(4, 404))),
     ]
     archive_entries.append(
-        entry(5, body=LATIN1, http=http, original=OriginalCapture(archive_entries[0].url, AT))
+        build_entry(
+            5, body=LATIN1, http=http, original=OriginalCapture(archive_entries[0].url, CAPTURED_AT)
+        )
     )
     return archive_entries
 
@@ -74,7 +80,7 @@ def make_entries() -> list[ArchiveEntry]:
 def write_warc(make_writer: Any = MediaCloudWriter) -> bytes:
     out = io.BytesIO()
     writer = make_writer(out)
-    writer.write_warcinfo("mc-20240305060708-00000-here.warc.gz", AT, "here")
+    writer.write_warcinfo("mc-20240305060708-00000-here.warc.gz", CAPTURED_AT, "here")
     for archive_entry in make_entries():
         writer.write_entry(archive_entry)
     return out.getvalue()
@@ -89,7 +95,7 @@ def test_media_cloud_readers_read_every_story() -> None:
     assert (stories[0].encoding, stories[0].http_metadata.response_code) == ("iso-8859-1", 200)
     assert stories[0].content_metadata.article_title == "Größer"
     assert stories[0].content_metadata.is_homepage is False
-    assert stories[0].http_metadata.fetch_timestamp == AT.timestamp()
+    assert stories[0].http_metadata.fetch_timestamp == CAPTURED_AT.timestamp()
     assert stories[0].content_metadata.parsed_date == "2024-03-05T06:07:08"
 
 
@@ -99,7 +105,7 @@ def test_media_cloud_readers_skip_tombstones(tmp_path: Path) -> None:
     archive.finish()
     (warc,) = tmp_path.glob("*.warc.gz")
     for body in (b"<p>loose", b"%PDF-1.4"):
-        tombstone = Tombstone(sha1(body, usedforsecurity=False).hexdigest(), "privacy", AT)
+        tombstone = Tombstone(sha1(body, usedforsecurity=False).hexdigest(), "privacy", CAPTURED_AT)
         assert archive.purge(warc.name, tombstone).records > 0
     with warc.open("rb") as stream:
         assert [read_story.html for read_story in read_stories(stream)] == [
@@ -170,10 +176,12 @@ def read_one_story(**content: Any) -> list[Any]:
     """Write one entry with this content metadata and return the stories that their readers find."""
     story_json = encode_story(make_story(0)) | {"content_metadata": content}
     http = HttpHead(200, "HTTP/1.1 200 OK", (("Content-Type", "text/html"),))
-    archive_entry = entry(0, body=b"<p>x", http=http, metadata_json=msgspec.json.encode(story_json))
+    archive_entry = build_entry(
+        0, body=b"<p>x", http=http, metadata_json=msgspec.json.encode(story_json)
+    )
     out = io.BytesIO()
     writer = MediaCloudWriter(out)
-    writer.write_warcinfo("mc-20240305060708-00000-here.warc.gz", AT, "here")
+    writer.write_warcinfo("mc-20240305060708-00000-here.warc.gz", CAPTURED_AT, "here")
     writer.write_entry(archive_entry)
     return list(read_stories(io.BytesIO(out.getvalue())))
 

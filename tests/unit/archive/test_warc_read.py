@@ -168,24 +168,24 @@ CODINGS = ["gzip", "deflate", "raw-deflate", "br", "zstd"]
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-@pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped, warcs.zstandarded])
+@pytest.mark.parametrize("pack", [warcs.join_records, warcs.gzip_records, warcs.zstd_records])
 def test_content_codings_are_decoded(coding: str, pack) -> None:
     body = warcs.PAGE * 300
     name = coding.removeprefix("raw-")
-    record = warcs.coded_response(warcs.coded(body, coding), name)
+    record = warcs.coded_response(warcs.encode_body(body, coding), name)
     assert read(pack([record])).body == body
 
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_chunks_around_a_content_coding_are_decoded(coding: str) -> None:
     name = coding.removeprefix("raw-")
-    body = warcs.chunked(warcs.coded(warcs.PAGE, coding), 13)
+    body = warcs.chunk_body(warcs.encode_body(warcs.PAGE, coding), 13)
     headers = (("Transfer-Encoding", "chunked"), ("Content-Encoding", name))
     assert read(warcs.http_response(body, headers=headers)).body == warcs.PAGE
 
 
 def test_several_content_codings_are_decoded_in_order() -> None:
-    body = warcs.coded(warcs.coded(warcs.PAGE, "gzip"), "br")
+    body = warcs.encode_body(warcs.encode_body(warcs.PAGE, "gzip"), "br")
     assert read(warcs.coded_response(body, "gzip, br")).body == warcs.PAGE
 
 
@@ -227,7 +227,7 @@ def test_a_broken_chunk_in_the_middle_raises() -> None:
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
 def test_a_truncated_coding_keeps_its_decoded_part(coding: str) -> None:
     body = bytes(range(256)) * 4000
-    coded_body = warcs.coded(body, coding)
+    coded_body = warcs.encode_body(body, coding)
     part = read(
         warcs.coded_response(coded_body[: len(coded_body) - 5], coding), body_max_bytes=2_000_000
     ).body
@@ -237,26 +237,26 @@ def test_a_truncated_coding_keeps_its_decoded_part(coding: str) -> None:
 
 def test_a_coding_without_any_decoded_byte_raises() -> None:
     with pytest.raises(DamagedInputError) as raised:
-        read(warcs.coded_response(warcs.coded(warcs.PAGE, "gzip")[:10], "gzip"))
+        read(warcs.coded_response(warcs.encode_body(warcs.PAGE, "gzip")[:10], "gzip"))
     assert raised.value.reason is Reason.BAD_ENCODING
 
 
 def test_a_corrupt_coding_raises() -> None:
     # Incompressible bytes are stored, so much can be unpacked before the damage.
-    coded_body = warcs.coded(bytes((n * n * 31 + n) % 251 for n in range(200_000)), "gzip")
+    coded_body = warcs.encode_body(bytes((n * n * 31 + n) % 251 for n in range(200_000)), "gzip")
     with pytest.raises(DamagedInputError) as raised:
-        read(warcs.coded_response(warcs.flipped(coded_body, len(coded_body) - 6), "gzip"))
+        read(warcs.coded_response(warcs.flip_byte(coded_body, len(coded_body) - 6), "gzip"))
     assert raised.value.reason is Reason.BAD_ENCODING
 
 
 def test_junk_after_a_gzip_body_is_ignored() -> None:
-    body = warcs.coded(b"one", "gzip") + warcs.coded(b"two", "gzip") + b"trailing junk"
+    body = warcs.encode_body(b"one", "gzip") + warcs.encode_body(b"two", "gzip") + b"trailing junk"
     assert read(warcs.coded_response(body, "gzip")).body == b"onetwo"
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
 def test_a_decompression_bomb_in_a_coding_raises(coding: str) -> None:
-    body = warcs.coded(bytes(30_000_000), coding)
+    body = warcs.encode_body(bytes(30_000_000), coding)
     with pytest.raises(LimitError) as raised:
         read(warcs.coded_response(body, coding), body_max_bytes=100_000_000)
     assert raised.value.reason is Reason.BOMB
@@ -268,7 +268,7 @@ def test_dozens_of_codings_raise() -> None:
     assert raised.value.reason is Reason.BOMB
 
 
-@pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped, warcs.zstandarded])
+@pytest.mark.parametrize("pack", [warcs.join_records, warcs.gzip_records, warcs.zstd_records])
 def test_only_a_body_within_the_limit_is_read(pack) -> None:
     data = pack([warcs.http_response(b"0123456789")])
     assert read(data, body_max_bytes=10).body == b"0123456789"
@@ -278,7 +278,7 @@ def test_only_a_body_within_the_limit_is_read(pack) -> None:
 
 
 def test_a_coded_body_over_the_limit_raises() -> None:
-    record = warcs.coded_response(warcs.coded(warcs.PAGE * 50, "gzip"), "gzip")
+    record = warcs.coded_response(warcs.encode_body(warcs.PAGE * 50, "gzip"), "gzip")
     with pytest.raises(LimitError) as raised:
         read(record, body_max_bytes=4000)
     assert raised.value.reason is Reason.TOO_LARGE
@@ -291,7 +291,7 @@ def test_a_decompression_bomb_in_a_member_raises(bomb) -> None:
     assert raised.value.reason is Reason.BOMB
 
 
-@pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped, warcs.zstandarded])
+@pytest.mark.parametrize("pack", [warcs.join_records, warcs.gzip_records, warcs.zstd_records])
 def test_a_cut_record_raises_as_truncated(pack) -> None:
     data = pack([warcs.http_response(bytes(range(256)) * 50)])
     with pytest.raises(DamagedInputError) as raised:
@@ -300,23 +300,23 @@ def test_a_cut_record_raises_as_truncated(pack) -> None:
 
 
 def test_a_wrong_checksum_raises() -> None:
-    data = warcs.gzipped([warcs.http_response()])
+    data = warcs.gzip_records([warcs.http_response()])
     with pytest.raises(DamagedInputError) as raised:
-        read(warcs.flipped(data, len(data) - 7))
+        read(warcs.flip_byte(data, len(data) - 7))
     assert raised.value.reason is Reason.DAMAGED_RECORD
 
 
 @pytest.mark.parametrize("offset", [-1, 1, 50, 10**9, 10**15])
 def test_an_offset_without_a_record_raises_with_the_offset(offset: int) -> None:
     with pytest.raises(DamagedInputError, match=f"at offset {format_offset(offset)}: ") as raised:
-        read(warcs.gzipped([warcs.http_response()]), offset)
+        read(warcs.gzip_records([warcs.http_response()]), offset)
     assert raised.value.reason is Reason.DAMAGED_RECORD
 
 
 def test_records_of_a_shared_member_are_read_sequentially() -> None:
     bodies = [hashlib.sha512(b"%d" % number).digest() * 50 for number in range(300)]
     records = [warcs.http_response(body) for body in bodies]
-    stream = CountingBytesIO(warcs.gzipped_whole(records))
+    stream = CountingBytesIO(warcs.gzip_as_one_member(records))
     offsets = [head.offset for head in read_heads(stream)]
     reader = RecordReader(stream)
     stream.read_bytes = 0
@@ -329,7 +329,7 @@ def test_records_of_a_shared_member_are_read_sequentially() -> None:
 
 def test_a_reader_continues_after_a_rejected_record() -> None:
     records = [warcs.http_response(body) for body in (b"one", b"far too long", b"two")]
-    stream = io.BytesIO(warcs.gzipped_whole(records))
+    stream = io.BytesIO(warcs.gzip_as_one_member(records))
     offsets = [head.offset for head in read_heads(stream)]
     reader = RecordReader(stream)
     assert reader.read(offsets[0], body_max_bytes=5).body == b"one"

@@ -19,7 +19,7 @@ def scan(data: bytes, start: int = 0) -> list[RecordHead | Damage]:
 
 def test_a_scan_resumed_at_damage_reports_it_again() -> None:
     # The length of the first record reaches into the second member, whose rest is no record.
-    data = warcs.gzipped([warcs.arc_header()[:-5], b"ut http://example.org/ and no record"])
+    data = warcs.gzip_records([warcs.arc_header()[:-5], b"ut http://example.org/ and no record"])
     things = scan(data)
     assert [isinstance(thing, Damage) for thing in things] == [False, True]
     assert [thing.offset for thing in scan(data, things[1].offset)] == [things[1].offset]
@@ -35,7 +35,7 @@ def test_a_scan_resumed_at_damage_reports_it_again() -> None:
 def test_offsets_in_joined_members_do_not_depend_on_the_start(
     members: list[bytes],
 ) -> None:
-    data = warcs.gzipped(members)
+    data = warcs.gzip_records(members)
     offsets = [thing.offset for thing in scan(data)]
     for number, offset in enumerate(offsets):
         assert [thing.offset for thing in scan(data, offset)] == offsets[number:]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from depth import examples
 from fixtures import warcs
-from fixtures.scans import RECORDS, body_at, heads, scan
+from fixtures.scans import RECORDS, list_heads, read_body, scan
 from fonds.archive.warc.fields import UNDATED
 from fonds.archive.warc.scanner import Damage, RecordHead, read_heads
 from fonds.model.disposition import Reason
@@ -22,18 +22,18 @@ from fonds.model.errors import PermanentError
 
 DICTIONARY = warcs.train_dictionary()
 PACKINGS = {
-    "plain": warcs.plain,
-    "gzip": warcs.gzipped,
-    "gzip, one member": warcs.gzipped_whole,
-    "gzip in blocks": warcs.gzipped_in_blocks,
-    "zstd": warcs.zstandarded,
-    "zstd with dictionary": lambda records: warcs.zstandarded(records, dictionary=DICTIONARY),
-    "zstd with packed dictionary": lambda records: warcs.zstandarded(
-        records, dictionary=DICTIONARY, packed_dictionary=True
+    "plain": warcs.join_records,
+    "gzip": warcs.gzip_records,
+    "gzip, one member": warcs.gzip_as_one_member,
+    "gzip in blocks": warcs.gzip_in_blocks,
+    "zstd": warcs.zstd_records,
+    "zstd with dictionary": lambda records: warcs.zstd_records(records, dictionary=DICTIONARY),
+    "zstd with packed dictionary": lambda records: warcs.zstd_records(
+        records, dictionary=DICTIONARY, has_packed_dictionary=True
     ),
-    "zstd, one frame": lambda records: warcs.zstandarded([b"".join(records)]),
-    **{name: partial(warcs.packed, packing=name) for name in warcs.PACKERS},
-    "bzip2, one stream": lambda records: warcs.packed([b"".join(records)], "bzip2"),
+    "zstd, one frame": lambda records: warcs.zstd_records([b"".join(records)]),
+    **{name: partial(warcs.pack_records, packing=name) for name in warcs.PACKERS},
+    "bzip2, one stream": lambda records: warcs.pack_records([b"".join(records)], "bzip2"),
 }
 
 
@@ -54,7 +54,7 @@ def test_every_packing_returns_the_same_records(packing: str) -> None:
 @pytest.mark.parametrize("packing", PACKINGS)
 def test_every_record_is_read_by_its_offset(packing: str) -> None:
     data = PACKINGS[packing](RECORDS)
-    bodies = [body_at(data, head.offset) for head in heads(data)]
+    bodies = [read_body(data, head.offset) for head in list_heads(data)]
     assert bodies == [
         b"software: a test\r\n",
         b"<html>one</html>",
@@ -73,22 +73,22 @@ def test_a_scan_resumes_at_any_record(packing: str) -> None:
         assert scan(data, thing.offset) == things[number:]
 
 
-@pytest.mark.parametrize("pack", [warcs.gzipped, warcs.zstandarded])
+@pytest.mark.parametrize("pack", [warcs.gzip_records, warcs.zstd_records])
 def test_offset_and_size_are_those_of_the_members(pack) -> None:
     members = [pack([record]) for record in RECORDS]
-    record_heads = heads(b"".join(members))
-    assert [head.offset for head in record_heads] == warcs.offsets(members)
+    record_heads = list_heads(b"".join(members))
+    assert [head.offset for head in record_heads] == warcs.list_offsets(members)
     assert [head.size_bytes for head in record_heads] == [len(member) for member in members]
 
 
 def test_the_size_of_a_plain_record_excludes_the_blank_lines_after_it() -> None:
-    record_heads = heads(warcs.plain(RECORDS))
-    assert [head.offset for head in record_heads] == warcs.offsets(RECORDS)
+    record_heads = list_heads(warcs.join_records(RECORDS))
+    assert [head.offset for head in record_heads] == warcs.list_offsets(RECORDS)
     assert [head.size_bytes for head in record_heads] == [len(record) - 4 for record in RECORDS]
 
 
 def test_records_in_a_shared_member_have_no_size() -> None:
-    record_heads = heads(warcs.gzipped_whole(RECORDS))
+    record_heads = list_heads(warcs.gzip_as_one_member(RECORDS))
     assert {head.size_bytes for head in record_heads} == {None}
 
 
@@ -98,7 +98,7 @@ def test_a_record_head_has_the_fields_of_record_and_response() -> None:
         headers=(("content-TYPE", "Text/HTML; charset=latin-1"),),
         url="<http://example.org/a b>",
     )
-    (head,) = heads(data)
+    (head,) = list_heads(data)
     assert head.status == 404
     assert head.mime == "text/html"
     assert head.url == "http://example.org/a b"
@@ -119,7 +119,7 @@ def test_a_record_head_has_the_fields_of_record_and_response() -> None:
     ],
 )
 def test_a_digest_is_returned_in_base32_or_not_at_all(declared: str, digest: str | None) -> None:
-    (head,) = heads(warcs.warc_record(b"x", headers={"WARC-Payload-Digest": declared}))
+    (head,) = list_heads(warcs.warc_record(b"x", headers={"WARC-Payload-Digest": declared}))
     assert head.digest == digest
 
 
@@ -140,7 +140,7 @@ def test_a_digest_is_returned_in_base32_or_not_at_all(declared: str, digest: str
     ],
 )
 def test_dates_of_every_version_are_parsed(date: str, expected: datetime) -> None:
-    (head,) = heads(warcs.warc_record(b"x", date=date))
+    (head,) = list_heads(warcs.warc_record(b"x", date=date))
     assert head.captured_at == expected
 
 
@@ -148,11 +148,11 @@ def test_dates_of_every_version_are_parsed(date: str, expected: datetime) -> Non
 @pytest.mark.parametrize("newline", [b"\r\n", b"\n"])
 def test_every_version_and_line_end_is_read(version: str, newline: bytes) -> None:
     record = warcs.warc_record(b"body", version=version, newline=newline)
-    assert [head.url for head in heads(record * 3)] == [warcs.URL] * 3
+    assert [head.url for head in list_heads(record * 3)] == [warcs.URL] * 3
 
 
 @pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped])
+@pytest.mark.parametrize("pack", [warcs.join_records, warcs.gzip_records])
 def test_both_versions_of_arc_are_read(version: int, pack) -> None:
     data = pack(
         [
@@ -161,24 +161,29 @@ def test_both_versions_of_arc_are_read(version: int, pack) -> None:
             warcs.arc_record(version=version),
         ]
     )
-    record_heads = heads(data)
+    record_heads = list_heads(data)
     assert [head.type for head in record_heads] == ["warcinfo", "response", "response"]
     assert record_heads[1].url == "http://example.org/a b"
     assert record_heads[1].status == 200
     assert record_heads[1].mime == "text/html"
     assert record_heads[1].captured_at == datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
-    assert [body_at(data, head.offset) for head in record_heads[1:]] == [warcs.PAGE] * 2
+    assert [read_body(data, head.offset) for head in record_heads[1:]] == [warcs.PAGE] * 2
 
 
 def test_plain_records_gzip_members_and_zstd_frames_may_be_mixed() -> None:
-    data = RECORDS[0] + warcs.gzipped(RECORDS[1:3]) + warcs.zstandarded(RECORDS[3:5]) + RECORDS[5]
-    assert len(heads(data)) == 6
+    data = (
+        RECORDS[0]
+        + warcs.gzip_records(RECORDS[1:3])
+        + warcs.zstd_records(RECORDS[3:5])
+        + RECORDS[5]
+    )
+    assert len(list_heads(data)) == 6
     assert len(scan(data)) == 6
 
 
 @pytest.mark.parametrize("bomb", [warcs.gzip_bomb, warcs.zstd_bomb])
 def test_a_decompression_bomb_stops_early_and_the_next_record_is_read(bomb) -> None:
-    data = bomb() + warcs.gzipped([RECORDS[1]])
+    data = bomb() + warcs.gzip_records([RECORDS[1]])
     tracemalloc.start()
     things = scan(data)
     peak_bytes = tracemalloc.get_traced_memory()[1]
@@ -190,14 +195,14 @@ def test_a_decompression_bomb_stops_early_and_the_next_record_is_read(bomb) -> N
 
 
 def test_a_small_record_of_blanks_is_no_bomb() -> None:
-    data = warcs.gzipped([warcs.warc_record(b" " * 900_000)])
+    data = warcs.gzip_records([warcs.warc_record(b" " * 900_000)])
     assert [type(thing) for thing in scan(data)] == [RecordHead]
-    assert len(body_at(data, 0)) == 900_000
+    assert len(read_body(data, 0)) == 900_000
 
 
 def test_memory_stays_constant_for_a_large_body() -> None:
     body = bytes(range(256)) * 4096 * 60
-    data = warcs.gzipped([warcs.warc_record(body), RECORDS[1]])
+    data = warcs.gzip_records([warcs.warc_record(body), RECORDS[1]])
     tracemalloc.start()
     things = scan(data)
     peak_bytes = tracemalloc.get_traced_memory()[1]
@@ -224,8 +229,8 @@ HOSTILE = {
     "no line end": b"a" * 1_000_000,
     "an endless ARC line": b"a:" + b" 20240101000000" * 60_000,
     "version lines behind line ends": b"\nWARC/1.0" * 30_000,
-    "empty gzip members": warcs.gzipped([b""]) * 3000,
-    "members of one byte": warcs.gzipped([b"x"]) * 1000,
+    "empty gzip members": warcs.gzip_records([b""]) * 3000,
+    "members of one byte": warcs.gzip_records([b"x"]) * 1000,
 }
 
 
@@ -239,7 +244,7 @@ def test_hostile_files_end_in_limited_time(name: str) -> None:
 
 def test_nested_false_members_are_not_read_repeatedly() -> None:
     # A plausible member begins every 64 bytes, continues to the end of the file and fails there.
-    first = warcs.gzipped([warcs.warc_record(b"y" * 64)])[:-8]
+    first = warcs.gzip_records([warcs.warc_record(b"y" * 64)])[:-8]
     data = b"".join(first[:200] for _ in range(4000))
     started_at = time.monotonic()
     assert len(scan(data)) <= 8001
@@ -268,7 +273,7 @@ def test_damaged_files_never_raise_and_offsets_are_unique(data: st.DataObject) -
     assert len({thing.offset for thing in things}) == len(things)
     for thing in things:
         try:
-            body_at(bytes(data_bytes), thing.offset)
+            read_body(bytes(data_bytes), thing.offset)
         except PermanentError:
             continue
         assert isinstance(thing, RecordHead)

@@ -109,9 +109,10 @@ def test_an_unreadable_start_is_damage_and_the_rest_is_read(junk: bytes, message
 @pytest.mark.parametrize("packing", warcs.PACKERS)
 def test_a_damaged_member_affects_only_itself(packing: str) -> None:
     members = [
-        warcs.packed([warcs.http_response(url=f"http://{n}.example/")], packing) for n in "abc"
+        warcs.pack_records([warcs.http_response(url=f"http://{n}.example/")], packing)
+        for n in "abc"
     ]
-    middle = warcs.flipped(members[1], len(members[1]) // 2)
+    middle = warcs.flip_byte(members[1], len(members[1]) // 2)
     things = scan(members[0] + middle + members[2])
     urls = [thing.url for thing in things if isinstance(thing, RecordHead)]
     assert urls[0] == "http://a.example/"
@@ -130,7 +131,7 @@ def test_a_damaged_member_affects_only_itself(packing: str) -> None:
     ids=["packs very well", "does not pack", "packs well"],
 )
 def test_a_large_body_is_complete_in_every_packing(packing: str, body: bytes) -> None:
-    data = warcs.packed([warcs.warc_record(body), warcs.http_response()], packing)
+    data = warcs.pack_records([warcs.warc_record(body), warcs.http_response()], packing)
     first, second = scan(data)
     assert body_at(data, first.offset) == body
     assert isinstance(second, RecordHead)
@@ -138,7 +139,7 @@ def test_a_large_body_is_complete_in_every_packing(packing: str, body: bytes) ->
 
 @pytest.mark.parametrize("packing", warcs.PACKERS)
 def test_a_cut_member_is_reported_as_truncated(packing: str) -> None:
-    data = warcs.packed([warcs.http_response(), warcs.http_response()], packing)
+    data = warcs.pack_records([warcs.http_response(), warcs.http_response()], packing)
     *_, last = scan(data[: -len(data) // 4])
     assert last.reason is Reason.TRUNCATED_RECORD if isinstance(last, Damage) else last.is_truncated
 
@@ -146,7 +147,7 @@ def test_a_cut_member_is_reported_as_truncated(packing: str) -> None:
 @pytest.mark.parametrize("packing", warcs.PACKERS)
 def test_a_decompression_bomb_is_reported_in_every_packing(packing: str) -> None:
     zeros = warcs.warc_record(bytes(40_000_000))
-    things = scan(warcs.packed([zeros], packing))
+    things = scan(warcs.pack_records([zeros], packing))
     assert [thing.reason for thing in things if isinstance(thing, Damage)] == [Reason.BOMB]
 
 

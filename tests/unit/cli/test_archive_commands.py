@@ -11,7 +11,7 @@ import pytest
 from answer_checks import check_answers
 from calls import Call
 from filled_home import FilledHome, open_home
-from fixtures.archives import entry, index_of
+from fixtures.archives import build_entry, read_index
 from fixtures.buckets import FolderBucket
 from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.store.s3 import S3Archive
@@ -65,13 +65,13 @@ def test_a_damaged_foreign_file_is_reported_without_a_library(call: Call, tmp_pa
 
 def test_a_damaged_index_is_rebuilt(call: Call, name: str, home: Path) -> None:
     index = home / "archive" / name.replace(".warc.gz", ".cdxj")
-    lines_before = index_of(index)
+    lines_before = read_index(index)
     index.write_bytes(index.read_bytes()[:2000])
     assert call("archive", "verify", name).code == 1
     result = call("archive", "reindex")
     assert (result.code, f"{name}: changed" in result.out) == (0, True)
     # Records escape the blanks of URLs.
-    assert [line._replace(url="") for line in index_of(index)] == [
+    assert [line._replace(url="") for line in read_index(index)] == [
         line._replace(url="") for line in lines_before
     ]
     assert "Indexes: 0 changed" in call("archive", "reindex", name).out
@@ -141,7 +141,7 @@ def test_bad_input_is_refused(call: Call, words: tuple[str, ...], message: str) 
 def test_finished_files_are_uploaded_and_others_stay(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bucket = FolderBucket(tmp_path / "bucket", away=True)
+    bucket = FolderBucket(tmp_path / "bucket", is_unavailable=True)
     options = ArchiveOptions(waiting_folder=tmp_path / "home" / "archive")
     with open_home(tmp_path / "home"):
         pass
@@ -149,7 +149,7 @@ def test_finished_files_are_uploaded_and_others_stay(
         stores, "open_archive", lambda *_: S3Archive("s3://b", options, lambda _: bucket)
     )
     archive = stores.open_archive(tmp_path, None)  # type: ignore[arg-type]
-    archive.write([entry(1)])
+    archive.write([build_entry(1)])
     archive.finish()
     words = ("--home", str(tmp_path / "home"), "--set", "archive=s3://b")
     result = call("archive", "upload", *words)
@@ -160,7 +160,7 @@ def test_finished_files_are_uploaded_and_others_stay(
     )
     (row,) = _parse_lines(call("archive", "list", "--json", *words).out)
     assert row["state"] == "waiting"
-    bucket.away = False
+    bucket.is_unavailable = False
     (uploaded,) = _parse_lines(call("archive", "upload", "--json", *words).out)
     assert list(uploaded["sent"]) == [row["warc_path"]]  # type: ignore[call-overload]
     assert uploaded["not_uploaded"] == {}

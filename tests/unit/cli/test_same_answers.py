@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from calls import Call
 from filled_home import fill_home, open_home
-from fixtures.feeds import rss_of
+from fixtures.feeds import rss_with_links
 from fonds.failures.groups import FailureGroup
 from fonds.following.health import mute
 from fonds.following.source_summary import PollSummary, SourceSummary
@@ -67,7 +67,7 @@ def test_sources_and_polls(call: Call, world: World, tmp_path: Path) -> None:
     poll_all(world)
     now = world.place.clock()
     mute(world.place.records, world.get_row(down.source_id), None, "they move", now)
-    world.serve("/new", rss_of([*LINKS, "https://www.youtube.com/watch?v=9"]))
+    world.serve("/new", rss_with_links([*LINKS, "https://www.youtube.com/watch?v=9"]))
     world.add("/new")
     advance(world, days=1)
     with asking(tmp_path) as client:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from calls import Call
-from fixtures.answering import Answering, Given, answering
-from fixtures.feeds import rss_of
+from fixtures.feeds import rss_with_links
+from fixtures.http_server import CannedResponse, HttpServer, serve_http
 
 LINKS = ["https://news.example.org/1", "https://news.example.org/2", "https://youtube.com/3"]
 FEED = "https://news.example.org/feed.xml"
@@ -18,10 +18,10 @@ PRIVATE_ALLOWED = "elsewhere.private_addresses=true"
 
 
 @pytest.fixture
-def server() -> Iterator[Answering]:
-    with answering() as new_server:
-        new_server.answers["/feed"] = Given(200, rss_of(LINKS, "<ttl>60</ttl>"))
-        new_server.answers["/page"] = Given(
+def server() -> Iterator[HttpServer]:
+    with serve_http() as new_server:
+        new_server.responses["/feed"] = CannedResponse(200, rss_with_links(LINKS, "<ttl>60</ttl>"))
+        new_server.responses["/page"] = CannedResponse(
             200,
             b'<html><link rel="alternate" type="application/rss+xml" href="/feed">'
             b'<a href="/story">A</a></html>',
@@ -75,7 +75,7 @@ def test_bad_input_is_refused_with_a_message(
     assert "word@" not in result.err + result.out
 
 
-def test_a_source_is_checked_without_writing(call: Call, server: Answering) -> None:
+def test_a_source_is_checked_without_writing(call: Call, server: HttpServer) -> None:
     result = call("--set", PRIVATE_ALLOWED, "--json", "sources", "check", f"{server.url}/feed")
     source_check = json.loads(result.out)
     assert (result.code, source_check["kind"], source_check["listed"]) == (0, "rss", 3)
@@ -84,7 +84,7 @@ def test_a_source_is_checked_without_writing(call: Call, server: Answering) -> N
     assert (source_check["hints"]["ttl_s"], source_check["hints"]["hubs"]) == (3600, [])
 
 
-def test_a_page_instead_of_a_feed_names_its_feeds(call: Call, server: Answering) -> None:
+def test_a_page_instead_of_a_feed_names_its_feeds(call: Call, server: HttpServer) -> None:
     result = call(
         "--set", PRIVATE_ALLOWED, "sources", "check", f"{server.url}/page", f"{server.url}/none"
     )
@@ -99,9 +99,9 @@ def test_a_page_instead_of_a_feed_names_its_feeds(call: Call, server: Answering)
     )
 
 
-def test_private_addresses_are_not_requested(call: Call, server: Answering) -> None:
+def test_private_addresses_are_not_requested(call: Call, server: HttpServer) -> None:
     result = call("sources", "check", f"{server.url}/feed")
-    assert (result.code, server.asked) == (1, [])
+    assert (result.code, server.requests) == (1, [])
     assert "private" in result.out
 
 

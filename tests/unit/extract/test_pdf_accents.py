@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.pdf_fonts import accented_pdf, named_pdf
+from fixtures.pdf_fonts import accented_pdf, named_glyphs_pdf
 from fixtures.pdfs import drawn_pdf, mapped_pdf
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 
@@ -53,7 +53,7 @@ def use_winansi(data: bytes) -> bytes:
 
 
 def test_characters_outside_the_basic_plane_are_kept() -> None:
-    assert extract_text(named_pdf(["u1D46E", "a", "u1D46F"])) == "𝑮a𝑯"
+    assert extract_text(named_glyphs_pdf(["u1D46E", "a", "u1D46F"])) == "𝑮a𝑯"
 
 
 def test_surrogate_pairs_are_combined() -> None:

@@ -15,12 +15,12 @@ from depth import examples
 from fixtures.pdfs import (
     ID_FIRST,
     broken_xref_pdf,
+    doubling_form_pdf,
     encrypted_pdf,
-    form_doubling_pdf,
-    form_of_itself_pdf,
     form_pdf,
     image_pdf,
     javascript_pdf,
+    looped_form_pdf,
     looped_tree_pdf,
     missing_page_pdf,
     no_pages_pdf,
@@ -189,14 +189,14 @@ def test_a_page_tree_with_a_loop_ends() -> None:
 
 
 def test_a_form_that_doubles_at_every_level_ends() -> None:
-    extraction = extract(form_doubling_pdf(40))
+    extraction = extract(doubling_form_pdf(40))
     assert extraction.status is PdfStatus.SUCCESS
     assert extraction.thumbnails.get(PAGE0_FORM) is not None
 
 
 @pytest.mark.parametrize(
     "data",
-    [form_of_itself_pdf(), form_pdf(), form_pdf(xfa=True), javascript_pdf("open")],
+    [looped_form_pdf(), form_pdf(), form_pdf(has_xfa=True), javascript_pdf("open")],
     ids=["own kid", "empty", "xfa", "script"],
 )
 def test_forms_and_scripts_are_read_like_other_files(data: bytes) -> None:
@@ -275,7 +275,7 @@ def test_a_file_without_labels_has_none() -> None:
 
 
 def test_an_outline_with_a_loop_ends() -> None:
-    extra = extract(outlined_pdf(round_again=True)).pdf_extra or {}
+    extra = extract(outlined_pdf(is_looped=True)).pdf_extra or {}
     assert [entry["title"] for entry in extra["outline"]][:1] == ["Chapter one"]
     assert len(extra["outline"]) <= 1_000
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from depth import examples
-from fixtures.pdf_fonts import bitmap_font_pdf, coded_pdf, named_pdf, saved_anew
+from fixtures.pdf_fonts import bare_codes_pdf, bitmap_font_pdf, named_glyphs_pdf, resave_pdf
 from fixtures.pdfs import mapped_pdf, text_pdf
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 from fonds.extract.pdf.font_maps import add_font_maps, write_map
@@ -27,7 +27,7 @@ from fonds.extract.pdf.glyph_names import (
 )
 from fonds.extract.pdf.structure import iter_page_fonts, read_structure
 
-SYMBOLS_PDF = coded_pdf(b"\x00\x14\x15\x6b\x68x\x69", "ABCDEF+CMSY10")
+SYMBOLS_PDF = bare_codes_pdf(b"\x00\x14\x15\x6b\x68x\x69", "ABCDEF+CMSY10")
 SYMBOLS_TEXT = "−≤≥‖⟨§⟩"
 
 
@@ -51,28 +51,28 @@ def get_mapped(data: bytes) -> bytes | None:
 def test_codes_of_tex_fonts_are_mapped_to_their_characters(
     codes: bytes, font: str, text: str
 ) -> None:
-    data = coded_pdf(codes, font)
+    data = bare_codes_pdf(codes, font)
     assert extract_text(data) == text
 
 
 def test_tex_glyph_names_are_mapped() -> None:
     names = ["lessorequalslant", "a", "greaterorequalslant", "summationdisplay", "parenleftBigg"]
-    assert extract_text(named_pdf(names)) == "⩽a⩾∑("
+    assert extract_text(named_glyphs_pdf(names)) == "⩽a⩾∑("
 
 
 def test_a_stroke_or_bar_is_combined_with_the_next_sign() -> None:
     names = ["negationslash", "equal", "a", "mapsto", "arrowright"]
-    assert extract_text(named_pdf(names)) == "≠a↦"
+    assert extract_text(named_glyphs_pdf(names)) == "≠a↦"
 
 
 def test_a_font_map_without_characters_for_named_glyphs_is_ignored() -> None:
     wrong_map = write_map(((33, "s"), (34, "u"), (35, "\x00"), (36, "↵")))
     names = ["s", "u", "ffi", "lessequal"]
-    assert extract_text(named_pdf(names, wrong_map, "ABCDEF+CMR10")) == "suffi≤"
+    assert extract_text(named_glyphs_pdf(names, wrong_map, "ABCDEF+CMR10")) == "suffi≤"
 
 
 def test_a_font_map_with_characters_is_used() -> None:
-    assert extract_text(named_pdf(["s", "ffi"], write_map(((33, "x"), (34, "y"))))) == "xy"
+    assert extract_text(named_glyphs_pdf(["s", "ffi"], write_map(((33, "x"), (34, "y"))))) == "xy"
 
 
 def test_ligatures_of_a_bitmap_font_become_letters() -> None:
@@ -87,7 +87,7 @@ def test_ligatures_and_letters_of_the_cork_encoding_are_mapped() -> None:
 
 def test_a_bitmap_font_of_formulas_stays_unchanged() -> None:
     letters = [*b"abcdefghk", 0x0B]
-    assert get_mapped(bitmap_font_pdf(letters, more=[0x3A, 0x3B])) is None
+    assert get_mapped(bitmap_font_pdf(letters, extra_codes=[0x3A, 0x3B])) is None
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_bitmap_font_of_formulas_stays_unchanged() -> None:
     ],
 )
 def test_fonts_get_maps_in_every_file_structure(save_options: dict[str, object]) -> None:
-    data = saved_anew(SYMBOLS_PDF, **save_options)
+    data = resave_pdf(SYMBOLS_PDF, **save_options)
     assert extract_text(data) == SYMBOLS_TEXT
 
 
@@ -110,7 +110,7 @@ def test_bytes_before_the_header_do_not_shift_the_added_maps() -> None:
 def test_the_file_stays_a_prefix_and_qpdf_finds_no_error_in_the_added_part() -> None:
     for data in (
         SYMBOLS_PDF,
-        saved_anew(SYMBOLS_PDF, object_stream_mode=pikepdf.ObjectStreamMode.generate),
+        resave_pdf(SYMBOLS_PDF, object_stream_mode=pikepdf.ObjectStreamMode.generate),
     ):
         with pikepdf.open(BytesIO(data)) as pdf:
             fonts = [page_font.font for page_font in iter_page_fonts(pdf)]
@@ -123,7 +123,7 @@ def test_the_file_stays_a_prefix_and_qpdf_finds_no_error_in_the_added_part() -> 
             assert len(document) == 1
 
 
-@pytest.mark.parametrize("data", [text_pdf(), mapped_pdf("漢字"), named_pdf(["a", "alpha"])])
+@pytest.mark.parametrize("data", [text_pdf(), mapped_pdf("漢字"), named_glyphs_pdf(["a", "alpha"])])
 def test_a_file_with_complete_fonts_stays_unchanged(data: bytes) -> None:
     assert get_mapped(data) is None
 

@@ -18,11 +18,11 @@ from fixtures.pdfs import (
     broken_xref_pdf,
     drawn_pdf,
     encrypted_pdf,
-    form_of_itself_pdf,
     form_pdf,
     id_trailer,
     javascript_pdf,
     linearized_pdf,
+    looped_form_pdf,
     mapped_pdf,
     plain_objects,
     raw_pdf,
@@ -142,7 +142,7 @@ def test_xmp_over_the_limit_is_dropped_and_other_data_is_kept() -> None:
 
 
 def test_a_decompression_bomb_in_xmp_is_not_unpacked() -> None:
-    bomb = xmp_pdf(bytes(100_000_000), packed=True)
+    bomb = xmp_pdf(bytes(100_000_000), is_compressed=True)
     pdf_structure = read_structure(bomb, xmp_max_bytes=2**40)
     assert pdf_structure.meta_xml is None
     assert pdf_structure.error is None
@@ -181,11 +181,11 @@ def test_embedding_of_fonts_is_returned() -> None:
 
 def test_kinds_of_forms_are_distinguished() -> None:
     assert read(form_pdf()).extra["form"] == "AcroForm"
-    assert read(form_pdf(xfa=True)).extra["form"] == "XFA"
+    assert read(form_pdf(has_xfa=True)).extra["form"] == "XFA"
 
 
 def test_fields_of_a_form_with_a_loop_are_not_counted() -> None:
-    assert read(form_of_itself_pdf()).extra["form_field_count"] is None
+    assert read(looped_form_pdf()).extra["form_field_count"] is None
     assert read(form_pdf()).extra["form_field_count"] == 0
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.web_of_hosts import Web, web_of_hosts
+from fixtures.web_of_hosts import Web, serve_hosts
 from unit.fetching.fetch_step import Desk, make_desk
 
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    with web_of_hosts() as hosts:
+    with serve_hosts() as hosts:
         yield hosts
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from empty_records import open_records
-from fixtures.web_of_hosts import Web, redirect, usual
+from fixtures.web_of_hosts import Web, build_redirect, respond_by_default
 from fonds.fetching.addresses import Resolver
 from fonds.fetching.crawl_client import CrawlClient
 from fonds.fetching.domain_leases import (
@@ -50,7 +50,7 @@ def test_one_process_requests_a_domain_at_a_time_and_passes_on_its_pace(
         get_capture(first.run(url)[url])
         (result,) = second.run(web.url("sport.a.example")).values()
         assert get_outcome(result) == (Verdict.DEFERRED, Reason.NOT_YET)
-        assert web.asked("sport.a.example") == []
+        assert web.list_requests("sport.a.example") == []
         first.fetch.close()
         (row,) = first.records.get(PaceRow, ["a.example"])
         assert row.lease_holder is None
@@ -86,12 +86,12 @@ def test_a_domain_taken_over_from_a_dead_process_pauses_for_one_gap(
     dead = make_desk(web, tmp_path, "dead")
     url = web.url("a.example")
     get_capture(dead.run(url)[url])
-    last_s = web.asked("a.example")[-1].at_s
+    last_s = web.list_requests("a.example")[-1].at_s
     alive = make_desk(web, tmp_path, "alive", is_process_gone=lambda name: name == "dead")
     try:
         taken_s = time.monotonic()
         get_capture(alive.run(url, poll="again")[url])
-        assert web.asked("a.example")[2].at_s >= max(taken_s, last_s) + GAP_S
+        assert web.list_requests("a.example")[2].at_s >= max(taken_s, last_s) + GAP_S
     finally:
         for process in (dead, alive):
             process.fetch.close()
@@ -184,7 +184,7 @@ def test_a_domain_is_not_given_away_while_one_of_its_hosts_is_resolved(
     for now[0] in range(30, 60):  # Each iteration is one second later.
         if scheduler.collect_finished(0.2):
             break
-    assert web.asked("www.a.example")
+    assert web.list_requests("www.a.example")
     for now[0] in (62, 64):
         scheduler.collect_finished(0.0)
     assert poller.acquire(["a.example"], now[0], {"a.example"}) == {"a.example": 0.0}
@@ -241,7 +241,9 @@ def test_a_redirect_waits_until_another_process_releases_the_domain(
     web: Web, tmp_path: Path
 ) -> None:
     web.hosts["a.example"] = lambda request, nth: (
-        usual(request, nth) if request.target == "/robots.txt" else redirect(web.url("b.example"))
+        respond_by_default(request, nth)
+        if request.target == "/robots.txt"
+        else build_redirect(web.url("b.example"))
     )
     other = make_desk(web, tmp_path, "other", lease_s=3.0)
     desk = make_desk(web, tmp_path, "here", lease_s=3.0)
@@ -253,7 +255,10 @@ def test_a_redirect_waits_until_another_process_releases_the_domain(
         for process in (other, desk):
             process.fetch.close()
             process.records.close()
-    assert [request.target for request in web.asked("a.example")] == ["/robots.txt", "/story"]
+    assert [request.target for request in web.list_requests("a.example")] == [
+        "/robots.txt",
+        "/story",
+    ]
 
 
 def test_a_domain_of_a_living_process_is_taken_only_after_a_full_lease(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from fixtures.web_of_hosts import (
-    DEAD,
-    PRIVATE,
-    Asked,
+    DEAD_ADDRESS,
+    PRIVATE_ADDRESS,
+    HostRequest,
     Pieces,
-    answer,
-    redirect,
-    story,
-    usual,
+    build_redirect,
+    build_response,
+    build_story_page,
+    respond_by_default,
 )
 from fonds.fetching import scheduler
 from fonds.fetching.outcomes import resolve_redirect
@@ -45,9 +45,9 @@ def test_a_page_becomes_a_capture_with_its_exchange_in_the_spool(desk: Desk) -> 
     }
     body_bytes = gzip.compress(b"<p>page")
     desk.web.hosts["a.example"] = lambda request, nth: (
-        usual(request, nth)
+        respond_by_default(request, nth)
         if request.target == "/robots.txt"
-        else answer(body_bytes, headers=signals)
+        else build_response(body_bytes, headers=signals)
     )
     url = desk.web.url("a.example", "/x#part")
     page = get_capture(desk.run(url)[url])
@@ -66,12 +66,12 @@ def test_a_page_becomes_a_capture_with_its_exchange_in_the_spool(desk: Desk) -> 
 
 
 def test_redirects_are_followed_by_the_same_rules_and_stored(desk: Desk) -> None:
-    def respond(request: Asked, nth: int) -> bytes:
+    def respond(request: HostRequest, nth: int) -> bytes:
         if request.target == "/robots.txt":
-            return usual(request, nth)
+            return respond_by_default(request, nth)
         if "cookie" not in request.headers:
-            return redirect("/story", **{"Set-Cookie": "wall=1"})
-        return redirect(desk.web.url("b.example", "/story"), "301 Moved Permanently")
+            return build_redirect("/story", **{"Set-Cookie": "wall=1"})
+        return build_redirect(desk.web.url("b.example", "/story"), "301 Moved Permanently")
 
     desk.web.hosts["a.example"] = respond
     url = desk.web.url("a.example")
@@ -79,25 +79,28 @@ def test_redirects_are_followed_by_the_same_rules_and_stored(desk: Desk) -> None
     assert page.url == desk.web.url("b.example")
     exchange, _ = decode_exchange(desk.blobs.get(page.place.path) or b"")
     assert [hop.status for hop in exchange.hops] == [302, 301, 200]
-    assert [request.target for request in desk.web.asked("a.example")] == [
+    assert [request.target for request in desk.web.list_requests("a.example")] == [
         "/robots.txt",
         "/story",
         "/story",
     ]
-    assert [request.target for request in desk.web.asked("b.example")] == ["/robots.txt", "/story"]
-    assert "cookie" not in desk.web.asked("b.example")[1].headers
+    assert [request.target for request in desk.web.list_requests("b.example")] == [
+        "/robots.txt",
+        "/story",
+    ]
+    assert "cookie" not in desk.web.list_requests("b.example")[1].headers
 
 
 def test_the_target_of_a_redirect_obeys_its_own_robots_file(desk: Desk) -> None:
     desk.web.hosts["a.example"] = lambda request, nth: (
-        usual(request, nth)
+        respond_by_default(request, nth)
         if request.target == "/robots.txt"
-        else redirect(desk.web.url("b.example"))
+        else build_redirect(desk.web.url("b.example"))
     )
-    desk.web.hosts["b.example"] = lambda request, nth: answer("User-agent: *\nDisallow: /")
+    desk.web.hosts["b.example"] = lambda request, nth: build_response("User-agent: *\nDisallow: /")
     url = desk.web.url("a.example")
     assert get_outcome(desk.run(url)[url]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
-    assert [request.target for request in desk.web.asked("b.example")] == ["/robots.txt"]
+    assert [request.target for request in desk.web.list_requests("b.example")] == ["/robots.txt"]
 
 
 async def send_slowly() -> Pieces:
@@ -115,16 +118,16 @@ async def send_endless() -> Pieces:
 
 STEPS = itertools.count()
 PAGES: dict[str, Any] = {
-    "missing": lambda: answer("", "404 Not Found"),
-    "gone": lambda: answer("", "410 Gone"),
-    "forbidden": lambda: answer("", "403 Forbidden"),
-    "broken": lambda: answer("", "500 Oops"),
-    "throttling": lambda: answer("", "429 Slow down", {"Retry-After": "7200"}),
-    "circle": lambda: redirect("/story"),
-    "endless-way": lambda: redirect(f"/story?{next(STEPS)}"),
-    "to-file": lambda: redirect("file:///etc/passwd"),
-    "to-private": lambda: redirect("http://private.example/"),
-    "to-metadata": lambda: redirect("http://169.254.169.254/latest/"),
+    "missing": lambda: build_response("", "404 Not Found"),
+    "gone": lambda: build_response("", "410 Gone"),
+    "forbidden": lambda: build_response("", "403 Forbidden"),
+    "broken": lambda: build_response("", "500 Oops"),
+    "throttling": lambda: build_response("", "429 Slow down", {"Retry-After": "7200"}),
+    "circle": lambda: build_redirect("/story"),
+    "endless-way": lambda: build_redirect(f"/story?{next(STEPS)}"),
+    "to-file": lambda: build_redirect("file:///etc/passwd"),
+    "to-private": lambda: build_redirect("http://private.example/"),
+    "to-metadata": lambda: build_redirect("http://169.254.169.254/latest/"),
     "short": lambda: b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\nConnection: close\r\n\r\nabc",
     "slow": send_slowly,
     "endless": send_endless,
@@ -157,15 +160,15 @@ def test_each_misbehaviour_ends_with_its_reason_and_delays_no_other_host(
     web = desk.web
     for name, page in PAGES.items():
         web.hosts[f"{name}.example"] = lambda request, nth, page=page: (  # type: ignore[misc]
-            usual(request, nth) if request.target == "/robots.txt" else page()
+            respond_by_default(request, nth) if request.target == "/robots.txt" else page()
         )
     web.addresses |= {
-        "dead.example": [DEAD],
-        "private.example": [PRIVATE],
-        "bound-anew.example": ["127.0.0.1", PRIVATE],
+        "dead.example": [DEAD_ADDRESS],
+        "private.example": [PRIVATE_ADDRESS],
+        "bound-anew.example": ["127.0.0.1", PRIVATE_ADDRESS],
     }
-    web.hosts["robots-500.example"] = lambda request, nth: answer("", "500 Oops")
-    web.hosts["robots-denied.example"] = lambda request, nth: answer(
+    web.hosts["robots-500.example"] = lambda request, nth: build_response("", "500 Oops")
+    web.hosts["robots-denied.example"] = lambda request, nth: build_response(
         "User-agent: fonds\nDisallow: /s"
     )
     urls = {web.url(f"{name}.example"): expected for name, expected in ENDINGS.items()}
@@ -179,12 +182,12 @@ def test_each_misbehaviour_ends_with_its_reason_and_delays_no_other_host(
     assert {url: get_outcome(results[url]) for url in (*urls, *other_urls)} == urls | other_urls
     for url in good:
         get_capture(results[url])
-    assert web.asked("private.example") == web.asked("bound-anew.example") == []
+    assert web.list_requests("private.example") == web.list_requests("bound-anew.example") == []
     throttled = results[web.url("throttling.example")]
     assert isinstance(throttled, Result)
     assert throttled.disposition.after_s >= 7200
-    assert len(web.asked("circle.example")) == 2
-    assert len(web.asked("endless-way.example")) == 1 + 1 + RULES.redirects_max
+    assert len(web.list_requests("circle.example")) == 2
+    assert len(web.list_requests("endless-way.example")) == 1 + 1 + RULES.redirects_max
 
 
 def test_no_host_is_requested_faster_than_its_pace_including_robots_files(desk: Desk) -> None:
@@ -194,7 +197,7 @@ def test_no_host_is_requested_faster_than_its_pace_including_robots_files(desk: 
     for url in urls:
         get_capture(results[url])
     for host in range(4):
-        moments = [request.at_s for request in desk.web.asked(f"h{host}.example")]
+        moments = [request.at_s for request in desk.web.list_requests(f"h{host}.example")]
         assert len(moments) == 7
         # A request may arrive late, but none was sent too early.
         for nth, at_s in enumerate(moments):
@@ -203,14 +206,14 @@ def test_no_host_is_requested_faster_than_its_pace_including_robots_files(desk: 
 
 def test_a_crawl_delay_is_respected(desk: Desk) -> None:
     desk.web.hosts["a.example"] = lambda request, nth: (
-        answer("User-agent: *\nCrawl-delay: 0.6\nDisallow: /x")
+        build_response("User-agent: *\nCrawl-delay: 0.6\nDisallow: /x")
         if request.target == "/robots.txt"
-        else story(request.host, request.target)
+        else build_story_page(request.host, request.target)
     )
     urls = [desk.web.url("a.example", f"/{number}") for number in range(3)]
     started_s = time.monotonic()
     desk.run(*urls)
-    pages = [request.at_s for request in desk.web.asked("a.example")][1:]
+    pages = [request.at_s for request in desk.web.list_requests("a.example")][1:]
     assert all(at_s >= started_s + nth * 0.6 for nth, at_s in enumerate(pages))
     assert len(pages) == 3
 
@@ -219,17 +222,21 @@ def test_a_robots_file_is_requested_once(desk: Desk) -> None:
     urls = [desk.web.url("a.example", f"/{number}") for number in range(6)]
     desk.run(*urls[:3])
     desk.run(*urls[3:])
-    assert [request.target for request in desk.web.asked("a.example")].count("/robots.txt") == 1
+    assert [request.target for request in desk.web.list_requests("a.example")].count(
+        "/robots.txt"
+    ) == 1
 
 
 def test_a_redirected_robots_file_is_followed(desk: Desk) -> None:
-    def respond(request: Asked, nth: int) -> bytes:
+    def respond(request: HostRequest, nth: int) -> bytes:
         if request.target == "/robots.txt":
-            return redirect(desk.web.url("www.a.example", "/rules.txt"))
-        return story(request.host, request.target)
+            return build_redirect(desk.web.url("www.a.example", "/rules.txt"))
+        return build_story_page(request.host, request.target)
 
     desk.web.hosts["a.example"] = respond
-    desk.web.hosts["www.a.example"] = lambda request, nth: answer("User-agent: *\nDisallow: /no")
+    desk.web.hosts["www.a.example"] = lambda request, nth: build_response(
+        "User-agent: *\nDisallow: /no"
+    )
     yes, no = desk.web.url("a.example", "/yes"), desk.web.url("a.example", "/no")
     results = desk.run(yes, no)
     get_capture(results[yes])
@@ -248,22 +255,22 @@ def test_a_compressed_robots_file_is_obeyed_and_a_damaged_one_denies(
     desk: Desk, body: bytes, reason: Reason
 ) -> None:
     desk.web.hosts["a.example"] = lambda request, nth: (
-        answer(body, headers={"Content-Encoding": "gzip"})
+        build_response(body, headers={"Content-Encoding": "gzip"})
         if request.target == "/robots.txt"
-        else story(request.host, request.target)
+        else build_story_page(request.host, request.target)
     )
     url = desk.web.url("a.example")
     assert get_outcome(desk.run(url)[url])[1] is reason
-    assert [request.target for request in desk.web.asked("a.example")] == ["/robots.txt"]
+    assert [request.target for request in desk.web.list_requests("a.example")] == ["/robots.txt"]
 
 
 def test_a_long_error_page_for_a_robots_file_counts_by_its_status(desk: Desk) -> None:
     """An error page that exceeds the limit is not a set of rules that allow everything."""
     long = "x" * (MAX_BYTES + 100_000)
     desk.web.hosts["a.example"] = lambda request, nth: (
-        answer(long, "503 Busy")
+        build_response(long, "503 Busy")
         if request.target == "/robots.txt"
-        else story(request.host, request.target)
+        else build_story_page(request.host, request.target)
     )
     url = desk.web.url("a.example")
     assert get_outcome(desk.run(url)[url]) == (Verdict.RETRIED, Reason.ROBOTS_UNREACHABLE)
@@ -278,7 +285,7 @@ def test_an_endless_robots_file_is_read_up_to_its_limit(desk: Desk) -> None:
     desk.web.hosts["a.example"] = lambda request, nth: (
         send_endless_rules()
         if request.target == "/robots.txt"
-        else story(request.host, request.target)
+        else build_story_page(request.host, request.target)
     )
     yes, no = desk.web.url("a.example", "/yes"), desk.web.url("a.example", "/no")
     results = desk.run(yes, no)
@@ -288,27 +295,27 @@ def test_an_endless_robots_file_is_read_up_to_its_limit(desk: Desk) -> None:
 
 def test_links_of_a_throttling_host_are_deferred_after_one_retry(desk: Desk) -> None:
     desk.web.hosts["a.example"] = lambda request, nth: (
-        usual(request, nth)
+        respond_by_default(request, nth)
         if request.target == "/robots.txt"
-        else answer("", "503 Later", {"Retry-After": "3600"})
+        else build_response("", "503 Later", {"Retry-After": "3600"})
     )
     urls = [desk.web.url("a.example", f"/{number}") for number in range(5)]
     results = desk.run(*urls)
     verdicts = sorted(get_outcome(result)[0] for result in results.values())
     assert verdicts == [Verdict.DEFERRED] * 4 + [Verdict.RETRIED]
-    assert len(desk.web.asked("a.example")) == 2
+    assert len(desk.web.list_requests("a.example")) == 2
     for result in results.values():
         assert isinstance(result, Result)
         assert result.disposition.after_s >= 3500
 
 
 def test_an_unchanged_page_is_not_fetched_twice(desk: Desk) -> None:
-    def respond(request: Asked, nth: int) -> bytes:
+    def respond(request: HostRequest, nth: int) -> bytes:
         if request.target == "/robots.txt":
-            return usual(request, nth)
+            return respond_by_default(request, nth)
         if request.headers.get("if-none-match") == '"7"':
             return b"HTTP/1.1 304 Not Modified\r\nContent-Length: 0\r\n\r\n"
-        return answer("page", headers={"ETag": '"7"'})
+        return build_response("page", headers={"ETag": '"7"'})
 
     desk.web.hosts["a.example"] = respond
     url = desk.web.url("a.example")
@@ -331,7 +338,7 @@ def test_a_repeated_link_that_was_fetched_is_not_requested_again(desk: Desk) -> 
     first = get_capture(desk.run(url)[url])
     second = get_capture(desk.run(url)[url])
     assert second == first
-    assert len(desk.web.asked("a.example")) == 2
+    assert len(desk.web.list_requests("a.example")) == 2
 
 
 def test_a_bug_affects_only_the_link_that_triggers_it(
@@ -380,4 +387,4 @@ def test_a_page_that_cannot_be_stored_is_stored_later_and_not_fetched_again(
             n_failures += 1
     assert n_failures == 2
     get_capture(results[0][1])
-    assert len(desk.web.asked("a.example")) == 2
+    assert len(desk.web.list_requests("a.example")) == 2

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.certificates import make_authority, many_names_context
-from fixtures.web_of_hosts import web_of_hosts
+from fixtures.certificates import create_multi_host_context, make_authority
+from fixtures.web_of_hosts import serve_hosts
 from fonds.following.link_rules import build_link
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.entry import Link, TlsCheck
@@ -27,13 +27,13 @@ BAD = (Verdict.DROPPED, Reason.BAD_CERTIFICATE)
 def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ssl.SSLContext]:
     """The authority's certificate, and the servers' certificates."""
     folder = tmp_path_factory.mktemp("tls")
-    return str(make_authority(folder)), many_names_context(folder, HOSTS)
+    return str(make_authority(folder)), create_multi_host_context(folder, HOSTS)
 
 
 @pytest.fixture
 def desk(tmp_path: Path, authority: tuple[str, ssl.SSLContext]) -> Iterator[Desk]:
     ca_file, context = authority
-    with web_of_hosts(context) as web:
+    with serve_hosts(context) as web:
         new_desk = make_desk(web, tmp_path, ca_file=ca_file)
         yield new_desk
         new_desk.fetch.close()
@@ -60,7 +60,7 @@ def test_a_valid_certificate_allows_robots_txt_and_page(desk: Desk) -> None:
     (row,) = desk.records.get(FetchedPageRow, [page.id])
     assert row.tls is not None
     assert row.tls_check == "full"
-    assert [request.target for request in desk.web.asked("secure.example")] == [
+    assert [request.target for request in desk.web.list_requests("secure.example")] == [
         "/robots.txt",
         "/story",
     ]
@@ -72,7 +72,7 @@ def test_an_invalid_certificate_drops_the_link_before_any_request(
     desk: Desk, host: str, tls: TlsCheck
 ) -> None:
     assert get_outcome(fetch_page(desk, host, tls)) == BAD
-    assert desk.web.asked(host) == []
+    assert desk.web.list_requests(host) == []
 
 
 @pytest.mark.parametrize("host", ["expired.example", "misnamed.example"])

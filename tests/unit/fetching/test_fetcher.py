@@ -13,7 +13,7 @@ from queue import SimpleQueue
 import pytest
 
 from empty_records import open_records
-from fixtures.web_of_hosts import Asked, Pieces, Web, is_allowed, web_of_hosts
+from fixtures.web_of_hosts import HostRequest, Pieces, Web, is_allowed, serve_hosts
 from fonds.fetching.addresses import Resolver
 from fonds.fetching.crawl_client import CrawlClient
 from fonds.fetching.crawl_request import RequestLimits
@@ -33,7 +33,7 @@ ACTIVE_MAX = 8
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    with web_of_hosts() as hosts:
+    with serve_hosts() as hosts:
         yield hosts
 
 
@@ -113,7 +113,7 @@ def test_closing_the_last_client_postpones_waiting_requests(web: Web, fetcher: F
         yield b""
         await asyncio.sleep(60)
 
-    def respond_never(request: Asked, nth: int) -> Pieces:
+    def respond_never(request: HostRequest, nth: int) -> Pieces:
         return send_nothing()
 
     web.hosts["silent.example"] = respond_never

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.certificates import make_authority, server_context
+from fixtures.certificates import create_server_context, make_authority
 from fonds.fetching.crawl_client import CrawlClient
 from fonds.fetching.crawl_request import CrawlRequest, CrawlResponse, RequestFailure, RequestLimits
 from fonds.model.disposition import Reason
@@ -56,7 +56,7 @@ def _free_port() -> int:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int]]:
     folder, port = tmp_path_factory.mktemp("nginx"), _free_port()
     make_authority(folder)
-    server_context(folder, HOST)
+    create_server_context(folder, HOST)
     (folder / "pages").mkdir()
     for number in range(PAGES):
         (folder / "pages" / f"{number}.html").write_text(f"<p>page {number}</p>" * 100)

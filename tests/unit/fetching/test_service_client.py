@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fixtures.answering import Answering, Given, answering
+from fixtures.http_server import CannedResponse, HttpServer, serve_http
 from fonds.fetching.addresses import allow_any_address
 from fonds.fetching.service_client import (
     ServiceClient,
@@ -24,8 +24,8 @@ CLIENT = ServiceClient(allow_any_address, read_s=0.5)
 
 
 @pytest.fixture
-def server() -> Iterator[Answering]:
-    with answering() as state:
+def server() -> Iterator[HttpServer]:
+    with serve_http() as state:
         yield state
 
 
@@ -59,8 +59,8 @@ def dripping_url() -> Iterator[str]:
         thread.join()
 
 
-def test_the_next_address_is_tried_after_a_refused_connection(server: Answering) -> None:
-    server.answers["/"] = Given(body=b"here")
+def test_the_next_address_is_tried_after_a_refused_connection(server: HttpServer) -> None:
+    server.responses["/"] = CannedResponse(body=b"here")
     client = ServiceClient(allow_any_address, lambda host, port: [UNUSED_ADDRESS, "127.0.0.1"])
     url = server.url.replace("127.0.0.1", "service.example") + "/"
     with client.open(url, {}, total_s=5.0) as response:
@@ -87,8 +87,8 @@ def test_a_service_that_sends_byte_by_byte_is_slow(dripping_url: str) -> None:
         response.read_all(1_000_000)
 
 
-def test_a_broken_connection_is_neither_slow_nor_unreachable(server: Answering) -> None:
-    server.answers["/"] = Given(body=b"0123456789", cut=5)
+def test_a_broken_connection_is_neither_slow_nor_unreachable(server: HttpServer) -> None:
+    server.responses["/"] = CannedResponse(body=b"0123456789", missing_bytes=5)
     with (
         CLIENT.open(server.url + "/", {}, total_s=5.0) as response,
         pytest.raises(TransientError) as raised,
@@ -98,8 +98,8 @@ def test_a_broken_connection_is_neither_slow_nor_unreachable(server: Answering) 
 
 
 @pytest.mark.parametrize(("limit", "is_complete"), [(9, False), (10, True), (11, True)])
-def test_a_body_over_the_limit_raises(server: Answering, limit: int, is_complete: bool) -> None:
-    server.answers["/"] = Given(body=b"0123456789")
+def test_a_body_over_the_limit_raises(server: HttpServer, limit: int, is_complete: bool) -> None:
+    server.responses["/"] = CannedResponse(body=b"0123456789")
     with CLIENT.open(server.url + "/", {}, total_s=5.0) as response:
         if is_complete:
             assert response.read_all(limit) == b"0123456789"
@@ -109,8 +109,8 @@ def test_a_body_over_the_limit_raises(server: Answering, limit: int, is_complete
         assert raised.value.reason is Reason.TOO_LARGE
 
 
-def test_a_redirect_is_returned_if_none_is_followed(server: Answering) -> None:
-    server.answers["/"] = Given(302, headers={"Location": "/next"})
+def test_a_redirect_is_returned_if_none_is_followed(server: HttpServer) -> None:
+    server.responses["/"] = CannedResponse(302, headers={"Location": "/next"})
     with CLIENT.open(server.url + "/", {}, total_s=5.0, follows=follow_none) as response:
         assert response.status == 302
-    assert [target for target, _ in server.asked] == ["/"]
+    assert [target for target, _ in server.requests] == ["/"]

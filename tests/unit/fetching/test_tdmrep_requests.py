@@ -15,7 +15,14 @@ from typing import Any
 import pytest
 
 from archive_bodies import create_archive_body
-from fixtures.web_of_hosts import Asked, Pieces, Web, answer, redirect, story
+from fixtures.web_of_hosts import (
+    HostRequest,
+    Pieces,
+    Web,
+    build_redirect,
+    build_response,
+    build_story_page,
+)
 from fonds.archive.store.body_sources import (
     SpooledBodies,
 )
@@ -129,7 +136,7 @@ class Library:
         return [row for row in self.bench.records.find(kind) if PATH in getattr(row, "url", PATH)]
 
     def list_requests(self, host: str = HOST) -> list[str]:
-        return [request.target for request in self.web.asked(host)]
+        return [request.target for request in self.web.list_requests(host)]
 
 
 class _SpoolAndArchive:
@@ -143,7 +150,7 @@ class _SpoolAndArchive:
 @pytest.fixture
 def library(bench: Bench, web: Web) -> Iterator[Library]:
     new_library = Library(bench, web)
-    set_responses(web, lambda: answer(RESERVATION, headers=JSON))
+    set_responses(web, lambda: build_response(RESERVATION, headers=JSON))
     yield new_library
     for desk in new_library.desks:
         desk.fetch.close()
@@ -151,13 +158,13 @@ def library(bench: Bench, web: Web) -> Iterator[Library]:
 
 
 def set_responses(
-    web: Web, tdmrep: Callable[[], bytes | Pieces], robots: str = "", page: Any = story
+    web: Web, tdmrep: Callable[[], bytes | Pieces], robots: str = "", page: Any = build_story_page
 ) -> None:
     """Let the host respond with this tdmrep.json, robots.txt and page."""
 
-    def respond(request: Asked, nth: int) -> bytes | Pieces:
+    def respond(request: HostRequest, nth: int) -> bytes | Pieces:
         if request.target == "/robots.txt":
-            return answer(
+            return build_response(
                 robots, "200 OK" if robots else "404 Not Found", {"Content-Type": "text/plain"}
             )
         if request.target.startswith(PATH):
@@ -191,7 +198,7 @@ def test_after_a_day_it_is_requested_again_and_stored_only_if_changed(library: L
     changed = RESERVATION.replace(b"1", b"0")
     ids = []
     for day, body in enumerate((RESERVATION, RESERVATION, changed, RESERVATION)):
-        set_responses(library.web, lambda body=body: answer(body, headers=JSON))  # type: ignore[misc]
+        set_responses(library.web, lambda body=body: build_response(body, headers=JSON))  # type: ignore[misc]
         desk, url = library.start_process(), library.web.url(HOST, f"/{day}")
         library.store(desk.run(url)[url])
         assert library.list_requests().count(PATH) == 1 + day
@@ -210,42 +217,45 @@ async def send_endless() -> Pieces:
 
 
 ANSWERS: dict[str, tuple[Callable[[], bytes | Pieces], str]] = {
-    "none": (lambda: answer("", "404 Not Found"), "404"),
-    "gone": (lambda: answer("", "410 Gone"), "410"),
-    "forbidden": (lambda: answer("", "403 Forbidden"), "403"),
-    "broken": (lambda: answer("", "500 Oops"), "500"),
-    "busy": (lambda: answer("", "429 Slow down", {"Retry-After": "7200"}), "429"),
-    "empty": (lambda: answer("", headers=JSON), "200"),
-    "a page": (lambda: story(HOST, PATH), "200"),
+    "none": (lambda: build_response("", "404 Not Found"), "404"),
+    "gone": (lambda: build_response("", "410 Gone"), "410"),
+    "forbidden": (lambda: build_response("", "403 Forbidden"), "403"),
+    "broken": (lambda: build_response("", "500 Oops"), "500"),
+    "busy": (lambda: build_response("", "429 Slow down", {"Retry-After": "7200"}), "429"),
+    "empty": (lambda: build_response("", headers=JSON), "200"),
+    "a page": (lambda: build_story_page(HOST, PATH), "200"),
     "a hundred megabytes": (
-        lambda: answer(b"[]", headers={**JSON, "Content-Length": "100000000"}),
+        lambda: build_response(b"[]", headers={**JSON, "Content-Length": "100000000"}),
         "too-large",
     ),
     "without end": (send_endless, "too-large"),
-    "redirects without end": (lambda: redirect(f"{PATH}?{next(STEPS)}"), "bad-redirect"),
-    "a circle": (lambda: redirect(PATH), "bad-redirect"),
-    "to a file": (lambda: redirect("file:///etc/passwd"), "bad-redirect"),
-    "to a private address": (lambda: redirect("http://private.example/"), "private-address"),
+    "redirects without end": (lambda: build_redirect(f"{PATH}?{next(STEPS)}"), "bad-redirect"),
+    "a circle": (lambda: build_redirect(PATH), "bad-redirect"),
+    "to a file": (lambda: build_redirect("file:///etc/passwd"), "bad-redirect"),
+    "to a private address": (lambda: build_redirect("http://private.example/"), "private-address"),
     "cut": (
         lambda: b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\nConnection: close\r\n\r\n[",
         "unreachable",
     ),
-    "deep": (lambda: answer(b"[" * 400_000, headers=JSON), "200"),
+    "deep": (lambda: build_response(b"[" * 400_000, headers=JSON), "200"),
     "a bomb": (
-        lambda: answer(
+        lambda: build_response(
             BOMB,
             headers=JSON | {"Content-Encoding": "gzip"},
         ),
         "200",
     ),
     "packed and too long": (
-        lambda: answer(
+        lambda: build_response(
             gzip.compress(json.dumps([{"location": f"/{n}"} for n in range(40_000)]).encode()),
             headers=JSON | {"Content-Encoding": "gzip"},
         ),
         "200",
     ),
-    "no array": (lambda: answer(b'{"location": "/", "tdm-reservation": 1}', headers=JSON), "200"),
+    "no array": (
+        lambda: build_response(b'{"location": "/", "tdm-reservation": 1}', headers=JSON),
+        "200",
+    ),
 }
 
 
@@ -279,7 +289,7 @@ def test_the_longest_of_the_first_ten_thousand_locations_applies(
     locations = [{"location": f"/{n}", "tdm-reservation": 1} for n in range(11_000)]
     body = json.dumps([{"location": "/story", "tdm-reservation": 0}, *locations]).encode()
     assert len(body) < MAX_BYTES
-    set_responses(library.web, lambda: answer(body, headers=JSON))
+    set_responses(library.web, lambda: build_response(body, headers=JSON))
     urls = [library.web.url(HOST, path) for path in ("/story", "/9998", "/10500/x")]
     results = library.start_process().run(*urls)
     assert [library.store(results[url]).prefers for url in urls] == [
@@ -291,7 +301,7 @@ def test_the_longest_of_the_first_ten_thousand_locations_applies(
 
 def test_a_host_without_a_page_or_with_a_denial_is_not_requested(library: Library) -> None:
     url = library.web.url(HOST)
-    set_responses(library.web, send_endless, page=lambda *_: answer("", "404 Not Found"))
+    set_responses(library.web, send_endless, page=lambda *_: build_response("", "404 Not Found"))
     desk = library.start_process()
     assert get_outcome(desk.run(url)[url]) == (Verdict.DROPPED, Reason.HTTP_STATUS)
     assert library.list_requests() == ["/robots.txt", "/story"]
@@ -322,7 +332,7 @@ def test_a_page_in_the_spool_of_a_dead_process_is_not_requested_again(
     while not is_requested.is_set():
         assert first.fetch.collect_finished(0.2) == []
     first.fetch.close()
-    set_responses(library.web, lambda: answer(RESERVATION, headers=JSON))
+    set_responses(library.web, lambda: build_response(RESERVATION, headers=JSON))
     (result,) = library.start_process().run(url).values()
     assert library.store(result).prefers == STATEMENTS
     assert library.list_requests().count("/story") == 1
@@ -336,7 +346,9 @@ async def _pause() -> None:
 
 def test_a_page_waits_for_the_tdmrep_of_a_slow_host(library: Library) -> None:
     set_responses(
-        library.web, lambda: answer(RESERVATION, headers=JSON), "User-agent: *\nCrawl-delay: 3\n"
+        library.web,
+        lambda: build_response(RESERVATION, headers=JSON),
+        "User-agent: *\nCrawl-delay: 3\n",
     )
     paces = replace(PACES, host=PaceRules(0.1, busy_factor=0.0), patience_s=1.0)
     desk = library.start_process(paces=paces)
@@ -353,7 +365,9 @@ def test_a_page_waits_for_the_tdmrep_of_a_slow_host(library: Library) -> None:
 
 def test_a_page_does_not_wait_long_for_a_distant_request(library: Library) -> None:
     set_responses(
-        library.web, lambda: answer(RESERVATION, headers=JSON), "User-agent: *\nCrawl-delay: 3\n"
+        library.web,
+        lambda: build_response(RESERVATION, headers=JSON),
+        "User-agent: *\nCrawl-delay: 3\n",
     )
     paces = replace(PACES, host=PaceRules(0.1, busy_factor=0.0), patience_s=1.0)
     url, results = library.web.url(HOST), list[Result | Exception]()

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.certificates import make_authority, server_context
+from fixtures.certificates import create_server_context, make_authority
 from fixtures.web_of_hosts import (
-    DEAD,
-    HERE,
-    PRIVATE,
-    Asked,
+    DEAD_ADDRESS,
+    LOCALHOST,
+    PRIVATE_ADDRESS,
+    HostRequest,
     Pieces,
     Web,
-    answer,
+    build_response,
     is_allowed,
-    web_of_hosts,
+    serve_hosts,
 )
 from fonds.fetching.crawl_client import CrawlClient
 from fonds.fetching.crawl_request import CrawlRequest, CrawlResponse, RequestFailure, RequestLimits
@@ -37,7 +37,7 @@ AGENT = "Fonds/0 (+https://fonds.example)"
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    with web_of_hosts() as hosts:
+    with serve_hosts() as hosts:
         yield hosts
 
 
@@ -65,7 +65,7 @@ def fetch(client: CrawlClient, crawl_request: CrawlRequest) -> CrawlResponse | R
 
 
 def make_request(url: str, **changes: object) -> CrawlRequest:
-    default = CrawlRequest(parse_request_url(url), (HERE,), AGENT, 100_000)
+    default = CrawlRequest(parse_request_url(url), (LOCALHOST,), AGENT, 100_000)
     return replace(default, **changes)  # type: ignore[arg-type]
 
 
@@ -81,7 +81,7 @@ def get_failure_reason(result: CrawlResponse | RequestFailure) -> Reason:
 
 def test_an_exchange_is_recorded_as_it_was_sent(web: Web, client: CrawlClient) -> None:
     headers = {"X-Odd": "ä", "set-cookie": "a=1; Path=/"}
-    web.hosts["a.example"] = lambda request, nth: answer("page", "200 Fine", headers)
+    web.hosts["a.example"] = lambda request, nth: build_response("page", "200 Fine", headers)
     response = get_response(fetch(client, make_request(web.url("a.example", "/x?y"))))
     assert (response.hop.status, response.hop.status_line) == (200, "HTTP/1.1 200 Fine")
     assert ("X-Odd", "ä") in response.hop.headers
@@ -89,7 +89,7 @@ def test_an_exchange_is_recorded_as_it_was_sent(web: Web, client: CrawlClient) -
     assert response.hop.request_head.startswith("GET /x?y HTTP/1.1\r\nHost: a.example:")
     assert f"User-Agent: {AGENT}\r\n" in response.hop.request_head
     assert (response.hop.address, response.hop.protocol, response.hop.tls) == (
-        HERE,
+        LOCALHOST,
         "HTTP/1.1",
         None,
     )
@@ -120,7 +120,9 @@ def test_connections_are_reused(web: Web, client: CrawlClient) -> None:
 
 
 def test_cookies_are_sent_only_within_their_chain(web: Web, client: CrawlClient) -> None:
-    web.hosts["a.example"] = lambda request, nth: answer("", headers={"Set-Cookie": "seen=1"})
+    web.hosts["a.example"] = lambda request, nth: build_response(
+        "", headers={"Set-Cookie": "seen=1"}
+    )
     first = get_response(fetch(client, make_request(web.url("a.example"))))
     fetch(client, make_request(web.url("a.example"), cookies=first.cookies))
     fetch(client, make_request(web.url("a.example")))
@@ -129,7 +131,7 @@ def test_cookies_are_sent_only_within_their_chain(web: Web, client: CrawlClient)
 
 
 def test_an_early_hints_response_is_ignored(web: Web, client: CrawlClient) -> None:
-    early = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + answer("page")
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + build_response("page")
     web.hosts["a.example"] = lambda request, nth: early
     response = get_response(fetch(client, make_request(web.url("a.example"))))
     assert response.hop.status_line == "HTTP/1.1 200 OK"
@@ -210,7 +212,7 @@ def test_an_incomplete_or_malformed_response_is_unreachable(
 
 
 def test_a_host_that_refuses_connections_is_unreachable(web: Web, client: CrawlClient) -> None:
-    result = fetch(client, make_request(web.url("a.example"), addresses=(DEAD,)))
+    result = fetch(client, make_request(web.url("a.example"), addresses=(DEAD_ADDRESS,)))
     assert get_failure_reason(result) is Reason.UNREACHABLE
     assert isinstance(result, RequestFailure)
     assert result.is_unreachable
@@ -218,15 +220,15 @@ def test_a_host_that_refuses_connections_is_unreachable(web: Web, client: CrawlC
 
 @pytest.mark.parametrize("url", ["http://a.example:{}/", "http://10.0.0.7:{}/", "http://[::1]:{}/"])
 def test_private_addresses_are_never_connected(web: Web, client: CrawlClient, url: str) -> None:
-    request = make_request(url.format(web.port), addresses=(PRIVATE,))
+    request = make_request(url.format(web.port), addresses=(PRIVATE_ADDRESS,))
     assert get_failure_reason(fetch(client, request)) is Reason.PRIVATE_ADDRESS
     assert web.log == []
 
 
 def test_an_address_in_the_url_is_checked_like_any_other(web: Web, client: CrawlClient) -> None:
-    strict = CrawlClient(PATIENT_LIMITS, lambda address: address == DEAD)
+    strict = CrawlClient(PATIENT_LIMITS, lambda address: address == DEAD_ADDRESS)
     try:
-        request = make_request(f"http://127.0.0.1:{web.port}/", addresses=(HERE,))
+        request = make_request(f"http://127.0.0.1:{web.port}/", addresses=(LOCALHOST,))
         assert get_failure_reason(fetch(strict, request)) is Reason.PRIVATE_ADDRESS
     finally:
         strict.close()
@@ -235,13 +237,13 @@ def test_an_address_in_the_url_is_checked_like_any_other(web: Web, client: Crawl
 
 def test_only_checked_addresses_of_a_name_are_connected(web: Web, client: CrawlClient) -> None:
     """The system would resolve `localhost` by itself, but only its checked address is connected."""
-    request = make_request(f"http://localhost:{web.port}/", addresses=(DEAD,))
+    request = make_request(f"http://localhost:{web.port}/", addresses=(DEAD_ADDRESS,))
     assert get_failure_reason(fetch(client, request)) is Reason.UNREACHABLE
     assert web.log == []
 
 
 def test_a_reused_connection_is_checked_again(web: Web) -> None:
-    allowed = {HERE}
+    allowed = {LOCALHOST}
     client = CrawlClient(PATIENT_LIMITS, lambda address: address in allowed)
     try:
         get_response(fetch(client, make_request(web.url("a.example"))))
@@ -273,14 +275,14 @@ def fetch_over_tls(
 ) -> CrawlResponse | RequestFailure:
     client = CrawlClient(PATIENT_LIMITS, is_allowed, str(authority))
     try:
-        with web_of_hosts(context) as web:
+        with serve_hosts(context) as web:
             return fetch(client, make_request(web.tls_url(host), tls=tls))
     finally:
         client.close()
 
 
 def test_the_tls_version_and_cipher_are_recorded(authority: Path) -> None:
-    context = server_context(authority.parent, "good.example")
+    context = create_server_context(authority.parent, "good.example")
     response = get_response(fetch_over_tls(authority, context, "good.example", TlsCheck.FULL))
     assert response.hop.tls is not None
     assert response.hop.tls.startswith("TLSv1.3 TLS_")
@@ -293,7 +295,7 @@ def test_the_tls_version_and_cipher_are_recorded(authority: Path) -> None:
 def test_an_invalid_certificate_is_rejected_unless_checks_are_off(
     authority: Path, host: str, requested_host: str, expired: bool
 ) -> None:
-    context = server_context(authority.parent, host, expired=expired)
+    context = create_server_context(authority.parent, host, expired=expired)
     for tls in (TlsCheck.FULL, TlsCheck.OLD):
         assert (
             get_failure_reason(fetch_over_tls(authority, context, requested_host, tls))
@@ -318,7 +320,7 @@ def test_a_hundred_requests_run_concurrently(web: Web, client: CrawlClient) -> N
 def test_closing_the_client_drops_active_requests(web: Web) -> None:
     client = CrawlClient(QUICK_LIMITS, is_allowed)
 
-    def respond_never(request: Asked, nth: int) -> Pieces:
+    def respond_never(request: HostRequest, nth: int) -> Pieces:
         return send_nothing()
 
     web.hosts["a.example"] = respond_never

@@ -102,4 +102,4 @@ def add_polled_feed(world: World) -> SourceRow:
 
 
 def list_paths(world: World) -> list[str]:
-    return [path for path, _ in world.server.asked if path != "/robots.txt"]
+    return [path for path, _ in world.server.requests if path != "/robots.txt"]

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from fixtures.feeds import rss_of
+from fixtures.feeds import rss_with_links
 from fonds.following import backfill_poll
 from fonds.following.backfill import find_next_poll
 from fonds.following.backfill_requests import explain_no_older_pages, stop_backfill, validate_days
@@ -53,7 +53,7 @@ def test_days_must_be_past_and_in_order() -> None:
 
 
 def test_a_source_without_older_pages_is_rejected_with_the_reason(world: World) -> None:
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
     row = world.add("/feed")
     assert explain_no_older_pages(row) == ""
     poll_all(world)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
-from fixtures.feeds import api_rows, rss_of
+from fixtures.feeds import api_rows, rss_with_links
 from fonds.following.daily_counts import DAYS_STORED, DayOutcome, add_poll, judge_days
 from fonds.following.health import SourceHealth, compute_health
 from fonds.following.poll_links import build_poll_row
@@ -86,9 +86,9 @@ def test_the_number_of_stored_days_is_limited() -> None:
 
 def test_an_emptied_listing_is_silent_until_it_has_links_again(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
     assert compute_health(world.poll(row).row, world.place.clock()) is SourceHealth.ACTIVE
-    world.serve("/feed", rss_of([]), ETag='"none"')
+    world.serve("/feed", rss_with_links([]), ETag='"none"')
     silent = world.poll(row).row
     assert (compute_health(silent, world.place.clock()), silent.listed) == (
         SourceHealth.SILENT,
@@ -99,7 +99,7 @@ def test_an_emptied_listing_is_silent_until_it_has_links_again(world: World) -> 
     unchanged = world.poll(row).row
     assert (unchanged.silent_polls, unchanged.silent_since) == (1, silent.silent_since)
     assert compute_health(unchanged, world.place.clock()) is SourceHealth.SILENT
-    world.serve("/feed", rss_of([*LINKS, "https://news.example.org/back"]))
+    world.serve("/feed", rss_with_links([*LINKS, "https://news.example.org/back"]))
     recovered = world.poll(row).row
     assert (recovered.silent_polls, recovered.silent_since, recovered.listed) == (
         0,
@@ -119,12 +119,12 @@ def test_an_api_for_newer_rows_is_never_silent(world: World) -> None:
 
 def test_each_poll_counts_once_on_its_day(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of([*LINKS, "http://10.0.0.1/"]))
+    world.serve("/feed", rss_with_links([*LINKS, "http://10.0.0.1/"]))
     world.poll(row)
     world.serve("/feed", b"", 503)
     world.poll(row)
     advance(world, hours=24)
-    world.serve("/feed", rss_of([*LINKS, "https://news.example.org/5"]))
+    world.serve("/feed", rss_with_links([*LINKS, "https://news.example.org/5"]))
     source = world.poll(row).row
     polls = world.list_polls()
     first, last = (f"{poll.updated:%Y-%m-%d}" for poll in (polls[0], polls[-1]))

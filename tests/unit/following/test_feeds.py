@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from depth import examples
-from fixtures.feeds import BOMB, atom, json_feed, leaking, rdf, rss, rss_item, rss_of
+from fixtures.feeds import (
+    ENTITY_BOMB,
+    atom,
+    json_feed,
+    leaking_feed,
+    rdf,
+    rss,
+    rss_item,
+    rss_with_links,
+)
 from fonds.following.listings.listing import (
     ENTRIES_MAX,
     TITLE_MAX_CHARS,
@@ -45,7 +54,7 @@ def test_a_doctype_without_entities_is_accepted() -> None:
     doctype = (
         b'<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://my.netscape.com/r.dtd">'
     )
-    body = rss_of(LINKS).replace(b"<rss", doctype + b"<rss", 1)
+    body = rss_with_links(LINKS).replace(b"<rss", doctype + b"<rss", 1)
     listing = read_listing(body, URL)
     assert (listing.problem, len(listing.entries)) == ("", 3)
 
@@ -103,7 +112,7 @@ def test_the_hints_of_a_feed_are_read() -> None:
         '<atom:link rel="hub" href="https://hub.example/"/><atom:link rel="self" href="/feed.xml"/>'
         '<atom:link rel="next" href="?page=2"/>'
     )
-    listing = read_listing(rss_of(LINKS, head), URL)
+    listing = read_listing(rss_with_links(LINKS, head), URL)
     hints = listing.hints
     assert (hints.ttl_s, hints.update_s) == (1800, 21_600)
     assert (hints.hubs, hints.cloud) == (("https://hub.example/",), "http://cloud.example:80/RPC2")
@@ -149,13 +158,13 @@ def test_json_feed_is_read_with_its_next_page_and_hubs() -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        rss_of(LINKS).replace(b"</channel></rss>", b""),
-        rss_of(LINKS).replace(b"A title", b"Cats & dogs&nbsp;"),
-        b"\n\n  " + rss_of(LINKS),
-        rss_of(LINKS).replace(b"A title", b"a\x08b"),
-        rss_of(LINKS).replace(b"</pubDate>", b"</pubdate>", 1),
-        rss_of(LINKS).replace(b"A title", "Ä".encode("latin-1")),
-        b"<html><body>" + rss_of(LINKS)[38:],
+        rss_with_links(LINKS).replace(b"</channel></rss>", b""),
+        rss_with_links(LINKS).replace(b"A title", b"Cats & dogs&nbsp;"),
+        b"\n\n  " + rss_with_links(LINKS),
+        rss_with_links(LINKS).replace(b"A title", b"a\x08b"),
+        rss_with_links(LINKS).replace(b"</pubDate>", b"</pubdate>", 1),
+        rss_with_links(LINKS).replace(b"A title", "Ä".encode("latin-1")),
+        b"<html><body>" + rss_with_links(LINKS)[38:],
     ],
     ids=["cut", "entities", "blanks first", "controls", "tags", "charset", "wrapped"],
 )
@@ -181,7 +190,7 @@ def test_a_feed_in_utf_16_is_read() -> None:
 @pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
 def test_entities_are_never_expanded(coding: str) -> None:
     try:
-        listing = read_listing(BOMB.decode().encode(coding), URL)
+        listing = read_listing(ENTITY_BOMB.decode().encode(coding), URL)
     except DamagedInputError:
         return
     assert all("hahaha" not in str(entry) for entry in listing.entries)
@@ -191,7 +200,7 @@ def test_external_entities_do_not_read_local_files(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("of this machine")
     try:
-        listing = read_listing(leaking(str(secret)), URL)
+        listing = read_listing(leaking_feed(str(secret)), URL)
     except DamagedInputError:
         return
     assert all("of this machine" not in str(entry) for entry in listing.entries)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from fixtures.feeds import rss_of
+from fixtures.feeds import rss_with_links
 from fonds.following.poller import LEASE_S
 from unit.following.killed_polls import KilledError, make_mortal_poller
 from unit.following.world import LINKS, World, advance, create_poll_leases
@@ -28,13 +28,13 @@ def test_a_killed_poll_loses_nothing_and_enters_nothing_twice(
     world: World, port: str, name: str, count: int, after: bool
 ) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS[:3]), ETag='"v1"')
+    world.serve("/feed", rss_with_links(LINKS[:3]), ETag='"v1"')
     with pytest.raises(KilledError):
         make_mortal_poller(world, port, name, count, after).poll(row)
     world.poller.list_due(10)  # This process now observes whether the lease is renewed.
     advance(world, hours=25)
     # Meanwhile the first link left the feed, and another came.
-    world.serve("/feed", rss_of(LINKS[1:4]), ETag='"v2"')
+    world.serve("/feed", rss_with_links(LINKS[1:4]), ETag='"v2"')
     for due in world.poller.list_due(10):
         world.poll(due)
     world.serve("/feed", b"", 304)
@@ -54,7 +54,7 @@ def test_a_killed_poll_loses_nothing_and_enters_nothing_twice(
 def test_a_poll_whose_lease_was_taken_over_enters_nothing(world: World) -> None:
     """It was so slow that the other process saw its lease unchanged for its duration."""
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
     other = replace(world.poller, leases=create_poll_leases(world.place, "other"))
     get = world.poller.get
 
@@ -65,7 +65,7 @@ def test_a_poll_whose_lease_was_taken_over_enters_nothing(world: World) -> None:
         result = other.poll(due)
         assert result is not None
         assert result.new == len(LINKS)
-        world.serve("/feed", rss_of(["https://news.example.org/late"]))
+        world.serve("/feed", rss_with_links(["https://news.example.org/late"]))
         return get(url, headers, tls)  # type: ignore[arg-type]
 
     assert replace(world.poller, get=get_slowly).poll(row) is None  # type: ignore[arg-type]
@@ -76,7 +76,7 @@ def test_a_poll_whose_lease_was_taken_over_enters_nothing(world: World) -> None:
 
 def test_a_clock_set_forward_takes_no_poll_from_a_living_process(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
     seconds = world.place.clock.now_s
     leases = create_poll_leases(world.place, "other", clock_s=lambda: seconds)
     other = replace(world.poller, leases=leases)

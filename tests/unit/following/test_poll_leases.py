@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from fixtures.feeds import rss_of, sitemap, sitemap_index
+from fixtures.feeds import rss_with_links, sitemap, sitemap_index
 from fonds.following import poll_request
 from fonds.following.poller import LEASE_S
 from fonds.leases.cells import LeaseColumns
@@ -28,7 +28,7 @@ def serve_index(world: World, count: int = COUNT) -> None:
 
 
 def list_requested_parts(world: World) -> list[str]:
-    return [path for path, _ in world.server.asked if path.startswith("/part")]
+    return [path for path, _ in world.server.requests if path.startswith("/part")]
 
 
 def test_a_large_index_is_read_over_several_polls(
@@ -72,17 +72,17 @@ def test_a_slow_index_is_continued_by_the_next_poll(world: World) -> None:
 
 def test_robots_txt_is_obeyed(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
     world.serve("/robots.txt", b"User-agent: fonds\nDisallow: /feed")
     result = world.poll(row)
     assert result.error is not None
     assert "robots.txt does not allow" in result.error
-    assert [path for path, _ in world.server.asked] == ["/robots.txt"]
+    assert [path for path, _ in world.server.requests] == ["/robots.txt"]
 
 
 def test_a_postponed_poll_does_not_count(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
 
     def postpone(url: str, headers: object, tls: object) -> object:
         raise PostponedError("its host is asked again in 40 s", 40.0)
@@ -98,18 +98,18 @@ def test_a_postponed_poll_does_not_count(world: World) -> None:
 
 def test_a_domain_of_another_process_is_requested_and_not_polled(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
     now = world.place.clock()
     world.place.records.put([PaceRow("127.0.0.1", "another:1:x", 7, {}, now)])
     assert world.poller.poll(row) is None
     (pace,) = world.place.records.get(PaceRow, ["127.0.0.1"])
     assert pace.requested_by is not None
-    assert world.server.asked == []
+    assert world.server.requests == []
 
 
 def test_a_poll_of_a_dead_process_is_repeated_at_once(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
 
     def interrupt(url: str, headers: object, tls: object) -> object:
         raise KeyboardInterrupt

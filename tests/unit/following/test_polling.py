@@ -10,8 +10,8 @@ from datetime import timedelta
 
 import pytest
 
-from fixtures.answering import Given
-from fixtures.feeds import api_rows, rss, rss_item, rss_of, sitemap, sitemap_index
+from fixtures.feeds import api_rows, rss, rss_item, rss_with_links, sitemap, sitemap_index
+from fixtures.http_server import CannedResponse
 from fonds.following import poll_request
 from fonds.following.health import SourceHealth, compute_health
 from fonds.following.refused_links import ROWS_A_POLL, URL_CHARS, list_refused_links
@@ -25,7 +25,7 @@ from unit.following.world import LINKS, OPTIONS, World, advance
 
 def test_new_links_enter_once_with_their_source(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS[:3]))
+    world.serve("/feed", rss_with_links(LINKS[:3]))
     first = world.poll(row)
     assert (first.new, first.error) == (3, None)
     links = world.receive_links()
@@ -35,7 +35,7 @@ def test_new_links_enter_once_with_their_source(world: World) -> None:
     entry = first_link.rss_entry
     assert (entry.link, entry.title) == (LINKS[0], "A title")
     assert (entry.source_url, entry.via) == (row.url, f"{row.source_id}.000001")
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
     assert world.poll(row).new == 1
     assert [entered_row.url for entered_row in world.receive_links()] == LINKS[3:]
     polls = world.list_polls()
@@ -51,11 +51,11 @@ def test_new_links_enter_once_with_their_source(world: World) -> None:
 
 def test_a_source_that_is_removed_and_added_again_loses_no_link(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS[:2]))
+    world.serve("/feed", rss_with_links(LINKS[:2]))
     assert world.poll(row).new == 2
     world.place.records.delete(SourceRow, [row.source_id])
     second_row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS[1:4]))
+    world.serve("/feed", rss_with_links(LINKS[1:4]))
     assert world.poll(second_row).new == 2
     assert [item.url for item in world.receive_links()] == LINKS[:4]
     assert [item.entries for item in world.list_polls()] == [2, 2]
@@ -63,24 +63,25 @@ def test_a_source_that_is_removed_and_added_again_loses_no_link(world: World) ->
 
 def test_links_listed_by_another_source_are_known(world: World) -> None:
     first, second = world.add("/one"), world.add("/two")
-    world.serve("/one", rss_of(LINKS[:2]))
-    world.serve("/two", rss_of(LINKS[1:3]))
+    world.serve("/one", rss_with_links(LINKS[:2]))
+    world.serve("/two", rss_with_links(LINKS[1:3]))
     assert (world.poll(first).new, world.poll(second).new) == (2, 1)
 
 
 def test_a_listing_with_only_new_links_is_polled_again_soon(world: World) -> None:
     row = world.add("/feed")
     for day in range(8):
-        world.serve("/feed", rss_of([f"https://news.example.org/quiet/{day}"]))
+        world.serve("/feed", rss_with_links([f"https://news.example.org/quiet/{day}"]))
         interval = world.poll(row).row.next_poll - world.place.clock()
         advance(world, days=1)
     assert interval < timedelta(minutes=20)
-    world.serve("/feed", rss_of([*LINKS, f"https://news.example.org/quiet/{day}"]))
+    world.serve("/feed", rss_with_links([*LINKS, f"https://news.example.org/quiet/{day}"]))
     interval = world.poll(row).row.next_poll - world.place.clock()
     assert interval > timedelta(minutes=40)
     advance(world, hours=6)
     world.serve(
-        "/feed", rss_of([f"https://news.example.org/burst/{number}" for number in range(20)])
+        "/feed",
+        rss_with_links([f"https://news.example.org/burst/{number}" for number in range(20)]),
     )
     assert world.poll(row).row.next_poll - world.place.clock() < timedelta(minutes=20)
 
@@ -88,7 +89,7 @@ def test_a_listing_with_only_new_links_is_polled_again_soon(world: World) -> Non
 def test_rejected_links_can_be_looked_up(world: World) -> None:
     row, other = world.add("/feed"), world.add("/other")
     video = "https://www.youtube.com/watch?v=9"
-    world.serve("/feed", rss_of([video, "http://[::1]/x", LINKS[0]]))
+    world.serve("/feed", rss_with_links([video, "http://[::1]/x", LINKS[0]]))
     world.poll(row)
     (refused,) = list_refused_links(world.place.records, f"{video}#t=1")
     assert (refused.reason, refused.source_id, refused.url) == ("non-news", row.source_id, video)
@@ -102,7 +103,7 @@ def test_rejected_links_can_be_looked_up(world: World) -> None:
     # A link that is still listed was rejected when it was new.
     world.poll(row)
     assert list_refused_links(world.place.records, video) == [refused]
-    world.serve("/other", rss_of([video]))
+    world.serve("/other", rss_with_links([video]))
     world.poll(other)
     latest, first = list_refused_links(world.place.records, video)
     assert (latest.source_id, first) == (other.source_id, refused)
@@ -112,13 +113,13 @@ def test_rejected_links_can_be_looked_up(world: World) -> None:
 def test_stored_rejected_links_are_limited_per_poll(world: World) -> None:
     row = world.add("/feed")
     videos = [f"https://youtu.be/{number}" for number in range(ROWS_A_POLL + 100)]
-    world.serve("/feed", rss_of([*videos, f"https://youtu.be/{'x' * 9000}"]))
+    world.serve("/feed", rss_with_links([*videos, f"https://youtu.be/{'x' * 9000}"]))
     result = world.poll(row)
     assert result.error is None
     assert world.place.records.count(RefusedLinkRow)[()] == ROWS_A_POLL
     (poll,) = world.list_polls()
     assert sum(poll.tally.values()) == len(videos) + 1
-    world.serve("/feed", rss_of([f"https://youtu.be/{'y' * 9000}", LINKS[0]]))
+    world.serve("/feed", rss_with_links([f"https://youtu.be/{'y' * 9000}", LINKS[0]]))
     world.poll(row)
     (long_link,) = list_refused_links(world.place.records, f"https://youtu.be/{'y' * 9000}")
     assert (long_link.reason, len(long_link.url)) == ("bad-url", URL_CHARS)
@@ -126,11 +127,13 @@ def test_stored_rejected_links_are_limited_per_poll(world: World) -> None:
 
 def test_a_poll_sends_conditional_headers(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS), ETag='"v1"', Last_Modified="Sun, 22 Nov 2026 01:00:00 GMT")
+    world.serve(
+        "/feed", rss_with_links(LINKS), ETag='"v1"', Last_Modified="Sun, 22 Nov 2026 01:00:00 GMT"
+    )
     world.poll(row)
     world.serve("/feed", b"", 304)
     result = world.poll(row)
-    headers = {name.lower(): value for name, value in world.server.asked[-1][1].items()}
+    headers = {name.lower(): value for name, value in world.server.requests[-1][1].items()}
     assert headers["user-agent"].startswith("Fonds/")
     assert headers["if-none-match"] == '"v1"'
     assert headers["if-modified-since"] == "Sun, 22 Nov 2026 01:00:00 GMT"
@@ -140,7 +143,7 @@ def test_a_poll_sends_conditional_headers(world: World) -> None:
 
 def test_an_unchanged_body_is_not_parsed_again(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
     world.poll(row)
 
     def read(body: bytes, url: str, charset: str | None) -> object:
@@ -182,11 +185,11 @@ def test_permanent_redirects_change_the_url_and_temporary_ones_do_not(world: Wor
     row = world.add("/old")
     world.serve("/old", b"", 301, Location="/between")
     world.serve("/between", b"", 308, Location="/new")
-    world.serve("/new", rss_of(LINKS))
+    world.serve("/new", rss_with_links(LINKS))
     result = world.poll(row)
     assert (result.row.url, result.row.moved_from) == (f"{world.server.url}/new", row.url)
     world.serve("/new", b"", 302, Location="/elsewhere")
-    world.serve("/elsewhere", rss_of(LINKS[:1]))
+    world.serve("/elsewhere", rss_with_links(LINKS[:1]))
     assert world.poll(row).row.url == f"{world.server.url}/new"
     assert world.poll(row).row.source_id == row.source_id
 
@@ -213,27 +216,27 @@ def test_a_gone_source_is_not_polled_again(world: World) -> None:
 @pytest.mark.parametrize(
     ("response", "message"),
     [
-        (Given(404), "404"),
-        (Given(500), "500"),
-        (Given(200, b""), "empty"),
-        (Given(200, b"<html>no feed</html>"), "page"),
-        (Given(200, rss_of(LINKS), cut=500), "500 bytes missing"),
-        (Given(301, b"", {"Location": "/feed"}), "redirect loop"),
-        (Given(301, b"", {"Location": "gopher://x/"}), "redirects"),
+        (CannedResponse(404), "404"),
+        (CannedResponse(500), "500"),
+        (CannedResponse(200, b""), "empty"),
+        (CannedResponse(200, b"<html>no feed</html>"), "page"),
+        (CannedResponse(200, rss_with_links(LINKS), missing_bytes=500), "500 bytes missing"),
+        (CannedResponse(301, b"", {"Location": "/feed"}), "redirect loop"),
+        (CannedResponse(301, b"", {"Location": "gopher://x/"}), "redirects"),
     ],
 )
 def test_a_failed_poll_is_recorded_and_repeated(
-    world: World, response: Given, message: str
+    world: World, response: CannedResponse, message: str
 ) -> None:
     row = world.add("/feed")
-    world.server.answers["/feed"] = response
+    world.server.responses["/feed"] = response
     result = world.poll(row)
     assert result.error is not None
     assert message in result.error
     (poll,) = world.list_polls()
     assert (poll.error, poll.finished, poll.entries) == (result.error, True, 0)
     assert (result.row.failures, result.row.state, result.row.polling) == (1, "active", False)
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
     second_result = world.poll(row)
     assert (second_result.new, second_result.row.failures, second_result.row.error) == (4, 0, None)
 
@@ -260,7 +263,7 @@ def test_a_page_returns_only_links_of_its_own_site(world: World) -> None:
     row = world.add("/front", replace(OPTIONS, kind="page"))
     world.serve("/front", b"<html><a href='https://other.example.org/x'>x</a></html>")
     assert world.poll(row).new == 0
-    world.serve("/front", rss_of(LINKS))
+    world.serve("/front", rss_with_links(LINKS))
     assert "expected a page of links" in (world.poll(row).error or "")
 
 
@@ -284,10 +287,10 @@ def test_the_api_is_read_after_its_mark_until_it_is_empty(
 
 def test_one_of_two_polls_of_a_source_runs(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
     assert world.poller.poll(row) is not None
     assert world.poller.poll(row) is None
-    assert [path for path, _ in world.server.asked] == ["/robots.txt", "/feed"]
+    assert [path for path, _ in world.server.requests] == ["/robots.txt", "/feed"]
 
 
 def test_a_paused_source_is_not_polled_and_stays_paused(world: World) -> None:
@@ -301,7 +304,7 @@ def test_a_paused_source_is_not_polled_and_stays_paused(world: World) -> None:
 
 def test_a_stopping_process_leaves_its_poll_to_the_next(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
     world.stop[0] = True
     assert world.poller.poll(row) is None
     world.stop[0] = False
@@ -315,7 +318,7 @@ def test_a_stopping_process_leaves_its_poll_to_the_next(world: World) -> None:
 def test_all_due_sources_are_polled_in_parallel(world: World) -> None:
     for number in range(12):
         world.add(f"/{number}")
-        world.serve(f"/{number}", rss_of([f"https://news.example.org/{number}"]))
+        world.serve(f"/{number}", rss_with_links([f"https://news.example.org/{number}"]))
     message = poll_due(world.poller, 4, lambda: False)
     assert message == "12 sources polled, 12 new links, 0 failed"
     assert poll_due(world.poller, 4, lambda: False) == ""
@@ -323,7 +326,7 @@ def test_all_due_sources_are_polled_in_parallel(world: World) -> None:
 
 def test_an_unavailable_store_raises_and_the_poll_is_repeated(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", rss_of(LINKS))
+    world.serve("/feed", rss_with_links(LINKS))
 
     def raise_unavailable(source: Source) -> None:
         raise StoreUnavailableError("unavailable")
@@ -336,7 +339,7 @@ def test_an_unavailable_store_raises_and_the_poll_is_repeated(world: World) -> N
 
 def test_a_gzip_encoded_response_is_decoded(world: World) -> None:
     row = world.add("/feed")
-    world.serve("/feed", gzip.compress(rss_of(LINKS)), Content_Encoding="gzip")
+    world.serve("/feed", gzip.compress(rss_with_links(LINKS)), Content_Encoding="gzip")
     assert world.poll(row).new == 4
 
 

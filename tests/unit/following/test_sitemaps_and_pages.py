@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from fixtures.feeds import BOMB, sitemap, sitemap_index
+from fixtures.feeds import ENTITY_BOMB, sitemap, sitemap_index
 from fonds.following.listings import sitemap as reader
 from fonds.following.listings.link_page import LINKS_MAX
 from fonds.following.listings.reader import read_listing
@@ -95,7 +95,7 @@ def test_a_namespace_with_a_brace_is_accepted() -> None:
 
 def test_a_sitemap_with_entities_is_rejected() -> None:
     with pytest.raises(DamagedInputError, match="entities"):
-        reader.read_sitemap(BOMB.replace(b"rss", b"urlset"), URL)
+        reader.read_sitemap(ENTITY_BOMB.replace(b"rss", b"urlset"), URL)
 
 
 def test_a_text_file_of_urls_is_read_line_by_line() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.feeds import api_rows, whole_day
+from fixtures.feeds import api_rows, daily_rss
 from fonds.following.listings import whole_day_rss as day_reader
 from fonds.following.listings.csv_tables import (
     EPOCHS,
@@ -111,7 +111,7 @@ def test_whole_day_rss_is_read_item_by_item(
     cdata: bool, piece_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(day_reader, "PIECE_BYTES", piece_bytes)
-    items = list(read_rss_day(io.BytesIO(whole_day(LINKS[:40], cdata=cdata)), "day.rss"))
+    items = list(read_rss_day(io.BytesIO(daily_rss(LINKS[:40], has_cdata=cdata)), "day.rss"))
     assert [item.entry and item.entry.link for item in items] == LINKS[:40]
     first = items[0].entry
     assert first is not None
@@ -119,13 +119,13 @@ def test_whole_day_rss_is_read_item_by_item(
     assert (first.source_feed_id, first.source_source_id) == (70, 7)
     assert first.source_url == "https://news.example.org/feed?a=1&b=2"
     assert (first.fetch_date, first.via) == ("2026-11-22", "day.rss")
-    dated = next(read_rss_day(io.BytesIO(whole_day(LINKS[:1])), "x", "2026-11-24")).entry
+    dated = next(read_rss_day(io.BytesIO(daily_rss(LINKS[:1])), "x", "2026-11-24")).entry
     assert dated is not None
     assert dated.fetch_date == "2026-11-24"
 
 
 def test_truncated_whole_day_rss_reports_the_problem_and_keeps_earlier_items() -> None:
-    body = whole_day(LINKS)
+    body = daily_rss(LINKS)
     items = list(read_rss_day(io.BytesIO(body[: body.index(b"/200?") + 3]), "day"))
     assert items[-1].problem == "the file ends within an item"
     assert [item.number for item in items] == list(range(201))
@@ -134,7 +134,7 @@ def test_truncated_whole_day_rss_reports_the_problem_and_keeps_earlier_items() -
 
 def test_an_endless_item_is_reported_and_skipped() -> None:
     endless = b"<rss><item><link>" + b"x" * (3 * ITEM_MAX_BYTES) + b"</link></item>"
-    body = endless + whole_day(LINKS[:2]).partition(b"</lastBuildDate>")[2]
+    body = endless + daily_rss(LINKS[:2]).partition(b"</lastBuildDate>")[2]
     items = list(read_rss_day(io.BytesIO(body), "day"))
     assert items[0].problem
     assert [item.entry.link for item in items if item.entry] == LINKS[:2]

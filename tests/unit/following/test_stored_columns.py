@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from fixtures.feeds import rss_of
+from fixtures.feeds import rss_with_links
 from fonds.model.source import DayCounts, ListingHints
 from unit.following.world import LINKS, World
 
@@ -19,7 +19,7 @@ def read_columns(folder: Path, query: str) -> list[tuple[str | None, ...]]:
 
 
 def test_the_hints_and_days_of_a_poll_are_stored_as_json(world: World, tmp_path: Path) -> None:
-    feed = rss_of([*LINKS, "http://10.0.0.1/"])
+    feed = rss_with_links([*LINKS, "http://10.0.0.1/"])
     world.serve("/feed", feed)
     source = world.poll(world.add("/feed")).row
     day = f"{world.list_polls()[0].updated:%Y-%m-%d}"

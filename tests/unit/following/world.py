@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.answering import Answering, Given, answering
+from fixtures.http_server import CannedResponse, HttpServer, serve_http
 from fonds.config import load_settings
 from fonds.following.link_rules import LinkRules
 from fonds.following.listings.reader import read_listing
@@ -50,7 +50,7 @@ def create_poll_leases(
 class World:
     """A server, the stores of a home, and a poller."""
 
-    server: Answering
+    server: HttpServer
     place: Workplace
     poller: Poller
     stop: list[bool] = field(default_factory=lambda: [False])
@@ -72,7 +72,7 @@ class World:
 
     def serve(self, path: str, body: bytes, status: int = 200, **headers: str) -> None:
         real_headers = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.server.answers[path] = Given(status, body, real_headers)
+        self.server.responses[path] = CannedResponse(status, body, real_headers)
 
     def list_entries(self) -> list[EntryRow]:
         return sorted(self.place.records.find(EntryRow), key=lambda row: row.entry_id)
@@ -111,7 +111,7 @@ def world(place: Workplace, tmp_path: Path) -> Iterator[World]:
     def enter(source: Source) -> None:
         intake.run(source, IntakeCounts())
 
-    with answering() as server:
+    with serve_http() as server:
         poller = Poller(
             place.records,
             "follow",

@@ -14,7 +14,7 @@ from threading import Barrier
 import pytest
 
 from archive_bodies import create_archive_body, create_archive_leases
-from fixtures.archives import files, index_of
+from fixtures.archives import list_files, read_index
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.ingest.steps import archive_body
 from fonds.ingest.steps.archive_body import (
@@ -72,7 +72,7 @@ def list_record_heads(bench: Bench) -> list[RecordHead]:
     """Return the records in our WARC files, without warcinfo."""
     bench.archive.finish()
     heads_read = []
-    for path in files(bench.home, ".warc.gz"):
+    for path in list_files(bench.home, ".warc.gz"):
         with path.open("rb") as stream:
             heads_read += [head for head in read_heads(stream) if head.type != "warcinfo"]
     return heads_read
@@ -255,9 +255,11 @@ def test_a_loose_repeat_becomes_a_revisit_of_the_first_capture(
     cells = bench.cells()
     assert list(cells) == [build_row_key(KEY), build_alternate_key(KEY, second.capture.id)]
     assert set(cells[build_alternate_key(KEY, second.capture.id)]) == {"file:cdx"}
-    (path,) = files(bench.home, ".warc.gz")
+    (path,) = list_files(bench.home, ".warc.gz")
     assert b"WARC-Refers-To-Target-URI: " + first.capture.url.encode() in unpack(path)
-    assert [line.mime for line in index_of(files(bench.home, ".cdxj")[0])][-1] == REVISIT_MIME
+    assert [line.mime for line in read_index(list_files(bench.home, ".cdxj")[0])][
+        -1
+    ] == REVISIT_MIME
 
 
 def unpack(path: Path) -> bytes:
@@ -348,7 +350,7 @@ def test_warc_names_start_with_the_prefix_of_the_flavour(
     old = write_unarchived(bench)
     year = replace(old.capture, captured_at=datetime(2011, 5, 6, tzinfo=UTC))
     replace(step, prefix="mchist{YYYY}")([replace(old, capture=year)])
-    (name,) = (path.name for path in files(bench.home, ".warc.gz"))
+    (name,) = (path.name for path in list_files(bench.home, ".warc.gz"))
     assert name.startswith("mchist2011-")
     assert len(list_record_heads(bench)) == 1
 

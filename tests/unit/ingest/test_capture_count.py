@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from archive_bodies import create_archive_body
-from fixtures.archives import files
+from fixtures.archives import list_files
 from fonds.archive.capture_rank import encode_record
 from fonds.archive.cdx import CdxLine
 from fonds.archive.table_places import (
@@ -88,7 +88,7 @@ def test_a_repeat_is_archived_as_a_counted_revisit_of_the_capture_in_f_c(bench: 
     step([repeat])
     assert [head.type for head in list_record_heads(bench)] == ["resource", "revisit"]
     warc_bytes = b"".join(
-        gzip.decompress(path.read_bytes()) for path in files(bench.home, ".warc.gz")
+        gzip.decompress(path.read_bytes()) for path in list_files(bench.home, ".warc.gz")
     )
     assert b"WARC-Refers-To-Target-URI: http://first.example/\r\n" in warc_bytes
     assert b"WARC-Refers-To-Date: 2011-02-03T04:05:06" in warc_bytes

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzip_records, http_response
 from fonds.archive.store.folder import FolderArchive
 from fonds.extract.mime import describe
 from fonds.ingest.sources.indexes import find_in_folder
@@ -30,7 +30,7 @@ def input_folder(tmp_path: Path) -> Path:
     folder, outside = tmp_path / "named", tmp_path / "outside"
     folder.mkdir()
     outside.mkdir()
-    warc = gzipped([http_response(b"<p>secret", url="http://a.example/")])
+    warc = gzip_records([http_response(b"<p>secret", url="http://a.example/")])
     (outside / "secret.warc.gz").write_bytes(warc)
     (outside / "page.html").write_bytes(b"<p>not named")
     (folder / "here.warc.gz").symlink_to(outside / "secret.warc.gz")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.warcs import gzipped, http_response, warcinfo
+from fixtures.warcs import gzip_records, http_response, warcinfo
 from fonds.ingest.sources import indexes
 from fonds.model.capture import PlaceKind
 from fonds.model.disposition import Reason
@@ -36,7 +36,7 @@ def write_index(path: Path, *lines: str) -> Path:
 
 def test_each_line_is_a_capture_at_its_place(tmp_path: Path, home: Path) -> None:
     warc = tmp_path / "w.warc.gz"
-    warc.write_bytes(gzipped([warcinfo(), http_response()]))
+    warc.write_bytes(gzip_records([warcinfo(), http_response()]))
     path_source = create_source(
         home, write_index(tmp_path / "i.cdx", format_line(7), format_line(8, mime="warc/revisit"))
     )

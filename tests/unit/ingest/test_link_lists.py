@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.answering import Answering, Given, answering
-from fixtures.feeds import whole_day
+from fixtures.feeds import daily_rss
+from fixtures.http_server import CannedResponse, HttpServer, serve_http
 from fonds.following.listings.csv_tables import NEED_CANONICAL_URL
 from fonds.ingest.sources.link_lists import (
     LimitedSource,
@@ -28,8 +28,8 @@ def world(place: Workplace, tmp_path: Path) -> World:
 
 
 @pytest.fixture
-def server() -> Iterator[Answering]:
-    with answering() as answering_server:
+def server() -> Iterator[HttpServer]:
+    with serve_http() as answering_server:
         yield answering_server
 
 
@@ -168,8 +168,8 @@ def test_an_interrupted_intake_resumes_without_loss(world: World, stop_after: in
 
 
 def test_folders_gzip_and_daily_rss_files_are_read(world: World) -> None:
-    world.write_file("days/mc-2022-02-18.rss.gz", whole_day(build_urls(0, 250)))
-    world.write_file("days/mc-2022-02-19.rss", whole_day(build_urls(250, 300))[:-80])
+    world.write_file("days/mc-2022-02-18.rss.gz", daily_rss(build_urls(0, 250)))
+    world.write_file("days/mc-2022-02-19.rss", daily_rss(build_urls(250, 300))[:-80])
     world.take(world.create_source(str(world.folder / "days"), form=RSS_DAY))
     links = world.take_links()
     assert len(links) == 299
@@ -243,9 +243,9 @@ def test_shuffled_links_are_complete_after_an_interruption(world: World, stop_af
     world.check_balance()
 
 
-def test_a_remote_file_is_fetched_once_and_not_stored(world: World, server: Answering) -> None:
+def test_a_remote_file_is_fetched_once_and_not_stored(world: World, server: HttpServer) -> None:
     body = gzip.compress("\n".join(build_urls(0, 30)).encode())
-    server.answers["/2024-01-02.csv.gz"] = Given(200, body, {"ETag": '"1"'})
+    server.responses["/2024-01-02.csv.gz"] = CannedResponse(200, body, {"ETag": '"1"'})
     name = f"{server.url}/2024-01-02.csv.gz"
     world.take(world.create_source(name, f"{server.url}/none"))
     assert len(world.take_links()) == 30
@@ -253,22 +253,22 @@ def test_a_remote_file_is_fetched_once_and_not_stored(world: World, server: Answ
     assert second_run.known_input_count == 1
     assert list((world.folder / "home" / "inbox").iterdir()) == []
     assert [row.tally for row in world.list_inputs() if row.error] == [{"missing-source": 1}]
-    server.answers["/2024-01-02.csv.gz"] = Given(200, body, {"ETag": '"2"'})
+    server.responses["/2024-01-02.csv.gz"] = CannedResponse(200, body, {"ETag": '"2"'})
     world.take(world.create_source(name))
     assert world.take_links() == []
     assert {"known-link": 30} in [row.tally for row in world.list_inputs()]
 
 
-def test_an_interrupted_download_is_retried(world: World, server: Answering) -> None:
+def test_an_interrupted_download_is_retried(world: World, server: HttpServer) -> None:
     body = "\n".join(build_urls(0, 30)).encode()
-    server.answers["/x"] = Given(200, body, cut=100)
+    server.responses["/x"] = CannedResponse(200, body, missing_bytes=100)
     source = world.create_source(f"{server.url}/x")
     (row,) = source.iter_inputs()
     assert list(source.iter_entries(row)) == [{"unreadable-source": 1}]
     assert "was lost" in source.problems[0]
-    assert len(server.asked) == 1 + 2
+    assert len(server.requests) == 1 + 2
     assert list((world.folder / "home" / "inbox").iterdir()) == []
-    server.answers["/x"] = Given(200, body)
+    server.responses["/x"] = CannedResponse(200, body)
     assert len([entry for entry in source.iter_entries(row) if hasattr(entry, "item")]) == 30
 
 

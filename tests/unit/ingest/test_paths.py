@@ -14,15 +14,15 @@ from fixtures.pdfs import text_pdf
 from fixtures.warcs import (
     PAGE,
     URL,
-    flipped,
-    gzipped,
-    gzipped_whole,
+    flip_byte,
+    gzip_as_one_member,
+    gzip_records,
     http_response,
-    plain,
+    join_records,
     revisit,
     warc_record,
     warcinfo,
-    zstandarded,
+    zstd_records,
 )
 from fonds.ingest.sources.paths import PathSource
 from fonds.model.capture import Capture, PlaceKind
@@ -40,7 +40,7 @@ def write_file(path: Path, data: bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize("pack", [plain, gzipped, gzipped_whole, zstandarded])
+@pytest.mark.parametrize("pack", [join_records, gzip_records, gzip_as_one_member, zstd_records])
 def test_a_warc_yields_its_captures_and_counts_other_records(
     tmp_path: Path, home: Path, pack: object
 ) -> None:
@@ -57,14 +57,14 @@ def test_a_warc_yields_its_captures_and_counts_other_records(
     assert {capture.collection for capture in rows} == {"test"}
 
 
-@pytest.mark.parametrize("pack", [plain, gzipped, gzipped_whole])
+@pytest.mark.parametrize("pack", [join_records, gzip_records, gzip_as_one_member])
 def test_reading_a_warc_resumes_at_every_position(tmp_path: Path, home: Path, pack: object) -> None:
     data = pack([*RECORDS, http_response(b"another"), warc_record(b"y")])  # type: ignore[operator]
     check_resuming(create_source(home, write_file(tmp_path / "w", data)))
 
 
 def test_ids_are_equal_when_the_same_place_is_read_twice(tmp_path: Path, home: Path) -> None:
-    path = write_file(tmp_path / "w.warc.gz", gzipped(RECORDS))
+    path = write_file(tmp_path / "w.warc.gz", gzip_records(RECORDS))
     first, _ = read_captures(create_source(home, path))
     second, _ = read_captures(create_source(home, path))
     assert first == second
@@ -72,16 +72,16 @@ def test_ids_are_equal_when_the_same_place_is_read_twice(tmp_path: Path, home: P
 
 
 def test_a_changed_file_is_another_input(tmp_path: Path, home: Path) -> None:
-    path = write_file(tmp_path / "w.warc", plain(RECORDS))
+    path = write_file(tmp_path / "w.warc", join_records(RECORDS))
     before = get_only_input(create_source(home, path))
-    write_file(path, plain([*RECORDS, http_response()]))
+    write_file(path, join_records([*RECORDS, http_response()]))
     assert get_only_input(create_source(home, path)).input_id != before.input_id
 
 
 def test_a_damaged_part_of_a_warc_is_a_damaged_capture(tmp_path: Path, home: Path) -> None:
-    data = gzipped([http_response(), http_response(b"two"), http_response(b"three")])
+    data = gzip_records([http_response(), http_response(b"two"), http_response(b"three")])
     middle = data.index(b"\x1f\x8b", 10)
-    path = write_file(tmp_path / "w.warc.gz", flipped(data, middle + 20))
+    path = write_file(tmp_path / "w.warc.gz", flip_byte(data, middle + 20))
     rows, _ = read_captures(create_source(home, path))
     damaged = [capture for capture in rows if capture.damage is not None]
     assert damaged
@@ -90,9 +90,9 @@ def test_a_damaged_part_of_a_warc_is_a_damaged_capture(tmp_path: Path, home: Pat
 
 
 def test_damage_at_any_byte_is_accounted_for_without_raising(tmp_path: Path, home: Path) -> None:
-    data = gzipped([warcinfo(), http_response(), http_response(b"two")])
+    data = gzip_records([warcinfo(), http_response(), http_response(b"two")])
     for offset in range(0, len(data), 7):
-        path = write_file(tmp_path / "w.warc.gz", flipped(data, offset))
+        path = write_file(tmp_path / "w.warc.gz", flip_byte(data, offset))
         path_source = create_source(home, path)
         rows, _ = read_captures(path_source)
         assert all(decode(Message("", encode(capture)), Capture) == capture for capture in rows)
@@ -127,7 +127,7 @@ def test_a_pipe_is_a_damaged_capture(tmp_path: Path, home: Path) -> None:
 
 
 def test_a_file_deleted_before_reading_is_accounted_for(tmp_path: Path, home: Path) -> None:
-    path = write_file(tmp_path / "w.warc", plain(RECORDS))
+    path = write_file(tmp_path / "w.warc", join_records(RECORDS))
     path_source = create_source(home, path)
     row = get_only_input(path_source)
     path.unlink()
@@ -169,7 +169,9 @@ def test_a_modification_time_out_of_range_is_accepted(
 
 
 def test_a_record_of_the_year_1_has_a_time_of_14_digits(tmp_path: Path, home: Path) -> None:
-    path = write_file(tmp_path / "w.warc", plain([http_response(date="0001-01-01T00:00:00Z")]))
+    path = write_file(
+        tmp_path / "w.warc", join_records([http_response(date="0001-01-01T00:00:00Z")])
+    )
     ((capture,), _) = read_captures(create_source(home, path))
     assert capture.datetime14 == "00010101000000"
 
@@ -222,7 +224,7 @@ def test_a_zip_with_only_folders_is_reported_as_empty(tmp_path: Path) -> None:
 AGENT = "Mozilla/5.0 (compatible; crawly/2 +http://crawl.example)"
 
 
-@pytest.mark.parametrize("pack", [plain, gzipped, gzipped_whole])
+@pytest.mark.parametrize("pack", [join_records, gzip_records, gzip_as_one_member])
 def test_captures_state_the_crawler_named_in_the_warcinfo(
     tmp_path: Path, home: Path, pack: object
 ) -> None:
@@ -241,6 +243,6 @@ def test_captures_state_the_crawler_named_in_the_warcinfo(
 def test_captures_have_no_crawler_if_their_warcinfo_names_none(
     tmp_path: Path, home: Path, first: bytes
 ) -> None:
-    path = write_file(tmp_path / "w", gzipped([first, http_response()]))
+    path = write_file(tmp_path / "w", gzip_records([first, http_response()]))
     rows, _ = read_captures(create_source(home, path))
     assert {capture.crawler for capture in rows} == {""}

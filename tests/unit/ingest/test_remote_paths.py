@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.answering import Answering, Given, answering
-from fixtures.warcs import PAGE, gzipped, http_response, revisit
+from fixtures.http_server import CannedResponse, HttpServer, serve_http
+from fixtures.warcs import PAGE, gzip_records, http_response, revisit
 from fonds.config import load_settings
 from fonds.ingest.sources.paths import PathSource
 from fonds.ingest.sources.remote_files import RemoteFiles
@@ -28,8 +28,8 @@ CDX = (
 
 
 @pytest.fixture
-def server() -> Iterator[Answering]:
-    with answering() as state:
+def server() -> Iterator[HttpServer]:
+    with serve_http() as state:
         yield state
 
 
@@ -53,16 +53,18 @@ def list_inbox(home: Path) -> list[str]:
     return sorted(path.relative_to(inbox).as_posix() for path in inbox.rglob("*"))
 
 
-def serve_file(server: Answering, target: str, body: bytes) -> str:
-    server.answers[target] = Given(body=body, headers={"ETag": '"1"', "Accept-Ranges": "bytes"})
+def serve_file(server: HttpServer, target: str, body: bytes) -> str:
+    server.responses[target] = CannedResponse(
+        body=body, headers={"ETag": '"1"', "Accept-Ranges": "bytes"}
+    )
     return server.url + target
 
 
 @pytest.mark.parametrize("keeps_files", [True, False])
 def test_the_records_of_a_remote_warc_are_readable_at_their_places(
-    server: Answering, tmp_path: Path, keeps_files: bool
+    server: HttpServer, tmp_path: Path, keeps_files: bool
 ) -> None:
-    url = serve_file(server, "/x/item/crawl.warc.gz", gzipped([http_response(), revisit()]))
+    url = serve_file(server, "/x/item/crawl.warc.gz", gzip_records([http_response(), revisit()]))
     url_captures = read_captures(create_source(tmp_path, url, keeps_files=keeps_files))
     assert [capture.record_type for capture in url_captures] == ["response", "revisit"]
     (input_id,) = {capture.input_id for capture in url_captures}
@@ -75,8 +77,8 @@ def test_the_records_of_a_remote_warc_are_readable_at_their_places(
     assert open_archive(tmp_path, settings).read(url_captures[0].place).body == PAGE
 
 
-def test_reading_resumes_at_any_position(server: Answering, tmp_path: Path) -> None:
-    url = serve_file(server, "/item/crawl.warc.gz", gzipped([http_response(), revisit()]))
+def test_reading_resumes_at_any_position(server: HttpServer, tmp_path: Path) -> None:
+    url = serve_file(server, "/item/crawl.warc.gz", gzip_records([http_response(), revisit()]))
     url_source = create_source(tmp_path, url, keeps_files=False)
     (row,) = url_source.iter_inputs()
     all_entries = list(url_source.iter_entries(row))
@@ -91,7 +93,7 @@ def test_reading_resumes_at_any_position(server: Answering, tmp_path: Path) -> N
     [("", "{url}/cdx/warcs/crawl.warc.gz"), ("{url}/w", "{url}/w/warcs/crawl.warc.gz")],
 )
 def test_the_warcs_of_a_remote_index_are_next_to_it_or_below_the_base(
-    server: Answering, tmp_path: Path, base: str, path: str
+    server: HttpServer, tmp_path: Path, base: str, path: str
 ) -> None:
     url = serve_file(server, "/cdx/index.cdx", CDX.encode())
     base = base.format(url=server.url)
@@ -101,7 +103,7 @@ def test_the_warcs_of_a_remote_index_are_next_to_it_or_below_the_base(
     assert list_inbox(tmp_path) == []
 
 
-def test_a_damaged_remote_index_is_reported_by_url(server: Answering, tmp_path: Path) -> None:
+def test_a_damaged_remote_index_is_reported_by_url(server: HttpServer, tmp_path: Path) -> None:
     url = serve_file(server, "/cdx/index.cdx", (CDX + "one two\n").encode())
     damaged = read_captures(create_source(tmp_path, url, keeps_files=True))[-1]
     assert damaged.damage_reason is Reason.BAD_INDEX_LINE
@@ -110,7 +112,7 @@ def test_a_damaged_remote_index_is_reported_by_url(server: Answering, tmp_path: 
 
 
 def test_the_parts_of_a_compressed_index_must_be_named_with_it(
-    server: Answering, tmp_path: Path
+    server: HttpServer, tmp_path: Path
 ) -> None:
     index = serve_file(
         server, "/z/cluster.idx", b"org,example)/ 20170706005950\tcdx-00000.gz\t0\t100\t1\n" * 2
@@ -135,7 +137,7 @@ def test_the_parts_of_a_compressed_index_must_be_named_with_it(
     ],
 )
 def test_file_names_from_urls_stay_in_the_inbox(
-    server: Answering, tmp_path: Path, target: str, name: str
+    server: HttpServer, tmp_path: Path, target: str, name: str
 ) -> None:
     url = serve_file(server, target, b"%PDF-1.4 nothing")
     (capture,) = read_captures(create_source(tmp_path, url, keeps_files=True))

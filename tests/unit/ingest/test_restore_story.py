@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.archives import AT, entry
-from fixtures.warcs import http_response, plain, warc_record
+from fixtures.archives import CAPTURED_AT, build_entry
+from fixtures.warcs import http_response, join_records, warc_record
 from fonds.archive.warc.media_cloud import MediaCloudWriter
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.archive.warc.writer import METADATA_TYPE, RecordWriter
@@ -60,10 +60,10 @@ def write_and_list_captures(bench: Bench, data: bytes) -> list[Capture]:
 def write_warc(writer_of: Any, *metadata_parts: object, **changed: Any) -> bytes:
     out = io.BytesIO()
     writer = writer_of(out)
-    writer.write_warcinfo("mc.warc.gz", AT)
+    writer.write_warcinfo("mc.warc.gz", CAPTURED_AT)
     for number, part in enumerate(metadata_parts):
         body = b"<p>%d" % number
-        archive_entry: ArchiveEntry = entry(
+        archive_entry: ArchiveEntry = build_entry(
             number, body=body, metadata_json=json.dumps(part).encode(), **changed
         )
         writer.write_entry(archive_entry)
@@ -130,7 +130,7 @@ def test_unknown_fields_of_our_metadata_are_restored(bench: Bench) -> None:
         "flags": [1, 2],
         "schema_version": 3,
     }
-    hop = Hop(URL, AT, 200, "HTTP/1.1 200 OK", (), request_head="GET / HTTP/1.1\r\n\r\n")
+    hop = Hop(URL, CAPTURED_AT, 200, "HTTP/1.1 200 OK", (), request_head="GET / HTTP/1.1\r\n\r\n")
     data = write_warc(RecordWriter, metadata, exchange=Exchange((hop,)))
     (capture,) = write_and_list_captures(bench, data)
     story = get_parsed(restore(bench, capture)).story
@@ -143,7 +143,10 @@ def test_a_request_record_between_page_and_metadata_is_skipped(bench: Bench) -> 
     body = json.dumps(METADATA).encode()
     request = warc_record(b"GET / HTTP/1.1\r\n\r\n", record_type="request", url=URL)
     about = warc_record(body, record_type="metadata", content_type=METADATA_TYPE, url=URL)
-    for pack in (plain, lambda records: b"".join(compress_member(record) for record in records)):
+    for pack in (
+        join_records,
+        lambda records: b"".join(compress_member(record) for record in records),
+    ):
         data = pack([http_response(b"<p>0", url=URL), request, about])
         (capture,) = write_and_list_captures(bench, data)
         assert get_parsed(restore(bench, capture)).story.rss_entry.link == URL
@@ -169,7 +172,9 @@ def compress_member(record: bytes) -> bytes:
     ids=["other-metadata", "of-another-record", "the-next-page"],
 )
 def test_a_page_without_its_metadata_is_refused(next_record: bytes, bench: Bench) -> None:
-    data = plain([http_response(b"<p>0", url=URL), next_record, *[http_response(url=URL)] * 2])
+    data = join_records(
+        [http_response(b"<p>0", url=URL), next_record, *[http_response(url=URL)] * 2]
+    )
     result = restore(bench, write_and_list_captures(bench, data)[0])
     assert (result.disposition.reason, result.items) == (Reason.NO_METADATA, ())
 
@@ -183,7 +188,9 @@ def test_metadata_without_text_is_refused(bench: Bench) -> None:
 
 def test_metadata_that_is_not_json_raises(bench: Bench) -> None:
     about = warc_record(b"{", record_type="metadata", content_type=METADATA_TYPE, url=URL)
-    (capture,) = write_and_list_captures(bench, plain([http_response(b"<p>0", url=URL), about]))
+    (capture,) = write_and_list_captures(
+        bench, join_records([http_response(b"<p>0", url=URL), about])
+    )
     with pytest.raises(DamagedInputError):
         restore(bench, capture)
 
@@ -199,7 +206,10 @@ def test_a_page_without_a_following_record_is_refused(bench: Bench) -> None:
 
 
 def test_a_page_at_the_end_of_its_file_has_no_metadata(bench: Bench) -> None:
-    for data in (plain([http_response(b"<p>0", url=URL)]), compress_member(http_response(b"<p>0"))):
+    for data in (
+        join_records([http_response(b"<p>0", url=URL)]),
+        compress_member(http_response(b"<p>0")),
+    ):
         (capture,) = write_and_list_captures(bench, data)
         assert restore(bench, capture).disposition.reason is Reason.NO_METADATA
         bench.archive.finish()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from archive_bodies import create_archive_body
-from fixtures.archives import files
+from fixtures.archives import list_files
 from fonds.archive.store.body_sources import (
     LayeredArchive,
     SpooledBodies,
@@ -82,7 +82,7 @@ def archive_bodies(bench: Bench, *items: UnarchivedBody) -> None:
 def read_records(bench: Bench) -> list[tuple[str, dict[str, str], bytes]]:
     bench.archive.finish()
     records = []
-    for path in files(bench.home, ".warc.gz"):
+    for path in list_files(bench.home, ".warc.gz"):
         for record in ArchiveIterator(BytesIO(path.read_bytes()), no_record_parse=True):
             headers = dict(record.rec_headers.headers)
             records.append((record.rec_type, headers, record.content_stream().read()))

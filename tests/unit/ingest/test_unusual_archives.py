@@ -63,7 +63,7 @@ def test_archives_are_read_in_every_compression(
     tmp_path: Path, home: Path, compression: str
 ) -> None:
     path_source = create_source(
-        home, write_file(tmp_path / "x", warcs.packed(RECORDS, compression))
+        home, write_file(tmp_path / "x", warcs.pack_records(RECORDS, compression))
     )
     assert get_only_input(path_source).kind == "warc"
     rows, tally = read_captures(path_source)
@@ -81,7 +81,7 @@ def test_an_arc_without_its_first_record_is_read(tmp_path: Path, home: Path) -> 
 
 
 def test_reading_starts_after_damage_at_the_beginning(tmp_path: Path, home: Path) -> None:
-    data = b"\x00" * 100 + warcs.gzipped(RECORDS)
+    data = b"\x00" * 100 + warcs.gzip_records(RECORDS)
     rows, _ = read_captures(create_source(home, write_file(tmp_path / "a.warc.gz", data)))
     assert [capture.damage is None for capture in rows] == [False, True, True]
 

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import PAGE, URL, gzipped, http_response, plain, warc_record, warcinfo
+from fixtures.warcs import (
+    PAGE,
+    URL,
+    gzip_records,
+    http_response,
+    join_records,
+    warc_record,
+    warcinfo,
+)
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.ingest.sources import zips
 from fonds.model.capture import PlaceKind
@@ -55,7 +63,7 @@ def test_loose_members_are_captures(tmp_path: Path, home: Path) -> None:
     assert members[1].url == f"{path.as_uri()}#page%20%C3%A5.html"
 
 
-@pytest.mark.parametrize("pack", [plain, gzipped])
+@pytest.mark.parametrize("pack", [join_records, gzip_records])
 def test_a_stored_warc_is_read_inside_the_zip(tmp_path: Path, home: Path, pack: object) -> None:
     data = pack(RECORDS)  # type: ignore[operator]
     path = write_zip(
@@ -74,7 +82,7 @@ def test_a_stored_warc_is_read_inside_the_zip(tmp_path: Path, home: Path, pack: 
 
 
 def test_a_deflated_warc_is_unpacked_once_into_the_inbox(tmp_path: Path, home: Path) -> None:
-    data = plain(RECORDS)
+    data = join_records(RECORDS)
     path = write_zip(tmp_path / "c.zip", [("w.warc", data, DEFLATED)])
     path_source = create_source(home, path)
     zip_captures, _ = read_captures(path_source)
@@ -87,7 +95,7 @@ def test_a_deflated_warc_is_unpacked_once_into_the_inbox(tmp_path: Path, home: P
 
 
 def test_captures_of_two_warcs_in_one_zip_have_different_ids(tmp_path: Path, home: Path) -> None:
-    data = plain(RECORDS)
+    data = join_records(RECORDS)
     members = [("a.warc", data, DEFLATED), ("b.warc", data, DEFLATED), ("c.warc", data, STORED)]
     zip_captures, tally = read_captures(create_source(home, write_zip(tmp_path / "c.zip", members)))
     assert len(zip_captures) == 6
@@ -96,7 +104,7 @@ def test_captures_of_two_warcs_in_one_zip_have_different_ids(tmp_path: Path, hom
 
 
 def test_reading_resumes_at_every_member(tmp_path: Path, home: Path) -> None:
-    data = plain(RECORDS)
+    data = join_records(RECORDS)
     members = [
         ("a.warc", data, DEFLATED),
         ("p.pdf", text_pdf(), DEFLATED),
@@ -111,7 +119,7 @@ def test_reading_resumes_at_every_member(tmp_path: Path, home: Path) -> None:
 def test_a_damaged_member_does_not_affect_the_others(
     tmp_path: Path, home: Path, method: int, bad: str, offset: int
 ) -> None:
-    data = plain([warc_record(bytes(range(256)) * 8)] * 3)
+    data = join_records([warc_record(bytes(range(256)) * 8)] * 3)
     path = write_zip(
         tmp_path / "c.zip",
         [
@@ -129,7 +137,7 @@ def test_a_damaged_member_does_not_affect_the_others(
 
 
 def test_a_member_that_unpacks_to_far_more_is_refused(tmp_path: Path, home: Path) -> None:
-    bomb = plain([warc_record(b"\0" * 4_000_000)])
+    bomb = join_records([warc_record(b"\0" * 4_000_000)])
     path = write_zip(
         tmp_path / "c.zip", [("bomb.warc", bomb, DEFLATED), ("p.pdf", text_pdf(), STORED)]
     )
@@ -183,7 +191,7 @@ def test_damage_of_a_member_and_of_the_zip_are_two_captures(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_zip(
-        tmp_path / "c.zip", [("a.warc", plain(RECORDS), DEFLATED), ("b", PAGE, STORED)]
+        tmp_path / "c.zip", [("a.warc", join_records(RECORDS), DEFLATED), ("b", PAGE, STORED)]
     )
     damage_member(path, "a.warc", 0)
 
@@ -203,7 +211,7 @@ def test_a_full_disk_while_unpacking_raises_and_is_not_damage(
 
     monkeypatch.setattr("fonds.ingest.sources.zips.shutil.copyfileobj", raise_full)
     path_source = create_source(
-        home, write_zip(tmp_path / "c.zip", [("w.warc", plain(RECORDS), DEFLATED)])
+        home, write_zip(tmp_path / "c.zip", [("w.warc", join_records(RECORDS), DEFLATED)])
     )
     with pytest.raises(StorageFullError, match=r"no disk space or quota left for .*inbox"):
         read_captures(path_source)

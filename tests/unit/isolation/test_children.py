@@ -55,7 +55,7 @@ def test_parameters_with_defaults_can_be_omitted(pool: ChildPool) -> None:
 
 def test_frozen_values_enums_and_bytes_are_returned_unchanged(pool: ChildPool) -> None:
     thumbnail = bytes(range(256)) * 4_000
-    extraction = pool(tasks.extraction, thumbnail, {"page_count": 3})
+    extraction = pool(tasks.build_extraction, thumbnail, {"page_count": 3})
     assert extraction == PdfExtraction(
         PdfStatus.PARTIAL,
         text="é\f",
@@ -65,7 +65,7 @@ def test_frozen_values_enums_and_bytes_are_returned_unchanged(pool: ChildPool) -
 
 
 def test_a_function_runs_in_another_process(pool: ChildPool) -> None:
-    assert pool(tasks.process_id) != os.getpid()
+    assert pool(tasks.get_process_id) != os.getpid()
 
 
 def test_a_hanging_function_is_killed_in_time(pool: ChildPool) -> None:
@@ -118,14 +118,14 @@ def test_a_segfault_is_a_crashed_reader(pool: ChildPool) -> None:
 
 
 def test_a_reader_that_exits_is_a_crashed_reader(pool: ChildPool) -> None:
-    assert get_error(pool, tasks.leave, 3) == (
+    assert get_error(pool, tasks.exit_process, 3) == (
         Reason.CRASHED_READER,
         "the isolated reader exited with code 3",
     )
 
 
 def test_a_response_over_the_limit_is_refused(pool: ChildPool) -> None:
-    reason, detail = get_error(pool, tasks.say_much, 2**23)
+    reason, detail = get_error(pool, tasks.return_bytes, 2**23)
     assert reason is Reason.OUT_OF_MEMORY
     assert "too large" in detail
 
@@ -157,7 +157,7 @@ def test_other_exceptions_include_the_traceback_of_the_child(pool: ChildPool) ->
 
 def test_a_system_exit_is_reported_like_other_exceptions(pool: ChildPool) -> None:
     with pytest.raises(FaultError, match="SystemExit: 3"):
-        pool(tasks.ask_to_leave)
+        pool(tasks.raise_system_exit)
 
 
 def test_a_return_value_that_is_not_plain_data_is_a_fault(pool: ChildPool) -> None:
@@ -182,7 +182,7 @@ def test_a_child_that_sends_invalid_data_cannot_harm_the_parent(
 
 
 def test_an_endless_response_is_refused(pool: ChildPool) -> None:
-    assert get_error(pool, tasks.announce, 2**62)[0] is Reason.OUT_OF_MEMORY
+    assert get_error(pool, tasks.announce_size, 2**62)[0] is Reason.OUT_OF_MEMORY
 
 
 def test_a_child_that_closes_the_connection_and_stays_alive_is_killed(pool: ChildPool) -> None:
@@ -197,7 +197,7 @@ def test_arguments_of_another_type_are_a_fault(pool: ChildPool) -> None:
         pool(tasks.add, "one", 2)
 
 
-@pytest.mark.parametrize("function", [lambda: 1, tasks.untyped, int.__add__])
+@pytest.mark.parametrize("function", [lambda: 1, tasks.return_untyped, int.__add__])
 def test_functions_without_name_or_types_are_refused(
     pool: ChildPool, function: Callable[..., object]
 ) -> None:
@@ -231,11 +231,11 @@ def test_a_child_has_no_environment_files_or_privileges_of_its_parent(
     pool: ChildPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET", "word")
-    environment = pool(tasks.surroundings)
+    environment = pool(tasks.get_process_state)
     assert environment.streams == [Path(os.devnull).stat().st_rdev] * 3
     assert environment.environment == {}
     assert environment.limits == {"CORE": 0, "NOFILE": 64, "FSIZE": 0, "NPROC": 0, "AS": 2**29}
-    assert int(Path(f"/proc/{pool(tasks.process_id)}/oom_score_adj").read_text()) > 0
+    assert int(Path(f"/proc/{pool(tasks.get_process_id)}/oom_score_adj").read_text()) > 0
     assert environment.ignores == ["SIGINT", "SIGTERM", "SIGHUP"]
 
 

@@ -49,7 +49,7 @@ def start_hanging_call() -> StartCall:
     def start(isolate: Isolate) -> Iterator[Future[None]]:
         reading, writing = os.pipe()
         with ThreadPoolExecutor(1) as threads, os.fdopen(reading, "rb") as pipe:
-            running = threads.submit(isolate, tasks.tell_and_sleep, OpenBody(writing, 0), 60.0)
+            running = threads.submit(isolate, tasks.report_and_sleep, OpenBody(writing, 0), 60.0)
             assert pipe.read(5) == b"begun"
             yield running
         os.close(writing)
@@ -79,7 +79,7 @@ def test_a_child_that_answers_too_early_is_replaced(
 
 def test_a_child_runs_several_calls_and_is_then_replaced() -> None:
     with ChildPool(1, replace(LIMITS, tasks_max=3)) as pool:
-        ids = [pool(tasks.process_id) for _ in range(7)]
+        ids = [pool(tasks.get_process_id) for _ in range(7)]
     assert [len(set(ids[start : start + 3])) for start in (0, 3, 6)] == [1, 1, 1]
     assert len(set(ids)) == 3
 
@@ -102,41 +102,41 @@ def test_a_child_that_ran_out_of_memory_is_replaced() -> None:
         with pytest.raises(ChildError, match="memory limit"):
             pool(tasks.take_memory, 2**30)
         # Both calls use one new child.
-        assert pool(tasks.process_id) == pool(tasks.process_id)
+        assert pool(tasks.get_process_id) == pool(tasks.get_process_id)
 
 
 def test_a_call_that_hangs_in_a_used_child_is_not_retried(fresh_pool: ChildPool) -> None:
     """Its time is measured from its own start, so an earlier call cannot be the cause."""
-    fresh_pool(tasks.process_id)
+    fresh_pool(tasks.get_process_id)
     short = fresh_pool.with_limits(replace(LIMITS, wall_s=2))
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as pipe:
         with pytest.raises(ChildError, match="stopped after 2 s"):
-            short(tasks.tell_and_sleep, OpenBody(writing, 0), 60.0)
+            short(tasks.report_and_sleep, OpenBody(writing, 0), 60.0)
         os.close(writing)
         assert pipe.read() == b"begun"
 
 
 def test_a_child_that_dies_while_idle_is_replaced(fresh_pool: ChildPool) -> None:
-    idle = fresh_pool(tasks.process_id)
+    idle = fresh_pool(tasks.get_process_id)
     os.kill(idle, signal.SIGKILL)
     assert wait_for_end(idle, 5)
-    assert fresh_pool(tasks.process_id) != idle
+    assert fresh_pool(tasks.get_process_id) != idle
 
 
 def test_the_pool_survives_the_death_of_its_fork_server(fresh_pool: ChildPool) -> None:
-    fork_server, child = fresh_pool(tasks.fork_server_id), fresh_pool(tasks.process_id)
+    fork_server, child = fresh_pool(tasks.get_fork_server_id), fresh_pool(tasks.get_process_id)
     os.kill(fork_server, signal.SIGKILL)
     assert wait_for_end(child, 5)
-    assert fresh_pool(tasks.fork_server_id) != fork_server
+    assert fresh_pool(tasks.get_fork_server_id) != fork_server
 
 
 def test_a_call_lost_with_the_fork_server_is_a_transient_error(
     fresh_pool: ChildPool, start_hanging_call: StartCall
 ) -> None:
-    fork_server = fresh_pool(tasks.fork_server_id)
+    fork_server = fresh_pool(tasks.get_fork_server_id)
     fresh = fresh_pool.with_limits(replace(LIMITS, tasks_max=1))
-    fresh(tasks.process_id)
+    fresh(tasks.get_process_id)
     with start_hanging_call(fresh) as running:
         os.kill(fork_server, signal.SIGKILL)
         with pytest.raises(TransientError, match="fork server ended"):
@@ -192,7 +192,7 @@ from fixtures import tasks
 from fonds.isolation.pool import ChildPool
 from fonds.isolation.processes import Child, ForkServerHandle
 pool = ChildPool(2)
-print(pool(tasks.fork_server_id), pool(tasks.process_id), flush=True)
+print(pool(tasks.get_fork_server_id), pool(tasks.get_process_id), flush=True)
 with ThreadPoolExecutor(2) as threads:
     busy = [threads.submit(pool, tasks.sleep, 60.0) for _ in range(2)]
 """
@@ -214,7 +214,7 @@ def test_no_process_survives_a_killed_parent(number: int) -> None:
 
 def test_a_closed_pool_ends_its_processes_and_refuses_calls() -> None:
     with ChildPool(1, LIMITS) as pool:
-        ids = [pool(tasks.fork_server_id), pool(tasks.process_id)]
+        ids = [pool(tasks.get_fork_server_id), pool(tasks.get_process_id)]
     assert all(wait_for_end(pid, 5) for pid in ids)
     with pytest.raises(RuntimeError, match="closed"):
         pool(tasks.add, 1, 2)
@@ -235,11 +235,11 @@ def test_an_unused_pool_starts_no_process() -> None:
 
 
 def test_a_fork_server_that_cannot_open_files_is_replaced(fresh_pool: ChildPool) -> None:
-    fork_server = fresh_pool(tasks.fork_server_id)
-    fresh_pool.with_limits(replace(LIMITS, tasks_max=1))(tasks.process_id)
+    fork_server = fresh_pool(tasks.get_fork_server_id)
+    fresh_pool.with_limits(replace(LIMITS, tasks_max=1))(tasks.get_process_id)
     files = resource.prlimit(fork_server, resource.RLIMIT_NOFILE)
     resource.prlimit(fork_server, resource.RLIMIT_NOFILE, (0, files[1]))
-    assert fresh_pool(tasks.fork_server_id) != fork_server
+    assert fresh_pool(tasks.get_fork_server_id) != fork_server
 
 
 def test_a_fork_server_that_cannot_start_is_an_unavailable_store(
@@ -247,7 +247,7 @@ def test_a_fork_server_that_cannot_start_is_an_unavailable_store(
 ) -> None:
     monkeypatch.setattr("sys.executable", "/bin/false")
     with pytest.raises(StoreUnavailableError, match="cannot start an isolated reader"):
-        fresh_pool(tasks.process_id)
+        fresh_pool(tasks.get_process_id)
 
 
 def test_a_call_that_never_began_is_repeated_in_another_child(

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from fixtures import tasks
-from fixtures.forbidden import ACTS, OF_ROOT
+from fixtures.forbidden import ACTS, ROOT_ACTS
 from fonds.isolation import landlock
 from fonds.isolation.confinement import Layer
 from fonds.isolation.pool import ChildPool
@@ -99,7 +99,7 @@ def finished_trial(request: pytest.FixtureRequest) -> Trial:
 @pytest.mark.parametrize("name", sorted(ACTS))
 def test_a_child_is_refused_every_act_that_works_outside(finished_trial: Trial, name: str) -> None:
     if name not in finished_trial.refused:
-        assert name in OF_ROOT
+        assert name in ROOT_ACTS
         pytest.skip("only root can do it outside of a child")
     assert finished_trial.outside[name] == "", "it should work outside of a child"
     assert finished_trial.refused[name] != "", "it should be refused in a child"

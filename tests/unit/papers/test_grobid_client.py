@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fixtures.grobid_server import Answer, GrobidServer, grobid_server
+from fixtures.grobid_server import GrobidResponse, GrobidServer, serve_grobid
 from fixtures.tei import tei
 from fonds.model.errors import ConfigurationError, PostponedError, TransientError
 from fonds.model.paper import GrobidStatus
@@ -21,7 +21,7 @@ TEI_MAX_BYTES = 100_000
 
 @pytest.fixture
 def server() -> Iterator[GrobidServer]:
-    with grobid_server(Answer(body=tei())) as answering_server:
+    with serve_grobid(GrobidResponse(body=tei())) as answering_server:
         yield answering_server
 
 
@@ -32,7 +32,7 @@ def create_client(server: GrobidServer, timeout_s: float = 20.0) -> GrobidClient
 def test_the_pdf_is_sent_with_the_documented_parameters(server: GrobidServer) -> None:
     answer = create_client(server)(PDF)
     assert (answer.status, answer.status_code, answer.tei) == ("success", 200, tei())
-    (form,) = server.asked
+    (form,) = server.requests
     assert form.pop("input") == [PDF]
     assert form == {
         "consolidateHeader": [b"0"],
@@ -47,25 +47,25 @@ def test_the_pdf_is_sent_with_the_documented_parameters(server: GrobidServer) ->
 @pytest.mark.parametrize(
     ("response", "status", "code", "message"),
     [
-        (Answer(500, b"[BAD_INPUT_DATA] broken"), "error", 500, "[BAD_INPUT_DATA] broken"),
-        (Answer(500), "error", 500, "status 500"),
-        (Answer(413, b"too long"), "error", 413, "too long"),
-        (Answer(204), "no-content", 204, "no content"),
-        (Answer(200), "no-content", 200, "no content"),
-        (Answer(200, b"x" * (TEI_MAX_BYTES + 1)), "tei-too-large", 200, "longer than"),
+        (GrobidResponse(500, b"[BAD_INPUT_DATA] broken"), "error", 500, "[BAD_INPUT_DATA] broken"),
+        (GrobidResponse(500), "error", 500, "status 500"),
+        (GrobidResponse(413, b"too long"), "error", 413, "too long"),
+        (GrobidResponse(204), "no-content", 204, "no content"),
+        (GrobidResponse(200), "no-content", 200, "no content"),
+        (GrobidResponse(200, b"x" * (TEI_MAX_BYTES + 1)), "tei-too-large", 200, "longer than"),
     ],
 )
 def test_a_response_about_the_document_is_a_result(
-    server: GrobidServer, response: Answer, status: str, code: int, message: str
+    server: GrobidServer, response: GrobidResponse, status: str, code: int, message: str
 ) -> None:
-    server.next = [response]
+    server.next_responses = [response]
     answer = create_client(server)(PDF)
     assert (answer.status, answer.status_code, answer.tei) == (status, code, None)
     assert message in (answer.error_msg or "")
 
 
 def test_tei_up_to_the_size_limit_is_accepted(server: GrobidServer) -> None:
-    server.next = [Answer(200, b"y" * TEI_MAX_BYTES)]
+    server.next_responses = [GrobidResponse(200, b"y" * TEI_MAX_BYTES)]
     assert create_client(server)(PDF).tei == b"y" * TEI_MAX_BYTES
 
 
@@ -73,14 +73,14 @@ def test_tei_up_to_the_size_limit_is_accepted(server: GrobidServer) -> None:
 def test_a_response_about_the_server_postpones_the_request(
     server: GrobidServer, status: int
 ) -> None:
-    server.next = [Answer(status, b"engines are busy", retry_after="7")]
+    server.next_responses = [GrobidResponse(status, b"engines are busy", retry_after="7")]
     ask = create_client(server)
     with pytest.raises(PostponedError, match=str(status)) as raised:
         ask(PDF)
     assert 5 < raised.value.after_s <= 7
     with pytest.raises(PostponedError):
         ask(PDF)
-    assert len(server.asked) == 1, "no second request was sent"
+    assert len(server.requests) == 1, "no second request was sent"
 
 
 def test_an_unreachable_server_postpones_the_request() -> None:
@@ -102,17 +102,22 @@ def test_an_invalid_url_stops_the_step() -> None:
         GrobidClient("grobid:8070", 1, 5.0, 100)(PDF)
 
 
-@pytest.mark.parametrize("response", [Answer(body=tei(), cut=50), Answer(dead=True)])
-def test_a_broken_connection_is_retried_and_counted(server: GrobidServer, response: Answer) -> None:
+@pytest.mark.parametrize(
+    "response",
+    [GrobidResponse(body=tei(), missing_bytes=50), GrobidResponse(closes_connection=True)],
+)
+def test_a_broken_connection_is_retried_and_counted(
+    server: GrobidServer, response: GrobidResponse
+) -> None:
     """The PDF can be what crashes the server: without counted attempts it would be sent forever."""
-    server.next = [response]
+    server.next_responses = [response]
     with pytest.raises(TransientError) as raised:
         create_client(server)(PDF)
     assert not isinstance(raised.value, PostponedError)
 
 
 def test_a_timeout_is_a_result(server: GrobidServer) -> None:
-    server.next = [Answer(body=tei(), slow_s=1.5)]
+    server.next_responses = [GrobidResponse(body=tei(), delay_s=1.5)]
     answer = create_client(server, timeout_s=0.3)(PDF)
     assert (answer.status, answer.status_code) == (GrobidStatus.TIMEOUT, -4)
 
@@ -122,11 +127,11 @@ def test_a_pdf_over_the_size_limit_is_not_sent(
 ) -> None:
     monkeypatch.setattr(grobid_client, "PDF_MAX_BYTES", 10)
     answer = create_client(server)(PDF)
-    assert (answer.status, answer.status_code, server.asked) == ("blob-too-large", -5, [])
+    assert (answer.status, answer.status_code, server.requests) == ("blob-too-large", -5, [])
 
 
 def test_concurrent_requests_are_limited() -> None:
-    with grobid_server(Answer(body=tei(), slow_s=0.2)) as server:
+    with serve_grobid(GrobidResponse(body=tei(), delay_s=0.2)) as server:
         ask = GrobidClient(server.url, 2, 20.0, TEI_MAX_BYTES)
 
         def try_request(_: int) -> bool:
@@ -138,7 +143,7 @@ def test_concurrent_requests_are_limited() -> None:
         with ThreadPoolExecutor(8) as threads:
             successes = list(threads.map(try_request, range(8)))
         assert any(successes)
-        assert server.at_once_most <= 2
+        assert server.concurrent_max <= 2
 
 
 def test_a_missing_url_raises_with_the_setting_to_change() -> None:

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from starlette.testclient import TestClient
 
-from fixtures.grobid_server import Answer, grobid_server
+from fixtures.grobid_server import GrobidResponse, serve_grobid
 from fixtures.tei import tei
 from fonds.audit.audit import run_audit
 from fonds.config import Settings
@@ -32,8 +32,11 @@ OUTPUT_READERS = [Subscription("others-tei", f"{PREFIX}.grobid-output")]
 def test_foreign_tasks_are_processed_and_their_metadata_is_not_trusted(
     tmp_path: Path, pipeline: str
 ) -> None:
-    with prepare_tasks(tmp_path / "crawl") as batch, grobid_server(Answer(body=tei())) as server:
-        server.next = [Answer(503)]
+    with (
+        prepare_tasks(tmp_path / "crawl") as batch,
+        serve_grobid(GrobidResponse(body=tei())) as server,
+    ):
+        server.next_responses = [GrobidResponse(503)]
         values = batch.settings | {"pipeline": pipeline, "grobid_url": server.url}
         settings, home = Settings().replace_values(**values), tmp_path / "home"
         open_stores(home, settings)
@@ -67,7 +70,7 @@ def test_foreign_tasks_are_processed_and_their_metadata_is_not_trusted(
                 assert "On the Weight of Air" in pages.get(f"/file/{sha1hex}").text
             assert list(stores.records.find(PdfMetaRow)) == [], "no text extraction was requested"
             assert run_audit(stores, {pipeline: list_readers(settings)}).fault_texts == []
-        assert len(server.asked) == 1 + len(batch.pdfs), "the rejected request was repeated"
+        assert len(server.requests) == 1 + len(batch.pdfs), "the rejected request was repeated"
 
 
 def check_lost_tasks(stores: Stores, batch: TaskBatch, results: Sequence[Message]) -> None:
@@ -89,15 +92,15 @@ def check_lost_tasks(stores: Stores, batch: TaskBatch, results: Sequence[Message
 @pytest.mark.parametrize(
     ("answer", "status", "code"),
     [
-        (Answer(body=tei()[:-50]), "bad-grobid-xml", 200),
-        (Answer(500, b"no"), "error", 500),
-        (Answer(204), "no-content", 204),
+        (GrobidResponse(body=tei()[:-50]), "bad-grobid-xml", 200),
+        (GrobidResponse(500, b"no"), "error", 500),
+        (GrobidResponse(204), "no-content", 204),
     ],
 )
 def test_a_grobid_failure_is_stored_equally_everywhere_and_our_reading_separately(
-    tmp_path: Path, answer: Answer, status: str, code: int
+    tmp_path: Path, answer: GrobidResponse, status: str, code: int
 ) -> None:
-    with prepare_tasks(tmp_path / "crawl") as batch, grobid_server(answer) as server:
+    with prepare_tasks(tmp_path / "crawl") as batch, serve_grobid(answer) as server:
         settings = Settings().replace_values(**batch.settings, grobid_url=server.url)
         open_stores(tmp_path / "home", settings)
         queue = open_queue(tmp_path / "home", settings)
@@ -126,7 +129,10 @@ def test_a_grobid_failure_is_stored_equally_everywhere_and_our_reading_separatel
 
 def test_tei_larger_than_a_message_is_sent_as_a_blob(tmp_path: Path) -> None:
     long = tei(body="<p>" + "word " * 30_000 + "</p>")
-    with prepare_tasks(tmp_path / "crawl") as batch, grobid_server(Answer(body=long)) as server:
+    with (
+        prepare_tasks(tmp_path / "crawl") as batch,
+        serve_grobid(GrobidResponse(body=long)) as server,
+    ):
         values = batch.settings | {"pipeline": "grobid", "grobid_url": server.url}
         settings = Settings().replace_values(**values, message_max_bytes=20_000)
         open_stores(tmp_path / "home", settings)
@@ -140,7 +146,10 @@ def test_tei_larger_than_a_message_is_sent_as_a_blob(tmp_path: Path) -> None:
 
 
 def test_a_forged_result_of_an_unknown_file_is_quarantined(tmp_path: Path) -> None:
-    with prepare_tasks(tmp_path / "crawl") as batch, grobid_server(Answer(body=tei())) as server:
+    with (
+        prepare_tasks(tmp_path / "crawl") as batch,
+        serve_grobid(GrobidResponse(body=tei())) as server,
+    ):
         values = batch.settings | {"pipeline": "grobid", "grobid_url": server.url}
         settings = Settings().replace_values(**values)
         open_stores(tmp_path / "home", settings)
@@ -150,7 +159,7 @@ def test_a_forged_result_of_an_unknown_file_is_quarantined(tmp_path: Path) -> No
             wait_until_processed(stores, 1)
             (entry,) = stores.records.find(EntryRow)
             assert (entry.outcome, entry.reason) == ("quarantined", "bad-message")
-        assert server.asked == []
+        assert server.requests == []
 
 
 def test_the_citations_of_a_paper_are_on_its_page(tmp_path: Path) -> None:
@@ -161,7 +170,7 @@ def test_the_citations_of_a_paper_are_on_its_page(tmp_path: Path) -> None:
     )
     with (
         prepare_tasks(tmp_path / "crawl") as batch,
-        grobid_server(Answer(body=tei(citations=entry))) as server,
+        serve_grobid(GrobidResponse(body=tei(citations=entry))) as server,
     ):
         values = batch.settings | {"pipeline": "grobid", "grobid_url": server.url}
         settings = Settings().replace_values(**values)

@@ -35,7 +35,7 @@ def test_all_fields_of_a_header_are_read() -> None:
             + "<author>"
             + AFFILIATION
             + "</author>",
-            of_itself="<idno type='DOI'>10.1000/AIR.5</idno><idno type='arXiv'>arXiv:2101.00001v2</idno>"
+            identifiers="<idno type='DOI'>10.1000/AIR.5</idno><idno type='arXiv'>arXiv:2101.00001v2</idno>"
             "<monogr><title level='j' type='main'>Annals of Air</title><idno type='ISSN'>0317-8471</idno>"
             "<imprint><publisher>Sky</publisher><biblScope unit='volume'>7</biblScope>"
             "<biblScope unit='page' from='1' to='9'/><date type='published' when='2020-05'>May</date>"

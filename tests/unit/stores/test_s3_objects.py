@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fixtures.answering import Answering, Given, answering
+from fixtures.http_server import CannedResponse, HttpServer, serve_http
 from fonds.model.disposition import Reason
 from fonds.model.errors import (
     ConfigurationError,
@@ -21,21 +21,23 @@ DATE_HEADERS = {"Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT", "ETag": '"a"'}
 
 
 @pytest.fixture
-def server() -> Iterator[Answering]:
-    with answering() as state:
+def server() -> Iterator[HttpServer]:
+    with serve_http() as state:
         yield state
 
 
-def s3_url(server: Answering, path: str = "") -> str:
+def s3_url(server: HttpServer, path: str = "") -> str:
     return f"s3://me:hidden@{server.url.removeprefix('http://')}{path}?scheme=http"
 
 
-def build_error(status: int, code: str) -> Given:
-    return Given(status, f"<Error><Code>{code}</Code><Message>No.</Message></Error>".encode())
+def build_error(status: int, code: str) -> CannedResponse:
+    return CannedResponse(
+        status, f"<Error><Code>{code}</Code><Message>No.</Message></Error>".encode()
+    )
 
 
 def test_an_object_of_any_bucket_is_read_from_the_configured_server(server) -> None:
-    server.answers["/crawls/a/b.pdf"] = Given(body=b"0123456789", headers=DATE_HEADERS)
+    server.responses["/crawls/a/b.pdf"] = CannedResponse(body=b"0123456789", headers=DATE_HEADERS)
     objects = S3Objects(s3_url(server))
     assert objects.read_all("s3://crawls/a/b.pdf", 10) == b"0123456789"
     with pytest.raises(LimitError) as error:
@@ -46,9 +48,9 @@ def test_an_object_of_any_bucket_is_read_from_the_configured_server(server) -> N
 
 def test_fetching_a_range_returns_the_total_length(server) -> None:
     head = {**DATE_HEADERS, "Content-Range": "bytes 4-6/10"}
-    server.answers["/crawls/a"] = Given(206, b"456", head)
+    server.responses["/crawls/a"] = CannedResponse(206, b"456", head)
     assert S3Objects(s3_url(server)).fetch("s3://crawls/a", 4, 3) == (b"456", 10)
-    assert server.asked[0][1]["range"] == "bytes=4-6"
+    assert server.requests[0][1]["range"] == "bytes=4-6"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_fetching_a_range_returns_the_total_length(server) -> None:
     [
         (build_error(404, "NoSuchKey"), Reason.MISSING_SOURCE),
         (build_error(404, "NoSuchBucket"), Reason.MISSING_SOURCE),
-        (Given(404), Reason.MISSING_SOURCE),
+        (CannedResponse(404), Reason.MISSING_SOURCE),
         (build_error(404, "NoSuchUser"), Reason.UNREADABLE_SOURCE),
         (build_error(403, "AccessDenied"), Reason.UNREADABLE_SOURCE),
         (build_error(403, "SignatureDoesNotMatch"), Reason.UNREADABLE_SOURCE),
@@ -65,16 +67,18 @@ def test_fetching_a_range_returns_the_total_length(server) -> None:
     ],
 )
 def test_a_refusal_raises_a_permanent_error(response, reason, server) -> None:
-    server.answers["/crawls/a"] = response
+    server.responses["/crawls/a"] = response
     with pytest.raises(PermanentError) as error:
         S3Objects(s3_url(server)).fetch("s3://crawls/a", 0, 3)
     assert error.value.reason is reason
     assert isinstance(error.value, DamagedInputError) is (reason is Reason.DAMAGED_RECORD)
 
 
-@pytest.mark.parametrize("response", [build_error(503, "SlowDown"), Given(500), Given(429)])
+@pytest.mark.parametrize(
+    "response", [build_error(503, "SlowDown"), CannedResponse(500), CannedResponse(429)]
+)
 def test_a_busy_server_raises_a_transient_error(response, server) -> None:
-    server.answers["/crawls/a"] = response
+    server.responses["/crawls/a"] = response
     with pytest.raises(TransientError):
         S3Objects(s3_url(server)).read_all("s3://crawls/a", 100)
 
@@ -100,17 +104,17 @@ def test_invalid_urls_are_refused_without_a_request(url: str, server) -> None:
         S3Objects(s3_url(server)).read_all(url, 100)
     assert error.value.reason is Reason.UNREADABLE_SOURCE
     assert "secret@" not in str(error.value)
-    assert server.asked == []
+    assert server.requests == []
 
 
 @pytest.mark.parametrize("url", ["s3://other/in/a", "s3://crawls/a", "s3://crawls/inner/a"])
 def test_the_configured_bucket_and_prefix_restrict_reading(url: str, server) -> None:
-    server.answers["/crawls/in/a"] = Given(body=b"here", headers=DATE_HEADERS)
+    server.responses["/crawls/in/a"] = CannedResponse(body=b"here", headers=DATE_HEADERS)
     objects = S3Objects(s3_url(server, "/crawls/in"))
     assert objects.read_all("s3://crawls/in/a", 100) == b"here"
     with pytest.raises(PermanentError, match="only allows reading"):
         objects.read_all(url, 100)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_configured_aws_bucket_restricts_reading() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fixtures.answering import Answering, Given, answering
+from fixtures.http_server import CannedResponse, HttpServer, serve_http
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError, PermanentError, TransientError
 from fonds.stores.s3.client import S3Address
@@ -28,27 +28,27 @@ def build_version(key: str, id_: str, day: int, name: str = "Version") -> str:
     )
 
 
-def build_list(*versions: str, is_truncated: bool = False) -> Given:
+def build_list(*versions: str, is_truncated: bool = False) -> CannedResponse:
     content = "".join(versions) + f"<IsTruncated>{str(is_truncated).lower()}</IsTruncated>"
     space = "http://s3.amazonaws.com/doc/2006-03-01/"
-    return Given(
+    return CannedResponse(
         body=f'<ListVersionsResult xmlns="{space}">{content}</ListVersionsResult>'.encode()
     )
 
 
 @pytest.fixture
-def server() -> Iterator[Answering]:
-    with answering() as state:
+def server() -> Iterator[HttpServer]:
+    with serve_http() as state:
         yield state
 
 
 @pytest.fixture
-def objects(server: Answering) -> S3Objects:
+def objects(server: HttpServer) -> S3Objects:
     return S3Objects(f"s3://me:hidden@{server.url.removeprefix('http://')}?scheme=http")
 
 
 def test_only_the_versions_of_the_object_are_listed(server, objects) -> None:
-    server.answers[TARGET] = build_list(
+    server.responses[TARGET] = build_list(
         build_version("downloads/5", "b", 2),
         build_version("downloads/5", "gone", 3, "DeleteMarker"),
         build_version("downloads/5", "a", 1),
@@ -57,14 +57,14 @@ def test_only_the_versions_of_the_object_are_listed(server, objects) -> None:
     )
     times = [datetime(2021, 10, day, 5, 6, 7, tzinfo=UTC) for day in (2, 1)]
     assert objects.list_versions("s3://old/downloads/5") == [("b", times[0]), ("a", times[1])]
-    headers = {name.lower(): value for name, value in server.asked[0][1].items()}
+    headers = {name.lower(): value for name, value in server.requests[0][1].items()}
     assert headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=me/")
     assert "hidden" not in str(headers)
 
 
 def test_a_version_is_read_by_its_id(server, objects) -> None:
     headers = {"Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT", "ETag": '"a"'}
-    server.answers["/old/downloads/5?versionId=a"] = Given(body=b"abc", headers=headers)
+    server.responses["/old/downloads/5?versionId=a"] = CannedResponse(body=b"abc", headers=headers)
     assert objects.read_dated("s3://old/downloads/5", 10, "a") == (
         b"abc",
         datetime(2020, 1, 1, tzinfo=UTC),
@@ -74,20 +74,20 @@ def test_a_version_is_read_by_its_id(server, objects) -> None:
 @pytest.mark.parametrize(
     ("response", "kind"),
     [
-        (Given(403), PermanentError),
-        (Given(307, headers={"Location": "http://127.0.0.1:1/"}), PermanentError),
-        (Given(500), TransientError),
-        (Given(429), TransientError),
-        (Given(body=b"<a"), PermanentError),
-        (Given(body=b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'), PermanentError),
+        (CannedResponse(403), PermanentError),
+        (CannedResponse(307, headers={"Location": "http://127.0.0.1:1/"}), PermanentError),
+        (CannedResponse(500), TransientError),
+        (CannedResponse(429), TransientError),
+        (CannedResponse(body=b"<a"), PermanentError),
+        (CannedResponse(body=b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'), PermanentError),
         (build_list(build_version("downloads/5", "a", 32)), PermanentError),
         (build_list("<Version><Key>downloads/5</Key></Version>"), PermanentError),
         (build_list(build_version("downloads/5", "a", 1), is_truncated=True), LimitError),
-        (Given(body=bytes(ANSWER_MAX_BYTES + 1)), LimitError),
+        (CannedResponse(body=bytes(ANSWER_MAX_BYTES + 1)), LimitError),
     ],
 )
 def test_invalid_lists_raise_an_error(response, kind, server, objects) -> None:
-    server.answers[TARGET] = response
+    server.responses[TARGET] = response
     with pytest.raises(kind) as error:
         objects.list_versions("s3://old/downloads/5")
     assert "hidden" not in str(error.value)
@@ -105,7 +105,7 @@ def test_other_buckets_are_refused_without_a_request(server) -> None:
     with pytest.raises(PermanentError) as error:
         objects.list_versions("s3://old/downloads/5")
     assert error.value.reason is Reason.UNREADABLE_SOURCE
-    assert server.asked == []
+    assert server.requests == []
 
 
 def test_signatures_match_the_examples_of_amazon() -> None:

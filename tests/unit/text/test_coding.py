@@ -32,7 +32,7 @@ def decode(body: bytes, codings: list[str], piece_bytes: int = 7) -> bytes:
 def test_any_stack_of_codings_is_decoded(body: bytes, codings: list[str], piece: int) -> None:
     encoded_body = body
     for name in reversed(codings):
-        encoded_body = warcs.coded(encoded_body, name)
+        encoded_body = warcs.encode_body(encoded_body, name)
     assert decode(encoded_body, codings, piece) == body
 
 
@@ -53,7 +53,7 @@ STACKS = [
 
 def encode_stack(body: bytes, codings: list[str]) -> bytes:
     for name in reversed(codings):
-        body = warcs.coded(body, name)
+        body = warcs.encode_body(body, name)
     return body
 
 
@@ -91,7 +91,7 @@ LARGE = {
 @pytest.mark.parametrize("coding", [*CODINGS, "raw-deflate"])
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_body_is_decoded_completely(name: str, coding: str) -> None:
-    encoded_body = warcs.coded(LARGE[name], coding)
+    encoded_body = warcs.encode_body(LARGE[name], coding)
     header = coding.removeprefix("raw-")
     for size in (len(encoded_body), 65_536, 1_000):
         pieces = [encoded_body[start : start + size] for start in range(0, len(encoded_body), size)]
@@ -105,10 +105,12 @@ def test_a_large_body_is_decoded_completely(name: str, coding: str) -> None:
             lambda encoded_body: encoded_body[: len(encoded_body) // 2], id="its end missing"
         ),
         pytest.param(
-            lambda encoded_body: warcs.flipped(encoded_body, len(encoded_body) // 2),
+            lambda encoded_body: warcs.flip_byte(encoded_body, len(encoded_body) // 2),
             id="one byte wrong",
         ),
-        pytest.param(lambda encoded_body: warcs.flipped(encoded_body, 3), id="its beginning wrong"),
+        pytest.param(
+            lambda encoded_body: warcs.flip_byte(encoded_body, 3), id="its beginning wrong"
+        ),
         pytest.param(
             lambda encoded_body: encoded_body + b"\x1f\x8b and more", id="something behind it"
         ),
@@ -127,7 +129,7 @@ def test_damage_has_one_outcome_for_all_piece_boundaries(damage, codings: list[s
 def test_no_gzip_member_is_lost_at_piece_boundaries(
     bodies: list[bytes], data: st.DataObject
 ) -> None:
-    encoded_body = b"".join(warcs.coded(body, "gzip") for body in bodies)
+    encoded_body = b"".join(warcs.encode_body(body, "gzip") for body in bodies)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(encoded_body)), max_size=20)))
     pieces = [
         encoded_body[start:end]
@@ -137,14 +139,14 @@ def test_no_gzip_member_is_lost_at_piece_boundaries(
 
 
 def test_a_second_gzip_member_is_found_after_a_piece_boundary() -> None:
-    first, second = warcs.coded(b"first", "gzip"), warcs.coded(b"second", "gzip")
+    first, second = warcs.encode_body(b"first", "gzip"), warcs.encode_body(b"second", "gzip")
     for byte_count in (1, 2):
         pieces = [first + second[:byte_count], second[byte_count:]]
         assert decode_or_get_reason(pieces, ["gzip"]) == b"firstsecond"
 
 
 def test_members_and_codings_are_limited() -> None:
-    member = warcs.coded(b"", "gzip")
+    member = warcs.encode_body(b"", "gzip")
     assert decode_or_get_reason([member * MEMBERS_MAX], ["gzip"]) == b""
     assert decode_or_get_reason([member * (MEMBERS_MAX + 1)], ["gzip"]) is Reason.BOMB
     assert decode_or_get_reason([b"x"], ["gzip"] * (CODINGS_MAX + 1)) is Reason.BOMB

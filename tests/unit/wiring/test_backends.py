@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.archives import entry
+from fixtures.archives import build_entry
 from fonds.audit.repair.cleanup import raise_if_emptied
 from fonds.config import PORTS, Settings
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
@@ -71,7 +71,7 @@ def test_the_archive_is_in_the_configured_folder(path: str, tmp_path: Path) -> N
     archive = open_archive(tmp_path / "home", Settings(archive=f"file:{place}"))
     folder = tmp_path / "home" / place
     assert not folder.exists()
-    (body,) = archive.write([entry()])
+    (body,) = archive.write([build_entry()])
     assert (folder / body.place.path).is_file()
 
 

@@ -29,10 +29,10 @@ COMPRESSIONS: Sequence[Callable[[bytes], bytes]] = (
     lambda data: data,
     lambda data: gzip.compress(data, 1, mtime=0),
     lambda data: zstandard.compress(data, 1),
-    lambda data: warcs.gzipped(data.split(CUT)),
-    lambda data: warcs.zstandarded(data.split(CUT)),
+    lambda data: warcs.gzip_records(data.split(CUT)),
+    lambda data: warcs.zstd_records(data.split(CUT)),
     *(
-        lambda data, name=name: warcs.packed(data.split(CUT), name)  # type: ignore[misc]
+        lambda data, name=name: warcs.pack_records(data.split(CUT), name)  # type: ignore[misc]
         for name in warcs.PACKERS
     ),
 )
@@ -85,9 +85,9 @@ def seeds() -> Iterator[bytes]:
         warcs.http_response(),
         warcs.revisit(),
         warcs.warc_record(b"body", date="2024"),
-        warcs.coded_response(warcs.coded(warcs.PAGE, "gzip"), "gzip"),
+        warcs.coded_response(warcs.encode_body(warcs.PAGE, "gzip"), "gzip"),
         warcs.coded_response(
-            warcs.coded(warcs.PAGE, "chunked"), "chunked", header="Transfer-Encoding"
+            warcs.encode_body(warcs.PAGE, "chunked"), "chunked", header="Transfer-Encoding"
         ),
         warcs.http_response(length=7),
         warcs.http_response(length=99_999),
@@ -98,9 +98,9 @@ def seeds() -> Iterator[bytes]:
     for number in range(len(COMPRESSIONS)):
         for parts in (records, records[:2], arcs, arcs2, [b"junk", *records[3:5]]):
             yield bytes([number]) + CUT.join(parts)
-    for packed in (warcs.gzipped(records), warcs.zstandarded(records[:3])):
+    for packed in (warcs.gzip_records(records), warcs.zstd_records(records[:3])):
         yield b"\0" + packed
-        yield b"\0" + warcs.flipped(packed, len(packed) // 2)
+        yield b"\0" + warcs.flip_byte(packed, len(packed) // 2)
         yield b"\0" + packed[:-9]
     dictionary = warcs.train_dictionary()
-    yield b"\0" + warcs.zstandarded(records[:2], dictionary=dictionary)
+    yield b"\0" + warcs.zstd_records(records[:2], dictionary=dictionary)

@@ -53,7 +53,7 @@ def _check_round_trip(body: bytes, codings: Sequence[str]) -> None:
     """Check that a body larger than a step is fully decoded, unless its ratio exceeds the limit."""
     encoded = large = body * (LARGE_BYTES // len(body))
     for name in reversed(codings):
-        encoded = warcs.coded(encoded, name)
+        encoded = warcs.encode_body(encoded, name)
     try:
         decoded = decode_body(lambda: iter([encoded]), codings, body_max_bytes=LARGE_BYTES)
     except LimitError:
@@ -79,12 +79,17 @@ def seeds() -> Iterator[bytes]:
     for number, codings in enumerate(STACKS):
         body = warcs.PAGE
         for name in reversed(codings):
-            body = warcs.coded(body, name)
+            body = warcs.encode_body(body, name)
         for size in (1, 7, 63):
             yield bytes([number, size, 3]) + body
         yield bytes([number, 5, 0]) + body[:-5]
         yield bytes([number, 5, 0]) + warcs.PAGE
-        yield bytes([number, 9, 1]) + warcs.flipped(body, len(body) // 2)
+        yield bytes([number, 9, 1]) + warcs.flip_byte(body, len(body) // 2)
         yield bytes([number, 9, 1]) + body + body
-    yield bytes([0, 3, 11]) + warcs.coded(b"", "gzip") * 5 + warcs.coded(b"x", "gzip") + b"tail"
+    yield (
+        bytes([0, 3, 11])
+        + warcs.encode_body(b"", "gzip") * 5
+        + warcs.encode_body(b"x", "gzip")
+        + b"tail"
+    )
     yield b"\0\1\1HTTP/1.1 200 OK\r\nContent-Encoding: gzip, br\r\n\r\n" + warcs.PAGE

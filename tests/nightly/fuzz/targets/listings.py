@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 
 from fixtures.feeds import (
-    BOMB,
+    ENTITY_BOMB,
     api_rows,
     atom,
+    daily_rss,
     json_feed,
     rdf,
-    rss_of,
+    rss_with_links,
     sitemap,
     sitemap_index,
-    whole_day,
 )
 from fonds.following.listings.csv_tables import (
     detect_header,
@@ -87,7 +87,7 @@ def _check_tables(data: bytes) -> None:
 
 def seeds() -> Iterator[bytes]:
     """Yield a listing of each format."""
-    yield rss_of(LINKS)
+    yield rss_with_links(LINKS)
     yield rdf(LINKS)
     yield atom(['<link href="/a"/><updated>2026-11-22T01:02:03Z</updated>'])
     yield json_feed([{"id": "1", "url": LINKS[0], "date_published": "2026-11-22"}])
@@ -96,8 +96,8 @@ def seeds() -> Iterator[bytes]:
     yield "\n".join(LINKS).encode()
     yield b"<html><a href='/a'>A</a><link rel=alternate type=application/rss+xml href=/f></html>"
     yield api_rows(1, 2)
-    yield whole_day(LINKS)
+    yield daily_rss(LINKS)
     yield b"url,title,pub_date\n" + LINKS[0].encode() + b',"A, b",2026-11-22\n'
     yield b"collect_date,downloads_id,url\n2021-10-01 01:02:03,3211617605,https://a.example/"
     yield b'<opml version="2.0"><body><outline xmlUrl="https://a.example/"/></body></opml>'
-    yield BOMB
+    yield ENTITY_BOMB

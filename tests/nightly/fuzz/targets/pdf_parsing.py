@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from fixtures import pdfs
-from fixtures.mutations import mutations
+from fixtures.mutations import generate_mutations
 from fonds.extract.pdf.extraction import count_words
 from fonds.extract.pdf.strings import (
     clean_stored_text,
@@ -225,7 +225,7 @@ def seeds() -> Iterator[bytes]:
     for pdf in _pdfs():
         yield b"i" + pdf
         yield b"t" + pdf
-    for mutation in mutations(MUTATIONS):
+    for mutation in generate_mutations(MUTATIONS):
         if len(mutation.data) <= SEED_MAX_BYTES:
             yield b"i" + mutation.data
     yield b"e" + encode(_message())
@@ -236,7 +236,7 @@ def _pdfs() -> Iterator[bytes]:
     yield pdfs.raw_pdf(pdfs.plain_objects(), trailer=pdfs.id_trailer())
     yield pdfs.xmp_pdf(b"<x:xmpmeta xmlns:x='adobe:ns:meta/'><a>b</a></x:xmpmeta>")
     yield from (pdfs.javascript_pdf(place) for place in ("open", "annotation", "field"))
-    yield from (pdfs.tagged_pdf(), pdfs.form_of_itself_pdf(), pdfs.encrypted_pdf())
+    yield from (pdfs.tagged_pdf(), pdfs.looped_form_pdf(), pdfs.encrypted_pdf())
     yield from (pdfs.broken_xref_pdf(), pdfs.linearized_pdf(), pdfs.encrypted_pdf(user="u"))
 
 
