@@ -89,7 +89,7 @@ def page_of(name: str, web: Web) -> Any:
         "throttling": lambda: build_response("", "429 Slow down", {"Retry-After": "3600"}),
         "circle": lambda: build_redirect("/story"),
         "to-private": lambda: build_redirect("http://private.example/"),
-        "to-good": lambda: build_redirect(web.url("good0.example", "/moved")),
+        "to-good": lambda: build_redirect(web.build_url("good0.example", "/moved")),
         "short": lambda: b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\nConnection: close\r\n\r\nabc",
         "endless": endless,
         "wrongly-packed": corrupt,
@@ -136,7 +136,7 @@ def misbehave(web: Web) -> list[str]:
             )
 
         web.hosts[f"{name}.example"] = behave
-    urls = [web.url(f"{name}.example") for name in sorted({*DROPPED, *QUARANTINED, *STORED})]
+    urls = [web.build_url(f"{name}.example") for name in sorted({*DROPPED, *QUARANTINED, *STORED})]
     return [url.replace("nowhere.example", "nowhere.invalid") for url in urls] + ["no address"]
 
 
@@ -145,7 +145,9 @@ def test_a_list_is_fetched_with_gaps_and_every_link_has_an_outcome(
 ) -> None:
     misbehaving_urls = misbehave(web)
     good_urls = [
-        web.url(f"good{host}.example", f"/{page}") for host in range(HOSTS) for page in range(PAGES)
+        web.build_url(f"good{host}.example", f"/{page}")
+        for host in range(HOSTS)
+        for page in range(PAGES)
     ]
     urls = tmp_path / "urls.txt"
     urls.write_text("\n".join(["# a list", *misbehaving_urls, "", *good_urls, good_urls[0]]))
@@ -184,7 +186,7 @@ def test_a_list_is_fetched_with_gaps_and_every_link_has_an_outcome(
 
 
 def test_urls_in_arguments_are_fetched_each_time(web: Web, call_fonds: Any) -> None:
-    url = web.url("a.example")
+    url = web.build_url("a.example")
     assert call_fonds("fetch", url)[1]["done"] == 1
     assert call_fonds("fetch", url)[1]["dropped"] == {"duplicate": 1}
     # The rights reservation is requested once a day, robots.txt by each process.
@@ -201,7 +203,10 @@ def test_a_page_with_another_success_status_is_stored_and_ingested(
     web.hosts["a.example"] = lambda request, nth: (
         respond_by_default(request, nth) if request.target == "/robots.txt" else page
     )
-    assert call_fonds("--set=warc.form=mediacloud", "fetch", web.url("a.example"))[1]["done"] == 1
+    assert (
+        call_fonds("--set=warc.form=mediacloud", "fetch", web.build_url("a.example"))[1]["done"]
+        == 1
+    )
     (warc,) = (tmp_path / "home" / "archive").glob("*.warc.gz")
     other_home = ["--home", str(tmp_path / "other"), "--set=pipeline=archive"]
     code = run(lambda: cli.main([*other_home, "ingest", str(warc)], standalone_mode=False))
@@ -222,7 +227,7 @@ def test_an_unchanged_page_is_stored_as_a_revisit(
         return build_story_page(request.host, request.target, ETag='"7"')
 
     web.hosts["a.example"] = respond_with_etag
-    url = web.url("a.example")
+    url = web.build_url("a.example")
     assert call_fonds("fetch", url)[1]["done"] == 1
     for _ in range(2):
         assert call_fonds("fetch", url)[1]["dropped"] == {"duplicate": 1}
@@ -254,8 +259,8 @@ def test_a_redirect_to_a_non_news_site_is_not_followed(
 ) -> None:
     """Link rules apply to the target of each redirect. `fonds fetch URL` may fetch any URL."""
     web.addresses["www.youtube.com"] = [LOCALHOST]
-    over = [build_redirect(web.url("a.example", "/over"))] * (hops - 1)
-    replies = [*over, build_redirect(web.url("www.youtube.com", "/watch?v=1"))]
+    over = [build_redirect(web.build_url("a.example", "/over"))] * (hops - 1)
+    replies = [*over, build_redirect(web.build_url("www.youtube.com", "/watch?v=1"))]
 
     def behave(request: HostRequest, nth: int) -> bytes:
         if request.target == "/robots.txt":
@@ -264,12 +269,12 @@ def test_a_redirect_to_a_non_news_site_is_not_followed(
 
     web.hosts["a.example"] = behave
     table = tmp_path / "links.csv"
-    table.write_text(f"url\n{web.url('a.example')}\n")
+    table.write_text(f"url\n{web.build_url('a.example')}\n")
     code, summary = call_fonds("ingest", "--pipeline", "csv", str(table))
     assert (code, summary["done"], summary["dropped"]) == (0, 0, {"non-news": 1})
     assert web.list_requests("www.youtube.com") == []
     assert call_fonds("audit", "--deep")[0] == 0
-    assert call_fonds("fetch", web.url("a.example"))[1]["done"] == 1
+    assert call_fonds("fetch", web.build_url("a.example"))[1]["done"] == 1
     assert call_fonds("audit", "--deep")[0] == 0
 
 
@@ -298,7 +303,7 @@ def test_a_waiting_link_is_one_entry_with_reason_and_next_attempt(
     )
     assert call_fonds(retries, "show", url)[1]["branches"][0]["row"]["next_attempt_at"]
     # Other URLs are still fetched.
-    code, summary = call_fonds(retries, "fetch", url, web.url("a.example"))
+    code, summary = call_fonds(retries, "fetch", url, web.build_url("a.example"))
     assert (summary["done"], summary["pending"]) == (1, 1)
     assert call_fonds("audit", "--deep")[0] == 0
 

@@ -96,7 +96,7 @@ def test_a_series_cannot_be_filtered(tmp_path: Path, words: tuple[str, ...]) -> 
         pass
     result = run_fonds(tmp_path, *EXPORT, *words)
     assert result.exit_code != 0
-    assert "rows of their own" in result.output + str(result.exception)
+    assert "needs a format with rows" in result.output + str(result.exception)
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,6 @@ def test_a_failed_export_leaves_no_unfinished_file(home: Path, tmp_path: Path) -
     out.mkdir()
     done = CliRunner().invoke(cli, ["--home", str(home), "export", "--out", str(out)])
     assert isinstance(done.exception, ConfigurationError)
-    assert f"{out} cannot be written" in str(done.exception)
+    assert f"Cannot write {out}" in str(done.exception)
     assert [*tmp_path.iterdir()] == [out]
     assert [*out.iterdir()] == []

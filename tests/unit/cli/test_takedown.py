@@ -135,6 +135,6 @@ def test_the_exit_code_is_1_while_messages_about_the_file_are_in_flight(tmp_path
     words = ["--home", str(tmp_path), "takedown", sha1hex, "--reason", "privacy", "--yes", "--json"]
     result = CliRunner().invoke(cli, words, standalone_mode=False)
     assert json.loads(result.stdout.splitlines()[-1])["finished"] is None
-    assert f"{sha1hex}: messages about it are in flight" in result.stderr
+    assert f"{sha1hex}: messages about it are in progress" in result.stderr
     assert result.return_value == 1
     assert "NOT FINISHED" in run_fonds(tmp_path, "takedown").stdout

@@ -202,6 +202,7 @@ def test_bands_that_many_files_share_are_read_within_limits(
     import_stories(bench, stories)
     monkeypatch.setattr(sketch, "BAND_MAX", 4)
     monkeypatch.setattr(sketch, "RELATIVES_MAX", 3)
+    monkeypatch.setattr(sketch, "NEIGHBOURS_MAX", 1)
     for batch_size in (20_000, 10):
         monkeypatch.setattr(sketch, "_ROW_BATCH", batch_size)
         relations = find_relations(bench, stories[0])
@@ -217,6 +218,7 @@ def test_only_the_nearest_of_many_versions_are_returned(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sketch, "RELATIVES_MAX", 4)
+    monkeypatch.setattr(sketch, "NEIGHBOURS_MAX", 2)
     pages = [
         make_page(bench, number, f"text {number}", story_id="b" * 64, seconds=number)
         for number in range(12)

@@ -45,17 +45,17 @@ def test_one_process_requests_a_domain_at_a_time_and_passes_on_its_pace(
 ) -> None:
     first = make_desk(web, tmp_path, "first")
     second = make_desk(web, tmp_path, "second")
-    url = web.url("www.a.example")
+    url = web.build_url("www.a.example")
     try:
         get_capture(first.run(url)[url])
-        (result,) = second.run(web.url("sport.a.example")).values()
+        (result,) = second.run(web.build_url("sport.a.example")).values()
         assert get_outcome(result) == (Verdict.DEFERRED, Reason.NOT_YET)
         assert web.list_requests("sport.a.example") == []
         first.fetch.close()
         (row,) = first.records.get(PaceRow, ["a.example"])
         assert row.lease_holder is None
         assert row.paces["www.a.example"].next_at_s > 0
-        (next_result,) = second.run(web.url("sport.a.example"), poll="again").values()
+        (next_result,) = second.run(web.build_url("sport.a.example"), poll="again").values()
         get_capture(next_result)
     finally:
         second.fetch.close()
@@ -65,7 +65,7 @@ def test_one_process_requests_a_domain_at_a_time_and_passes_on_its_pace(
 
 def test_a_lease_of_a_dead_process_is_taken_over(web: Web, tmp_path: Path) -> None:
     dead = make_desk(web, tmp_path, "dead")
-    url = web.url("a.example")
+    url = web.build_url("a.example")
     get_capture(dead.run(url)[url])
     alive = make_desk(web, tmp_path, "alive", is_process_gone=lambda name: name == "dead")
     slow = make_desk(web, tmp_path, "slow", lease_s=0.5)
@@ -84,7 +84,7 @@ def test_a_domain_taken_over_from_a_dead_process_pauses_for_one_gap(
     web: Web, tmp_path: Path
 ) -> None:
     dead = make_desk(web, tmp_path, "dead")
-    url = web.url("a.example")
+    url = web.build_url("a.example")
     get_capture(dead.run(url)[url])
     last_s = web.list_requests("a.example")[-1].at_s
     alive = make_desk(web, tmp_path, "alive", is_process_gone=lambda name: name == "dead")
@@ -170,7 +170,7 @@ def test_a_domain_is_not_given_away_while_one_of_its_hosts_is_resolved(
     scheduler = FetchScheduler(
         SCHEDULER_RULES, client, resolver, frontier, busy, shares, lambda: now[0]
     )
-    url = parse_request_url(web.url("www.a.example"))
+    url = parse_request_url(web.build_url("www.a.example"))
     scheduler.begin([FetchRequest("key", url, 1000, 3, "text/html")])
     assert scheduler.collect_finished(0.0) == []
     assert poller.acquire(["a.example"], 0.0, {"a.example"}) == {"a.example": REQUEST_LASTS_S}
@@ -243,13 +243,15 @@ def test_a_redirect_waits_until_another_process_releases_the_domain(
     web.hosts["a.example"] = lambda request, nth: (
         respond_by_default(request, nth)
         if request.target == "/robots.txt"
-        else build_redirect(web.url("b.example"))
+        else build_redirect(web.build_url("b.example"))
     )
     other = make_desk(web, tmp_path, "other", lease_s=3.0)
     desk = make_desk(web, tmp_path, "here", lease_s=3.0)
     try:
-        get_capture(other.run(web.url("b.example", "/first"))[web.url("b.example", "/first")])
-        url = web.url("a.example")
+        get_capture(
+            other.run(web.build_url("b.example", "/first"))[web.build_url("b.example", "/first")]
+        )
+        url = web.build_url("a.example")
         get_capture(desk.run(url)[url])
     finally:
         for process in (other, desk):

@@ -49,9 +49,9 @@ def test_a_page_becomes_a_capture_with_its_exchange_in_the_spool(desk: Desk) -> 
         if request.target == "/robots.txt"
         else build_response(body_bytes, headers=signals)
     )
-    url = desk.web.url("a.example", "/x#part")
+    url = desk.web.build_url("a.example", "/x#part")
     page = get_capture(desk.run(url)[url])
-    assert page.url == desk.web.url("a.example", "/x")
+    assert page.url == desk.web.build_url("a.example", "/x")
     assert (page.place.kind, page.status, page.mime) == (PlaceKind.SPOOL, 200, "text/html")
     assert page.id == build_link(url, "poll").id
     assert page.rss_entry == RssEntry(link=url, title="told by the feed")
@@ -71,12 +71,12 @@ def test_redirects_are_followed_by_the_same_rules_and_stored(desk: Desk) -> None
             return respond_by_default(request, nth)
         if "cookie" not in request.headers:
             return build_redirect("/story", **{"Set-Cookie": "wall=1"})
-        return build_redirect(desk.web.url("b.example", "/story"), "301 Moved Permanently")
+        return build_redirect(desk.web.build_url("b.example", "/story"), "301 Moved Permanently")
 
     desk.web.hosts["a.example"] = respond
-    url = desk.web.url("a.example")
+    url = desk.web.build_url("a.example")
     page = get_capture(desk.run(url)[url])
-    assert page.url == desk.web.url("b.example")
+    assert page.url == desk.web.build_url("b.example")
     exchange, _ = decode_exchange(desk.blobs.get(page.place.path) or b"")
     assert [hop.status for hop in exchange.hops] == [302, 301, 200]
     assert [request.target for request in desk.web.list_requests("a.example")] == [
@@ -95,10 +95,10 @@ def test_the_target_of_a_redirect_obeys_its_own_robots_file(desk: Desk) -> None:
     desk.web.hosts["a.example"] = lambda request, nth: (
         respond_by_default(request, nth)
         if request.target == "/robots.txt"
-        else build_redirect(desk.web.url("b.example"))
+        else build_redirect(desk.web.build_url("b.example"))
     )
     desk.web.hosts["b.example"] = lambda request, nth: build_response("User-agent: *\nDisallow: /")
-    url = desk.web.url("a.example")
+    url = desk.web.build_url("a.example")
     assert get_outcome(desk.run(url)[url]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
     assert [request.target for request in desk.web.list_requests("b.example")] == ["/robots.txt"]
 
@@ -171,8 +171,8 @@ def test_each_misbehaviour_ends_with_its_reason_and_delays_no_other_host(
     web.hosts["robots-denied.example"] = lambda request, nth: build_response(
         "User-agent: fonds\nDisallow: /s"
     )
-    urls = {web.url(f"{name}.example"): expected for name, expected in ENDINGS.items()}
-    good = [web.url(f"good{number}.example") for number in range(20)]
+    urls = {web.build_url(f"{name}.example"): expected for name, expected in ENDINGS.items()}
+    good = [web.build_url(f"good{number}.example") for number in range(20)]
     other_urls = {
         "notaurl": (Verdict.DROPPED, Reason.BAD_URL),
         "http://nosuch.invalid/": (Verdict.RETRIED, Reason.NO_SUCH_HOST),
@@ -183,7 +183,7 @@ def test_each_misbehaviour_ends_with_its_reason_and_delays_no_other_host(
     for url in good:
         get_capture(results[url])
     assert web.list_requests("private.example") == web.list_requests("bound-anew.example") == []
-    throttled = results[web.url("throttling.example")]
+    throttled = results[web.build_url("throttling.example")]
     assert isinstance(throttled, Result)
     assert throttled.disposition.after_s >= 7200
     assert len(web.list_requests("circle.example")) == 2
@@ -191,7 +191,7 @@ def test_each_misbehaviour_ends_with_its_reason_and_delays_no_other_host(
 
 
 def test_no_host_is_requested_faster_than_its_pace_including_robots_files(desk: Desk) -> None:
-    urls = [desk.web.url(f"h{number % 4}.example", f"/{number}") for number in range(24)]
+    urls = [desk.web.build_url(f"h{number % 4}.example", f"/{number}") for number in range(24)]
     started_s = time.monotonic()
     results = desk.run(*urls)
     for url in urls:
@@ -210,7 +210,7 @@ def test_a_crawl_delay_is_respected(desk: Desk) -> None:
         if request.target == "/robots.txt"
         else build_story_page(request.host, request.target)
     )
-    urls = [desk.web.url("a.example", f"/{number}") for number in range(3)]
+    urls = [desk.web.build_url("a.example", f"/{number}") for number in range(3)]
     started_s = time.monotonic()
     desk.run(*urls)
     pages = [request.at_s for request in desk.web.list_requests("a.example")][1:]
@@ -219,7 +219,7 @@ def test_a_crawl_delay_is_respected(desk: Desk) -> None:
 
 
 def test_a_robots_file_is_requested_once(desk: Desk) -> None:
-    urls = [desk.web.url("a.example", f"/{number}") for number in range(6)]
+    urls = [desk.web.build_url("a.example", f"/{number}") for number in range(6)]
     desk.run(*urls[:3])
     desk.run(*urls[3:])
     assert [request.target for request in desk.web.list_requests("a.example")].count(
@@ -230,14 +230,14 @@ def test_a_robots_file_is_requested_once(desk: Desk) -> None:
 def test_a_redirected_robots_file_is_followed(desk: Desk) -> None:
     def respond(request: HostRequest, nth: int) -> bytes:
         if request.target == "/robots.txt":
-            return build_redirect(desk.web.url("www.a.example", "/rules.txt"))
+            return build_redirect(desk.web.build_url("www.a.example", "/rules.txt"))
         return build_story_page(request.host, request.target)
 
     desk.web.hosts["a.example"] = respond
     desk.web.hosts["www.a.example"] = lambda request, nth: build_response(
         "User-agent: *\nDisallow: /no"
     )
-    yes, no = desk.web.url("a.example", "/yes"), desk.web.url("a.example", "/no")
+    yes, no = desk.web.build_url("a.example", "/yes"), desk.web.build_url("a.example", "/no")
     results = desk.run(yes, no)
     get_capture(results[yes])
     assert get_outcome(results[no]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
@@ -259,7 +259,7 @@ def test_a_compressed_robots_file_is_obeyed_and_a_damaged_one_denies(
         if request.target == "/robots.txt"
         else build_story_page(request.host, request.target)
     )
-    url = desk.web.url("a.example")
+    url = desk.web.build_url("a.example")
     assert get_outcome(desk.run(url)[url])[1] is reason
     assert [request.target for request in desk.web.list_requests("a.example")] == ["/robots.txt"]
 
@@ -272,7 +272,7 @@ def test_a_long_error_page_for_a_robots_file_counts_by_its_status(desk: Desk) ->
         if request.target == "/robots.txt"
         else build_story_page(request.host, request.target)
     )
-    url = desk.web.url("a.example")
+    url = desk.web.build_url("a.example")
     assert get_outcome(desk.run(url)[url]) == (Verdict.RETRIED, Reason.ROBOTS_UNREACHABLE)
 
 
@@ -287,7 +287,7 @@ def test_an_endless_robots_file_is_read_up_to_its_limit(desk: Desk) -> None:
         if request.target == "/robots.txt"
         else build_story_page(request.host, request.target)
     )
-    yes, no = desk.web.url("a.example", "/yes"), desk.web.url("a.example", "/no")
+    yes, no = desk.web.build_url("a.example", "/yes"), desk.web.build_url("a.example", "/no")
     results = desk.run(yes, no)
     get_capture(results[yes])
     assert get_outcome(results[no]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
@@ -299,7 +299,7 @@ def test_links_of_a_throttling_host_are_deferred_after_one_retry(desk: Desk) -> 
         if request.target == "/robots.txt"
         else build_response("", "503 Later", {"Retry-After": "3600"})
     )
-    urls = [desk.web.url("a.example", f"/{number}") for number in range(5)]
+    urls = [desk.web.build_url("a.example", f"/{number}") for number in range(5)]
     results = desk.run(*urls)
     verdicts = sorted(get_outcome(result)[0] for result in results.values())
     assert verdicts == [Verdict.DEFERRED] * 4 + [Verdict.RETRIED]
@@ -318,7 +318,7 @@ def test_an_unchanged_page_is_not_fetched_twice(desk: Desk) -> None:
         return build_response("page", headers={"ETag": '"7"'})
 
     desk.web.hosts["a.example"] = respond
-    url = desk.web.url("a.example")
+    url = desk.web.build_url("a.example")
     first = get_capture(desk.run(url)[url])
     second = get_capture(desk.run(url, poll="next")[url])
     assert (second.status, second.mime) == (304, "text/html")
@@ -334,7 +334,7 @@ def test_an_unchanged_page_is_not_fetched_twice(desk: Desk) -> None:
 def test_a_repeated_link_that_was_fetched_is_not_requested_again(desk: Desk) -> None:
     """The process died after it stored the page in the spool or a WARC, so its message is
     repeated."""
-    url = desk.web.url("a.example", "/x#part")
+    url = desk.web.build_url("a.example", "/x#part")
     first = get_capture(desk.run(url)[url])
     second = get_capture(desk.run(url)[url])
     assert second == first
@@ -355,7 +355,7 @@ def test_a_bug_affects_only_the_link_that_triggers_it(
 
     monkeypatch.setattr(scheduler, "resolve_redirect", raise_for_bad_hosts)
     names = ("good", "bad", "bad-robots")
-    good, bad, bad_robots = (desk.web.url(f"{name}.example") for name in names)
+    good, bad, bad_robots = (desk.web.build_url(f"{name}.example") for name in names)
     results = desk.run(good, bad, bad_robots)
     get_capture(results[good])
     assert isinstance(results[bad], RuntimeError)
@@ -376,7 +376,7 @@ def test_a_page_that_cannot_be_stored_is_stored_later_and_not_fetched_again(
         put_blobs(blobs)
 
     monkeypatch.setattr(FolderBlobs, "put", lambda self, blobs: put_after_two_failures(blobs))
-    url = desk.web.url("a.example")
+    url = desk.web.build_url("a.example")
     desk.fetch.begin([(0, build_link(url, "poll"))])
     results: list[tuple[int, Result | Exception]] = []
     n_failures = 0

@@ -41,7 +41,7 @@ def desk(tmp_path: Path, authority: tuple[str, ssl.SSLContext]) -> Iterator[Desk
 
 
 def fetch_page(desk: Desk, host: str, tls: TlsCheck) -> Result | Exception:
-    link = build_link(desk.web.tls_url(host), f"poll-{tls}", tls=tls)
+    link = build_link(desk.web.build_tls_url(host), f"poll-{tls}", tls=tls)
     return _run_link(desk, link)
 
 
@@ -83,5 +83,5 @@ def test_a_relaxed_check_is_recorded_and_applies_only_to_its_source(desk: Desk, 
     assert exchange.tls_check == "none"
     (row,) = desk.records.get(FetchedPageRow, [page.id])
     assert row.tls_check == "none"
-    strict_link = build_link(desk.web.tls_url(host, "/other"), "poll", tls=TlsCheck.FULL)
+    strict_link = build_link(desk.web.build_tls_url(host, "/other"), "poll", tls=TlsCheck.FULL)
     assert get_outcome(_run_link(desk, strict_link)) == BAD

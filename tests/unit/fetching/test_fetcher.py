@@ -58,7 +58,7 @@ def fetcher(web: Web, tmp_path: Path) -> Iterator[Fetcher]:
 
 
 def make_request(web: Web, host: str, key: str = "key") -> FetchRequest:
-    return FetchRequest(key, parse_request_url(web.url(host)), 100_000, 3)
+    return FetchRequest(key, parse_request_url(web.build_url(host)), 100_000, 3)
 
 
 def test_each_client_receives_only_its_own_outcomes(web: Web, fetcher: Fetcher) -> None:
@@ -83,7 +83,7 @@ def test_each_client_receives_only_its_own_outcomes(web: Web, fetcher: Fetcher) 
     assert {key.partition("-")[0] for key in outcome_by_key} == {"a", "b"}
     for key, outcome in outcome_by_key.items():
         assert isinstance(outcome, FetchResponse)
-        assert outcome.hops[-1].url == web.url(f"{key}.example")
+        assert outcome.hops[-1].url == web.build_url(f"{key}.example")
 
 
 def test_unstored_outcomes_limit_the_number_of_requests(web: Web, fetcher: Fetcher) -> None:

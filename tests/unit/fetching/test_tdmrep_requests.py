@@ -121,7 +121,7 @@ class Library:
         return load_capture_rights(self.bench.records, {page.id: "0" * 40})[page.id]
 
     def get_answer(self, host: str = HOST) -> str:
-        (row,) = self.bench.records.get(TdmrepAnswerRow, [self.web.url(host, "")])
+        (row,) = self.bench.records.get(TdmrepAnswerRow, [self.web.build_url(host, "")])
         assert [row.capture_id] == ([row.capture_id for row in self.list_rows()] or [None])
         return row.answer
 
@@ -178,7 +178,7 @@ def set_responses(
 def test_a_tdmrep_is_requested_once_a_day_and_applies_to_all_pages(
     library: Library,
 ) -> None:
-    urls = [library.web.url(HOST, f"/{number}") for number in range(4)]
+    urls = [library.web.build_url(HOST, f"/{number}") for number in range(4)]
     first = library.start_process()
     results = first.run(*urls[:3])
     assert [library.store(results[url]).prefers for url in urls[:3]] == [STATEMENTS] * 3
@@ -190,7 +190,7 @@ def test_a_tdmrep_is_requested_once_a_day_and_applies_to_all_pages(
     assert library.list_requests().count(PATH) == 1
     assert library.get_answer() == "200"
     (row,) = library.list_rows()
-    assert (row.url, row.mimetype) == (library.web.url(HOST, PATH), "application/tdmrep+json")
+    assert (row.url, row.mimetype) == (library.web.build_url(HOST, PATH), "application/tdmrep+json")
     assert not any(row.in_spool for row in library.list_rows(FetchedPageRow))
 
 
@@ -199,7 +199,7 @@ def test_after_a_day_it_is_requested_again_and_stored_only_if_changed(library: L
     ids = []
     for day, body in enumerate((RESERVATION, RESERVATION, changed, RESERVATION)):
         set_responses(library.web, lambda body=body: build_response(body, headers=JSON))  # type: ignore[misc]
-        desk, url = library.start_process(), library.web.url(HOST, f"/{day}")
+        desk, url = library.start_process(), library.web.build_url(HOST, f"/{day}")
         library.store(desk.run(url)[url])
         assert library.list_requests().count(PATH) == 1 + day
         desk.fetch.close()
@@ -265,7 +265,7 @@ def test_a_page_is_stored_without_statements_of_a_faulty_tdmrep(
 ) -> None:
     library.web.addresses["private.example"] = ["10.0.0.7"]
     set_responses(library.web, ANSWERS[name][0])
-    url, second_url = library.web.url(HOST), library.web.url(HOST, "/2")
+    url, second_url = library.web.build_url(HOST), library.web.build_url(HOST, "/2")
     desk = library.start_process()
     assert library.store(desk.run(url)[url]).prefers == ()
     assert library.get_answer() == ANSWERS[name][1]
@@ -290,7 +290,7 @@ def test_the_longest_of_the_first_ten_thousand_locations_applies(
     body = json.dumps([{"location": "/story", "tdm-reservation": 0}, *locations]).encode()
     assert len(body) < MAX_BYTES
     set_responses(library.web, lambda: build_response(body, headers=JSON))
-    urls = [library.web.url(HOST, path) for path in ("/story", "/9998", "/10500/x")]
+    urls = [library.web.build_url(HOST, path) for path in ("/story", "/9998", "/10500/x")]
     results = library.start_process().run(*urls)
     assert [library.store(results[url]).prefers for url in urls] == [
         ("tdm-reservation=0",),
@@ -300,14 +300,14 @@ def test_the_longest_of_the_first_ten_thousand_locations_applies(
 
 
 def test_a_host_without_a_page_or_with_a_denial_is_not_requested(library: Library) -> None:
-    url = library.web.url(HOST)
+    url = library.web.build_url(HOST)
     set_responses(library.web, send_endless, page=lambda *_: build_response("", "404 Not Found"))
     desk = library.start_process()
     assert get_outcome(desk.run(url)[url]) == (Verdict.DROPPED, Reason.HTTP_STATUS)
     assert library.list_requests() == ["/robots.txt", "/story"]
     desk.fetch.close()
     set_responses(library.web, send_endless, "User-agent: *\nDisallow: /.well-known\n")
-    second_url = library.web.url(HOST, "/2")
+    second_url = library.web.build_url(HOST, "/2")
     get_capture(library.start_process().run(second_url)[second_url])
     assert library.list_requests()[2:] == ["/robots.txt", "/2"]
     assert library.get_answer() == "robots-denied"
@@ -316,7 +316,7 @@ def test_a_host_without_a_page_or_with_a_denial_is_not_requested(library: Librar
 def test_a_page_in_the_spool_of_a_dead_process_is_not_requested_again(
     library: Library,
 ) -> None:
-    url = library.web.url(HOST)
+    url = library.web.build_url(HOST)
     is_requested = threading.Event()
 
     async def send_endless_head() -> Pieces:
@@ -352,7 +352,7 @@ def test_a_page_waits_for_the_tdmrep_of_a_slow_host(library: Library) -> None:
     )
     paces = replace(PACES, host=PaceRules(0.1, busy_factor=0.0), patience_s=1.0)
     desk = library.start_process(paces=paces)
-    url, verdicts = library.web.url(HOST), list[Verdict | None]()
+    url, verdicts = library.web.build_url(HOST), list[Verdict | None]()
     while not verdicts or verdicts[-1] is Verdict.DEFERRED:
         (result,) = desk.run(url).values()
         assert isinstance(result, Result)
@@ -370,7 +370,7 @@ def test_a_page_does_not_wait_long_for_a_distant_request(library: Library) -> No
         "User-agent: *\nCrawl-delay: 3\n",
     )
     paces = replace(PACES, host=PaceRules(0.1, busy_factor=0.0), patience_s=1.0)
-    url, results = library.web.url(HOST), list[Result | Exception]()
+    url, results = library.web.build_url(HOST), list[Result | Exception]()
     desk = library.start_process(paces=paces)
     while not results or is_deferred(results[-1]):
         results += desk.run(url).values()
@@ -389,7 +389,7 @@ def is_deferred(result: Result | Exception) -> bool:
 def test_files_whose_captures_gain_statements_are_indexed_again(library: Library) -> None:
     """These pages come from a process without tdmrep requests, for example with another setting."""
     plain = make_desk(library.web, library.bench.home, "plain")
-    url, second_url = library.web.url(HOST), library.web.url(HOST, "/2")
+    url, second_url = library.web.build_url(HOST), library.web.build_url(HOST, "/2")
     first_result = plain.run(url)[url]
     plain.fetch.close()
     plain.records.close()
@@ -411,7 +411,7 @@ def _get_sha1hex(library: Library, page: Capture) -> str:
 
 
 def test_a_tdmrep_that_was_taken_down_is_neither_stored_nor_applied(library: Library) -> None:
-    url = library.web.url(HOST)
+    url = library.web.build_url(HOST)
     desk = library.start_process()
     library.store(desk.run(url)[url])
     (row,) = library.list_rows()
@@ -422,7 +422,7 @@ def test_a_tdmrep_that_was_taken_down_is_neither_stored_nor_applied(library: Lib
     )
     library.pass_a_day()
     desk.fetch.close()
-    second_url = library.web.url(HOST, "/2")
+    second_url = library.web.build_url(HOST, "/2")
     library.store(library.start_process().run(second_url)[second_url])
     assert library.list_requests().count(PATH) == 2
     assert list(library.bench.records.find(HostFileRow)) == []
@@ -449,7 +449,10 @@ class FailingRecords:
 
 
 def test_an_answer_that_cannot_be_stored_is_stored_the_next_time(library: Library) -> None:
-    desk, url = library.start_process(FailingRecords(library.bench.records)), library.web.url(HOST)
+    desk, url = (
+        library.start_process(FailingRecords(library.bench.records)),
+        library.web.build_url(HOST),
+    )
     desk.fetch.begin([(0, build_link(url, "poll"))])
     results: list[tuple[int, Result | Exception]] = []
     n_failures = 0

@@ -82,7 +82,7 @@ def get_failure_reason(result: CrawlResponse | RequestFailure) -> Reason:
 def test_an_exchange_is_recorded_as_it_was_sent(web: Web, client: CrawlClient) -> None:
     headers = {"X-Odd": "ä", "set-cookie": "a=1; Path=/"}
     web.hosts["a.example"] = lambda request, nth: build_response("page", "200 Fine", headers)
-    response = get_response(fetch(client, make_request(web.url("a.example", "/x?y"))))
+    response = get_response(fetch(client, make_request(web.build_url("a.example", "/x?y"))))
     assert (response.hop.status, response.hop.status_line) == (200, "HTTP/1.1 200 Fine")
     assert ("X-Odd", "ä") in response.hop.headers
     assert ("set-cookie", "a=1; Path=/") in response.hop.headers
@@ -106,15 +106,15 @@ def test_a_body_keeps_its_content_coding_and_loses_its_chunks(
         b"3\r\nabc\r\n2\r\nde\r\n0\r\nX-Trailer: 1\r\n\r\n"
     )
     web.hosts["a.example"] = lambda request, nth: response_bytes
-    response = get_response(fetch(client, make_request(web.url("a.example"))))
+    response = get_response(fetch(client, make_request(web.build_url("a.example"))))
     assert response.body == b"abcde"
     assert response.hop.get("content-encoding") == "br"
     assert response.hop.get("x-trailer") is None
 
 
 def test_connections_are_reused(web: Web, client: CrawlClient) -> None:
-    first = get_response(fetch(client, make_request(web.url("a.example"))))
-    second = get_response(fetch(client, make_request(web.url("a.example", "/other"))))
+    first = get_response(fetch(client, make_request(web.build_url("a.example"))))
+    second = get_response(fetch(client, make_request(web.build_url("a.example", "/other"))))
     assert first.hop.connected_s > 0
     assert second.hop.connected_s == 0.0
 
@@ -123,17 +123,17 @@ def test_cookies_are_sent_only_within_their_chain(web: Web, client: CrawlClient)
     web.hosts["a.example"] = lambda request, nth: build_response(
         "", headers={"Set-Cookie": "seen=1"}
     )
-    first = get_response(fetch(client, make_request(web.url("a.example"))))
-    fetch(client, make_request(web.url("a.example"), cookies=first.cookies))
-    fetch(client, make_request(web.url("a.example")))
-    fetch(client, make_request(web.url("b.example"), cookies=first.cookies))
+    first = get_response(fetch(client, make_request(web.build_url("a.example"))))
+    fetch(client, make_request(web.build_url("a.example"), cookies=first.cookies))
+    fetch(client, make_request(web.build_url("a.example")))
+    fetch(client, make_request(web.build_url("b.example"), cookies=first.cookies))
     assert [request.headers.get("cookie") for request in web.log] == [None, "seen=1", None, None]
 
 
 def test_an_early_hints_response_is_ignored(web: Web, client: CrawlClient) -> None:
     early = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + build_response("page")
     web.hosts["a.example"] = lambda request, nth: early
-    response = get_response(fetch(client, make_request(web.url("a.example"))))
+    response = get_response(fetch(client, make_request(web.build_url("a.example"))))
     assert response.hop.status_line == "HTTP/1.1 200 OK"
     assert response.hop.get("link") is None
 
@@ -170,7 +170,7 @@ def test_a_slow_response_ends_by_its_time_limits(
 ) -> None:
     web.hosts["a.example"] = lambda request, nth: pieces()
     assert (
-        get_failure_reason(fetch(quick_client, make_request(web.url("a.example"))))
+        get_failure_reason(fetch(quick_client, make_request(web.build_url("a.example"))))
         is Reason.UNREACHABLE
     )
 
@@ -182,14 +182,20 @@ def test_an_endless_response_ends_by_its_size_limits(
     web: Web, client: CrawlClient, pieces: Callable[[], Pieces]
 ) -> None:
     web.hosts["a.example"] = lambda request, nth: pieces()
-    assert get_failure_reason(fetch(client, make_request(web.url("a.example")))) is Reason.TOO_LARGE
+    assert (
+        get_failure_reason(fetch(client, make_request(web.build_url("a.example"))))
+        is Reason.TOO_LARGE
+    )
 
 
 def test_a_body_declared_too_large_is_rejected_at_once(web: Web, client: CrawlClient) -> None:
     web.hosts["a.example"] = lambda request, nth: (
         b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 100
     )
-    assert get_failure_reason(fetch(client, make_request(web.url("a.example")))) is Reason.TOO_LARGE
+    assert (
+        get_failure_reason(fetch(client, make_request(web.build_url("a.example"))))
+        is Reason.TOO_LARGE
+    )
 
 
 @pytest.mark.parametrize(
@@ -207,12 +213,13 @@ def test_an_incomplete_or_malformed_response_is_unreachable(
 ) -> None:
     web.hosts["a.example"] = lambda request, nth: sent
     assert (
-        get_failure_reason(fetch(client, make_request(web.url("a.example")))) is Reason.UNREACHABLE
+        get_failure_reason(fetch(client, make_request(web.build_url("a.example"))))
+        is Reason.UNREACHABLE
     )
 
 
 def test_a_host_that_refuses_connections_is_unreachable(web: Web, client: CrawlClient) -> None:
-    result = fetch(client, make_request(web.url("a.example"), addresses=(DEAD_ADDRESS,)))
+    result = fetch(client, make_request(web.build_url("a.example"), addresses=(DEAD_ADDRESS,)))
     assert get_failure_reason(result) is Reason.UNREACHABLE
     assert isinstance(result, RequestFailure)
     assert result.is_unreachable
@@ -246,10 +253,10 @@ def test_a_reused_connection_is_checked_again(web: Web) -> None:
     allowed = {LOCALHOST}
     client = CrawlClient(PATIENT_LIMITS, lambda address: address in allowed)
     try:
-        get_response(fetch(client, make_request(web.url("a.example"))))
+        get_response(fetch(client, make_request(web.build_url("a.example"))))
         allowed.clear()
         assert (
-            get_failure_reason(fetch(client, make_request(web.url("a.example"))))
+            get_failure_reason(fetch(client, make_request(web.build_url("a.example"))))
             is Reason.PRIVATE_ADDRESS
         )
     finally:
@@ -262,7 +269,7 @@ def test_proxies_of_the_environment_are_ignored(
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9/")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9/")
-    get_response(fetch(client, make_request(web.url("a.example"))))
+    get_response(fetch(client, make_request(web.build_url("a.example"))))
 
 
 @pytest.fixture(scope="module")
@@ -276,7 +283,7 @@ def fetch_over_tls(
     client = CrawlClient(PATIENT_LIMITS, is_allowed, str(authority))
     try:
         with serve_hosts(context) as web:
-            return fetch(client, make_request(web.tls_url(host), tls=tls))
+            return fetch(client, make_request(web.build_tls_url(host), tls=tls))
     finally:
         client.close()
 
@@ -306,7 +313,7 @@ def test_an_invalid_certificate_is_rejected_unless_checks_are_off(
 
 def test_a_hundred_requests_run_concurrently(web: Web, client: CrawlClient) -> None:
     for number in range(100):
-        client.begin(number, make_request(web.url(f"h{number % 10}.example", f"/{number}")))
+        client.begin(number, make_request(web.build_url(f"h{number % 10}.example", f"/{number}")))
     results: dict[object, CrawlResponse | RequestFailure] = {}
     while len(results) < 100:
         results |= dict(client.collect_finished(1.0))
@@ -324,7 +331,7 @@ def test_closing_the_client_drops_active_requests(web: Web) -> None:
         return send_nothing()
 
     web.hosts["a.example"] = respond_never
-    client.begin("key", make_request(web.url("a.example")))
+    client.begin("key", make_request(web.build_url("a.example")))
     client.collect_finished(0.2)
     assert client.count == 1
     client.close()

@@ -89,10 +89,11 @@ def test_backfill_polls_record_their_counts_outside_the_days(world: World) -> No
     source_details = load_source_details(world.place.records, row.source_id, now)
     assert source_details is not None
     backfilled, ordinary = source_details.polls
-    assert (ordinary.new, ordinary.pages) == (3, None)
+    assert (ordinary.new, ordinary.backfill) == (3, None)
     assert (backfilled.new, backfilled.listed, backfilled.known) == (6, 15, 0)
-    assert backfilled.pages == 5
-    assert (backfilled.outside, backfilled.undated) == (9, 0)
+    backfill = backfilled.backfill
+    assert backfill is not None
+    assert (len(backfill.pages), backfill.outside, backfill.undated) == (5, 9, 0)
     today = now.date()
     assert list_polls_on(world.place.records, row.source_id, today) == [ordinary.input_id]
     days = world.get_row(row.source_id).days or {}
