@@ -178,7 +178,7 @@ def test_an_empty_export_suggests_the_export_of_earlier_versions(
     assert "0 documents: nothing found." in result.err
     command = shlex.split(line.removeprefix(hint))
     second_result = fonds(home, *command[command.index("export") :])
-    assert f"1 document in {out}" in second_result.err
+    assert f"1 document written to {out}" in second_result.err
 
 
 def test_a_collection_rule_can_search_all_versions(copy: Path) -> None:
