@@ -102,7 +102,7 @@ def fill_sources(stores: Stores) -> None:
 
 def add_health(row: SourceRow) -> SourceRow:
     """Return the row with the health that its last poll would write."""
-    return replace(row, standing=str(compute_health_after_poll(row, TODAY)))
+    return replace(row, health=str(compute_health_after_poll(row, TODAY)))
 
 
 def _build_counts() -> dict[str, Any]:

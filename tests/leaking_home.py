@@ -102,7 +102,7 @@ IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "size": ("50",),
     "page": ("1", "2"),
     "state": ("active",),
-    "standing": ("failing",),
+    "health": ("failing",),
     "conf": ("DEFAULT",),
     "level": ("0",),
     "top": ("20",),

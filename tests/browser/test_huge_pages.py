@@ -48,7 +48,7 @@ PAGES = {
     "pipeline": "/pipeline",
     "sources": "/sources",
     "sources, last page": "/sources?page=3",
-    "sources, muted": "/sources?standing=muted",
+    "sources, muted": "/sources?health=muted",
     "search": "/search?q=flood",
     "search, one facet whole": "/search?q=flood&facets=100",
     "search, far behind": "/search?q=flood&page=20",

@@ -45,7 +45,7 @@ def sources(draw: st.DrawFn) -> list[SourceRow]:
             source_id=f"{number:012x}",
             url=f"https://{number}.example/feed",
             state=draw(st.sampled_from(["active", "active", "active", "paused", "gone"])),
-            standing=str(draw(st.sampled_from(STORED_HEALTHS))),
+            health=str(draw(st.sampled_from(STORED_HEALTHS))),
             failures=draw(st.integers(0, 3)),
             muted_until=draw(st.sampled_from(UNTIL)),
         )
@@ -93,14 +93,14 @@ def test_each_health_finds_and_counts_its_sources(
 
 
 def test_sources_are_listed_by_health_since_a_day(records: SqlRecords) -> None:
-    times: dict[str, Any] = {"failures": 1, "standing": "failing"}
+    times: dict[str, Any] = {"failures": 1, "health": "failing"}
     old, new = NOW - timedelta(days=9), NOW - timedelta(days=1)
     rows = [
         replace(ROW, source_id="a" * 12, url="https://a.example/", failing_since=old, **times),
         replace(ROW, source_id="b" * 12, url="https://b.example/", failing_since=new, **times),
         replace(ROW, source_id="c" * 12, url="https://c.example/", failing_since=None, **times),
         replace(
-            ROW, source_id="d" * 12, url="https://d.example/", standing="silent", silent_since=new
+            ROW, source_id="d" * 12, url="https://d.example/", health="silent", silent_since=new
         ),
     ]
     replace_sources(records, rows)
@@ -120,7 +120,7 @@ def test_sources_are_listed_by_health_since_a_day(records: SqlRecords) -> None:
 def test_muted_sources_do_not_count_as_needing_attention(records: SqlRecords) -> None:
     rows = [
         replace(
-            ROW, source_id=f"{number:012x}", url=f"https://{number}.example/", standing=str(health)
+            ROW, source_id=f"{number:012x}", url=f"https://{number}.example/", health=str(health)
         )
         for number, health in enumerate(NEEDS_ATTENTION)
     ]

@@ -92,7 +92,7 @@ def test_a_killed_fetcher_resumes_a_feed_without_loss(server: HttpServer, tmp_pa
     assert fonds(home, "audit", "--json").code == 0
     source = fonds(home, "sources", "show", "--json", f"{server.url}/feed").last
     polls = source["last_polls"]
-    assert (source["standing"], source["failures"]) == ("active", 0)
+    assert (source["health"], source["failures"]) == ("active", 0)
     entered = [
         fonds(home, "sources", "show", "--json", str(poll["input_id"])).last["links"]
         for poll in polls

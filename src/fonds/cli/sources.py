@@ -168,24 +168,24 @@ def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **
 
 @command("list", answers={"one for each source": SourceAnswer})
 @click.option(
-    "--standing",
+    "--health",
     "stands",
-    type=SuggestingChoice("standing", [str(one) for one in SourceHealth]),
+    type=SuggestingChoice("health", [str(one) for one in SourceHealth]),
     help="Only sources with this state.",
 )
 @click.option(
     "--since",
     type=DAY,
     metavar="DATE",
-    help="With --standing dead, failing or silent: in this state since this day (UTC) or later.",
+    help="With --health dead, failing or silent: in this state since this day (UTC) or later.",
 )
 def list_(app: App, stands: str | None, since: datetime | None) -> int:
     """List followed sources with health, polls and results.
 
     \b
     fonds sources list
-    fonds sources list --standing failing
-    fonds sources list --standing silent --since 2026-11-01
+    fonds sources list --health failing
+    fonds sources list --health silent --since 2026-11-01
     fonds sources list --json
     """
     now = datetime.now(UTC)
@@ -223,7 +223,7 @@ def _build_condition(
         return build_health_filter(SourceHealth(health), now) if health else None
     try:
         if health is None:
-            raise ValueError("needs --standing dead, failing or silent")
+            raise ValueError("needs --health dead, failing or silent")
         return build_health_since_filter(SourceHealth(health), since.replace(tzinfo=UTC), now)
     except ValueError as error:
         raise click.UsageError(f"--since: {error}.") from None

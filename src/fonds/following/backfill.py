@@ -150,7 +150,7 @@ def _advance(
         due_at=poll.updated + timedelta(seconds=backfill_poll.wait_s),
     )
     # A person may have stopped the backfill while the poll was running.
-    if not previous.is_active or backfill_poll.state is BackfillState.GOING_ON:
+    if not previous.is_active or backfill_poll.state is BackfillState.RUNNING:
         return after
     return end_backfill(after, backfill_poll.state, backfill_poll.why, poll.updated)
 
@@ -202,7 +202,7 @@ class BackfillStatus:
     - `first`, `last`: requested dates (UTC), inclusive.
     - `takes_undated`: whether entries without a date are entered too.
     - `requested_at`: time of the request.
-    - `state`: `going on`, `ended`, `stopped` or `failed`.
+    - `state`: `running`, `ended`, `stopped` or `failed`.
     - `why`: reason for the end; None while it goes on.
     - `ended_at`: time of the end; None while it goes on.
     - `pages`: number of pages read.
@@ -250,7 +250,7 @@ class BackfillStatus:
         """
         return (
             f"backfill {self.state}"
-            if self.state in (BackfillState.GOING_ON, BackfillState.FAILED)
+            if self.state in (BackfillState.RUNNING, BackfillState.FAILED)
             else ""
         )
 

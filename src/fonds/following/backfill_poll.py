@@ -155,7 +155,7 @@ class _BackfillReading:
     outside: int = 0
     undated: int = 0
     days: list[date] = field(default_factory=list)
-    state: BackfillState = BackfillState.GOING_ON
+    state: BackfillState = BackfillState.RUNNING
     reason: str = ""
     trouble: str = ""
     wait_s: float = 0.0

@@ -48,7 +48,7 @@ NEEDS_ATTENTION = (SourceHealth.DEAD, SourceHealth.FAILING, SourceHealth.SILENT)
 
 def compute_health(row: SourceRow, now: datetime) -> SourceHealth:
     """Return the health of a source at the time `now`, including pauses and mutes."""
-    return compute_health_from_columns(row.state, row.standing, row.muted_until, now)
+    return compute_health_from_columns(row.state, row.health, row.muted_until, now)
 
 
 def compute_health_from_columns(
@@ -115,10 +115,10 @@ def build_health_filter(health: SourceHealth, now: datetime) -> dict[str, object
     if health in (SourceHealth.PAUSED, SourceHealth.GONE):
         return {"state": str(health)}
     if health is SourceHealth.MUTED:
-        return {**build_muted_filter(now), "standing": [str(value) for value in NEEDS_ATTENTION]}
+        return {**build_muted_filter(now), "health": [str(value) for value in NEEDS_ATTENTION]}
     if health in NEEDS_ATTENTION:
-        return {**build_unmuted_filter(now), "standing": str(health)}
-    return {"state": "active", "standing": str(health)}
+        return {**build_unmuted_filter(now), "health": str(health)}
+    return {"state": "active", "health": str(health)}
 
 
 def build_health_since_filter(
@@ -178,10 +178,8 @@ def mute(
         raise ConfigurationError(
             f"{row.url} is {row.state}, so it is not polled and needs no muting"
         )
-    if until is None and row.standing not in NEEDS_ATTENTION:
-        raise ConfigurationError(
-            f"{row.url} is {row.standing} and has no problem. Give an end time"
-        )
+    if until is None and row.health not in NEEDS_ATTENTION:
+        raise ConfigurationError(f"{row.url} is {row.health} and has no problem. Give an end time")
     if until is not None and not now < until < UNTIL_RECOVERED:
         raise ConfigurationError(f"{until:%Y-%m-%d %H:%M} is not in the future")
     if len(note) > TEXT_MAX_CHARS:

@@ -40,7 +40,7 @@ class BackfillPoll:
     undated: int = 0
     earliest: date | None = None
     at: str = ""
-    state: BackfillState = BackfillState.GOING_ON
+    state: BackfillState = BackfillState.RUNNING
     why: str = ""
     trouble: str = ""
     wait_s: float = 0.0

@@ -177,4 +177,4 @@ def build_health_columns(after: SourceRow, now: datetime) -> dict[str, object]:
     """
     new_health = compute_health_after_poll(after, now)
     is_over = after.muted_until == UNTIL_RECOVERED and new_health not in NEEDS_ATTENTION
-    return {"standing": str(new_health), **(UNMUTED_COLUMNS if is_over else {})}
+    return {"health": str(new_health), **(UNMUTED_COLUMNS if is_over else {})}

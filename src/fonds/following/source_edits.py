@@ -133,7 +133,7 @@ def set_state(records: Records, row: SourceRow, state: str, now: datetime) -> No
     values: dict[str, object] = {"state": state}
     if state == "active":
         source_health = compute_health_after_poll(replace(row, failures=0), now)
-        values |= {"failures": 0, "failing_since": None, "standing": str(source_health)}
+        values |= {"failures": 0, "failing_since": None, "health": str(source_health)}
         if _set_due(records, row, values, now):
             return
     records.change(SourceRow, [row.source_id], values)

@@ -76,7 +76,7 @@ def count_sources(records: Records, now: datetime) -> SourceCounts:
     states: Counter[str] = Counter()
     health_counts: Counter[SourceHealth] = Counter()
     muted_count = 0
-    columns = ("state", "standing", "muted_until")
+    columns = ("state", "health", "muted_until")
     for (state, poll_health, until), count in records.count(SourceRow, columns).items():
         is_muted = state == "active" and until is not None and until > now
         muted_count += count if is_muted else 0

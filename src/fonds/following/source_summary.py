@@ -24,7 +24,7 @@ class SourceSummary:
     source_id: Annotated[str, Meta(description="id of the source")]
     url: Annotated[str, Meta(description="URL of the source")]
     kind: Annotated[str, Meta(description="feed, page or rss-fetcher")]
-    standing: Annotated[
+    health: Annotated[
         str,
         Meta(
             description="health: waiting, active, silent, quiet, failing, dead, muted, paused or gone"
@@ -132,7 +132,7 @@ def build_source_summary(
         source_id=row.source_id,
         url=row.url,
         kind=row.kind,
-        standing=str(compute_health(row, now)),
+        health=str(compute_health(row, now)),
         title=row.title,
         folder=row.folder,
         collection=row.collection,

@@ -60,7 +60,7 @@ class StoredPace(msgspec.Struct, frozen=True, array_like=True):
 class BackfillState(StrEnum):
     """State of a backfill; the values are shown to people."""
 
-    GOING_ON = "going on"
+    RUNNING = "running"
     ENDED = "ended"
     STOPPED = "stopped"
     FAILED = "failed"  # a page could not be fetched, so the pages after it are unknown
@@ -99,7 +99,7 @@ class Backfill:
     requested_by: str
     due_at: datetime
     poll_at: datetime | None = None
-    state: BackfillState = BackfillState.GOING_ON
+    state: BackfillState = BackfillState.RUNNING
     at: str = ""
     seen: tuple[str, ...] = ()
     pages: int = 0
@@ -125,4 +125,4 @@ class Backfill:
     @property
     def is_active(self) -> bool:
         """Whether the backfill has not ended."""
-        return self.state is BackfillState.GOING_ON
+        return self.state is BackfillState.RUNNING

@@ -137,7 +137,7 @@ REFUSED_CALLS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("sources import", "path"): (("sources", "import", "no.opml"), "Cannot read no.opml"),
     ("sources import", "pipeline"): (("sources", "import", "-", "--pipeline", "newz"), "'news'"),
     ("sources import", "tls"): (("sources", "import", "-", "--tls", "nne"), "'none'"),
-    ("sources list", "stands"): (("sources", "list", "--standing", "ded"), "mean 'dead'"),
+    ("sources list", "stands"): (("sources", "list", "--health", "ded"), "mean 'dead'"),
     ("collection", "COMMAND"): (("collection", "lst"), "Did you mean 'list'"),
     ("collection create", "name"): (("collection", "create", "x"), "NAMESPACE/KEY, not 'x'"),
     ("collection create", "query"): (

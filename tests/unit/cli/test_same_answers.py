@@ -75,7 +75,7 @@ def test_sources_and_polls(call: Call, world: World, tmp_path: Path) -> None:
         printed = told(call, tmp_path, "sources", "list")
         by_url = sorted(listed, key=lambda source: source["url"])
         assert shared(SourceSummary, printed) == shared(SourceSummary, by_url)
-        assert {one["standing"] for one in listed} == {"active", "muted", "waiting"}
+        assert {one["health"] for one in listed} == {"active", "muted", "waiting"}
         for source in listed:
             (shown,) = told(call, tmp_path, "sources", "show", source["source_id"])
             page = client.get(f"/api{source['href']}").json()

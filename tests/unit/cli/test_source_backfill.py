@@ -32,13 +32,13 @@ def test_a_backfill_is_requested_shown_and_stopped(home_call: Call, tmp_path: Pa
     assert result.out.strip() == f"backfill requested from 2025-01-01 to 2025-06-30: {FEED}"
     assert "from 2025-01-01 to 2025-06-30 is running" in home_call(*REQUEST).err
     assert home_call(*REQUEST).code == 2
-    assert "backfill going on" in home_call("sources", "list").out
+    assert "backfill running" in home_call("sources", "list").out
     source_page = home_call("sources", "show", FEED).out
-    assert "2025-01-01 to 2025-06-30: going on" in source_page
+    assert "2025-01-01 to 2025-06-30: running" in source_page
     assert "0 listed: 0 entered, 0 known, 0 refused, 0 outside the dates, 0 undated" in source_page
     source = json.loads(home_call("--json", "sources", "show", FEED).out)
     facts = source["backfill"]
-    assert (facts["state"], facts["next_page"]) == ("going on", FEED)
+    assert (facts["state"], facts["next_page"]) == ("running", FEED)
     assert source["backfill_requested_by"].startswith("local:")
     stopped = json.loads(home_call("--json", "sources", "backfill", FEED, "--stop").out)
     assert stopped == {"source": FEED, "stopped": True}

@@ -1,4 +1,4 @@
-"""`fonds sources list --standing`, `mute` and `unmute`: the words of the pages, and the action
+"""`fonds sources list --health`, `mute` and `unmute`: the words of the pages, and the action
 log."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def home_call(call: Call, tmp_path: Path) -> Call:
     assert run_command("sources", "add", FEED, OTHER).code == 0
     records = open_records(tmp_path / "records.sqlite")
     (row,) = records.find(SourceRow, {"url": OTHER})
-    values = {"failures": 2, "standing": "failing", "failing_since": NOW, "error": "it answers 503"}
+    values = {"failures": 2, "health": "failing", "failing_since": NOW, "error": "it answers 503"}
     records.change(SourceRow, [row.source_id], values)
     records.close()
     return run_command
@@ -39,22 +39,22 @@ def list_urls(call: Call, *words: str) -> list[str]:
 
 
 def test_sources_are_listed_by_health_and_the_rest_is_counted(home_call: Call) -> None:
-    assert list_urls(home_call, "--standing", "failing") == [OTHER]
-    assert list_urls(home_call, "--standing", "waiting") == [FEED]
-    assert list_urls(home_call, "--standing", "muted") == []
+    assert list_urls(home_call, "--health", "failing") == [OTHER]
+    assert list_urls(home_call, "--health", "waiting") == [FEED]
+    assert list_urls(home_call, "--health", "muted") == []
     day = f"{NOW:%Y-%m-%d}"
-    assert list_urls(home_call, "--standing", "failing", "--since", day) == [OTHER]
-    assert list_urls(home_call, "--standing", "failing", "--since", "2099-01-01") == []
-    listing = home_call("sources", "list", "--standing", "failing")
+    assert list_urls(home_call, "--health", "failing", "--since", day) == [OTHER]
+    assert list_urls(home_call, "--health", "failing", "--since", "2099-01-01") == []
+    listing = home_call("sources", "list", "--health", "failing")
     assert (OTHER in listing.out, FEED in listing.out, "1 of 2 sources" in listing.err) == (
         True,
         False,
         True,
     )
     for words, message in (
-        (("--since", day), "needs --standing"),
-        (("--since", day, "--standing", "quiet"), "use one of dead, failing, silent"),
-        (("--standing", "failng"), "Did you mean 'failing'"),
+        (("--since", day), "needs --health"),
+        (("--since", day, "--health", "quiet"), "use one of dead, failing, silent"),
+        (("--health", "failng"), "Did you mean 'failing'"),
     ):
         result = home_call("sources", "list", *words)
         assert (result.code, message in result.err) == (2, True), result.err
@@ -63,10 +63,10 @@ def test_sources_are_listed_by_health_and_the_rest_is_counted(home_call: Call) -
 def test_a_failing_source_is_muted_and_shown_as_muted(home_call: Call, tmp_path: Path) -> None:
     muted = json.loads(home_call("--json", "sources", "mute", OTHER, "--note", "they  move").out)
     assert muted == {"muted": [OTHER], "until": None}
-    assert list_urls(home_call, "--standing", "muted") == [OTHER]
-    assert list_urls(home_call, "--standing", "failing") == []
+    assert list_urls(home_call, "--health", "muted") == [OTHER]
+    assert list_urls(home_call, "--health", "failing") == []
     facts = json.loads(home_call("--json", "sources", "show", OTHER).out)
-    assert (facts["standing"], facts["muted"]["until"], facts["muted"]["note"]) == (
+    assert (facts["health"], facts["muted"]["until"], facts["muted"]["note"]) == (
         "muted",
         None,
         "they move",
@@ -78,7 +78,7 @@ def test_a_failing_source_is_muted_and_shown_as_muted(home_call: Call, tmp_path:
         "muted until 2999-01-31" in home_call("sources", "mute", FEED, "--until", "2999-01-31").out
     )
     assert json.loads(home_call("--json", "sources", "unmute", OTHER).out) == {"unmuted": [OTHER]}
-    assert list_urls(home_call, "--standing", "failing") == [OTHER]
+    assert list_urls(home_call, "--health", "failing") == [OTHER]
     records = open_records(tmp_path / "records.sqlite")
     acts = [row.what for row in records.find(ActRow)]
     records.close()

@@ -33,9 +33,9 @@ def test_a_source_is_added_once_listed_paused_resumed_and_removed(call: Call) ->
     assert call("sources", "add", FEED, FEED).code == 0
     sources = [json.loads(line) for line in call("--json", "sources", "list").out.splitlines()]
     (row,) = [source for source in sources if source["url"] == FEED]
-    assert (row["url"], row["standing"], row["pipeline"]) == (FEED, "waiting", "queue-fetcher")
+    assert (row["url"], row["health"], row["pipeline"]) == (FEED, "waiting", "queue-fetcher")
     assert call("sources", "pause", row["source_id"][:6]).code == 0
-    assert FEED in call("sources", "list", "--standing", "paused").out
+    assert FEED in call("sources", "list", "--health", "paused").out
     poll = call("sources", "poll", FEED)
     assert (poll.code, "Resume it" in poll.err) == (2, True)
     assert call("sources", "resume", FEED).code == 0
@@ -44,7 +44,7 @@ def test_a_source_is_added_once_listed_paused_resumed_and_removed(call: Call) ->
     source = json.loads(edited.out)
     assert (source["title"], source["folder"], source["collection"]) == ("The Example", "", "n")
     assert "--title" in call("sources", "edit", FEED).err
-    assert json.loads(call("--json", "sources", "show", FEED).out)["standing"] == "waiting"
+    assert json.loads(call("--json", "sources", "show", FEED).out)["health"] == "waiting"
     assert call("sources", "remove", FEED).code == 0
     assert call("sources", "show", FEED).code == 2
 

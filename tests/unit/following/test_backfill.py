@@ -37,7 +37,7 @@ from unit.following.world import LINKS, World, advance
 POLL_COLUMNS = (
     *("etag", "last_modified", "digest", "mark", "rate_day", "listed", "last_polled", "last_well"),
     *("last_new", "failures", "status", "error", "refused", "hints", "silent_polls", "days"),
-    *("standing", "form", "title"),
+    *("health", "form", "title"),
 )
 """The columns of ordinary polls, which a backfill does not change."""
 
@@ -236,11 +236,11 @@ def test_temporary_failures_are_retried_later_each_time_and_give_up_after_five(
     row = add_polled_feed(world)
     request_days(world, row)
     waits = []
-    while get_backfill(world, row).state is BackfillState.GOING_ON:
+    while get_backfill(world, row).state is BackfillState.RUNNING:
         world.place.records.change(SourceRow, [row.source_id], {"next_poll": world.place.clock()})
         results = [result for result in poll_all(world) if result.notes.backfill]
         backfill = get_backfill(world, row)
-        if backfill.state is BackfillState.GOING_ON:
+        if backfill.state is BackfillState.RUNNING:
             waits.append((backfill.due_at - world.place.clock()).total_seconds())
             world.place.clock.pass_s(waits[-1])
     assert waits == [1800.0, 3600.0, 7200.0, 14400.0]
@@ -344,7 +344,7 @@ def test_one_poll_is_limited_in_time_and_entries(
     world.poll(row)
     assert (get_backfill(world, row).pages, get_backfill(world, row).state) == (
         3,
-        BackfillState.GOING_ON,
+        BackfillState.RUNNING,
     )
 
 

@@ -204,8 +204,7 @@ def test_the_health_of_a_source_distinguishes_dead_from_quiet(
 ) -> None:
     row = replace(ROW, **changes)  # type: ignore[arg-type]
     assert (
-        compute_health(replace(row, standing=str(compute_health_after_poll(row, NOW))), NOW)
-        is health
+        compute_health(replace(row, health=str(compute_health_after_poll(row, NOW))), NOW) is health
     )
 
 

@@ -82,7 +82,7 @@ def test_a_source_paused_during_a_poll_stays_paused(world: World) -> None:
     world.place.records.change(type(row), [row.source_id], change)
     world.poller._finish_failure(leased, PollResponse(500), "it responds with 500")
     assert get_health(world, row.source_id) is SourceHealth.PAUSED
-    assert world.get_row(row.source_id).standing == SourceHealth.FAILING
+    assert world.get_row(row.source_id).health == SourceHealth.FAILING
 
 
 def test_a_source_muted_until_recovery_is_polled_and_then_unmuted(
@@ -133,7 +133,7 @@ def test_a_source_muted_until_a_day_stays_muted_after_recovery(world: World) -> 
 def test_an_invalid_mute_raises_with_the_reason(world: World) -> None:
     row, records = world.add("/feed"), world.place.records
     now = world.place.clock()
-    failing = replace(row, standing="failing")
+    failing = replace(row, health="failing")
     for source, until, note, reason in (
         (row, None, "", "has no problem. Give an end time"),
         (failing, now, "", "is not in the future"),

@@ -121,7 +121,7 @@ def test_a_backfill_without_dates_is_refused() -> None:
     assert (stored["first"], stored["due_at"], stored["state"]) == (
         "2026-01-01",
         "2026-11-20T12:00:00Z",
-        "going on",
+        "running",
     )
     assert decode_stored(Backfill, {**stored, "added_later": 1}) == backfill
     with pytest.raises(ValueError, match="Backfill"):

@@ -61,7 +61,7 @@ REFUSED = {
     (COLLECTION, "conf"): ("DEFUALT", "Did you mean 'DEFAULT'?"),
     (THEME, "conf"): ("tigth", "Did you mean 'tight'?"),
     ("/api/sources", "state"): ("pausd", "Did you mean “paused”?"),
-    ("/api/sources", "standing"): ("failling", "Did you mean “failing”?"),
+    ("/api/sources", "health"): ("failling", "Did you mean “failing”?"),
     (LINKS, "outcome"): ("droped", "Did you mean “dropped”?"),
     (LINKS, "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
     (LINKS, "step"): ("fech", "Did you mean 'fetch'?"),

@@ -18,7 +18,7 @@ from home_rows import NOW
 from unit.web.test_page_cost import count_work
 
 SOURCES = 120
-ADDRESSES = ("/sources", "/sources?page=2", "/sources?page=3", "/sources?standing=failing")
+ADDRESSES = ("/sources", "/sources?page=2", "/sources?page=3", "/sources?health=failing")
 STATEMENTS_MAX = 10
 
 

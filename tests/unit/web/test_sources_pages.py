@@ -33,8 +33,8 @@ def test_failing_sources_are_listed_first_with_their_health(themed_client: TestC
     assert sources["states"] == {"active": 3, "paused": 1}
     assert sources["rows"][0]["source_id"] == HOSTILE.source_id
     rows = {row["source_id"]: row for row in sources["rows"]}
-    assert rows[HOSTILE.source_id]["standing"] in ("failing", "dead")
-    assert rows[PAUSED.source_id]["standing"] == "paused"
+    assert rows[HOSTILE.source_id]["health"] in ("failing", "dead")
+    assert rows[PAUSED.source_id]["health"] == "paused"
     assert rows[PAUSED.source_id]["polled_next"] is None
     assert rows[PAUSED.source_id]["links_a_day"] is None
     page = read(themed_client, "/sources")
@@ -53,24 +53,24 @@ def test_sources_are_counted_and_filtered_by_health(
     themed_client: TestClient,
 ) -> None:
     sources = themed_client.get("/api/sources").json()
-    assert sources["standings"] == {"failing": 1, "silent": 1, "quiet": 1, "paused": 1}
+    assert sources["health_counts"] == {"failing": 1, "silent": 1, "quiet": 1, "paused": 1}
     links = read(themed_client, "/sources").links("//nav[@aria-label='Status']")
-    for health, count in sources["standings"].items():
-        assert links[f"/sources?standing={health}"] == f"{health} ({count})"
-        filtered_sources = themed_client.get("/api/sources", params={"standing": health}).json()
-        assert [row["standing"] for row in filtered_sources["rows"]] == [health] * count
+    for health, count in sources["health_counts"].items():
+        assert links[f"/sources?health={health}"] == f"{health} ({count})"
+        filtered_sources = themed_client.get("/api/sources", params={"health": health}).json()
+        assert [row["health"] for row in filtered_sources["rows"]] == [health] * count
         assert (filtered_sources["total"], filtered_sources["answer"]) == (
             count,
             f"1 source of 4 {health}",
         )
-    params = {"standing": "failing", "since": NOW.date().isoformat()}
+    params = {"health": "failing", "since": NOW.date().isoformat()}
     assert themed_client.get("/api/sources", params=params).json()["total"] == 1
-    assert "since" in read(themed_client, "/sources?standing=failing").words("//table")
+    assert "since" in read(themed_client, "/sources?health=failing").words("//table")
     later_params = {**params, "since": (NOW.date() + timedelta(days=1)).isoformat()}
     assert themed_client.get("/api/sources", params=later_params).json()["total"] == 0
-    for invalid in ({"since": params["since"]}, {**params, "standing": "quiet"}):
+    for invalid in ({"since": params["since"]}, {**params, "health": "quiet"}):
         assert themed_client.get("/api/sources", params=invalid).status_code == 400
-    combined = {"standing": "paused", "state": "active"}
+    combined = {"health": "paused", "state": "active"}
     assert themed_client.get("/api/sources", params=combined).json()["rows"] == []
 
 
@@ -171,7 +171,7 @@ def test_the_latest_polls_are_listed_with_their_total(themed_client: TestClient)
 
 def test_a_silent_source_says_so(themed_client: TestClient) -> None:
     source = themed_client.get(f"/api/sources/{SILENT.source_id}").json()
-    assert (source["source"]["standing"], source["source"]["listed"]) == ("silent", 5)
+    assert (source["source"]["health"], source["source"]["listed"]) == ("silent", 5)
     text = read(themed_client, f"/sources/{SILENT.source_id}").words("//main")
     assert "No links listed since" in text
     assert "The listing before had 5 links" in text

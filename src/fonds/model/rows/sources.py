@@ -48,7 +48,7 @@ class SourceRow:
     - `refused_tally`: number of refused links of all polls by reason.
     - `days`: polls, failed polls, new links and refused links by day (YYYY-MM-DD in UTC), for the
       last days with polls.
-    - `standing`: health of the source after the last poll (`following/health.py`), regardless of
+    - `health`: health of the source after the last poll (`following/health.py`), regardless of
       `state`.
     - `muted_at`, `muted_until`, `mute_note`: when a person muted its alerts, until when, and why.
     - `form`: format of its listings (`following/listings/listing.py`); None before a listing with
@@ -96,7 +96,7 @@ class SourceRow:
     silent_since: dt.datetime | None = None
     refused_tally: Mapping[str, int] | None = None
     days: Mapping[str, DayCounts] | None = None
-    standing: str = "waiting"
+    health: str = "waiting"
     failing_since: dt.datetime | None = None
     muted_at: dt.datetime | None = None
     muted_until: dt.datetime | None = None

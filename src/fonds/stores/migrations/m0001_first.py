@@ -269,7 +269,7 @@ def _create_fetching() -> None:
         sa.Column("silent_since", TIME),
         sa.Column("refused_tally", JSON),
         sa.Column("days", JSON),
-        sa.Column("standing", TEXT, nullable=False),
+        sa.Column("health", TEXT, nullable=False),
         sa.Column("failing_since", TIME),
         sa.Column("muted_at", TIME),
         sa.Column("muted_until", TIME),

@@ -49,15 +49,15 @@ class SourcesForm(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     state: Literal["", "active", "paused", "gone"] = Field("", description="State")
-    standing: SourceHealth | Literal[""] = Field("", description="Health")
+    health: SourceHealth | Literal[""] = Field("", description="Health")
     since: date | None = Field(
-        None, description="With `standing` dead, failing or silent: since this day in UTC"
+        None, description="With `health` dead, failing or silent: since this day in UTC"
     )
     page: int = Field(1, ge=1, le=PAGES_MAX, description="Page number, from 1")
 
     def build_query(self) -> SourceQuery:
         """Build the database query for followed sources from these filters."""
-        chosen_health = SourceHealth(self.standing) if self.standing else None
+        chosen_health = SourceHealth(self.health) if self.health else None
         since = datetime.combine(self.since, time.min, UTC) if self.since else None
         return SourceQuery(self.state, chosen_health, since)
 
@@ -95,13 +95,13 @@ class SourcesPage:
     """One page of sources.
 
     `states`: number of all sources by state.
-    `standings`: number of all sources by health, those that need attention first.
+    `health_counts`: number of all sources by health, those that need attention first.
     """
 
     answer: str
     total: int
     states: Mapping[str, int]
-    standings: Mapping[str, int]
+    health_counts: Mapping[str, int]
     rows: Sequence[SourceLine]
 
 
@@ -169,8 +169,8 @@ def build_sources_page(records: Records, form: SourcesForm, now: datetime) -> So
 def _build_heading(counts: SourceCounts, form: SourcesForm, total: int) -> str:
     if not counts.total:
         return "No sources yet"
-    if form.standing or form.state:
-        conditions = [str(form.standing)] if form.standing else []
+    if form.health or form.state:
+        conditions = [str(form.health)] if form.health else []
         conditions += [_STATE_WORDS[form.state]] if form.state else []
         since = f" since {format_day(form.since)}" if form.since else ""
         return f"{pluralize(total, 'source')} of {counts.total:,} {' and '.join(conditions)}{since}"
@@ -215,10 +215,10 @@ def sources_html(
         coverage=format_coverage,
         funnel_stages=build_funnel_stages,
         choices=[
-            (standing, n, build_url("/sources", standing=standing))
-            for standing, n in page.standings.items()
+            (health, n, build_url("/sources", health=health))
+            for health, n in page.health_counts.items()
         ],
-        asked=form.standing,
+        asked=form.health,
         pager=build_pager("/sources", params, page.total, form.page, PAGE_SIZE, PAGES_MAX),
     )
 
@@ -228,7 +228,7 @@ def _drop_filter(params: dict[str, Any], name: str) -> dict[str, Any]:
 
     Without the filter by health, `since` is removed too, because it depends on the health.
     """
-    removed = {name, "since"} if name == "standing" else {name}
+    removed = {name, "since"} if name == "health" else {name}
     return {**params, **dict.fromkeys(removed)}
 
 

@@ -110,11 +110,11 @@ def test_a_failing_source_is_muted_and_unmuted(client: TestClient, stores: Store
     before = client.get("/api/sources").json()
     assert press(client, HOSTILE, "mute", until="", note=" <b>they</b>  move ") == 303
     source = client.get(path).json()["source"]
-    assert (source["standing"], source["muted"]["until"]) == ("muted", None)
+    assert (source["health"], source["muted"]["until"]) == ("muted", None)
     assert (source["muted"]["note"], source["failures"]) == ("<b>they</b> move", 7)
     sources = client.get("/api/sources").json()
     assert sources["rows"][-1]["source_id"] == HOSTILE.source_id
-    assert sources["standings"]["muted"] == 1
+    assert sources["health_counts"]["muted"] == 1
     assert sources["answer"] == "3 sources followed, 1 paused: 1 needs attention, 1 muted"
     assert before["answer"] == "3 sources followed, 1 paused: 2 need attention"
     for page in ("/sources", f"/sources/{HOSTILE.source_id}"):
@@ -129,7 +129,7 @@ def test_a_failing_source_is_muted_and_unmuted(client: TestClient, stores: Store
         "stop-backfill",
     ]
     assert [press(client, HOSTILE, "unmute") for _ in range(2)] == [303, 303]
-    assert client.get(path).json()["source"]["standing"] == "failing"
+    assert client.get(path).json()["source"]["health"] == "failing"
     assert press(client, GOOD, "mute", until="2999-01-31") == 303
     assert row(stores, GOOD).muted_until is not None
     log_lines = [log_row.what for log_row in stores.records.find(ActRow)]

@@ -89,7 +89,7 @@ def test_the_list_of_sources_shows_running_and_failed_backfills(
     other_links = read_links()
     assert f"{PAGE}#backfill" not in other_links
     set_backfill(stores)
-    assert read_links() == {**other_links, f"{PAGE}#backfill": "backfill going on"}
+    assert read_links() == {**other_links, f"{PAGE}#backfill": "backfill running"}
     set_backfill(stores, state=BackfillState.FAILED, why="/4: it answers 404", ended_at=LATER)
     assert read_links() == {**other_links, f"{PAGE}#backfill": "backfill failed"}
     set_backfill(stores, state=BackfillState.ENDED, why="no older page", ended_at=LATER)
@@ -103,7 +103,7 @@ def test_a_backfill_is_requested_and_stopped_by_the_api(client: TestClient, stor
     response = client.post(
         f"{API_PATH}/backfill", json={"from": "2025-01-01", "undated": True}
     ).json()
-    assert response["source"]["backfill"]["state"] == "going on"
+    assert response["source"]["backfill"]["state"] == "running"
     assert response["source"]["backfill"]["last"] == f"{datetime.now(UTC):%Y-%m-%d}"
     assert client.post(f"{API_PATH}/backfill", json=REQUEST).status_code == 409
     for _ in range(2):

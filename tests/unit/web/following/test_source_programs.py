@@ -18,11 +18,11 @@ API_PATH = f"/api/sources/{GOOD.source_id}"
 
 def test_actions_return_the_changed_source(client: TestClient, stores: Stores) -> None:
     response = client.post(f"{API_PATH}/poll")
-    assert (response.status_code, response.json()["source"]["standing"]) == (200, "quiet")
+    assert (response.status_code, response.json()["source"]["health"]) == (200, "quiet")
     assert row(stores).next_poll <= datetime.now(UTC)
     for _ in range(2):
         paused_source = client.post(f"{API_PATH}/pause").json()
-        assert paused_source["source"]["standing"] == "paused"
+        assert paused_source["source"]["health"] == "paused"
     assert paused_source == client.get(API_PATH).json()
     assert client.post(f"{API_PATH}/resume", json={}).json()["source"]["polled_next"] is not None
     assert row(stores).state == "active"
