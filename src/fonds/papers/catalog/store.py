@@ -169,9 +169,9 @@ class Catalog:
         """Store records of works. Each replaces an earlier record of the same work and source.
 
         If `works` has several records of one work and source, the last one is stored. Storing a
-        record again changes nothing. New lookup keys are written before the records, and lookup
-        keys that no record of the work has any more are deleted after them. After a kill at any
-        time, each stored record is found by all its lookup keys.
+        record again changes nothing. New lookup keys are written, and lookup keys that no record of
+        the work will have any more are deleted, before the records. A call that is repeated after a
+        kill leaves the same rows as one that was not killed.
         """
         new_records: dict[str, dict[str, Work]] = {}
         for work in works:
@@ -184,6 +184,10 @@ class Catalog:
             pointers |= _collect_pointers(before | records)
             stale |= _collect_pointers(before)
         self.table.put(self.name, [(key, {POINTER: b""}) for key in sorted(pointers)])
+        # Before the records: after a kill, the repeated call still finds the replaced records, and so
+        # their keys.
+        if stale - pointers:
+            self.table.delete(self.name, sorted(stale - pointers))
         rows = [
             (
                 build_work_key(id_),
@@ -195,8 +199,6 @@ class Catalog:
             for id_, records in sorted(new_records.items())
         ]
         self.table.put(self.name, rows)
-        if stale - pointers:
-            self.table.delete(self.name, sorted(stale - pointers))
 
     def load_works(self, ids: Sequence[str]) -> dict[str, Work]:
         """Load works by id. The records of several sources are merged. Unknown ids are omitted."""
