@@ -65,7 +65,7 @@ def _build_deep_addresses(records: object, count: int) -> list[str]:
     mark = PageCursor(count // 2, middle.settled_at, (middle.entry_id, middle.pipeline)).encode()
     return [
         f"/records?{urlencode({**narrowed, 'after': mark})}"
-        for narrowed in ({}, {"outcome": "done"}, {"weight": "set-aside"}, {"step": "identify"})
+        for narrowed in ({}, {"outcome": "done"}, {"weight": "skipped"}, {"step": "identify"})
     ]
 
 

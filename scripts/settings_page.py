@@ -11,9 +11,9 @@ from fonds.model.pdf import PdfStatus, StatusClass
 from written_pages import write
 
 WEIGHTS = {
-    Weight.KEPT: "The file is stored with its metadata. It has no text to search.",
-    Weight.SET_ASIDE: "Nothing is wrong or missing.",
-    Weight.REFUSED: "The input is valid, but Fonds does not store it.",
+    Weight.WITHOUT_TEXT: "The file is stored with its metadata. It has no text to search.",
+    Weight.SKIPPED: "Nothing is wrong or missing.",
+    Weight.REJECTED: "The input is valid, but Fonds does not store it.",
     Weight.FAILED: "Something failed. The message is kept in quarantine.",
 }
 SETTINGS_TOP = f"""\

@@ -57,7 +57,7 @@ class Library:
         return {
             "overview": PageCase(f"{self.full}/", "overview.html"),
             "overview, empty": PageCase(f"{self.empty}/", "overview.html"),
-            "records": PageCase(f"{self.full}/records?weight=set-aside", "records.html"),
+            "records": PageCase(f"{self.full}/records?weight=skipped", "records.html"),
             "records, none": PageCase(f"{self.full}/records?reason=bomb", "records.html"),
             "files": PageCase(f"{self.full}/files", "files.html"),
             "search": PageCase(f"{self.full}/search?q=flood", "search.html"),

@@ -84,4 +84,4 @@ def test_files_without_text_are_counted_and_shown_by_reason(tmp_path: Path) -> N
             assert unread_note in client.get(f"{path}?q=text:none").text, path
             assert unread_note in client.get(f"{path}?q=text:none+kind:story").text, path
             assert unread_note in client.get(f"{path}?q=kind:unread").text, path
-        assert client.get("/records.json?weight=kept-without-text").json()["total"] == 4
+        assert client.get("/records.json?weight=stored-without-text").json()["total"] == 4

@@ -44,7 +44,9 @@ def find_open_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
 
 _OPEN_VERDICTS = frozenset({PENDING, *map(str, RETURNING_VERDICTS)})
 _VERDICTS_WITH_REASON = frozenset({str(Verdict.DROPPED), str(Verdict.QUARANTINED)})
-_TEXTLESS_REASONS = frozenset(str(reason) for reason in Reason if reason.weight is Weight.KEPT)
+_TEXTLESS_REASONS = frozenset(
+    str(reason) for reason in Reason if reason.weight is Weight.WITHOUT_TEXT
+)
 """Reasons given for files that are kept although they have no text."""
 _OFFSET_ID = re.compile(r"[0-9a-f]{12}(?:\.[0-9]+)?")
 _REASONS = frozenset(map(str, Reason)) - _TEXTLESS_REASONS

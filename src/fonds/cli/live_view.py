@@ -33,9 +33,9 @@ RATE_OVER_S = 60.0
 REASONS_MAX = 8
 HOSTS_MAX = 8
 COLOURS = {
-    Weight.KEPT: "green",
-    Weight.SET_ASIDE: "blue",
-    Weight.REFUSED: "yellow",
+    Weight.WITHOUT_TEXT: "green",
+    Weight.SKIPPED: "blue",
+    Weight.REJECTED: "yellow",
     Weight.FAILED: "red",
 }
 

@@ -7,14 +7,7 @@ from rich.table import Table
 from fonds.failures.accounting.tallies import OutcomeTally
 from fonds.model.disposition import Reason, Weight
 
-OUTCOMES = {
-    Weight.KEPT: "stored without text",
-    Weight.SET_ASIDE: "skipped",
-    Weight.REFUSED: "rejected",
-    Weight.FAILED: "failed",
-}
-"""Names of the outcomes for users, by the category of their reasons. The pages use them too."""
-WEIGHTS = (Weight.SET_ASIDE, Weight.REFUSED, Weight.FAILED)
+WEIGHTS = (Weight.SKIPPED, Weight.REJECTED, Weight.FAILED)
 
 
 def format_tally(tally: OutcomeTally) -> str:
@@ -22,7 +15,7 @@ def format_tally(tally: OutcomeTally) -> str:
 
     The outcomes have the names that the summary uses, such as `stored` and `failed`.
     """
-    counts = [(OUTCOMES[weight], sum(tally.filter_reasons(weight).values())) for weight in WEIGHTS]
+    counts = [(str(weight), sum(tally.filter_reasons(weight).values())) for weight in WEIGHTS]
     return " · ".join(f"{count:,} {name}" for name, count in [("stored", tally.done), *counts])
 
 
@@ -39,14 +32,14 @@ def build_summary_table(tally: OutcomeTally) -> Table:
         f"{tally.searchable_count:,}", "[green]stored[/green]", "searchable files and stories"
     )
     colours = {
-        Weight.KEPT: "green",
-        Weight.SET_ASIDE: "blue",
-        Weight.REFUSED: "yellow",
+        Weight.WITHOUT_TEXT: "green",
+        Weight.SKIPPED: "blue",
+        Weight.REJECTED: "yellow",
         Weight.FAILED: "red",
     }
     for weight, colour in colours.items():
         for name, count in tally.filter_reasons(weight).items():
-            label = f"[{colour}]{OUTCOMES[weight]}[/{colour}] {name}"
+            label = f"[{colour}]{weight}[/{colour}] {name}"
             table.add_row(f"{count:,}", label, Reason(name).explanation)
     if tally.pending:
         table.add_row(f"{tally.pending:,}", "in progress", "not finished yet")

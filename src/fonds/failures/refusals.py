@@ -59,7 +59,7 @@ def build_refused_filter(
 
     A parameter that is None does not restrict the result.
     """
-    reasons = [str(value) for value in Reason if value.weight is Weight.REFUSED]
+    reasons = [str(value) for value in Reason if value.weight is Weight.REJECTED]
     where: dict[str, object] = {
         "outcome": "dropped",
         "reason": [value for value in reasons if reason in (None, value)],
@@ -96,7 +96,7 @@ def count_refused(
     with_row: Counter[str] = Counter()
     for group in groups:
         with_row[group.reason] += group.count
-    all_refused = Counter(count_entries(records, None, pipeline).filter_reasons(Weight.REFUSED))
+    all_refused = Counter(count_entries(records, None, pipeline).filter_reasons(Weight.REJECTED))
     counted = {
         reason_name: count
         for reason_name, count in (all_refused - with_row).items()

@@ -28,13 +28,13 @@ PENDING = "pending"
 class Weight(StrEnum):
     """Category of a reason, used to sum up entries on the overview page.
 
-    The counts add up: received = kept + set aside + refused + failed + in flight. A file that is
-    kept without text counts as kept; its reason says why no text was extracted.
+    The counts add up: received = stored + skipped + rejected + failed + in progress. A file that
+    is stored without text counts as stored; its reason says why no text was extracted.
     """
 
-    KEPT = "kept without text"
-    SET_ASIDE = "set aside"
-    REFUSED = "refused"
+    WITHOUT_TEXT = "stored without text"
+    SKIPPED = "skipped"
+    REJECTED = "rejected"
     FAILED = "failed"
 
 
@@ -69,81 +69,81 @@ class Reason(StrEnum):
     # Kept without text: the file and its metadata are stored, but it has no searchable words.
     SCANNED = (
         "scanned",
-        Weight.KEPT,
+        Weight.WITHOUT_TEXT,
         "its pages are images without a text layer; Fonds does not run OCR",
     )
-    NO_TEXT_ON_PAGES = "no-text-on-pages", Weight.KEPT, "none of its pages contains text"
+    NO_TEXT_ON_PAGES = "no-text-on-pages", Weight.WITHOUT_TEXT, "none of its pages contains text"
     UNREAD_TYPE = (
         "unread-type",
-        Weight.KEPT,
+        Weight.WITHOUT_TEXT,
         "Fonds stores this file type but does not extract its text",
     )
 
     # Set aside: nothing is wrong, and nothing is missing.
     DUPLICATE = (
         "duplicate",
-        Weight.SET_ASIDE,
+        Weight.SKIPPED,
         "the same bytes are already stored; the capture was recorded",
     )
     REVISIT = (
         "revisit",
-        Weight.SET_ASIDE,
+        Weight.SKIPPED,
         "a revisit record: the page had not changed, so the record has no body",
     )
     NOT_A_CAPTURE = (
         "not-a-capture",
-        Weight.SET_ASIDE,
+        Weight.SKIPPED,
         "a request, metadata or warcinfo record, not a capture",
     )
 
     FOLLOWED = (
         "followed",
-        Weight.SET_ASIDE,
+        Weight.SKIPPED,
         "a symbolic link to a path outside the given folder; followed because of --follow",
     )
 
     NOT_MODIFIED = (
         "not-modified",
-        Weight.SET_ASIDE,
+        Weight.SKIPPED,
         "the server says the page has not changed since the last fetch",
     )
 
     READ_LATER = (
         "read-later",
-        Weight.SET_ASIDE,
+        Weight.SKIPPED,
         "the file, folder or record could not be read at first; a later read succeeded",
     )
 
-    REPEATED = "repeated", Weight.SET_ASIDE, "the list names it more than once"
+    REPEATED = "repeated", Weight.SKIPPED, "the list names it more than once"
 
     # Refused: the input is intact, but Fonds does not keep it.
     HTTP_STATUS = (
         "http-status",
-        Weight.REFUSED,
+        Weight.REJECTED,
         "the server did not return a page (status other than 200)",
     )
-    UNSUPPORTED_TYPE = "unsupported-type", Weight.REFUSED, "neither a PDF nor a web page"
+    UNSUPPORTED_TYPE = "unsupported-type", Weight.REJECTED, "neither a PDF nor a web page"
     NO_DIGEST = (
         "no-digest",
-        Weight.REFUSED,
+        Weight.REJECTED,
         "a line of an index without a SHA-1, so its file is unknown",
     )
-    EMPTY_BODY = "empty-body", Weight.REFUSED, "the body has no bytes"
-    TOO_LARGE = "too-large", Weight.REFUSED, "larger than the limit for its type"
-    NO_TEXT = "no-text", Weight.REFUSED, "a page without enough text to keep"
+    EMPTY_BODY = "empty-body", Weight.REJECTED, "the body has no bytes"
+    TOO_LARGE = "too-large", Weight.REJECTED, "larger than the limit for its type"
+    NO_TEXT = "no-text", Weight.REJECTED, "a page without enough text to keep"
     NOT_WANTED = (
         "not-wanted",
-        Weight.REFUSED,
+        Weight.REJECTED,
         "the pipeline has no use for it",
     )
     NOT_FOLLOWED = (
         "not-followed",
-        Weight.REFUSED,
+        Weight.REJECTED,
         "a symbolic link to a path outside the given folder; use --follow to follow it",
     )
     NO_METADATA = (
         "no-metadata",
-        Weight.REFUSED,
+        Weight.REJECTED,
         (
             "the story has no metadata record next to it; the pipeline `warc` parses such "
             "pages again"
@@ -151,90 +151,90 @@ class Reason(StrEnum):
     )
     NO_CANONICAL_URL = (
         "no-canonical-url",
-        Weight.REFUSED,
+        Weight.REJECTED,
         "the page's URL was not recorded, and the page does not state it",
     )
     TAKEN_DOWN = (
         "taken-down",
-        Weight.REFUSED,
+        Weight.REJECTED,
         "the file was taken down; Fonds refuses its bytes",
     )
-    PURGED = "purged", Weight.REFUSED, "a person removed its message from the queue"
+    PURGED = "purged", Weight.REJECTED, "a person removed its message from the queue"
     ACCEPTED = (
         "accepted",
-        Weight.REFUSED,
+        Weight.REJECTED,
         "it failed, and a person accepted the failure as final",
     )
-    IS_FEED = "is-feed", Weight.REFUSED, "a feed or sitemap served as a page"
+    IS_FEED = "is-feed", Weight.REJECTED, "a feed or sitemap served as a page"
 
     BAD_URL = (
         "bad-url",
-        Weight.REFUSED,
+        Weight.REJECTED,
         "not an http or https URL with a host",
     )
     BAD_REDIRECT = (
         "bad-redirect",
-        Weight.REFUSED,
+        Weight.REJECTED,
         "a redirect to a URL that cannot be fetched, or too many redirects",
     )
     PRIVATE_ADDRESS = (
         "private-address",
-        Weight.REFUSED,
+        Weight.REJECTED,
         ("its host is in a private or reserved network; allow it with elsewhere.private_addresses"),
     )
-    ROBOTS_DENIED = "robots-denied", Weight.REFUSED, "the site's robots.txt does not allow it"
+    ROBOTS_DENIED = "robots-denied", Weight.REJECTED, "the site's robots.txt does not allow it"
     ROBOTS_UNREACHABLE = (
         "robots-unreachable",
-        Weight.REFUSED,
+        Weight.REJECTED,
         (
             "the site's robots.txt was unreachable on every attempt; Fonds fetches nothing "
             "without it"
         ),
     )
-    NO_SUCH_HOST = "no-such-host", Weight.REFUSED, "its host name has no IP address"
+    NO_SUCH_HOST = "no-such-host", Weight.REJECTED, "its host name has no IP address"
     UNREACHABLE = (
         "unreachable",
-        Weight.REFUSED,
+        Weight.REJECTED,
         "its server did not answer, closed the connection or was too slow on every attempt",
     )
-    THROTTLED = "throttled", Weight.REFUSED, "its server asked to wait on every attempt"
+    THROTTLED = "throttled", Weight.REJECTED, "its server asked to wait on every attempt"
     BAD_CERTIFICATE = (
         "bad-certificate",
-        Weight.REFUSED,
+        Weight.REJECTED,
         "the server's TLS certificate is not valid",
     )
-    NOT_YET = "not-yet", Weight.REFUSED, "waiting for the site's next free slot"
+    NOT_YET = "not-yet", Weight.REJECTED, "waiting for the site's next free slot"
 
-    # Refused or set aside while links are listed, before anything is fetched.
+    # Rejected or skipped while links are listed, before anything is fetched.
     KNOWN_LINK = (
         "known-link",
-        Weight.SET_ASIDE,
+        Weight.SKIPPED,
         "the URL was listed before and is not fetched again",
     )
-    NOT_SAMPLED = "not-sampled", Weight.SET_ASIDE, "outside the share set by --sample"
-    NO_URL = "no-url", Weight.REFUSED, "a feed entry or list row without a URL"
-    NO_HOST = "no-host", Weight.REFUSED, "a URL without a host"
-    BAD_SCHEME = "bad-scheme", Weight.REFUSED, "a URL with a scheme other than http or https"
+    NOT_SAMPLED = "not-sampled", Weight.SKIPPED, "outside the share set by --sample"
+    NO_URL = "no-url", Weight.REJECTED, "a feed entry or list row without a URL"
+    NO_HOST = "no-host", Weight.REJECTED, "a URL without a host"
+    BAD_SCHEME = "bad-scheme", Weight.REJECTED, "a URL with a scheme other than http or https"
     BAD_HOST = (
         "bad-host",
-        Weight.REFUSED,
+        Weight.REJECTED,
         ("a URL of this machine or a private network; allow it with elsewhere.private_addresses"),
     )
     NON_NEWS = (
         "non-news",
-        Weight.REFUSED,
+        Weight.REJECTED,
         "the site is on the list of sites that are not news",
     )
 
     # Downloads of an old system, by their ids.
     REDUNDANT_FEED = (
         "redundant-feed",
-        Weight.SET_ASIDE,
+        Weight.SKIPPED,
         'the download is a "feed not changed" note, not a page',
     )
     NO_SUCH_VERSION = (
         "no-such-version",
-        Weight.REFUSED,
+        Weight.REJECTED,
         "its id was used twice, and no version of the object matches the collection date",
     )
 

@@ -147,7 +147,7 @@ def build_ending(status: PdfStatus, detail: str | None) -> Disposition:
     """
     if status.reason is None:
         return DONE
-    build = drop if status.reason.weight is Weight.REFUSED else quarantine
+    build = drop if status.reason.weight is Weight.REJECTED else quarantine
     return build(status.reason, detail or status.value)
 
 

@@ -116,7 +116,9 @@ class FileDescription:
     def textless_reasons(self) -> list[Reason]:
         """Reasons why the file is stored but has no text. Each reason occurs once."""
         reasons = (Reason(row.reason) for row in self.history if row.reason)
-        return list(dict.fromkeys(reason for reason in reasons if reason.weight is Weight.KEPT))
+        return list(
+            dict.fromkeys(reason for reason in reasons if reason.weight is Weight.WITHOUT_TEXT)
+        )
 
     @property
     def title(self) -> str | None:

@@ -124,11 +124,11 @@ def test_an_empty_home_has_an_empty_tally(place: Workplace) -> None:
 
 def test_reasons_are_grouped_by_weight_with_the_largest_first(records: SqlRecords) -> None:
     tally = count_entries(records)
-    assert list(tally.filter_reasons(Weight.SET_ASIDE).items()) == [
+    assert list(tally.filter_reasons(Weight.SKIPPED).items()) == [
         ("not-a-capture", 4),
         ("revisit", 2),
     ]
-    assert tally.filter_reasons(Weight.REFUSED) == {"http-status": 1}
+    assert tally.filter_reasons(Weight.REJECTED) == {"http-status": 1}
     assert tally.filter_reasons(Weight.FAILED) == {"broken-pdf": 1}
 
 

@@ -117,7 +117,7 @@ def test_every_status_ends_by_the_weight_of_its_reason(read: RunStep, status: Pd
     result, text = read(Reader(extraction), Reader(BARE))
     if status.reason is None:
         assert result.disposition is DONE
-    elif status.reason.weight is Weight.REFUSED:
+    elif status.reason.weight is Weight.REJECTED:
         assert result.disposition == drop(status.reason, "why")
     else:
         assert result.disposition == quarantine(status.reason, "why")

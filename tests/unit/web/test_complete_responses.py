@@ -39,7 +39,7 @@ REFUSED = {
     ("/api/search", "themes"): ("made/fife", "Did you mean 'made/five'?"),
     ("/api/search", "q"): ('autor:"A B"', "there is no field “autor”"),
     ("/api/records", "outcome"): ("droped", "Did you mean “dropped”?"),
-    ("/api/records", "weight"): ("refussed", "Did you mean “refused”?"),
+    ("/api/records", "weight"): ("rejectd", "Did you mean “rejected”?"),
     ("/api/records", "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
     ("/api/records", "step"): ("extrct_pdf", "Did you mean 'extract_pdf'?"),
     ("/api/records", "after"): ("behind", "it is not a cursor"),

@@ -105,10 +105,10 @@ def test_a_bar_counts_the_five_outcomes_of_its_day(stores: Stores) -> None:
     page = build_page(stores)
     assert len(page.bars) == 90
     assert {part.name: part.count for part in page.bars[-1].parts} == {
-        "kept": 1, "set-aside": 1, "refused": 1, "failed": 1, "in-flight": 1,
+        "stored": 1, "skipped": 1, "rejected": 1, "failed": 1, "in-progress": 1,
     }  # fmt: skip
     assert {part.name: part.count for part in page.bars[-2].parts} == {
-        "kept": 1, "set-aside": 7, "refused": 0, "failed": 2, "in-flight": 0,
+        "stored": 1, "skipped": 7, "rejected": 0, "failed": 2, "in-progress": 0,
     }  # fmt: skip
     assert [bar.received for bar in page.bars].count(0) == 86
 

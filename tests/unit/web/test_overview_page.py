@@ -39,11 +39,11 @@ def test_the_five_outcomes_add_up_to_the_received_records(
     overview = client.get("/.json").json()
     counts = {outcome["name"]: outcome["count"] for outcome in overview["outcomes"]}
     assert counts == {
-        "kept": filled_home.stored_count,
-        "set-aside": SKIPPED,
-        "refused": REFUSED,
+        "stored": filled_home.stored_count,
+        "skipped": SKIPPED,
+        "rejected": REFUSED,
         "failed": FAILED,
-        "in-flight": PENDING,
+        "in-progress": PENDING,
     }
     assert overview["received"] == sum(counts.values())
     assert overview["unaccounted"] == 0

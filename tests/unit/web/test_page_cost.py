@@ -137,11 +137,11 @@ def test_the_overview_counts_match_the_stored_rows(homes: tuple[TestClient, Test
         per_outcome = 2 * count // KINDS
         assert overview["received"] == 2 * count + 2 * count
         assert {outcome["name"]: outcome["count"] for outcome in overview["outcomes"]} == {
-            "kept": per_outcome,
-            "set-aside": per_outcome + 2 * count,
-            "refused": per_outcome,
+            "stored": per_outcome,
+            "skipped": per_outcome + 2 * count,
+            "rejected": per_outcome,
             "failed": per_outcome,
-            "in-flight": 2 * per_outcome,
+            "in-progress": 2 * per_outcome,
         }
         records = client.get("/records.json?pipeline=library&outcome=done").json()
         assert records["total"] == per_outcome // 2

@@ -69,7 +69,7 @@ class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
     def filter_reasons(self, weight: Weight) -> dict[str, int]:
         """Return the counts by reason, for the reasons of one category.
 
-        `weight`: the category: kept without text, set aside, refused or failed.
+        `weight`: the category: stored without text, skipped, rejected or failed.
 
         The largest count is first.
         """

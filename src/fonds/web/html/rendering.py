@@ -298,9 +298,9 @@ def choose_tone(outcome: str, reason: str | None) -> str:
     except ValueError:
         return "failed"
     return {
-        Weight.KEPT: "kept",
-        Weight.SET_ASIDE: "aside",
-        Weight.REFUSED: "refused",
+        Weight.WITHOUT_TEXT: "kept",
+        Weight.SKIPPED: "aside",
+        Weight.REJECTED: "refused",
         Weight.FAILED: "failed",
     }[weight]
 

@@ -113,7 +113,7 @@ def _iter_unversioned_captures(row: EntryRow, versions: set[str]) -> Iterator[St
     if reason is None or row.outcome not in ("dropped", "quarantined"):
         return
     is_again = reason in (Reason.DUPLICATE, Reason.REVISIT)
-    if not is_again and Reason(reason).weight is Weight.SET_ASIDE:
+    if not is_again and Reason(reason).weight is Weight.SKIPPED:
         return
     captured = row.seen if row.seen and _is_time(row.seen) else None
     version = row.about if row.about in versions else None

@@ -54,11 +54,11 @@ class OutcomeKind:
 
 
 OUTCOME_KINDS = (
-    OutcomeKind("kept", "Stored", "kept", Weight.KEPT, {"outcome": "done"}),
-    OutcomeKind("set-aside", "Skipped", "aside", Weight.SET_ASIDE, {"weight": "set-aside"}),
-    OutcomeKind("refused", "Rejected", "refused", Weight.REFUSED, {"weight": "refused"}),
+    OutcomeKind("stored", "Stored", "kept", Weight.WITHOUT_TEXT, {"outcome": "done"}),
+    OutcomeKind("skipped", "Skipped", "aside", Weight.SKIPPED, {"weight": "skipped"}),
+    OutcomeKind("rejected", "Rejected", "refused", Weight.REJECTED, {"weight": "rejected"}),
     OutcomeKind("failed", "Failed", "failed", Weight.FAILED, {"weight": "failed"}),
-    OutcomeKind("in-flight", "In progress", "flight", None, {"outcome": "pending"}),
+    OutcomeKind("in-progress", "In progress", "flight", None, {"outcome": "pending"}),
 )
 """The five outcomes in the order of all pages: stored, skipped, rejected, failed, in progress."""
 

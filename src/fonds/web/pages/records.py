@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, StreamingResponse
 
 from fonds.failures.accounting.days import DayRange, count_entered, count_uncaptured, list_entered
 from fonds.failures.accounting.tallies import count_outcomes, list_outcomes
-from fonds.model.disposition import Reason
+from fonds.model.disposition import Reason, Weight
 from fonds.model.encoding import pluralize
 from fonds.model.entry import is_unread
 from fonds.model.extension import extend
@@ -59,7 +59,7 @@ class RecordsForm(BaseModel):
     outcome: Literal["", "done", "dropped", "quarantined", "pending"] = Field(
         "", description="Outcome of the record"
     )
-    weight: Literal["", "kept-without-text", "set-aside", "refused", "failed"] = Field(
+    weight: Literal["", "stored-without-text", "skipped", "rejected", "failed"] = Field(
         "", description="Reasons of this weight"
     )
     reason: Reason | Literal[""] = Field("", description="Reason why it was dropped or quarantined")
@@ -249,22 +249,16 @@ _OUTCOME_WORDS = {
     "quarantined": "in quarantine",
     "pending": "in progress",
 }
-_WEIGHT_WORDS = {
-    "kept-without-text": "stored without text",
-    "set-aside": "skipped",
-    "refused": "rejected",
-    "failed": "failed",
-}
 
 
 def _build_heading(form: RecordsForm, total: int) -> str:
-    verb = _WEIGHT_WORDS["failed"] if form.group else "received"
+    verb = str(Weight.FAILED) if form.group else "received"
     if form.outcome:
         verb = _OUTCOME_WORDS[form.outcome]
     elif form.weight:
-        verb = _WEIGHT_WORDS[form.weight]
+        verb = form.weight.replace("-", " ")
     elif isinstance(form.reason, Reason):
-        verb = _WEIGHT_WORDS[form.reason.weight.replace(" ", "-")]
+        verb = str(form.reason.weight)
     reason_clause = f" as {form.reason}" if form.reason else ""
     step_clause = f" at {form.step}" if form.step else ""
     scope = f" in {form.pipeline}" if form.pipeline else ""
