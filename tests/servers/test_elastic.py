@@ -167,7 +167,7 @@ def test_an_unreachable_server_is_reported_without_the_password(kind: str) -> No
 
 def test_invalid_urls_are_refused(kind: str) -> None:
     for url in (f"{kind}:/alias", f"{kind}://host/Upper", f"{kind}://host/a/b"):
-        with pytest.raises(ConfigurationError, match="lower case"):
+        with pytest.raises(ConfigurationError, match="lower-case"):
             OPENERS[kind](url)
 
 
