@@ -19,9 +19,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from fonds.cli.outcome_table import COLOURS
 from fonds.cli.time_format import format_duration
 from fonds.fetching.pace import HostLoad
-from fonds.model.disposition import RETURNING_VERDICTS, Reason, Verdict, Weight
+from fonds.model.disposition import RETURNING_VERDICTS, Reason, Verdict
 from fonds.model.errors import FondsError
 from fonds.model.message import Depth, Subscription
 from fonds.model.rows import DispositionRow, SourceRow
@@ -32,12 +33,6 @@ SHARE_MAX = 0.05
 RATE_OVER_S = 60.0
 REASONS_MAX = 8
 HOSTS_MAX = 8
-COLOURS = {
-    Weight.WITHOUT_TEXT: "green",
-    Weight.SKIPPED: "blue",
-    Weight.REJECTED: "yellow",
-    Weight.FAILED: "red",
-}
 
 
 class VerdictCounts:

@@ -7,6 +7,12 @@ from rich.table import Table
 from fonds.failures.accounting.tallies import OutcomeTally
 from fonds.model.disposition import Reason, Weight
 
+COLOURS = {
+    Weight.WITHOUT_TEXT: "green",
+    Weight.SKIPPED: "blue",
+    Weight.REJECTED: "yellow",
+    Weight.FAILED: "red",
+}
 WEIGHTS = (Weight.SKIPPED, Weight.REJECTED, Weight.FAILED)
 
 
@@ -31,13 +37,7 @@ def build_summary_table(tally: OutcomeTally) -> Table:
     table.add_row(
         f"{tally.searchable_count:,}", "[green]stored[/green]", "searchable files and stories"
     )
-    colours = {
-        Weight.WITHOUT_TEXT: "green",
-        Weight.SKIPPED: "blue",
-        Weight.REJECTED: "yellow",
-        Weight.FAILED: "red",
-    }
-    for weight, colour in colours.items():
+    for weight, colour in COLOURS.items():
         for name, count in tally.filter_reasons(weight).items():
             label = f"[{colour}]{weight}[/{colour}] {name}"
             table.add_row(f"{count:,}", label, Reason(name).explanation)

@@ -89,9 +89,7 @@ ChangeName = Literal[
 """Kinds of change (`fonds.search.as_of.SORTS`) that a search as of a day can list; '' for none."""
 
 
-class SearchRequest(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"from_": "from"}
-):
+class SearchRequest(msgspec.Struct, frozen=True, kw_only=True, rename={"from_": "from"}):
     """Parameters of a search. Each field is a URL parameter. Empty filters do not restrict the
     result.
     """
@@ -323,8 +321,8 @@ class SearchParameter:
                 return "expected 1"
             case inspect.StrType(max_length=chars_max):
                 return f"longer than {chars_max:,} characters"
-            case inspect.UnionType():
-                return "longer than 200 characters"
+            case inspect.UnionType(types=(inspect.StrType(max_length=chars_max), *_)):
+                return f"longer than {chars_max:,} characters"
             case _:
                 return f"expected {format_alternatives(self.choices)}"
 

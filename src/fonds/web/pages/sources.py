@@ -218,7 +218,7 @@ def sources_html(
             (health, n, build_url("/sources", health=health))
             for health, n in page.health_counts.items()
         ],
-        asked=form.health,
+        chosen=form.health,
         pager=build_pager("/sources", params, page.total, form.page, PAGE_SIZE, PAGES_MAX),
     )
 
