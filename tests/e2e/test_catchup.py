@@ -161,6 +161,22 @@ def test_catchup_makes_further_thumbnails_of_stored_pdfs(home: Path) -> None:
     assert fonds(home, *settings, "audit").code == 0
 
 
+def test_a_process_killed_before_it_updates_the_index_leaves_nothing_stale(home: Path) -> None:
+    """The row of a document is written before its index document."""
+    code = (
+        "import os, sys; from fonds.search.index.tantivy_index import TantivyIndex; "
+        "TantivyIndex.put = lambda *_: os._exit(9); from fonds.cli.main import main; main()"
+    )
+    words = ["--home", str(home), *FEWER_PAGES, "catchup", "pdf"]
+    assert fonds(home, "catchup", "pdf").code in (0, 1)
+    killed = subprocess.run([sys.executable, "-c", code, *words], capture_output=True)
+    assert killed.returncode == 9, killed.stderr
+    assert "text-truncated" in count_statuses(home)
+    assert fonds(home, *FEWER_PAGES, "catchup", "pdf").code in (0, 1)
+    assert fonds(home, "audit").code == 0
+    assert fonds(home, "catchup", "pdf").code in (0, 1)
+
+
 def test_an_interrupted_catchup_resumes_and_balances(home: Path) -> None:
     words = [sys.executable, "-m", "fonds", "--home", str(home), *FEWER_PAGES, "catchup", "pdf"]
     for wait_s in (1.1, 1.6, 0.9, 1.3)[: kills(2, 4)]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fonds.derivatives.kind import DerivativeKind, Fact, RereadPlan, format_count, format_fact_name
+from fonds.derivatives.stored_result import is_result_complete
 from fonds.model.bibliography import Author, Journal, PaperHead, PaperSummary
 from fonds.model.capture import Capture
 from fonds.model.disposition import DONE, Disposition
@@ -40,14 +41,20 @@ class KnownGrobid:
         """Return DONE if this client has stored a final result for a PDF; None if the PDF must be
         sent to GROBID.
 
-        Results from before the time `after` of the item do not count.
+        Results from before the time `after` of the item do not count. Neither does a result that
+        was stored incompletely, because a process was killed.
         """
         for row in self.records.get(GrobidRow, [item.file.sha1]):
             if row.status == GrobidStatus.EMPTY_BLOB and item.file.size:
                 # The file of an earlier task was empty; this one has bytes.
                 continue
-            counts = item.after is None or row.updated >= item.after
-            if counts and row.extractor == self.extractor and row.status not in RETRY_STATUSES:
+            is_final = row.extractor == self.extractor and row.status not in RETRY_STATUSES
+            is_new = item.after is None or row.updated >= item.after
+            if (
+                is_final
+                and is_new
+                and is_result_complete(self.records, row.sha1hex, KIND.step, row.updated)
+            ):
                 return DONE
         return None
 

@@ -21,16 +21,17 @@ from fonds.derivatives.documents import (
     parse_doi,
 )
 from fonds.derivatives.kind import DerivativeKind, Fact, RereadPlan, format_count, iter_flat_facts
+from fonds.derivatives.stored_result import is_result_complete
 from fonds.derivatives.visibility import find_active_embargoes
 from fonds.model.capture import Capture
-from fonds.model.disposition import Disposition, Verdict
+from fonds.model.disposition import Disposition
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import FileMeta, Kind, UnextractedPdf
 from fonds.model.keys import build_text_blob_key
 from fonds.model.partial_date import parse_first_day
 from fonds.model.pdf import FILELESS_STATUSES, PdfStatus, StatusClass, build_ending
 from fonds.model.pdf_metadata import PdfMetadata
-from fonds.model.rows import CrashedPdfRow, DispositionRow, GrobidRow, PdfMetaRow, Row
+from fonds.model.rows import CrashedPdfRow, GrobidRow, PdfMetaRow, Row
 from fonds.model.stored_json import encode_stored
 from fonds.ports import Records
 from fonds.rights.file_rights import build_file_rights
@@ -252,9 +253,6 @@ KIND = DerivativeKind(
 )
 
 
-STEP = "extract_pdf"
-
-
 @dataclass(frozen=True, slots=True)
 class KnownPdfs:
     """Lookup of stored results of PDF extraction, before the bytes of a PDF are read.
@@ -272,44 +270,34 @@ class KnownPdfs:
         extracted.
 
         A PDF that this extractor has read or found unreadable is not extracted again. A PDF that
-        stopped the extractor is not retried before its retry is due. A stored result counts only if
-        the ledger also has an outcome of the extraction. It has none if a process was killed in
-        between; then the PDF is extracted again.
+        stopped the extractor is not retried before its retry is due. A result that was stored
+        incompletely, because a process was killed, does not count.
         """
         sha1hex = item.file.sha1
-        rows = self.records.get(PdfMetaRow, [sha1hex])
-        if not rows or not self._has_ended(sha1hex):
-            # An extractor that stops always leaves a row.
-            return None
-        status = _parse_status(rows[0].status)
-        is_same_extractor = rows[0].extractor == self.extractor
-        if status is PdfStatus.EMPTY_BLOB and item.file.size:
-            # The file of an earlier task was empty; this one has bytes.
-            return None
-        if (
-            is_same_extractor
-            and status
-            and _is_counted(rows[0].updated, item)
-            and not _is_worth_trying(status)
-        ):
-            return build_ending(status, rows[0].error_msg)
+        for row in self.records.get(PdfMetaRow, [sha1hex]):
+            status = _parse_status(row.status)
+            if status is PdfStatus.EMPTY_BLOB and item.file.size:
+                # The file of an earlier task was empty; this one has bytes.
+                return None
+            if (
+                row.extractor == self.extractor
+                and status
+                and not _is_worth_trying(status)
+                and self._counts(row.updated, item)
+            ):
+                return build_ending(status, row.error_msg)
         for stop in self.records.get(CrashedPdfRow, [(sha1hex, self.extractor)]):
             status = _parse_status(stop.status)
-            if status and _is_counted(stop.stopped, item) and self.clock() < stop.expires:
+            if status and self.clock() < stop.expires and self._counts(stop.stopped, item):
                 return build_ending(
                     status, f"{stop.detail}; next attempt after {stop.expires:%Y-%m-%d}"
                 )
         return None
 
-    def _has_ended(self, sha1hex: str) -> bool:
-        """Return whether the ledger has an outcome of the extraction step for a file, in any
-        pipeline.
-
-        A message that waits for another attempt counts too, because its last attempt has an
-        outcome.
-        """
-        where = {"about": sha1hex, "step": STEP, "verdict": [str(verdict) for verdict in Verdict]}
-        return next(self.records.find(DispositionRow, where, count_max=1), None) is not None
+    def _counts(self, stored_at: datetime, item: UnextractedPdf) -> bool:
+        """Return whether a result stored at this time is new enough for the item, and complete."""
+        is_new = item.after is None or stored_at >= item.after
+        return is_new and is_result_complete(self.records, item.file.sha1, KIND.step, stored_at)
 
 
 def find_unavailable_pdfs(records: Records, sha1hexes: Sequence[str]) -> set[str]:
@@ -339,7 +327,3 @@ def _parse_status(status: str) -> PdfStatus | None:
 
 def _is_worth_trying(status: PdfStatus) -> bool:
     return status.status_class not in (StatusClass.OK, StatusClass.CONTENT)
-
-
-def _is_counted(moment: datetime, item: UnextractedPdf) -> bool:
-    return item.after is None or moment >= item.after

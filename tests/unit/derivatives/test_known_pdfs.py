@@ -42,9 +42,10 @@ STOP = CrashedPdfRow(
 )
 
 DISPOSITION = DispositionRow(
-    *("c", "library", "extract_pdf", "c", None, None, "done", False, None, "", FILE.sha1, 0),
+    *("c", "library", "persist_pdf_text", "c", None, None, "done", False, None, "", FILE.sha1, 0),
     *(EARLIER, EARLIER),
 )
+CONFIRMED_NOW = replace(DISPOSITION, message_id="again", settled_at=NOW)
 
 
 def check_known(
@@ -55,15 +56,6 @@ def check_known(
 ) -> Disposition | None:
     bench.records.put([*rows, *([DISPOSITION] if has_disposition else [])])
     return KnownPdfs(bench.records, EXTRACTOR, lambda: NOW)(item)
-
-
-def test_a_finished_pdf_in_a_retry_is_known(bench: Bench) -> None:
-    """A catch-up leaves this state. A PDF that crashed this extractor is not retried before its
-    time."""
-    retried = replace(DISPOSITION, verdict="retried", is_open=True)
-    assert check_known(bench, ROW, retried, has_disposition=False) is DONE
-    pending = replace(DISPOSITION, verdict="pending", is_open=True, settled_at=None)
-    assert check_known(bench, ROW, pending, has_disposition=False) is None
 
 
 def test_an_unknown_pdf_is_read(bench: Bench) -> None:
@@ -110,7 +102,7 @@ def test_it_waits_even_if_the_row_has_an_older_success(bench: Bench) -> None:
 def test_a_requested_repetition_runs_once(bench: Bench) -> None:
     requested = replace(ITEM, after=NOW)
     assert check_known(bench, ROW, STOP, item=requested) is None
-    assert check_known(bench, replace(ROW, updated=NOW), item=requested) is DONE
+    assert check_known(bench, replace(ROW, updated=NOW), CONFIRMED_NOW, item=requested) is DONE
     later_stop = replace(STOP, stopped=NOW)
     assert check_known(bench, ROW, later_stop, item=requested) is not None
 
@@ -119,14 +111,25 @@ def test_every_crash_status_is_a_limit() -> None:
     assert {status.status_class for status in STOPPED_STATUSES} == {StatusClass.LIMIT}
 
 
-def test_a_pdf_that_is_pending_in_the_ledger_is_read_again(bench: Bench) -> None:
-    """Its rows may exist already. If the step was killed then, its outgoing messages would be
-    missing from the ledger."""
-    assert (
-        check_known(
-            bench, ROW, replace(DISPOSITION, verdict="pending", is_open=True), has_disposition=False
-        )
-        is None
-    )
-    retried = replace(DISPOSITION, verdict="retried", is_open=True)
-    assert check_known(bench, ROW, retried, has_disposition=False) is DONE
+@pytest.mark.parametrize(
+    "disposition",
+    [
+        replace(DISPOSITION, verdict="pending", is_open=True, settled_at=None),
+        replace(DISPOSITION, settled_at=EARLIER - timedelta(seconds=1)),
+        replace(DISPOSITION, step="extract_pdf"),
+        replace(DISPOSITION, about="0" * 40),
+    ],
+    ids=["pending", "an earlier outcome", "another step", "another file"],
+)
+def test_a_row_that_the_ledger_does_not_confirm_is_computed_again(
+    bench: Bench, disposition: DispositionRow
+) -> None:
+    """A process that is killed after the row leaves the index and the next steps without it."""
+    assert check_known(bench, ROW, disposition, has_disposition=False) is None
+    stopped_row = replace(ROW, status="error-timeout")
+    assert check_known(bench, stopped_row, STOP, disposition, has_disposition=False) is None
+
+
+def test_a_row_that_the_ledger_confirms_is_known_during_a_catch_up(bench: Bench) -> None:
+    retried = replace(DISPOSITION, message_id="r", step="extract_pdf", verdict="retried")
+    assert check_known(bench, ROW, replace(retried, is_open=True)) is DONE

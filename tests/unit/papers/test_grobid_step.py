@@ -12,7 +12,7 @@ from fonds.derivatives.grobid import KnownGrobid
 from fonds.model.disposition import DONE, Reason, Verdict
 from fonds.model.errors import PostponedError, TransientError
 from fonds.model.paper import GrobidOutput, GrobidResponse, GrobidStatus, UngrobidedPdf
-from fonds.model.rows import GrobidRow
+from fonds.model.rows import DispositionRow, GrobidRow
 from fonds.model.step import Result
 from fonds.papers.bibliography.tei import (
     BibliographyReading,
@@ -30,6 +30,12 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     opened = open_bench(tmp_path)
     yield opened
     opened.close()
+
+
+CONFIRMATION = DispositionRow(
+    *("g", "papers", "persist_grobid", "e", None, None, "done", False, None, ""),
+    *(pdf_file().sha1, 0, LATER, LATER),
+)
 
 
 def create_step(bench: Bench, answer: GrobidResponse | Exception = TEI) -> GrobidStep:
@@ -104,21 +110,25 @@ def test_missing_bytes_are_a_result_and_quarantined(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "is_requested"),
+    ("before", "is_confirmed", "is_requested"),
     [
-        (None, True),
-        (build_row("success"), False),
-        (build_row("error"), False),
-        (build_row("error-timeout"), True),
-        (build_row("success", "client 0"), True),
+        (None, False, True),
+        (build_row("success"), True, False),
+        (build_row("success"), False, True),
+        (build_row("error"), True, False),
+        (build_row("error-timeout"), True, True),
+        (build_row("success", "client 0"), True, True),
     ],
 )
 def test_a_known_result_is_not_requested_again(
-    bench: Bench, before: GrobidRow | None, is_requested: bool
+    bench: Bench, before: GrobidRow | None, is_confirmed: bool, is_requested: bool
 ) -> None:
+    """The ledger confirms a result when the step that stores it has sent the paper to matching."""
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
     if before is not None:
         bench.records.put([before])
+    if is_confirmed:
+        bench.records.put([CONFIRMATION])
     work = UngrobidedPdf(capture, pdf_file())
     result = create_step(bench)(work)
     assert (result.disposition, bool(result.items)) == (DONE, is_requested)
