@@ -19,7 +19,8 @@ from fonds.grouping.clustering import (
     StoredClustering,
     served_column,
 )
-from fonds.grouping.clustering_model import CENTROIDS, NUMBERS, write_chunks
+from fonds.grouping.clustering_model import write_chunks
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import Configuration
 from fonds.grouping.document import Document
 from fonds.grouping.names import CollectionName, build_unclustered_conf
@@ -80,11 +81,13 @@ def _write_clustering(tables: Tables, at: int, count: int, text: str) -> None:
         "main:begun": encode_utf8(at), "main:ended": encode_utf8(at), "main:documents": encode_utf8(count),
         "main:clusters": encode_utf8(count),
         "main:events": encode_json(_build_events(count) if at == NOW else []),
-        NUMBERS: encode_json({"of_terms": 4, "dense": 0, "language": "de",
+        Column.MODEL: encode_json({"of_terms": 4, "dense": 0, "language": "de",
                           "places": [[[CONF, label]] for label in labels], "finer": []}),
     })])  # fmt: skip
     centroids = np.ones((count, 4), np.float32) / 2
-    write_chunks(tables, CLUSTERINGS, clustering.row, CENTROIDS, encode_matrix(centroids, at))
+    write_chunks(
+        tables, CLUSTERINGS, clustering.row, Column.CENTROIDS, encode_matrix(centroids, at)
+    )
     rows = [
         row
         for at, label in enumerate(labels)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fonds.grouping.columns import Column
 from fonds.grouping.names import CollectionName, build_level_conf, build_unclustered_conf
 from fonds.grouping.stored.keys import (
     build_clustering_prefix,
@@ -21,25 +22,19 @@ if TYPE_CHECKING:
     from fonds.grouping.clustering_model import ClusteringModel
 
 
-DROPPED = "main:dropped"
-"""Column of a row of `clusterings` that is set before the clustering's rows are deleted.
-
-Once it is set, readers and rebuilds ignore the clustering.
-"""
-
 COLUMNS = (
-    "main:conf",
-    "main:stage",
-    "main:levels",
-    "main:documents",
-    "main:outliers",
-    "main:later",
-    "main:later_outliers",
-    "main:later_terms",
-    "main:later_unknown",
-    "main:terms",
-    "main:unknown",
-    DROPPED,
+    Column.CONF,
+    Column.STAGE,
+    Column.LEVELS,
+    Column.DOCUMENTS,
+    Column.OUTLIERS,
+    Column.LATER,
+    Column.LATER_OUTLIERS,
+    Column.LATER_TERMS,
+    Column.LATER_UNKNOWN,
+    Column.TERMS,
+    Column.UNKNOWN,
+    Column.DROPPED,
 )
 
 
@@ -78,7 +73,6 @@ class StoredClustering:
 
 
 REBUILT, BUILDING = "rebuilt", "building"
-_BEGIN = "main:configuration:"
 
 
 def build_column(conf: str, field: str) -> str:
@@ -87,7 +81,7 @@ def build_column(conf: str, field: str) -> str:
     The column holds one value, for example a timestamp, for a configuration of the collection.
     `conf`: name of the configuration.
     """
-    return f"{_BEGIN}{conf}:{field}"
+    return f"{Column.CONFIGURATION_PREFIX}{conf}:{field}"
 
 
 def group_by_configuration(collection: Cells, field: str) -> dict[str, int]:
@@ -100,9 +94,9 @@ def group_by_configuration(collection: Cells, field: str) -> dict[str, int]:
     """
     suffix = f":{field}"
     return {
-        name[len(_BEGIN) : -len(suffix)]: decode_int(collection, name)
+        name[len(Column.CONFIGURATION_PREFIX) : -len(suffix)]: decode_int(collection, name)
         for name, value in collection.items()
-        if name.startswith(_BEGIN) and name.endswith(suffix) and value
+        if name.startswith(Column.CONFIGURATION_PREFIX) and name.endswith(suffix) and value
     }
 
 
@@ -151,7 +145,7 @@ def list_stored_clusterings(tables: Tables, name: CollectionName) -> list[Stored
     return [
         clustering
         for clustering in list_all_stored_clusterings(tables, name)
-        if DROPPED not in clustering.cells
+        if Column.DROPPED not in clustering.cells
     ]
 
 
@@ -164,7 +158,7 @@ def list_all_stored_clusterings(tables: Tables, name: CollectionName) -> list[St
     for row, cells in tables.iter_rows(CLUSTERINGS, name.row, COLUMNS):
         _, _, conf, timestamp = parse_clustering_row(row)
         clusterings.append(
-            StoredClustering(name, conf, timestamp, decode_int(cells, "main:levels"), cells)
+            StoredClustering(name, conf, timestamp, decode_int(cells, Column.LEVELS), cells)
         )
     return clusterings
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fonds.grouping.algorithms.clustering import Clustering, FinerLevel, Level, PlacementModel
 from fonds.grouping.algorithms.space import VectorSpace
 from fonds.grouping.algorithms.term_counts import compute_idf
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import Configuration, parse_configuration
 from fonds.grouping.names import CollectionName, build_level_conf
 from fonds.grouping.stored.chunks import CHUNKS_MAX, build_chunk_column
@@ -21,12 +22,6 @@ from fonds.grouping.stored.matrices import decode_matrix, encode_matrix
 from fonds.grouping.tables import CLUSTERINGS, Tables, encode_json
 from fonds.model.encoding import prepare_type
 
-DIRECTIONS = "processing:directions"
-CENTROIDS = "processing:centroids"
-REACH = "processing:reach"
-EVIDENCE = "processing:evidence"
-DICTIONARY = "processing:dictionary"
-NUMBERS = "processing:model"
 _CHUNK_BATCH = 8
 _HEAD = slice(4, 8)
 
@@ -89,13 +84,13 @@ def write_model(
     model = result.model
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     values = {
-        DICTIONARY: encode_dictionary(model.dictionary),
-        DIRECTIONS: encode_matrix(model.space.directions, timestamp),
-        CENTROIDS: encode_matrix(model.centroids, timestamp),
-        REACH: encode_matrix(model.score_minimums.reshape(-1, 1), timestamp),
+        Column.DICTIONARY: encode_dictionary(model.dictionary),
+        Column.DIRECTIONS: encode_matrix(model.space.directions, timestamp),
+        Column.CENTROIDS: encode_matrix(model.centroids, timestamp),
+        Column.REACH: encode_matrix(model.score_minimums.reshape(-1, 1), timestamp),
     }
     if model.evidence is not None:
-        values[EVIDENCE] = encode_matrix(model.evidence, timestamp)
+        values[Column.EVIDENCE] = encode_matrix(model.evidence, timestamp)
     for finer_level in model.finer:
         values[_centroids_column(finer_level.level)] = encode_matrix(
             finer_level.centroids, timestamp
@@ -116,7 +111,7 @@ def write_model(
             for finer_item in model.finer
         ),
     )
-    tables.put(CLUSTERINGS, [(row, {NUMBERS: encode_json(numbers)})])
+    tables.put(CLUSTERINGS, [(row, {Column.MODEL: encode_json(numbers)})])
 
 
 def read_model(
@@ -128,23 +123,23 @@ def read_model(
     Raises DamagedInputError if the stored model is damaged.
     """
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
-    cells = tables.get_row(CLUSTERINGS, row, [NUMBERS, "main:configuration"])
-    if cells is None or NUMBERS not in cells:
+    cells = tables.get_row(CLUSTERINGS, row, [Column.MODEL, Column.CONFIGURATION])
+    if cells is None or Column.MODEL not in cells:
         return None
-    numbers = msgspec.json.decode(cells[NUMBERS], type=prepare_type(_ModelNumbers))
+    numbers = msgspec.json.decode(cells[Column.MODEL], type=prepare_type(_ModelNumbers))
 
     def load_chunks(first: str) -> list[bytes]:
         return get_chunks(tables, CLUSTERINGS, row, first)
 
-    dictionary = decode_dictionary(load_chunks(DICTIONARY))
-    directions, _ = decode_matrix(load_chunks(DIRECTIONS))
-    evidence = load_chunks(EVIDENCE)
+    dictionary = decode_dictionary(load_chunks(Column.DICTIONARY))
+    directions, _ = decode_matrix(load_chunks(Column.DIRECTIONS))
+    evidence = load_chunks(Column.EVIDENCE)
     model = PlacementModel(
         dictionary,
         compute_idf(dictionary.documents, dictionary.document_counts),
         VectorSpace(directions, numbers.of_terms, numbers.dense),
-        decode_matrix(load_chunks(CENTROIDS))[0],
-        decode_matrix(load_chunks(REACH))[0].reshape(-1),
+        decode_matrix(load_chunks(Column.CENTROIDS))[0],
+        decode_matrix(load_chunks(Column.REACH))[0].reshape(-1),
         decode_matrix(evidence)[0] if evidence else None,
         numbers.language,
         tuple(
@@ -168,7 +163,7 @@ def _centroids_column(level: int) -> str:
 
     The first level is 0.
     """
-    return f"{CENTROIDS}_{level}" if level else CENTROIDS
+    return f"{Column.CENTROIDS}_{level}" if level else Column.CENTROIDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +186,10 @@ def read_centroids(
     Raises DamagedInputError if the stored centroids are damaged.
     """
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
-    cells = tables.get_row(CLUSTERINGS, row, [NUMBERS])
+    cells = tables.get_row(CLUSTERINGS, row, [Column.MODEL])
     if cells is None:
         return None
-    numbers = msgspec.json.decode(cells[NUMBERS], type=prepare_type(_ModelNumbers))
+    numbers = msgspec.json.decode(cells[Column.MODEL], type=prepare_type(_ModelNumbers))
     finer = {number: labels for number, labels, _ in numbers.finer}
     labels = (
         finer.get(level) if level else tuple(cluster_path[0][1] for cluster_path in numbers.places)

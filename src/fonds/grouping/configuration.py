@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from fonds.grouping.columns import Column
 from fonds.grouping.names import DEFAULT, CollectionName, validate_conf, validate_name
 from fonds.grouping.stored.dense_vectors import NUMBERS_MAX
 from fonds.grouping.stored.keys import build_collection_row, build_namespace_prefix
@@ -19,7 +20,6 @@ from fonds.grouping.tables import CONFIGURATIONS, Cells, Tables, decode_text, en
 from fonds.model.encoding import EXACT_MAX, prepare_type
 from fonds.model.suggestions import UnknownNameError, format_unknown_name
 
-_COLUMN = "main:configuration"
 ALGORITHMS = ("topics", "stories", "factors", "density")
 ENCODERS = ("minilm",)
 CLUSTERS_MAX = 2000
@@ -170,7 +170,9 @@ def get(tables: Tables, namespace: str, conf: str) -> Configuration:
 
     `DEFAULT` exists without being saved. Raises UnknownNameError if no configuration has the name.
     """
-    cells = tables.get_row(CONFIGURATIONS, build_collection_row(namespace, conf), [_COLUMN])
+    cells = tables.get_row(
+        CONFIGURATIONS, build_collection_row(namespace, conf), [Column.CONFIGURATION]
+    )
     if cells is not None:
         return parse_configuration(cells)
     if conf == DEFAULT:
@@ -187,7 +189,7 @@ def parse_configuration(cells: Cells) -> Configuration:
     with.
     Raises ValueError if a stored parameter is not valid.
     """
-    return build_configuration(msgspec.json.decode(decode_text(cells, _COLUMN, "{}")))
+    return build_configuration(msgspec.json.decode(decode_text(cells, Column.CONFIGURATION, "{}")))
 
 
 def save_configuration(
@@ -199,8 +201,11 @@ def save_configuration(
     """
     validate_name(CollectionName(namespace, "-"))
     row = build_collection_row(namespace, validate_conf(conf))
-    cells = {"main:namespace": namespace.encode(), "main:name": conf.encode()}
-    tables.put(CONFIGURATIONS, [(row, {**cells, _COLUMN: encode_json(_validate(configuration))})])
+    cells = {Column.NAMESPACE: namespace.encode(), Column.NAME: conf.encode()}
+    tables.put(
+        CONFIGURATIONS,
+        [(row, {**cells, Column.CONFIGURATION: encode_json(_validate(configuration))})],
+    )
 
 
 def remove(tables: Tables, namespace: str, conf: str) -> bool:
@@ -209,7 +214,7 @@ def remove(tables: Tables, namespace: str, conf: str) -> bool:
     Clusterings that were built with the configuration stay.
     """
     row = build_collection_row(namespace, conf)
-    was_there = tables.get_row(CONFIGURATIONS, row, [_COLUMN]) is not None
+    was_there = tables.get_row(CONFIGURATIONS, row, [Column.CONFIGURATION]) is not None
     tables.delete(CONFIGURATIONS, [row])
     return was_there
 
@@ -218,7 +223,7 @@ def list_configurations(tables: Tables, namespace: str) -> dict[str, Configurati
     """Return all configurations of a namespace by name, including `DEFAULT`."""
     configurations = {DEFAULT: Configuration()}
     for _, cells in tables.iter_rows(CONFIGURATIONS, build_namespace_prefix(namespace)):
-        configurations[cells["main:name"].decode()] = parse_configuration(cells)
+        configurations[cells[Column.NAME].decode()] = parse_configuration(cells)
     return configurations
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from fonds.grouping.algorithms.encoder import DIMENSIONS, Encoder, read_part
 from fonds.grouping.algorithms.term_counts import Floats
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import Configuration
 from fonds.grouping.document import Document, EncodedCells, build_encoded_column
 from fonds.grouping.names import CollectionName
@@ -105,14 +106,14 @@ def store_cells(tables: Tables, name: CollectionName, encoded_cells: EncodedCell
     must hold the collection's lease.
     """
     rows = {name.build_document_row(id_): cells for id_, cells in encoded_cells.items()}
-    stored_rows = tables.get_rows(DOCUMENTS, list(rows), ["main:id", "main:text"])
+    stored_rows = tables.get_rows(DOCUMENTS, list(rows), [Column.ID, Column.TEXT])
     puts = []
     for row, stored_cells in stored_rows.items():
-        text = decode_text(stored_cells, "main:text")
+        text = decode_text(stored_cells, Column.TEXT)
         valid_cells = {
             column: cell for column, cell in rows[row].items() if is_valid_cell(cell, text)
         }
-        if "main:id" in stored_cells and valid_cells:
+        if Column.ID in stored_cells and valid_cells:
             puts.append((row, valid_cells))
     tables.put(DOCUMENTS, puts)
 

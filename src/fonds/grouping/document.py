@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import ENCODERS
 from fonds.grouping.names import DEFAULT, CollectionName, validate_id
 from fonds.grouping.stored.dense_vectors import (
@@ -21,15 +22,20 @@ from fonds.model.errors import LimitError
 TEXT_MAX_BYTES = 4 * 1024 * 1024
 TITLE_MAX_CHARS = 1000
 URL_MAX_CHARS = 4000
-SEQUENCE = "main:sequence"
-VECTOR = "processing:vector_dense"
-ENCODED = tuple(f"processing:vector_{one}" for one in ENCODERS)
+ENCODED = tuple(f"{Column.VECTOR_PREFIX}{encoder}" for encoder in ENCODERS)
 """Columns of a document's row with the vectors that encoders computed from its text."""
 EncodedCells = dict[str, dict[str, bytes]]
 """Cells with vectors that encoders computed from texts, by document id and column."""
 
-TEXTLESS_COLUMNS = ("main:id", "main:title", "main:url", "main:language", "main:time", SEQUENCE)
-COLUMNS = ("main:text", VECTOR, *ENCODED, *TEXTLESS_COLUMNS)
+TEXTLESS_COLUMNS = (
+    Column.ID,
+    Column.TITLE,
+    Column.URL,
+    Column.LANGUAGE,
+    Column.TIME,
+    Column.SEQUENCE,
+)
+COLUMNS = (Column.TEXT, Column.VECTOR_DENSE, *ENCODED, *TEXTLESS_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +116,17 @@ def build_cells(name: CollectionName, document: Document, sequence: int) -> dict
     `sequence`: number of the collection change that writes the document.
     """
     return {
-        "main:namespace": encode_utf8(name.namespace),
-        "main:collection_key": encode_utf8(name.key),
-        "main:id": encode_utf8(document.id),
-        "main:text": encode_utf8(document.text),
-        "main:title": encode_utf8(document.title[:TITLE_MAX_CHARS]),
-        "main:url": encode_utf8(document.url[:URL_MAX_CHARS]),
-        "main:language": encode_utf8(document.language.partition("-")[0].lower()[:2]),
-        "main:time": b"" if document.time is None else encode_utf8(document.time),
-        SEQUENCE: encode_utf8(sequence),
-        "processing:id": encode_utf8(document.id),
-        VECTOR: encode_dense_vector(document.vector),
+        Column.NAMESPACE: encode_utf8(name.namespace),
+        Column.COLLECTION_KEY: encode_utf8(name.key),
+        Column.ID: encode_utf8(document.id),
+        Column.TEXT: encode_utf8(document.text),
+        Column.TITLE: encode_utf8(document.title[:TITLE_MAX_CHARS]),
+        Column.URL: encode_utf8(document.url[:URL_MAX_CHARS]),
+        Column.LANGUAGE: encode_utf8(document.language.partition("-")[0].lower()[:2]),
+        Column.TIME: b"" if document.time is None else encode_utf8(document.time),
+        Column.SEQUENCE: encode_utf8(sequence),
+        Column.DOCUMENT_ID: encode_utf8(document.id),
+        Column.VECTOR_DENSE: encode_dense_vector(document.vector),
     }
 
 
@@ -129,18 +135,18 @@ def parse_document(cells: Cells) -> StoredDocument:
 
     Raises DamagedInputError if the posted vector cannot be decoded.
     """
-    time = decode_int(cells, "main:time", -1)
+    time = decode_int(cells, Column.TIME, -1)
     return StoredDocument(
         Document(
-            decode_text(cells, "main:id"),
-            decode_text(cells, "main:text"),
-            decode_text(cells, "main:title"),
-            decode_text(cells, "main:url"),
-            decode_text(cells, "main:language"),
+            decode_text(cells, Column.ID),
+            decode_text(cells, Column.TEXT),
+            decode_text(cells, Column.TITLE),
+            decode_text(cells, Column.URL),
+            decode_text(cells, Column.LANGUAGE),
             None if time < 0 else time,
-            tuple(decode_dense_vector(cells.get(VECTOR, b"")).tolist()),
+            tuple(decode_dense_vector(cells.get(Column.VECTOR_DENSE, b"")).tolist()),
         ),
-        decode_int(cells, SEQUENCE),
+        decode_int(cells, Column.SEQUENCE),
     )
 
 
@@ -162,7 +168,7 @@ def collect_encoded_cells(rows: Mapping[bytes, Cells]) -> EncodedCells:
     for cells in rows.values():
         cells_of_document = {column: cells[column] for column in ENCODED if cells.get(column)}
         if cells_of_document:
-            encoded_cells[decode_text(cells, "main:id")] = cells_of_document
+            encoded_cells[decode_text(cells, Column.ID)] = cells_of_document
     return encoded_cells
 
 
@@ -173,7 +179,7 @@ def build_outdated_cells(existing: Cells, new_cells: Cells) -> dict[str, bytes]:
     `existing`: cells of the current row.
     `new_cells`: cells that will be written, with the new text.
     """
-    if existing.get("main:text") == new_cells["main:text"]:
+    if existing.get(Column.TEXT) == new_cells[Column.TEXT]:
         return {}
     return {column: b"" for column in ENCODED if existing.get(column)}
 
@@ -184,7 +190,9 @@ def is_same(cells: Cells, new_cells: Cells) -> bool:
     The change number (`main:sequence`) is not compared. A missing cell equals an empty one.
     """
     return all(
-        cells.get(name, b"") == value for name, value in new_cells.items() if name != SEQUENCE
+        cells.get(name, b"") == value
+        for name, value in new_cells.items()
+        if name != Column.SEQUENCE
     )
 
 
@@ -194,4 +202,4 @@ def build_member_column(conf: str) -> str:
     The column belongs to the document's row. `DEFAULT` has the column `main:member_of` of
     Grouperfish's layout. For another configuration, its name is appended.
     """
-    return "main:member_of" if conf == DEFAULT else f"main:member_of:{conf}"
+    return Column.MEMBER_OF if conf == DEFAULT else f"{Column.MEMBER_OF}:{conf}"

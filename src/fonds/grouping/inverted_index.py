@@ -19,17 +19,15 @@ from fonds.grouping.algorithms.duplicates import (
     build_postings,
 )
 from fonds.grouping.clustering import StoredClustering
-from fonds.grouping.clustering_model import DICTIONARY, get_chunks, write_chunks
+from fonds.grouping.clustering_model import get_chunks, write_chunks
+from fonds.grouping.columns import Column
 from fonds.grouping.names import CollectionName
-from fonds.grouping.redo_log import INDEXED, IndexState, build_index_cells
+from fonds.grouping.redo_log import IndexState, build_index_cells
 from fonds.grouping.stored.chunks import join_chunks, split
 from fonds.grouping.stored.dictionary import decode_dictionary
 from fonds.grouping.stored.inverted_index import decode_postings, encode_postings
 from fonds.grouping.tables import CLUSTERINGS, COLLECTIONS, Tables
 from fonds.model.vectors import Postings
-
-INDEX = "processing:index"
-INDEX_IDS = "processing:index_ids"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +57,13 @@ def write_index(
     `indexed`: state of the index, which is written last.
     """
     row = clustering.name.row
-    tables.put(COLLECTIONS, [(row, {INDEXED: b""})])
-    dictionary = get_chunks(tables, CLUSTERINGS, clustering.row, DICTIONARY)
-    write_chunks(tables, COLLECTIONS, row, DICTIONARY, dictionary)
-    write_chunks(tables, COLLECTIONS, row, INDEX, encode_postings(index))
-    write_chunks(tables, COLLECTIONS, row, INDEX_IDS, split(msgspec.msgpack.encode(list(ids))))
+    tables.put(COLLECTIONS, [(row, {Column.INDEXED: b""})])
+    dictionary = get_chunks(tables, CLUSTERINGS, clustering.row, Column.DICTIONARY)
+    write_chunks(tables, COLLECTIONS, row, Column.DICTIONARY, dictionary)
+    write_chunks(tables, COLLECTIONS, row, Column.INDEX, encode_postings(index))
+    write_chunks(
+        tables, COLLECTIONS, row, Column.INDEX_IDS, split(msgspec.msgpack.encode(list(ids)))
+    )
     tables.put(COLLECTIONS, [(row, build_index_cells(indexed))])
 
 
@@ -73,11 +73,11 @@ def read_index(tables: Tables, name: CollectionName, timestamp: int) -> IndexedD
     The index uses six bytes of memory per posting (one term in one document).
     Raises DamagedInputError if the stored index is damaged.
     """
-    dictionary = decode_dictionary(get_chunks(tables, COLLECTIONS, name.row, DICTIONARY))
-    runs = decode_postings(get_chunks(tables, COLLECTIONS, name.row, INDEX))
+    dictionary = decode_dictionary(get_chunks(tables, COLLECTIONS, name.row, Column.DICTIONARY))
+    runs = decode_postings(get_chunks(tables, COLLECTIONS, name.row, Column.INDEX))
     if {dictionary.version, *(run.version for run in runs)} != {timestamp}:
         return None
-    ids = join_chunks(get_chunks(tables, COLLECTIONS, name.row, INDEX_IDS))
+    ids = join_chunks(get_chunks(tables, COLLECTIONS, name.row, Column.INDEX_IDS))
     counts = np.zeros(len(dictionary.terms), np.int64)
     for run in runs:
         counts[run.first_feature : run.first_feature + len(run.counts)] += run.counts

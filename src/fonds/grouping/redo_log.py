@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import msgspec
 
+from fonds.grouping.columns import Column
 from fonds.grouping.names import CollectionName
 from fonds.grouping.tables import (
     CHANGES,
@@ -35,18 +36,9 @@ from fonds.model.errors import LimitError
 
 T = TypeVar("T")
 
-SEQUENCE = "main:sequence"
-INDEXED = "main:indexed"
-"""Column of a collection's row with the state of its inverted index.
-
-The cell is empty while the index is being written.
-"""
-
 REDO_MAX_BYTES = 9_000_000
 """Maximum size of a logged change; HBase accepts 10 MB per cell."""
 
-_REDO = "main:redo"
-_IDS = "main:ids"
 _SEQUENCE_BYTES = 8
 
 
@@ -69,13 +61,13 @@ def parse_index_state(cells: Cells) -> IndexState | None:
 
     Return None if the collection has no complete index.
     """
-    state_json = cells.get(INDEXED)
+    state_json = cells.get(Column.INDEXED)
     return msgspec.json.decode(state_json, type=prepare_type(IndexState)) if state_json else None
 
 
 def build_index_cells(state: IndexState) -> dict[str, bytes]:
     """Return the cell for a collection's row with the state of its inverted index."""
-    return {INDEXED: msgspec.json.encode(state)}
+    return {Column.INDEXED: msgspec.json.encode(state)}
 
 
 @dataclass(slots=True)
@@ -153,11 +145,11 @@ def perform(
     Raises LimitError for a change over 9 MB. Raises LeaseConflictError if the lease may have
     expired.
     """
-    sequence = decode_int(cells, SEQUENCE) + 1
+    sequence = decode_int(cells, Column.SEQUENCE) + 1
     redo = _encode_writes(writes)
     leases.check(lease)
     row = build_change_row(name, sequence)
-    tables.put(CHANGES, [(row, {_REDO: redo, _IDS: msgspec.msgpack.encode(list(ids))})])
+    tables.put(CHANGES, [(row, {Column.REDO: redo, Column.IDS: msgspec.msgpack.encode(list(ids))})])
     _finish(tables, name, sequence, writes, leases, lease)
     if not leases.is_held(lease):
         # The next lease holder may be reading the logged change now. It is already applied, and a
@@ -166,7 +158,7 @@ def perform(
     if find_last_removable(cells, sequence) == sequence:
         remove_changes(tables, name, sequence)
     else:
-        tables.delete(CHANGES, [row], [_REDO])
+        tables.delete(CHANGES, [row], [Column.REDO])
     return sequence
 
 
@@ -179,11 +171,11 @@ def recover(
     `cells`: cells of the collection's row.
     Raises LeaseConflictError if the lease may have expired.
     """
-    sequence = decode_int(cells, SEQUENCE) + 1
-    row = tables.get_row(CHANGES, build_change_row(name, sequence), [_REDO])
+    sequence = decode_int(cells, Column.SEQUENCE) + 1
+    row = tables.get_row(CHANGES, build_change_row(name, sequence), [Column.REDO])
     if row is None:
         return False
-    _finish(tables, name, sequence, _decode_writes(row[_REDO]), leases, lease)
+    _finish(tables, name, sequence, _decode_writes(row[Column.REDO]), leases, lease)
     return True
 
 
@@ -200,13 +192,13 @@ def list_changed_ids(
     ids: dict[str, None] = {}
     last = after
     for row, cells in tables.iter_rows(
-        CHANGES, name.row, [_IDS], after=build_change_row(name, after)
+        CHANGES, name.row, [Column.IDS], after=build_change_row(name, after)
     ):
         number_ = int.from_bytes(row[-_SEQUENCE_BYTES:], "big")
         if last_change is not None and number_ > last_change:
             break
         last = number_
-        ids.update(dict.fromkeys(msgspec.msgpack.decode(cells[_IDS], type=list[str])))
+        ids.update(dict.fromkeys(msgspec.msgpack.decode(cells[Column.IDS], type=list[str])))
     return list(ids), last
 
 
@@ -216,7 +208,7 @@ def remove_changes(tables: Tables, name: CollectionName, last_change: int) -> No
     The caller must know that no rebuild needs them any more.
     """
     rows = []
-    for row, _ in tables.iter_rows(CHANGES, name.row, [_IDS]):
+    for row, _ in tables.iter_rows(CHANGES, name.row, [Column.IDS]):
         if int.from_bytes(row[-_SEQUENCE_BYTES:], "big") > last_change:
             break
         rows.append(row)
@@ -267,7 +259,7 @@ def _finish(
     own = writes.puts.pop(COLLECTIONS, {}).get(name.row, {})
     writes.apply(tables, leases, lease)
     leases.check(lease)
-    tables.put(COLLECTIONS, [(name.row, {**own, SEQUENCE: encode_utf8(sequence)})])
+    tables.put(COLLECTIONS, [(name.row, {**own, Column.SEQUENCE: encode_utf8(sequence)})])
 
 
 def _encode_writes(writes: PendingWrites) -> bytes:

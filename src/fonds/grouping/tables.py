@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.names import CollectionName
 from fonds.grouping.stored.keys import build_cluster_row, parse_collection_row
 from fonds.model.errors import ConfigurationError
@@ -41,19 +42,11 @@ FAMILIES = {
     EXCLUSIONS: ("main",),
     THEMES: ("main",),
 }
-REMOVED = "main:removed"
-"""Column of a collection's row that is set before the collection's rows are deleted.
-
-Once it is set, the collection is invisible to readers.
-"""
 
 RANK_BYTES = 4
 _RANK_MAX = 2**32 - 1
 
 Cells = Mapping[str, bytes]
-MODIFIED = "main:modified"
-COLLECTION_SIZE = "main:size"
-SIZE, DISTINCT = "main:size", "main:distinct"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +72,7 @@ class Tables:
         folder (home) that was never used for grouping has no tables and may be read-only.
         """
         try:
-            self.get_page(COLLECTIONS, b"", ["main:size"], count_max=1)
+            self.get_page(COLLECTIONS, b"", [Column.SIZE], count_max=1)
         except ConfigurationError:
             return False
         return True
@@ -90,7 +83,7 @@ class Tables:
         A library folder (home) from an older version may lack some.
         """
         try:
-            self.get_page(THEMES, b"", ["main:id"], count_max=1)
+            self.get_page(THEMES, b"", [Column.ID], count_max=1)
         except ConfigurationError:
             return False
         return self.exist()
@@ -195,14 +188,14 @@ class Tables:
 
 
 _A_CELL = {
-    MEMBERS: ["main:id"],
-    ASSIGNMENTS: ["main:label"],
-    CLUSTERS: ["main:"],
-    CLUSTERINGS: ["main:"],
-    COLLECTIONS: ["main:"],
-    READINGS: ["main:slice"],
-    EXCLUSIONS: ["main:id"],
-    THEMES: ["main:id"],
+    MEMBERS: [Column.ID],
+    ASSIGNMENTS: [Column.LABEL],
+    CLUSTERS: [MAIN_FAMILY],
+    CLUSTERINGS: [MAIN_FAMILY],
+    COLLECTIONS: [MAIN_FAMILY],
+    READINGS: [Column.SLICE],
+    EXCLUSIONS: [Column.ID],
+    THEMES: [Column.ID],
 }
 
 
@@ -211,13 +204,13 @@ def is_collection_row(cells: Cells | None) -> bool:
 
     `cells`: cells of the row; None for a missing row, which gives False.
     """
-    return cells is not None and "main:namespace" in cells and REMOVED not in cells
+    return cells is not None and Column.NAMESPACE in cells and Column.REMOVED not in cells
 
 
 def iter_collection_rows(
     tables: Tables,
     prefix: bytes = b"",
-    extra_columns: Sequence[str] = ("main:",),
+    extra_columns: Sequence[str] = (MAIN_FAMILY,),
     *,
     after: bytes | None = None,
 ) -> Iterator[tuple[CollectionName, Cells]]:
@@ -229,7 +222,9 @@ def iter_collection_rows(
     `after`: row key after which to start; None for the first row.
     """
     columns = (
-        extra_columns if "main:" in extra_columns else ("main:namespace", REMOVED, *extra_columns)
+        extra_columns
+        if MAIN_FAMILY in extra_columns
+        else (Column.NAMESPACE, Column.REMOVED, *extra_columns)
     )
     for row, cells in tables.iter_rows(COLLECTIONS, prefix, columns, after=after):
         if is_collection_row(cells):

@@ -14,6 +14,7 @@ import msgspec
 
 from fonds.derivatives.kinds import indexed_kinds
 from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.columns import MAIN_FAMILY
 from fonds.grouping.document import COLUMNS, Document, parse_document
 from fonds.grouping.names import CollectionName
 from fonds.grouping.tables import COLLECTIONS, DOCUMENTS, Tables, is_collection_row
@@ -93,7 +94,7 @@ def restore_documents(changes: CollectionWriter, blobs: Blobs, sha1hex: str) -> 
     count = 0
     for withheld in _load_withheld(blobs, sha1hex).documents:
         name, id_ = withheld.place
-        exists = is_collection_row(changes.tables.get_row(COLLECTIONS, name.row, ["main:"]))
+        exists = is_collection_row(changes.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]))
         if exists and not list(iter_holders(changes.tables, [name], id_)):
             changes.put(name, [withheld.document])
             count += 1

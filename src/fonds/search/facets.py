@@ -16,6 +16,7 @@ from itertools import islice
 
 from msgspec import structs
 
+from fonds.grouping.columns import Column
 from fonds.grouping.names import DEFAULT, CollectionName, build_unclustered_conf, parse
 from fonds.grouping.tables import ASSIGNMENTS, Tables, build_assignment_row, decode_text
 from fonds.grouping.views.clusterings import find_served_timestamp, iter_collections
@@ -31,7 +32,6 @@ DOCUMENTS_MAX = 10_000
 NAMES_MAX = 1_000
 _BATCH_SIZE = 500
 _ATTEMPTS = 3
-_LABEL = "main:label"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,9 @@ def _iter_labels(
             build_assignment_row(name, build_unclustered_conf(DEFAULT), timestamp, id_)
             for id_ in chunk
         ]
-        labels_by_row = tables.get_rows(ASSIGNMENTS, [*rows, *unclustered_rows], [_LABEL])
+        labels_by_row = tables.get_rows(ASSIGNMENTS, [*rows, *unclustered_rows], [Column.LABEL])
         for row, unclustered_row in zip(rows, unclustered_rows, strict=True):
-            label = decode_text(labels_by_row.get(row), _LABEL)
+            label = decode_text(labels_by_row.get(row), Column.LABEL)
             yield label if label else "" if unclustered_row in labels_by_row else None
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from fonds.config import Settings
 from fonds.grouping.clustering import StoredClustering
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import Configuration, get
 from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild.bulk_reader import (
@@ -26,7 +27,6 @@ from fonds.grouping.rebuild.bulk_rebuild import BulkPasses
 from fonds.grouping.rebuild.bulk_slices import split_key_ranges
 from fonds.grouping.rebuild.reader import Corpus, StoreEncoded, detect_usual_language
 from fonds.grouping.rebuild.rebuild import RebuildPasses
-from fonds.grouping.redo_log import SEQUENCE
 from fonds.grouping.tables import COLLECTIONS, Tables, decode_int
 from fonds.wiring.jobs import BULK_FOLDER, open_engine
 from fonds.wiring.stores import open_backend
@@ -93,7 +93,7 @@ def count_document_frequencies(
     for an unknown configuration.
     """
     engine = open_engine(url, home, settings, workers=workers, stores=GROUPING_STORES)
-    until = decode_int(tables.get_row(COLLECTIONS, name.row, [SEQUENCE]), SEQUENCE)
+    until = decode_int(tables.get_row(COLLECTIONS, name.row, [Column.SEQUENCE]), Column.SEQUENCE)
     document_reader = DocumentReader(
         partial(open_tables_in_worker, home, settings),
         StoredClustering(name, conf, 0, 1, {}),

@@ -10,10 +10,9 @@ import pytest
 from fonds.grouping.checks.check import find_damages, repair_collection
 from fonds.grouping.checks.damage import Remedy
 from fonds.grouping.clustering import building_column, served_column
-from fonds.grouping.clustering_model import CENTROIDS
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import build_configuration, save_configuration
 from fonds.grouping.document import Document
-from fonds.grouping.inverted_index import INDEX
 from fonds.grouping.names import build_unclustered_conf
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.stored.keys import build_cluster_row, build_clustering_prefix
@@ -30,7 +29,7 @@ from fonds.grouping.tables import (
     decode_text,
     encode_json,
 )
-from fonds.grouping.views.curation import EXCLUDED_FROM, Exclusion
+from fonds.grouping.views.curation import Exclusion
 from fonds.grouping.views.documents import list_placements
 from kept_collections import NEWS, CollectionStore, find_faults, themed_documents
 
@@ -99,7 +98,7 @@ def exclude_member(store: CollectionStore, timestamp: int) -> None:
     json = encode_json(Exclusion(1, "x", timestamp, 1, ()))
     exclusion_cells = {
         "main:id": b"d5",
-        f"{EXCLUDED_FROM}DEFAULT:{cells['main:id'].decode()}": json,
+        f"{Column.EXCLUDED_FROM_PREFIX}DEFAULT:{cells['main:id'].decode()}": json,
     }
     store.tables.put(EXCLUSIONS, [(NEWS.build_document_row("d5"), exclusion_cells)])
 
@@ -134,7 +133,9 @@ DAMAGES = {
         delete_assignment, "1 documents are in no cluster of DEFAULT", Remedy.BUILD
     ),
     "model-cut": Damage(
-        lambda store, at: store.tables.put(CLUSTERINGS, [(build_prefix(at), {CENTROIDS: b"FG"})]),
+        lambda store, at: store.tables.put(
+            CLUSTERINGS, [(build_prefix(at), {Column.CENTROIDS: b"FG"})]
+        ),
         "cannot read the model",
         Remedy.BUILD,
     ),
@@ -183,7 +184,7 @@ DAMAGES = {
         Remedy.SETTLE,
     ),
     "index": Damage(
-        lambda store, at: store.tables.delete(COLLECTIONS, [NEWS.row], [INDEX]),
+        lambda store, at: store.tables.delete(COLLECTIONS, [NEWS.row], [Column.INDEX]),
         "cannot read the dictionary or index",
         Remedy.SETTLE,
     ),

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from fonds.grouping.changes.cells import COPY, ORIGINAL
 from fonds.grouping.checks import clusterings
 from fonds.grouping.checks.check import find_damages, repair_collection
 from fonds.grouping.checks.damage import Remedy
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import build_configuration, save_configuration
 from fonds.grouping.document import Document
 from fonds.grouping.rebuild.rebuild import rebuild
@@ -17,7 +17,6 @@ from fonds.grouping.stored.keys import build_clustering_prefix
 from fonds.grouping.tables import (
     ASSIGNMENTS,
     CLUSTERS,
-    DISTINCT,
     build_assignment_row,
     decode_int,
     decode_text,
@@ -71,7 +70,7 @@ def link_to(choose_document: Callable[[CollectionStore, int], str], conf: str = 
     """Build an act that links a near-duplicate to another document."""
 
     def act(store: CollectionStore, timestamp: int) -> None:
-        cells = {ORIGINAL: choose_document(store, timestamp).encode()}
+        cells = {Column.ORIGINAL: choose_document(store, timestamp).encode()}
         store.tables.put(ASSIGNMENTS, [(build_row(timestamp, find_pair(store)[0], conf), cells)])
 
     return act
@@ -104,16 +103,20 @@ def find_other_cluster(store: CollectionStore, timestamp: int) -> str:
 
 
 def delete_link(store: CollectionStore, timestamp: int) -> None:
-    store.tables.delete(ASSIGNMENTS, [build_row(timestamp, find_pair(store)[0])], [ORIGINAL])
+    store.tables.delete(ASSIGNMENTS, [build_row(timestamp, find_pair(store)[0])], [Column.ORIGINAL])
 
 
 def delete_copy_cell(store: CollectionStore, timestamp: int) -> None:
     id_, original = find_pair(store)
-    store.tables.delete(ASSIGNMENTS, [build_row(timestamp, original)], [f"{COPY}{id_}"])
+    store.tables.delete(
+        ASSIGNMENTS, [build_row(timestamp, original)], [f"{Column.COPY_PREFIX}{id_}"]
+    )
 
 
 def add_false_copy(store: CollectionStore, timestamp: int) -> None:
-    store.tables.put(ASSIGNMENTS, [(build_row(timestamp, "d30"), {f"{COPY}d31": b"1"})])
+    store.tables.put(
+        ASSIGNMENTS, [(build_row(timestamp, "d30"), {f"{Column.COPY_PREFIX}d31": b"1"})]
+    )
 
 
 def change_count(change: int | None, conf: str = "DEFAULT") -> Act:
@@ -123,10 +126,10 @@ def change_count(change: int | None, conf: str = "DEFAULT") -> Act:
         prefix = build_clustering_prefix("news", "2026-11", conf, timestamp)
         key, cells = store.tables.get_page(CLUSTERS, prefix, count_max=1)[0]
         if change is None:
-            store.tables.delete(CLUSTERS, [key], [DISTINCT])
+            store.tables.delete(CLUSTERS, [key], [Column.DISTINCT])
         else:
-            changed = str(decode_int(cells, DISTINCT) + change).encode()
-            store.tables.put(CLUSTERS, [(key, {DISTINCT: changed})])
+            changed = str(decode_int(cells, Column.DISTINCT) + change).encode()
+            store.tables.put(CLUSTERS, [(key, {Column.DISTINCT: changed})])
 
     return act
 
@@ -172,6 +175,6 @@ def test_linked_documents_are_counted_once_and_are_not_damage(
     assert served is not None
     prefix = build_clustering_prefix("news", "2026-11", "DEFAULT", timestamp)
     cells = [cells for _, cells in store.tables.iter_rows(ASSIGNMENTS, prefix, ["main:"])]
-    links = sum(1 for cell in cells if decode_text(cell, ORIGINAL))
+    links = sum(1 for cell in cells if decode_text(cell, Column.ORIGINAL))
     assert links == sum(cluster.size - cluster.distinct for cluster in served.clusters) >= TWINS
-    assert links == sum(column.startswith(COPY) for cell in cells for column in cell)
+    assert links == sum(column.startswith(Column.COPY_PREFIX) for cell in cells for column in cell)

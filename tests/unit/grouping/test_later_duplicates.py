@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from fonds.grouping.algorithms.corpus import TermReader
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import build_configuration, save_configuration
 from fonds.grouping.document import Document
-from fonds.grouping.inverted_index import INDEX
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.tables import COLLECTIONS
 from fonds.grouping.views.clusters import load_clusters
@@ -180,7 +180,7 @@ def test_a_changed_text_is_no_longer_a_near_duplicate(clustered_store: Collectio
 
 
 def test_a_damaged_index_does_not_stop_puts(clustered_store: CollectionStore) -> None:
-    clustered_store.tables.put(COLLECTIONS, [(NEWS.row, {INDEX: b"no index"})])
+    clustered_store.tables.put(COLLECTIONS, [(NEWS.row, {Column.INDEX: b"no index"})])
     assert (
         clustered_store.changes.put(NEWS, [Document("x", build_story(5), language="en")]).added == 1
     )

@@ -7,13 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import build_configuration, save_configuration
-from fonds.grouping.document import (
-    VECTOR,
-    Document,
-    parse_document,
-    validate_document,
-)
+from fonds.grouping.document import Document, parse_document, validate_document
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.stored.dense_vectors import (
     NUMBERS_MAX,
@@ -96,7 +92,7 @@ def test_a_vector_of_another_direction_replaces_the_document(store: CollectionSt
     assert store.changes.put(NEWS, [Document("a", original.text, vector=(2.0, 1.0))]).replaced == 1
     assert store.changes.put(NEWS, [Document("a", original.text)]).replaced == 1
     (cells,) = store.tables.get_rows(DOCUMENTS, [NEWS.build_document_row("a")]).values()
-    assert cells[VECTOR] == b""
+    assert cells[Column.VECTOR_DENSE] == b""
     assert parse_document(cells).document.vector == ()
 
 

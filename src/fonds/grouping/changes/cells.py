@@ -10,15 +10,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from fonds.grouping.clustering import Placement, StoredClustering
+from fonds.grouping.columns import Column
 from fonds.grouping.names import CollectionName, build_unclustered_conf
 from fonds.grouping.redo_log import PendingWrites
 from fonds.grouping.stored.keys import build_cluster_row
 from fonds.grouping.tables import (
     ASSIGNMENTS,
     CLUSTERS,
-    DISTINCT,
     MEMBERS,
-    SIZE,
     Tables,
     build_assignment_row,
     build_member_row,
@@ -27,14 +26,7 @@ from fonds.grouping.tables import (
     encode_utf8,
 )
 
-ORIGINAL = "main:original"
-COPY = "main:copy:"
-"""Column prefix in a document's first-level assignment row; one column per near-duplicate of the
-document, named by the near-duplicate's id.
-"""
-
-_LABEL, _SCORE = "main:label", "main:score"
-_PLACEMENT_COLUMNS = (_LABEL, _SCORE, ORIGINAL)
+_PLACEMENT_COLUMNS = (Column.LABEL, Column.SCORE, Column.ORIGINAL)
 
 
 def load_placements(
@@ -51,11 +43,11 @@ def load_placements(
             for id_ in ids
         }
         for row, cells in tables.get_rows(ASSIGNMENTS, list(rows), _PLACEMENT_COLUMNS).items():
-            if _LABEL not in cells:
+            if Column.LABEL not in cells:
                 continue
-            original = decode_text(cells, ORIGINAL)
+            original = decode_text(cells, Column.ORIGINAL)
             placement = Placement(
-                conf, decode_text(cells, _LABEL), cells.get(_SCORE, b"0"), original
+                conf, decode_text(cells, Column.LABEL), cells.get(Column.SCORE, b"0"), original
             )
             placements.setdefault(rows[row], []).append(placement)
     return placements
@@ -90,9 +82,9 @@ def add_moves(
             distinct[placement.conf, placement.label] += not placement.original
         _remove_assignments(clustering, id_, removed, added, writes)
     unclustered_conf = build_unclustered_conf(clustering.conf)
-    _update_size(tables, clustering, SIZE, sizes, writes)
+    _update_size(tables, clustering, Column.SIZE, sizes, writes)
     grouped = Counter({key: count for key, count in distinct.items() if key[0] != unclustered_conf})
-    _update_size(tables, clustering, DISTINCT, grouped, writes)
+    _update_size(tables, clustering, Column.DISTINCT, grouped, writes)
     return Counter(
         {label: count for (conf, label), count in sizes.items() if conf == unclustered_conf}
     )
@@ -110,14 +102,14 @@ def join_cells(
     row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
     yield CLUSTERS, row, {build_document_column(id_): score}
     at = build_assignment_row(name, conf, timestamp, id_)
-    cells = {_LABEL: encode_utf8(label), _SCORE: score}
+    cells = {Column.LABEL: encode_utf8(label), Column.SCORE: score}
     if placement.original:
-        cells[ORIGINAL] = encode_utf8(placement.original)
+        cells[Column.ORIGINAL] = encode_utf8(placement.original)
         if conf == clustering.conf:
             yield _build_copy_row(clustering, id_, placement)
     yield ASSIGNMENTS, at, cells
     rank = build_member_row(name, conf, timestamp, label, score, id_)
-    yield MEMBERS, rank, {"main:id": encode_utf8(id_), _SCORE: score}
+    yield MEMBERS, rank, {Column.ID: encode_utf8(id_), Column.SCORE: score}
 
 
 def _build_copy_row(
@@ -130,12 +122,12 @@ def _build_copy_row(
     row = build_assignment_row(
         clustering.name, clustering.conf, clustering.timestamp, placement.original
     )
-    return ASSIGNMENTS, row, {f"{COPY}{id_}": b"1"}
+    return ASSIGNMENTS, row, {f"{Column.COPY_PREFIX}{id_}": b"1"}
 
 
 def build_document_column(id_: str) -> str:
     """Return the name of the column for a document in the row of its cluster."""
-    return f"documents:{id_}"
+    return f"{Column.DOCUMENT_PREFIX}{id_}"
 
 
 def build_cluster_key(name: CollectionName, conf: str, timestamp: int, label: str) -> bytes:
@@ -159,7 +151,9 @@ def _remove_from_cluster(
     rank = build_member_row(name, conf, timestamp, placement.label, placement.score, id_)
     writes.remove(MEMBERS, rank)
     if placement.original:
-        writes.remove_cell(ASSIGNMENTS, build_assignment_row(name, conf, timestamp, id_), ORIGINAL)
+        writes.remove_cell(
+            ASSIGNMENTS, build_assignment_row(name, conf, timestamp, id_), Column.ORIGINAL
+        )
         if conf == clustering.conf:
             _, at, cells = _build_copy_row(clustering, id_, placement)
             for column in cells:

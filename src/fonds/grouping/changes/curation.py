@@ -25,6 +25,7 @@ from fonds.grouping.clustering import (
     list_stored_clusterings,
     processed_column,
 )
+from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.document import (
     COLUMNS,
     build_member_column,
@@ -47,7 +48,6 @@ from fonds.grouping.tables import (
 from fonds.grouping.views.clusters import load_clusters
 from fonds.grouping.views.curation import (
     CURATED_MAX,
-    EXCLUDED_FROM,
     CuratedTheme,
     Exclusion,
     find_labels_by_id,
@@ -179,11 +179,11 @@ def _write_curation(
     writes = PendingWrites()
     if curated_theme.name or curated_theme.pinned is not None:
         cells = {
-            "main:id": encode_utf8(curated_theme.id),
-            "main:label": encode_utf8(curated_theme.label),
-            "main:name": encode_utf8(curated_theme.name),
-            "main:named": b"" if curated_theme.named is None else encode_utf8(curated_theme.named),
-            "main:pinned": b""
+            Column.ID: encode_utf8(curated_theme.id),
+            Column.LABEL: encode_utf8(curated_theme.label),
+            Column.NAME: encode_utf8(curated_theme.name),
+            Column.NAMED: b"" if curated_theme.named is None else encode_utf8(curated_theme.named),
+            Column.PINNED: b""
             if curated_theme.pinned is None
             else encode_utf8(curated_theme.pinned),
         }
@@ -196,8 +196,6 @@ def _write_curation(
 
 THEMES_MAX = 50
 """Maximum themes, over all configurations, that one document may be excluded from."""
-
-_SEQUENCE = "main:sequence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,11 +254,11 @@ def exclude(
         for id_ in new_ids:
             exclusion = Exclusion(
                 now, theme_ref.label, clustering.timestamp,
-                decode_int(rows[name.build_document_row(id_)], _SEQUENCE), _list_paths(before[id_]),
+                decode_int(rows[name.build_document_row(id_)], Column.SEQUENCE), _list_paths(before[id_]),
             )  # fmt: skip
             cells = {
-                "main:id": encode_utf8(id_),
-                f"{EXCLUDED_FROM}{conf}:{theme_ref.id}": encode_json(exclusion),
+                Column.ID: encode_utf8(id_),
+                f"{Column.EXCLUDED_FROM_PREFIX}{conf}:{theme_ref.id}": encode_json(exclusion),
             }
             writes.put(EXCLUSIONS, name.build_document_row(id_), cells)
         move_excluded(changes, clustering, new_ids, excluded_labels, writes)
@@ -361,11 +359,11 @@ def _build_reason_row(clustering: StoredClustering) -> tuple[bytes, dict[str, by
     had the reason `excluded` lack this row. Return its row key and cells.
     """
     cells = {
-        "main:namespace": encode_utf8(clustering.name.namespace),
-        "main:collection_key": encode_utf8(clustering.name.key),
-        "main:conf": encode_utf8(clustering.conf),
-        "main:timestamp": encode_utf8(clustering.timestamp),
-        "main:label": encode_utf8(EXCLUDED),
+        Column.NAMESPACE: encode_utf8(clustering.name.namespace),
+        Column.COLLECTION_KEY: encode_utf8(clustering.name.key),
+        Column.CONF: encode_utf8(clustering.conf),
+        Column.TIMESTAMP: encode_utf8(clustering.timestamp),
+        Column.LABEL: encode_utf8(EXCLUDED),
     }
     return build_cluster_key(
         clustering.name, build_unclustered_conf(clustering.conf), clustering.timestamp, EXCLUDED
@@ -389,7 +387,7 @@ def _restore_placements(
     restored: PlacementsById = {}
     for id_, exclusion in exclusions.items():
         is_unchanged = (
-            decode_int(rows[clustering.name.build_document_row(id_)], _SEQUENCE)
+            decode_int(rows[clustering.name.build_document_row(id_)], Column.SEQUENCE)
             == exclusion.sequence
         )
         is_unchanged = is_unchanged and exclusion.timestamp == clustering.timestamp
@@ -460,7 +458,7 @@ def _remove_exclusion(
     if is_last:
         writes.remove(EXCLUSIONS, row)
     else:
-        writes.remove_cell(EXCLUSIONS, row, f"{EXCLUDED_FROM}{conf}:{theme_id}")
+        writes.remove_cell(EXCLUSIONS, row, f"{Column.EXCLUDED_FROM_PREFIX}{conf}:{theme_id}")
 
 
 def _find_excluded_labels(
@@ -499,10 +497,10 @@ def _load_rows(
     changes: CollectionWriter, name: CollectionName, ids: Sequence[str]
 ) -> dict[bytes, dict[str, bytes]]:
     rows = changes.tables.get_rows(
-        DOCUMENTS, [name.build_document_row(id_) for id_ in ids], ["main:id", _SEQUENCE]
+        DOCUMENTS, [name.build_document_row(id_) for id_ in ids], [Column.ID, Column.SEQUENCE]
     )
     for id_ in ids:
-        if "main:id" not in rows.get(name.build_document_row(id_), {}):
+        if Column.ID not in rows.get(name.build_document_row(id_), {}):
             raise ValueError(f"no document {id_[:200]!r} in {name}")
     return rows
 
@@ -521,7 +519,7 @@ def _read_model(changes: CollectionWriter, name: CollectionName, conf: str) -> N
 
     Callers do this before they take the collection's lease, since loading takes a while.
     """
-    cells = changes.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+    cells = changes.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
     for stored_clustering in list_stored_clusterings(changes.tables, name):
         if stored_clustering.conf == conf and is_served(stored_clustering, cells):
             changes.models.get(changes.tables, stored_clustering)

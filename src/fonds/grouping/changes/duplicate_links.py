@@ -12,8 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from fonds.grouping.changes.cells import COPY, load_placements
+from fonds.grouping.changes.cells import load_placements
 from fonds.grouping.clustering import EMPTY, OUTLIER, Placement, StoredClustering
+from fonds.grouping.columns import Column
 from fonds.grouping.names import build_unclustered_conf
 from fonds.grouping.tables import (
     ASSIGNMENTS,
@@ -63,9 +64,10 @@ def _release_duplicates(
     leaving = set(removed_ids)
     for cells in rows.values():
         copies = sorted(
-            column.removeprefix(COPY)
+            column.removeprefix(Column.COPY_PREFIX)
             for column in cells
-            if column.startswith(COPY) and column.removeprefix(COPY) not in leaving
+            if column.startswith(Column.COPY_PREFIX)
+            and column.removeprefix(Column.COPY_PREFIX) not in leaving
         )
         capacity = RELEASED_MAX - len(heirs)
         heirs |= dict.fromkeys(islice(copies, capacity), copies[0] if copies else "")

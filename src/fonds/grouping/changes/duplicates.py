@@ -24,11 +24,11 @@ from fonds.grouping.algorithms.duplicates import (
     join_term_sets,
 )
 from fonds.grouping.algorithms.term_counts import fill_languages
+from fonds.grouping.columns import Column
 from fonds.grouping.document import Document
 from fonds.grouping.inverted_index import IndexedDocuments, read_index
 from fonds.grouping.names import CollectionName
 from fonds.grouping.redo_log import (
-    SEQUENCE,
     IndexState,
     iter_chunks,
     list_changed_ids,
@@ -47,7 +47,7 @@ from fonds.text.similarity import TERMS_RESEMBLANCE_MIN
 LATER_MAX = 100_000
 VOCABULARY_MAX = 500_000
 BATCH_SIZE = 500
-_READ_COLUMNS = ("main:id", "main:text", "main:language")
+_READ_COLUMNS = (Column.ID, Column.TEXT, Column.LANGUAGE)
 
 NearDuplicates = dict[str, list[str]]
 """Ids of the near-duplicates of each document, by document id; most similar first."""
@@ -121,7 +121,7 @@ class DuplicateFinder:
                     _LaterDocuments(),
                     state.last_change,
                 )
-            last_done = decode_int(cells, SEQUENCE)
+            last_done = decode_int(cells, Column.SEQUENCE)
             ids, last = list_changed_ids(tables, self._name, self._reached, last_done)
             for batch in iter_chunks(ids[-LATER_MAX:], BATCH_SIZE):
                 self._later.add(*self._load_terms(tables, batch))
@@ -210,12 +210,12 @@ class DuplicateFinder:
             ).values()
             documents = [
                 Document(
-                    decode_text(row, "main:id"),
-                    decode_text(row, "main:text"),
+                    decode_text(row, Column.ID),
+                    decode_text(row, Column.TEXT),
                     language=_get_language(row),
                 )
                 for row in rows
-                if "main:id" in row
+                if Column.ID in row
             ]
             existing_ids += [document.id for document in documents]
             sets.append(self._build_sets(documents))
@@ -236,7 +236,7 @@ class DuplicateFinder:
 
 
 def _get_language(row: Cells) -> str:
-    return decode_text(row, "main:language")
+    return decode_text(row, Column.LANGUAGE)
 
 
 def _find_near_duplicates(

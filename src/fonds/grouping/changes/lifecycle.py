@@ -6,22 +6,14 @@ import re
 from dataclasses import dataclass, replace
 
 from fonds.grouping.changes.writer import CollectionWriter, clear_collection
+from fonds.grouping.columns import Column
 from fonds.grouping.names import CollectionName, validate_name
 from fonds.grouping.stored.keys import parse_collection_row
-from fonds.grouping.tables import (
-    COLLECTION_SIZE,
-    COLLECTIONS,
-    REMOVED,
-    encode_utf8,
-    is_collection_row,
-)
+from fonds.grouping.tables import COLLECTIONS, encode_utf8, is_collection_row
 from fonds.model.document import IndexDocument
 from fonds.model.search import QUERY_MAX_CHARS, SearchQuery
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Index
-
-QUERY = "main:query"
-TEMPLATE = "main:template"
 
 
 def create(
@@ -43,13 +35,13 @@ def create(
         if is_new:
             clear_collection(changes.tables, name)
         cells = {
-            "main:namespace": encode_utf8(name.namespace),
-            "main:collection_key": encode_utf8(name.key),
-            QUERY: encode_utf8(query),
-            TEMPLATE: encode_utf8(template),
+            Column.NAMESPACE: encode_utf8(name.namespace),
+            Column.COLLECTION_KEY: encode_utf8(name.key),
+            Column.QUERY: encode_utf8(query),
+            Column.TEMPLATE: encode_utf8(template),
         }
         if is_new:
-            cells[COLLECTION_SIZE] = b"0"
+            cells[Column.SIZE] = b"0"
         changes.leases.check(collection.lease)
         changes.tables.put(COLLECTIONS, [(name.row, cells)])
     return is_new
@@ -64,7 +56,7 @@ def remove(changes: CollectionWriter, name: CollectionName) -> bool:
     with changes.lease(name, long=True) as collection:
         if not collection.cells:
             return False
-        changes.tables.put(COLLECTIONS, [(name.row, {REMOVED: b"1"})])
+        changes.tables.put(COLLECTIONS, [(name.row, {Column.REMOVED: b"1"})])
         clear_collection(changes.tables, name)
     return True
 
@@ -75,7 +67,7 @@ def finish_removals(changes: CollectionWriter) -> int:
     """
     names = [
         CollectionName(*parse_collection_row(row))
-        for row, _ in changes.tables.iter_rows(COLLECTIONS, b"", [REMOVED])
+        for row, _ in changes.tables.iter_rows(COLLECTIONS, b"", [Column.REMOVED])
     ]
     for name in names:
         remove(changes, name)

@@ -16,12 +16,9 @@ from datetime import UTC, datetime, timedelta
 from fonds.derivatives.document_rows import IndexedKind
 from fonds.derivatives.documents import decode_blob_text
 from fonds.derivatives.kinds import KINDS
-from fonds.grouping.changes.lifecycle import (
-    QUERY,
-    TEMPLATE,
-    CollectionRule,
-)
+from fonds.grouping.changes.lifecycle import CollectionRule
 from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.columns import Column
 from fonds.grouping.document import TEXT_MAX_BYTES, Document
 from fonds.grouping.names import CollectionName
 from fonds.grouping.stored.keys import build_namespace_prefix
@@ -39,8 +36,6 @@ from fonds.model.rows.row import DerivativeRow
 from fonds.model.search import SearchQuery
 from fonds.ports import Blobs, Index, Records
 
-COLLECTED = "main:collected"
-SPAWNED_BY = "main:template_of"
 OVERLAP = timedelta(minutes=10)
 BATCH_SIZE = 200
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -94,7 +89,7 @@ class RuleCollector:
             self._judge_rows(rule, kind, rows, counts)
         new_mark = min(newest, self.clock() - OVERLAP)
         if new_mark > mark:
-            cells = {COLLECTED: encode_utf8(new_mark.isoformat())}
+            cells = {Column.COLLECTED: encode_utf8(new_mark.isoformat())}
             self.changes.tables.put(COLLECTIONS, [(rule.name.row, cells)])
 
     def _iter_rows(self, mark: datetime) -> Iterator[tuple[IndexedKind, list[DerivativeRow]]]:
@@ -145,13 +140,13 @@ class RuleCollector:
 
     def _list_existing(self, name: CollectionName, ids: Sequence[str]) -> list[str]:
         rows = self.changes.tables.get_rows(
-            DOCUMENTS, [name.build_document_row(id_) for id_ in ids], ["main:id"]
+            DOCUMENTS, [name.build_document_row(id_) for id_ in ids], [Column.ID]
         )
-        return [decode_text(cells, "main:id") for cells in rows.values()]
+        return [decode_text(cells, Column.ID) for cells in rows.values()]
 
     def _record_template(self, rule: CollectionRule, name: CollectionName) -> None:
         if rule.is_template:
-            cells = {SPAWNED_BY: encode_utf8(rule.name.key)}
+            cells = {Column.TEMPLATE_OF: encode_utf8(rule.name.key)}
             self.changes.tables.put(COLLECTIONS, [(name.row, cells)])
 
     def _build_document(self, document: IndexDocument) -> Document:
@@ -178,8 +173,8 @@ def iter_rules(tables: Tables) -> Iterator[tuple[CollectionRule, datetime]]:
     The mark is the update time up to which the rule has processed records.
     """
     for name, cells in iter_collection_rows(tables):
-        if cells.get(QUERY) or cells.get(TEMPLATE):
-            yield CollectionRule(name, decode_text(cells, QUERY)), _parse_mark(cells)
+        if cells.get(Column.QUERY) or cells.get(Column.TEMPLATE):
+            yield CollectionRule(name, decode_text(cells, Column.QUERY)), _parse_mark(cells)
 
 
 def list_rule_collections(tables: Tables, rule: CollectionRule) -> list[CollectionName]:
@@ -193,14 +188,14 @@ def list_rule_collections(tables: Tables, rule: CollectionRule) -> list[Collecti
     prefix = build_namespace_prefix(rule.name.namespace)
     return [
         name
-        for name, cells in iter_collection_rows(tables, prefix, [SPAWNED_BY])
-        if decode_text(cells, SPAWNED_BY) == rule.name.key
+        for name, cells in iter_collection_rows(tables, prefix, [Column.TEMPLATE_OF])
+        if decode_text(cells, Column.TEMPLATE_OF) == rule.name.key
     ]
 
 
 def _parse_mark(cells: Mapping[str, bytes]) -> datetime:
     try:
-        return datetime.fromisoformat(decode_text(cells, COLLECTED))
+        return datetime.fromisoformat(decode_text(cells, Column.COLLECTED))
     except ValueError:
         return _FIRST
 

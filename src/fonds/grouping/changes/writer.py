@@ -20,6 +20,7 @@ from fonds.grouping.changes.cells import add_moves
 from fonds.grouping.changes.duplicate_finders import DuplicateFinders
 from fonds.grouping.changes.duplicate_links import relink_duplicates
 from fonds.grouping.clustering import (
+    OUTLIER,
     ModelCache,
     StoredClustering,
     filter_ready,
@@ -28,9 +29,9 @@ from fonds.grouping.clustering import (
     list_stored_clusterings,
     processed_column,
 )
+from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.document import (
     ENCODED,
-    VECTOR,
     Document,
     EncodedCells,
     build_cells,
@@ -41,20 +42,17 @@ from fonds.grouping.document import (
     validate_document,
 )
 from fonds.grouping.names import CollectionName, name_collection_lease, validate_name
-from fonds.grouping.redo_log import SEQUENCE, PendingWrites, perform, recover
+from fonds.grouping.redo_log import PendingWrites, perform, recover
 from fonds.grouping.tables import (
     ASSIGNMENTS,
     CHANGES,
     CLUSTERINGS,
     CLUSTERS,
-    COLLECTION_SIZE,
     COLLECTIONS,
     DOCUMENTS,
     EXCLUSIONS,
     MEMBERS,
-    MODIFIED,
     READINGS,
-    REMOVED,
     THEMES,
     Cells,
     Tables,
@@ -158,7 +156,7 @@ class CollectionWriter:
 
         Callers do this before they take the collection's lease, since loading takes a while.
         """
-        cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"])
+        cells = self.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY])
         if cells and list_served_configurations(cells):
             for stored_clustering in list_stored_clusterings(self.tables, name):
                 if is_served(stored_clustering, cells):
@@ -173,9 +171,11 @@ class CollectionWriter:
         """
         acquire = self.leases.acquire_renewed if long else self.leases.acquire
         with acquire(name_collection_lease(name), WAIT_S) as lease:
-            cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-            if REMOVED not in cells and recover(self.tables, name, cells, self.leases, lease):
-                cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+            cells = self.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
+            if Column.REMOVED not in cells and recover(
+                self.tables, name, cells, self.leases, lease
+            ):
+                cells = self.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
             yield LeasedCollection(name, cells, lease)
 
     def _put_batch(self, name: CollectionName, batch: Sequence[Document]) -> dict[str, PutOutcome]:
@@ -186,22 +186,24 @@ class CollectionWriter:
     def _put_leased(
         self, collection: LeasedCollection, batch: Sequence[Document]
     ) -> dict[str, PutOutcome]:
-        if REMOVED in collection.cells:
+        if Column.REMOVED in collection.cells:
             raise TransientError(
                 f"{collection.name} is being removed. Try again when the removal has finished"
             )
-        name, sequence = collection.name, decode_int(collection.cells, SEQUENCE) + 1
-        if "main:namespace" not in collection.cells:
+        name, sequence = collection.name, decode_int(collection.cells, Column.SEQUENCE) + 1
+        if Column.NAMESPACE not in collection.cells:
             clear_collection(self.tables, name)
         rows = {name.build_document_row(document.id): document for document in batch}
-        stored_rows = self.tables.get_rows(DOCUMENTS, list(rows), ["main:", VECTOR, *ENCODED])
+        stored_rows = self.tables.get_rows(
+            DOCUMENTS, list(rows), [MAIN_FAMILY, Column.VECTOR_DENSE, *ENCODED]
+        )
         encoded = collect_encoded_cells(stored_rows)
         writes, changed = PendingWrites(), []
         outcomes = {}
         for row, document in rows.items():
             new_cells = build_cells(name, document, sequence)
             if row in stored_rows and is_same(
-                stored_rows[row] | {"processing:id": encode_utf8(document.id)}, new_cells
+                stored_rows[row] | {Column.DOCUMENT_ID: encode_utf8(document.id)}, new_cells
             ):
                 outcomes[document.id] = PutOutcome.UNCHANGED
                 continue
@@ -222,12 +224,12 @@ class CollectionWriter:
         for clustering in served:
             self._assign(clustering, changed, new, alike, encoded, writes)
         time_cell = encode_utf8(self.clock())
-        cells = {MODIFIED: time_cell} | {
+        cells = {Column.MODIFIED: time_cell} | {
             processed_column(candidate.conf): time_cell for candidate in served
         }
         ids = [document.id for document in changed]
         self._apply(
-            collection, ids, decode_int(collection.cells, COLLECTION_SIZE) + len(new), cells, writes
+            collection, ids, decode_int(collection.cells, Column.SIZE) + len(new), cells, writes
         )
         if finder:
             finder.mark_written(sequence)
@@ -264,18 +266,18 @@ class CollectionWriter:
             label = next((p.label for p in after[id_] if p.conf == clustering.conf), "")
             writes.put(DOCUMENTS, row, {build_member_column(clustering.conf): encode_utf8(label)})
             writes.put(DOCUMENTS, row, _build_vector_cells(vectors))
-        added = {
-            "later": len(new),
-            "later_outliers": max(count_changes["outlier"], 0),
-            "later_terms": assignment.terms,
-            "later_unknown": assignment.unknown,
+        later_counts = {
+            Column.LATER: len(new),
+            Column.LATER_OUTLIERS: max(count_changes[OUTLIER], 0),
+            Column.LATER_TERMS: assignment.terms,
+            Column.LATER_UNKNOWN: assignment.unknown,
         }
-        writes.put(CLUSTERINGS, clustering.row, _add_counts(clustering.cells, added))
+        writes.put(CLUSTERINGS, clustering.row, _add_counts(clustering.cells, later_counts))
 
     def _delete_leased(self, collection: LeasedCollection, ids: Sequence[str]) -> int:
         name = collection.name
         rows = self.tables.get_rows(
-            DOCUMENTS, [name.build_document_row(id_) for id_ in ids], ["main:id"]
+            DOCUMENTS, [name.build_document_row(id_) for id_ in ids], [Column.ID]
         )
         existing_ids = [id_ for id_ in ids if name.build_document_row(id_) in rows]
         if not existing_ids:
@@ -293,7 +295,7 @@ class CollectionWriter:
                 *relink_duplicates(self.tables, clustering, existing_ids, {}, {}),
                 writes,
             )
-        size = max(decode_int(collection.cells, COLLECTION_SIZE) - len(existing_ids), 0)
+        size = max(decode_int(collection.cells, Column.SIZE) - len(existing_ids), 0)
         self._apply(collection, existing_ids, size, {}, writes)
         return len(existing_ids)
 
@@ -307,9 +309,9 @@ class CollectionWriter:
     ) -> None:
         name = collection.name
         cells = {
-            "main:namespace": encode_utf8(name.namespace),
-            "main:collection_key": encode_utf8(name.key),
-            COLLECTION_SIZE: encode_utf8(size),
+            Column.NAMESPACE: encode_utf8(name.namespace),
+            Column.COLLECTION_KEY: encode_utf8(name.key),
+            Column.SIZE: encode_utf8(size),
             **extra_cells,
         }
         writes.put(COLLECTIONS, name.row, cells)
@@ -322,13 +324,12 @@ def _build_vector_cells(vectors: tuple[bytes, bytes] | None) -> Cells:
     Both are empty for a document without vectors, to overwrite those of an earlier text.
     """
     idf, tfidf = vectors or (b"", b"")
-    return {"processing:vector_idf": idf, "processing:vector_tfidf": tfidf}
+    return {Column.VECTOR_IDF: idf, Column.VECTOR_TFIDF: tfidf}
 
 
-def _add_counts(cells: Cells, added: Mapping[str, int]) -> Cells:
+def _add_counts(cells: Cells, counts: Mapping[str, int]) -> Cells:
     return {
-        f"main:{name}": encode_utf8(decode_int(cells, f"main:{name}") + count)
-        for name, count in added.items()
+        column: encode_utf8(decode_int(cells, column) + count) for column, count in counts.items()
     }
 
 

@@ -15,13 +15,13 @@ from fonds.grouping.clustering import (
     list_all_stored_clusterings,
     list_stored_clusterings,
 )
+from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.names import CollectionName, name_rebuild_lease
 from fonds.grouping.rebuild.assignments import settle_documents
 from fonds.grouping.rebuild.cleanup import drop, drop_interrupted
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.redo_log import PendingWrites, perform
 from fonds.grouping.tables import (
-    COLLECTION_SIZE,
     COLLECTIONS,
     DOCUMENTS,
     EXCLUSIONS,
@@ -74,7 +74,7 @@ def release(changes: CollectionWriter, name: CollectionName) -> int:
     count, tables = 0, changes.tables
     for rows in list(_iter_orphans(tables, name)):
         with changes.lease(name) as collection:
-            existing_rows = tables.get_rows(DOCUMENTS, rows, ["main:id"])
+            existing_rows = tables.get_rows(DOCUMENTS, rows, [Column.ID])
             changes.leases.check(collection.lease)
             tables.delete(EXCLUSIONS, [row for row in rows if row not in existing_rows])
         count += len(rows)
@@ -101,9 +101,9 @@ def _iter_orphans(tables: Tables, name: CollectionName) -> Iterator[list[bytes]]
     """
     if not has_exclusions(tables, name):
         return
-    for page in tables.iter_pages(EXCLUSIONS, name.row, ["main:id"], page_rows=BATCH_SIZE):
-        rows = [name.build_document_row(decode_text(cells, "main:id")) for _, cells in page]
-        existing_rows = tables.get_rows(DOCUMENTS, rows, ["main:id"])
+    for page in tables.iter_pages(EXCLUSIONS, name.row, [Column.ID], page_rows=BATCH_SIZE):
+        rows = [name.build_document_row(decode_text(cells, Column.ID)) for _, cells in page]
+        existing_rows = tables.get_rows(DOCUMENTS, rows, [Column.ID])
         if orphans := [row for row in rows if row not in existing_rows]:
             yield orphans
 
@@ -172,15 +172,15 @@ def _iter_damages(
 
 
 def _load_cells(tables: Tables, name: CollectionName) -> Cells:
-    return tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+    return tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
 
 
 def _count(changes: CollectionWriter, name: CollectionName) -> int:
     with changes.lease(name, long=True) as collection:
-        rows = changes.tables.iter_rows(DOCUMENTS, name.row, ["main:id"])
+        rows = changes.tables.iter_rows(DOCUMENTS, name.row, [Column.ID])
         count = sum(1 for _ in rows)
         changes.leases.check(collection.lease)
-        changes.tables.put(COLLECTIONS, [(name.row, {COLLECTION_SIZE: encode_utf8(count)})])
+        changes.tables.put(COLLECTIONS, [(name.row, {Column.SIZE: encode_utf8(count)})])
     return count
 
 

@@ -9,11 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
-from fonds.grouping.changes.cells import COPY, ORIGINAL
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.checks.damage import Damage, Remedy
 from fonds.grouping.clustering import (
-    DROPPED,
     StoredClustering,
     is_served,
     list_all_stored_clusterings,
@@ -21,16 +19,15 @@ from fonds.grouping.clustering import (
     served_column,
 )
 from fonds.grouping.clustering_model import read_model
+from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.names import CollectionName, build_unclustered_conf, name_rebuild_lease
 from fonds.grouping.redo_log import iter_chunks
 from fonds.grouping.stored.keys import build_clustering_prefix, parse_cluster_row
 from fonds.grouping.tables import (
     ASSIGNMENTS,
     CLUSTERS,
-    DISTINCT,
     MEMBERS,
     READINGS,
-    SIZE,
     Cells,
     Tables,
     build_assignment_row,
@@ -45,7 +42,6 @@ from fonds.ports.scan import Page
 
 
 BATCH_SIZE = 200
-_LABEL = "main:label"
 
 LINKED = (
     "near-duplicates refer to a document that is itself a near-duplicate or not in their cluster"
@@ -73,13 +69,15 @@ def _check_level(tables: Tables, clustering: StoredClustering, conf: str) -> Ite
     )
     distinct: Counter[str] = Counter()
     message_counts: Counter[str] = Counter()
-    for page in tables.iter_pages(ASSIGNMENTS, prefix, ["main:"], page_rows=BATCH_SIZE):
-        distinct.update(decode_text(cells, _LABEL) for _, cells in page if ORIGINAL not in cells)
+    for page in tables.iter_pages(ASSIGNMENTS, prefix, [MAIN_FAMILY], page_rows=BATCH_SIZE):
+        distinct.update(
+            decode_text(cells, Column.LABEL) for _, cells in page if Column.ORIGINAL not in cells
+        )
         message_counts.update(_check_page(tables, clustering, conf, page))
     for message, count in message_counts.items():
         yield f"{conf} {clustering.timestamp}: {count:,} {message}"
-    for row, cells in tables.iter_rows(CLUSTERS, prefix, [SIZE, DISTINCT]):
-        label, stored = parse_cluster_row(row)[4], decode_int(cells, DISTINCT, -1)
+    for row, cells in tables.iter_rows(CLUSTERS, prefix, [Column.SIZE, Column.DISTINCT]):
+        label, stored = parse_cluster_row(row)[4], decode_int(cells, Column.DISTINCT, -1)
         if stored != distinct[label]:
             yield (
                 f"{conf} {clustering.timestamp}, cluster {label!r}: its distinct count is "
@@ -92,21 +90,25 @@ def _check_page(
     tables: Tables, clustering: StoredClustering, conf: str, page: Page
 ) -> Iterator[str]:
     ids = [parse_cluster_row(row)[4] for row, _ in page]
-    linked = [(id_, cells) for id_, (_, cells) in zip(ids, page, strict=True) if ORIGINAL in cells]
-    columns = [_LABEL, ORIGINAL, *(f"{COPY}{id_}" for id_, _ in linked)]
-    originals = [decode_text(cells, ORIGINAL) for _, cells in linked]
+    linked = [
+        (id_, cells) for id_, (_, cells) in zip(ids, page, strict=True) if Column.ORIGINAL in cells
+    ]
+    columns = [Column.LABEL, Column.ORIGINAL, *(f"{Column.COPY_PREFIX}{id_}" for id_, _ in linked)]
+    originals = [decode_text(cells, Column.ORIGINAL) for _, cells in linked]
     original_cells = _load_assignments(tables, clustering, conf, originals, columns)
     for _, cells in linked:
-        original = original_cells.get(decode_text(cells, ORIGINAL), {})
-        if ORIGINAL in original or original.get(_LABEL) != cells.get(_LABEL):
+        original = original_cells.get(decode_text(cells, Column.ORIGINAL), {})
+        if Column.ORIGINAL in original or original.get(Column.LABEL) != cells.get(Column.LABEL):
             yield LINKED
     if conf == clustering.conf:
         yield from _check_copies(tables, clustering, page, ids, original_cells)
         return
-    first_level = _load_assignments(tables, clustering, clustering.conf, ids, [_LABEL, ORIGINAL])
+    first_level = _load_assignments(
+        tables, clustering, clustering.conf, ids, [Column.LABEL, Column.ORIGINAL]
+    )
     for id_, (_, cells) in zip(ids, page, strict=True):
-        if id_ in first_level and decode_text(first_level[id_], ORIGINAL) != decode_text(
-            cells, ORIGINAL
+        if id_ in first_level and decode_text(first_level[id_], Column.ORIGINAL) != decode_text(
+            cells, Column.ORIGINAL
         ):
             yield LEVELS
 
@@ -130,16 +132,20 @@ def _check_copies(
     """
     links = []
     for id_, (_, cells) in zip(ids, page, strict=True):
-        original = decode_text(cells, ORIGINAL)
-        if original and f"{COPY}{id_}" not in other_cells.get(original, {}):
+        original = decode_text(cells, Column.ORIGINAL)
+        if original and f"{Column.COPY_PREFIX}{id_}" not in other_cells.get(original, {}):
             yield COPIES
-        links += [(id_, name.removeprefix(COPY)) for name in cells if name.startswith(COPY)]
+        links += [
+            (id_, name.removeprefix(Column.COPY_PREFIX))
+            for name in cells
+            if name.startswith(Column.COPY_PREFIX)
+        ]
     for batch in iter_chunks(links, BATCH_SIZE):
         copy_cells = _load_assignments(
-            tables, clustering, clustering.conf, [copy for _, copy in batch], [ORIGINAL]
+            tables, clustering, clustering.conf, [copy for _, copy in batch], [Column.ORIGINAL]
         )
         for id_, copy in batch:
-            if decode_text(copy_cells.get(copy), ORIGINAL) != id_:
+            if decode_text(copy_cells.get(copy), Column.ORIGINAL) != id_:
                 yield NOT_DUPLICATES_MESSAGE
 
 
@@ -172,13 +178,15 @@ def check_clusterings(
     `cells`: cells of the collection's row.
     """
     rows = list_all_stored_clusterings(changes.tables, name)
-    existing = {(stored.conf, stored.timestamp) for stored in rows if DROPPED not in stored.cells}
+    existing = {
+        (stored.conf, stored.timestamp) for stored in rows if Column.DROPPED not in stored.cells
+    }
     for conf, timestamp in list_served_configurations(cells).items():
         if (conf, timestamp) not in existing:
             message = f"the served clustering {timestamp} by {conf} does not exist"
             yield Damage(Remedy.BUILD, message, conf, timestamp)
     for stored in rows:
-        if DROPPED in stored.cells or stored.timestamp > decode_int(
+        if Column.DROPPED in stored.cells or stored.timestamp > decode_int(
             cells, served_column(stored.conf), -1
         ):
             if changes.leases.get_holder(name_rebuild_lease(name, stored.conf)) is None:
@@ -209,13 +217,13 @@ def _check_sizes(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
             clustering.name.namespace, clustering.name.key, conf, clustering.timestamp
         )
         assigned = Counter(
-            decode_text(row_cells, "main:label")
-            for _, row_cells in tables.iter_rows(ASSIGNMENTS, prefix, ["main:label"])
+            decode_text(row_cells, Column.LABEL)
+            for _, row_cells in tables.iter_rows(ASSIGNMENTS, prefix, [Column.LABEL])
         )
-        for row, row_cells in tables.iter_rows(CLUSTERS, prefix, ["main:size"]):
-            label, size = parse_cluster_row(row)[4], decode_int(row_cells, "main:size", -1)
-            members = sum(1 for _ in tables.iter_rows(MEMBERS, row, ["main:score"]))
-            cells = len(tables.get_row(CLUSTERS, row, ["documents:"]) or {})
+        for row, row_cells in tables.iter_rows(CLUSTERS, prefix, [Column.SIZE]):
+            label, size = parse_cluster_row(row)[4], decode_int(row_cells, Column.SIZE, -1)
+            members = sum(1 for _ in tables.iter_rows(MEMBERS, row, [Column.SCORE]))
+            cells = len(tables.get_row(CLUSTERS, row, [Column.DOCUMENT_PREFIX]) or {})
             if not size == members == cells == assigned[label]:
                 yield (
                     f"{conf} {clustering.timestamp}, cluster {label!r}: its size is "
@@ -258,7 +266,7 @@ def _find_orphan_pages(
         return
     by_row = {stored.row: stored for stored in rows}
     page_counts: Counter[bytes] = Counter()
-    for row, _ in changes.tables.iter_rows(READINGS, name.row, ["main:slice"]):
+    for row, _ in changes.tables.iter_rows(READINGS, name.row, [Column.SLICE]):
         page_counts[
             next((candidate_row for candidate_row in by_row if row.startswith(candidate_row)), b"")
         ] += 1

@@ -16,17 +16,16 @@ from fonds.grouping.clustering import (
     list_stored_clusterings,
     settled_column,
 )
-from fonds.grouping.clustering_model import DICTIONARY, ClusteringModel, get_chunks
+from fonds.grouping.clustering_model import ClusteringModel, get_chunks
+from fonds.grouping.columns import Column
 from fonds.grouping.dense_vectors import is_valid_cell
 from fonds.grouping.document import COLUMNS, ENCODED, Document, build_member_column, parse_document
-from fonds.grouping.inverted_index import INDEX
 from fonds.grouping.names import CollectionName, build_unclustered_conf
 from fonds.grouping.stored.dictionary import decode_dictionary
 from fonds.grouping.stored.inverted_index import decode_postings
 from fonds.grouping.stored.vectors import decode_idf_vector, decode_tfidf_vector
 from fonds.grouping.tables import (
     ASSIGNMENTS,
-    COLLECTION_SIZE,
     COLLECTIONS,
     DOCUMENTS,
     Cells,
@@ -49,7 +48,7 @@ def find_wrong_columns(cells: Cells) -> list[str]:
 
     A vector is wrong if it is damaged or was computed from another text.
     """
-    text = decode_text(cells, "main:text")
+    text = decode_text(cells, Column.TEXT)
     return [
         column for column in ENCODED if cells.get(column) and not is_valid_cell(cells[column], text)
     ]
@@ -62,7 +61,7 @@ def remove_wrong(changes: CollectionWriter, name: CollectionName) -> int:
     """
     count, tables = 0, changes.tables
     for page in tables.iter_pages(
-        DOCUMENTS, name.row, ["main:id", "main:text", *ENCODED], page_rows=BATCH_SIZE
+        DOCUMENTS, name.row, [Column.ID, Column.TEXT, *ENCODED], page_rows=BATCH_SIZE
     ):
         suspects = [row for row, cells in page if find_wrong_columns(cells)]
         if suspects:
@@ -80,7 +79,7 @@ def _remove_wrong_in_rows(
     """
     tables = changes.tables
     with changes.lease(name) as collection:
-        current_rows = tables.get_rows(DOCUMENTS, rows, ["main:text", *ENCODED])
+        current_rows = tables.get_rows(DOCUMENTS, rows, [Column.TEXT, *ENCODED])
         wrong_columns = {
             row: columns
             for row, cells in current_rows.items()
@@ -92,7 +91,6 @@ def _remove_wrong_in_rows(
     return len(wrong_columns)
 
 
-IDF, TFIDF = "processing:vector_idf", "processing:vector_tfidf"
 _WEIGHT_OFF_MAX = 0.002
 
 VectorPair = tuple[bytes, bytes]
@@ -111,9 +109,14 @@ def check_documents(
     served = _load_models(changes, name, cells)
     counts: Counter[tuple[Remedy, str, str, int]] = Counter()
     total = 0
-    columns = [*COLUMNS, IDF, TFIDF, *(build_member_column(item.conf) for item, _ in served)]
+    columns = [
+        *COLUMNS,
+        Column.VECTOR_IDF,
+        Column.VECTOR_TFIDF,
+        *(build_member_column(item.conf) for item, _ in served),
+    ]
     for page in tables.iter_pages(DOCUMENTS, name.row, columns, page_rows=BATCH_SIZE):
-        document_cells = [row_cells for _, row_cells in page if "main:id" in row_cells]
+        document_cells = [row_cells for _, row_cells in page if Column.ID in row_cells]
         total += len(document_cells)
         for item, _ in served:
             counts.update(_check_placements(tables, item, document_cells))
@@ -125,7 +128,7 @@ def check_documents(
         )
     for (remedy, message, conf, timestamp), count in counts.items():
         yield Damage(remedy, f"{count:,} documents {message}", conf, timestamp)
-    if total != (size := decode_int(cells, COLLECTION_SIZE)):
+    if total != (size := decode_int(cells, Column.SIZE)):
         yield Damage(Remedy.COUNT, f"its size is {size:,}, but it has {total:,} documents")
     yield from _check_shared(tables, name, [item for item, _ in served])
 
@@ -164,7 +167,7 @@ def _check_placements(
     configuration and timestamp of the damaged clustering.
     `page`: cells of the documents' rows.
     """
-    ids = [decode_text(cells, "main:id") for cells in page]
+    ids = [decode_text(cells, Column.ID) for cells in page]
     assignment_rows = {
         id_: build_assignment_row(clustering.name, clustering.conf, clustering.timestamp, id_)
         for id_ in ids
@@ -175,7 +178,7 @@ def _check_placements(
         for id_ in ids
     }
     assignments = tables.get_rows(
-        ASSIGNMENTS, [*assignment_rows.values(), *unclustered_rows.values()], ["main:label"]
+        ASSIGNMENTS, [*assignment_rows.values(), *unclustered_rows.values()], [Column.LABEL]
     )
     clustering_key = (clustering.conf, clustering.timestamp)
     for id_, cells in zip(ids, page, strict=True):
@@ -186,7 +189,7 @@ def _check_placements(
                 *clustering_key,
             )
         elif decode_text(cells, build_member_column(clustering.conf)) != decode_text(
-            assignments.get(assignment_rows[id_]), "main:label"
+            assignments.get(assignment_rows[id_]), Column.LABEL
         ):
             yield (
                 Remedy.SETTLE,
@@ -220,7 +223,7 @@ def _check_vectors(
             return
     expected_vectors = {item.timestamp: build_vectors(model, documents) for item, model in models}
     for position, cells in enumerate(page):
-        pair = (cells.get(IDF, b""), cells.get(TFIDF, b""))
+        pair = (cells.get(Column.VECTOR_IDF, b""), cells.get(Column.VECTOR_TFIDF, b""))
         expected = [vectors[position] for vectors in expected_vectors.values()]
         if pair == (b"", b""):
             if None not in expected:
@@ -266,9 +269,9 @@ def _check_shared(
     clustering_key = (newest.conf, newest.timestamp)
     try:
         versions = {
-            decode_dictionary(get_chunks(tables, COLLECTIONS, name.row, DICTIONARY)).version
+            decode_dictionary(get_chunks(tables, COLLECTIONS, name.row, Column.DICTIONARY)).version
         }
-        index = decode_postings(get_chunks(tables, COLLECTIONS, name.row, INDEX))
+        index = decode_postings(get_chunks(tables, COLLECTIONS, name.row, Column.INDEX))
         versions |= {posting_run.version for posting_run in index}
     except DamagedInputError as error:
         yield Damage(

@@ -19,9 +19,9 @@ from fonds.grouping.algorithms.clustering import Clustering
 from fonds.grouping.changes.placement_rules import build_vectors, encode_vectors
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.clustering import StoredClustering, is_served, settled_column
+from fonds.grouping.columns import Column
 from fonds.grouping.document import (
     COLUMNS,
-    SEQUENCE,
     TEXTLESS_COLUMNS,
     build_member_column,
     parse_document,
@@ -96,8 +96,11 @@ def settle_documents(
     `report`: function that is called with the stage, the number of documents done, and the total.
     """
     tables, name = changes.tables, clustering.name
-    collection = tables.get_row(COLLECTIONS, name.row, ["main:size", SEQUENCE])
-    total, last_sequence = decode_int(collection, "main:size"), decode_int(collection, SEQUENCE)
+    collection = tables.get_row(COLLECTIONS, name.row, [Column.SIZE, Column.SEQUENCE])
+    total, last_sequence = (
+        decode_int(collection, Column.SIZE),
+        decode_int(collection, Column.SEQUENCE),
+    )
     postings = _PostingsBuilder()
     for page in tables.iter_pages(DOCUMENTS, name.row, TEXTLESS_COLUMNS, page_rows=BATCH_SIZE):
         encoded = _encode_vectors(changes, clustering, page, vectors, last_change)
@@ -105,7 +108,7 @@ def settle_documents(
             return False
         for row, cells in page:
             if (pair := encoded.get(row)) is not None:
-                postings.add(decode_text(cells, "main:id"), decode_tfidf_vector(pair[1]))
+                postings.add(decode_text(cells, Column.ID), decode_tfidf_vector(pair[1]))
         report("settle", len(postings.ids), total)
     if not _write_index(changes, clustering, postings, last_sequence):
         return False
@@ -136,13 +139,13 @@ def _encode_vectors(
     vectors_by_row = {}
     missing = []
     unchanged_ids = [
-        decode_text(cells, "main:id")
+        decode_text(cells, Column.ID)
         for _, cells in page
-        if decode_int(cells, SEQUENCE) <= last_change
+        if decode_int(cells, Column.SEQUENCE) <= last_change
     ]
     known_vectors = vectors(unchanged_ids)
     for row, cells in page:
-        pair = known_vectors.get(decode_text(cells, "main:id"))
+        pair = known_vectors.get(decode_text(cells, Column.ID))
         if pair is None:
             missing.append(row)
         else:
@@ -177,29 +180,31 @@ def _write(
     with changes.lease(clustering.name) as collection:
         if not is_served(clustering, collection.cells):
             return False
-        current_rows = tables.get_rows(DOCUMENTS, [row for row, _ in page], ["main:id", SEQUENCE])
+        current_rows = tables.get_rows(
+            DOCUMENTS, [row for row, _ in page], [Column.ID, Column.SEQUENCE]
+        )
         keys = {
             row: build_assignment_row(
                 clustering.name,
                 clustering.conf,
                 clustering.timestamp,
-                decode_text(cells, "main:id"),
+                decode_text(cells, Column.ID),
             )
             for row, cells in current_rows.items()
         }
-        labels = tables.get_rows(ASSIGNMENTS, list(keys.values()), ["main:label"])
+        labels = tables.get_rows(ASSIGNMENTS, list(keys.values()), [Column.LABEL])
         puts = []
         for row, before in page:
             if row not in current_rows:
                 continue
             cells = {
                 build_member_column(clustering.conf): encode_utf8(
-                    decode_text(labels.get(keys[row]), "main:label")
+                    decode_text(labels.get(keys[row]), Column.LABEL)
                 )
             }
-            if current_rows[row].get(SEQUENCE) == before.get(SEQUENCE):
+            if current_rows[row].get(Column.SEQUENCE) == before.get(Column.SEQUENCE):
                 idf, tfidf = coded.get(row, (b"", b""))
-                cells |= {"processing:vector_idf": idf, "processing:vector_tfidf": tfidf}
+                cells |= {Column.VECTOR_IDF: idf, Column.VECTOR_TFIDF: tfidf}
             puts.append((row, cells))
         changes.leases.check(collection.lease)
         tables.put(DOCUMENTS, puts)

@@ -19,6 +19,7 @@ from fonds.grouping.algorithms.corpus import TermReader, TermSlice
 from fonds.grouping.algorithms.term_counts import count_documents
 from fonds.grouping.clustering import StoredClustering
 from fonds.grouping.clustering_model import write_chunks
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import Configuration
 from fonds.grouping.rebuild.bulk_slices import (
     MARK,
@@ -35,7 +36,6 @@ from fonds.grouping.tables import READINGS, Tables
 from fonds.ports import Job
 from fonds.ports.stores import close
 
-SLICE = "main:slice"
 TERM = b"t"
 _TERM_ENDS = b"\x00"
 _TERM_RANGES = (b"t", b"tc", b"te", b"ti", b"tm", b"tp", b"ts", b"tu")
@@ -123,7 +123,9 @@ class PageWriter:
                     continue
                 for record in term_records:
                     key, value = decode_record(record)
-                    write_chunks(tables, READINGS, self.clustering.row + key, SLICE, split(value))
+                    write_chunks(
+                        tables, READINGS, self.clustering.row + key, Column.SLICE, split(value)
+                    )
         finally:
             close(tables.store)
 

@@ -17,9 +17,9 @@ import msgspec
 from fonds.grouping.algorithms.terms import TERMS_MAX, Vocabulary
 from fonds.grouping.clustering import Placement, StoredClustering
 from fonds.grouping.clustering_model import get_chunks
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import Configuration
 from fonds.grouping.rebuild.bulk_reader import (
-    SLICE,
     DocumentReader,
     OpenTables,
     build_reading_job,
@@ -215,5 +215,5 @@ def _iter_pages(tables: Tables, clustering: StoredClustering) -> Iterator[bytes]
 
     The pages are in the order of document ids.
     """
-    for row, _ in tables.iter_rows(READINGS, clustering.row, [SLICE], page_rows=_ROW_BATCH):
-        yield join_chunks(get_chunks(tables, READINGS, row, SLICE))
+    for row, _ in tables.iter_rows(READINGS, clustering.row, [Column.SLICE], page_rows=_ROW_BATCH):
+        yield join_chunks(get_chunks(tables, READINGS, row, Column.SLICE))

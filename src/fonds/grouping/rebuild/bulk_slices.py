@@ -22,6 +22,7 @@ from fonds.grouping.algorithms.corpus import TermSlice
 from fonds.grouping.algorithms.duplicates import BANDS
 from fonds.grouping.algorithms.term_counts import count_terms
 from fonds.grouping.algorithms.terms import BREAK, Vocabulary
+from fonds.grouping.columns import Column
 from fonds.grouping.document import COLUMNS, EncodedCells
 from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild.reader import CorpusPage
@@ -179,7 +180,7 @@ def split_key_ranges(
     ranges: list[KeyRange] = []
     after: bytes | None = None
     last, count = name.row, 0
-    for row, _ in tables.iter_rows(DOCUMENTS, name.row, ["main:id"]):
+    for row, _ in tables.iter_rows(DOCUMENTS, name.row, [Column.ID]):
         last, count = row, count + 1
         if count == documents:
             ranges.append(KeyRange(len(ranges), after, last))

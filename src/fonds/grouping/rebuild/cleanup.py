@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.clustering import (
-    DROPPED,
     StoredClustering,
     building_column,
     list_all_stored_clusterings,
     served_column,
 )
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import GRANULARITIES_MAX, get
 from fonds.grouping.names import CollectionName, build_level_conf, build_unclustered_conf
 from fonds.grouping.redo_log import find_last_removable, remove_changes
@@ -39,14 +39,14 @@ def drop_interrupted(changes: CollectionWriter, name: CollectionName, conf: str)
             clustering
             for clustering in list_all_stored_clusterings(changes.tables, name)
             if clustering.conf == conf
-            and (clustering.timestamp > served_timestamp or DROPPED in clustering.cells)
+            and (clustering.timestamp > served_timestamp or Column.DROPPED in clustering.cells)
         ]
         if collection.cells.get(building_column(conf)):
             changes.tables.put(COLLECTIONS, [(name.row, {building_column(conf): b""})])
         remaining_cells = {
             column: v for column, v in collection.cells.items() if column != building_column(conf)
         }
-        sequence = decode_int(collection.cells, "main:sequence")
+        sequence = decode_int(collection.cells, Column.SEQUENCE)
         remove_changes(changes.tables, name, find_last_removable(remaining_cells, sequence))
         _mark_dropped(changes, interrupted)
     _remove(changes, interrupted)
@@ -95,7 +95,7 @@ def drop(changes: CollectionWriter, clustering: StoredClustering) -> bool:
 def _mark_dropped(changes: CollectionWriter, clusterings: Iterable[StoredClustering]) -> None:
     """Mark clusterings as dropped in their rows; readers and rebuilds ignore them from then on."""
     changes.tables.put(
-        CLUSTERINGS, [(clustering.row, {DROPPED: b"1"}) for clustering in clusterings]
+        CLUSTERINGS, [(clustering.row, {Column.DROPPED: b"1"}) for clustering in clusterings]
     )
 
 

@@ -18,13 +18,14 @@ from fonds.grouping.clustering import (
     served_column,
     settled_column,
 )
+from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.configuration import Configuration, get
 from fonds.grouping.names import CollectionName, name_rebuild_lease
 from fonds.grouping.rebuild.assignments import settle_documents
 from fonds.grouping.rebuild.cleanup import drop_interrupted
 from fonds.grouping.rebuild.rebuild import ProgressCallback, rebuild
-from fonds.grouping.redo_log import SEQUENCE, find_last_removable, remove_changes
-from fonds.grouping.tables import COLLECTIONS, MODIFIED, Cells, decode_int
+from fonds.grouping.redo_log import find_last_removable, remove_changes
+from fonds.grouping.tables import COLLECTIONS, Cells, decode_int
 from fonds.leases.lease import LeaseConflictError
 from fonds.model.errors import ConfigurationError
 
@@ -146,7 +147,7 @@ def maintain(
     with changes.lease(name) as collection:
         cells = collection.cells
         remove_changes(
-            changes.tables, name, find_last_removable(cells, decode_int(cells, SEQUENCE))
+            changes.tables, name, find_last_removable(cells, decode_int(cells, Column.SEQUENCE))
         )
     confs = {**list_served_configurations(cells), **group_by_configuration(cells, BUILDING)}
     done = []
@@ -173,7 +174,7 @@ def find_rebuild_reason(changes: CollectionWriter, name: CollectionName, conf: s
     clustering by this configuration, or the configuration does not exist.
     """
     tables = changes.tables
-    cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+    cells = tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
     clustering = next(
         (
             candidate
@@ -195,16 +196,16 @@ def _collect_changes(clustering: StoredClustering, collection: Cells) -> ChangeC
     cells = clustering.cells
     return ChangeCounts(
         rebuilt=clustering.timestamp,
-        modified=decode_int(collection, MODIFIED),
-        size=decode_int(collection, "main:size"),
-        documents=decode_int(cells, "main:documents"),
-        outliers=decode_int(cells, "main:outliers"),
-        later=decode_int(cells, "main:later"),
-        later_outliers=decode_int(cells, "main:later_outliers"),
-        terms=decode_int(cells, "main:terms"),
-        unknown=decode_int(cells, "main:unknown"),
-        later_terms=decode_int(cells, "main:later_terms"),
-        later_unknown=decode_int(cells, "main:later_unknown"),
+        modified=decode_int(collection, Column.MODIFIED),
+        size=decode_int(collection, Column.SIZE),
+        documents=decode_int(cells, Column.DOCUMENTS),
+        outliers=decode_int(cells, Column.OUTLIERS),
+        later=decode_int(cells, Column.LATER),
+        later_outliers=decode_int(cells, Column.LATER_OUTLIERS),
+        terms=decode_int(cells, Column.TERMS),
+        unknown=decode_int(cells, Column.UNKNOWN),
+        later_terms=decode_int(cells, Column.LATER_TERMS),
+        later_unknown=decode_int(cells, Column.LATER_UNKNOWN),
     )
 
 
@@ -217,7 +218,7 @@ def _finish(changes: CollectionWriter, name: CollectionName, conf: str) -> tuple
     """
     with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)):
         removed = drop_interrupted(changes, name, conf)
-        cells = changes.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+        cells = changes.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
         served_timestamp = decode_int(cells, served_column(conf), -1)
         if served_timestamp < 0 or decode_int(cells, settled_column(conf), -1) == served_timestamp:
             return removed, False

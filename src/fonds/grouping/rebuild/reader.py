@@ -30,6 +30,7 @@ from fonds.grouping.algorithms.terms import (
 )
 from fonds.grouping.changes.placement_rules import find_ungrouped_reason
 from fonds.grouping.clustering import StoredClustering
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import Configuration
 from fonds.grouping.dense_vectors import build_dense_vectors, get_dimensions
 from fonds.grouping.document import (
@@ -225,7 +226,7 @@ def iter_unchanged_documents(
     """
     for _, cells in page:
         parsed = parse_document(cells)
-        if "main:id" in cells and parsed.sequence <= last_change:
+        if Column.ID in cells and parsed.sequence <= last_change:
             yield parsed.document
 
 
@@ -235,21 +236,21 @@ def detect_usual_language(tables: Tables, name: CollectionName) -> str:
     It is guessed from the stop words in about 1,000 texts, selected by a hash of their ids. Return
     '' if every document states a language, or none can be guessed.
     """
-    size = decode_int(tables.get_row(COLLECTIONS, name.row, ["main:size"]), "main:size")
+    size = decode_int(tables.get_row(COLLECTIONS, name.row, [Column.SIZE]), Column.SIZE)
     sampled_rows, has_unstated = [], False
-    for row, cells in tables.iter_rows(DOCUMENTS, name.row, ["main:id", "main:language"]):
-        has_unstated = has_unstated or not cells.get("main:language")
-        if crc32(cells.get("main:id", b"")) * size < GUESS_TEXTS_MAX * _HASHES:
+    for row, cells in tables.iter_rows(DOCUMENTS, name.row, [Column.ID, Column.LANGUAGE]):
+        has_unstated = has_unstated or not cells.get(Column.LANGUAGE)
+        if crc32(cells.get(Column.ID, b"")) * size < GUESS_TEXTS_MAX * _HASHES:
             sampled_rows.append(row)
     if not has_unstated:
         return ""
     beginnings: list[str] = []
     for start in range(0, min(len(sampled_rows), 2 * GUESS_TEXTS_MAX), TEXT_BATCH):
         text_rows = tables.get_rows(
-            DOCUMENTS, sampled_rows[start : start + TEXT_BATCH], ["main:text"]
+            DOCUMENTS, sampled_rows[start : start + TEXT_BATCH], [Column.TEXT]
         )
         beginnings += [
-            decode_text(cells, "main:text")[:GUESS_CHARACTERS] for cells in text_rows.values()
+            decode_text(cells, Column.TEXT)[:GUESS_CHARACTERS] for cells in text_rows.values()
         ]
     return guess_language(beginnings)
 
@@ -262,9 +263,9 @@ def load_texts(tables: Tables, name: CollectionName, ids: Sequence[str]) -> list
     texts: dict[bytes, str] = {}
     rows = [name.build_document_row(id_) for id_ in ids]
     for start in range(0, len(rows), TEXT_BATCH):
-        text_rows = tables.get_rows(DOCUMENTS, rows[start : start + TEXT_BATCH], ["main:text"])
+        text_rows = tables.get_rows(DOCUMENTS, rows[start : start + TEXT_BATCH], [Column.TEXT])
         for row, cells in text_rows.items():
-            texts[row] = decode_text(cells, "main:text")[:SPELLED_CHARACTERS]
+            texts[row] = decode_text(cells, Column.TEXT)[:SPELLED_CHARACTERS]
     return [texts.get(row, "") for row in rows]
 
 
@@ -281,14 +282,14 @@ def read_previous(tables: Tables, clustering: StoredClustering, read: Corpus) ->
     )
     numbers: dict[str, int] = {}
     cluster_ids: list[str] = []
-    for row, cells in tables.iter_rows(CLUSTERS, prefix, ["main:id"]):
+    for row, cells in tables.iter_rows(CLUSTERS, prefix, [Column.ID]):
         numbers[parse_cluster_row(row)[4]] = len(cluster_ids)
-        cluster_ids.append(decode_text(cells, "main:id"))
+        cluster_ids.append(decode_text(cells, Column.ID))
     members = np.full(len(read.ids), -1, dtype=np.int64)
-    for row, cells in tables.iter_rows(ASSIGNMENTS, prefix, ["main:label"]):
+    for row, cells in tables.iter_rows(ASSIGNMENTS, prefix, [Column.LABEL]):
         place = read.find_place(parse_cluster_row(row)[4])
         if place is not None:
-            members[place] = numbers.get(decode_text(cells, "main:label"), -1)
+            members[place] = numbers.get(decode_text(cells, Column.LABEL), -1)
     return PreviousClustering(members, tuple(cluster_ids))
 
 

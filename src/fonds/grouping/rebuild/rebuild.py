@@ -29,6 +29,7 @@ from fonds.grouping.clustering import (
     served_column,
 )
 from fonds.grouping.clustering_model import ClusteringModel, read_model, write_model
+from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.configuration import Configuration, get
 from fonds.grouping.dense_vectors import check_encoder, store_cells
 from fonds.grouping.document import (
@@ -51,7 +52,6 @@ from fonds.grouping.rebuild.reader import (
 from fonds.grouping.rebuild.result import RebuildResult
 from fonds.grouping.rebuild.rows import PlacedDocument, build_labels, write_placements, write_rows
 from fonds.grouping.redo_log import (
-    SEQUENCE,
     PendingWrites,
     find_last_removable,
     iter_chunks,
@@ -205,7 +205,7 @@ class _Rebuild:
         Raises ConfigurationError if the collection does not exist.
         """
         with self.changes.lease(self.name) as collection:
-            if not collection.cells or "main:removed" in collection.cells:
+            if not collection.cells or Column.REMOVED in collection.cells:
                 raise ConfigurationError(f"no collection named {self.name}")
             clusterings = [
                 stored_clustering
@@ -219,17 +219,17 @@ class _Rebuild:
                 (clustering for clustering in clusterings if clustering.timestamp == serving), None
             )
             cells = {
-                "main:namespace": encode_utf8(self.name.namespace),
-                "main:collection_key": encode_utf8(self.name.key),
-                "main:conf": encode_utf8(self.conf),
-                "main:timestamp": encode_utf8(self.timestamp),
-                "main:configuration": encode_json(self.configuration),
-                "main:begun": encode_utf8(self.changes.clock()),
+                Column.NAMESPACE: encode_utf8(self.name.namespace),
+                Column.COLLECTION_KEY: encode_utf8(self.name.key),
+                Column.CONF: encode_utf8(self.conf),
+                Column.TIMESTAMP: encode_utf8(self.timestamp),
+                Column.CONFIGURATION: encode_json(self.configuration),
+                Column.BEGUN: encode_utf8(self.changes.clock()),
             }
             self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
             mark = {building_column(self.conf): encode_utf8(self.timestamp)}
             self.tables.put(COLLECTIONS, [(self.name.row, mark)])
-            return decode_int(collection.cells, SEQUENCE)
+            return decode_int(collection.cells, Column.SEQUENCE)
 
     def report(self, stage: str, done: int = 0, total: int = 0) -> None:
         """Report the progress to the caller, and write it to the clustering's row.
@@ -244,10 +244,10 @@ class _Rebuild:
             return
         self._stage, self._reported_s = stage, now_s
         cells = {
-            "main:stage": encode_utf8(stage),
-            "main:done": encode_utf8(done),
-            "main:total": encode_utf8(total),
-            "main:moved": encode_utf8(self.changes.clock()),
+            Column.STAGE: encode_utf8(stage),
+            Column.DONE: encode_utf8(done),
+            Column.TOTAL: encode_utf8(total),
+            Column.MOVED: encode_utf8(self.changes.clock()),
         }
         self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
 
@@ -297,11 +297,11 @@ class _Rebuild:
         labels = [build_labels(level) for level in clustering.levels]
         outliers = int((clustering.levels[0].members < 0).sum())
         cells = {
-            "main:levels": encode_utf8(self._levels),
-            "main:documents": encode_utf8(len(read.ids) + len(read.unclustered)),
-            "main:outliers": encode_utf8(outliers),
-            "main:clusters": encode_utf8(len(clustering.levels[0].clusters)),
-            "main:events": encode_json([[e.change, e.before, e.after] for e in clustering.events]),
+            Column.LEVELS: encode_utf8(self._levels),
+            Column.DOCUMENTS: encode_utf8(len(read.ids) + len(read.unclustered)),
+            Column.OUTLIERS: encode_utf8(outliers),
+            Column.CLUSTERS: encode_utf8(len(clustering.levels[0].clusters)),
+            Column.EVENTS: encode_json([[e.change, e.before, e.after] for e in clustering.events]),
         }
         self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
         grouped = sum(int((level.members >= 0).sum()) for level in clustering.levels)
@@ -315,7 +315,7 @@ class _Rebuild:
         if model is None:
             raise LeaseConflictError(f"{self.name}: {self.timestamp} was removed in the meantime")
         known_terms, unknown = _count_known_terms(model, read)
-        term_cells = {"main:terms": encode_utf8(known_terms), "main:unknown": encode_utf8(unknown)}
+        term_cells = {Column.TERMS: encode_utf8(known_terms), Column.UNKNOWN: encode_utf8(unknown)}
         self.tables.put(CLUSTERINGS, [(self.stored.row, term_cells)])
         return model
 
@@ -355,7 +355,7 @@ class _Rebuild:
                 model, ids, lambda new_cells: store_cells(self.tables, self.name, new_cells)
             )
             time_cell = encode_utf8(self.changes.clock())
-            self.tables.put(CLUSTERINGS, [(self.stored.row, {"main:ended": time_cell})])
+            self.tables.put(CLUSTERINGS, [(self.stored.row, {Column.ENDED: time_cell})])
             self.changes.leases.check(collection.lease)
             if decode_int(collection.cells, building_column(self.conf), -1) != self.timestamp:
                 raise LeaseConflictError(f"{self.name} was removed during the rebuild")
@@ -377,7 +377,7 @@ class _Rebuild:
             excluded_labels = find_excluded_labels(self.tables, self.stored, batch_ids)
             assignment = place_documents(model, documents, encoded, excluded_labels)
             store_encoded(assignment.encoded)
-            cells = self.tables.get_row(COLLECTIONS, self.name.row, ["main:"]) or {}
+            cells = self.tables.get_row(COLLECTIONS, self.name.row, [MAIN_FAMILY]) or {}
             alike = self.changes.finders.get(self.name).find(self.tables, cells, documents)
             own = dict(
                 zip([document.id for document in documents], assignment.placements, strict=True)

@@ -22,6 +22,7 @@ from fonds.grouping.clustering import (
     list_stored_clusterings,
     served_column,
 )
+from fonds.grouping.columns import MAIN_FAMILY
 from fonds.grouping.configuration import get
 from fonds.grouping.names import CollectionName
 from fonds.grouping.tables import (
@@ -135,7 +136,7 @@ def find_request(
 
     Return None if no rebuild was ever requested, or the collection does not exist.
     """
-    cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+    cells = tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
     requested_at = decode_int(cells, _request_column(conf), -1)
     if requested_at < 0 or not is_collection_row(cells):
         return None
@@ -172,7 +173,9 @@ def find_request(
 def list_requested_confs(tables: Tables, name: CollectionName) -> list[str]:
     """Return the names of the configurations by which a collection's rebuild was ever requested."""
     return list(
-        group_by_configuration(tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}, REQUESTED)
+        group_by_configuration(
+            tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}, REQUESTED
+        )
     )
 
 

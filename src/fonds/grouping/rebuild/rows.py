@@ -16,12 +16,12 @@ from fonds.grouping.algorithms.duplicates import EMPTY
 from fonds.grouping.algorithms.methods import NO_CLUSTER
 from fonds.grouping.changes.cells import build_cluster_key, join_cells
 from fonds.grouping.clustering import REASONS, Placement, StoredClustering
+from fonds.grouping.columns import Column
 from fonds.grouping.names import build_level_conf, build_unclustered_conf
 from fonds.grouping.rebuild.reader import Corpus
 from fonds.grouping.stored.keys import build_clustering_prefix
 from fonds.grouping.tables import (
     CLUSTERS,
-    SIZE,
     Tables,
     decode_float,
     decode_text,
@@ -166,10 +166,10 @@ def _write_clusters(
     for position, cluster in enumerate(level.clusters):
         cells = _build_cluster_cells(clustering, number, cluster, labels[number][position])
         if coarser_level is not None and cluster.parent is not None:
-            cells["main:parent"] = encode_utf8(labels[coarser_level][cluster.parent])
-            cells["main:parent_level"] = encode_utf8(coarser_level)
+            cells[Column.PARENT] = encode_utf8(labels[coarser_level][cluster.parent])
+            cells[Column.PARENT_LEVEL] = encode_utf8(coarser_level)
         if positions is not None:
-            cells["main:x"], cells["main:y"] = (
+            cells[Column.X], cells[Column.Y] = (
                 f"{value:.4f}".encode() for value in positions[position]
             )
         rows.append(
@@ -188,21 +188,21 @@ def _build_cluster_cells(
 ) -> dict[str, bytes]:
     return {
         **_build_head_cells(clustering, label, cluster.size),
-        "main:level": encode_utf8(level),
-        "main:id": encode_utf8(cluster.id),
-        "main:distinct": encode_utf8(cluster.distinct),
-        "main:terms": encode_json([[term, round(score, 2)] for term, score in cluster.terms]),
+        Column.LEVEL: encode_utf8(level),
+        Column.ID: encode_utf8(cluster.id),
+        Column.DISTINCT: encode_utf8(cluster.distinct),
+        Column.TERMS: encode_json([[term, round(score, 2)] for term, score in cluster.terms]),
     }
 
 
 def _build_head_cells(clustering: StoredClustering, label: str, size: int) -> dict[str, bytes]:
     return {
-        "main:namespace": encode_utf8(clustering.name.namespace),
-        "main:collection_key": encode_utf8(clustering.name.key),
-        "main:conf": encode_utf8(clustering.conf),
-        "main:timestamp": encode_utf8(clustering.timestamp),
-        "main:label": encode_utf8(label),
-        SIZE: encode_utf8(size),
+        Column.NAMESPACE: encode_utf8(clustering.name.namespace),
+        Column.COLLECTION_KEY: encode_utf8(clustering.name.key),
+        Column.CONF: encode_utf8(clustering.conf),
+        Column.TIMESTAMP: encode_utf8(clustering.timestamp),
+        Column.LABEL: encode_utf8(label),
+        Column.SIZE: encode_utf8(size),
     }
 
 
@@ -281,12 +281,12 @@ def _load_previous_positions(
         previous.name.namespace, previous.name.key, previous.conf, previous.timestamp
     )
     return {
-        decode_text(cells, "main:id"): (
-            decode_float(cells, "main:x"),
-            decode_float(cells, "main:y"),
+        decode_text(cells, Column.ID): (
+            decode_float(cells, Column.X),
+            decode_float(cells, Column.Y),
         )
-        for _, cells in tables.iter_rows(CLUSTERS, prefix, ["main:id", "main:x", "main:y"])
-        if "main:x" in cells
+        for _, cells in tables.iter_rows(CLUSTERS, prefix, [Column.ID, Column.X, Column.Y])
+        if Column.X in cells
     }
 
 

@@ -15,14 +15,13 @@ from fonds.grouping.clustering import (
     processed_column,
     served_column,
 )
+from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.configuration import Configuration, parse_configuration
 from fonds.grouping.names import DEFAULT, CollectionName, name_rebuild_lease
 from fonds.grouping.stored.keys import build_namespace_prefix
 from fonds.grouping.tables import (
     CLUSTERINGS,
-    COLLECTION_SIZE,
     COLLECTIONS,
-    MODIFIED,
     Cells,
     Tables,
     decode_int,
@@ -138,7 +137,7 @@ def iter_collections(
 
 def find_collection(tables: Tables, name: CollectionName) -> CollectionView | None:
     """Return the view of the collection with this name; None if it does not exist."""
-    cells = tables.get_row(COLLECTIONS, name.row, ["main:"])
+    cells = tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY])
     return (
         _parse_collection(name, cells) if cells is not None and is_collection_row(cells) else None
     )
@@ -160,33 +159,33 @@ def list_clusterings(
 
     `conf`: name of the configuration; None for all. Sorted by configuration, then newest first.
     """
-    cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+    cells = tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
     clusterings = []
     for clustering in list_stored_clusterings(tables, name):
         served_timestamp = decode_int(cells, served_column(clustering.conf), -1)
         if conf in (None, clustering.conf) and clustering.timestamp <= served_timestamp:
-            row = tables.get_row(CLUSTERINGS, clustering.row, ["main:"]) or {}
+            row = tables.get_row(CLUSTERINGS, clustering.row, [MAIN_FAMILY]) or {}
             clusterings.append(_parse_clustering(row, clustering.timestamp == served_timestamp))
     return sorted(clusterings, key=lambda clustering: (clustering.conf, -clustering.timestamp))
 
 
 def list_progress(tables: Tables, leases: Leases, name: CollectionName) -> list[RebuildProgress]:
     """Return the progress of the rebuilds of a collection that have begun and not ended."""
-    cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+    cells = tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
     rebuilds = []
     for clustering in list_stored_clusterings(tables, name):
         if decode_int(cells, building_column(clustering.conf), -1) != clustering.timestamp:
             continue
-        row = tables.get_row(CLUSTERINGS, clustering.row, ["main:"])
+        row = tables.get_row(CLUSTERINGS, clustering.row, [MAIN_FAMILY])
         rebuilds.append(
             RebuildProgress(
                 clustering.conf,
                 clustering.timestamp,
-                decode_text(row, "main:stage", "begun"),
-                decode_int(row, "main:done"),
-                decode_int(row, "main:total"),
-                decode_int(row, "main:begun"),
-                decode_int(row, "main:moved"),
+                decode_text(row, Column.STAGE, "begun"),
+                decode_int(row, Column.DONE),
+                decode_int(row, Column.TOTAL),
+                decode_int(row, Column.BEGUN),
+                decode_int(row, Column.MOVED),
                 leases.get_holder(name_rebuild_lease(name, clustering.conf)),
             )
         )
@@ -198,10 +197,10 @@ def _parse_collection(name: CollectionName, cells: Cells) -> CollectionView:
     return CollectionView(
         name.namespace,
         name.key,
-        decode_int(cells, COLLECTION_SIZE),
-        decode_int(cells, MODIFIED, -1) if MODIFIED in cells else None,
-        decode_text(cells, "main:query"),
-        decode_text(cells, "main:template"),
+        decode_int(cells, Column.SIZE),
+        decode_int(cells, Column.MODIFIED, -1) if Column.MODIFIED in cells else None,
+        decode_text(cells, Column.QUERY),
+        decode_text(cells, Column.TEMPLATE),
         tuple(
             ServedClustering(conf, rebuilt, decode_int(cells, processed_column(conf)))
             for conf, rebuilt in confs.items()
@@ -211,15 +210,15 @@ def _parse_collection(name: CollectionName, cells: Cells) -> CollectionView:
 
 def _parse_clustering(row: Cells, is_served: bool) -> ClusteringView:
     return ClusteringView(
-        decode_text(row, "main:conf"),
-        decode_int(row, "main:timestamp"),
+        decode_text(row, Column.CONF),
+        decode_int(row, Column.TIMESTAMP),
         is_served,
-        decode_int(row, "main:levels"),
-        decode_int(row, "main:documents"),
-        decode_int(row, "main:clusters"),
-        decode_int(row, "main:begun"),
-        decode_int(row, "main:ended"),
-        decode_int(row, "main:later"),
-        decode_int(row, "main:later_outliers"),
+        decode_int(row, Column.LEVELS),
+        decode_int(row, Column.DOCUMENTS),
+        decode_int(row, Column.CLUSTERS),
+        decode_int(row, Column.BEGUN),
+        decode_int(row, Column.ENDED),
+        decode_int(row, Column.LATER),
+        decode_int(row, Column.LATER_OUTLIERS),
         parse_configuration(row),
     )

@@ -9,13 +9,13 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta
 
+from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.names import DEFAULT, CollectionName, build_level_conf, build_unclustered_conf
 from fonds.grouping.stored.keys import build_cluster_row, build_clustering_prefix
 from fonds.grouping.tables import (
     CLUSTERS,
     DOCUMENTS,
     MEMBERS,
-    SIZE,
     Cells,
     Tables,
     decode_float,
@@ -32,7 +32,7 @@ MEMBERS_MAX = 1000
 TOP_MAX = 100
 CLUSTERS_MAX = 20_000
 _ATTEMPTS = 3
-_TITLE = ("main:id", "main:title", "main:url", "main:time")
+_TITLE = (Column.ID, Column.TITLE, Column.URL, Column.TIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +170,12 @@ def load_clusters(
     def read(at: int) -> LevelView | None:
         rows = _load_rows(tables, name, build_level_conf(conf, level), at)
         unclustered = {
-            decode_text(cells, "main:label"): decode_int(cells, SIZE)
+            decode_text(cells, Column.LABEL): decode_int(cells, Column.SIZE)
             for _, cells in _load_rows(tables, name, build_unclustered_conf(conf), at)
         }
         if not unclustered or (level and not rows):
             return None
-        rows.sort(key=lambda row: (-decode_int(row[1], SIZE), row[0]))
+        rows.sort(key=lambda row: (-decode_int(row[1], Column.SIZE), row[0]))
         tops = _load_top_members(tables, name, [row for row, _ in rows], top)
         curated = _load_curation(tables, name, conf, level)
         clusters = tuple(_build_cluster(cells, tops.get(row, ()), curated) for row, cells in rows)
@@ -219,7 +219,9 @@ def find_cluster(
 
     def read(at: int) -> ClusterView | None:
         cluster_row = _find_row(tables, name, build_level_conf(conf, level), at, label)
-        cells = None if cluster_row is None else tables.get_row(CLUSTERS, cluster_row, ["main:"])
+        cells = (
+            None if cluster_row is None else tables.get_row(CLUSTERS, cluster_row, [MAIN_FAMILY])
+        )
         if cluster_row is None or cells is None:
             return None
         curated = _load_curation(tables, name, conf, level)
@@ -333,7 +335,7 @@ def list_unclustered_members(
             prefix = build_cluster_row(
                 name.namespace, name.key, build_unclustered_conf(conf), at, reason
             )
-            if tables.get_row(CLUSTERS, prefix, ["main:label"]) is None:
+            if tables.get_row(CLUSTERS, prefix, [Column.LABEL]) is None:
                 return None
         return _load_page(tables, name, prefix, after, count_max)
 
@@ -390,7 +392,7 @@ def _load_rows(
 ) -> list[tuple[bytes, dict[str, bytes]]]:
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     cluster_rows = []
-    for row, cells in tables.iter_rows(CLUSTERS, prefix, ["main:"]):
+    for row, cells in tables.iter_rows(CLUSTERS, prefix, [MAIN_FAMILY]):
         cluster_rows.append((row, cells))
         if len(cluster_rows) >= CLUSTERS_MAX:
             break
@@ -405,7 +407,7 @@ def _find_row(
     None if there is no such cluster.
     """
     row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
-    if tables.get_row(CLUSTERS, row, ["main:label"]) is not None:
+    if tables.get_row(CLUSTERS, row, [Column.LABEL]) is not None:
         return row
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     named_ids = {
@@ -414,8 +416,8 @@ def _find_row(
         if theme_name == label
     }
     rows = [
-        (row, decode_text(cells, "main:id"))
-        for row, cells in tables.iter_rows(CLUSTERS, prefix, ["main:id"])
+        (row, decode_text(cells, Column.ID))
+        for row, cells in tables.iter_rows(CLUSTERS, prefix, [Column.ID])
     ]
     matches = [row for row, id_ in rows if id_ == label] or [
         row for row, id_ in rows if id_ in named_ids
@@ -437,21 +439,21 @@ def _build_cluster(
     cells: Cells, top: Sequence[ClusterMember], curated_themes: Mapping[str, CuratedTheme]
 ) -> ClusterView:
     terms = msgspec.json.decode(
-        decode_text(cells, "main:terms", "[]"), type=list[tuple[str, float]]
+        decode_text(cells, Column.TERMS, "[]"), type=list[tuple[str, float]]
     )
-    has_parent = "main:parent" in cells
-    id_ = decode_text(cells, "main:id")
+    has_parent = Column.PARENT in cells
+    id_ = decode_text(cells, Column.ID)
     curation = curated_themes.get(id_)
     return ClusterView(
         id_,
-        decode_text(cells, "main:label"),
-        decode_int(cells, SIZE),
-        decode_int(cells, "main:distinct"),
+        decode_text(cells, Column.LABEL),
+        decode_int(cells, Column.SIZE),
+        decode_int(cells, Column.DISTINCT),
         tuple(terms),
-        decode_text(cells, "main:parent") if has_parent else None,
-        decode_int(cells, "main:parent_level") if has_parent else None,
-        (decode_float(cells, "main:x"), decode_float(cells, "main:y"))
-        if "main:x" in cells
+        decode_text(cells, Column.PARENT) if has_parent else None,
+        decode_int(cells, Column.PARENT_LEVEL) if has_parent else None,
+        (decode_float(cells, Column.X), decode_float(cells, Column.Y))
+        if Column.X in cells
         else None,
         tuple(top),
         curation.name if curation else "",
@@ -479,7 +481,7 @@ def _build_members(
     tables: Tables, name: CollectionName, documents: Sequence[Cells]
 ) -> tuple[ClusterMember, ...]:
     scored = [
-        (decode_text(cells, "main:id"), decode_float(cells, "main:score")) for cells in documents
+        (decode_text(cells, Column.ID), decode_float(cells, Column.SCORE)) for cells in documents
     ]
     return add_titles(tables, name, scored)
 
@@ -497,11 +499,11 @@ def add_titles(
 
 
 def _build_member(document: Cells, id_: str, score: float) -> ClusterMember:
-    time = decode_int(document, "main:time", -1)
+    time = decode_int(document, Column.TIME, -1)
     return ClusterMember(
         id_,
         score,
-        decode_text(document, "main:title"),
-        decode_text(document, "main:url"),
+        decode_text(document, Column.TITLE),
+        decode_text(document, Column.URL),
         None if time < 0 else time,
     )

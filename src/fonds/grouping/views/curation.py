@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from fonds.grouping.clustering import StoredClustering
+from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.names import CollectionName
 from fonds.grouping.stored.keys import (
     build_cluster_row,
@@ -35,11 +36,6 @@ from fonds.model.errors import ConfigurationError
 
 CURATED_MAX = 1_000
 BATCH_SIZE = 500
-EXCLUDED_FROM = "main:from:"
-"""Column prefix in an excluded document's row, with one column per exclusion.
-
-The name of the configuration, a colon and the theme's id follow.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +78,7 @@ def list_curated_themes(tables: Tables, name: CollectionName, conf: str) -> dict
     """Return the themes of a configuration that people named or pinned, by theme id."""
     prefix = build_themes_prefix(name.namespace, name.key, conf)
     try:
-        rows = tables.get_page(THEMES, prefix, ["main:"], count_max=CURATED_MAX)
+        rows = tables.get_page(THEMES, prefix, [MAIN_FAMILY], count_max=CURATED_MAX)
     except ConfigurationError:
         return {}
     return {theme.id: theme for theme in (_parse_curated_theme(cells) for _, cells in rows)}
@@ -111,8 +107,8 @@ def load_label_names(
         build_cluster_row(name.namespace, name.key, conf, timestamp, theme_label): theme_label
         for theme_label in labels
     }
-    cells_by_row = tables.get_rows(CLUSTERS, list(rows), ["main:id"])
-    ids = {rows[row]: decode_text(cells, "main:id") for row, cells in cells_by_row.items()}
+    cells_by_row = tables.get_rows(CLUSTERS, list(rows), [Column.ID])
+    ids = {rows[row]: decode_text(cells, Column.ID) for row, cells in cells_by_row.items()}
     return {label: names[id_] for label, id_ in ids.items() if id_ in names}
 
 
@@ -125,7 +121,7 @@ def load_exclusions(
     """
     rows = {name.build_document_row(id_): id_ for id_ in ids}
     try:
-        exclusion_rows = tables.get_rows(EXCLUSIONS, list(rows), ["main:"])
+        exclusion_rows = tables.get_rows(EXCLUSIONS, list(rows), [MAIN_FAMILY])
     except ConfigurationError:
         return {}
     return {rows[row]: parse_exclusions(cells) for row, cells in exclusion_rows.items()}
@@ -135,8 +131,8 @@ def parse_exclusions(cells: Cells) -> dict[tuple[str, str], Exclusion]:
     """Return the exclusions in the row of one document, by (configuration, theme id)."""
     exclusions = {}
     for column, value in cells.items():
-        if column.startswith(EXCLUDED_FROM):
-            conf, _, theme_id = column.removeprefix(EXCLUDED_FROM).partition(":")
+        if column.startswith(Column.EXCLUDED_FROM_PREFIX):
+            conf, _, theme_id = column.removeprefix(Column.EXCLUDED_FROM_PREFIX).partition(":")
             exclusions[conf, theme_id] = msgspec.json.decode(value, type=prepare_type(Exclusion))
     return exclusions
 
@@ -174,11 +170,11 @@ def find_labels_by_id(
     prefix = build_clustering_prefix(
         clustering.name.namespace, clustering.name.key, clustering.conf, clustering.timestamp
     )
-    rows = tables.iter_rows(CLUSTERS, prefix, ["main:id", "main:label"])
+    rows = tables.iter_rows(CLUSTERS, prefix, [Column.ID, Column.LABEL])
     return {
-        id_: decode_text(cells, "main:label")
+        id_: decode_text(cells, Column.LABEL)
         for _, cells in rows
-        if (id_ := decode_text(cells, "main:id")) in theme_ids
+        if (id_ := decode_text(cells, Column.ID)) in theme_ids
     }
 
 
@@ -187,11 +183,11 @@ def _parse_curated_theme(cells: Cells) -> CuratedTheme:
         return decode_int(cells, column) if cells.get(column) else None
 
     return CuratedTheme(
-        decode_text(cells, "main:id"),
-        decode_text(cells, "main:label"),
-        decode_text(cells, "main:name"),
-        time("main:named"),
-        time("main:pinned"),
+        decode_text(cells, Column.ID),
+        decode_text(cells, Column.LABEL),
+        decode_text(cells, Column.NAME),
+        time(Column.NAMED),
+        time(Column.PINNED),
     )
 
 
@@ -199,18 +195,20 @@ def iter_misplaced_ids(tables: Tables, clustering: StoredClustering) -> Iterator
     """Iterate over the ids of documents that are in a theme they are excluded from, in batches."""
     if not has_exclusions(tables, clustering.name):
         return
-    for page in tables.iter_pages(EXCLUSIONS, clustering.name.row, ["main:"], page_rows=BATCH_SIZE):
-        ids = [decode_text(cells, "main:id") for _, cells in page]
+    for page in tables.iter_pages(
+        EXCLUSIONS, clustering.name.row, [MAIN_FAMILY], page_rows=BATCH_SIZE
+    ):
+        ids = [decode_text(cells, Column.ID) for _, cells in page]
         excluded_labels = find_excluded_labels(tables, clustering, ids)
         rows = {
             build_assignment_row(clustering.name, clustering.conf, clustering.timestamp, id_): id_
             for id_ in excluded_labels
         }
-        assigned_rows = tables.get_rows(ASSIGNMENTS, list(rows), ["main:label"])
+        assigned_rows = tables.get_rows(ASSIGNMENTS, list(rows), [Column.LABEL])
         misplaced = [
             rows[row]
             for row, cells in assigned_rows.items()
-            if decode_text(cells, "main:label") in excluded_labels[rows[row]]
+            if decode_text(cells, Column.LABEL) in excluded_labels[rows[row]]
         ]
         if misplaced:
             yield misplaced
@@ -227,12 +225,14 @@ def list_exclusions(
     if after is not None and not after.startswith(name.row):
         raise ValueError("this page token belongs to another collection. Start with the first page")
     try:
-        rows = tables.get_page(EXCLUSIONS, name.row, ["main:"], after=after, count_max=count + 1)
+        rows = tables.get_page(
+            EXCLUSIONS, name.row, [MAIN_FAMILY], after=after, count_max=count + 1
+        )
     except ConfigurationError:
         return [], None
     last_row = rows[count - 1][0] if len(rows) > count else None
     return [
-        (decode_text(cells, "main:id"), parse_exclusions(cells)) for _, cells in rows[:count]
+        (decode_text(cells, Column.ID), parse_exclusions(cells)) for _, cells in rows[:count]
     ], last_row
 
 
@@ -240,14 +240,14 @@ def list_theme_ids(tables: Tables, name: CollectionName, conf: str, timestamp: i
     """Return the ids of the themes on the first level of a clustering."""
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     return {
-        decode_text(cells, "main:id")
-        for _, cells in tables.iter_rows(CLUSTERS, prefix, ["main:id"])
+        decode_text(cells, Column.ID)
+        for _, cells in tables.iter_rows(CLUSTERS, prefix, [Column.ID])
     }
 
 
 def has_exclusions(tables: Tables, name: CollectionName) -> bool:
     """Return whether any document of a collection is excluded from a theme."""
     try:
-        return bool(tables.get_page(EXCLUSIONS, name.row, ["main:id"], count_max=1))
+        return bool(tables.get_page(EXCLUSIONS, name.row, [Column.ID], count_max=1))
     except ConfigurationError:
         return False

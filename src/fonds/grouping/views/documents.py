@@ -14,6 +14,7 @@ from fonds.grouping.clustering import (
     is_served,
     list_stored_clusterings,
 )
+from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.document import COLUMNS, Document, collect_encoded_cells, parse_document
 from fonds.grouping.names import DEFAULT, CollectionName, build_level_conf, build_unclustered_conf
 from fonds.grouping.stored.keys import build_cluster_row
@@ -72,8 +73,8 @@ class PlacementExplanation:
 
 def find_document(tables: Tables, name: CollectionName, document_id: str) -> Document | None:
     """Return the document of a collection with this id; None if it does not exist."""
-    cells = tables.get_row(DOCUMENTS, name.build_document_row(document_id), ["main:"])
-    return None if cells is None or "main:id" not in cells else parse_document(cells).document
+    cells = tables.get_row(DOCUMENTS, name.build_document_row(document_id), [MAIN_FAMILY])
+    return None if cells is None or Column.ID not in cells else parse_document(cells).document
 
 
 def list_placements(
@@ -83,7 +84,7 @@ def list_placements(
 
     `includes_previous`: also return placements in clusterings that were served before.
     """
-    collection = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+    collection = tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
     placements: list[DocumentPlacement] = []
     for clustering in filter_ready(list_stored_clusterings(tables, name), collection):
         if includes_previous or is_served(clustering, collection):
@@ -96,7 +97,7 @@ def iter_holders(
 ) -> Iterator[CollectionName]:
     """Iterate over those of the given collections that contain a document with this id."""
     for name in names:
-        if tables.get_row(DOCUMENTS, name.build_document_row(document_id), ["main:id"]) is not None:
+        if tables.get_row(DOCUMENTS, name.build_document_row(document_id), [Column.ID]) is not None:
             yield name
 
 
@@ -119,7 +120,7 @@ def explain_placement(
         explain_terms,
     )  # Loads numpy, scipy, scikit-learn.
 
-    collection = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+    collection = tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
     clustering = next(
         (
             candidate
@@ -130,7 +131,7 @@ def explain_placement(
     )
     row = name.build_document_row(document_id)
     rows = tables.get_rows(DOCUMENTS, [row], COLUMNS)
-    if clustering is None or "main:id" not in rows.get(row, {}):
+    if clustering is None or Column.ID not in rows.get(row, {}):
         return None
     document = parse_document(rows[row]).document
     placement = next(
@@ -172,14 +173,14 @@ def _find_placement(
 ) -> DocumentPlacement | None:
     name, timestamp = clustering.name, clustering.timestamp
     cells = tables.get_row(ASSIGNMENTS, build_assignment_row(name, conf, timestamp, id_))
-    if cells is None or "main:label" not in cells:
+    if cells is None or Column.LABEL not in cells:
         return None
-    label, score = decode_text(cells, "main:label"), decode_float(cells, "main:score")
+    label, score = decode_text(cells, Column.LABEL), decode_float(cells, Column.SCORE)
     if conf == build_unclustered_conf(clustering.conf):
         return DocumentPlacement(clustering.conf, timestamp, level, None, None, score, label, None)
     row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
-    cluster = tables.get_row(CLUSTERS, row, ["main:id"])
-    original, id_ = decode_text(cells, "main:original") or None, decode_text(cluster, "main:id")
+    cluster = tables.get_row(CLUSTERS, row, [Column.ID])
+    original, id_ = decode_text(cells, Column.ORIGINAL) or None, decode_text(cluster, Column.ID)
     given_name = "" if level else load_theme_names(tables, name, clustering.conf).get(id_, "")
     return DocumentPlacement(
         clustering.conf, timestamp, level, label, id_, score, None, original, given_name

@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from fonds.grouping.columns import Column
 from fonds.grouping.names import DEFAULT, CollectionName
 from fonds.grouping.stored.keys import build_clustering_prefix, parse_cluster_row
 from fonds.grouping.tables import (
@@ -170,7 +171,7 @@ def _load_events(
     tables: Tables, name: CollectionName, conf: str, timestamp: int
 ) -> list[tuple[str, list[str], list[str]]]:
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
-    encoded = decode_text(tables.get_row(CLUSTERINGS, row, ["main:events"]), "main:events", "[]")
+    encoded = decode_text(tables.get_row(CLUSTERINGS, row, [Column.EVENTS]), Column.EVENTS, "[]")
     return msgspec.json.decode(encoded, type=list[tuple[str, list[str], list[str]]])
 
 
@@ -181,12 +182,12 @@ def _load_sides(
     names = load_theme_names(tables, name, conf)
     return {
         parse_cluster_row(row)[4]: ChangeSide(
-            id_ := decode_text(cells, "main:id"),
-            decode_text(cells, "main:label"),
-            decode_int(cells, "main:size"),
+            id_ := decode_text(cells, Column.ID),
+            decode_text(cells, Column.LABEL),
+            decode_int(cells, Column.SIZE),
             names.get(id_, ""),
         )
-        for row, cells in tables.iter_rows(CLUSTERS, prefix, ["main:id", "main:label", "main:size"])
+        for row, cells in tables.iter_rows(CLUSTERS, prefix, [Column.ID, Column.LABEL, Column.SIZE])
     }
 
 
@@ -196,8 +197,8 @@ def _load_memberships(
     """Return the label of each document's first-level cluster in a clustering, by document id."""
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     return {
-        parse_cluster_row(row)[4]: decode_text(cells, "main:label")
-        for row, cells in tables.iter_rows(ASSIGNMENTS, prefix, ["main:label"])
+        parse_cluster_row(row)[4]: decode_text(cells, Column.LABEL)
+        for row, cells in tables.iter_rows(ASSIGNMENTS, prefix, [Column.LABEL])
     }
 
 

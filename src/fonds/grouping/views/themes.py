@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from fonds.grouping.clustering import list_served_configurations, list_stored_clusterings
+from fonds.grouping.columns import Column
 from fonds.grouping.document import build_member_column
 from fonds.grouping.names import DEFAULT, CollectionName, build_level_conf
 from fonds.grouping.stored.keys import build_clustering_prefix
@@ -82,7 +83,7 @@ def list_theme_documents(tables: Tables, name: str) -> list[str]:
             )
         ids = [id_ for theme in themes for id_ in islice(_iter_members(tables, theme), MEMBERS_MAX)]
         # If a clustering was removed meanwhile, another one has replaced it.
-        if all(tables.get_row(CLUSTERS, theme.row, ["main:label"]) is not None for theme in themes):
+        if all(tables.get_row(CLUSTERS, theme.row, [Column.LABEL]) is not None for theme in themes):
             return ids
     raise ValueError("this theme is being rebuilt. Try again.")
 
@@ -153,11 +154,11 @@ def iter_served_themes(tables: Tables, name: CollectionName) -> Iterator[ThemeVi
         prefix = build_clustering_prefix(
             name.namespace, name.key, build_level_conf(DEFAULT, level), served_timestamp or 0
         )
-        rows = tables.iter_rows(CLUSTERS, prefix, ["main:id", "main:label", "main:size"])
+        rows = tables.iter_rows(CLUSTERS, prefix, [Column.ID, Column.LABEL, Column.SIZE])
         for row, cells in islice(rows, CLUSTERS_MAX):
-            label, id_ = decode_text(cells, "main:label"), decode_text(cells, "main:id")
+            label, id_ = decode_text(cells, Column.LABEL), decode_text(cells, Column.ID)
             yield ThemeView(
-                name, row, label, id_, decode_int(cells, "main:size"), names.get(id_, "")
+                name, row, label, id_, decode_int(cells, Column.SIZE), names.get(id_, "")
             )  # fmt: skip
 
 
@@ -182,8 +183,8 @@ def _list_collections(tables: Tables) -> list[CollectionName]:
 
 
 def _iter_members(tables: Tables, theme: ThemeView) -> Iterator[str]:
-    rows = tables.iter_rows(MEMBERS, theme.row, ["main:id"], page_rows=_PAGE)
-    return (decode_text(cells, "main:id") for _, cells in rows)
+    rows = tables.iter_rows(MEMBERS, theme.row, [Column.ID], page_rows=_PAGE)
+    return (decode_text(cells, Column.ID) for _, cells in rows)
 
 
 def _format_unknown(name: str, labels: list[str], searched_count: int) -> str:

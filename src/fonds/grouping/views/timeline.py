@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from fonds.grouping.columns import Column
 from fonds.grouping.names import CollectionName, build_level_conf, build_unclustered_conf
-from fonds.grouping.redo_log import SEQUENCE
 from fonds.grouping.stored.keys import build_clustering_prefix, parse_document_row
 from fonds.grouping.tables import (
     ASSIGNMENTS,
@@ -83,7 +83,9 @@ class DocumentSampleCache:
 
         Reading takes two rows per document.
         """
-        sequence = decode_int(tables.get_row(COLLECTIONS, name.row, [SEQUENCE]), SEQUENCE)
+        sequence = decode_int(
+            tables.get_row(COLLECTIONS, name.row, [Column.SEQUENCE]), Column.SEQUENCE
+        )
         key = (name, conf, timestamp, level, sequence)
         with self._guard:
             if key in self._cache:
@@ -111,8 +113,8 @@ def list_sampled_members(
     `conf`: configuration as in the row keys, of one level or of the unclustered documents.
     """
     rows = [build_assignment_row(name, conf, timestamp, id_) for id_ in ids]
-    cells = tables.get_rows(ASSIGNMENTS, rows, ["main:score"])
-    scores = [decode_float(cells.get(row), "main:score") for row in rows]
+    cells = tables.get_rows(ASSIGNMENTS, rows, [Column.SCORE])
+    scores = [decode_float(cells.get(row), Column.SCORE) for row in rows]
     return add_titles(tables, name, list(zip(ids, scores, strict=True)))
 
 
@@ -132,8 +134,8 @@ def sample_documents(
     """
     prefix = name.row
     rows = [
-        (row, decode_int(cells, "main:time", UNDATED))
-        for row, cells in islice(tables.iter_rows(DOCUMENTS, prefix, ["main:time"]), sample_max + 1)
+        (row, decode_int(cells, Column.TIME, UNDATED))
+        for row, cells in islice(tables.iter_rows(DOCUMENTS, prefix, [Column.TIME]), sample_max + 1)
     ]
     is_complete = len(rows) <= sample_max
     rows = rows[:sample_max]
@@ -204,8 +206,8 @@ def _iter_assignments(
     `last`: end of a row key; rows after it are not read.
     """
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
-    for row, cells in tables.iter_rows(ASSIGNMENTS, prefix, ["main:label", "main:score"]):
+    for row, cells in tables.iter_rows(ASSIGNMENTS, prefix, [Column.LABEL, Column.SCORE]):
         id_ = row[len(prefix) :]
         if id_ > last:
             break
-        yield id_, decode_text(cells, "main:label"), decode_float(cells, "main:score")
+        yield id_, decode_text(cells, Column.LABEL), decode_float(cells, Column.SCORE)

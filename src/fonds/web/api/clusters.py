@@ -16,6 +16,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from fonds.grouping.clustering import filter_ready, list_stored_clusterings
+from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.names import DEFAULT, CollectionName
 from fonds.grouping.tables import COLLECTIONS, Tables, decode_int
 from fonds.grouping.views import clusters as reading
@@ -312,7 +313,7 @@ def choose_clustering_time(
 
     Raises RefusedError 404 if there is none.
     """
-    cells = service.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+    cells = service.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
     clusterings = [
         clustering
         for clustering in filter_ready(list_stored_clusterings(service.tables, name), cells)
@@ -335,8 +336,8 @@ def choose_clustering_time(
 
 def build_etag(service: CollectionService, name: CollectionName, time: int) -> str:
     """Return the ETag of a clustering: its time, and the number of the collection's last change."""
-    cells = service.tables.get_row(COLLECTIONS, name.row, ["main:sequence"])
-    return f'"{time}-{decode_int(cells, "main:sequence")}"'
+    cells = service.tables.get_row(COLLECTIONS, name.row, [Column.SEQUENCE])
+    return f'"{time}-{decode_int(cells, Column.SEQUENCE)}"'
 
 
 def is_known(request: Request, etag: str) -> bool:

@@ -22,6 +22,7 @@ from fonds.grouping.changes.lifecycle import (
     create,
     validate_rule,
 )
+from fonds.grouping.columns import Column
 from fonds.grouping.configuration import ALGORITHMS, Configuration, build_values
 from fonds.grouping.document import COLUMNS, Document
 from fonds.grouping.document import parse_document as parse_stored_document
@@ -395,7 +396,7 @@ def _load_documents(
         DOCUMENTS, [name.build_document_row(id_) for id_ in ids], COLUMNS
     )
     documents = (
-        parse_stored_document(cells).document for cells in rows.values() if "main:id" in cells
+        parse_stored_document(cells).document for cells in rows.values() if Column.ID in cells
     )
     return {document.id: _build_top_document(document) for document in documents}
 
