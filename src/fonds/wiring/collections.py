@@ -252,17 +252,14 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
             if run_request(changes, name, conf, threads=threads):
                 messages.append(f"{name} by {conf} built on request")
         for collection in iter_collections(changes.tables):
-            for outcome in (
+            for result in (
                 () if stop_event.is_set() else maintain(changes, collection.name, threads=threads)
             ):
-                if outcome.reason:
-                    messages.append(
-                        f"{outcome.name} by {outcome.conf} rebuilt because of {outcome.reason}"
-                    )
-                if outcome.refused:
-                    messages.append(
-                        f"{outcome.name} by {outcome.conf} not built: {outcome.refused}"
-                    )
+                target = f"{result.name} by {result.conf}"
+                if result.rebuild_reason:
+                    messages.append(f"{target} rebuilt because of {result.rebuild_reason}")
+                if result.configuration_error:
+                    messages.append(f"{target} not built: {result.configuration_error}")
         return "; ".join(messages)
 
     def lift() -> str:

@@ -109,9 +109,9 @@ def test_an_unavailable_encoder_does_not_stop_other_rebuilds(
     dense_vectors._load_encoder.cache_clear()
     results = {result.conf: result for result in maintain(dense_store.changes, NEWS, threads=1)}
     dense_vectors._load_encoder.cache_clear()
-    assert "pip install 'fonds[dense]'" in results[CONF].refused
+    assert "pip install 'fonds[dense]'" in results[CONF].configuration_error
     (unaffected,) = (result for conf, result in results.items() if conf != CONF)
-    assert (bool(unaffected.reason), unaffected.refused) == (True, "")
+    assert (bool(unaffected.rebuild_reason), unaffected.configuration_error) == (True, "")
 
 
 @pytest.fixture

@@ -140,7 +140,7 @@ def test_a_rebuild_that_dies_leaves_the_served_clustering_and_is_cleaned_up(
     assert served.timestamp == first.timestamp
     assert any("older rows remain" in fault for fault in find_faults(store.tables, NEWS))
     (result,) = maintain(store.changes, NEWS)
-    assert result.removed == 1
+    assert result.removed_clustering_count == 1
     assert find_faults(store.tables, NEWS) == []
 
 

@@ -7,23 +7,20 @@ from dataclasses import replace
 import pytest
 
 from fonds.grouping.configuration import Configuration, build_configuration
-from fonds.grouping.rebuild.maintenance import (
-    ChangeCounts,
-    check_triggers,
-)
+from fonds.grouping.rebuild.triggers import ChangeCounts, check_triggers
 
 CALM = ChangeCounts(
-    rebuilt=1000,
-    modified=2000,
-    size=1010,
-    documents=1000,
-    outliers=50,
-    later=30,
-    later_outliers=2,
-    terms=1000,
-    unknown=300,
-    later_terms=100,
-    later_unknown=35,
+    rebuild_time_s=1000,
+    modification_time_s=2000,
+    current_document_count=1010,
+    document_count=1000,
+    outlier_count=50,
+    later_document_count=30,
+    later_outlier_count=2,
+    term_count=1000,
+    unknown_term_count=300,
+    later_term_count=100,
+    later_unknown_term_count=35,
 )
 
 
@@ -31,13 +28,13 @@ CALM = ChangeCounts(
     ("changed", "reason"),
     [
         ({}, ""),
-        ({"later": 200}, ""),
-        ({"later": 201}, "growth"),
-        ({"later_outliers": 4}, "outliers"),
-        ({"later_outliers": 10, "later": 19}, ""),
-        ({"later_unknown": 51}, "drift"),
-        ({"later_unknown": 50}, ""),
-        ({"documents": 0, "later": 1}, "growth"),
+        ({"later_document_count": 200}, ""),
+        ({"later_document_count": 201}, "growth"),
+        ({"later_outlier_count": 4}, "outliers"),
+        ({"later_outlier_count": 10, "later_document_count": 19}, ""),
+        ({"later_unknown_term_count": 51}, "drift"),
+        ({"later_unknown_term_count": 50}, ""),
+        ({"document_count": 0, "later_document_count": 1}, "growth"),
     ],
 )
 def test_growth_outliers_and_unknown_terms_trigger_a_rebuild(
@@ -48,14 +45,25 @@ def test_growth_outliers_and_unknown_terms_trigger_a_rebuild(
 
 def test_age_triggers_a_rebuild_only_after_a_change() -> None:
     daily = build_configuration({"every_s": 86_400})
-    unchanged = replace(CALM, modified=1000, size=1000, later=0, later_outliers=0)
+    unchanged = replace(
+        CALM,
+        modification_time_s=1000,
+        current_document_count=1000,
+        later_document_count=0,
+        later_outlier_count=0,
+    )
     assert check_triggers(daily, unchanged, 10**9) == ""
-    assert check_triggers(daily, replace(unchanged, size=999), 1000 + 86_400) == "age"
+    assert (
+        check_triggers(daily, replace(unchanged, current_document_count=999), 1000 + 86_400)
+        == "age"
+    )
     assert check_triggers(daily, CALM, 1000 + 86_400) == "age"
     assert check_triggers(daily, CALM, 999 + 86_400) == ""
 
 
 def test_disabled_triggers_never_fire() -> None:
     off = build_configuration({"growth_max": None, "outliers_factor": None, "unknown_max": None})
-    wild = replace(CALM, later=5000, later_outliers=5000, later_unknown=100)
+    wild = replace(
+        CALM, later_document_count=5000, later_outlier_count=5000, later_unknown_term_count=100
+    )
     assert check_triggers(off, wild, 10**9) == ""
