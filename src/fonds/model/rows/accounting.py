@@ -129,7 +129,7 @@ class TallyRow:
 
     - `counted`: name of the counted table, `failure_groups` for quarantined entries by group, step
       and reason, or another name in `model/tallies.py`.
-    - `first`, `second`, `third`: the values by which `stores/records/tallies.py` counts; "" for
+    - `first`, `second`, `third`: the values by which `stores/records/counters.py` counts; "" for
       none.
     - `count`: number of rows with these values.
     """

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Engine
 
 from fonds.model.disposition import PENDING, Reason
 from fonds.model.rows import DispositionRow, EntryRow, InputRow
-from fonds.stores.records import outcomes, tallies
+from fonds.stores.records import counters, outcomes, tallies
 from fonds.stores.records.engine import connect_to_write, translate_errors
 from fonds.stores.records.outcomes import (
     apply_ending,
@@ -66,7 +66,7 @@ class SqlLedger:
             }
             insert(connection, EntryRow, new_entries.values())
             deltas = Counter(
-                group for row in new_entries.values() for group in tallies.list_entry_groups(row)
+                group for row in new_entries.values() for group in counters.list_entry_groups(row)
             )
             tallies.add(connection, deltas)
             promises = [_build_first(row, step) for row in new_entries.values() for step in steps]
@@ -143,13 +143,13 @@ def _write(connection: Connection, dispositions: Sequence[DispositionRow]) -> No
         if merged is not None:
             current_rows[get_key(row)] = changed[get_key(row)] = merged
     changes: dict[Key, _EntryChange] = {}
-    deltas: Counter[tallies.Group] = Counter()
+    deltas: Counter[counters.Group] = Counter()
     for key, row in changed.items():
         old = previous_rows.get(key)
         changes.setdefault((row.entry_id, row.pipeline), _EntryChange()).add_change(old, row)
-        deltas.update(tallies.list_disposition_groups(row))
+        deltas.update(counters.list_disposition_groups(row))
         if old is not None:
-            deltas.subtract(tallies.list_disposition_groups(old))
+            deltas.subtract(counters.list_disposition_groups(old))
     upsert(connection, DispositionRow, changed.values())
     _change_entries(connection, changes, deltas)
     tallies.add(connection, deltas)
@@ -176,7 +176,7 @@ def _merge_row(existing: DispositionRow | None, row: DispositionRow) -> Disposit
 
 
 def _change_entries(
-    connection: Connection, changes: Mapping[Key, _EntryChange], deltas: Counter[tallies.Group]
+    connection: Connection, changes: Mapping[Key, _EntryChange], deltas: Counter[counters.Group]
 ) -> None:
     known_entries = load(connection, EntryRow, list(changes))
     updated = []
@@ -192,8 +192,8 @@ def _change_entries(
             )
         else:
             new = apply_ending(recounted, choose_heaviest(change.ended))
-        deltas.subtract(tallies.list_entry_groups(old))
-        deltas.update(tallies.list_entry_groups(new))
+        deltas.subtract(counters.list_entry_groups(old))
+        deltas.update(counters.list_entry_groups(new))
         updated.append(new)
         if new.reason == Reason.TAKEN_DOWN:
             _clear_about(connection, key)
@@ -257,10 +257,10 @@ def _build_first(entry: EntryRow, step: str) -> DispositionRow:
 def _write_inputs(connection: Connection, inputs: Sequence[InputRow]) -> None:
     newest = {get_key(row): row for row in inputs}
     current_rows = load(connection, InputRow, list(newest))
-    deltas: Counter[tallies.Group] = Counter()
+    deltas: Counter[counters.Group] = Counter()
     for key, row in newest.items():
-        deltas.update(tallies.count_input_groups(row))
+        deltas.update(counters.count_input_groups(row))
         if key in current_rows:
-            deltas.subtract(tallies.count_input_groups(current_rows[key]))
+            deltas.subtract(counters.count_input_groups(current_rows[key]))
     upsert(connection, InputRow, newest.values())
     tallies.add(connection, deltas)

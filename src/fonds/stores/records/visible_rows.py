@@ -31,10 +31,13 @@ from fonds.model.rows import (
     TdmrepAnswerRow,
 )
 from fonds.model.tallies import COUNTED_AS
-from fonds.stores.records import tallies
 from fonds.stores.records.column_types import build_constant
+from fonds.stores.records.counters import (
+    COUNTED,
+    list_disposition_countings,
+    list_entry_countings,
+)
 from fonds.stores.records.tables import get_table
-from fonds.stores.records.tallies import COUNTED
 
 ALWAYS: Sequence[type[Row]] = (EmbargoRow, TakedownRow)
 """Row types that are never hidden: embargoes and takedowns, which say that a file is hidden."""
@@ -188,8 +191,8 @@ def _list_hidden_counts() -> list[Select[Any]]:
         *(
             _count(kind, counted, column_names[0], column_names[1:], *where)
             for kind, countings in (
-                (EntryRow, [*tallies.list_entry_countings(), tallies.build_entry_counting()]),
-                (DispositionRow, tallies.list_disposition_countings()),
+                (EntryRow, list_entry_countings()),
+                (DispositionRow, list_disposition_countings()),
             )
             for counted, column_names, where in countings
         ),
