@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from contract.ledger_rows import build_disposition, entry
 from contract.test_ledger_by_time import histories
 from depth import examples
+from fonds.model.ledger_difference import CountDifference
 from fonds.model.rows import DispositionRow, EntryRow, TallyRow
 from fonds.model.tallies import (
     ENTRIES_BY_SOURCE,
@@ -84,10 +85,8 @@ def test_a_wrong_count_of_a_source_is_reported_and_repaired(records: SqlRecords)
     assert (row.first, decode_step_reason(row.third)) == (FIRST_SOURCE, ("fetch", "robots-denied"))
     values: tuple[Any, ...] = (row.counted, row.pipeline, row.first, row.second, row.third)
     records.put([TallyRow(*values, 7)])
-    (fault,) = records.ledger.recount(repair=True)
-    assert fault.startswith(
-        f"tally entries_by_source library {FIRST_SOURCE} dropped fetch robots-denied: 7"
-    )
+    group = (ENTRIES_BY_SOURCE, "library", FIRST_SOURCE, "dropped", "fetch robots-denied")
+    assert records.ledger.recount(repair=True) == [CountDifference(group, 7, 1)]
     assert load_counts(records) == count_rows(records)
 
 

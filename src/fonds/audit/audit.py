@@ -28,6 +28,7 @@ from fonds.audit.derivatives import check_derivatives, check_endings
 from fonds.audit.entries import check_entries
 from fonds.audit.fault import AuditCheck, AuditFault
 from fonds.audit.files import check_files
+from fonds.audit.ledger import check_ledger
 from fonds.audit.places import ARCHIVE_BODY, check_places
 from fonds.derivatives.kinds import count_expected
 from fonds.grouping.changes.writer import CollectionWriter
@@ -174,8 +175,8 @@ def audit_accounts(
         unclaimed, depth = entering.pop(pipeline, 0), depths.get((pipeline, step), NO_DEPTH)
         settled = check_account(pipeline, step, account, depth, unclaimed, note)
         result.steps.setdefault(pipeline, {})[step] = settled
-    for difference in stores.ledger.recount():
-        note(_build_ledger_fault(difference))
+    for fault in check_ledger(stores.ledger):
+        note(fault)
     return result
 
 
@@ -202,19 +203,6 @@ def _check_stores(
     yield from check_files(stores, started_at, archiving)
     yield from check_places(stores)
     yield from iter_remembered_faults(stores.records)
-
-
-def _build_ledger_fault(message: str) -> AuditFault:
-    """Build the fault for one difference that a recount of the ledger reported.
-
-    `message`: the sentence in which the recount describes the difference: an entry that is missing
-        from the ledger, or a wrong count. The check and the subject of the fault are taken from its
-        words.
-    """
-    words = message.split(" ")
-    if message.startswith("entry ") and "is not in the ledger" in message:
-        return AuditFault(AuditCheck.ENTRY, words[1], message, words[2].strip("()"))
-    return AuditFault(AuditCheck.COUNT, words[1] if len(words) > 1 else "", message)
 
 
 def find_emptied_records(stores: Stores, count_indexed: Callable[[], int]) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from fonds.model.ledger_difference import LedgerDifference
 from fonds.model.row_change import RowChange
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, Row
 
@@ -151,12 +152,11 @@ class Ledger(Protocol):
         ends twice, the last end wins.
         """
 
-    def recount(self, *, repair: bool = False) -> list[str]:
+    def recount(self, *, repair: bool = False) -> list[LedgerDifference]:
         """Compare the stored outcomes and counts of entries with the dispositions of their
         messages.
 
-        Return one sentence per difference, at most 1,000. With `repair`, outcomes and counts are
-        corrected.
+        Return the differences, at most 1,000. With `repair`, outcomes and counts are corrected.
         """
 
 

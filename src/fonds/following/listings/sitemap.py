@@ -24,7 +24,7 @@ from fonds.model.capture import RssEntry
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
 from fonds.text.coding import decode_body
-from fonds.text.xml import free_element, get_local_name, get_text, iter_elements
+from fonds.text.xml import free_element, get_local_name, get_text, has_entities, iter_elements
 
 BODY_MAX_BYTES = 50 * 1024 * 1024
 GZIP_MAGIC = b"\x1f\x8b"
@@ -51,7 +51,7 @@ def read_sitemap(body: bytes, url: str) -> Listing:
     try:
         return _read(body, url, repair=False)
     except DamagedInputError as error:
-        if "entities" in error.detail:
+        if has_entities(body):
             raise
         listing = _read(body, url, repair=True)
         if not listing.entries and not listing.further:

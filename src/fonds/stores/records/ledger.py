@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
 from fonds.model.disposition import PENDING, Reason
+from fonds.model.ledger_difference import LedgerDifference
 from fonds.model.rows import DispositionRow, EntryRow, InputRow
 from fonds.stores.records import counters, outcomes, tallies
 from fonds.stores.records.engine import connect_to_write, translate_errors
@@ -90,9 +91,8 @@ class SqlLedger:
             tallies.lock_tallies(connection)
             _write(connection, rows)
 
-    def recount(self, *, repair: bool = False) -> list[str]:
-        """Derive all outcomes and row counts again from all dispositions; return the differences as
-        sentences.
+    def recount(self, *, repair: bool = False) -> list[LedgerDifference]:
+        """Derive all outcomes and row counts again from all dispositions; return the differences.
 
         With `repair`, the differences are corrected.
         """

@@ -16,10 +16,17 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from fonds.model.disposition import PENDING, Reason, Verdict
+from fonds.model.ledger_difference import (
+    CountDifference,
+    LedgerDifference,
+    MissingEntry,
+    OutcomeDifference,
+)
 from fonds.model.restrictions import REDACTED
 from fonds.model.rows import DispositionRow, EntryRow, TallyRow
 from fonds.model.tallies import compute_failure_group
 from fonds.stores.records import tallies
+from fonds.stores.records.counters import Group
 from fonds.stores.records.row_writes import upsert
 from fonds.stores.records.tables import get_table
 
@@ -42,8 +49,8 @@ def choose_heaviest(rows: Iterable[DispositionRow]) -> DispositionRow | None:
     """Return the disposition that decides the outcome of an entry: the one that `rank_ending` ranks
     highest. Return None if all messages are open.
     """
-    ended = [row for row in rows if weigh_ending(row)]
-    return max(ended, key=rank_ending, default=None)
+    final_rows = [row for row in rows if weigh_ending(row)]
+    return max(final_rows, key=rank_ending, default=None)
 
 
 def clear_about(row: DispositionRow) -> DispositionRow:
@@ -131,48 +138,61 @@ DIFFERENCES_MAX = 1_000
 PAGE_ROWS = 1_000
 
 
-def recount(connection: Connection, *, repair: bool) -> list[str]:
+def recount(connection: Connection, *, repair: bool) -> list[LedgerDifference]:
     """Compare the recorded outcomes of entries and all row counts with the dispositions.
 
-    Returns up to 1,000 differences as sentences. With `repair`, the differences are corrected in
-    the database.
+    Returns up to 1,000 differences. With `repair`, all differences are corrected in the database.
     """
-    differences = _check_entries(connection, repair)
-    differences += _find_orphans(connection)
-    expected, stored = tallies.recount(connection), tallies.load_tallies(connection)
-    for group in sorted(expected.keys() | stored.keys()):
-        if expected.get(group, 0) != stored.get(group, 0):
-            differences.append(
-                f"tally {' '.join(filter(None, group))}: {stored.get(group, 0)} is "
-                f"recorded, but {expected.get(group, 0)} were counted"
-            )
+    differences: list[LedgerDifference] = [
+        *_check_entries(connection, repair),
+        *_find_missing_entries(connection),
+    ]
+    # Counted after the repair of the entries, which changes the counts.
+    row_counts, stored_counts = tallies.recount(connection), tallies.load_tallies(connection)
+    differences += _compare_counts(stored_counts, row_counts)
     if repair:
         connection.execute(sa.delete(get_table(TallyRow)))
-        tallies.add(connection, expected)
+        tallies.add(connection, row_counts)
     return differences[:DIFFERENCES_MAX]
 
 
-def _check_entries(connection: Connection, repair: bool) -> list[str]:
-    """Return a sentence for each entry whose recorded outcome does not follow from its
-    dispositions. With `repair`, correct those entries.
+def _compare_counts(
+    stored_counts: Mapping[Group, int], row_counts: Mapping[Group, int]
+) -> Iterator[CountDifference]:
+    for group in sorted(stored_counts.keys() | row_counts.keys()):
+        stored_count, row_count = stored_counts.get(group, 0), row_counts.get(group, 0)
+        if stored_count != row_count:
+            yield CountDifference(group, stored_count, row_count)
+
+
+def _check_entries(connection: Connection, repair: bool) -> list[OutcomeDifference]:
+    """Return the entries whose recorded outcome does not follow from their dispositions. With
+    `repair`, correct those entries.
     """
-    differences: list[str] = []
+    differences: list[OutcomeDifference] = []
     for page in _iter_pages(connection):
-        wrong = []
+        corrected_entries = []
         for entry, rows in page:
-            opened = sum(row.is_open for row in rows)
-            bare = replace(reset_outcome(entry), open_count=opened, about=_find_about(rows))
-            expected = apply_ending(bare, choose_heaviest(rows))
-            if replace(entry, about=expected.about) == expected:
+            open_count = sum(row.is_open for row in rows)
+            bare_entry = replace(
+                reset_outcome(entry), open_count=open_count, about=_find_about(rows)
+            )
+            derived_entry = apply_ending(bare_entry, choose_heaviest(rows))
+            if replace(entry, about=derived_entry.about) == derived_entry:
                 continue
-            wrong.append(expected)
+            corrected_entries.append(derived_entry)
             differences.append(
-                f"entry {entry.entry_id} ({entry.pipeline}) is recorded as "
-                f"{entry.outcome} with {entry.open_count} open; its dispositions say "
-                f"{expected.outcome} with {opened} open"
+                OutcomeDifference(
+                    entry.entry_id,
+                    entry.pipeline,
+                    entry.outcome,
+                    entry.open_count,
+                    derived_entry.outcome,
+                    open_count,
+                )
             )
         if repair:
-            upsert(connection, EntryRow, wrong)
+            upsert(connection, EntryRow, corrected_entries)
     return differences
 
 
@@ -204,21 +224,18 @@ def _iter_pages(connection: Connection) -> Iterator[list[tuple[EntryRow, list[Di
             .where(dispositions.c.entry_id.in_(ids))
             .order_by(dispositions.c.entry_id, dispositions.c.pipeline)
         )
-        grouped = {
+        rows_by_entry = {
             key: list(group)
             for key, group in groupby(
                 (DispositionRow(*row) for row in rows), key=lambda row: (row.entry_id, row.pipeline)
             )
         }
-        yield [(entry, grouped.get((entry.entry_id, entry.pipeline), [])) for entry in page]
+        yield [(entry, rows_by_entry.get((entry.entry_id, entry.pipeline), [])) for entry in page]
         last_key = (sa.literal(page[-1].entry_id), sa.literal(page[-1].pipeline))
 
 
-def _find_orphans(connection: Connection) -> list[str]:
-    """Find entry ids that occur in dispositions but have no entry row.
-
-    Returns one sentence per id, at most 1,000.
-    """
+def _find_missing_entries(connection: Connection) -> list[MissingEntry]:
+    """Return the entries that dispositions refer to but that have no row, at most 1,000."""
     entries, dispositions = get_table(EntryRow).alias("e"), get_table(DispositionRow)
     query = (
         sa.select(dispositions.c.entry_id, dispositions.c.pipeline, sa.func.count())
@@ -236,6 +253,6 @@ def _find_orphans(connection: Connection) -> list[str]:
         .limit(DIFFERENCES_MAX)
     )
     return [
-        f"entry {entry_id} ({pipeline}) is not in the ledger, but has {count} dispositions"
+        MissingEntry(entry_id, pipeline, count)
         for entry_id, pipeline, count in connection.execute(query)
     ]
