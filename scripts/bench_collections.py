@@ -46,20 +46,20 @@ def main(count: int) -> None:
     """Print one line per measurement."""
     with tempfile.TemporaryDirectory() as folder_name:
         folder = Path(folder_name)
-        changes = open_writer(folder)
+        writer = open_writer(folder)
         documents = generate_documents(count)
         print(
-            f"{count:,} documents: put {measure_rate(changes, documents):,.0f} a second, before any clusters"
+            f"{count:,} documents: put {measure_rate(writer, documents):,.0f} a second, before any clusters"
         )
         started, cpu = time.perf_counter(), time.process_time()
-        rebuild(changes, NAME, threads=1)
+        rebuild(writer, NAME, threads=1)
         took_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu
         print(f"rebuilt in {took_s:.1f} s, CPU {cpu_s:.1f}, with rows, vectors and index")
         later = generate_documents(2000, seed=2)
-        print(f"put and assigned {measure_rate(changes, later):,.0f} a second in batches")
-        measure_single_additions(changes)
-        measure_concurrent_additions(changes)
-        measure_reads(folder, changes)
+        print(f"put and assigned {measure_rate(writer, later):,.0f} a second in batches")
+        measure_single_additions(writer)
+        measure_concurrent_additions(writer)
+        measure_reads(folder, writer)
         peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         size_mb = (folder / "table.sqlite").stat().st_size / 2**20
         print(f"peak memory {peak_mb:,.0f} MB; {size_mb:,.0f} MB on disk")
@@ -87,32 +87,32 @@ def generate_documents(count: int, seed: int = 1) -> list[Document]:
     return documents
 
 
-def measure_rate(changes: CollectionWriter, documents: Sequence[Document]) -> float:
+def measure_rate(writer: CollectionWriter, documents: Sequence[Document]) -> float:
     """Return documents added per second, in batches of 500."""
     started, cpu = time.perf_counter(), time.process_time()
     for at in range(0, len(documents), 500):
-        changes.put(NAME, documents[at : at + 500])
+        writer.put(NAME, documents[at : at + 500])
     cpu_s = time.process_time() - cpu
     print(f"  ({len(documents) / cpu_s:,.0f} a second of CPU)")
     return len(documents) / (time.perf_counter() - started)
 
 
-def measure_single_additions(changes: CollectionWriter) -> None:
+def measure_single_additions(writer: CollectionWriter) -> None:
     """Measure single additions, until the document is in its cluster and durable."""
     took_ms = []
     for document in generate_documents(ONE_BY_ONE, seed=3):
         started = time.perf_counter()
-        changes.put(NAME, [document])
+        writer.put(NAME, [document])
         took_ms.append(1000 * (time.perf_counter() - started))
     print(f"one by one: {format_times(took_ms)}")
 
 
-def measure_concurrent_additions(changes: CollectionWriter) -> None:
+def measure_concurrent_additions(writer: CollectionWriter) -> None:
     """Measure single additions by twenty threads at once."""
 
     def add(document: Document) -> float:
         started = time.perf_counter()
-        changes.put(NAME, [document])
+        writer.put(NAME, [document])
         return 1000 * (time.perf_counter() - started)
 
     documents = generate_documents(5 * ONE_BY_ONE, seed=4)
@@ -123,14 +123,14 @@ def measure_concurrent_additions(changes: CollectionWriter) -> None:
     print(f"by {CLIENTS} at once: {a_second:,.0f} a second, {format_times(took_ms)}")
 
 
-def measure_reads(folder: Path, changes: CollectionWriter) -> None:
+def measure_reads(folder: Path, writer: CollectionWriter) -> None:
     """Measure reads of another process while a rebuild runs in this one."""
     ended = multiprocessing.Event()
     receiver, sender = multiprocessing.Pipe()
     reader = multiprocessing.Process(target=read_pages, args=(folder, ended, sender))
     reader.start()
     receiver.recv()
-    rebuild(changes, NAME, threads=1)
+    rebuild(writer, NAME, threads=1)
     ended.set()
     lists_ms, pages_ms = receiver.recv()
     reader.join()

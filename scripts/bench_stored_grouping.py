@@ -87,14 +87,14 @@ def _measure(
 
 
 def _add_documents(folder: Path, count: int) -> None:
-    changes = open_writer(folder)
+    writer = open_writer(folder)
     save_configuration(
-        changes.tables, NAME.namespace, DEFAULT, build_configuration({"clusters": CLUSTER_COUNT})
+        writer.tables, NAME.namespace, DEFAULT, build_configuration({"clusters": CLUSTER_COUNT})
     )
     texts = recombine(count)
     for at in range(0, count, AT_ONCE):
         batch = texts[at : at + AT_ONCE]
-        changes.put(NAME, [Document(f"{at + n:08d}", text) for n, text in enumerate(batch)])
+        writer.put(NAME, [Document(f"{at + n:08d}", text) for n, text in enumerate(batch)])
 
 
 def _build(folder: Path) -> None:
@@ -124,14 +124,14 @@ def print_stability(names: list[str]) -> None:
         order = np.random.default_rng(3).permutation(len(texts))
         known_count = int(len(texts) / (1 + NEW_SHARE))
         with tempfile.TemporaryDirectory() as folder_name:
-            changes = open_writer(Path(folder_name))
+            writer = open_writer(Path(folder_name))
             configuration = build_configuration({"clusters": int(truth.max()) + 1})
-            save_configuration(changes.tables, NAME.namespace, DEFAULT, configuration)
+            save_configuration(writer.tables, NAME.namespace, DEFAULT, configuration)
             documents = [Document(f"{place:08d}", texts[place]) for place in order]
-            changes.put(NAME, documents[:known_count])
-            before = _ids(changes.tables, rebuild(changes, NAME, threads=1).timestamp)
-            changes.put(NAME, documents[known_count:])
-            after = _ids(changes.tables, rebuild(changes, NAME, threads=1).timestamp)
+            writer.put(NAME, documents[:known_count])
+            before = _ids(writer.tables, rebuild(writer, NAME, threads=1).timestamp)
+            writer.put(NAME, documents[known_count:])
+            after = _ids(writer.tables, rebuild(writer, NAME, threads=1).timestamp)
         kept_share = np.mean([after.get(id_) == cluster for id_, cluster in before.items()])
         scores = [
             f"{_nmi(ids, truth, documents[:count]):.3f}"

@@ -43,7 +43,7 @@ def fill_collection(
     store = open_collection_store(folder, Clock(), tables=tables)
     documents = themed_documents(240)
     texts = [document.text for document in documents]
-    store.changes.put(
+    store.writer.put(
         NEWS,
         [
             *(

@@ -60,7 +60,7 @@ class HiddenFiles:
 
 
 def add_hidden(
-    stores: Stores, home: Path, settings: Settings, filled: FilledHome, changes: CollectionWriter
+    stores: Stores, home: Path, settings: Settings, filled: FilledHome, writer: CollectionWriter
 ) -> HiddenFiles:
     """Add the files that are to be hidden.
 
@@ -90,7 +90,7 @@ def add_hidden(
     ingest(stores, home, [_write_warc(home / f"{WORDS[2]}.warc.gz", pages)], copying_settings)
     hashes = [sha1(body).hexdigest() for body in (PAPER, version, earlier_version, BROKEN_PAPER)]
     text = (stores.blobs.get(build_text_blob_key(hashes[0])) or b"").decode()
-    changes.put(LIBRARY, [Document(hashes[0], text, TITLE, URL, "en")])
+    writer.put(LIBRARY, [Document(hashes[0], text, TITLE, URL, "en")])
     return HiddenFiles(*hashes, story_row.url, format_datetime14(NOW))
 
 

@@ -59,7 +59,7 @@ class CollectionStore:
     """Tables of collections in a folder, and the writer that changes them."""
 
     tables: Tables
-    changes: CollectionWriter
+    writer: CollectionWriter
     records: SqlRecords
     closes: list[object]
 
@@ -80,8 +80,8 @@ def open_collection_store(
     records = open_records(folder / "records.sqlite")
     tables.declare()
     leases = Leases(LeaseTable(records), create_worker_name(), time.monotonic, lease_s)
-    changes = CollectionWriter(tables, leases, clock or Clock())
-    return CollectionStore(tables, changes, records, [tables.store, records])
+    writer = CollectionWriter(tables, leases, clock or Clock())
+    return CollectionStore(tables, writer, records, [tables.store, records])
 
 
 def themed_documents(count: int, seed: int = 1, themes: int = 5) -> list[Document]:

@@ -179,12 +179,12 @@ def _get_theme_id(stores: Stores) -> str:
     return clusters.clusters[0].id
 
 
-def _exclude(changes: CollectionWriter, ids: Sequence[str]) -> None:
+def _exclude(writer: CollectionWriter, ids: Sequence[str]) -> None:
     """Exclude documents from the themes that contain them."""
     for id_ in ids:
-        for placement in list_placements(changes.tables, LIBRARY, id_):
+        for placement in list_placements(writer.tables, LIBRARY, id_):
             if placement.cluster_id:
-                exclude(changes, LIBRARY, placement.conf, placement.cluster_id, [id_])
+                exclude(writer, LIBRARY, placement.conf, placement.cluster_id, [id_])
 
 
 class LeakingHome:
@@ -195,11 +195,11 @@ class LeakingHome:
         # Process pending input first, so that the hidden files are later ingested alone.
         ingest(stores, home, [], settings)
         reindex(stores.records, stores.blobs, stores.index, lambda _: None)
-        self.changes: CollectionWriter = fill_themes(stores)
+        self.writer: CollectionWriter = fill_themes(stores)
         fill_sources(stores)
         in_path = in_path_of(stores, self.filled)
         # A story is missing from collections while one of its versions is hidden.
-        self.changes.delete(LIBRARY, in_path["id"][1:])
+        self.writer.delete(LIBRARY, in_path["id"][1:])
         # Equal scores keep the order of insertion, so insert this document last: it will be inserted again.
         (story,) = stores.index.get(in_path["id"][1:]).values()
         (paper,) = stores.index.get(in_path["id"][:1]).values()
@@ -224,13 +224,13 @@ class LeakingHome:
         """Add the files and hide them; record the responses before, between and after."""
         if act == "embargo":
             self.before = self.answers()
-        self.hidden = add_hidden(self.stores, self._home, self._settings, self.filled, self.changes)
-        _exclude(self.changes, self.hidden.files)
+        self.hidden = add_hidden(self.stores, self._home, self._settings, self.filled, self.writer)
+        _exclude(self.writer, self.hidden.files)
         if act == "embargo":
             self.between = ask_all(
                 self.app, [path for path in self.paths if VISIBLE_FILE_URL.match(path)]
             )
-        ACTS[act][0](self.stores, self.changes, self.hidden)
+        ACTS[act][0](self.stores, self.writer, self.hidden)
         self.after = self.answers()
 
     def answers(self) -> dict[str, tuple[int, bytes]]:
@@ -313,14 +313,14 @@ def remove_volatile_text(body: bytes) -> bytes:
     return re.sub(r"'(content-length|etag)', '[^']*'", "", text).encode()
 
 
-def _embargo(stores: Stores, changes: CollectionWriter, hidden: HiddenFiles) -> None:
-    service = EmbargoService(stores, changes, lambda: NOW)
+def _embargo(stores: Stores, writer: CollectionWriter, hidden: HiddenFiles) -> None:
+    service = EmbargoService(stores, writer, lambda: NOW)
     for file in hidden.files:
         service.hide(EmbargoRow(file, "publication", NOTE, UNTIL, "ann", NOW))
 
 
-def _takedown(stores: Stores, changes: CollectionWriter, hidden: HiddenFiles) -> None:
-    service = create_takedown_service(stores, changes)
+def _takedown(stores: Stores, writer: CollectionWriter, hidden: HiddenFiles) -> None:
+    service = create_takedown_service(stores, writer)
     for file in hidden.files:
         service(TakedownRow(file, "privacy", NOTE, "ann", NOW))
 

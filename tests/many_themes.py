@@ -55,10 +55,10 @@ def fill_many_themes(stores: Stores, count: int, text: str) -> None:
     """
     tables = Tables(stores.table)
     tables.declare()
-    changes = CollectionWriter(
+    writer = CollectionWriter(
         tables, Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic), Clock()
     )
-    changes.put(
+    writer.put(
         MANY,
         [
             Document(f"{at:040x}", text, f"{text} {at}", time=BEFORE + at % 400 * DAY_S)
@@ -69,8 +69,8 @@ def fill_many_themes(stores: Stores, count: int, text: str) -> None:
         _write_clustering(tables, at, count, text)
     tables.put(COLLECTIONS, [(MANY.row, {served_column(CONF): encode_utf8(NOW)})])
     for number in range(4):
-        pin(changes, MANY, CONF, f"t{number * 10}")
-        rename(changes, MANY, CONF, f"t{number * 10}", f"{text[:180]} {number}")
+        pin(writer, MANY, CONF, f"t{number * 10}")
+        rename(writer, MANY, CONF, f"t{number * 10}", f"{text[:180]} {number}")
 
 
 def _write_clustering(tables: Tables, at: int, count: int, text: str) -> None:

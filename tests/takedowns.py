@@ -25,13 +25,13 @@ def build_takedown(sha1hex: str) -> TakedownRow:
 
 def create_takedown_service(
     stores: Stores,
-    changes: CollectionWriter | None = None,
+    writer: CollectionWriter | None = None,
     who: str | None = None,
     **more: Any,
 ) -> TakedownService:
     leases = Leases(LeaseTable(stores.records), who or create_worker_name(), time.monotonic)
     purge = WarcPurge(stores.archive, leases)
-    return TakedownService(stores, changes, (), lambda: NOW, purge, remove_views, **more)
+    return TakedownService(stores, writer, (), lambda: NOW, purge, remove_views, **more)
 
 
 def ended_process() -> str:

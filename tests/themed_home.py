@@ -56,14 +56,14 @@ def fill_themes(stores: Stores) -> CollectionWriter:
     FIVE was grouped twice: of its five themes one is new, and one document is an outlier. LIBRARY
     has the documents of the index. HOSTILE has a name, ids, titles and words with markup.
     """
-    changes = open_themes(stores)
-    _fill_five(changes)
-    _fill_library(changes, stores)
-    _fill_hostile(changes)
-    create(changes, EMPTY)
-    create(changes, WAITING, query="kind:story")
-    changes.put(WAITING, [Document("only", "The one document of a collection nobody grouped yet.")])
-    return changes
+    writer = open_themes(stores)
+    _fill_five(writer)
+    _fill_library(writer, stores)
+    _fill_hostile(writer)
+    create(writer, EMPTY)
+    create(writer, WAITING, query="kind:story")
+    writer.put(WAITING, [Document("only", "The one document of a collection nobody grouped yet.")])
+    return writer
 
 
 def open_themes(stores: Stores, now_s: int = 1_790_000_000) -> CollectionWriter:
@@ -83,8 +83,8 @@ def fill_changed(stores: Stores) -> None:
     In `made/split` one theme of sixty documents became two. In `made/short` 25 documents are too
     short and 7 have no word.
     """
-    changes = open_themes(stores)
-    tables = changes.tables
+    writer = open_themes(stores)
+    tables = writer.tables
     split_collection, short_collection = (
         CollectionName("made", "split"),
         CollectionName("made", "short"),
@@ -92,19 +92,19 @@ def fill_changed(stores: Stores) -> None:
     save_configuration(
         tables, "made", "DEFAULT", build_configuration({"clusters": 1, "characters_min": 12})
     )
-    changes.put(split_collection, themed_documents(60, themes=2))
-    rebuild(changes, split_collection)
+    writer.put(split_collection, themed_documents(60, themes=2))
+    rebuild(writer, split_collection)
     save_configuration(
         tables, "made", "DEFAULT", build_configuration({"clusters": 2, "characters_min": 12})
     )
-    rebuild(changes, split_collection)
-    changes.put(short_collection, themed_documents(40, themes=2))
-    changes.put(short_collection, [Document(f"s{at}", "flood") for at in range(25)])
-    changes.put(short_collection, [Document(f"e{at}", "?! ... -- ?! ... -- ?!") for at in range(7)])
-    rebuild(changes, short_collection)
+    rebuild(writer, split_collection)
+    writer.put(short_collection, themed_documents(40, themes=2))
+    writer.put(short_collection, [Document(f"s{at}", "flood") for at in range(25)])
+    writer.put(short_collection, [Document(f"e{at}", "?! ... -- ?! ... -- ?!") for at in range(7)])
+    rebuild(writer, short_collection)
 
 
-def _fill_five(changes: CollectionWriter) -> None:
+def _fill_five(writer: CollectionWriter) -> None:
     first_documents = [
         _set_time(document, at) for at, document in enumerate(themed_documents(120, themes=4))
     ]
@@ -114,19 +114,19 @@ def _fill_five(changes: CollectionWriter) -> None:
         if at % 5 == 0 or "parliament" in document.text
     ]
     save_configuration(
-        changes.tables, FIVE.namespace, "DEFAULT", build_configuration({"clusters": 4})
+        writer.tables, FIVE.namespace, "DEFAULT", build_configuration({"clusters": 4})
     )
-    changes.put(FIVE, first_documents)
-    rebuild(changes, FIVE)
+    writer.put(FIVE, first_documents)
+    rebuild(writer, FIVE)
     save_configuration(
-        changes.tables, FIVE.namespace, "DEFAULT", build_configuration({"clusters": 5})
+        writer.tables, FIVE.namespace, "DEFAULT", build_configuration({"clusters": 5})
     )
-    changes.put(FIVE, later_documents)
-    rebuild(changes, FIVE)
+    writer.put(FIVE, later_documents)
+    rebuild(writer, FIVE)
     save_configuration(
-        changes.tables, FIVE.namespace, "tight", build_configuration({"algorithm": "stories"})
+        writer.tables, FIVE.namespace, "tight", build_configuration({"algorithm": "stories"})
     )
-    changes.put(FIVE, [Document(STRAY, "Zygote quasar xylem brontosaurus morning city.")])
+    writer.put(FIVE, [Document(STRAY, "Zygote quasar xylem brontosaurus morning city.")])
 
 
 def _set_time(document: Document, at: int) -> Document:
@@ -134,18 +134,18 @@ def _set_time(document: Document, at: int) -> Document:
     return replace(document, time=time_s, url=f"http://news.example/{document.id}")
 
 
-def _fill_library(changes: CollectionWriter, stores: Stores) -> None:
+def _fill_library(writer: CollectionWriter, stores: Stores) -> None:
     hits = stores.index.search(SearchQuery(count_max=50)).hits
     texts = themed_documents(max(40, len(hits)), seed=5, themes=2)
     library_documents = [
         replace(texts[at], id=hit.document.id, title=hit.document.article_title or "")
         for at, hit in enumerate(hits)
     ]
-    changes.put(LIBRARY, [*library_documents, *texts[len(library_documents) :]])
-    rebuild(changes, LIBRARY)
+    writer.put(LIBRARY, [*library_documents, *texts[len(library_documents) :]])
+    rebuild(writer, LIBRARY)
 
 
-def _fill_hostile(changes: CollectionWriter) -> None:
+def _fill_hostile(writer: CollectionWriter) -> None:
     texts = themed_documents(40, seed=7, themes=2)
     hostile_text = "<script>alert('text')</script> \u202eevil &quot; </title>"
     documents = [
@@ -157,5 +157,5 @@ def _fill_hostile(changes: CollectionWriter) -> None:
         )
         for at, document in enumerate(texts)
     ]
-    changes.put(HOSTILE, [replace(documents[0], id=HOSTILE_ID), *documents[1:]])
-    rebuild(changes, HOSTILE)
+    writer.put(HOSTILE, [replace(documents[0], id=HOSTILE_ID), *documents[1:]])
+    rebuild(writer, HOSTILE)

@@ -44,7 +44,7 @@ from fonds.grouping.rebuild.rebuild import rebuild
 from kept_collections import NEWS, Clock, open_collection_store
 store = open_collection_store(Path(sys.argv[1]), Clock(int(sys.argv[2])))
 print("ready", flush=True)
-rebuild(store.changes, NEWS, threads=1)
+rebuild(store.writer, NEWS, threads=1)
 print("done", flush=True)
 """
 ADD_DOCUMENTS = """
@@ -57,10 +57,10 @@ print("ready", flush=True)
 number = int(sys.argv[3])
 while True:
     name = f"put{number}"
-    store.changes.put(NEWS, [Document(name, "violin concerto conductor symphony " + name)])
+    store.writer.put(NEWS, [Document(name, "violin concerto conductor symphony " + name)])
     print(name, flush=True)
     if number % 3 == 0:
-        store.changes.delete(NEWS, [f"put{number - 2}"])
+        store.writer.delete(NEWS, [f"put{number - 2}"])
         print(f"-put{number - 2}", flush=True)
     number += 1
 """
@@ -101,7 +101,7 @@ def _exclude_documents(store: CollectionStore) -> dict[str, str]:
     for cluster in _load_served(store)[0].clusters:
         own = list_members(store.tables, NEWS, cluster.label, count_max=10)
         assert own is not None
-        exclude(store.changes, NEWS, DEFAULT, cluster.label, [member.id for member in own.members])
+        exclude(store.writer, NEWS, DEFAULT, cluster.label, [member.id for member in own.members])
         theme_by_document |= {member.id: cluster.id for member in own.members}
     return theme_by_document
 
@@ -117,7 +117,7 @@ def _find_returned(store: CollectionStore, theme_by_document: dict[str, str]) ->
 
 def test_a_killed_rebuild_keeps_the_served_clustering(tmp_path: Path) -> None:
     folder, store = tmp_path, open_collection_store(tmp_path)
-    store.changes.put(NEWS, themed_documents(DOCUMENTS))
+    store.writer.put(NEWS, themed_documents(DOCUMENTS))
     with _start(REBUILD, folder, 1_790_001_000) as (first, _):
         started = time.monotonic()
         assert first.wait(RUN_MAX_S) == 0
@@ -141,14 +141,14 @@ def test_a_killed_rebuild_keeps_the_served_clustering(tmp_path: Path) -> None:
                 == DOCUMENTS
             )
         assert _find_returned(store, theme_by_document) == []
-    maintain(store.changes, NEWS)
+    maintain(store.writer, NEWS)
     assert find_faults(store.tables, NEWS) == []
     store.close()
 
 
 def test_documents_of_killed_writers_are_stored_and_counted(tmp_path: Path) -> None:
     folder, store = tmp_path, open_collection_store(tmp_path)
-    store.changes.put(NEWS, themed_documents(200))
+    store.writer.put(NEWS, themed_documents(200))
     chance, number, printed_ids = random.Random(SEED), 0, set[str]()
     with _start(REBUILD, folder, 1_790_001_000) as (rebuilding, _):
         for turn in range(10):
@@ -167,7 +167,7 @@ def test_documents_of_killed_writers_are_stored_and_counted(tmp_path: Path) -> N
                 number = max(number, int(line.removeprefix("-").removeprefix("put")) + 1)
             number += 2
         assert rebuilding.wait(RUN_MAX_S) == 0
-    maintain(store.changes, NEWS)
+    maintain(store.writer, NEWS)
     assert find_faults(store.tables, NEWS) == []
     stored_ids = {
         member.id

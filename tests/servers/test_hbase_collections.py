@@ -34,7 +34,7 @@ pytestmark = pytest.mark.servers
 
 
 @pytest.fixture
-def changes(tmp_path: Path) -> Iterator[CollectionWriter]:
+def writer(tmp_path: Path) -> Iterator[CollectionWriter]:
     store, records = HbaseTable(url_of("TEST_HBASE_URL")), open_sqlite(tmp_path / "records.sqlite")
     tables = Tables(store, f"t{os.urandom(5).hex()}_")
     tables.declare()
@@ -47,57 +47,57 @@ def changes(tmp_path: Path) -> Iterator[CollectionWriter]:
 
 
 def _scan(
-    changes: CollectionWriter, table: str, prefix: bytes = b""
+    writer: CollectionWriter, table: str, prefix: bytes = b""
 ) -> dict[bytes, dict[bytes, bytes]]:
     parts = urlsplit(url_of("TEST_HBASE_URL"))
     client = happybase.Connection(parts.hostname, parts.port or 9090)
     try:
-        rows = client.table(changes.tables.prefix + table).scan(row_prefix=prefix or None)
+        rows = client.table(writer.tables.prefix + table).scan(row_prefix=prefix or None)
         return {key: dict(cells) for key, cells in rows}
     finally:
         client.close()
 
 
-def test_rows_follow_the_documented_layout(changes: CollectionWriter) -> None:
-    changes.put(NEWS, themed_documents(120))
-    result = rebuild(changes, NEWS)
-    changes.put(NEWS, [Document("later", "violin concerto conductor symphony cello")])
-    changes.delete(NEWS, ["d0", "d1"])
-    documents = _scan(changes, "documents")
+def test_rows_follow_the_documented_layout(writer: CollectionWriter) -> None:
+    writer.put(NEWS, themed_documents(120))
+    result = rebuild(writer, NEWS)
+    writer.put(NEWS, [Document("later", "violin concerto conductor symphony cello")])
+    writer.delete(NEWS, ["d0", "d1"])
+    documents = _scan(writer, "documents")
     assert len(documents) == 119
     row = documents[NEWS.build_document_row("later")]
     assert row[b"main:text"].startswith(b"violin")
     assert row[b"processing:vector_idf"].startswith(b"FGf")
     assert row[b"processing:vector_tfidf"].startswith(b"FGw")
-    (collection,) = _scan(changes, "collections").values()
+    (collection,) = _scan(writer, "collections").values()
     assert collection[b"main:size"] == b"119"
     assert collection[b"main:configuration:DEFAULT:rebuilt"] == str(result.timestamp).encode()
     assert collection[b"processing:dictionary"][8:11] == b"FGd"
     assert collection[b"processing:index"][8:11] == b"FGi"
     clusters = [
-        cells for cells in _scan(changes, "clusters", NEWS.row).values() if b"main:id" in cells
+        cells for cells in _scan(writer, "clusters", NEWS.row).values() if b"main:id" in cells
     ]
     assert len(clusters) == result.clusters
     for cells in clusters:
         ids = [name for name in cells if name.startswith(b"documents:")]
         assert int(cells[b"main:size"]) == len(ids) > 0
-    assert find_faults(changes.tables, NEWS) == []
+    assert find_faults(writer.tables, NEWS) == []
 
 
-def test_a_failed_rebuild_and_a_removal_leave_no_rows(changes: CollectionWriter) -> None:
-    changes.put(NEWS, themed_documents(60))
-    rebuild(changes, NEWS)
+def test_a_failed_rebuild_and_a_removal_leave_no_rows(writer: CollectionWriter) -> None:
+    writer.put(NEWS, themed_documents(60))
+    rebuild(writer, NEWS)
 
     def fail(stage: str, done: int, total: int) -> None:
         if stage == "write" and done:
             raise RuntimeError("died")
 
     with pytest.raises(RuntimeError):
-        rebuild(changes, NEWS, progress=fail)
-    maintain(changes, NEWS)
-    assert find_faults(changes.tables, NEWS) == []
-    remove(changes, NEWS)
-    assert [table for table in FAMILIES if _scan(changes, table, NEWS.row)] == []
+        rebuild(writer, NEWS, progress=fail)
+    maintain(writer, NEWS)
+    assert find_faults(writer.tables, NEWS) == []
+    remove(writer, NEWS)
+    assert [table for table in FAMILIES if _scan(writer, table, NEWS.row)] == []
 
 
 def _decode_cluster_row(row: bytes) -> tuple[str, str, str, int, str]:
@@ -116,16 +116,16 @@ ODD_NAME = CollectionName("n\x00\x01ews/ü", "2026\x0011")
 SIMILAR_NAME = CollectionName("n\x00\x01ews/ü", "2026\x00111")
 
 
-def test_row_keys_of_clusters_have_the_format_f2(changes: CollectionWriter) -> None:
+def test_row_keys_of_clusters_have_the_format_f2(writer: CollectionWriter) -> None:
     """Names with a common start: each prefix finds only the rows of its clustering."""
     for name in (ODD_NAME, SIMILAR_NAME):
-        changes.put(name, themed_documents(60))
-    put_configuration(changes.tables, ODD_NAME.namespace, "DEFAULT2", Configuration())
+        writer.put(name, themed_documents(60))
+    put_configuration(writer.tables, ODD_NAME.namespace, "DEFAULT2", Configuration())
     results = {
-        (name, conf): rebuild(changes, name, conf)
+        (name, conf): rebuild(writer, name, conf)
         for name, conf in ((ODD_NAME, "DEFAULT"), (ODD_NAME, "DEFAULT2"), (SIMILAR_NAME, "DEFAULT"))
     }
-    rows = _scan(changes, "clusters")
+    rows = _scan(writer, "clusters")
     for (name, conf), result in results.items():
         prefix = build_clustering_prefix(name.namespace, name.key, conf, result.timestamp)
         cluster_rows = {row: cells for row, cells in rows.items() if row.startswith(prefix)}
@@ -142,20 +142,20 @@ def test_row_keys_of_clusters_have_the_format_f2(changes: CollectionWriter) -> N
     assert list(map(_decode_cluster_row, sorted(rows))) == sorted(map(_decode_cluster_row, rows))
 
 
-def test_the_served_clustering_is_complete_during_a_rebuild(changes: CollectionWriter) -> None:
+def test_the_served_clustering_is_complete_during_a_rebuild(writer: CollectionWriter) -> None:
     """A plain client reads the served clustering completely at every stage of a rebuild."""
-    changes.put(NEWS, themed_documents(120))
-    before = rebuild(changes, NEWS)
-    changes.put(NEWS, themed_documents(160))
-    served = _load_served(changes)
+    writer.put(NEWS, themed_documents(120))
+    before = rebuild(writer, NEWS)
+    writer.put(NEWS, themed_documents(160))
+    served = _load_served(writer)
     assert served[0] == before.timestamp
     served_by_stage: dict[str, tuple[int, dict[bytes, set[bytes]]]] = {}
     result = rebuild(
-        changes,
+        writer,
         NEWS,
-        progress=lambda stage, *_: served_by_stage.setdefault(stage, _load_served(changes)),
+        progress=lambda stage, *_: served_by_stage.setdefault(stage, _load_served(writer)),
     )
-    after = _load_served(changes)
+    after = _load_served(writer)
     assert after[0] == result.timestamp > before.timestamp
     assert len(after[1]) == result.clusters
     assert {"write", "label"} <= served_by_stage.keys()
@@ -165,12 +165,12 @@ def test_the_served_clustering_is_complete_during_a_rebuild(changes: CollectionW
     assert served_by_stage["write"] == served
 
 
-def _load_served(changes: CollectionWriter) -> tuple[int, dict[bytes, set[bytes]]]:
+def _load_served(writer: CollectionWriter) -> tuple[int, dict[bytes, set[bytes]]]:
     """Return the timestamp of the served clustering, and the documents of its clusters by label."""
-    (collection,) = _scan(changes, "collections", NEWS.row).values()
+    (collection,) = _scan(writer, "collections", NEWS.row).values()
     timestamp = int(collection[b"main:configuration:DEFAULT:rebuilt"])
     prefix = build_clustering_prefix(NEWS.namespace, NEWS.key, "DEFAULT", timestamp)
-    clusters = _scan(changes, "clusters", prefix).values()
+    clusters = _scan(writer, "clusters", prefix).values()
     return timestamp, {
         cells[b"main:label"]: {cell for cell in cells if cell.startswith(b"documents:")}
         for cells in clusters

@@ -57,9 +57,9 @@ def test_a_rebuild_on_spark_writes_the_rows_of_a_local_one(
     spark: SparkEngine, tmp_path: Path
 ) -> None:
     local, remote = fill_collection(tmp_path / "local"), fill_collection(tmp_path / "remote")
-    first = rebuild(local.changes, NEWS, "deep", threads=1)
+    first = rebuild(local.writer, NEWS, "deep", threads=1)
     passes = build_engine_passes(spark, tmp_path / "remote")
-    assert rebuild(remote.changes, NEWS, "deep", threads=1, passes=passes) == first
+    assert rebuild(remote.writer, NEWS, "deep", threads=1, passes=passes) == first
     assert read_rebuilt_rows(remote) == read_rebuilt_rows(local)
     for store in (local, remote):
         store.close()
@@ -78,11 +78,11 @@ def test_rebuilds_on_hbase_write_the_rows_of_local_ones(spark: SparkEngine, tmp_
     ]
     theme = ""
     for conf in ("deep", "deep", "dense"):
-        first = rebuild(local.changes, NEWS, conf, threads=1)
-        assert rebuild(remote.changes, NEWS, conf, threads=1, passes=passes) == first
+        first = rebuild(local.writer, NEWS, conf, threads=1)
+        assert rebuild(remote.writer, NEWS, conf, threads=1, passes=passes) == first
         assert read_rebuilt_rows(remote) == read_rebuilt_rows(local)
         for store in (local, remote):
-            store.changes.put(NEWS, later_documents)
+            store.writer.put(NEWS, later_documents)
         if not theme:
             theme = (
                 next(
@@ -93,7 +93,7 @@ def test_rebuilds_on_hbase_write_the_rows_of_local_ones(spark: SparkEngine, tmp_
                 or ""
             )
             for store in (local, remote):
-                exclude(store.changes, NEWS, conf, theme, ["d0"])
+                exclude(store.writer, NEWS, conf, theme, ["d0"])
     assert theme not in {
         placement.cluster_id for placement in list_placements(remote.tables, NEWS, "d0")
     }
@@ -112,9 +112,9 @@ def test_executors_encode_texts_like_a_local_process(spark: SparkEngine, tmp_pat
         save_configuration(
             store.tables, "news", "meant", build_configuration({"clusters": 5, "encoder": "minilm"})
         )
-    first = rebuild(local.changes, NEWS, "meant", threads=1)
+    first = rebuild(local.writer, NEWS, "meant", threads=1)
     passes = build_engine_passes(spark, tmp_path / "remote")
-    assert rebuild(remote.changes, NEWS, "meant", threads=1, passes=passes) == first
+    assert rebuild(remote.writer, NEWS, "meant", threads=1, passes=passes) == first
     assert read_rebuilt_rows(remote) == read_rebuilt_rows(local)
     assert find_faults(remote.tables, NEWS) == []
     for store in (local, remote):

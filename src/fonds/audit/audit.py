@@ -117,14 +117,14 @@ def run_audit(
     stores: Stores,
     pipelines: Mapping[str, Sequence[Subscription]],
     report_fault: Callable[[AuditFault], None] = lambda fault: None,
-    changes: CollectionWriter | None = None,
+    collection_writer: CollectionWriter | None = None,
 ) -> AuditResult:
     """Run the complete audit: message accounting, then the contents of the stores, then
     collections.
 
     `pipelines`: the subscriptions to check, by pipeline name.
     `report_fault`: called with every fault, without a limit.
-    `changes`: writer of the collections; None if the library has no collections.
+    `collection_writer`: writer of the collections; None if the library has no collections.
 
     Returns the counts and the first hundred faults. It reads every row but no bodies. Workers may
     keep running: messages that they are processing count as pending.
@@ -136,7 +136,7 @@ def run_audit(
     ):
         result.add_fault(fault)
         report_fault(fault)
-    for fault in check_collections(changes) if changes is not None else ():
+    for fault in check_collections(collection_writer) if collection_writer is not None else ():
         result.add_fault(fault)
         report_fault(fault)
     return result

@@ -9,15 +9,15 @@ from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.views.clusterings import iter_collections as every
 
 
-def check_collections(changes: CollectionWriter) -> Iterator[AuditFault]:
+def check_collections(collection_writer: CollectionWriter) -> Iterator[AuditFault]:
     """Check every collection and yield its faults. The subject of a fault is NAMESPACE/KEY.
 
     The numerical libraries are imported on the first call, because they load slowly.
     """
     from fonds.grouping.checks.check import find_damages
 
-    for collection in every(changes.tables):
-        for damage in find_damages(changes, collection.name):
+    for collection in every(collection_writer.tables):
+        for damage in find_damages(collection_writer, collection.name):
             yield AuditFault(
                 AuditCheck.COLLECTION,
                 str(collection.name),

@@ -84,7 +84,9 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
             _print_round(open_console(stderr=True), round_)
             return EXIT_INTERRUPTED
     pipelines = list_used_readers(stores, settings, flags["pipeline"])
-    result = auditing.run_audit(stores, pipelines, changes=find_collection_writer(stores, settings))
+    result = auditing.run_audit(
+        stores, pipelines, collection_writer=find_collection_writer(stores, settings)
+    )
     if app.is_json:
         report = auditing.build_report(result)
         echo_json(build_answer(AuditAnswer, report, deep=round_ or msgspec.UNSET))

@@ -84,8 +84,8 @@ def rename(app: App, name: str, theme: str, called: str, conf: str) -> int:
     fonds clusters rename news/floods 'The floods of May' ''
     """
 
-    def done(changes: CollectionWriter, collection: CollectionName) -> CuratedTheme:
-        return curation.rename(changes, collection, conf, theme, called)
+    def done(writer: CollectionWriter, collection: CollectionName) -> CuratedTheme:
+        return curation.rename(writer, collection, conf, theme, called)
 
     return _print_theme(app, _change_collection(app, name, conf, "rename", done))
 
@@ -135,8 +135,8 @@ def exclude(app: App, name: str, theme: str, documents: tuple[str, ...], conf: s
     fonds clusters exclude news/floods 'river, dam, rain' DOCUMENT
     """
 
-    def done(changes: CollectionWriter, collection: CollectionName) -> ExclusionResult:
-        return curation.exclude(changes, collection, conf, theme, documents)
+    def done(writer: CollectionWriter, collection: CollectionName) -> ExclusionResult:
+        return curation.exclude(writer, collection, conf, theme, documents)
 
     return _print_documents(
         app, _change_collection(app, name, conf, "exclude", done), "removed from"
@@ -157,8 +157,8 @@ def include(app: App, name: str, theme: str, documents: tuple[str, ...], conf: s
     fonds clusters include news/floods 'river, dam, rain' DOCUMENT
     """
 
-    def done(changes: CollectionWriter, collection: CollectionName) -> ExclusionResult:
-        return curation.include(changes, collection, conf, theme, documents)
+    def done(writer: CollectionWriter, collection: CollectionName) -> ExclusionResult:
+        return curation.include(writer, collection, conf, theme, documents)
 
     return _print_documents(
         app, _change_collection(app, name, conf, "include", done), "included again in"
@@ -169,7 +169,7 @@ def _set_pinned(
     theme: str, conf: str, *, pinned: bool
 ) -> Callable[[CollectionWriter, CollectionName], CuratedTheme]:
 
-    return lambda changes, name: curation.pin(changes, name, conf, theme, pinned=pinned)
+    return lambda writer, name: curation.pin(writer, name, conf, theme, pinned=pinned)
 
 
 def _change_collection(
@@ -180,14 +180,14 @@ def _change_collection(
     act: Callable[[CollectionWriter, CollectionName], Any],
 ) -> Any:
     stores = app.open_stores()
-    changes = open_collection_writer(stores, app.load_settings())
-    collection = require_collection(changes.tables, name)
-    find_built_configuration(changes.tables, collection, conf)
+    writer = open_collection_writer(stores, app.load_settings())
+    collection = require_collection(writer.tables, name)
+    find_built_configuration(writer.tables, collection, conf)
     with (
         convert_usage_errors(),
         record_act(stores.records, f"fonds clusters {label} {collection.name}"),
     ):
-        return act(changes, collection.name)
+        return act(writer, collection.name)
 
 
 def _print_theme(app: App, curated_theme: CuratedTheme) -> int:

@@ -214,15 +214,15 @@ def create(app: App, name: str, query: str) -> int:
         collection_name = validate_name(parse_name(name))
     create_home(app.home)
     stores = app.open_stores(create=True)
-    changes = open_collection_writer(stores, app.load_settings())
+    writer = open_collection_writer(stores, app.load_settings())
     if query or CollectionRule(collection_name, query).is_template:
         with convert_usage_errors():
             validate_rule(CollectionRule(collection_name, query), stores.index)
     template = collection_name.key if CollectionRule(collection_name, query).is_template else ""
     with record_act(stores.records, f"fonds collection create {collection_name}"):
-        is_new = changing.create(changes, collection_name, query, template)
+        is_new = changing.create(writer, collection_name, query, template)
     result = (
-        create_collector(stores, changes).run(collection_name, refetches=True) if query else None
+        create_collector(stores, writer).run(collection_name, refetches=True) if query else None
     )
     n_added = 0 if result is None else result.put
     if app.is_json:
@@ -283,10 +283,10 @@ def show(app: App, name: str) -> int:
     fonds collection show news/floods
     """
     stores = app.open_stores()
-    changes = open_collection_writer(stores, app.load_settings())
-    collection_view = require_collection(changes.tables, name)
-    clusterings = list_clusterings(changes.tables, collection_view.name)
-    rebuilds = list_progress(changes.tables, changes.leases, collection_view.name)
+    writer = open_collection_writer(stores, app.load_settings())
+    collection_view = require_collection(writer.tables, name)
+    clusterings = list_clusterings(writer.tables, collection_view.name)
+    rebuilds = list_progress(writer.tables, writer.leases, collection_view.name)
     if app.is_json:
         answer = build_answer(
             CollectionDetailAnswer,
@@ -335,11 +335,11 @@ def add(app: App, name: str, files: tuple[str, ...]) -> int:
     """
     collection_name = parse_name(name)
     create_home(app.home)
-    changes = open_collection_writer(app.open_stores(create=True), app.load_settings())
+    writer = open_collection_writer(app.open_stores(create=True), app.load_settings())
     counts, faults, batch = PutCounts(), 0, list[Document]()
 
     def put() -> None:
-        batch_counts = changes.put(collection_name, batch)
+        batch_counts = writer.put(collection_name, batch)
         counts.added += batch_counts.added
         counts.replaced += batch_counts.replaced
         counts.unchanged += batch_counts.unchanged
@@ -368,9 +368,9 @@ def remove(app: App, name: str, ids: tuple[str, ...]) -> int:
     \b
     fonds collection remove survey/answers a17 a18
     """
-    changes = open_collection_writer(app.open_stores(), app.load_settings())
-    collection_view = require_collection(changes.tables, name)
-    count = changes.delete(collection_view.name, ids)
+    writer = open_collection_writer(app.open_stores(), app.load_settings())
+    collection_view = require_collection(writer.tables, name)
+    count = writer.delete(collection_view.name, ids)
     if app.is_json:
         echo_json(RemovedDocumentsAnswer(count, len(set(ids)) - count))
         return 0
@@ -390,10 +390,10 @@ def delete(app: App, name: str) -> int:
     fonds collection delete survey/answers
     """
     stores = app.open_stores()
-    changes = open_collection_writer(stores, app.load_settings())
-    collection_view = require_collection(changes.tables, name)
+    writer = open_collection_writer(stores, app.load_settings())
+    collection_view = require_collection(writer.tables, name)
     with record_act(stores.records, f"fonds collection delete {collection_view.name}"):
-        changing.remove(changes, collection_view.name)
+        changing.remove(writer, collection_view.name)
     if app.is_json:
         echo_json(DeletedCollectionAnswer(str(collection_view.name), collection_view.size))
         return 0

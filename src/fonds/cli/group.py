@@ -66,17 +66,17 @@ def group(app: App, name: str, conf: str, engine: str | None, workers: int) -> i
     """
     settings = app.load_settings()
     stores = app.open_stores()
-    changes = open_collection_writer(stores, settings)
-    collection = require_collection(changes.tables, name)
+    writer = open_collection_writer(stores, settings)
+    collection = require_collection(writer.tables, name)
     if collection.query:
-        create_collector(stores, changes).run(collection.name)
+        create_collector(stores, writer).run(collection.name)
     from fonds.grouping.rebuild.rebuild import rebuild
 
     reporter = _ProgressReporter(quiet=app.is_quiet)
     with convert_usage_errors():
         passes = _build_passes(app, settings, collection.name, conf, engine, workers)
         result = rebuild(
-            changes,
+            writer,
             collection.name,
             conf,
             threads=count_rebuild_threads(settings),

@@ -253,10 +253,10 @@ def _collect(stores: Stores, settings: Settings) -> None:
     """
     from fonds.wiring.collections import collect_rules
 
-    changes = collect_rules(stores, settings)
-    if changes is not None and (changes.put or changes.removed):
+    counts = collect_rules(stores, settings)
+    if counts is not None and (counts.put or counts.removed):
         print_note(
-            f"Collections: {pluralize(changes.put, 'document')} added, {changes.removed:,} removed."
+            f"Collections: {pluralize(counts.put, 'document')} added, {counts.removed:,} removed."
         )
 
 

@@ -267,8 +267,8 @@ class _RepairRun:
             if not (self.app.is_json or self.app.is_quiet):
                 screen.print(escape(message))
 
-        changes = find_collection_writer(self.stores, self.settings)
-        return RepairContext(self.stores, plan, source_of, describe, get_utc_now, say, changes)
+        writer = find_collection_writer(self.stores, self.settings)
+        return RepairContext(self.stores, plan, source_of, describe, get_utc_now, say, writer)
 
     def _run_pipeline(self, context: RepairContext, pipeline: str) -> bool:
         """Send the entries and files of the repair plan through one pipeline again, until no

@@ -27,12 +27,12 @@ class EmbargoService:
     """Service that hides files under embargo and shows them again.
 
     - `stores`: stores of the library.
-    - `changes`: writer of collections; None if the library has no collections.
+    - `collection_writer`: writer of collections; None if the library has no collections.
     - `clock`: function that returns the current time in UTC.
     """
 
     stores: Stores
-    changes: CollectionWriter | None
+    collection_writer: CollectionWriter | None
     clock: Callable[[], datetime]
 
     def hide(self, embargo: EmbargoRow) -> EmbargoRow:
@@ -80,13 +80,13 @@ class EmbargoService:
         The embargo is read again after changes, because another process may have changed it.
         """
         _reindex_file(self.stores, sha1hex)
-        if self.changes is None:
+        if self.collection_writer is None:
             return
         stores = self.stores
         if not find_active_embargoes(stores.records, [sha1hex]):
-            restore_documents(self.changes, stores.blobs, sha1hex)
+            restore_documents(self.collection_writer, stores.blobs, sha1hex)
         if find_active_embargoes(stores.records, [sha1hex]):
-            withhold_documents(self.changes, stores.blobs, stores.records, sha1hex)
+            withhold_documents(self.collection_writer, stores.blobs, stores.records, sha1hex)
 
 
 def iter_active_embargoes(stores: Stores) -> Iterator[EmbargoRow]:

@@ -62,7 +62,7 @@ def list_document_ids(records: Records, sha1hex: str) -> list[str]:
 
 
 def withhold_documents(
-    changes: CollectionWriter, blobs: Blobs, records: Records, sha1hex: str
+    collection_writer: CollectionWriter, blobs: Blobs, records: Records, sha1hex: str
 ) -> int:
     """Withhold the documents of a file from all collections. Return the number of documents.
 
@@ -70,7 +70,7 @@ def withhold_documents(
     after an interruption.
     """
     ids = list_document_ids(records, sha1hex)
-    names = find_holding_collections(changes.tables, ids)
+    names = find_holding_collections(collection_writer.tables, ids)
     if not names:
         return 0
     withheld = {
@@ -78,14 +78,14 @@ def withhold_documents(
         for document_entry in _load_withheld(blobs, sha1hex).documents
     }
     for name in names:
-        for document in _load_documents(changes.tables, name, ids):
+        for document in _load_documents(collection_writer.tables, name, ids):
             withheld[name, document.id] = WithheldDocument(name.namespace, name.key, document)
     encoded = msgspec.json.encode(WithheldDocuments(list(withheld.values())))
     blobs.put([Blob(build_embargoed_blob_key(sha1hex), encoded, "application/json")])
-    return sum(changes.delete(name, ids) for name in names)
+    return sum(collection_writer.delete(name, ids) for name in names)
 
 
-def restore_documents(changes: CollectionWriter, blobs: Blobs, sha1hex: str) -> int:
+def restore_documents(collection_writer: CollectionWriter, blobs: Blobs, sha1hex: str) -> int:
     """Restore the withheld documents of a file to those collections that still exist.
 
     Return the number of documents. If a collection has a newer document with the same id, it keeps
@@ -94,9 +94,11 @@ def restore_documents(changes: CollectionWriter, blobs: Blobs, sha1hex: str) -> 
     count = 0
     for withheld in _load_withheld(blobs, sha1hex).documents:
         name, id_ = withheld.place
-        exists = is_collection_row(changes.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]))
-        if exists and not list(iter_holders(changes.tables, [name], id_)):
-            changes.put(name, [withheld.document])
+        exists = is_collection_row(
+            collection_writer.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY])
+        )
+        if exists and not list(iter_holders(collection_writer.tables, [name], id_)):
+            collection_writer.put(name, [withheld.document])
             count += 1
     blobs.delete([build_embargoed_blob_key(sha1hex)])
     return count

@@ -62,7 +62,7 @@ class TakedownService:
     """Service that takes files down. Call the object with a takedown row.
 
     - `stores`: stores of the library.
-    - `changes`: writer of collections; None if the library has no collections.
+    - `collection_writer`: writer of collections; None if the library has no collections.
     - `readers`: subscriptions whose quarantine may contain messages about the file.
     - `clock`: function that returns the current time in UTC.
     - `warcs`: function that rewrites a WARC of the library.
@@ -72,7 +72,7 @@ class TakedownService:
     """
 
     stores: Stores
-    changes: CollectionWriter | None
+    collection_writer: CollectionWriter | None
     readers: Sequence[Subscription]
     clock: Callable[[], datetime]
     warcs: WarcPurge
@@ -99,7 +99,9 @@ class TakedownService:
             row = self._record_traces(row, warcs)
             self._purge(row)
             traces = find_traces(
-                self.stores, self.changes.tables if self.changes else None, row.sha1hex
+                self.stores,
+                self.collection_writer.tables if self.collection_writer else None,
+                row.sha1hex,
             )
             if not traces.has_any or traces.in_flight:
                 break
@@ -175,10 +177,10 @@ class TakedownService:
             if row.sha1hex in (document.sha1hex, *(version.sha1hex for version in document.earlier))
         ]
         self.stores.index.delete(document_ids)
-        if self.changes is not None:
+        if self.collection_writer is not None:
             ids = list_document_ids(self.stores.records, row.sha1hex)
-            for name in find_holding_collections(self.changes.tables, ids):
-                self.changes.delete(name, ids)
+            for name in find_holding_collections(self.collection_writer.tables, ids):
+                self.collection_writer.delete(name, ids)
 
     def _show_other_versions(self, row: TakedownRow) -> None:
         """Rebuild the index documents of stories that contained the file, without its text.

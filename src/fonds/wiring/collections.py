@@ -53,13 +53,13 @@ KEYS_COMPARED_MAX = 1000
 class CollectionService:
     """Access to the collections of a library (home), with caches. Thread-safe.
 
-    `changes`: writer of the collections.
+    `writer`: writer of the collections.
     `runs`: worker thread that rebuilds clusterings when a rebuild is requested.
     `times`: cache of samples of each clustering's documents, for timelines.
     `similar_pairs`: cache of the pairs of similar clusters in each clustering.
     """
 
-    changes: CollectionWriter
+    writer: CollectionWriter
     runs: Runs
     times: DocumentSampleCache = field(default_factory=DocumentSampleCache)
     similar_pairs: SimilarPairsCache = field(default_factory=SimilarPairsCache)
@@ -70,7 +70,7 @@ class CollectionService:
     @property
     def tables(self) -> Tables:
         """Tables of the collections. They do not exist in a library without collections."""
-        return self.changes.tables
+        return self.writer.tables
 
     def has_tables(self) -> bool:
         """Return whether the tables of the collections exist."""
@@ -83,7 +83,7 @@ class CollectionService:
             if not self._complete and not self.tables.is_complete():
                 self.tables.declare()
             self._complete = True
-        return self.changes
+        return self.writer
 
     def has_theme(self, name: CollectionName, conf: str, theme_id: str) -> bool:
         """Return whether the current clustering of a collection by `conf` has a theme with this id.
@@ -141,8 +141,8 @@ def create_service(
     `prefix`: beginning of the names of the tables that store collections.
     `threads`: number of threads for rebuilds of clusters; None for the default.
     """
-    changes = create_collection_writer(stores, Tables(stores.table, prefix))
-    return CollectionService(changes, Runs(changes, threads))
+    writer = create_collection_writer(stores, Tables(stores.table, prefix))
+    return CollectionService(writer, Runs(writer, threads))
 
 
 def open_tables(stores: Stores, settings: Settings) -> Tables:
@@ -198,17 +198,17 @@ def create_warc_purge(stores: Stores, report: Callable[[str], None], tick: Tick)
 
 
 def create_collector(
-    stores: Stores, changes: CollectionWriter, stop_event: Event | None = None
+    stores: Stores, writer: CollectionWriter, stop_event: Event | None = None
 ) -> RuleCollector:
     """Create the collector, which adds documents to the collections whose rules (stored queries)
     match them.
 
-    `changes`: writer of the collections.
+    `writer`: writer of the collections.
     `stop_event`: stops the collector early when it is set; None never does.
     """
     is_stopped = stop_event.is_set if stop_event is not None else lambda: False
     return RuleCollector(
-        changes, stores.records, stores.blobs, stores.index, get_utc_now, is_stopped
+        writer, stores.records, stores.blobs, stores.index, get_utc_now, is_stopped
     )
 
 
@@ -231,8 +231,8 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
     have separate threads because a rebuild takes long and documents arrive in the meantime. If
     several processes run the tasks, each task runs in only one of them at a time.
     """
-    changes, stop_event = open_collection_writer(stores, settings), Event()
-    collector = create_collector(stores, changes, stop_event)
+    writer, stop_event = open_collection_writer(stores, settings), Event()
+    collector = create_collector(stores, writer, stop_event)
 
     def collect() -> str:
         outcome = collector.run()
@@ -243,17 +243,15 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
     def group() -> str:
         from fonds.grouping.rebuild.maintenance import maintain
 
-        finish_removals(changes)
+        finish_removals(writer)
         threads = count_rebuild_threads(settings, is_shared_machine=True)
         messages = []
-        for name, conf in (
-            [] if stop_event.is_set() else list(iter_pending_requests(changes.tables))
-        ):
-            if run_request(changes, name, conf, threads=threads):
+        for name, conf in [] if stop_event.is_set() else list(iter_pending_requests(writer.tables)):
+            if run_request(writer, name, conf, threads=threads):
                 messages.append(f"{name} by {conf} built on request")
-        for collection in iter_collections(changes.tables):
+        for collection in iter_collections(writer.tables):
             for result in (
-                () if stop_event.is_set() else maintain(changes, collection.name, threads=threads)
+                () if stop_event.is_set() else maintain(writer, collection.name, threads=threads)
             ):
                 target = f"{result.name} by {result.conf}"
                 if result.rebuild_reason:
@@ -263,7 +261,7 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
         return "; ".join(messages)
 
     def lift() -> str:
-        lifted = EmbargoService(stores, changes, get_utc_now).lift_due(stop_event.is_set)
+        lifted = EmbargoService(stores, writer, get_utc_now).lift_due(stop_event.is_set)
         return f"{lifted} embargoes lifted" if lifted else ""
 
     every_s = settings.collections.every_s

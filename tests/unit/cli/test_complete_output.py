@@ -339,12 +339,12 @@ def _group_collection(home: Path, filled_home: FilledHome) -> None:
         tables = Tables(stores.table)
         tables.declare()
         leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
-        changes = CollectionWriter(tables, leases, Clock())
+        writer = CollectionWriter(tables, leases, Clock())
         configuration.save_configuration(
             tables, "told", "few", configuration.build_configuration({"clusters": 2})
         )
-        changes.put(CollectionName("told", "kept"), themed_documents(20))
-        rebuild(changes, CollectionName("told", "kept"))
+        writer.put(CollectionName("told", "kept"), themed_documents(20))
+        rebuild(writer, CollectionName("told", "kept"))
 
 
 @pytest.mark.parametrize("case", REFUSED_CALLS, ids=" ".join)

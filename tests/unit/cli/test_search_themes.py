@@ -31,14 +31,14 @@ def _group_documents(home: Path, filled_home: FilledHome) -> None:
         tables = Tables(stores.table)
         tables.declare()
         leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
-        changes = CollectionWriter(tables, leases, Clock())
+        writer = CollectionWriter(tables, leases, Clock())
         hits = stores.index.search(SearchQuery(count_max=30)).hits
         texts = themed_documents(40, seed=5, themes=2)
         ids = [hit.document.id for hit in hits] + [text.id for text in texts[len(hits) :]]
-        changes.put(
+        writer.put(
             NAME, [Document(id_, themed.text) for id_, themed in zip(ids, texts, strict=True)]
         )
-        rebuild(changes, NAME, threads=1)
+        rebuild(writer, NAME, threads=1)
 
 
 def test_a_theme_finds_its_counted_documents(call: Call) -> None:

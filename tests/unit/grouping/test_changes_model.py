@@ -119,8 +119,8 @@ def test_random_operations_and_crashes_leave_the_state_of_a_model(
             store.close()
             store, mortal = open_stores(folder, draw, clock)
         for name in NAMES:
-            maintain(store.changes, name)
-            with store.changes.lease(name):
+            maintain(store.writer, name)
+            with store.writer.lease(name):
                 pass
             assert find_faults(store.tables, name) == []
             assert list_exclusions(store, name) == exclusions[name]
@@ -169,26 +169,26 @@ class Operation:
 
     def __call__(self) -> None:
         """Perform the operation."""
-        changes = self.store.changes
+        writer = self.store.writer
         if self.act == "put":
-            changes.put(self.name, [Document(i, text) for i, text in self.documents.items()])
+            writer.put(self.name, [Document(i, text) for i, text in self.documents.items()])
         elif self.act == "delete":
-            changes.delete(self.name, list(self.documents))
+            writer.delete(self.name, list(self.documents))
         elif self.act == "remove":
-            remove(changes, self.name)
+            remove(writer, self.name)
         elif self.act in ("exclude", "include", "rename"):
             if self.theme and self.documents:
                 self._curate()
         elif self.store.tables.get_row(COLLECTIONS, self.name.row, ["main:namespace"]):
-            rebuild(changes, self.name)
+            rebuild(writer, self.name)
 
     def _curate(self) -> None:
-        changes, conf = self.store.changes, "DEFAULT"
+        writer, conf = self.store.writer, "DEFAULT"
         if self.act == "rename":
-            rename(changes, self.name, conf, self.theme, self.title)
+            rename(writer, self.name, conf, self.theme, self.title)
         else:
             change = exclude if self.act == "exclude" else include
-            change(changes, self.name, conf, self.theme, list(self.documents))
+            change(writer, self.name, conf, self.theme, list(self.documents))
 
 
 def list_exclusions(store: CollectionStore, name: CollectionName) -> set[tuple[str, str]]:
@@ -211,7 +211,7 @@ def check_exclusions(
     lasting = {(id_, theme) for id_, theme in exclusions[name] if id_ in documents}
     pairs = {(id_, operation.theme) for id_ in operation.documents} if operation.theme else set()
     completed = {"exclude": lasting | pairs, "include": lasting - pairs}.get(operation.act, lasting)
-    with store.changes.lease(name):
+    with store.writer.lease(name):
         pass
     actual = list_exclusions(store, name)
     assert actual in ((lasting,) if operation.act == "remove" else (lasting, completed))
@@ -243,10 +243,10 @@ def adopt_recovered_state(
     """Set the model to the state after recovery: a killed operation is done fully or not at all."""
     mortal.writes_left = -1
     if act == "remove":
-        remove(store.changes, name)
+        remove(store.writer, name)
         model[name] = {}
         return
-    with store.changes.lease(name):
+    with store.writer.lease(name):
         pass
     actual = {
         decode_text(cells, "main:id"): decode_text(cells, "main:text")
@@ -265,9 +265,9 @@ def test_every_table_is_declared_with_its_families(store: CollectionStore) -> No
 
 def test_putting_a_batch_twice_changes_nothing(store: CollectionStore) -> None:
     name = NAMES[0]
-    store.changes.put(name, themed_documents(30))
-    rebuild(store.changes, name)
+    store.writer.put(name, themed_documents(30))
+    rebuild(store.writer, name)
     before = [list(store.tables.iter_rows(table, b"")) for table in FAMILIES]
-    done = store.changes.put(name, themed_documents(30))
+    done = store.writer.put(name, themed_documents(30))
     assert (done.added, done.replaced, done.unchanged) == (0, 0, 30)
     assert [list(store.tables.iter_rows(table, b"")) for table in FAMILIES] == before

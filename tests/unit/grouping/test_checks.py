@@ -196,15 +196,15 @@ def damaged_store(store: CollectionStore) -> tuple[CollectionStore, int]:
     save_configuration(
         store.tables, "news", "few", build_configuration({"clusters": 2, "granularities": [4]})
     )
-    store.changes.put(
+    store.writer.put(
         NEWS, [*themed_documents(100), Document("short", "x"), Document("none", "the of and to")]
     )
-    rebuild(store.changes, NEWS, "few")
-    rebuild(store.changes, NEWS)
-    last_rebuild = rebuild(store.changes, NEWS)
-    store.changes.put(NEWS, [Document("later", "violin concerto conductor symphony cello")])
-    store.changes.delete(NEWS, ["d9"])
-    assert find_damages(store.changes, NEWS) == []
+    rebuild(store.writer, NEWS, "few")
+    rebuild(store.writer, NEWS)
+    last_rebuild = rebuild(store.writer, NEWS)
+    store.writer.put(NEWS, [Document("later", "violin concerto conductor symphony cello")])
+    store.writer.delete(NEWS, ["d9"])
+    assert find_damages(store.writer, NEWS) == []
     return store, last_rebuild.timestamp
 
 
@@ -214,11 +214,11 @@ def test_a_damage_is_reported_and_repaired(
 ) -> None:
     (store, timestamp), damage = damaged_store, DAMAGES[name]
     damage.act(store, timestamp)
-    damages = find_damages(store.changes, NEWS)
+    damages = find_damages(store.writer, NEWS)
     assert any(damage.message in found.message for found in damages), damages
     assert damage.remedy in {found.remedy for found in damages}
-    assert list(repair_collection(store.changes, NEWS, threads=1)) != []
-    assert find_damages(store.changes, NEWS) == []
+    assert list(repair_collection(store.writer, NEWS, threads=1)) != []
+    assert find_damages(store.writer, NEWS) == []
     assert find_faults(store.tables, NEWS) == []
 
 
@@ -232,9 +232,9 @@ def test_a_damaged_old_clustering_is_removed(damaged_store: tuple[CollectionStor
     )
     assert older < timestamp
     change_cluster_size(store, older)
-    (damage,) = find_damages(store.changes, NEWS)
+    (damage,) = find_damages(store.writer, NEWS)
     assert (damage.remedy, damage.timestamp) == (Remedy.DROP, older)
-    (message,) = repair_collection(store.changes, NEWS)
+    (message,) = repair_collection(store.writer, NEWS)
     assert "removed the clustering" in message
     assert store.tables.get_row(CLUSTERINGS, build_prefix(older)) is None
     assert (
@@ -252,8 +252,8 @@ def test_a_concurrent_change_is_not_reported_as_damage(
     original_check = check.check_documents
 
     def put_and_check(*arguments: object) -> object:
-        store.changes.put(NEWS, [Document("meanwhile", "glacier moraine summit crevasse")])
+        store.writer.put(NEWS, [Document("meanwhile", "glacier moraine summit crevasse")])
         return original_check(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(check, "check_documents", put_and_check)
-    assert find_damages(store.changes, NEWS) == []
+    assert find_damages(store.writer, NEWS) == []

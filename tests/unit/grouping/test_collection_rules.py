@@ -62,15 +62,15 @@ def collector(bench: Bench) -> RuleCollector:
     tables = Tables(bench.table, "t_")
     tables.declare()
     leases = Leases(LeaseTable(bench.records), create_worker_name(), time.monotonic)
-    changes = CollectionWriter(tables, leases, Clock())
-    return RuleCollector(changes, bench.records, bench.blobs, bench.index, lambda: LATER)
+    writer = CollectionWriter(tables, leases, Clock())
+    return RuleCollector(writer, bench.records, bench.blobs, bench.index, lambda: LATER)
 
 
 def list_ids(collector: RuleCollector, name: CollectionName) -> set[int]:
     return {
         number
         for number in range(20)
-        if find_document(collector.changes.tables, name, f"{number:064x}") is not None
+        if find_document(collector.writer.tables, name, f"{number:064x}") is not None
     }
 
 
@@ -81,9 +81,9 @@ def test_matching_documents_are_added_with_full_text_also_later(
     import_stories(
         bench, [write_story(bench, 1, long, "2026-11-03"), write_story(bench, 2, "A song", "")]
     )
-    create(collector.changes, FLOODS, "kind:story flood")
+    create(collector.writer, FLOODS, "kind:story flood")
     assert collector.run().put == 1
-    stored = find_document(collector.changes.tables, FLOODS, f"{1:064x}")
+    stored = find_document(collector.writer.tables, FLOODS, f"{1:064x}")
     assert stored is not None
     assert stored.text == f"Story 1\n\n{long}"
     assert (stored.language, stored.title, stored.time) == ("en", "Story 1", 1793664000)
@@ -97,7 +97,7 @@ def test_a_new_version_that_does_not_match_is_removed(
     bench: Bench, collector: RuleCollector
 ) -> None:
     import_stories(bench, [write_story(bench, 1, "The flood came", "2026-11-03")])
-    create(collector.changes, FLOODS, "flood")
+    create(collector.writer, FLOODS, "flood")
     collector.run()
     import_stories(
         bench, [write_story(bench, 1, "Corrected: it was rain", "2026-11-03", captured=60)]
@@ -116,17 +116,17 @@ def test_a_template_creates_a_collection_for_each_value(
         [write_story(bench, number, f"Flood {number}", day) for number, day in enumerate(days)],
     )
     template = CollectionName("news", "{month}-{language}")
-    create(collector.changes, template, "flood", template.key)
+    create(collector.writer, template, "flood", template.key)
     collector.run()
     sizes = {
         collection.name.key: collection.size
-        for collection in iter_collections(collector.changes.tables, "news")
+        for collection in iter_collections(collector.writer.tables, "news")
         if not collection.template
     }
     assert sizes == {"2026-11-en": 2, "2026-12-en": 1, "none-en": 1}
     import_stories(bench, [write_story(bench, 0, "Flood, new date", "2026-12-24", captured=60)])
     collector.run()
-    collection = find_collection(collector.changes.tables, CollectionName("news", "2026-12-en"))
+    collection = find_collection(collector.writer.tables, CollectionName("news", "2026-12-en"))
     assert collection is not None
     assert collection.size == 2
     assert list_ids(collector, CollectionName("news", "2026-11-en")) == {1}
@@ -135,11 +135,11 @@ def test_a_template_creates_a_collection_for_each_value(
 def test_documents_added_by_hand_are_kept(bench: Bench, collector: RuleCollector) -> None:
     from fonds.grouping.document import Document
 
-    create(collector.changes, FLOODS, "flood")
-    collector.changes.put(FLOODS, [Document("mine", "about something else")])
+    create(collector.writer, FLOODS, "flood")
+    collector.writer.put(FLOODS, [Document("mine", "about something else")])
     import_stories(bench, [write_story(bench, 1, "The flood came", "2026-11-03")])
     collector.run()
-    assert find_document(collector.changes.tables, FLOODS, "mine") is not None
+    assert find_document(collector.writer.tables, FLOODS, "mine") is not None
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_rule_is_a_query_that_may_restrict_days(
         bench,
         [write_story(bench, number, f"Flood {number}", day) for number, day in enumerate(days, 1)],
     )
-    create(collector.changes, FLOODS, query)
+    create(collector.writer, FLOODS, query)
     collector.run()
     assert list_ids(collector, FLOODS) == ids
 

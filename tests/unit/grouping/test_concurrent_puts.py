@@ -17,14 +17,14 @@ from kept_collections import NEWS, CollectionStore, find_faults, themed_document
 
 
 def test_concurrent_puts_during_a_rebuild_lose_nothing(store: CollectionStore) -> None:
-    store.changes.put(NEWS, themed_documents(100))
+    store.writer.put(NEWS, themed_documents(100))
     texts = [themed.text for themed in themed_documents(300, seed=5)]
     documents = [Document(f"p{number}", text) for number, text in enumerate(texts)]
     with ThreadPoolExecutor(20) as clients:
         added_counts = clients.map(
-            lambda document: store.changes.put(NEWS, [document]).added, documents
+            lambda document: store.writer.put(NEWS, [document]).added, documents
         )
-        rebuild(store.changes, NEWS)
+        rebuild(store.writer, NEWS)
         assert sum(added_counts) == 300
     collection = find_collection(store.tables, NEWS)
     assert collection is not None

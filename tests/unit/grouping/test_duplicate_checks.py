@@ -40,17 +40,17 @@ def grouped(store: CollectionStore, monkeypatch: pytest.MonkeyPatch) -> tuple[Co
     twins = [
         Document(f"twin{number}", document.text) for number, document in enumerate(texts[:TWINS])
     ]
-    store.changes.put(NEWS, [*texts, *twins])
-    rebuilt = rebuild(store.changes, NEWS, threads=1)
-    store.changes.put(
+    store.writer.put(NEWS, [*texts, *twins])
+    rebuilt = rebuild(store.writer, NEWS, threads=1)
+    store.writer.put(
         NEWS,
         [
             Document(f"later{number}", document.text)
             for number, document in enumerate(texts[:TWINS])
         ],
     )
-    store.changes.delete(NEWS, ["d0", "twin1", "later2"])
-    assert find_damages(store.changes, NEWS) == []
+    store.writer.delete(NEWS, ["d0", "twin1", "later2"])
+    assert find_damages(store.writer, NEWS) == []
     return store, rebuilt.timestamp
 
 
@@ -157,13 +157,13 @@ def test_a_damaged_link_or_count_is_reported_and_repaired(
 ) -> None:
     (store, timestamp), (act, message) = grouped, DAMAGES[name]
     act(store, timestamp)
-    damages = find_damages(store.changes, NEWS)
+    damages = find_damages(store.writer, NEWS)
     assert any(message in damage.message for damage in damages), damages
     assert {(damage.remedy, damage.conf, damage.timestamp) for damage in damages} == {
         (Remedy.BUILD, "DEFAULT", timestamp)
     }
-    assert list(repair_collection(store.changes, NEWS, threads=1)) != []
-    assert find_damages(store.changes, NEWS) == []
+    assert list(repair_collection(store.writer, NEWS, threads=1)) != []
+    assert find_damages(store.writer, NEWS) == []
     assert find_faults(store.tables, NEWS) == []
 
 

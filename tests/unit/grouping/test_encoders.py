@@ -54,7 +54,7 @@ def dense_store(store: CollectionStore) -> CollectionStore:
     save_configuration(
         store.tables, "news", CONF, build_configuration({"clusters": 3, "encoder": "minilm"})
     )
-    store.changes.put(NEWS, themed_documents(40, themes=3))
+    store.writer.put(NEWS, themed_documents(40, themes=3))
     return store
 
 
@@ -62,14 +62,14 @@ def dense_store(store: CollectionStore) -> CollectionStore:
 def test_texts_are_clustered_and_explained_by_the_model_also_later(
     dense_store: CollectionStore,
 ) -> None:
-    rebuilt = rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    rebuilt = rebuild(dense_store.writer, NEWS, CONF, threads=1)
     assert (rebuilt.documents, rebuilt.unclustered) == (40, 0)
     served = load_clusters(dense_store.tables, NEWS, CONF)
     assert served is not None
     model = read_model(dense_store.tables, NEWS, CONF, rebuilt.timestamp)
     assert model is not None
     assert model.model.space.dense == dense.DIMENSIONS
-    dense_store.changes.put(
+    dense_store.writer.put(
         NEWS, [Document("later", themed_documents(40, themes=3)[0].text + " today")]
     )
     assert (
@@ -77,10 +77,10 @@ def test_texts_are_clustered_and_explained_by_the_model_also_later(
         == list_placements(dense_store.tables, NEWS, "d0")[0].label
     )
     assert (
-        explain_placement(dense_store.tables, dense_store.changes.models, NEWS, "d1", CONF)
+        explain_placement(dense_store.tables, dense_store.writer.models, NEWS, "d1", CONF)
         is not None
     )
-    assert find_damages(dense_store.changes, NEWS) == []
+    assert find_damages(dense_store.writer, NEWS) == []
     assert find_faults(dense_store.tables, NEWS) == []
 
 
@@ -89,25 +89,25 @@ def test_without_the_extra_a_rebuild_names_it_and_leaves_no_rows(
     dense_store: CollectionStore,
 ) -> None:
     with pytest.raises(ConfigurationError, match=r"pip install 'fonds\[dense\]'"):
-        rebuild(dense_store.changes, NEWS, CONF, threads=1)
+        rebuild(dense_store.writer, NEWS, CONF, threads=1)
     assert dense_store.tables.get_page(CLUSTERINGS, NEWS.row) == []
     assert find_faults(dense_store.tables, NEWS) == []
-    assert rebuild(dense_store.changes, NEWS, threads=1).documents == 40
+    assert rebuild(dense_store.writer, NEWS, threads=1).documents == 40
 
 
 @pytest.mark.usefixtures("extra_installed")
 def test_an_unavailable_encoder_does_not_stop_other_rebuilds(
     dense_store: CollectionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rebuild(dense_store.changes, NEWS, CONF, threads=1)
-    rebuild(dense_store.changes, NEWS, threads=1)
+    rebuild(dense_store.writer, NEWS, CONF, threads=1)
+    rebuild(dense_store.writer, NEWS, threads=1)
     later_documents = [
         replace(document, id=f"more-{document.id}") for document in themed_documents(120, themes=3)
     ]
-    dense_store.changes.put(NEWS, later_documents)
+    dense_store.writer.put(NEWS, later_documents)
     monkeypatch.setattr(dense, "_MODEL", ("no_such_package_here", "model.onnx"))
     dense_vectors._load_encoder.cache_clear()
-    results = {result.conf: result for result in maintain(dense_store.changes, NEWS, threads=1)}
+    results = {result.conf: result for result in maintain(dense_store.writer, NEWS, threads=1)}
     dense_vectors._load_encoder.cache_clear()
     assert "pip install 'fonds[dense]'" in results[CONF].configuration_error
     (unaffected,) = (result for conf, result in results.items() if conf != CONF)
@@ -135,22 +135,22 @@ def get_vector_cell(store: CollectionStore, id_: str) -> bytes:
 
 
 def test_a_text_is_encoded_once(dense_store: CollectionStore, encoded_texts: list[str]) -> None:
-    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    rebuild(dense_store.writer, NEWS, CONF, threads=1)
     assert sorted(encoded_texts) == sorted(
         document.text for document in themed_documents(40, themes=3)
     )
     encoded_texts.clear()
     before = load_clusters(dense_store.tables, NEWS, CONF)
-    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    rebuild(dense_store.writer, NEWS, CONF, threads=1)
     save_configuration(
         dense_store.tables,
         "news",
         "more",
         build_configuration({"clusters": 2, "encoder": "minilm"}),
     )
-    rebuild(dense_store.changes, NEWS, "more", threads=1)
+    rebuild(dense_store.writer, NEWS, "more", threads=1)
     assert (
-        explain_placement(dense_store.tables, dense_store.changes.models, NEWS, "d1", CONF)
+        explain_placement(dense_store.tables, dense_store.writer.models, NEWS, "d1", CONF)
         is not None
     )
     assert encoded_texts == []
@@ -162,14 +162,14 @@ def test_a_text_is_encoded_once(dense_store: CollectionStore, encoded_texts: lis
     ]
 
     changed = Document("d3", "Another text about a harbour and its ships")
-    dense_store.changes.put(NEWS, [changed, Document("new", "A new text on the same harbour")])
+    dense_store.writer.put(NEWS, [changed, Document("new", "A new text on the same harbour")])
     assert sorted(encoded_texts) == ["A new text on the same harbour", changed.text]
     encoded_texts.clear()
-    dense_store.changes.put(NEWS, [replace(changed, title="Another title alone")])
-    rebuild(dense_store.changes, NEWS, CONF, threads=1)
-    rebuild(dense_store.changes, NEWS, "more", threads=1)
+    dense_store.writer.put(NEWS, [replace(changed, title="Another title alone")])
+    rebuild(dense_store.writer, NEWS, CONF, threads=1)
+    rebuild(dense_store.writer, NEWS, "more", threads=1)
     assert encoded_texts == []
-    assert find_damages(dense_store.changes, NEWS) == []
+    assert find_damages(dense_store.writer, NEWS) == []
     assert find_faults(dense_store.tables, NEWS) == []
 
 
@@ -177,15 +177,15 @@ def test_a_vector_is_deleted_with_its_text_and_document(
     dense_store: CollectionStore, encoded_texts: list[str]
 ) -> None:
     save_configuration(dense_store.tables, "news", "without", build_configuration({"clusters": 3}))
-    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    rebuild(dense_store.writer, NEWS, CONF, threads=1)
     assert decode_text_vector(get_vector_cell(dense_store, "d1")).numbers.shape == (
         dense.DIMENSIONS,
     )
     remove(dense_store.tables, "news", CONF)
     dense_store.tables.delete_prefix(CLUSTERINGS, NEWS.row)
-    dense_store.changes.put(NEWS, [Document("d1", "Another text about a harbour and its ships")])
+    dense_store.writer.put(NEWS, [Document("d1", "Another text about a harbour and its ships")])
     assert get_vector_cell(dense_store, "d1") == b""
-    dense_store.changes.delete(NEWS, ["d2"])
+    dense_store.writer.delete(NEWS, ["d2"])
     assert dense_store.tables.get_row(DOCUMENTS, NEWS.build_document_row("d2")) is None
     assert len(encoded_texts) == 40
 
@@ -204,7 +204,7 @@ def test_a_document_deleted_during_encoding_leaves_no_vector(
 
     monkeypatch.setattr(rebuilding, "store_cells", change_and_die)
     with pytest.raises(RuntimeError, match="died"):
-        rebuild(dense_store.changes, NEWS, CONF, threads=1)
+        rebuild(dense_store.writer, NEWS, CONF, threads=1)
     assert dense_store.tables.get_row(DOCUMENTS, NEWS.build_document_row("d2")) is None
     assert get_vector_cell(dense_store, "d3") == b""
     assert is_valid_cell(get_vector_cell(dense_store, "d4"), themed_documents(40, themes=3)[4].text)
@@ -214,13 +214,13 @@ def test_a_document_deleted_during_encoding_leaves_no_vector(
 def test_another_model_version_encodes_all_texts_again(
     dense_store: CollectionStore, encoded_texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    rebuild(dense_store.writer, NEWS, CONF, threads=1)
     encoded_texts.clear()
     monkeypatch.setattr(dense_vectors._load_encoder(), "version", b"another!")
-    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    rebuild(dense_store.writer, NEWS, CONF, threads=1)
     assert len(encoded_texts) == 40
     assert decode_text_vector(get_vector_cell(dense_store, "d1")).version == b"another!"
-    assert find_damages(dense_store.changes, NEWS) == []
+    assert find_damages(dense_store.writer, NEWS) == []
 
 
 @pytest.mark.usefixtures("extra_installed")
@@ -228,22 +228,22 @@ def test_another_model_version_encodes_all_texts_again(
 def test_the_audit_reports_vectors_that_do_not_match_their_text(
     dense_store: CollectionStore, cut: slice
 ) -> None:
-    rebuild(dense_store.changes, NEWS, CONF, threads=1)
+    rebuild(dense_store.writer, NEWS, CONF, threads=1)
     other_cell = get_vector_cell(dense_store, "d2")
     dense_store.tables.put(DOCUMENTS, [(NEWS.build_document_row("d1"), {COLUMN: other_cell})])
     dense_store.tables.put(
         DOCUMENTS,
         [(NEWS.build_document_row("d4"), {COLUMN: get_vector_cell(dense_store, "d4")[cut]})],
     )
-    (damage,) = find_damages(dense_store.changes, NEWS)
+    (damage,) = find_damages(dense_store.writer, NEWS)
     assert (damage.remedy, damage.message[:12]) == (Remedy.FORGET, "2 documents ")
     assert any(
         "2 documents" in message
-        for message in repair_collection(dense_store.changes, NEWS, threads=1)
+        for message in repair_collection(dense_store.writer, NEWS, threads=1)
     )
     assert (get_vector_cell(dense_store, "d1"), get_vector_cell(dense_store, "d4")) == (b"", b"")
     assert get_vector_cell(dense_store, "d2") == other_cell
-    assert find_damages(dense_store.changes, NEWS) == []
+    assert find_damages(dense_store.writer, NEWS) == []
 
 
 @pytest.mark.usefixtures("extra_installed")
@@ -257,8 +257,8 @@ def test_an_engine_stores_the_same_rows_as_one_process(tmp_path: Path, migrated:
             opened.tables, "news", CONF, build_configuration({"clusters": 3, "encoder": "minilm"})
         )
     passes = build_engine_passes(LocalEngine(tmp_path / "bulk", 1, 1), tmp_path / "there")
-    first = rebuild(local_store.changes, NEWS, CONF, threads=1)
-    assert rebuild(engine_store.changes, NEWS, CONF, threads=1, passes=passes) == first
+    first = rebuild(local_store.writer, NEWS, CONF, threads=1)
+    assert rebuild(engine_store.writer, NEWS, CONF, threads=1, passes=passes) == first
     assert read_rebuilt_rows(engine_store) == read_rebuilt_rows(local_store)
     assert get_vector_cell(engine_store, "d1") != b""
     for opened in (local_store, engine_store):

@@ -49,8 +49,8 @@ def get_sizes(store: CollectionStore) -> dict[str, int]:
 
 
 def fill_and_rebuild(store: CollectionStore) -> ClusterView:
-    store.changes.put(NEWS, themed_documents(200))
-    rebuild(store.changes, NEWS)
+    store.writer.put(NEWS, themed_documents(200))
+    rebuild(store.writer, NEWS)
     return get_theme(store, "d0")
 
 
@@ -59,10 +59,8 @@ def test_the_counts_of_a_rebuild_match_the_served_clusters(store: CollectionStor
     for theme in load_clusters(store.tables, NEWS).clusters:  # type: ignore[union-attr]
         members = list_members(store.tables, NEWS, theme.label, count_max=3)
         assert members is not None
-        exclude(
-            store.changes, NEWS, DEFAULT, theme.label, [member.id for member in members.members]
-        )
-    rebuilt = rebuild(store.changes, NEWS)
+        exclude(store.writer, NEWS, DEFAULT, theme.label, [member.id for member in members.members])
+    rebuilt = rebuild(store.writer, NEWS)
     served = load_clusters(store.tables, NEWS)
     assert served is not None
     assert served.unclustered[EXCLUDED] > 0
@@ -78,7 +76,7 @@ def test_an_excluded_document_leaves_its_theme_and_counts_agree(
     store: CollectionStore,
 ) -> None:
     theme, before = fill_and_rebuild(store), get_sizes(store)
-    exclusion = exclude(store.changes, NEWS, DEFAULT, theme.label, ["d0"])
+    exclusion = exclude(store.writer, NEWS, DEFAULT, theme.label, ["d0"])
     assert (exclusion.id, exclusion.label, exclusion.documents) == (theme.id, theme.label, 1)
     placement = get_placement(store, "d0")
     assert placement.label != theme.label
@@ -90,7 +88,7 @@ def test_an_excluded_document_leaves_its_theme_and_counts_agree(
     (cells,) = store.tables.get_rows(DOCUMENTS, [NEWS.build_document_row("d0")]).values()
     assert decode_text(cells, build_member_column(DEFAULT)) == (placement.label or "")
     assert find_faults(store.tables, NEWS) == []
-    second_exclusion = exclude(store.changes, NEWS, DEFAULT, theme.id, ["d0"])
+    second_exclusion = exclude(store.writer, NEWS, DEFAULT, theme.id, ["d0"])
     assert second_exclusion.documents == 0
 
 
@@ -105,13 +103,13 @@ def test_an_excluded_document_moves_to_the_nearest_theme_or_is_unclustered(
         for first_half, second_half in [halves]
     ]
     save_configuration(store.tables, "news", DEFAULT, build_configuration({"clusters": 2}))
-    store.changes.put(NEWS, themed_documents(80, themes=2))
-    store.changes.put(
+    store.writer.put(NEWS, themed_documents(80, themes=2))
+    store.writer.put(
         NEWS, [Document(f"between{number}", text) for number, text in enumerate(mixed)]
     )
-    rebuild(store.changes, NEWS)
+    rebuild(store.writer, NEWS)
     first = get_theme(store, "d0")
-    exclude(store.changes, NEWS, DEFAULT, first.id, ["d0"])
+    exclude(store.writer, NEWS, DEFAULT, first.id, ["d0"])
     assert get_placement(store, "d0").unclustered_reason == EXCLUDED
     listed = list_unclustered_members(store.tables, NEWS, reason=EXCLUDED)
     assert listed is not None
@@ -120,7 +118,7 @@ def test_an_excluded_document_moves_to_the_nearest_theme_or_is_unclustered(
     while get_placement(store, "between0").label is not None:
         theme = get_theme(store, "between0")
         left_themes.append(theme.id)
-        exclude(store.changes, NEWS, DEFAULT, theme.id, ["between0"])
+        exclude(store.writer, NEWS, DEFAULT, theme.id, ["between0"])
     assert len(left_themes) == len(set(left_themes)) > 0
     assert get_placement(store, "between0").unclustered_reason == EXCLUDED
     assert find_faults(store.tables, NEWS) == []
@@ -131,9 +129,9 @@ def test_a_rebuild_never_returns_an_excluded_document_to_its_theme(store: Collec
     page = list_members(store.tables, NEWS, theme.id, count_max=5)
     assert page is not None
     document_ids = [member.id for member in page.members]
-    exclude(store.changes, NEWS, DEFAULT, theme.id, document_ids)
+    exclude(store.writer, NEWS, DEFAULT, theme.id, document_ids)
     for _ in range(2):
-        rebuild(store.changes, NEWS)
+        rebuild(store.writer, NEWS)
         served = load_clusters(store.tables, NEWS)
         assert served is not None
         assert theme.id in {cluster.id for cluster in served.clusters}
@@ -152,13 +150,13 @@ def test_an_exclusion_during_a_rebuild_applies_to_the_new_clustering(
     def exclude_at_stage(reached: str, done_count: int, total: int) -> None:
         if reached == stage and not excluded_at:
             excluded_at.append(reached)
-            exclude(store.changes, NEWS, DEFAULT, theme.id, ["d0"])
+            exclude(store.writer, NEWS, DEFAULT, theme.id, ["d0"])
 
     if stage == "catch up":
-        store.changes.put(NEWS, [replace(themed_documents(1)[0], id="more")])
-        exclude(store.changes, NEWS, DEFAULT, theme.id, ["d0"])
+        store.writer.put(NEWS, [replace(themed_documents(1)[0], id="more")])
+        exclude(store.writer, NEWS, DEFAULT, theme.id, ["d0"])
         excluded_at.append(stage)
-    rebuild(store.changes, NEWS, progress=exclude_at_stage)
+    rebuild(store.writer, NEWS, progress=exclude_at_stage)
     assert excluded_at
     assert get_placement(store, "d0").cluster_id != theme.id
     assert find_faults(store.tables, NEWS) == []
@@ -169,8 +167,8 @@ def test_an_exclusion_survives_text_changes_and_does_not_affect_near_duplicates(
 ) -> None:
     theme = fill_and_rebuild(store)
     own = themed_documents(1)[0]
-    exclude(store.changes, NEWS, DEFAULT, theme.id, ["d0"])
-    store.changes.put(NEWS, [replace(own, text=f"{own.text} Again."), replace(own, id="copy")])
+    exclude(store.writer, NEWS, DEFAULT, theme.id, ["d0"])
+    store.writer.put(NEWS, [replace(own, text=f"{own.text} Again."), replace(own, id="copy")])
     assert get_placement(store, "d0").cluster_id != theme.id
     assert get_placement(store, "copy").cluster_id == theme.id
     similar = next(
@@ -178,10 +176,10 @@ def test_an_exclusion_survives_text_changes_and_does_not_affect_near_duplicates(
         for document in themed_documents(200)
         if get_placement(store, document.id).cluster_id == theme.id
     )
-    store.changes.put(NEWS, [replace(own, text=similar.text)])
+    store.writer.put(NEWS, [replace(own, text=similar.text)])
     assert get_placement(store, "d0").cluster_id != theme.id
     assert find_faults(store.tables, NEWS) == []
-    rebuild(store.changes, NEWS)
+    rebuild(store.writer, NEWS)
     assert get_placement(store, "d0").cluster_id != theme.id
     assert find_faults(store.tables, NEWS) == []
 
@@ -194,12 +192,12 @@ def test_including_again_restores_the_placement_and_all_rows(store: CollectionSt
     before = get_placement(store, last.id)
     kinds = [family for family in FAMILIES if family not in ("changes", "collections", "clusters")]
     rows = [list(store.tables.iter_rows(table, b"")) for table in kinds]
-    exclude(store.changes, NEWS, DEFAULT, theme.id, [last.id])
-    assert include(store.changes, NEWS, DEFAULT, theme.id, [last.id]).documents == 1
+    exclude(store.writer, NEWS, DEFAULT, theme.id, [last.id])
+    assert include(store.writer, NEWS, DEFAULT, theme.id, [last.id]).documents == 1
     assert get_placement(store, last.id) == before
     assert [list(store.tables.iter_rows(table, b"")) for table in kinds] == rows
     assert find_faults(store.tables, NEWS) == []
-    assert include(store.changes, NEWS, DEFAULT, theme.id, [last.id]).documents == 0
+    assert include(store.writer, NEWS, DEFAULT, theme.id, [last.id]).documents == 0
 
 
 def test_including_after_a_rebuild_assigns_the_document_by_the_model(
@@ -209,17 +207,17 @@ def test_including_after_a_rebuild_assigns_the_document_by_the_model(
     page = list_members(store.tables, NEWS, theme.id, count_max=1)
     assert page is not None
     (nearest,) = page.members
-    exclude(store.changes, NEWS, DEFAULT, theme.id, [nearest.id])
-    rebuild(store.changes, NEWS)
-    include(store.changes, NEWS, DEFAULT, theme.id, [nearest.id])
+    exclude(store.writer, NEWS, DEFAULT, theme.id, [nearest.id])
+    rebuild(store.writer, NEWS)
+    include(store.writer, NEWS, DEFAULT, theme.id, [nearest.id])
     assert get_placement(store, nearest.id).cluster_id == theme.id
     assert find_faults(store.tables, NEWS) == []
 
 
 def test_a_deleted_document_leaves_no_exclusion(store: CollectionStore) -> None:
     theme = fill_and_rebuild(store)
-    exclude(store.changes, NEWS, DEFAULT, theme.id, ["d0"])
-    store.changes.delete(NEWS, ["d0"])
+    exclude(store.writer, NEWS, DEFAULT, theme.id, ["d0"])
+    store.writer.delete(NEWS, ["d0"])
     assert load_exclusions(store.tables, NEWS, ["d0"]) == {}
     assert find_faults(store.tables, NEWS) == []
 
@@ -238,9 +236,9 @@ def test_unknown_themes_and_documents_are_refused_with_a_message(store: Collecti
         (theme.id, [], "give 1 to 500 documents"),
     ]:
         with pytest.raises(ValueError, match=message):
-            exclude(store.changes, NEWS, DEFAULT, theme_name, ids)
+            exclude(store.writer, NEWS, DEFAULT, theme_name, ids)
     with pytest.raises(ValueError, match="no clustering by other yet"):
-        exclude(store.changes, NEWS, "other", theme.id, ["d0"])
+        exclude(store.writer, NEWS, "other", theme.id, ["d0"])
 
 
 def test_a_placement_is_restored_only_into_the_clustering_of_its_exclusion(
@@ -248,16 +246,16 @@ def test_a_placement_is_restored_only_into_the_clustering_of_its_exclusion(
 ) -> None:
     """In another clustering, the document is placed as if it were put now."""
     documents = themed_documents(260)
-    store.changes.put(NEWS, documents[:200])
-    rebuild(store.changes, NEWS)
+    store.writer.put(NEWS, documents[:200])
+    rebuild(store.writer, NEWS)
     old = get_placement(store, "d0")
-    exclude(store.changes, NEWS, DEFAULT, old.cluster_id, ["d0"])
-    store.changes.put(NEWS, documents[200:])
-    rebuild(store.changes, NEWS)
-    include(store.changes, NEWS, DEFAULT, old.cluster_id, ["d0"])
+    exclude(store.writer, NEWS, DEFAULT, old.cluster_id, ["d0"])
+    store.writer.put(NEWS, documents[200:])
+    rebuild(store.writer, NEWS)
+    include(store.writer, NEWS, DEFAULT, old.cluster_id, ["d0"])
     included = get_placement(store, "d0")
-    store.changes.delete(NEWS, ["d0"])
-    store.changes.put(NEWS, documents[:1])
+    store.writer.delete(NEWS, ["d0"])
+    store.writer.put(NEWS, documents[:1])
     assert get_placement(store, "d0") == included
     assert included.score != old.score
     assert find_faults(store.tables, NEWS) == []

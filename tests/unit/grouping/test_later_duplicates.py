@@ -62,10 +62,10 @@ def clustered_store(store: CollectionStore) -> CollectionStore:
         "DEFAULT",
         build_configuration({"clusters": 2, "granularities": [1, 4]}),
     )
-    store.changes.put(
+    store.writer.put(
         NEWS, [Document(f"s{n}", build_story(n), language="en") for n in range(STORIES)]
     )
-    rebuild(store.changes, NEWS, threads=1)
+    rebuild(store.writer, NEWS, threads=1)
     return store
 
 
@@ -98,7 +98,7 @@ def test_later_near_duplicates_are_linked_like_in_a_full_rebuild(
     remaining = list(documents)
     while remaining:
         count = draw.randrange(1, 6)
-        clustered_store.changes.put(NEWS, remaining[:count])
+        clustered_store.writer.put(NEWS, remaining[:count])
         remaining = remaining[count:]
     assert find_faults(clustered_store.tables, NEWS) == []
     ids = [f"s{n}" for n in range(STORIES)] + [document.id for document in documents]
@@ -108,7 +108,7 @@ def test_later_near_duplicates_are_linked_like_in_a_full_rebuild(
         if list_placements(clustered_store.tables, NEWS, id_)[0].unclustered_reason is None
     }
     groups_before = list_groups(clustered_store, ids)
-    rebuild(clustered_store.changes, NEWS, threads=1)
+    rebuild(clustered_store.writer, NEWS, threads=1)
     assert {group & clustered_ids for group in groups_before} == {
         group & clustered_ids for group in list_groups(clustered_store, ids)
     }
@@ -119,7 +119,7 @@ def test_a_near_duplicate_is_in_the_cluster_of_its_original_and_not_distinct(
     clustered_store: CollectionStore,
 ) -> None:
     before = {level: load_clusters(clustered_store.tables, NEWS, level=level) for level in range(3)}
-    clustered_store.changes.put(NEWS, [Document("copy", build_story(1, 2, seed=5), language="en")])
+    clustered_store.writer.put(NEWS, [Document("copy", build_story(1, 2, seed=5), language="en")])
     assert get_original(clustered_store, "copy") == "s1"
     for level, clusters_before in before.items():
         clusters_after = load_clusters(clustered_store.tables, NEWS, level=level)
@@ -147,9 +147,9 @@ def test_a_near_duplicate_of_a_document_of_another_process_is_linked(
     clustered_store: CollectionStore, tmp_path: Path
 ) -> None:
     store = open_collection_store(tmp_path)
-    store.changes.put(NEWS, [Document("warm", build_story(0), language="en")])
-    clustered_store.changes.put(NEWS, [Document("a", f"{build_story(3)} more", language="en")])
-    store.changes.put(NEWS, [Document("b", f"{build_story(3)} further words", language="en")])
+    store.writer.put(NEWS, [Document("warm", build_story(0), language="en")])
+    clustered_store.writer.put(NEWS, [Document("a", f"{build_story(3)} more", language="en")])
+    store.writer.put(NEWS, [Document("b", f"{build_story(3)} further words", language="en")])
     assert get_original(store, "b") == "s3"
     store.close()
     assert find_faults(clustered_store.tables, NEWS) == []
@@ -159,22 +159,22 @@ def test_a_near_duplicate_replaces_a_deleted_original(
     clustered_store: CollectionStore,
 ) -> None:
     copies = [Document(f"c{n}", build_story(2, 1, seed=n), language="en") for n in range(3)]
-    clustered_store.changes.put(NEWS, copies)
+    clustered_store.writer.put(NEWS, copies)
     assert [get_original(clustered_store, copy.id) for copy in copies] == ["s2"] * 3
-    clustered_store.changes.delete(NEWS, ["s2"])
+    clustered_store.writer.delete(NEWS, ["s2"])
     assert [get_original(clustered_store, copy.id) for copy in copies] == [None, "c0", "c0"]
     assert find_faults(clustered_store.tables, NEWS) == []
-    clustered_store.changes.put(NEWS, [Document("c0", build_story(4, 1, seed=9), language="en")])
+    clustered_store.writer.put(NEWS, [Document("c0", build_story(4, 1, seed=9), language="en")])
     assert [get_original(clustered_store, copy.id) for copy in copies] == ["s4", None, "c1"]
     assert find_faults(clustered_store.tables, NEWS) == []
-    rebuild(clustered_store.changes, NEWS, threads=1)
+    rebuild(clustered_store.writer, NEWS, threads=1)
     assert find_faults(clustered_store.tables, NEWS) == []
 
 
 def test_a_changed_text_is_no_longer_a_near_duplicate(clustered_store: CollectionStore) -> None:
-    clustered_store.changes.put(NEWS, [Document("x", build_story(5), language="en")])
+    clustered_store.writer.put(NEWS, [Document("x", build_story(5), language="en")])
     assert get_original(clustered_store, "x") == "s5"
-    clustered_store.changes.put(NEWS, [Document("x", build_story(0, 20, seed=3), language="en")])
+    clustered_store.writer.put(NEWS, [Document("x", build_story(0, 20, seed=3), language="en")])
     assert get_original(clustered_store, "x") is None
     assert find_faults(clustered_store.tables, NEWS) == []
 
@@ -182,6 +182,6 @@ def test_a_changed_text_is_no_longer_a_near_duplicate(clustered_store: Collectio
 def test_a_damaged_index_does_not_stop_puts(clustered_store: CollectionStore) -> None:
     clustered_store.tables.put(COLLECTIONS, [(NEWS.row, {Column.INDEX: b"no index"})])
     assert (
-        clustered_store.changes.put(NEWS, [Document("x", build_story(5), language="en")]).added == 1
+        clustered_store.writer.put(NEWS, [Document("x", build_story(5), language="en")]).added == 1
     )
     assert get_original(clustered_store, "x") is None

@@ -30,22 +30,22 @@ def list_themes(store: CollectionStore) -> tuple[ClusterView, ...]:
 
 
 def fill_and_rebuild(store: CollectionStore) -> ClusterView:
-    store.changes.put(NEWS, themed_documents(120, themes=3))
-    rebuild(store.changes, NEWS)
+    store.writer.put(NEWS, themed_documents(120, themes=3))
+    rebuild(store.writer, NEWS)
     return list_themes(store)[0]
 
 
 def test_a_name_survives_rebuilds_and_the_label_is_kept(store: CollectionStore) -> None:
     theme = fill_and_rebuild(store)
-    rename(store.changes, NEWS, DEFAULT, theme.label, f"  {GIVEN_NAME}\n ")
-    store.changes.put(
+    rename(store.writer, NEWS, DEFAULT, theme.label, f"  {GIVEN_NAME}\n ")
+    store.writer.put(
         NEWS,
         [
             Document(f"more{number}", document.text)
             for number, document in enumerate(themed_documents(40, 9))
         ],
     )
-    rebuild(store.changes, NEWS)
+    rebuild(store.writer, NEWS)
     (renamed,) = [after for after in list_themes(store) if after.id == theme.id]
     assert (renamed.name, renamed.display_name) == (GIVEN_NAME, GIVEN_NAME)
     assert renamed.label != GIVEN_NAME
@@ -59,7 +59,7 @@ def test_a_theme_is_found_by_name_like_by_label(
     store: CollectionStore,
 ) -> None:
     theme = fill_and_rebuild(store)
-    rename(store.changes, NEWS, DEFAULT, theme.id, GIVEN_NAME)
+    rename(store.writer, NEWS, DEFAULT, theme.id, GIVEN_NAME)
     by_name = find_cluster(store.tables, NEWS, GIVEN_NAME)
     assert by_name is not None
     assert by_name.id == theme.id
@@ -87,21 +87,21 @@ def test_a_name_of_two_themes_finds_the_documents_of_both(store: CollectionStore
     first = fill_and_rebuild(store)
     second = list_themes(store)[1]
     for theme in (first, second):
-        rename(store.changes, NEWS, DEFAULT, theme.id, GIVEN_NAME)
+        rename(store.writer, NEWS, DEFAULT, theme.id, GIVEN_NAME)
     assert len(list_theme_documents(store.tables, GIVEN_NAME)) == first.size + second.size
     with pytest.raises(ValueError, match="2 themes are named"):
-        pin(store.changes, NEWS, DEFAULT, GIVEN_NAME)
+        pin(store.writer, NEWS, DEFAULT, GIVEN_NAME)
     assert len(list_theme_documents(store.tables, first.label)) == first.size
 
 
 def test_an_empty_name_removes_the_name_and_its_row(store: CollectionStore) -> None:
     theme = fill_and_rebuild(store)
-    rename(store.changes, NEWS, DEFAULT, theme.id, GIVEN_NAME)
-    assert pin(store.changes, NEWS, DEFAULT, GIVEN_NAME).pinned is not None
-    rename(store.changes, NEWS, DEFAULT, GIVEN_NAME, " ")
+    rename(store.writer, NEWS, DEFAULT, theme.id, GIVEN_NAME)
+    assert pin(store.writer, NEWS, DEFAULT, GIVEN_NAME).pinned is not None
+    rename(store.writer, NEWS, DEFAULT, GIVEN_NAME, " ")
     assert list_themes(store)[0].display_name == theme.label
     assert list_themes(store)[0].pinned
-    pin(store.changes, NEWS, DEFAULT, theme.id, pinned=False)
+    pin(store.writer, NEWS, DEFAULT, theme.id, pinned=False)
     assert list_curated_themes(store.tables, NEWS, DEFAULT) == {}
     assert store.tables.get_page(THEMES, b"") == []
 
@@ -110,28 +110,28 @@ def test_the_name_of_a_gone_theme_is_listed_and_can_be_removed(
     store: CollectionStore,
 ) -> None:
     theme = fill_and_rebuild(store)
-    rename(store.changes, NEWS, DEFAULT, theme.id, GIVEN_NAME)
+    rename(store.writer, NEWS, DEFAULT, theme.id, GIVEN_NAME)
     page = list_members(store.tables, NEWS, theme.id, count_max=1000)
     assert page is not None
-    store.changes.delete(NEWS, [member.id for member in page.members])
-    rebuild(store.changes, NEWS)
+    store.writer.delete(NEWS, [member.id for member in page.members])
+    rebuild(store.writer, NEWS)
     assert theme.id not in {remaining.id for remaining in list_themes(store)}
     (curated,) = list_curated_themes(store.tables, NEWS, DEFAULT).values()
     assert (curated.name, curated.label) == (GIVEN_NAME, theme.label)
-    rename(store.changes, NEWS, DEFAULT, theme.id, "")
+    rename(store.writer, NEWS, DEFAULT, theme.id, "")
     assert list_curated_themes(store.tables, NEWS, DEFAULT) == {}
 
 
 def test_removing_a_collection_deletes_only_its_own_names(store: CollectionStore) -> None:
     theme = fill_and_rebuild(store)
     other_collection = CollectionName("news", "2026-1")
-    store.changes.put(other_collection, themed_documents(60, themes=2))
-    rebuild(store.changes, other_collection)
+    store.writer.put(other_collection, themed_documents(60, themes=2))
+    rebuild(store.writer, other_collection)
     served = load_clusters(store.tables, other_collection)
     assert served is not None
-    rename(store.changes, other_collection, DEFAULT, served.clusters[0].id, "Another")
-    rename(store.changes, NEWS, DEFAULT, theme.id, GIVEN_NAME)
-    remove(store.changes, NEWS)
+    rename(store.writer, other_collection, DEFAULT, served.clusters[0].id, "Another")
+    rename(store.writer, NEWS, DEFAULT, theme.id, GIVEN_NAME)
+    remove(store.writer, NEWS)
     assert list_curated_themes(store.tables, NEWS, DEFAULT) == {}
     assert [
         curated_theme.name
@@ -154,14 +154,14 @@ def test_an_invalid_name_or_theme_is_refused_with_a_message(
 ) -> None:
     first_theme = fill_and_rebuild(store)
     with pytest.raises(ValueError, match=message):
-        rename(store.changes, NEWS, DEFAULT, first_theme.id if theme is None else theme, name)
+        rename(store.writer, NEWS, DEFAULT, first_theme.id if theme is None else theme, name)
 
 
 def test_a_theme_without_a_given_name_has_no_time_of_naming(store: CollectionStore) -> None:
     theme = fill_and_rebuild(store)
-    named = rename(store.changes, NEWS, DEFAULT, theme.id, GIVEN_NAME)
+    named = rename(store.writer, NEWS, DEFAULT, theme.id, GIVEN_NAME)
     assert (named.named is None, named.pinned) == (False, None)
-    pin(store.changes, NEWS, DEFAULT, theme.id)
-    assert rename(store.changes, NEWS, DEFAULT, theme.id, "").named is None
+    pin(store.writer, NEWS, DEFAULT, theme.id)
+    assert rename(store.writer, NEWS, DEFAULT, theme.id, "").named is None
     curation = list_curated_themes(store.tables, NEWS, DEFAULT)[theme.id]
     assert (curation.name, curation.named, curation.pinned is None) == ("", None, False)

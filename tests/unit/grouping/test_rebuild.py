@@ -23,9 +23,9 @@ from kept_collections import NEWS, CollectionStore, find_faults, themed_document
 def test_the_first_rebuild_serves_all_clusters(
     store: CollectionStore,
 ) -> None:
-    store.changes.put(NEWS, themed_documents(200))
+    store.writer.put(NEWS, themed_documents(200))
     assert load_clusters(store.tables, NEWS) is None
-    rebuilt = rebuild(store.changes, NEWS)
+    rebuilt = rebuild(store.writer, NEWS)
     assert (rebuilt.documents, rebuilt.clusters, rebuilt.unclustered) == (200, 5, 0)
     served = load_clusters(store.tables, NEWS, top=2)
     assert served is not None
@@ -43,10 +43,10 @@ def test_the_counts_and_progress_of_a_rebuild_cover_all_documents(
     save_configuration(
         store.tables, NEWS.namespace, "DEFAULT", build_configuration({"characters_min": 6})
     )
-    store.changes.put(NEWS, [*themed_documents(200), *left_out])
+    store.writer.put(NEWS, [*themed_documents(200), *left_out])
     progress_calls: list[tuple[str, int, int]] = []
     rebuilt = rebuild(
-        store.changes, NEWS, progress=lambda *arguments: progress_calls.append(arguments)
+        store.writer, NEWS, progress=lambda *arguments: progress_calls.append(arguments)
     )
     served = load_clusters(store.tables, NEWS)
     assert served is not None
@@ -61,8 +61,8 @@ def test_the_counts_and_progress_of_a_rebuild_cover_all_documents(
 
 
 def test_members_are_listed_by_page_nearest_first(store: CollectionStore) -> None:
-    store.changes.put(NEWS, themed_documents(60, themes=2))
-    rebuild(store.changes, NEWS)
+    store.writer.put(NEWS, themed_documents(60, themes=2))
+    rebuild(store.writer, NEWS)
     served = load_clusters(store.tables, NEWS)
     assert served is not None
     largest = served.clusters[0]
@@ -84,7 +84,7 @@ def test_members_are_listed_by_page_nearest_first(store: CollectionStore) -> Non
 def test_changes_during_a_rebuild_are_in_the_new_clustering(
     store: CollectionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.changes.put(NEWS, themed_documents(200))
+    store.writer.put(NEWS, themed_documents(200))
     late = [
         Document(f"late{number}", document.text)
         for number, document in enumerate(themed_documents(250, seed=2))
@@ -93,14 +93,14 @@ def test_changes_during_a_rebuild_are_in_the_new_clustering(
 
     def change_documents(stage: str, done: int, total: int) -> None:
         if stage == "label":
-            store.changes.put(NEWS, [*late, replaced])
-            store.changes.delete(NEWS, ["d0", "d1", "late7"])
+            store.writer.put(NEWS, [*late, replaced])
+            store.writer.delete(NEWS, ["d0", "d1", "late7"])
             assert [
                 progress.stage
-                for progress in list_progress(store.tables, store.changes.leases, NEWS)
+                for progress in list_progress(store.tables, store.writer.leases, NEWS)
             ] != []
 
-    rebuilt = rebuild(store.changes, NEWS, progress=change_documents)
+    rebuilt = rebuild(store.writer, NEWS, progress=change_documents)
     assert rebuilt.caught_up == 253
     assert find_faults(store.tables, NEWS) == []
     (d3_placement,) = list_placements(store.tables, NEWS, "d3")
@@ -113,7 +113,7 @@ def test_changes_during_a_rebuild_are_in_the_new_clustering(
 
 
 def list_explaining_terms(store: CollectionStore, id_: str) -> tuple[object, ...]:
-    explanation = explain_placement(store.tables, store.changes.models, NEWS, id_)
+    explanation = explain_placement(store.tables, store.writer.models, NEWS, id_)
     assert explanation is not None
     return explanation.terms
 
@@ -121,8 +121,8 @@ def list_explaining_terms(store: CollectionStore, id_: str) -> tuple[object, ...
 def test_a_rebuild_that_dies_leaves_the_served_clustering_and_is_cleaned_up(
     store: CollectionStore,
 ) -> None:
-    store.changes.put(NEWS, themed_documents(100))
-    first = rebuild(store.changes, NEWS)
+    store.writer.put(NEWS, themed_documents(100))
+    first = rebuild(store.writer, NEWS)
 
     def die_at_stage(stage: str, done: int, total: int) -> None:
         if stage == "catch up":
@@ -130,30 +130,30 @@ def test_a_rebuild_that_dies_leaves_the_served_clustering_and_is_cleaned_up(
 
     def put_and_die(stage: str, done: int, total: int) -> None:
         if stage == "write":
-            store.changes.put(NEWS, [Document("more", "glacier moraine summit crevasse")])
+            store.writer.put(NEWS, [Document("more", "glacier moraine summit crevasse")])
         die_at_stage(stage, done, total)
 
     with pytest.raises(RuntimeError):
-        rebuild(store.changes, NEWS, progress=put_and_die)
+        rebuild(store.writer, NEWS, progress=put_and_die)
     served = load_clusters(store.tables, NEWS)
     assert served is not None
     assert served.timestamp == first.timestamp
     assert any("older rows remain" in fault for fault in find_faults(store.tables, NEWS))
-    (result,) = maintain(store.changes, NEWS)
+    (result,) = maintain(store.writer, NEWS)
     assert result.removed_clustering_count == 1
     assert find_faults(store.tables, NEWS) == []
 
 
 def test_a_rebuild_that_died_while_settling_is_completed(store: CollectionStore) -> None:
-    store.changes.put(NEWS, themed_documents(100))
+    store.writer.put(NEWS, themed_documents(100))
 
     def die(stage: str, done: int, total: int) -> None:
         if stage == "settle":
             raise RuntimeError("died")
 
     with pytest.raises(RuntimeError):
-        rebuild(store.changes, NEWS, progress=die)
-    (result,) = maintain(store.changes, NEWS)
+        rebuild(store.writer, NEWS, progress=die)
+    (result,) = maintain(store.writer, NEWS)
     assert result.is_settled
     for row, cells in store.tables.iter_rows(DOCUMENTS, NEWS.row):
         (placement,) = list_placements(store.tables, NEWS, decode_text(cells, "main:id"))
@@ -166,8 +166,8 @@ def test_a_rebuild_that_died_while_settling_is_completed(store: CollectionStore)
 
 def test_the_last_clusterings_are_kept_and_older_ones_removed(store: CollectionStore) -> None:
     save_configuration(store.tables, "news", "few", build_configuration({"kept": 2}))
-    store.changes.put(NEWS, themed_documents(60))
-    timestamps = [rebuild(store.changes, NEWS, "few").timestamp for _ in range(4)]
+    store.writer.put(NEWS, themed_documents(60))
+    timestamps = [rebuild(store.writer, NEWS, "few").timestamp for _ in range(4)]
     clusterings = list_clusterings(store.tables, NEWS, "few")
     assert [clustering.timestamp for clustering in clusterings] == [timestamps[3], timestamps[2]]
     assert [clustering.is_served for clustering in clusterings] == [True, False]
@@ -181,33 +181,33 @@ def test_the_last_clusterings_are_kept_and_older_ones_removed(store: CollectionS
 
 
 def test_only_one_process_rebuilds_at_a_time(store: CollectionStore) -> None:
-    store.changes.put(NEWS, themed_documents(20))
+    store.writer.put(NEWS, themed_documents(20))
     with (
-        store.changes.leases.acquire(name_rebuild_lease(NEWS, "DEFAULT"), 0.0),
+        store.writer.leases.acquire(name_rebuild_lease(NEWS, "DEFAULT"), 0.0),
         pytest.raises(LeaseConflictError),
     ):
-        rebuild(store.changes, NEWS)
+        rebuild(store.writer, NEWS)
 
 
 def test_a_rebuild_of_an_unknown_collection_or_configuration_is_refused(
     store: CollectionStore,
 ) -> None:
     with pytest.raises(ConfigurationError, match="no collection named news/2026-11"):
-        rebuild(store.changes, NEWS)
-    store.changes.put(NEWS, themed_documents(5))
+        rebuild(store.writer, NEWS)
+    store.writer.put(NEWS, themed_documents(5))
     with pytest.raises(ValueError, match="Did you mean 'DEFAULT'"):
-        rebuild(store.changes, NEWS, "DEFALT")
+        rebuild(store.writer, NEWS, "DEFALT")
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_collections_of_very_few_documents_are_rebuilt(store: CollectionStore, count: int) -> None:
-    store.changes.put(NEWS, [Document("short", "x"), *themed_documents(count)])
-    rebuild(store.changes, NEWS)
+    store.writer.put(NEWS, [Document("short", "x"), *themed_documents(count)])
+    rebuild(store.writer, NEWS)
     assert find_faults(store.tables, NEWS) == []
     served = load_clusters(store.tables, NEWS)
     assert served is not None
     assert served.unclustered["short"] == 1
-    store.changes.put(NEWS, themed_documents(6, seed=3))
+    store.writer.put(NEWS, themed_documents(6, seed=3))
     assert find_faults(store.tables, NEWS) == []
 
 
@@ -215,15 +215,15 @@ def test_each_level_is_a_separate_clustering_with_parents(store: CollectionStore
     save_configuration(
         store.tables, "news", "deep", build_configuration({"clusters": 5, "granularities": [2, 9]})
     )
-    store.changes.put(NEWS, themed_documents(200))
-    rebuild(store.changes, NEWS, "deep")
+    store.writer.put(NEWS, themed_documents(200))
+    rebuild(store.writer, NEWS, "deep")
     counts = [
         len(level_clusters.clusters)
         for level in range(3)
         if (level_clusters := load_clusters(store.tables, NEWS, "deep", level=level))
     ]
     assert counts == [5, 2, 9]
-    store.changes.put(NEWS, [Document("one", "violin concerto conductor symphony cello soprano")])
+    store.writer.put(NEWS, [Document("one", "violin concerto conductor symphony cello soprano")])
     level_or_placements = {
         placement.level: placement for placement in list_placements(store.tables, NEWS, "one")
     }
@@ -243,10 +243,10 @@ def test_each_level_is_a_separate_clustering_with_parents(store: CollectionStore
 
 
 def test_the_processed_time_advances_and_the_rebuilt_time_stays(store: CollectionStore) -> None:
-    store.changes.put(NEWS, themed_documents(50))
-    rebuilt = rebuild(store.changes, NEWS)
+    store.writer.put(NEWS, themed_documents(50))
+    rebuilt = rebuild(store.writer, NEWS)
     before = find_collection(store.tables, NEWS)
-    store.changes.put(NEWS, [Document("one", "violin concerto conductor symphony")])
+    store.writer.put(NEWS, [Document("one", "violin concerto conductor symphony")])
     after = find_collection(store.tables, NEWS)
     assert before is not None
     assert after is not None

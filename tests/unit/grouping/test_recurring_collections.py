@@ -24,13 +24,13 @@ WAIT_S = 120.0
 def test_a_requested_rebuild_is_done_while_fonds_runs(tmp_path: Path) -> None:
     settings = Settings().replace_values(collections_every_s=1)
     with open_home(tmp_path) as stores:
-        changes = open_collection_writer(stores, settings)
+        writer = open_collection_writer(stores, settings)
         texts, _ = themed_texts(60)
-        changes.put(NAME, [Document(str(number), text) for number, text in enumerate(texts)])
-        request_rebuild(changes, NAME, DEFAULT)
+        writer.put(NAME, [Document(str(number), text) for number, text in enumerate(texts)])
+        request_rebuild(writer, NAME, DEFAULT)
 
         def get_state() -> str:
-            request = find_request(changes.tables, changes.leases, NAME, DEFAULT)
+            request = find_request(writer.tables, writer.leases, NAME, DEFAULT)
             return request.state if request else ""
 
         assert get_state() == QUEUED

@@ -22,8 +22,8 @@ OTHER_LEASE = LeaseRow(name_collection_lease(NEWS), "another:1:x", 99)
 
 def test_a_process_without_its_lease_writes_no_change(store: CollectionStore) -> None:
     """Otherwise its change would have the number that the next process uses."""
-    store.changes.put(NEWS, themed_documents(3))
-    leases = store.changes.leases
+    store.writer.put(NEWS, themed_documents(3))
+    leases = store.writer.leases
     with leases.acquire(name_collection_lease(NEWS), 0.0) as lease:
         lease.lost.set()
         with pytest.raises(LeaseConflictError):
@@ -54,7 +54,7 @@ def lose_lease_after_write(
     store: CollectionStore, table: str
 ) -> Iterator[tuple[Tables, Leases, Any]]:
     """Yield the arguments of `perform`. Another process takes the lease right after a write to `table`."""
-    leases = store.changes.leases
+    leases = store.writer.leases
     with leases.acquire(name_collection_lease(NEWS), 0.0) as lease:
 
         def lose() -> None:
@@ -79,7 +79,7 @@ def build_change(store: CollectionStore, id_: str) -> tuple[dict[str, bytes], Pe
 def test_a_lease_lost_during_a_change_leaves_its_redo_row_to_the_next_holder(
     store: CollectionStore,
 ) -> None:
-    store.changes.put(NEWS, themed_documents(3))
+    store.writer.put(NEWS, themed_documents(3))
     cells, writes = build_change(store, "d0")
     with (
         lose_lease_after_write(store, DOCUMENTS) as (tables, leases, lease),
@@ -88,7 +88,7 @@ def test_a_lease_lost_during_a_change_leaves_its_redo_row_to_the_next_holder(
         perform(tables, NEWS, cells, ["d0"], writes, leases, lease)
     assert "main:redo" in (get_redo_row(store, 2) or {})
     store.records.delete(LeaseRow, [OTHER_LEASE.name])
-    store.changes.put(NEWS, themed_documents(1, seed=2))
+    store.writer.put(NEWS, themed_documents(1, seed=2))
     assert find_faults(store.tables, NEWS) == []
 
 
@@ -96,13 +96,13 @@ def test_a_lease_lost_after_a_change_leaves_its_redo_row_to_the_next_holder(
     store: CollectionStore,
 ) -> None:
     """The next holder can be using the redo row, so a process without the lease does not delete it."""
-    store.changes.put(NEWS, themed_documents(3))
+    store.writer.put(NEWS, themed_documents(3))
     cells, writes = build_change(store, "d0")
     with lose_lease_after_write(store, COLLECTIONS) as (tables, leases, lease):
         assert perform(tables, NEWS, cells, ["d0"], writes, leases, lease) == 2
         assert lease.lost.is_set()
     assert "main:redo" in (get_redo_row(store, 2) or {})
     store.records.delete(LeaseRow, [OTHER_LEASE.name])
-    store.changes.put(NEWS, themed_documents(1, seed=2))
+    store.writer.put(NEWS, themed_documents(1, seed=2))
     assert get_redo_row(store, 2) is None
     assert find_faults(store.tables, NEWS) == []

@@ -41,11 +41,11 @@ def index(store: CollectionStore, tmp_path: Path) -> Iterator[ThemedIndex]:
         TantivyIndex(tmp_path / "index"), partial(list_theme_documents, store.tables)
     )
     themed_index.put(documents)
-    store.changes.put(
+    store.writer.put(
         NEWS,
         [Document(indexed.id, indexed.text_content, language="en") for indexed in documents[:50]],
     )
-    rebuild(store.changes, NEWS, threads=1)
+    rebuild(store.writer, NEWS, threads=1)
     yield themed_index
     themed_index.close()
 
@@ -93,17 +93,17 @@ def test_changes_deletions_and_rebuilds_are_found_by_the_next_search(
 ) -> None:
     label, members = max(list_assigned(store.tables).items(), key=lambda item: len(item[1]))
     deleted = sorted(members)[0]
-    store.changes.delete(NEWS, [deleted])
+    store.writer.delete(NEWS, [deleted])
     assert find_ids(index, f'theme:"{label}"') == members - {deleted}
     rest = themed_documents(COUNT, themes=3)[50:]
-    store.changes.put(
+    store.writer.put(
         NEWS,
         [
             Document(document(f"d{50 + number}").id, themed.text, language="en")
             for number, themed in enumerate(rest)
         ],
     )
-    rebuild(store.changes, NEWS, threads=1)
+    rebuild(store.writer, NEWS, threads=1)
     for name, expected in list_assigned(store.tables).items():
         assert find_ids(index, f'theme:"{name}"') == expected
 
@@ -119,13 +119,13 @@ def test_a_full_result_keeps_the_theme_members_of_its_first_page(
     pages = iter_documents(index, query, COUNT)
     first_documents = [next(pages) for _ in range(4)]
     deleted = sorted(members)[-1]
-    store.changes.delete(NEWS, [deleted])
+    store.writer.delete(NEWS, [deleted])
     assert {hit.id for hit in iter_documents(index, query, COUNT)} == members - {deleted}
     rest = themed_documents(COUNT, themes=3)[50:]
-    store.changes.put(
+    store.writer.put(
         NEWS, [Document(f"d{50 + number}", themed.text) for number, themed in enumerate(rest)]
     )
-    rebuild(store.changes, NEWS, threads=1)
+    rebuild(store.writer, NEWS, threads=1)
     assert {hit.id for hit in (*first_documents, *pages)} == members
     assert {hit.id for hit in iter_documents(index, matches.query, COUNT)} == members
 
@@ -142,10 +142,10 @@ def test_an_unknown_theme_raises_with_the_nearest_name_and_its_position(
 def test_a_theme_in_several_collections_requires_the_collection(
     store: CollectionStore, index: ThemedIndex
 ) -> None:
-    store.changes.put(
+    store.writer.put(
         LATER, [Document(themed.id, themed.text) for themed in themed_documents(50, themes=3)]
     )
-    rebuild(store.changes, LATER, threads=1)
+    rebuild(store.writer, LATER, threads=1)
     label = next(iter(set(list_assigned(store.tables)) & set(list_assigned(store.tables, LATER))))
     with pytest.raises(
         QueryError, match=f'2 collections have this theme. Name one: .*"{NEWS}/{label}"'
@@ -158,8 +158,8 @@ def test_a_theme_over_the_member_limit_raises_with_its_size(
     store: CollectionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(themes, "MEMBERS_MAX", 3)
-    store.changes.put(NEWS, themed_documents(50, themes=3))
-    rebuild(store.changes, NEWS, threads=1)
+    store.writer.put(NEWS, themed_documents(50, themes=3))
+    rebuild(store.writer, NEWS, threads=1)
     label, members = max(list_assigned(store.tables).items(), key=lambda item: len(item[1]))
     with pytest.raises(ValueError, match=f"this theme has {len(members)} documents; .* up to 3"):
         list_theme_documents(store.tables, label)

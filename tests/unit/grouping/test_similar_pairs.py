@@ -22,14 +22,14 @@ from kept_collections import NEWS, CollectionStore, themed_documents
 
 def rebuild_with_clusters(store: CollectionStore, count: int) -> LevelView:
     save_configuration(store.tables, "news", "DEFAULT", build_configuration({"clusters": count}))
-    rebuild(store.changes, NEWS)
+    rebuild(store.writer, NEWS)
     clusters = load_clusters(store.tables, NEWS)
     assert clusters is not None
     return clusters
 
 
 def test_pairs_are_exactly_those_that_are_near_and_share_terms(store: CollectionStore) -> None:
-    store.changes.put(NEWS, themed_documents(300))
+    store.writer.put(NEWS, themed_documents(300))
     level = rebuild_with_clusters(store, 15)
     pairs = find_similar_pairs(store.tables, level)
     assert len(pairs.nearest) == pairs.total > 0
@@ -53,7 +53,7 @@ def test_pairs_are_exactly_those_that_are_near_and_share_terms(store: Collection
 def test_pairs_share_at_least_the_required_number_of_terms(
     store: CollectionStore, monkeypatch: pytest.MonkeyPatch, terms_min: int
 ) -> None:
-    store.changes.put(NEWS, themed_documents(300))
+    store.writer.put(NEWS, themed_documents(300))
     level = rebuild_with_clusters(store, 15)
     monkeypatch.setattr(similar_clusters, "SHARED_TERMS_MIN", 1)
     all_pairs = find_similar_pairs(store.tables, level).nearest
@@ -65,7 +65,7 @@ def test_pairs_share_at_least_the_required_number_of_terms(
 def test_limits_keep_the_nearest_pairs_of_the_largest_clusters(
     store: CollectionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.changes.put(NEWS, themed_documents(300))
+    store.writer.put(NEWS, themed_documents(300))
     level = rebuild_with_clusters(store, 15)
     all_pairs = find_similar_pairs(store.tables, level)
     monkeypatch.setattr(similar_clusters, "_BLOCK_ROWS", 4)
@@ -87,7 +87,7 @@ def test_the_cache_returns_the_pairs_of_each_level_and_drops_the_oldest(
     store: CollectionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(similar_clusters, "CACHED_MAX", 1)
-    store.changes.put(NEWS, themed_documents(300))
+    store.writer.put(NEWS, themed_documents(300))
     levels = [rebuild_with_clusters(store, 15), rebuild_with_clusters(store, 5)]
     cache = SimilarPairsCache()
     first = cache.get(store.tables, levels[0])
@@ -100,5 +100,5 @@ def test_the_cache_returns_the_pairs_of_each_level_and_drops_the_oldest(
 
 
 def test_clusters_without_shared_terms_are_not_similar(store: CollectionStore) -> None:
-    store.changes.put(NEWS, themed_documents(300))
+    store.writer.put(NEWS, themed_documents(300))
     assert find_similar_pairs(store.tables, rebuild_with_clusters(store, 5)) == SimilarPairs((), 0)

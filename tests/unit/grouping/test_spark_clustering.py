@@ -47,10 +47,10 @@ def test_an_engine_writes_the_same_rows_as_one_process(
         fill_collection(tmp_path / "here", migrated),
         fill_collection(tmp_path / "there", migrated),
     )
-    first = rebuild(local_store.changes, NEWS, conf, threads=1)
+    first = rebuild(local_store.writer, NEWS, conf, threads=1)
     engine = LocalEngine(tmp_path / "bulk", workers, 1)
     passes = build_engine_passes(engine, tmp_path / "there")
-    second = rebuild(engine_store.changes, NEWS, conf, threads=1, passes=passes)
+    second = rebuild(engine_store.writer, NEWS, conf, threads=1, passes=passes)
     assert first == second
     assert read_rebuilt_rows(engine_store) == read_rebuilt_rows(local_store)
     assert read_rebuilt_rows(engine_store)[READINGS] == []
@@ -64,14 +64,14 @@ def test_an_engine_applies_exclusions_like_one_process(tmp_path: Path, migrated:
     placements_after = []
     for name in ("here", "there"):
         store = fill_collection(tmp_path / name, migrated)
-        rebuild(store.changes, NEWS, threads=1)
+        rebuild(store.writer, NEWS, threads=1)
         placement_before = next(
             placement for placement in list_placements(store.tables, NEWS, "d0") if placement.label
         )
-        exclude(store.changes, NEWS, "DEFAULT", placement_before.label or "", ["d0"])
+        exclude(store.writer, NEWS, "DEFAULT", placement_before.label or "", ["d0"])
         engine = LocalEngine(tmp_path / "bulk", 2, 1)
         passes = build_engine_passes(engine, tmp_path / name) if name == "there" else None
-        rebuild(store.changes, NEWS, threads=1, passes=passes)
+        rebuild(store.writer, NEWS, threads=1, passes=passes)
         assert find_faults(store.tables, NEWS) == []
         (placement_after,) = list_placements(store.tables, NEWS, "d0")
         assert placement_after.cluster_id != placement_before.cluster_id
@@ -90,7 +90,7 @@ def test_the_pages_of_an_engine_are_deleted_when_it_fails(tmp_path: Path, migrat
             raise RuntimeError("died")
 
     with pytest.raises(RuntimeError, match="died"):
-        rebuild(store.changes, NEWS, passes=passes, progress=die)
+        rebuild(store.writer, NEWS, passes=passes, progress=die)
     assert [*store.tables.iter_rows(READINGS, b"")] == []
     store.close()
 

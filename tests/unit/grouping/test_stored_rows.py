@@ -33,9 +33,9 @@ def read_rows(file: Path, table: str) -> dict[bytes, dict[str, bytes]]:
 
 
 def test_rows_have_the_layout_of_the_three_tables(store: CollectionStore, tmp_path: Path) -> None:
-    store.changes.put(NEWS, [*themed_documents(100), Document("tiny", "x")])
-    rebuilt = rebuild(store.changes, NEWS)
-    store.changes.put(NEWS, [Document("later", "violin concerto conductor symphony cello")])
+    store.writer.put(NEWS, [*themed_documents(100), Document("tiny", "x")])
+    rebuilt = rebuild(store.writer, NEWS)
+    store.writer.put(NEWS, [Document("later", "violin concerto conductor symphony cello")])
     file = tmp_path / "table.sqlite"
     time = str(rebuilt.timestamp).encode()
 

@@ -63,8 +63,8 @@ def test_documents_are_clustered_by_their_vectors(
     save_configuration(
         store.tables, "news", "dense", build_configuration({"clusters": 4, "dense": 4})
     )
-    store.changes.put(NEWS, [*build_documents(80), Document("none", "without any vector at all")])
-    rebuilt = rebuild(store.changes, NEWS, "dense")
+    store.writer.put(NEWS, [*build_documents(80), Document("none", "without any vector at all")])
+    rebuilt = rebuild(store.writer, NEWS, "dense")
     assert (rebuilt.clusters, rebuilt.unclustered) == (4, 1)
     labels = {n: list_placements(store.tables, NEWS, f"0-{n}")[0].label for n in range(80)}
     is_agreeing = [labels[n] == labels[n + 4] for n in range(76)]
@@ -77,20 +77,20 @@ def test_documents_are_clustered_by_their_vectors(
         Document(f"1-{n}", f"word{n}s0 fresh{n}", vector=later_document.vector)
         for n, later_document in enumerate(build_documents(8, seed=1))
     ]
-    store.changes.put(NEWS, [*later, Document("later", "word1s0 fresh", vector=(1.0,))])
+    store.writer.put(NEWS, [*later, Document("later", "word1s0 fresh", vector=(1.0,))])
     near = [list_placements(store.tables, NEWS, f"1-{n}")[0].label == labels[n] for n in range(8)]
     assert np.mean(near) >= 0.75
     assert list_placements(store.tables, NEWS, "later")[0].unclustered_reason == "vector"
-    assert explain_placement(store.tables, store.changes.models, NEWS, "0-1", "dense") is not None
+    assert explain_placement(store.tables, store.writer.models, NEWS, "0-1", "dense") is not None
     assert find_faults(store.tables, NEWS) == []
 
 
 def test_a_vector_of_another_direction_replaces_the_document(store: CollectionStore) -> None:
     original = Document("a", "a text of some words", vector=(1.0, 2.0))
-    assert store.changes.put(NEWS, [original]).added == 1
-    assert store.changes.put(NEWS, [Document("a", original.text, vector=(2.0, 4.0))]).unchanged == 1
-    assert store.changes.put(NEWS, [Document("a", original.text, vector=(2.0, 1.0))]).replaced == 1
-    assert store.changes.put(NEWS, [Document("a", original.text)]).replaced == 1
+    assert store.writer.put(NEWS, [original]).added == 1
+    assert store.writer.put(NEWS, [Document("a", original.text, vector=(2.0, 4.0))]).unchanged == 1
+    assert store.writer.put(NEWS, [Document("a", original.text, vector=(2.0, 1.0))]).replaced == 1
+    assert store.writer.put(NEWS, [Document("a", original.text)]).replaced == 1
     (cells,) = store.tables.get_rows(DOCUMENTS, [NEWS.build_document_row("a")]).values()
     assert cells[Column.VECTOR_DENSE] == b""
     assert parse_document(cells).document.vector == ()
@@ -103,7 +103,7 @@ def test_a_configuration_clusters_only_documents_with_the_given_fields(
         store.tables, "news", "en", build_configuration({"where": ["language=en", "title=a=b"]})
     )
     text = "a text of some words"
-    store.changes.put(
+    store.writer.put(
         NEWS,
         [
             Document("in", text, title="a=b", language="en"),
@@ -111,7 +111,7 @@ def test_a_configuration_clusters_only_documents_with_the_given_fields(
             Document("language", text, title="a=b"),
         ],
     )
-    rebuilt = rebuild(store.changes, NEWS, "en")
+    rebuilt = rebuild(store.writer, NEWS, "en")
     assert (rebuilt.documents, rebuilt.unclustered) == (1, 2)
     assert list_placements(store.tables, NEWS, "title")[0].unclustered_reason == "field"
     for condition, message in (
@@ -127,10 +127,10 @@ def test_a_configuration_clusters_only_documents_with_the_given_fields(
 def test_a_text_without_terms_deletes_the_vectors_of_the_previous_text(
     store: CollectionStore,
 ) -> None:
-    store.changes.put(NEWS, themed_documents(60))
-    rebuild(store.changes, NEWS)
+    store.writer.put(NEWS, themed_documents(60))
+    rebuild(store.writer, NEWS)
     columns = ["processing:vector_idf", "processing:vector_tfidf"]
     row = NEWS.build_document_row("d0")
     assert all(store.tables.get_row(DOCUMENTS, row, columns).values())
-    store.changes.put(NEWS, [Document("d0", "... !")])
+    store.writer.put(NEWS, [Document("d0", "... !")])
     assert [store.tables.get_row(DOCUMENTS, row, columns)[name] for name in columns] == [b"", b""]

@@ -75,19 +75,19 @@ def test_a_hidden_file_leaves_index_and_collections_and_is_restored_when_lifted(
 ) -> None:
     stores, filled = home
     sha1hex = getattr(filled, kind)[1]
-    changes = open_collection_writer(stores)
+    writer = open_collection_writer(stores)
     (id_,) = find_traces(stores, None, sha1hex).documents
     document = Document(id_, "flood " * 20, "A title", "http://x.example/", "en", 7)
-    changes.put(NAME, [document, Document("other", "bridge " * 20)])
+    writer.put(NAME, [document, Document("other", "bridge " * 20)])
     before, row = (
         get_document(stores, id_),
-        changes.tables.get_row(DOCUMENTS, NAME.build_document_row(id_)),
+        writer.tables.get_row(DOCUMENTS, NAME.build_document_row(id_)),
     )
-    embargoes = EmbargoService(stores, changes, lambda: NOW)
+    embargoes = EmbargoService(stores, writer, lambda: NOW)
     embargoes.hide(build_embargo(sha1hex))
     assert stores.index.get([id_]) == {}
-    assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row(id_)) is None
-    assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row("other")) is not None
+    assert writer.tables.get_row(DOCUMENTS, NAME.build_document_row(id_)) is None
+    assert writer.tables.get_row(DOCUMENTS, NAME.build_document_row("other")) is not None
     assert embargoes.lift(sha1hex)
     after = get_document(stores, id_)
     assert (after.sha1hex, after.url, after.text_content) == (
@@ -95,7 +95,7 @@ def test_a_hidden_file_leaves_index_and_collections_and_is_restored_when_lifted(
         before.url,
         before.text_content,
     )
-    row_after = changes.tables.get_row(DOCUMENTS, NAME.build_document_row(id_)) or {}
+    row_after = writer.tables.get_row(DOCUMENTS, NAME.build_document_row(id_)) or {}
     assert (row or {}).keys() <= row_after.keys()
     assert row_after["main:text"] == document.text.encode()
     assert stores.blobs.get(build_embargoed_blob_key(sha1hex)) is None
@@ -290,38 +290,38 @@ def test_a_kill_between_any_two_writes_shows_and_loses_nothing(
 ) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
-    changes = open_collection_writer(stores)
+    writer = open_collection_writer(stores)
     document = Document(sha1hex, "flood " * 20)
-    changes.put(NAME, [document])
+    writer.put(NAME, [document])
     for kill_after in range(200):
         writes_left = [kill_after]
         dying_stores = create_dying_stores(stores, writes_left)
-        dying_changes = replace(changes, tables=Tables(dying_stores.table))
+        dying_writer = replace(writer, tables=Tables(dying_stores.table))
         try:
-            EmbargoService(dying_stores, dying_changes, lambda: NOW).hide(build_embargo(sha1hex))
+            EmbargoService(dying_stores, dying_writer, lambda: NOW).hide(build_embargo(sha1hex))
             break
         except _KilledError:
             in_index = sha1hex in stores.index.get([sha1hex])
             assert stores.records.get(EmbargoRow, [sha1hex]) or in_index
             embargoed_copy = stores.blobs.get(build_embargoed_blob_key(sha1hex))
-            assert embargoed_copy or changes.tables.get_row(
+            assert embargoed_copy or writer.tables.get_row(
                 DOCUMENTS, NAME.build_document_row(sha1hex)
             )
     assert kill_after > 3
-    assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row(sha1hex)) is None
+    assert writer.tables.get_row(DOCUMENTS, NAME.build_document_row(sha1hex)) is None
     for kill_after in range(200):
         writes_left = [kill_after]
         dying_stores = create_dying_stores(stores, writes_left)
-        dying_changes = replace(changes, tables=Tables(dying_stores.table))
+        dying_writer = replace(writer, tables=Tables(dying_stores.table))
         try:
-            EmbargoService(dying_stores, dying_changes, _Clock(UNTIL)).lift_due()
+            EmbargoService(dying_stores, dying_writer, _Clock(UNTIL)).lift_due()
             break
         except _KilledError:
             assert [row.sha1hex for row in iter_active_embargoes(stores)] == [sha1hex]
     assert kill_after > 3
     assert list(iter_active_embargoes(stores)) == []
     assert set(stores.index.get([sha1hex])) == {sha1hex}
-    assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row(sha1hex)) is not None
+    assert writer.tables.get_row(DOCUMENTS, NAME.build_document_row(sha1hex)) is not None
 
 
 def test_a_file_can_be_hidden_before_it_arrives_and_taken_down_while_hidden(

@@ -73,18 +73,18 @@ def test_a_takedown_removes_a_file_from_every_store(
 ) -> None:
     stores, filled = home
     sha1hex = getattr(filled, kind)[1]
-    changes = open_collection_writer(stores)
+    writer = open_collection_writer(stores)
     (document,) = find_traces(stores, None, sha1hex).documents
-    changes.put(NAME, [Document(document, "flood " * 20), Document("other", "bridge " * 20)])
-    before = find_traces(stores, changes.tables, sha1hex)
+    writer.put(NAME, [Document(document, "flood " * 20), Document("other", "bridge " * 20)])
+    before = find_traces(stores, writer.tables, sha1hex)
     assert all((before.captures, before.blobs, before.rows, before.messages))
     assert before.collections == ["news/floods"]
-    row = create_takedown_service(stores, changes)(build_takedown(sha1hex))
+    row = create_takedown_service(stores, writer)(build_takedown(sha1hex))
     assert row.finished == NOW
-    assert not find_traces(stores, changes.tables, sha1hex).has_any
+    assert not find_traces(stores, writer.tables, sha1hex).has_any
     assert stores.blobs.get(build_text_blob_key(sha1hex)) is None
     assert stores.index.get([document]) == {}
-    assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row("other")) is not None
+    assert writer.tables.get_row(DOCUMENTS, NAME.build_document_row("other")) is not None
 
 
 def test_after_a_takedown_the_ledger_balances_without_naming_the_file(

@@ -61,13 +61,11 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("tables")
     fill_with_themes(folder)
     with open_home(folder) as stores:
-        changes = open_themes(stores, 1_790_100_000)
+        writer = open_themes(stores, 1_790_100_000)
         placement = next(
-            placement
-            for placement in list_placements(changes.tables, FIVE, "d1")
-            if placement.label
+            placement for placement in list_placements(writer.tables, FIVE, "d1") if placement.label
         )
-        exclude(changes, FIVE, "DEFAULT", placement.label or "", ["d1"])
+        exclude(writer, FIVE, "DEFAULT", placement.label or "", ["d1"])
         with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
             yield client
 

@@ -34,7 +34,7 @@ def _fill_split(home: Path) -> None:
     with open_home(home) as stores:
         tables = Tables(stores.table)
         tables.declare()
-        changes = CollectionWriter(
+        writer = CollectionWriter(
             tables,
             Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic),
             Clock(),
@@ -42,8 +42,8 @@ def _fill_split(home: Path) -> None:
         save_configuration(
             tables, SPLIT.namespace, "DEFAULT", build_configuration({"clusters": 15})
         )
-        changes.put(SPLIT, themed_documents(300))
-        rebuild(changes, SPLIT)
+        writer.put(SPLIT, themed_documents(300))
+        rebuild(writer, SPLIT)
 
 
 @pytest.fixture

@@ -30,17 +30,17 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         open_home(folder) as stores,
         TestClient(create_app(stores), base_url="http://localhost:8765") as client,
     ):
-        changes = open_themes(stores, 1_790_100_000)
+        writer = open_themes(stores, 1_790_100_000)
         save_configuration(
-            changes.tables, "made", "DEFAULT", build_configuration({"clusters": len(LABELS)})
+            writer.tables, "made", "DEFAULT", build_configuration({"clusters": len(LABELS)})
         )
-        changes.put(NAME, [
+        writer.put(NAME, [
             Document(f"{word}{number}", f"{word} {word} {word}", title=f"{word} {number}")
             for word in LABELS for number in range(6)
         ])  # fmt: skip
-        changes.put(NAME, [Document("none", "?! ... -- ?!")])
-        rebuild(changes, NAME)
-        changes.put(NAME, [Document("stray", "outlier apart document excluded")])
+        writer.put(NAME, [Document("none", "?! ... -- ?!")])
+        rebuild(writer, NAME)
+        writer.put(NAME, [Document("stray", "outlier apart document excluded")])
         yield client
 
 

@@ -50,7 +50,7 @@ class RepairContext:
     `describe`: returns the type and hashes of bytes, given the declared media type or None.
     `clock`: returns the current time, aware UTC.
     `report`: called with a sentence about each action.
-    `changes`: writer of the collections; None if the library has no collections.
+    `collection_writer`: writer of the collections; None if the library has no collections.
     `done`: number of actions taken so far.
     `lost`: for each subject that cannot be restored, the reason.
     """
@@ -61,7 +61,7 @@ class RepairContext:
     describe: Callable[[bytes, str | None], FileMeta]
     clock: Callable[[], datetime]
     report: Callable[[str], None]
-    changes: CollectionWriter | None = None
+    collection_writer: CollectionWriter | None = None
     done: int = 0
     lost: dict[str, str] = field(default_factory=dict)
 

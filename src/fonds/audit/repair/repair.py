@@ -95,15 +95,15 @@ class RepairRound:
             self.context.report(f"recounted the ledger: {len(differences)} differences")
 
     def _repair_collections(self) -> None:
-        changes = self.context.changes
-        if changes is None:
+        collection_writer = self.context.collection_writer
+        if collection_writer is None:
             return
         from fonds.grouping.checks.check import repair_collection
 
         for items in self.context.plan.iter_items(RepairAct.COLLECTION):
             for subject in sorted({item.subject for item in items}):
                 try:
-                    for message in repair_collection(changes, parse(subject)):
+                    for message in repair_collection(collection_writer, parse(subject)):
                         self.context.record_act(RepairAct.COLLECTION, "", None, message)
                 except (PermanentError, TransientError, ValueError) as error:
                     self.context.give_up(subject, f"collection {subject}: {error}")

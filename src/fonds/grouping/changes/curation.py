@@ -76,7 +76,7 @@ class ThemeRef:
 
 
 def rename(
-    changes: CollectionWriter, name: CollectionName, conf: str, theme: str, new_name: str
+    writer: CollectionWriter, name: CollectionName, conf: str, theme: str, new_name: str
 ) -> CuratedTheme:
     """Set the name that a person gives a theme, or remove it with ''. Idempotent.
 
@@ -86,18 +86,18 @@ def rename(
     digit or with control characters, and if 1,000 themes are already named or pinned.
     """
     valid_name = validate_name(new_name)
-    with changes.lease(name) as collection:
-        now, curation = changes.clock(), _find_curation(changes, collection, conf, theme)
+    with writer.lease(name) as collection:
+        now, curation = writer.clock(), _find_curation(writer, collection, conf, theme)
         named_at = now if valid_name else None
         if valid_name == curation.name:
             return curation
         return _write_curation(
-            changes, collection, conf, replace(curation, name=valid_name, named=named_at)
+            writer, collection, conf, replace(curation, name=valid_name, named=named_at)
         )
 
 
 def pin(
-    changes: CollectionWriter, name: CollectionName, conf: str, theme: str, *, pinned: bool = True
+    writer: CollectionWriter, name: CollectionName, conf: str, theme: str, *, pinned: bool = True
 ) -> CuratedTheme:
     """Pin a theme, so that it is listed first, or unpin it with `pinned=False`. Idempotent.
 
@@ -105,12 +105,12 @@ def pin(
     Return the resulting curation (name and pin) of the theme.
     Raises ValueError for an unknown theme, and if 1,000 themes are already named or pinned.
     """
-    with changes.lease(name) as collection:
-        curation = _find_curation(changes, collection, conf, theme)
+    with writer.lease(name) as collection:
+        curation = _find_curation(writer, collection, conf, theme)
         if pinned is (curation.pinned is not None):
             return curation
         return _write_curation(
-            changes, collection, conf, replace(curation, pinned=changes.clock() if pinned else None)
+            writer, collection, conf, replace(curation, pinned=writer.clock() if pinned else None)
         )
 
 
@@ -133,14 +133,14 @@ def validate_name(new_name: str) -> str:
     return name
 
 
-def find_theme(changes: CollectionWriter, name: CollectionName, conf: str, theme: str) -> ThemeRef:
+def find_theme(writer: CollectionWriter, name: CollectionName, conf: str, theme: str) -> ThemeRef:
     """Find a theme on the first level of the served clustering, by id, label or given name.
 
     A theme that no longer exists but was curated is found by id.
     Raises ValueError for an unknown theme, with the most similar name, and for a name of several
     themes.
     """
-    served = load_clusters(changes.tables, name, conf, top=0)
+    served = load_clusters(writer.tables, name, conf, top=0)
     clusters = served.clusters if served else ()
     for attribute in ("id", "label", "name"):
         matches = [
@@ -150,7 +150,7 @@ def find_theme(changes: CollectionWriter, name: CollectionName, conf: str, theme
             raise ValueError(f"{len(matches)} themes are named {theme!r}. Give the theme's id")
         if matches:
             return ThemeRef(matches[0].id, matches[0].label)
-    removed_theme = list_curated_themes(changes.tables, name, conf).get(theme)
+    removed_theme = list_curated_themes(writer.tables, name, conf).get(theme)
     if removed_theme is None:
         raise ValueError(
             format_unknown_name("theme", theme[:200], [cluster.label for cluster in clusters])
@@ -159,21 +159,21 @@ def find_theme(changes: CollectionWriter, name: CollectionName, conf: str, theme
 
 
 def _find_curation(
-    changes: CollectionWriter, collection: LeasedCollection, conf: str, theme: str
+    writer: CollectionWriter, collection: LeasedCollection, conf: str, theme: str
 ) -> CuratedTheme:
-    theme_ref = find_theme(changes, collection.name, conf, theme)
-    curation = list_curated_themes(changes.tables, collection.name, conf).get(theme_ref.id)
+    theme_ref = find_theme(writer, collection.name, conf, theme)
+    curation = list_curated_themes(writer.tables, collection.name, conf).get(theme_ref.id)
     if curation is None:
         return CuratedTheme(theme_ref.id, theme_ref.label, "", None, None)
     return replace(curation, label=theme_ref.label)
 
 
 def _write_curation(
-    changes: CollectionWriter, collection: LeasedCollection, conf: str, curated_theme: CuratedTheme
+    writer: CollectionWriter, collection: LeasedCollection, conf: str, curated_theme: CuratedTheme
 ) -> CuratedTheme:
     name = collection.name
     row = build_theme_row(name.namespace, name.key, conf, curated_theme.id)
-    curated_themes = list_curated_themes(changes.tables, name, conf)
+    curated_themes = list_curated_themes(writer.tables, name, conf)
     if curated_theme.id not in curated_themes and len(curated_themes) >= CURATED_MAX:
         raise ValueError(f"at most {CURATED_MAX:,} themes of {name} can be named or pinned")
     writes = PendingWrites()
@@ -190,7 +190,7 @@ def _write_curation(
         writes.put(THEMES, row, cells)
     else:
         writes.remove(THEMES, row)
-    perform(changes.tables, name, collection.cells, [], writes, changes.leases, collection.lease)
+    perform(writer.tables, name, collection.cells, [], writes, writer.leases, collection.lease)
     return curated_theme
 
 
@@ -210,7 +210,7 @@ class ExclusionResult:
 
 
 def exclude(
-    changes: CollectionWriter, name: CollectionName, conf: str, theme: str, ids: Sequence[str]
+    writer: CollectionWriter, name: CollectionName, conf: str, theme: str, ids: Sequence[str]
 ) -> ExclusionResult:
     """Exclude documents from a theme. Idempotent.
 
@@ -221,19 +221,19 @@ def exclude(
     clustering.
     """
     distinct_ids = _validate_ids(ids)
-    _read_model(changes, name, conf)
-    with changes.lease(name) as collection:
+    _read_model(writer, name, conf)
+    with writer.lease(name) as collection:
         clustering, rows = (
-            _find_served(changes, collection, conf),
-            _load_rows(changes, name, distinct_ids),
+            _find_served(writer, collection, conf),
+            _load_rows(writer, name, distinct_ids),
         )
-        theme_ref = find_theme(changes, name, conf, theme)
-        exclusions = load_exclusions(changes.tables, name, distinct_ids)
+        theme_ref = find_theme(writer, name, conf, theme)
+        exclusions = load_exclusions(writer.tables, name, distinct_ids)
         new_ids = [
             id_ for id_ in distinct_ids if (conf, theme_ref.id) not in exclusions.get(id_, {})
         ]
-        before = load_placements(changes.tables, clustering, new_ids)
-        label = find_labels_by_id(changes.tables, clustering, {theme_ref.id}).get(theme_ref.id)
+        before = load_placements(writer.tables, clustering, new_ids)
+        label = find_labels_by_id(writer.tables, clustering, {theme_ref.id}).get(theme_ref.id)
         for id_ in new_ids:
             if label is None or label not in _list_labels(clustering, before.get(id_, ())):
                 raise ValueError(
@@ -246,9 +246,9 @@ def exclude(
                 )
         if not new_ids:
             return ExclusionResult(theme_ref.id, theme_ref.label, 0)
-        writes, now = PendingWrites(), changes.clock()
+        writes, now = PendingWrites(), writer.clock()
         excluded_labels = {
-            id_: _find_excluded_labels(changes, clustering, exclusions.get(id_, {}), {theme_ref.id})
+            id_: _find_excluded_labels(writer, clustering, exclusions.get(id_, {}), {theme_ref.id})
             for id_ in new_ids
         }
         for id_ in new_ids:
@@ -261,13 +261,13 @@ def exclude(
                 f"{Column.EXCLUDED_FROM_PREFIX}{conf}:{theme_ref.id}": encode_json(exclusion),
             }
             writes.put(EXCLUSIONS, name.build_document_row(id_), cells)
-        move_excluded(changes, clustering, new_ids, excluded_labels, writes)
-        _perform(changes, collection, clustering, new_ids, writes)
+        move_excluded(writer, clustering, new_ids, excluded_labels, writes)
+        _perform(writer, collection, clustering, new_ids, writes)
     return ExclusionResult(theme_ref.id, theme_ref.label, len(new_ids))
 
 
 def include(
-    changes: CollectionWriter, name: CollectionName, conf: str, theme: str, ids: Sequence[str]
+    writer: CollectionWriter, name: CollectionName, conf: str, theme: str, ids: Sequence[str]
 ) -> ExclusionResult:
     """Revoke the exclusion of documents from a theme, even from one that no longer exists.
     Idempotent.
@@ -280,12 +280,12 @@ def include(
     document, no documents or over 500, and a configuration without a served clustering.
     """
     distinct_ids = _validate_ids(ids)
-    _read_model(changes, name, conf)
-    with changes.lease(name) as collection:
-        clustering = _find_served(changes, collection, conf)
-        rows = _load_rows(changes, name, distinct_ids)
-        exclusions = load_exclusions(changes.tables, name, distinct_ids)
-        theme_id = _find_excluded_themes(changes, name, conf, theme, exclusions)
+    _read_model(writer, name, conf)
+    with writer.lease(name) as collection:
+        clustering = _find_served(writer, collection, conf)
+        rows = _load_rows(writer, name, distinct_ids)
+        exclusions = load_exclusions(writer.tables, name, distinct_ids)
+        theme_id = _find_excluded_themes(writer, name, conf, theme, exclusions)
         excluded_ids = [id_ for id_ in distinct_ids if (conf, theme_id) in exclusions.get(id_, {})]
         label = next((exclusions[id_][conf, theme_id].label for id_ in excluded_ids), "")
         if not excluded_ids:
@@ -298,17 +298,17 @@ def include(
                 if key != (conf, theme_id)
             }
             _remove_exclusion(name, id_, conf, theme_id, writes, is_last=not remaining)
-            excluded_labels[id_] = _find_excluded_labels(changes, clustering, remaining, set())
+            excluded_labels[id_] = _find_excluded_labels(writer, clustering, remaining, set())
             revoked[id_] = exclusions[id_][conf, theme_id]
-        if theme_id in find_labels_by_id(changes.tables, clustering, {theme_id}):
-            placements = _restore_placements(changes, clustering, rows, revoked, excluded_labels)
-            move_excluded(changes, clustering, excluded_ids, excluded_labels, writes, placements)
-        _perform(changes, collection, clustering, excluded_ids, writes)
+        if theme_id in find_labels_by_id(writer.tables, clustering, {theme_id}):
+            placements = _restore_placements(writer, clustering, rows, revoked, excluded_labels)
+            move_excluded(writer, clustering, excluded_ids, excluded_labels, writes, placements)
+        _perform(writer, collection, clustering, excluded_ids, writes)
     return ExclusionResult(theme_id, label, len(excluded_ids))
 
 
 def move_excluded(
-    changes: CollectionWriter,
+    writer: CollectionWriter,
     clustering: StoredClustering,
     ids: Sequence[str],
     excluded: Mapping[str, Collection[str]],
@@ -323,9 +323,9 @@ def move_excluded(
     """
     from fonds.grouping.changes.placement_rules import place_documents
 
-    tables, placements = changes.tables, dict(previous or {})
+    tables, placements = writer.tables, dict(previous or {})
     unplaced_ids = [id_ for id_ in ids if id_ not in placements]
-    model = changes.models.get(tables, clustering) if unplaced_ids else None
+    model = writer.models.get(tables, clustering) if unplaced_ids else None
     if model is not None:
         rows = tables.get_rows(
             DOCUMENTS, [clustering.name.build_document_row(id_) for id_ in unplaced_ids], COLUMNS
@@ -371,7 +371,7 @@ def _build_reason_row(clustering: StoredClustering) -> tuple[bytes, dict[str, by
 
 
 def _restore_placements(
-    changes: CollectionWriter,
+    writer: CollectionWriter,
     clustering: StoredClustering,
     rows: Mapping[bytes, Mapping[str, bytes]],
     exclusions: Mapping[str, Exclusion],
@@ -405,7 +405,7 @@ def _restore_placements(
             if placement.original
         }
     )
-    placements = load_placements(changes.tables, clustering, originals)
+    placements = load_placements(writer.tables, clustering, originals)
     return {id_: _link_duplicates(places, placements) for id_, places in restored.items()}
 
 
@@ -434,7 +434,7 @@ def _link_duplicates(places: list[Placement], placements: PlacementsById) -> lis
 
 
 def _find_excluded_themes(
-    changes: CollectionWriter,
+    writer: CollectionWriter,
     name: CollectionName,
     conf: str,
     theme: str,
@@ -442,7 +442,7 @@ def _find_excluded_themes(
 ) -> str:
     if any((conf, theme) in exclusions for exclusions in reference.values()):
         return theme
-    return find_theme(changes, name, conf, theme).id
+    return find_theme(writer, name, conf, theme).id
 
 
 def _remove_exclusion(
@@ -462,7 +462,7 @@ def _remove_exclusion(
 
 
 def _find_excluded_labels(
-    changes: CollectionWriter,
+    writer: CollectionWriter,
     clustering: StoredClustering,
     reference: Mapping[tuple[str, str], Exclusion],
     further_ids: set[str],
@@ -473,7 +473,7 @@ def _find_excluded_labels(
     `further_ids`: ids of further themes that the document must not be in.
     """
     ids = {theme_id for conf, theme_id in reference if conf == clustering.conf} | further_ids
-    return set(find_labels_by_id(changes.tables, clustering, ids).values()) if ids else set()
+    return set(find_labels_by_id(writer.tables, clustering, ids).values()) if ids else set()
 
 
 def _list_labels(clustering: StoredClustering, places: Sequence[Placement]) -> list[str]:
@@ -494,9 +494,9 @@ def _validate_ids(ids: Sequence[str]) -> list[str]:
 
 
 def _load_rows(
-    changes: CollectionWriter, name: CollectionName, ids: Sequence[str]
+    writer: CollectionWriter, name: CollectionName, ids: Sequence[str]
 ) -> dict[bytes, dict[str, bytes]]:
-    rows = changes.tables.get_rows(
+    rows = writer.tables.get_rows(
         DOCUMENTS, [name.build_document_row(id_) for id_ in ids], [Column.ID, Column.SEQUENCE]
     )
     for id_ in ids:
@@ -506,40 +506,40 @@ def _load_rows(
 
 
 def _find_served(
-    changes: CollectionWriter, collection: LeasedCollection, conf: str
+    writer: CollectionWriter, collection: LeasedCollection, conf: str
 ) -> StoredClustering:
-    for stored_clustering in list_stored_clusterings(changes.tables, collection.name):
+    for stored_clustering in list_stored_clusterings(writer.tables, collection.name):
         if stored_clustering.conf == conf and is_served(stored_clustering, collection.cells):
             return stored_clustering
     raise ValueError(f"{collection.name} has no clustering by {conf} yet")
 
 
-def _read_model(changes: CollectionWriter, name: CollectionName, conf: str) -> None:
+def _read_model(writer: CollectionWriter, name: CollectionName, conf: str) -> None:
     """Load the model of a configuration's served clustering into the cache of models.
 
     Callers do this before they take the collection's lease, since loading takes a while.
     """
-    cells = changes.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
-    for stored_clustering in list_stored_clusterings(changes.tables, name):
+    cells = writer.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
+    for stored_clustering in list_stored_clusterings(writer.tables, name):
         if stored_clustering.conf == conf and is_served(stored_clustering, cells):
-            changes.models.get(changes.tables, stored_clustering)
+            writer.models.get(writer.tables, stored_clustering)
 
 
 def _perform(
-    changes: CollectionWriter,
+    writer: CollectionWriter,
     collection: LeasedCollection,
     clustering: StoredClustering,
     ids: Sequence[str],
     writes: PendingWrites,
 ) -> None:
-    moment = {processed_column(clustering.conf): encode_utf8(changes.clock())}
+    moment = {processed_column(clustering.conf): encode_utf8(writer.clock())}
     writes.put(COLLECTIONS, collection.name.row, moment)
     perform(
-        changes.tables,
+        writer.tables,
         collection.name,
         collection.cells,
         ids,
         writes,
-        changes.leases,
+        writer.leases,
         collection.lease,
     )

@@ -17,7 +17,7 @@ from fonds.ports import Index
 
 
 def create(
-    changes: CollectionWriter, name: CollectionName, query: str = "", template: str = ""
+    writer: CollectionWriter, name: CollectionName, query: str = "", template: str = ""
 ) -> bool:
     """Create a collection, or change the rule of an existing one. Return whether it is new.
 
@@ -30,10 +30,10 @@ def create(
     validate_name(name)
     if len(query) > QUERY_MAX_CHARS:
         raise ValueError(f"a query can have at most {QUERY_MAX_CHARS:,} characters")
-    with changes.lease(name, long=True) as collection:
+    with writer.lease(name, long=True) as collection:
         is_new = not is_collection_row(collection.cells)
         if is_new:
-            clear_collection(changes.tables, name)
+            clear_collection(writer.tables, name)
         cells = {
             Column.NAMESPACE: encode_utf8(name.namespace),
             Column.COLLECTION_KEY: encode_utf8(name.key),
@@ -42,35 +42,35 @@ def create(
         }
         if is_new:
             cells[Column.SIZE] = b"0"
-        changes.leases.check(collection.lease)
-        changes.tables.put(COLLECTIONS, [(name.row, cells)])
+        writer.leases.check(collection.lease)
+        writer.tables.put(COLLECTIONS, [(name.row, cells)])
     return is_new
 
 
-def remove(changes: CollectionWriter, name: CollectionName) -> bool:
+def remove(writer: CollectionWriter, name: CollectionName) -> bool:
     """Remove a collection with its documents and clusterings. Return whether it existed.
 
     The collection is invisible from the first write on. If the process dies, `finish_removals`
     finishes the removal.
     """
-    with changes.lease(name, long=True) as collection:
+    with writer.lease(name, long=True) as collection:
         if not collection.cells:
             return False
-        changes.tables.put(COLLECTIONS, [(name.row, {Column.REMOVED: b"1"})])
-        clear_collection(changes.tables, name)
+        writer.tables.put(COLLECTIONS, [(name.row, {Column.REMOVED: b"1"})])
+        clear_collection(writer.tables, name)
     return True
 
 
-def finish_removals(changes: CollectionWriter) -> int:
+def finish_removals(writer: CollectionWriter) -> int:
     """Finish the removals of collections that a dead process left unfinished; return their
     number.
     """
     names = [
         CollectionName(*parse_collection_row(row))
-        for row, _ in changes.tables.iter_rows(COLLECTIONS, b"", [Column.REMOVED])
+        for row, _ in writer.tables.iter_rows(COLLECTIONS, b"", [Column.REMOVED])
     ]
     for name in names:
-        remove(changes, name)
+        remove(writer, name)
     return len(names)
 
 

@@ -58,7 +58,7 @@ class RuleCollector:
     - `should_stop`: called between batches; True ends the run early.
     """
 
-    changes: CollectionWriter
+    writer: CollectionWriter
     records: Records
     blobs: Blobs
     index: Index
@@ -75,7 +75,7 @@ class RuleCollector:
         Return the numbers of documents examined, put and removed.
         """
         counts = CollectCounts()
-        for rule, mark in iter_rules(self.changes.tables):
+        for rule, mark in iter_rules(self.writer.tables):
             if only_name is None or rule.name == only_name:
                 self._follow_rule(rule, _FIRST if refetches else mark, counts)
         return counts
@@ -90,7 +90,7 @@ class RuleCollector:
         new_mark = min(newest, self.clock() - OVERLAP)
         if new_mark > mark:
             cells = {Column.COLLECTED: encode_utf8(new_mark.isoformat())}
-            self.changes.tables.put(COLLECTIONS, [(rule.name.row, cells)])
+            self.writer.tables.put(COLLECTIONS, [(rule.name.row, cells)])
 
     def _iter_rows(self, mark: datetime) -> Iterator[tuple[IndexedKind, list[DerivativeRow]]]:
         """Iterate over batches of records updated after the time `mark`.
@@ -125,21 +125,21 @@ class RuleCollector:
         for document in hits.values():
             documents_by_collection.setdefault(rule.build_target(document), []).append(document)
         counts.examined += len(ids)
-        for name in {*documents_by_collection, *list_rule_collections(self.changes.tables, rule)}:
+        for name in {*documents_by_collection, *list_rule_collections(self.writer.tables, rule)}:
             documents = [
                 self._build_document(item) for item in documents_by_collection.get(name, ())
             ]
             matching_ids = {item.id for item in documents}
             if documents:
-                put = self.changes.put(name, documents)
+                put = self.writer.put(name, documents)
                 counts.put += put.added + put.replaced
                 self._record_template(rule, name)
             stray_ids = self._list_existing(name, [id_ for id_ in ids if id_ not in matching_ids])
             if stray_ids:
-                counts.removed += self.changes.delete(name, stray_ids)
+                counts.removed += self.writer.delete(name, stray_ids)
 
     def _list_existing(self, name: CollectionName, ids: Sequence[str]) -> list[str]:
-        rows = self.changes.tables.get_rows(
+        rows = self.writer.tables.get_rows(
             DOCUMENTS, [name.build_document_row(id_) for id_ in ids], [Column.ID]
         )
         return [decode_text(cells, Column.ID) for cells in rows.values()]
@@ -147,7 +147,7 @@ class RuleCollector:
     def _record_template(self, rule: CollectionRule, name: CollectionName) -> None:
         if rule.is_template:
             cells = {Column.TEMPLATE_OF: encode_utf8(rule.name.key)}
-            self.changes.tables.put(COLLECTIONS, [(name.row, cells)])
+            self.writer.tables.put(COLLECTIONS, [(name.row, cells)])
 
     def _build_document(self, document: IndexDocument) -> Document:
         title = document.article_title or ""

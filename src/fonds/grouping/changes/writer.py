@@ -1,8 +1,8 @@
 """Put documents into a collection or delete them, atomically and in all its clusterings.
 
-    changes = CollectionWriter(tables, leases, now)
-    changes.put(Name("news", "2026-11"), [Document("a", "…")])
-    changes.delete(name, ["a"])
+    writer = CollectionWriter(tables, leases, now)
+    writer.put(Name("news", "2026-11"), [Document("a", "…")])
+    writer.delete(name, ["a"])
 
 Before `put` returns, each served clustering has assigned the documents to its clusters with its
 model. `delete` removes documents from all clusterings, served or not.

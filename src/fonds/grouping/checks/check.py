@@ -44,7 +44,7 @@ from fonds.leases.lease import LeaseConflictError
 
 
 def check_exclusions(
-    changes: CollectionWriter, name: CollectionName, cells: Cells
+    writer: CollectionWriter, name: CollectionName, cells: Cells
 ) -> Iterator[Damage]:
     """Iterate over the damage of a collection's exclusions.
 
@@ -52,7 +52,7 @@ def check_exclusions(
     if the document is missing, or still in the theme.
     `cells`: cells of the collection's row.
     """
-    tables = changes.tables
+    tables = writer.tables
     if n_missing := sum(len(rows) for rows in _iter_orphans(tables, name)):
         message = f"{n_missing:,} documents are excluded from themes but do not exist"
         yield Damage(Remedy.RELEASE, message)
@@ -64,31 +64,31 @@ def check_exclusions(
             yield Damage(Remedy.RELEASE, message, clustering.conf, clustering.timestamp)
 
 
-def release(changes: CollectionWriter, name: CollectionName) -> int:
+def release(writer: CollectionWriter, name: CollectionName) -> int:
     """Repair a collection's exclusions and return the number of documents concerned.
 
     Exclusions of missing documents are removed. Other documents are moved out of the themes
     (clusters) that they are excluded from.
     Raises LeaseConflictError if the collection's lease cannot be acquired or may have expired.
     """
-    count, tables = 0, changes.tables
+    count, tables = 0, writer.tables
     for rows in list(_iter_orphans(tables, name)):
-        with changes.lease(name) as collection:
+        with writer.lease(name) as collection:
             existing_rows = tables.get_rows(DOCUMENTS, rows, [Column.ID])
-            changes.leases.check(collection.lease)
+            writer.leases.check(collection.lease)
             tables.delete(EXCLUSIONS, [row for row in rows if row not in existing_rows])
         count += len(rows)
     for clustering in list_stored_clusterings(tables, name):
         for ids in list(iter_misplaced_ids(tables, clustering)):
-            with changes.lease(name) as collection:
+            with writer.lease(name) as collection:
                 if not is_served(clustering, collection.cells):
                     break
                 writes = PendingWrites()
                 move_excluded(
-                    changes, clustering, ids, find_excluded_labels(tables, clustering, ids), writes
+                    writer, clustering, ids, find_excluded_labels(tables, clustering, ids), writes
                 )
                 perform(
-                    tables, name, collection.cells, ids, writes, changes.leases, collection.lease
+                    tables, name, collection.cells, ids, writes, writer.leases, collection.lease
                 )
             count += len(ids)
     return count
@@ -112,92 +112,88 @@ DAMAGES_MAX = 100
 """Maximum number of cases of damage that are reported per collection."""
 
 
-def find_damages(changes: CollectionWriter, name: CollectionName) -> list[Damage]:
+def find_damages(writer: CollectionWriter, name: CollectionName) -> list[Damage]:
     """Check a collection and return the damage found, at most 100 cases.
 
     Return nothing if the collection does not exist, or changed during the check.
     """
-    before = _load_cells(changes.tables, name)
+    before = _load_cells(writer.tables, name)
     if not is_collection_row(before):
         return []
-    damages = list(islice(_iter_damages(changes, name, before), DAMAGES_MAX))
-    return damages if _load_cells(changes.tables, name) == before else []
+    damages = list(islice(_iter_damages(writer, name, before), DAMAGES_MAX))
+    return damages if _load_cells(writer.tables, name) == before else []
 
 
 def repair_collection(
-    changes: CollectionWriter, name: CollectionName, *, threads: int | None = None
+    writer: CollectionWriter, name: CollectionName, *, threads: int | None = None
 ) -> Iterator[str]:
     """Check a collection, repair the damage found, and yield a message for each action.
 
     `threads`: number of threads for rebuilds; None for one per core.
     Raises LeaseConflictError while another process changes or rebuilds the collection.
     """
-    damages = find_damages(changes, name)
+    damages = find_damages(writer, name)
     damages_by_remedy = {
         remedy: [item for item in damages if item.remedy is remedy] for remedy in Remedy
     }
     if damages_by_remedy[Remedy.COUNT]:
-        yield f"{name}: counted {_count(changes, name):,} documents"
+        yield f"{name}: counted {_count(writer, name):,} documents"
     if damages_by_remedy[Remedy.FORGET]:
-        count = remove_wrong(changes, name)
+        count = remove_wrong(writer, name)
         yield f"{name}: removed vectors of {count:,} documents that did not match their text"
     if damages_by_remedy[Remedy.SWEEP]:
-        yield f"{name}: removed {_sweep(changes, name):,} leftovers"
+        yield f"{name}: removed {_sweep(writer, name):,} leftovers"
     rebuilt_confs = sorted({item.conf for item in damages_by_remedy[Remedy.BUILD]})
     for conf in rebuilt_confs:
-        result = rebuild(changes, name, conf, threads=threads)
+        result = rebuild(writer, name, conf, threads=threads)
         yield f"{name} was rebuilt by {conf}: {result.documents:,} documents"
     # Rebuilding alone would keep the damaged clustering next to the new one.
     outdated = {
         (item.conf, item.timestamp)
         for item in damages_by_remedy[Remedy.DROP] + damages_by_remedy[Remedy.BUILD]
     }
-    for item in list_all_stored_clusterings(changes.tables, name):
-        if (item.conf, item.timestamp) in outdated and drop(changes, item):
+    for item in list_all_stored_clusterings(writer.tables, name):
+        if (item.conf, item.timestamp) in outdated and drop(writer, item):
             yield f"{name}: removed the clustering {item.timestamp} by {item.conf}"
     if damages_by_remedy[Remedy.RELEASE]:
-        yield f"{name}: corrected the exclusions of {release(changes, name):,} documents"
+        yield f"{name}: corrected the exclusions of {release(writer, name):,} documents"
     if damages_by_remedy[Remedy.SETTLE] and not rebuilt_confs:
         yield from _settle_again(
-            changes, name, {item.conf for item in damages_by_remedy[Remedy.SETTLE]}
+            writer, name, {item.conf for item in damages_by_remedy[Remedy.SETTLE]}
         )
 
 
-def _iter_damages(
-    changes: CollectionWriter, name: CollectionName, cells: Cells
-) -> Iterator[Damage]:
-    yield from check_clusterings(changes, name, cells)
-    yield from check_documents(changes, name, cells)
-    yield from check_exclusions(changes, name, cells)
+def _iter_damages(writer: CollectionWriter, name: CollectionName, cells: Cells) -> Iterator[Damage]:
+    yield from check_clusterings(writer, name, cells)
+    yield from check_documents(writer, name, cells)
+    yield from check_exclusions(writer, name, cells)
 
 
 def _load_cells(tables: Tables, name: CollectionName) -> Cells:
     return tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
 
 
-def _count(changes: CollectionWriter, name: CollectionName) -> int:
-    with changes.lease(name, long=True) as collection:
-        rows = changes.tables.iter_rows(DOCUMENTS, name.row, [Column.ID])
+def _count(writer: CollectionWriter, name: CollectionName) -> int:
+    with writer.lease(name, long=True) as collection:
+        rows = writer.tables.iter_rows(DOCUMENTS, name.row, [Column.ID])
         count = sum(1 for _ in rows)
-        changes.leases.check(collection.lease)
-        changes.tables.put(COLLECTIONS, [(name.row, {Column.SIZE: encode_utf8(count)})])
+        writer.leases.check(collection.lease)
+        writer.tables.put(COLLECTIONS, [(name.row, {Column.SIZE: encode_utf8(count)})])
     return count
 
 
-def _sweep(changes: CollectionWriter, name: CollectionName) -> int:
-    confs = {clustering.conf for clustering in list_all_stored_clusterings(changes.tables, name)}
+def _sweep(writer: CollectionWriter, name: CollectionName) -> int:
+    confs = {clustering.conf for clustering in list_all_stored_clusterings(writer.tables, name)}
     count = 0
     for conf in sorted(confs):
-        with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)):
-            count += drop_interrupted(changes, name, conf)
-    if not any(changes.leases.get_holder(name_rebuild_lease(name, conf)) for conf in confs):
-        changes.tables.delete_prefix(READINGS, name.row)
+        with writer.leases.acquire_renewed(name_rebuild_lease(name, conf)):
+            count += drop_interrupted(writer, name, conf)
+    if not any(writer.leases.get_holder(name_rebuild_lease(name, conf)) for conf in confs):
+        writer.tables.delete_prefix(READINGS, name.row)
     return count
 
 
-def _settle_again(
-    changes: CollectionWriter, name: CollectionName, confs: set[str]
-) -> Iterator[str]:
+def _settle_again(writer: CollectionWriter, name: CollectionName, confs: set[str]) -> Iterator[str]:
     """Rewrite documents' clusters and vectors, and the collection's dictionary and inverted index.
 
     This is done for each served clustering of the given configurations, from oldest to newest. Each
@@ -205,16 +201,16 @@ def _settle_again(
     message for each clustering.
     Raises LeaseConflictError if a clustering is no longer served.
     """
-    cells = _load_cells(changes.tables, name)
+    cells = _load_cells(writer.tables, name)
     clusterings = [
         clustering
-        for clustering in list_stored_clusterings(changes.tables, name)
+        for clustering in list_stored_clusterings(writer.tables, name)
         if is_served(clustering, cells)
     ]
     for clustering in sorted(clusterings, key=lambda each: each.timestamp):
         if clustering.conf in confs:
-            with changes.leases.acquire_renewed(name_rebuild_lease(name, clustering.conf)):
-                if not settle_documents(changes, clustering):
+            with writer.leases.acquire_renewed(name_rebuild_lease(name, clustering.conf)):
+                if not settle_documents(writer, clustering):
                     raise LeaseConflictError(
                         f"{name} by {clustering.conf} was rebuilt in the meantime"
                     )

@@ -171,13 +171,13 @@ def _load_assignments(
 
 
 def check_clusterings(
-    changes: CollectionWriter, name: CollectionName, cells: Cells
+    writer: CollectionWriter, name: CollectionName, cells: Cells
 ) -> Iterator[Damage]:
     """Iterate over the damage of a collection's clusterings, except those being built.
 
     `cells`: cells of the collection's row.
     """
-    rows = list_all_stored_clusterings(changes.tables, name)
+    rows = list_all_stored_clusterings(writer.tables, name)
     existing = {
         (stored.conf, stored.timestamp) for stored in rows if Column.DROPPED not in stored.cells
     }
@@ -189,7 +189,7 @@ def check_clusterings(
         if Column.DROPPED in stored.cells or stored.timestamp > decode_int(
             cells, served_column(stored.conf), -1
         ):
-            if changes.leases.get_holder(name_rebuild_lease(name, stored.conf)) is None:
+            if writer.leases.get_holder(name_rebuild_lease(name, stored.conf)) is None:
                 message = (
                     f"the clustering {stored.timestamp} by {stored.conf} was left by a "
                     "process that ended early"
@@ -198,12 +198,12 @@ def check_clusterings(
             continue
         remedy = Remedy.BUILD if is_served(stored, cells) else Remedy.DROP
         for message in chain(
-            _check_sizes(changes.tables, stored), check_duplicates(changes.tables, stored)
+            _check_sizes(writer.tables, stored), check_duplicates(writer.tables, stored)
         ):
             yield Damage(remedy, message, stored.conf, stored.timestamp)
-        if is_served(stored, cells) and (message := _check_model(changes, stored)):
+        if is_served(stored, cells) and (message := _check_model(writer, stored)):
             yield Damage(remedy, message, stored.conf, stored.timestamp)
-    yield from _find_orphan_pages(changes, name, rows)
+    yield from _find_orphan_pages(writer, name, rows)
 
 
 def _check_sizes(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
@@ -238,13 +238,13 @@ def _check_sizes(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
             )
 
 
-def _check_model(changes: CollectionWriter, clustering: StoredClustering) -> str:
+def _check_model(writer: CollectionWriter, clustering: StoredClustering) -> str:
     """Read the model that assigns new documents to the clusters of a clustering, to check it.
 
     Return what is wrong with the model; '' if nothing is.
     """
     try:
-        model = read_model(changes.tables, clustering.name, clustering.conf, clustering.timestamp)
+        model = read_model(writer.tables, clustering.name, clustering.conf, clustering.timestamp)
     except DamagedInputError as error:
         return f"cannot read the model of {clustering.conf} {clustering.timestamp}: {error}"
     return (
@@ -255,18 +255,18 @@ def _check_model(changes: CollectionWriter, clustering: StoredClustering) -> str
 
 
 def _find_orphan_pages(
-    changes: CollectionWriter, name: CollectionName, rows: list[StoredClustering]
+    writer: CollectionWriter, name: CollectionName, rows: list[StoredClustering]
 ) -> Iterator[Damage]:
     """Yield the damage of pages in the table `readings` that interrupted rebuilds left.
 
     A bulk engine stores pages of read documents there for the clustering being built.
     `rows`: all clusterings of the collection.
     """
-    if not changes.tables.is_complete():
+    if not writer.tables.is_complete():
         return
     by_row = {stored.row: stored for stored in rows}
     page_counts: Counter[bytes] = Counter()
-    for row, _ in changes.tables.iter_rows(READINGS, name.row, [Column.SLICE]):
+    for row, _ in writer.tables.iter_rows(READINGS, name.row, [Column.SLICE]):
         page_counts[
             next((candidate_row for candidate_row in by_row if row.startswith(candidate_row)), b"")
         ] += 1
@@ -274,7 +274,7 @@ def _find_orphan_pages(
         clustering = by_row.get(clustering_row)
         if (
             clustering is None
-            or changes.leases.get_holder(name_rebuild_lease(name, clustering.conf)) is None
+            or writer.leases.get_holder(name_rebuild_lease(name, clustering.conf)) is None
         ):
             yield Damage(
                 Remedy.SWEEP,

@@ -54,38 +54,38 @@ def find_wrong_columns(cells: Cells) -> list[str]:
     ]
 
 
-def remove_wrong(changes: CollectionWriter, name: CollectionName) -> int:
+def remove_wrong(writer: CollectionWriter, name: CollectionName) -> int:
     """Remove encoder vectors of a collection that are damaged or were computed from another text.
 
     Return the number of documents that had such vectors.
     """
-    count, tables = 0, changes.tables
+    count, tables = 0, writer.tables
     for page in tables.iter_pages(
         DOCUMENTS, name.row, [Column.ID, Column.TEXT, *ENCODED], page_rows=BATCH_SIZE
     ):
         suspects = [row for row, cells in page if find_wrong_columns(cells)]
         if suspects:
-            count += _remove_wrong_in_rows(changes, name, suspects)
+            count += _remove_wrong_in_rows(writer, name, suspects)
     return count
 
 
 def _remove_wrong_in_rows(
-    changes: CollectionWriter, name: CollectionName, rows: Sequence[bytes]
+    writer: CollectionWriter, name: CollectionName, rows: Sequence[bytes]
 ) -> int:
     """Check the encoder vectors in some documents' rows again, and remove the wrong ones.
 
     This is done under the collection's lease. Return the number of documents that had wrong
     vectors.
     """
-    tables = changes.tables
-    with changes.lease(name) as collection:
+    tables = writer.tables
+    with writer.lease(name) as collection:
         current_rows = tables.get_rows(DOCUMENTS, rows, [Column.TEXT, *ENCODED])
         wrong_columns = {
             row: columns
             for row, cells in current_rows.items()
             if (columns := find_wrong_columns(cells))
         }
-        changes.leases.check(collection.lease)
+        writer.leases.check(collection.lease)
         for row, columns in wrong_columns.items():
             tables.delete(DOCUMENTS, [row], columns)
     return len(wrong_columns)
@@ -97,7 +97,7 @@ VectorPair = tuple[bytes, bytes]
 
 
 def check_documents(
-    changes: CollectionWriter, name: CollectionName, cells: Cells
+    writer: CollectionWriter, name: CollectionName, cells: Cells
 ) -> Iterator[Damage]:
     """Check all documents of a collection, and yield each type of damage once, with a count.
 
@@ -105,8 +105,8 @@ def check_documents(
     number of documents, the dictionary and the inverted index.
     `cells`: cells of the collection's row.
     """
-    tables = changes.tables
-    served = _load_models(changes, name, cells)
+    tables = writer.tables
+    served = _load_models(writer, name, cells)
     counts: Counter[tuple[Remedy, str, str, int]] = Counter()
     total = 0
     columns = [
@@ -134,7 +134,7 @@ def check_documents(
 
 
 def _load_models(
-    changes: CollectionWriter, name: CollectionName, cells: Cells
+    writer: CollectionWriter, name: CollectionName, cells: Cells
 ) -> list[tuple[StoredClustering, ClusteringModel]]:
     """Return the clusterings that are served and settled, with their models.
 
@@ -143,13 +143,13 @@ def _load_models(
     `cells`: cells of the collection's row.
     """
     models = []
-    for clustering in list_stored_clusterings(changes.tables, name):
+    for clustering in list_stored_clusterings(writer.tables, name):
         if (
             is_served(clustering, cells)
             and decode_int(cells, settled_column(clustering.conf), -1) == clustering.timestamp
         ):
             try:
-                model = changes.models.get(changes.tables, clustering)
+                model = writer.models.get(writer.tables, clustering)
             except DamagedInputError:
                 continue
             if model is not None:

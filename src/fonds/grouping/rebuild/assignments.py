@@ -80,7 +80,7 @@ def build_grouped_vectors(read: Corpus, clustering: Clustering, timestamp: int) 
 
 
 def settle_documents(
-    changes: CollectionWriter,
+    writer: CollectionWriter,
     clustering: StoredClustering,
     vectors: VectorLoader = lambda ids: {},
     last_change: int = -1,
@@ -95,7 +95,7 @@ def settle_documents(
         documents changed later are computed.
     `report`: function that is called with the stage, the number of documents done, and the total.
     """
-    tables, name = changes.tables, clustering.name
+    tables, name = writer.tables, clustering.name
     collection = tables.get_row(COLLECTIONS, name.row, [Column.SIZE, Column.SEQUENCE])
     total, last_sequence = (
         decode_int(collection, Column.SIZE),
@@ -103,25 +103,25 @@ def settle_documents(
     )
     postings = _PostingsBuilder()
     for page in tables.iter_pages(DOCUMENTS, name.row, TEXTLESS_COLUMNS, page_rows=BATCH_SIZE):
-        encoded = _encode_vectors(changes, clustering, page, vectors, last_change)
-        if encoded is None or not _write(changes, clustering, page, encoded):
+        encoded = _encode_vectors(writer, clustering, page, vectors, last_change)
+        if encoded is None or not _write(writer, clustering, page, encoded):
             return False
         for row, cells in page:
             if (pair := encoded.get(row)) is not None:
                 postings.add(decode_text(cells, Column.ID), decode_tfidf_vector(pair[1]))
         report("settle", len(postings.ids), total)
-    if not _write_index(changes, clustering, postings, last_sequence):
+    if not _write_index(writer, clustering, postings, last_sequence):
         return False
     tables.put(
         COLLECTIONS,
         [(name.row, {settled_column(clustering.conf): encode_utf8(clustering.timestamp)})],
     )
-    drop_old(changes, clustering)
+    drop_old(writer, clustering)
     return True
 
 
 def _encode_vectors(
-    changes: CollectionWriter,
+    writer: CollectionWriter,
     clustering: StoredClustering,
     page: Sequence[tuple[bytes, Cells]],
     vectors: VectorLoader,
@@ -152,10 +152,10 @@ def _encode_vectors(
             vectors_by_row[row] = pair
     if not missing:
         return vectors_by_row
-    model = changes.models.get(changes.tables, clustering)
+    model = writer.models.get(writer.tables, clustering)
     if model is None:
         return None
-    rows = changes.tables.get_rows(DOCUMENTS, missing, COLUMNS)
+    rows = writer.tables.get_rows(DOCUMENTS, missing, COLUMNS)
     computed = build_vectors(model, [parse_document(cells).document for cells in rows.values()])
     for row, pair in zip(rows, computed, strict=True):
         if pair is not None:
@@ -164,7 +164,7 @@ def _encode_vectors(
 
 
 def _write(
-    changes: CollectionWriter,
+    writer: CollectionWriter,
     clustering: StoredClustering,
     page: Sequence[tuple[bytes, Cells]],
     coded: dict[bytes, tuple[bytes, bytes]],
@@ -176,8 +176,8 @@ def _write(
     `page`: row keys and cells of the documents.
     `coded`: encoded idf and tf-idf vectors, by row key.
     """
-    tables = changes.tables
-    with changes.lease(clustering.name) as collection:
+    tables = writer.tables
+    with writer.lease(clustering.name) as collection:
         if not is_served(clustering, collection.cells):
             return False
         current_rows = tables.get_rows(
@@ -206,7 +206,7 @@ def _write(
                 idf, tfidf = coded.get(row, (b"", b""))
                 cells |= {Column.VECTOR_IDF: idf, Column.VECTOR_TFIDF: tfidf}
             puts.append((row, cells))
-        changes.leases.check(collection.lease)
+        writer.leases.check(collection.lease)
         tables.put(DOCUMENTS, puts)
     return True
 
@@ -246,7 +246,7 @@ class _PostingsBuilder:
 
 
 def _write_index(
-    changes: CollectionWriter,
+    writer: CollectionWriter,
     clustering: StoredClustering,
     vectors: _PostingsBuilder,
     last_sequence: int,
@@ -257,17 +257,17 @@ def _write_index(
     still exists; without it, nothing is written.
     `last_sequence`: number of the last collection change that the index certainly includes.
     """
-    model = changes.models.get(changes.tables, clustering)
+    model = writer.models.get(writer.tables, clustering)
     if model is None:
         return False
     matrix = vectors.build_matrix()
     counts = np.diff(matrix.indptr).astype(np.int64)
     postings = Postings(clustering.timestamp, 0, counts, matrix.indices, matrix.data)
     index_state = IndexState(clustering.timestamp, last_sequence, model.model.language)
-    with changes.lease(clustering.name, long=True) as collection:
-        write_index(changes.tables, clustering, postings, vectors.ids, index_state)
+    with writer.lease(clustering.name, long=True) as collection:
+        write_index(writer.tables, clustering, postings, vectors.ids, index_state)
         remove_changes(
-            changes.tables,
+            writer.tables,
             clustering.name,
             find_last_removable(
                 {**collection.cells, **build_index_cells(index_state)}, last_sequence

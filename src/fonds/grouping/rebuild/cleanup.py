@@ -27,46 +27,46 @@ from fonds.grouping.tables import (
 )
 
 
-def drop_interrupted(changes: CollectionWriter, name: CollectionName, conf: str) -> int:
+def drop_interrupted(writer: CollectionWriter, name: CollectionName, conf: str) -> int:
     """Remove what interrupted rebuilds of a configuration left; return the number of clusterings.
 
     Also complete removals that were interrupted, and delete logged changes that no rebuild needs.
     The caller must hold the rebuild lease of the collection and configuration.
     """
-    with changes.lease(name) as collection:
+    with writer.lease(name) as collection:
         served_timestamp = decode_int(collection.cells, served_column(conf), -1)
         interrupted = [
             clustering
-            for clustering in list_all_stored_clusterings(changes.tables, name)
+            for clustering in list_all_stored_clusterings(writer.tables, name)
             if clustering.conf == conf
             and (clustering.timestamp > served_timestamp or Column.DROPPED in clustering.cells)
         ]
         if collection.cells.get(building_column(conf)):
-            changes.tables.put(COLLECTIONS, [(name.row, {building_column(conf): b""})])
+            writer.tables.put(COLLECTIONS, [(name.row, {building_column(conf): b""})])
         remaining_cells = {
             column: v for column, v in collection.cells.items() if column != building_column(conf)
         }
         sequence = decode_int(collection.cells, Column.SEQUENCE)
-        remove_changes(changes.tables, name, find_last_removable(remaining_cells, sequence))
-        _mark_dropped(changes, interrupted)
-    _remove(changes, interrupted)
+        remove_changes(writer.tables, name, find_last_removable(remaining_cells, sequence))
+        _mark_dropped(writer, interrupted)
+    _remove(writer, interrupted)
     return len(interrupted)
 
 
-def drop_old(changes: CollectionWriter, clustering: StoredClustering) -> int:
+def drop_old(writer: CollectionWriter, clustering: StoredClustering) -> int:
     """Remove the oldest clusterings of a configuration, beyond the number that it keeps.
 
     The given clustering and older ones of its configuration are counted; newer ones are ignored. If
     the configuration was deleted, one clustering is kept. Return the number of removed clusterings.
     """
     try:
-        kept_count = get(changes.tables, clustering.name.namespace, clustering.conf).kept
+        kept_count = get(writer.tables, clustering.name.namespace, clustering.conf).kept
     except ValueError:
         kept_count = 1
-    with changes.lease(clustering.name):
+    with writer.lease(clustering.name):
         clusterings = [
             stored
-            for stored in list_all_stored_clusterings(changes.tables, clustering.name)
+            for stored in list_all_stored_clusterings(writer.tables, clustering.name)
             if stored.conf == clustering.conf
         ]
         older = sorted(
@@ -74,37 +74,37 @@ def drop_old(changes: CollectionWriter, clustering: StoredClustering) -> int:
             key=lambda stored: -stored.timestamp,
         )
         surplus = older[kept_count:]
-        _mark_dropped(changes, surplus)
-    _remove(changes, surplus)
+        _mark_dropped(writer, surplus)
+    _remove(writer, surplus)
     return len(surplus)
 
 
-def drop(changes: CollectionWriter, clustering: StoredClustering) -> bool:
+def drop(writer: CollectionWriter, clustering: StoredClustering) -> bool:
     """Remove a clustering that readers no longer see by default, and return whether it was removed.
 
     A clustering that is served, or not served yet, is not removed.
     """
-    with changes.lease(clustering.name) as collection:
+    with writer.lease(clustering.name) as collection:
         if clustering.timestamp >= decode_int(collection.cells, served_column(clustering.conf), -1):
             return False
-        _mark_dropped(changes, [clustering])
-    _remove(changes, [clustering])
+        _mark_dropped(writer, [clustering])
+    _remove(writer, [clustering])
     return True
 
 
-def _mark_dropped(changes: CollectionWriter, clusterings: Iterable[StoredClustering]) -> None:
+def _mark_dropped(writer: CollectionWriter, clusterings: Iterable[StoredClustering]) -> None:
     """Mark clusterings as dropped in their rows; readers and rebuilds ignore them from then on."""
-    changes.tables.put(
+    writer.tables.put(
         CLUSTERINGS, [(clustering.row, {Column.DROPPED: b"1"}) for clustering in clusterings]
     )
 
 
-def _remove(changes: CollectionWriter, clusterings: Iterable[StoredClustering]) -> None:
+def _remove(writer: CollectionWriter, clusterings: Iterable[StoredClustering]) -> None:
     for clustering in clusterings:
         name, timestamp = clustering.name, clustering.timestamp
         confs = [build_level_conf(clustering.conf, level) for level in range(GRANULARITIES_MAX + 1)]
         for conf in (*confs, build_unclustered_conf(clustering.conf)):
             prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
             for table in (CLUSTERS, MEMBERS, ASSIGNMENTS, READINGS):
-                changes.tables.delete_prefix(table, prefix)
-        changes.tables.delete(CLUSTERINGS, [clustering.row])
+                writer.tables.delete_prefix(table, prefix)
+        writer.tables.delete(CLUSTERINGS, [clustering.row])

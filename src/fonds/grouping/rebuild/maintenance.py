@@ -49,7 +49,7 @@ class MaintenanceResult:
 
 
 def maintain(
-    changes: CollectionWriter,
+    writer: CollectionWriter,
     name: CollectionName,
     *,
     threads: int | None = None,
@@ -62,19 +62,19 @@ def maintain(
     `threads`: number of threads for the computation; None for one per core.
     `progress`: function that is called with the stage, the number of documents done, and the total.
     """
-    with changes.lease(name) as collection:
+    with writer.lease(name) as collection:
         cells = collection.cells
         remove_changes(
-            changes.tables, name, find_last_removable(cells, decode_int(cells, Column.SEQUENCE))
+            writer.tables, name, find_last_removable(cells, decode_int(cells, Column.SEQUENCE))
         )
     confs = {**list_served_configurations(cells), **group_by_configuration(cells, BUILDING)}
     results = []
     for conf in confs:
         try:
-            removed_count, is_settled = _finish(changes, name, conf)
-            reason = find_rebuild_reason(changes.tables, name, conf, changes.clock())
+            removed_count, is_settled = _finish(writer, name, conf)
+            reason = find_rebuild_reason(writer.tables, name, conf, writer.clock())
             if reason:
-                rebuild(changes, name, conf, threads=threads, progress=progress)
+                rebuild(writer, name, conf, threads=threads, progress=progress)
         except LeaseConflictError:
             continue
         except ConfigurationError as error:
@@ -85,26 +85,26 @@ def maintain(
     return results
 
 
-def _finish(changes: CollectionWriter, name: CollectionName, conf: str) -> tuple[int, bool]:
+def _finish(writer: CollectionWriter, name: CollectionName, conf: str) -> tuple[int, bool]:
     """Complete what interrupted rebuilds of a configuration left undone.
 
     Remove their clusterings, and bring documents' rows up to date with the served clustering.
     Return the number of removed clusterings, and whether the rows were brought up to date.
     Raises LeaseConflictError while another process is rebuilding.
     """
-    with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)):
-        removed_count = drop_interrupted(changes, name, conf)
-        cells = changes.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
+    with writer.leases.acquire_renewed(name_rebuild_lease(name, conf)):
+        removed_count = drop_interrupted(writer, name, conf)
+        cells = writer.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
         served_timestamp = decode_int(cells, served_column(conf), -1)
         if served_timestamp < 0 or decode_int(cells, settled_column(conf), -1) == served_timestamp:
             return removed_count, False
         clusterings = [
             clustering
-            for clustering in list_stored_clusterings(changes.tables, name)
+            for clustering in list_stored_clusterings(writer.tables, name)
             if clustering.conf == conf
         ]
         return removed_count, any(
-            settle_documents(changes, clustering)
+            settle_documents(writer, clustering)
             for clustering in clusterings
             if clustering.timestamp == served_timestamp
         )

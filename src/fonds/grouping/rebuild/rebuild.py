@@ -109,7 +109,7 @@ class RebuildPasses:
 
 
 def rebuild(
-    changes: CollectionWriter,
+    writer: CollectionWriter,
     name: CollectionName,
     conf: str = DEFAULT,
     *,
@@ -128,11 +128,11 @@ def rebuild(
     Raises ValueError for an unknown configuration.
     Raises ConfigurationError for an unknown collection, or an encoder that is not installed.
     """
-    configuration = get(changes.tables, name.namespace, conf)
+    configuration = get(writer.tables, name.namespace, conf)
     check_encoder(configuration)
-    with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)) as lease:
-        drop_interrupted(changes, name, conf)
-        run = _Rebuild(changes, name, conf, configuration, progress, passes or RebuildPasses())
+    with writer.leases.acquire_renewed(name_rebuild_lease(name, conf)) as lease:
+        drop_interrupted(writer, name, conf)
+        run = _Rebuild(writer, name, conf, configuration, progress, passes or RebuildPasses())
         last_change = run.begin()
         corpus = run.read(last_change)
         with threadpool_limits(threads):
@@ -145,16 +145,16 @@ def rebuild(
         try:
             caught_up += run.publish(model)
         except LeaseConflictError:
-            drop_interrupted(changes, name, conf)
+            drop_interrupted(writer, name, conf)
             raise
         settle_documents(
-            changes,
+            writer,
             run.stored,
             build_grouped_vectors(corpus, clustering, run.timestamp),
             last_change,
             run.report,
         )
-    clusters = load_clusters(changes.tables, name, conf, run.timestamp, top=0)
+    clusters = load_clusters(writer.tables, name, conf, run.timestamp, top=0)
     if clusters is None:
         raise LeaseConflictError(f"{name} was removed right after the rebuild")
     n_grouped, n_unclustered = (
@@ -172,14 +172,14 @@ class _Rebuild:
 
     def __init__(
         self,
-        changes: CollectionWriter,
+        writer: CollectionWriter,
         name: CollectionName,
         conf: str,
         configuration: Configuration,
         progress: ProgressCallback,
         passes: RebuildPasses,
     ) -> None:
-        self.changes, self.tables = changes, changes.tables
+        self.writer, self.tables = writer, writer.tables
         self.name, self.conf, self.configuration = name, conf, configuration
         self.timestamp = 0
         self._levels = 1
@@ -204,7 +204,7 @@ class _Rebuild:
         deleted documents.
         Raises ConfigurationError if the collection does not exist.
         """
-        with self.changes.lease(self.name) as collection:
+        with self.writer.lease(self.name) as collection:
             if not collection.cells or Column.REMOVED in collection.cells:
                 raise ConfigurationError(f"no collection named {self.name}")
             clusterings = [
@@ -213,7 +213,7 @@ class _Rebuild:
                 if stored_clustering.conf == self.conf
             ]
             last = max((clustering.timestamp for clustering in clusterings), default=0)
-            self.timestamp = max(self.changes.clock(), last + 1)
+            self.timestamp = max(self.writer.clock(), last + 1)
             serving = decode_int(collection.cells, served_column(self.conf), -1)
             self._previous = next(
                 (clustering for clustering in clusterings if clustering.timestamp == serving), None
@@ -224,7 +224,7 @@ class _Rebuild:
                 Column.CONF: encode_utf8(self.conf),
                 Column.TIMESTAMP: encode_utf8(self.timestamp),
                 Column.CONFIGURATION: encode_json(self.configuration),
-                Column.BEGUN: encode_utf8(self.changes.clock()),
+                Column.BEGUN: encode_utf8(self.writer.clock()),
             }
             self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
             mark = {building_column(self.conf): encode_utf8(self.timestamp)}
@@ -247,7 +247,7 @@ class _Rebuild:
             Column.STAGE: encode_utf8(stage),
             Column.DONE: encode_utf8(done),
             Column.TOTAL: encode_utf8(total),
-            Column.MOVED: encode_utf8(self.changes.clock()),
+            Column.MOVED: encode_utf8(self.writer.clock()),
         }
         self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
 
@@ -268,7 +268,7 @@ class _Rebuild:
 
     def _store_encoded(self, cells: EncodedCells) -> None:
         if cells:
-            with self.changes.lease(self.name):
+            with self.writer.lease(self.name):
                 store_cells(self.tables, self.name, cells)
 
     def build(self, read: Corpus) -> Clustering:
@@ -349,14 +349,14 @@ class _Rebuild:
         Return the number of documents that were assigned.
         Raises LeaseConflictError if the lease may have expired, or the collection was removed.
         """
-        with self.changes.lease(self.name) as collection:
+        with self.writer.lease(self.name) as collection:
             ids, last = list_changed_ids(self.tables, self.name, self._reached)
             count = self._apply_changes(
                 model, ids, lambda new_cells: store_cells(self.tables, self.name, new_cells)
             )
-            time_cell = encode_utf8(self.changes.clock())
+            time_cell = encode_utf8(self.writer.clock())
             self.tables.put(CLUSTERINGS, [(self.stored.row, {Column.ENDED: time_cell})])
-            self.changes.leases.check(collection.lease)
+            self.writer.leases.check(collection.lease)
             if decode_int(collection.cells, building_column(self.conf), -1) != self.timestamp:
                 raise LeaseConflictError(f"{self.name} was removed during the rebuild")
             cells = {
@@ -365,7 +365,7 @@ class _Rebuild:
                 building_column(self.conf): b"",
             }
             self.tables.put(COLLECTIONS, [(self.name.row, cells)])
-            _remove_followed_changes(self.changes, collection, self.conf, last)
+            _remove_followed_changes(self.writer, collection, self.conf, last)
         return count
 
     def _apply_changes(
@@ -373,12 +373,12 @@ class _Rebuild:
     ) -> int:
         for batch_number, batch_ids in enumerate(iter_chunks(ids, 500)):
             self.report("catch up", 500 * batch_number, len(ids))
-            documents, encoded = load_current_documents(self.changes, self.name, batch_ids)
+            documents, encoded = load_current_documents(self.writer, self.name, batch_ids)
             excluded_labels = find_excluded_labels(self.tables, self.stored, batch_ids)
             assignment = place_documents(model, documents, encoded, excluded_labels)
             store_encoded(assignment.encoded)
             cells = self.tables.get_row(COLLECTIONS, self.name.row, [MAIN_FAMILY]) or {}
-            alike = self.changes.finders.get(self.name).find(self.tables, cells, documents)
+            alike = self.writer.finders.get(self.name).find(self.tables, cells, documents)
             own = dict(
                 zip([document.id for document in documents], assignment.placements, strict=True)
             )
@@ -392,28 +392,26 @@ class _Rebuild:
 
 
 def load_current_documents(
-    changes: CollectionWriter, name: CollectionName, ids: Sequence[str]
+    writer: CollectionWriter, name: CollectionName, ids: Sequence[str]
 ) -> tuple[list[Document], EncodedCells]:
     """Return the stored documents with these ids as they are now, and their encoded vectors.
 
     Missing documents are left out. Encoded vectors are cells with vectors that an encoder computed
     from texts, by document id and column.
     """
-    rows = changes.tables.get_rows(
-        DOCUMENTS, [name.build_document_row(id_) for id_ in ids], COLUMNS
-    )
+    rows = writer.tables.get_rows(DOCUMENTS, [name.build_document_row(id_) for id_ in ids], COLUMNS)
     return [parse_document(cells).document for cells in rows.values()], collect_encoded_cells(rows)
 
 
 def _remove_followed_changes(
-    changes: CollectionWriter, collection: LeasedCollection, conf: str, last_change: int
+    writer: CollectionWriter, collection: LeasedCollection, conf: str, last_change: int
 ) -> None:
     """Delete logged changes that were kept for a rebuild and that no other rebuild needs.
 
     `last_change`: highest change number to delete.
     """
     cells = {**collection.cells, building_column(conf): b"", served_column(conf): b"1"}
-    remove_changes(changes.tables, collection.name, find_last_removable(cells, last_change))
+    remove_changes(writer.tables, collection.name, find_last_removable(cells, last_change))
 
 
 def _count_known_terms(model: ClusteringModel, read: Corpus) -> tuple[int, int]:

@@ -92,7 +92,7 @@ class RebuildRequest:
     error: str
 
 
-def request_rebuild(changes: CollectionWriter, name: CollectionName, conf: str) -> int:
+def request_rebuild(writer: CollectionWriter, name: CollectionName, conf: str) -> int:
     """Request a rebuild of a collection's current contents by a configuration.
 
     Return the time of the request, in seconds since 1970. While a request is pending and its
@@ -100,15 +100,15 @@ def request_rebuild(changes: CollectionWriter, name: CollectionName, conf: str) 
     Raises ValueError for an unknown configuration. Raises ConfigurationError for an unknown
     collection.
     """
-    get(changes.tables, name.namespace, conf)
-    with changes.lease(name) as collection:
+    get(writer.tables, name.namespace, conf)
+    with writer.lease(name) as collection:
         cells = collection.cells
         if not is_collection_row(cells):
             raise ConfigurationError(f"no collection named {name}")
         last_timestamp = max(
             (
                 clustering.timestamp
-                for clustering in list_stored_clusterings(changes.tables, name)
+                for clustering in list_stored_clusterings(writer.tables, name)
                 if clustering.conf == conf
             ),
             default=0,
@@ -119,13 +119,13 @@ def request_rebuild(changes: CollectionWriter, name: CollectionName, conf: str) 
             and _find_failure(cells, conf, previous_request) is None
         ):
             return previous_request
-        requested_at = max(changes.clock(), last_timestamp + 1)
-        changes.leases.check(collection.lease)
+        requested_at = max(writer.clock(), last_timestamp + 1)
+        writer.leases.check(collection.lease)
         request_cells = {
             _request_column(conf): encode_utf8(requested_at),
             _failure_column(conf): b"{}",
         }
-        changes.tables.put(COLLECTIONS, [(name.row, request_cells)])
+        writer.tables.put(COLLECTIONS, [(name.row, request_cells)])
     return requested_at
 
 
@@ -192,7 +192,7 @@ def iter_pending_requests(tables: Tables) -> Iterator[tuple[CollectionName, str]
 
 
 def run_request(
-    changes: CollectionWriter,
+    writer: CollectionWriter,
     name: CollectionName,
     conf: str,
     *,
@@ -209,19 +209,19 @@ def run_request(
     from fonds.grouping.rebuild.rebuild import rebuild
 
     requested_at = decode_int(
-        changes.tables.get_row(COLLECTIONS, name.row, [_request_column(conf)]),
+        writer.tables.get_row(COLLECTIONS, name.row, [_request_column(conf)]),
         _request_column(conf),
     )
     try:
-        rebuild(changes, name, conf, threads=threads, progress=progress)
+        rebuild(writer, name, conf, threads=threads, progress=progress)
     except (LeaseConflictError, TransientError):
         return False
     except (FondsError, ValueError, ArithmeticError, MemoryError) as error:
         failure = encode_json(RebuildFailure(requested_at, str(error) or type(error).__name__))
-        with changes.lease(name) as collection:
+        with writer.lease(name) as collection:
             if is_collection_row(collection.cells):
-                changes.leases.check(collection.lease)
-                changes.tables.put(COLLECTIONS, [(name.row, {_failure_column(conf): failure})])
+                writer.leases.check(collection.lease)
+                writer.tables.put(COLLECTIONS, [(name.row, {_failure_column(conf): failure})])
     return True
 
 
@@ -239,7 +239,7 @@ class Runs:
     `threads`: number of threads for the computation; None for one per core.
     """
 
-    changes: CollectionWriter
+    writer: CollectionWriter
     threads: int | None = None
     _wake: threading.Event = field(default_factory=threading.Event)
     _stopped: threading.Event = field(default_factory=threading.Event)
@@ -295,7 +295,7 @@ class Runs:
         worker checks again soon.
         """
         try:
-            pending = list(iter_pending_requests(self.changes.tables))
+            pending = list(iter_pending_requests(self.writer.tables))
             for name, conf in pending:
                 self._fulfil(name, conf)
         except ConfigurationError:  # there are no tables, so there are no requests
@@ -306,7 +306,7 @@ class Runs:
 
     def _fulfil(self, name: CollectionName, conf: str) -> None:
         if not self._stopped.is_set():
-            run_request(self.changes, name, conf, threads=self.threads, progress=self._check)
+            run_request(self.writer, name, conf, threads=self.threads, progress=self._check)
 
     def _check(self, stage: str, done: int, total: int) -> None:
         if self._stopped.is_set():

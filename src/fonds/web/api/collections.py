@@ -158,7 +158,7 @@ def get_collection(service: TheService, ns: Namespace, key: Key) -> Response:
         )
         for clustering in list_clusterings(service.tables, collection.name)
     ]
-    building = list_progress(service.tables, service.changes.leases, collection.name)
+    building = list_progress(service.tables, service.writer.leases, collection.name)
     return json_response(CollectionDetailOut(_build_collection(collection), clusterings, building))
 
 

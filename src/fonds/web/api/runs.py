@@ -121,7 +121,7 @@ def run_of(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> R
     """Return the latest run of a collection by a configuration. 404 if none was requested."""
     service.configuration(parse_namespace(ns), parse_conf(conf))
     collection = service.collection(parse_name(ns, name))
-    run_request = find_request(service.tables, service.changes.leases, collection.name, conf)
+    run_request = find_request(service.tables, service.writer.leases, collection.name, conf)
     if run_request is None:
         message = (
             f"No run of {collection.name} by {conf} was requested. "
@@ -134,15 +134,15 @@ def run_of(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> R
 def _render_runs(
     service: CollectionService, requests: list[tuple[CollectionName, str]], where: str
 ) -> Response:
-    changes = service.open_writer()
+    writer = service.open_writer()
     for name, conf in requests:
         try:
             with refuse_invalid():
-                request_rebuild(changes, name, conf)
+                request_rebuild(writer, name, conf)
         except ConfigurationError as error:
             raise RefusedError(404, f"{error}.", parameter="name") from error
     service.runs.wake()
-    leases = service.changes.leases
+    leases = service.writer.leases
     statuses = [find_request(service.tables, leases, name, conf) for name, conf in requests]
     answer = Runs([_run(status) for status in statuses if status is not None])
     return json_response(answer, 202, {"Location": where})
@@ -173,7 +173,7 @@ def _list_confs(service: CollectionService, collection: CollectionView) -> list[
 
 def _iter_runs(service: CollectionService, name: CollectionName) -> Iterator[Run]:
     for conf in list_requested_confs(service.tables, name):
-        request = find_request(service.tables, service.changes.leases, name, conf)
+        request = find_request(service.tables, service.writer.leases, name, conf)
         if request is not None:
             yield _run(request)
 

@@ -160,7 +160,7 @@ def build_assignment_page(
         raise HTTPException(404, detail)
     explanation = explain_placement(
         collections.tables,
-        collections.changes.models,
+        collections.writer.models,
         selection.name,
         document_id,
         selection.conf,

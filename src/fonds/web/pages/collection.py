@@ -475,7 +475,7 @@ def build_collection_page(
         lost_total=len(lost),
         changes=group_by_kind(selection, read.changes),
         clusterings=_build_clustering_lines(selection),
-        building=list_progress(collections.tables, collections.changes.leases, view.name),
+        building=list_progress(collections.tables, collections.writer.leases, view.name),
     )
 
 

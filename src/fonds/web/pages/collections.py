@@ -120,7 +120,7 @@ def _build_line(collections: CollectionService, collection: CollectionView) -> C
         collection,
         href=link_to_collection(collection.name),
         grouped=_build_groupings(collections, collection),
-        building=list_progress(collections.tables, collections.changes.leases, collection.name),
+        building=list_progress(collections.tables, collections.writer.leases, collection.name),
     )
 
 

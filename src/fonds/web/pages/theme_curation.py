@@ -289,17 +289,17 @@ def curate(
     """
     _check_parameters(act, sent)
     name = collections.collection(parse_name(unquote_part(namespace), unquote_part(key))).name
-    changes = collections.open_writer()
+    writer = collections.open_writer()
     try:
         conf = validate_conf(sent.conf or DEFAULT)
         if sent.ids is not msgspec.UNSET:
             change_documents = exclude if act is ThemeAct.EXCLUDE else include
-            change = change_documents(changes, name, conf, sent.theme, sent.ids)
+            change = change_documents(writer, name, conf, sent.theme, sent.ids)
             return ActResult(change.id, change.label, documents=change.documents)
         if sent.name is not msgspec.UNSET:
-            theme = rename(changes, name, conf, sent.theme, sent.name)
+            theme = rename(writer, name, conf, sent.theme, sent.name)
         else:
-            theme = pin(changes, name, conf, sent.theme, pinned=act is ThemeAct.PIN)
+            theme = pin(writer, name, conf, sent.theme, pinned=act is ThemeAct.PIN)
     except ValueError as error:
         message = shorten(str(error), 2_000)
         raise RefusedError(

@@ -157,15 +157,15 @@ def test_five_near_duplicates_are_shown_and_all_are_linked(
 def test_neighbours_of_the_theme_are_listed_by_descending_score(
     library_client: TestClient, library: Stores
 ) -> None:
-    changes = fill_themes(library)
+    writer = fill_themes(library)
     name = CollectionName("near", "by")
     texts = themed_documents(40, seed=9, themes=2)
     stories = [build_story(n, None, "theme.example") for n in range(4)]
     documents = [replace(texts[n], id=story.id, title="") for n, story in enumerate(stories)]
     for story in stories:
         _store(library, story, TEXT)
-    changes.put(name, [*documents, *texts[4:]])
-    rebuild(changes, name)
+    writer.put(name, [*documents, *texts[4:]])
+    rebuild(writer, name)
     group = _get_groups(library_client, stories[0])["theme"]
     size = library_client.get(f"/api{group['href']}").json()["size"]
     assert (group["total"], group["collection"], len(group["shown"])) == (size - 1, "near/by", 5)

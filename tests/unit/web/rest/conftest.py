@@ -31,9 +31,9 @@ def group(rest_client: TestClient) -> Group:
     """A function that runs the requested rebuilds and returns their number."""
 
     def build() -> int:
-        changes = rest_client.app.state.service.changes  # type: ignore[attr-defined]
-        pending_requests = list(iter_pending_requests(changes.tables))
-        assert all(run_request(changes, name, conf, threads=1) for name, conf in pending_requests)
+        writer = rest_client.app.state.service.writer  # type: ignore[attr-defined]
+        pending_requests = list(iter_pending_requests(writer.tables))
+        assert all(run_request(writer, name, conf, threads=1) for name, conf in pending_requests)
         return len(pending_requests)
 
     return build

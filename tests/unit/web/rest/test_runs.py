@@ -67,7 +67,7 @@ def test_a_failed_run_stores_its_error_and_can_be_requested_again(
     assert group() == 1
     service = rest_client.app.state.service  # type: ignore[attr-defined]
     name = service.collection(CollectionName("runs", "c")).name
-    request = requests.find_request(service.tables, service.changes.leases, name, "brief")
+    request = requests.find_request(service.tables, service.writer.leases, name, "brief")
     assert request is not None
     assert request.state == requests.FAILED
     assert "brief" in request.error
@@ -90,12 +90,12 @@ def test_the_next_service_builds_the_queued_runs(tmp_path: Path) -> None:
         first.open_writer().put(
             name, [Document(str(number), text) for number, text in enumerate(texts)]
         )
-        requests.request_rebuild(first.changes, name, "DEFAULT")
+        requests.request_rebuild(first.writer, name, "DEFAULT")
         second, is_done = create_service(stores, threads=1), threading.Event()
         with second.runs.run_in_background():
             while not is_done.wait(0.05):
                 request = requests.find_request(
-                    second.tables, second.changes.leases, name, "DEFAULT"
+                    second.tables, second.writer.leases, name, "DEFAULT"
                 )
                 assert request is not None
                 assert request.state != requests.FAILED, request.error
