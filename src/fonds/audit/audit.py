@@ -172,23 +172,27 @@ def audit_accounts(
     for (pipeline, step), account in build_accounts(
         stores.records, pipelines, started_at, note
     ).items():
-        unclaimed, depth = entering.pop(pipeline, 0), depths.get((pipeline, step), NO_DEPTH)
-        settled = check_account(pipeline, step, account, depth, unclaimed, note)
-        result.steps.setdefault(pipeline, {})[step] = settled
+        unclaimed_count, depth = entering.pop(pipeline, 0), depths.get((pipeline, step), NO_DEPTH)
+        settled_account = check_account(pipeline, step, account, depth, unclaimed_count, note)
+        result.steps.setdefault(pipeline, {})[step] = settled_account
     for fault in check_ledger(stores.ledger):
         note(fault)
     return result
 
 
 def _check_stores(
-    stores: Stores, pipelines: Sequence[str], started_at: datetime, archiving: Sequence[str] | None
+    stores: Stores,
+    pipelines: Sequence[str],
+    started_at: datetime,
+    archiving_pipelines: Sequence[str] | None,
 ) -> Iterator[AuditFault]:
     """Yield the faults in the contents of the stores, in the order in which `fonds repair` handles
     them.
 
     `pipelines`: names of the pipelines whose entries are checked.
     `started_at`: start of the audit; newer rows are skipped.
-    `archiving`: pipelines whose files must all be in a WARC by now; None skips that check.
+    `archiving_pipelines`: pipelines whose files must all be in a WARC by now; None skips that
+        check.
     """
     yield from check_entries(stores.records, pipelines, started_at)
     yield from check_endings(stores.records, started_at)
@@ -200,7 +204,7 @@ def _check_stores(
     yield from _check_emptied(stores, indexed_count)
     yield from check_derivatives(stores, started_at)
     yield from _check_stray_documents(stores, indexed_count)
-    yield from check_files(stores, started_at, archiving)
+    yield from check_files(stores, started_at, archiving_pipelines)
     yield from check_places(stores)
     yield from iter_remembered_faults(stores.records)
 
@@ -230,21 +234,22 @@ def find_emptied_records(stores: Stores, count_indexed: Callable[[], int]) -> st
     )
 
 
-def _check_emptied(stores: Stores, indexed: int) -> Iterator[AuditFault]:
-    if message := find_emptied_records(stores, lambda: indexed):
+def _check_emptied(stores: Stores, indexed_count: int) -> Iterator[AuditFault]:
+    if message := find_emptied_records(stores, lambda: indexed_count):
         yield AuditFault(AuditCheck.RECORDS_EMPTIED, "records", message)
 
 
-def _check_stray_documents(stores: Stores, indexed: int) -> Iterator[AuditFault]:
+def _check_stray_documents(stores: Stores, indexed_count: int) -> Iterator[AuditFault]:
     """Yield a fault if the full-text index has more documents than the records list.
 
-    `indexed` is the number of documents in the index. It was counted before the records were, and
-    the records can only grow in between.
+    `indexed_count` is the number of documents in the index. It was counted before the records were,
+    and the records can only grow in between.
     """
     expected_max = count_expected(stores.records)
-    if indexed > expected_max:
+    if indexed_count > expected_max:
         message = (
-            f"the index contains {indexed} documents, but the records list only {expected_max}"
+            f"the index contains {indexed_count} documents, but the records list only "
+            f"{expected_max}"
         )
         yield AuditFault(AuditCheck.DOCUMENT, "", message)
 

@@ -70,14 +70,14 @@ def _check_cells(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[A
     """Yield a fault for each file whose row in the wide-column table lacks cells that its
     derivative requires.
     """
-    required = {row.sha1hex: columns for row in rows if (columns := kind.list_cells(row))}
-    if not required:
+    required_columns = {row.sha1hex: columns for row in rows if (columns := kind.list_cells(row))}
+    if not required_columns:
         return
-    all_columns = sorted({column for columns in required.values() for column in columns})
+    all_columns = sorted({column for columns in required_columns.values() for column in columns})
     table_rows = stores.table.get(
-        stores.journal, [bytes.fromhex(key) for key in required], all_columns
+        stores.journal, [bytes.fromhex(key) for key in required_columns], all_columns
     )
-    for key, columns in sorted(required.items()):
+    for key, columns in sorted(required_columns.items()):
         cells = table_rows.get(bytes.fromhex(key), {})
         if missing_columns := [column for column in columns if column not in cells]:
             message = (
@@ -94,11 +94,11 @@ def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[
     Computes these rows again, and yields a fault for each one that is missing or different in its
     table.
     """
-    required: dict[type[Row], dict[tuple[object, ...], tuple[str, Row]]] = defaultdict(dict)
+    required_rows: dict[type[Row], dict[tuple[object, ...], tuple[str, Row]]] = defaultdict(dict)
     for row in rows:
         for other_row in kind.build_rows(row):
-            required[type(other_row)][_row_key(other_row)] = (row.sha1hex, other_row)
-    for table, expected_rows in required.items():
+            required_rows[type(other_row)][_row_key(other_row)] = (row.sha1hex, other_row)
+    for table, expected_rows in required_rows.items():
         keys: list[object] = [key if len(key) > 1 else key[0] for key in expected_rows]
         existing_rows = {_row_key(other_row): other_row for other_row in records.get(table, keys)}
         for key, (sha1hex, other_row) in sorted(expected_rows.items()):
@@ -151,19 +151,19 @@ def _check_fixity(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[
     blob_fixities = {
         key: other_kind for other_kind in fixities if (key := get_blob_key(other_kind)) is not None
     }
-    referenced = {
+    referenced_rows = {
         key: row.sha1hex
         for other_kind in KINDS
         if other_kind.row is kind.row
         for row in rows
         for key in other_kind.list_blobs(row)
     }
-    for key in sorted(referenced.keys() - blob_fixities.keys()):
-        yield AuditFault(AuditCheck.ROW, referenced[key], f"blob {key} has no fixity record")
+    for key in sorted(referenced_rows.keys() - blob_fixities.keys()):
+        yield AuditFault(AuditCheck.ROW, referenced_rows[key], f"blob {key} has no fixity record")
     sizes = stores.blobs.get_sizes(sorted(blob_fixities)) if blob_fixities else {}
     for key, fixity in sorted(blob_fixities.items()):
         size_bytes = sizes.get(key)
-        if size_bytes is None and key not in referenced:
+        if size_bytes is None and key not in referenced_rows:
             yield AuditFault(AuditCheck.BLOB, fixity.sha1hex, f"blob {key} is missing")
         elif size_bytes is not None and size_bytes != fixity.size_bytes:
             message = f"blob {key} has {size_bytes} bytes instead of {fixity.size_bytes}"
@@ -207,17 +207,17 @@ def _check_documents(
     except ConfigurationError as error:
         yield AuditFault(AuditCheck.DOCUMENT, "", f"cannot read {len(ids)} documents: {error}")
         return
-    expected = kind.indexed.load_current(stores.records, ids)
-    rights = load_file_rights(stores.records, [row.sha1hex for row in expected.values()])
+    expected_documents = kind.indexed.load_current(stores.records, ids)
+    rights = load_file_rights(stores.records, [row.sha1hex for row in expected_documents.values()])
     faults = []
-    for id_, current in sorted(expected.items()):
+    for id_, current in sorted(expected_documents.items()):
         if max(version.updated for version in (current.row, *current.earlier)) > started_at:
             continue
         if message := _compare_document(
             kind, kind.indexed, current, rights[current.sha1hex], documents.get(id_)
         ):
             faults.append((current.sha1hex, AuditFault(AuditCheck.DOCUMENT, id_, message)))
-    for id_ in sorted(documents.keys() - expected.keys()):
+    for id_ in sorted(documents.keys() - expected_documents.keys()):
         message = f"{kind.title} {id_} is in the index but should not be"
         faults.append((documents[id_].sha1hex, AuditFault(AuditCheck.DOCUMENT, id_, message)))
     open_files = find_open_files(stores.records, {sha1hex for sha1hex, _ in faults})
@@ -249,11 +249,12 @@ def _compare_document(
         document.url, document.canonical_domain, document.collection, document.captured
     )
     text = encode_text(document.text_content)
-    expected = set_rights(indexed_kind.document(row, text, origin), rights)
+    expected_document = set_rights(indexed_kind.document(row, text, origin), rights)
     names = [
         name
         for name in IndexDocument.__slots__
-        if name not in _SEPARATELY_CHECKED and getattr(expected, name) != getattr(document, name)
+        if name not in _SEPARATELY_CHECKED
+        and getattr(expected_document, name) != getattr(document, name)
     ]
     if names:
         return f"{kind.title} {id_} has another {', '.join(names)} in the index than in its row"
@@ -369,20 +370,20 @@ def _read(
 
     Also yields a fault if that step had no message about the file.
     """
-    unread = []
+    unread_rows = []
     for row in rows:
         dispositions = [
             disposition for disposition in text[row.sha1hex] if disposition.step in reading.steps
         ]
         if not dispositions:
-            unread.append(row.sha1hex)
+            unread_rows.append(row.sha1hex)
         elif message := _compare_ending(row, reading, dispositions):
             yield AuditFault(AuditCheck.ENDING, row.sha1hex, message, step=reading.step)
     capture_ids = {
         disposition.sha1hex: disposition.capture_id
-        for disposition in records.get(FileMetaRow, unread)
+        for disposition in records.get(FileMetaRow, unread_rows)
     }
-    for sha1hex in unread:
+    for sha1hex in unread_rows:
         message = (
             f"{sha1hex} has its {kind.title}, but the ledger of {reading.step} has "
             "no message about it"

@@ -91,11 +91,11 @@ def find_contradictions(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
     known_messages = {(row.message_id, row.step) for row in rows}
     for row in rows:
         name = f"message {row.message_id} at {row.pipeline}.{row.step}"
-        expected = (
+        expected_flags = (
             row.verdict in _OPEN_VERDICTS,
             row.verdict in _VERDICTS_WITH_REASON or row.verdict in _OPEN_VERDICTS,
         )
-        if row.is_open is not expected[0] or not _has_reason(row):
+        if row.is_open is not expected_flags[0] or not _has_reason(row):
             message = (
                 f"{name} is {row.verdict} with the reason {row.reason}, which is not a "
                 "valid combination"
@@ -241,9 +241,9 @@ def find_fetched_without_entry(records: Records, ids: Sequence[str]) -> set[str]
 
     These are files fetched in addition to a link, such as robots.txt.
     """
-    fetched = {row.capture_id for row in records.get(FetchedPageRow, ids)} if ids else set()
-    entries = records.find(EntryRow, {"entry_id": sorted(fetched)}) if fetched else ()
-    return fetched - {row.entry_id for row in entries}
+    fetched_ids = {row.capture_id for row in records.get(FetchedPageRow, ids)} if ids else set()
+    entries = records.find(EntryRow, {"entry_id": sorted(fetched_ids)}) if fetched_ids else ()
+    return fetched_ids - {row.entry_id for row in entries}
 
 
 def check_captures_without_entry(

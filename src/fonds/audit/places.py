@@ -244,7 +244,7 @@ def _check_written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[A
     groups: dict[CaptureKey, list[CdxRow]] = {}
     for row in records.find(CdxRow, where):
         groups.setdefault(build_capture_key(row), []).append(row)
-    reported: set[str] = set()
+    reported_ids: set[str] = set()
     for row in rows:
         duplicates = groups.get(build_capture_key(row), [])
         read_places = [
@@ -256,10 +256,10 @@ def _check_written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[A
         if (
             not are_duplicates(duplicates)
             or _place_key(row) != min(read_places)
-            or row.sha1hex in reported
+            or row.sha1hex in reported_ids
         ):
             continue
-        reported.add(row.sha1hex)
+        reported_ids.add(row.sha1hex)
         paths = ", ".join(sorted(duplicate.warc_path for duplicate in duplicates)[:NAMES_MAX])
         position = describe_offset(row.warc_offset)
         message = f"file {row.sha1hex}: one capture at byte {position} has {len(duplicates)} rows: {paths}"
@@ -289,14 +289,16 @@ def _check_archived(records: Records, rows: Sequence[CdxRow]) -> Iterator[AuditF
         return
     where = {"entry_id": ids, "step": [ARCHIVE_BODY, REPAIR]}
     dispositions = [*records.find(DispositionRow, where)]
-    explained = {
+    explained_ids = {
         disposition.entry_id
         for disposition in dispositions
         if _accounts_for_written_body(disposition)
     }
-    suspects = [disposition for disposition in ids if disposition not in explained]
-    unexplained = set(suspects) - find_open_entries(records, suspects)
-    for key in sorted(unexplained - find_fetched_without_entry(records, sorted(unexplained))):
+    suspects = [disposition for disposition in ids if disposition not in explained_ids]
+    unexplained_ids = set(suspects) - find_open_entries(records, suspects)
+    for key in sorted(
+        unexplained_ids - find_fetched_without_entry(records, sorted(unexplained_ids))
+    ):
         message = (
             f"entry {key} is in a WARC written by Fonds, but {ARCHIVE_BODY} is not done with it"
         )
@@ -379,13 +381,13 @@ def _check_warc(stores: Stores, warc: _WarcRows) -> Iterator[AuditFault]:
             f"records (at {examples})"
         )
         yield AuditFault(AuditCheck.CDXJ, warc.path, message)
-    unreferenced = [record for record in state.records if record.offset not in warc.offsets]
-    for record in iter_unrecorded(stores.records, warc.path, unreferenced):
+    unreferenced_records = [record for record in state.records if record.offset not in warc.offsets]
+    for record in iter_unrecorded(stores.records, warc.path, unreferenced_records):
         place = format_record_place(warc.path, record.offset)
         message = f"{record.url} of {record.datetime14} is at {place} but has no row in cdx"
         yield AuditFault(AuditCheck.PLACE, record.sha1hex or warc.path, message)
     for sha1hex in sorted(
-        find_takedowns(stores.records, {record.sha1hex for record in unreferenced})
+        find_takedowns(stores.records, {record.sha1hex for record in unreferenced_records})
     ):
         message = f"{sha1hex} was taken down, but the CDXJ of {warc.path} still lists it"
         yield AuditFault(AuditCheck.TAKEN_DOWN, sha1hex, message)
@@ -417,9 +419,9 @@ def iter_unrecorded(
             if sha1hexes
             else set()
         )
-        removed = find_takedowns(records, sha1hexes)
+        removed_files = find_takedowns(records, sha1hexes)
         for record in page:
-            if record.sha1hex in removed:
+            if record.sha1hex in removed_files:
                 continue
             if (
                 record.offset not in known_offsets

@@ -31,15 +31,15 @@ def find_changed_rights(records: Records, capture: CdxRow, payload: Payload) -> 
     if payload.http is None or is_indexed(capture.capture_id):
         return None
     row = next(iter(records.get(CaptureRightsRow, [capture.capture_id])), None)
-    stored = parse_row_rights(row) if row is not None else NO_RIGHTS
+    stored_rights = parse_row_rights(row) if row is not None else NO_RIGHTS
     other_statements = [
         statement
-        for statement in stored.statements
+        for statement in stored_rights.statements
         if statement.stated_in is not StatementSource.HEADER
     ]
     header_statements = read_header_statements(payload.http, capture.url)
-    rights = replace(stored, statements=(*other_statements, *header_statements))
-    return None if rights == stored else rights
+    rights = replace(stored_rights, statements=(*other_statements, *header_statements))
+    return None if rights == stored_rights else rights
 
 
 def lacks_host_text(records: Records, mime: str, sha1hexes: Sequence[str]) -> bool:

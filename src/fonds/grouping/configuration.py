@@ -139,9 +139,9 @@ def build_configuration(
     for name in values:
         if name not in NAMES:
             raise ValueError(format_unknown_name("parameter", name, NAMES))
-    merged = {**msgspec.to_builtins(defaults or Configuration()), **values}
+    merged_values = {**msgspec.to_builtins(defaults or Configuration()), **values}
     try:
-        configuration = msgspec.convert(merged, prepare_type(Configuration))
+        configuration = msgspec.convert(merged_values, prepare_type(Configuration))
     except msgspec.ValidationError as error:
         raise ValueError(f"invalid parameter: {error}") from error
     return _validate(configuration)

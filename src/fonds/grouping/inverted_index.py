@@ -47,14 +47,14 @@ def write_index(
     clustering: StoredClustering,
     index: Postings,
     ids: Sequence[str],
-    indexed: IndexState,
+    index_state: IndexState,
 ) -> None:
     """Write the dictionary, the inverted index and its document ids to a collection's row.
 
     The dictionary is copied from the clustering's row. The caller must hold the collection's lease.
     `index`: documents of each term, as numbers.
     `ids`: document id for each number in `index`.
-    `indexed`: state of the index, which is written last.
+    `index_state`: state of the index, which is written last.
     """
     row = clustering.name.row
     tables.put(COLLECTIONS, [(row, {Column.INDEXED: b""})])
@@ -64,7 +64,7 @@ def write_index(
     write_chunks(
         tables, COLLECTIONS, row, Column.INDEX_IDS, split(msgspec.msgpack.encode(list(ids)))
     )
-    tables.put(COLLECTIONS, [(row, build_index_cells(indexed))])
+    tables.put(COLLECTIONS, [(row, build_index_cells(index_state))])
 
 
 def read_index(tables: Tables, name: CollectionName, timestamp: int) -> IndexedDocuments | None:
@@ -75,13 +75,15 @@ def read_index(tables: Tables, name: CollectionName, timestamp: int) -> IndexedD
     """
     dictionary = decode_dictionary(get_chunks(tables, COLLECTIONS, name.row, Column.DICTIONARY))
     runs = decode_postings(get_chunks(tables, COLLECTIONS, name.row, Column.INDEX))
-    if {dictionary.version, *(run.version for run in runs)} != {timestamp}:
+    if {dictionary.version, *(posting_run.version for posting_run in runs)} != {timestamp}:
         return None
     ids = join_chunks(get_chunks(tables, COLLECTIONS, name.row, Column.INDEX_IDS))
     counts = np.zeros(len(dictionary.terms), np.int64)
-    for run in runs:
-        counts[run.first_feature : run.first_feature + len(run.counts)] += run.counts
-    documents = [run.documents.astype(np.int32) for run in runs]
+    for posting_run in runs:
+        counts[posting_run.first_feature : posting_run.first_feature + len(posting_run.counts)] += (
+            posting_run.counts
+        )
+    documents = [posting_run.documents.astype(np.int32) for posting_run in runs]
     starts = np.concatenate(([0], np.cumsum(counts)))
     document_ids = msgspec.msgpack.decode(ids, type=list[str])
     hashes = np.array([hash_term(term) for term in dictionary.terms], np.uint64)
@@ -89,7 +91,7 @@ def read_index(tables: Tables, name: CollectionName, timestamp: int) -> IndexedD
     all_documents = np.concatenate([np.zeros(0, np.int32), *documents])
     if int(all_documents.max(initial=-1)) >= len(document_ids):
         return None
-    turned = build_postings(all_documents, starts, len(document_ids))
+    postings_by_document = build_postings(all_documents, starts, len(document_ids))
     return IndexedDocuments(
-        document_ids, InvertedTerms(hashes[order], order, turned, is_complete=False)
+        document_ids, InvertedTerms(hashes[order], order, postings_by_document, is_complete=False)
     )

@@ -256,10 +256,12 @@ def _finish(
     leases: Leases,
     lease: Lease,
 ) -> None:
-    own = writes.puts.pop(COLLECTIONS, {}).get(name.row, {})
+    collection_cells = writes.puts.pop(COLLECTIONS, {}).get(name.row, {})
     writes.apply(tables, leases, lease)
     leases.check(lease)
-    tables.put(COLLECTIONS, [(name.row, {**own, Column.SEQUENCE: encode_utf8(sequence)})])
+    tables.put(
+        COLLECTIONS, [(name.row, {**collection_cells, Column.SEQUENCE: encode_utf8(sequence)})]
+    )
 
 
 def _encode_writes(writes: PendingWrites) -> bytes:
@@ -267,13 +269,13 @@ def _encode_writes(writes: PendingWrites) -> bytes:
         {table: list(rows.items()) for table, rows in writes.removed.items()},
         {table: list(rows.items()) for table, rows in writes.puts.items()},
     )
-    coded = msgspec.msgpack.encode(redo)
-    if len(coded) > REDO_MAX_BYTES:
+    encoded_writes = msgspec.msgpack.encode(redo)
+    if len(encoded_writes) > REDO_MAX_BYTES:
         raise LimitError(
             Reason.TOO_LARGE,
-            f"a change of {len(coded):,} bytes is too large. Put fewer documents at once",
+            f"a change of {len(encoded_writes):,} bytes is too large. Put fewer documents at once",
         )
-    return coded
+    return encoded_writes
 
 
 def _decode_writes(redo: bytes) -> PendingWrites:

@@ -86,7 +86,7 @@ def _restore_body(context: RepairContext, row: CdxRow) -> None:
         # An earlier repair wrote the record again, but has not deleted this row yet.
         records.delete(CdxRow, [(row.warc_path, row.warc_offset)])
         return
-    payload = context.find_body(row.sha1hex, excluded=row)
+    payload = context.find_body(row.sha1hex, excluded_row=row)
     file = next(iter(records.get(FileMetaRow, [row.sha1hex])), None)
     if payload is None or file is None:
         context.give_up(
@@ -125,8 +125,8 @@ def _rearchive(context: RepairContext, row: CdxRow, file: FileMetaRow, payload: 
         else find_warc_metadata(context.stores.records, row.sha1hex),
         original=_find_original(context, primary) if is_repeat and primary else None,
     )
-    (archived,) = context.stores.archive.write([entry])
-    place = archived.place
+    (archived_entry,) = context.stores.archive.write([entry])
+    place = archived_entry.place
     capture = Capture(row.capture_id, "", place, row.url, entry.captured_at, "response")
     new_row = build_cdx_row(capture, build_file_meta(file), place, context.clock())
     new_row = replace(new_row, status=get_status(payload.http))
@@ -134,7 +134,7 @@ def _rearchive(context: RepairContext, row: CdxRow, file: FileMetaRow, payload: 
         new_row = replace(new_row, mimetype=REVISIT_MIME)
     if file.capture_id == row.capture_id:
         is_crawlers = bool(find_crawler_files(records, [row.sha1hex]))
-        first_cells = build_first_cells(capture, place, archived.record_id)
+        first_cells = build_first_cells(capture, place, archived_entry.record_id)
         own_cells = build_later_cells(capture, place) if is_crawlers else first_cells
         cells = (build_row_key(row.sha1hex), own_cells)
     else:

@@ -33,12 +33,12 @@ def sweep_stopped(records: Records, now: datetime) -> int:
 
     `now` is the current time, aware UTC. A PDF without such a row can be read again.
     """
-    expired = (row for row in records.find(CrashedPdfRow) if row.expires <= now)
-    removed = 0
-    while page := list(islice(expired, CHUNK)):
+    expired_rows = (row for row in records.find(CrashedPdfRow) if row.expires <= now)
+    removed_count = 0
+    while page := list(islice(expired_rows, CHUNK)):
         records.delete(CrashedPdfRow, [(row.sha1hex, row.extractor) for row in page])
-        removed += len(page)
-    return removed
+        removed_count += len(page)
+    return removed_count
 
 
 def sweep_spool(records: Records, blobs: Blobs, fetched_before: datetime) -> int:
@@ -54,7 +54,7 @@ def sweep_spool(records: Records, blobs: Blobs, fetched_before: datetime) -> int
         for row in records.find(FetchedPageRow, {"in_spool": True})
         if row.fetched < fetched_before
     )
-    removed = 0
+    removed_count = 0
     while page := list(islice(old_rows, CHUNK)):
         ids = [row.capture_id for row in page]
         entries = list(records.find(EntryRow, {"entry_id": ids}))
@@ -63,8 +63,8 @@ def sweep_spool(records: Records, blobs: Blobs, fetched_before: datetime) -> int
         if ended_ids:
             blobs.delete([build_spool_key(capture_id) for capture_id in ended_ids])
             records.change(FetchedPageRow, ended_ids, {"in_spool": False})
-        removed += len(ended_ids)
-    return removed
+        removed_count += len(ended_ids)
+    return removed_count
 
 
 def sweep_polls(records: Records, older_than: datetime) -> int:
@@ -74,14 +74,14 @@ def sweep_polls(records: Records, older_than: datetime) -> int:
     The age is that of the last update. Returns the number of rows deleted.
     """
     idle_filter = {"kind": POLL, "entries": 0, "tally_count": 0, "finished": True}
-    removed = 0
+    removed_count = 0
     while page := list(records.find(InputRow, idle_filter, order=("updated",), count_max=CHUNK)):
         old_keys = [(row.input_id, row.pipeline) for row in page if row.updated < older_than]
         records.delete(InputRow, old_keys)
-        removed += len(old_keys)
+        removed_count += len(old_keys)
         if len(old_keys) < len(page):
             break
-    return removed
+    return removed_count
 
 
 def sweep_files(folder: Path, older_than: datetime) -> int:
@@ -90,15 +90,15 @@ def sweep_files(folder: Path, older_than: datetime) -> int:
 
     Locked files, folders, links, and files that cannot be deleted are kept.
     """
-    removed = 0
+    removed_count = 0
     oldest_s = older_than.timestamp()
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError), _lock_unused_file(Path(entry.path)) as status:
                 if stat.S_ISREG(status.st_mode) and status.st_mtime < oldest_s:
                     Path(entry.path).unlink()
-                    removed += 1
-    return removed
+                    removed_count += 1
+    return removed_count
 
 
 @contextmanager

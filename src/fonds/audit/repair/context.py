@@ -139,17 +139,17 @@ class RepairContext:
         payload = self.read_if_intact(build_place(row), sha1hex)
         return parse_record_id(payload.warc_headers.get("WARC-Record-ID", "")) if payload else None
 
-    def find_body(self, sha1hex: str, excluded: CdxRow | None = None) -> Payload | None:
+    def find_body(self, sha1hex: str, excluded_row: CdxRow | None = None) -> Payload | None:
         """Return the body of a file from the first location that still has it; None if no location
         has it.
 
-        Tries the WARC records in `cdx` (except that of the row `excluded`), the locations in the
-        wide-column table, and the original inputs. The SQL table `cdx` has one row per capture in a
-        WARC.
+        Tries the WARC records in `cdx` (except that of the row `excluded_row`), the locations in
+        the wide-column table, and the original inputs. The SQL table `cdx` has one row per capture
+        in a WARC.
         """
         rows = self.stores.records.find(CdxRow, {"sha1hex": sha1hex}, count_max=PLACES_MAX)
         for row in rows:
-            if row.mimetype != REVISIT_MIME and row != excluded:
+            if row.mimetype != REVISIT_MIME and row != excluded_row:
                 payload = self.read_if_intact(build_place(row), sha1hex)
                 if payload is not None:
                     return payload

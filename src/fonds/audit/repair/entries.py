@@ -107,13 +107,13 @@ def count_inputs(context: RepairContext) -> None:
 def _count_input(context: RepairContext, item: RepairItem) -> None:
     records, where = context.stores.records, (item.subject, item.pipeline)
     input_row = next(iter(records.get(InputRow, [where])), None)
-    recorded = {"input_id": item.subject, "pipeline": item.pipeline}
-    sample = next(records.find(EntryRow, recorded, count_max=1), None)
+    input_filters = {"input_id": item.subject, "pipeline": item.pipeline}
+    sample = next(records.find(EntryRow, input_filters, count_max=1), None)
     path = input_row.path if input_row else strip_member(sample.place or "") if sample else ""
     collection = sample.collection if sample else "default"
     row = _read_input(context, path, collection, item) if path else None
     if row is None:
-        count = records.count(EntryRow, (), recorded)[()]
+        count = records.count(EntryRow, (), input_filters)[()]
         if input_row is None:
             row = InputRow(
                 input_id=item.subject,
@@ -229,9 +229,9 @@ def _send_step(
     records = context.stores.records
     step_filter = {"pipeline": item.pipeline, "step": item.step}
     quarantined_ids, deliveries = set[str](), []
-    while received := context.stores.queue.receive(reader.quarantine, BATCH_MAX, 0.0):
-        quarantined_ids |= {delivery.message.id for delivery in received}
-        deliveries += received
+    while received_messages := context.stores.queue.receive(reader.quarantine, BATCH_MAX, 0.0):
+        quarantined_ids |= {delivery.message.id for delivery in received_messages}
+        deliveries += received_messages
     context.stores.queue.release(deliveries)
     for where in ({"is_open": True}, {"verdict": "quarantined"}):
         page: list[str] = []

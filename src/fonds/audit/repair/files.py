@@ -71,8 +71,8 @@ def _describe(context: RepairContext, sha1hex: str) -> None:
         return
     payload = context.find_body(sha1hex)
     if payload is not None:
-        declared = payload.http.get("content-type") if payload.http else None
-        meta = context.describe(payload.body, declared or (row.mimetype if row else None))
+        declared_type = payload.http.get("content-type") if payload.http else None
+        meta = context.describe(payload.body, declared_type or (row.mimetype if row else None))
         if row is not None and row.mimetype in TYPES:
             meta = replace(meta, mime=row.mimetype)
             text = HostTextRow(sha1hex, decode_robots_text(payload.body))
@@ -93,8 +93,8 @@ def _describe(context: RepairContext, sha1hex: str) -> None:
         context.give_up(sha1hex, f"no capture of {sha1hex} is known, so its source is unknown")
         return
     facts = (meta.sha256, meta.md5, meta.size, meta.mime, primary_id)
-    created = row.row_created if row else context.clock()
-    new_row = FileMetaRow(sha1hex, *facts, created)
+    created_at = row.row_created if row else context.clock()
+    new_row = FileMetaRow(sha1hex, *facts, created_at)
     if new_row != row:
         stores.records.put([new_row])
     stores.table.put(stores.journal, [(build_row_key(sha1hex), build_file_cells(meta))])
@@ -215,10 +215,10 @@ def _build_meta(context: RepairContext, file: FileMetaRow) -> FileMeta:
     """
     payload = context.find_body(file.sha1hex)
     if payload is not None:
-        declared = payload.http.get("content-type") if payload.http else None
-        described = context.describe(payload.body, declared or file.mimetype)
+        declared_type = payload.http.get("content-type") if payload.http else None
+        description = context.describe(payload.body, declared_type or file.mimetype)
         magic_fields = {
-            name: value for name, value in asdict(described).items() if name.startswith("magic")
+            name: value for name, value in asdict(description).items() if name.startswith("magic")
         }
         return build_file_meta(file, magic_fields)
     return build_file_meta(file)

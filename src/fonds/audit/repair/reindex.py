@@ -141,9 +141,9 @@ def iter_batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterato
             for _, indexed_kind in indexed_kinds()
             for id_ in indexed_kind.load_current(records, keys)
         }
-        unwanted = [key for key in keys if key not in expected_ids]
-        if unwanted:
-            yield IndexBatch(unwanted=unwanted)
+        unwanted_ids = [key for key in keys if key not in expected_ids]
+        if unwanted_ids:
+            yield IndexBatch(unwanted=unwanted_ids)
 
 
 def _iter_documents(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[IndexDocument]:

@@ -74,8 +74,8 @@ def assign(
         for item in given_languages
     ]
     frequencies = build_frequencies(read_rows(texts, read_languages, model.dictionary.terms))
-    weighted = compute_tfidf(frequencies, model.weights)
-    vectors = project(model.space, weighted, dense)
+    weighted_rows = compute_tfidf(frequencies, model.weights)
+    vectors = project(model.space, weighted_rows, dense)
     has_features = np.diff(frequencies.indptr) > 0
     members = np.full(len(texts), NO_CLUSTER, dtype=np.int64)
     scores = np.zeros(len(texts), np.float32)
@@ -84,7 +84,7 @@ def assign(
         best = (
             similarities.argmax(axis=1)
             if model.evidence is None
-            else assign_by_evidence(weighted, model.evidence)
+            else assign_by_evidence(weighted_rows, model.evidence)
         )
         scores = np.where(has_features, similarities[np.arange(len(best)), best], 0).astype(
             np.float32
@@ -104,21 +104,25 @@ def assign(
         UnclusteredReason.OUTLIER: outliers,
     }
     finer = tuple(_assign_finer(vectors, members, item) for item in model.finer)
-    return Assignments(members.astype(np.int64), scores, counts, frequencies, weighted, finer)
+    return Assignments(members.astype(np.int64), scores, counts, frequencies, weighted_rows, finer)
 
 
 def _find_nearest_allowed(
-    similarities: Floats, score_minimums: Floats, excluded: Collection[int]
+    similarities: Floats, score_minimums: Floats, excluded_clusters: Collection[int]
 ) -> int:
     """Return the number of the nearest cluster that may receive a document; NO_CLUSTER if none.
 
     `similarities`: cosine similarity of the document to each cluster.
     `score_minimums`: minimum cosine similarity of each cluster.
-    `excluded`: clusters that must not receive the document.
+    `excluded_clusters`: clusters that must not receive the document.
     """
-    allowed = similarities >= score_minimums
-    allowed[list(excluded)] = False
-    return int(np.where(allowed, similarities, -np.inf).argmax()) if allowed.any() else NO_CLUSTER
+    is_allowed = similarities >= score_minimums
+    is_allowed[list(excluded_clusters)] = False
+    return (
+        int(np.where(is_allowed, similarities, -np.inf).argmax())
+        if is_allowed.any()
+        else NO_CLUSTER
+    )
 
 
 def _assign_finer(vectors: Floats, members: Ints, finer: FinerLevel) -> Ints:

@@ -151,18 +151,22 @@ def build(
     """
     validate_options(options)
     progress("read")
-    counted = documents.count() if isinstance(documents, GroupingInput) else documents
-    collection = counted.counts.build_collection(version)
+    counted_documents = documents.count() if isinstance(documents, GroupingInput) else documents
+    collection = counted_documents.counts.build_collection(version)
     progress("place")
-    vectors = _project_documents(collection, counted.dense, options)
+    vectors = _project_documents(collection, counted_documents.dense, options)
     progress("group")
     previous_members = None if previous is None else collection.gather_values(previous.members)
-    times = None if counted.times_s is None else counted.times_s[collection.distinct]
-    prepared = PreparedDocuments(vectors, vectors.weighted, times, previous_members)
-    partition = _partition_documents(prepared, options)
+    times = (
+        None
+        if counted_documents.times_s is None
+        else counted_documents.times_s[collection.distinct]
+    )
+    prepared_documents = PreparedDocuments(vectors, vectors.weighted, times, previous_members)
+    partition = _partition_documents(prepared_documents, options)
     progress("label")
     unnamed_levels, centroids, score_minimums = _build_levels(
-        counted, collection, prepared, partition
+        counted_documents, collection, prepared_documents, partition
     )
     levels, events = _assign_ids(unnamed_levels, version, previous)
     usual_language = max(set(collection.languages), key=collection.languages.count, default="")
@@ -195,10 +199,12 @@ def _project_documents(
     `dense`: dense vectors of all documents; None if there are none.
     """
     weights = compute_idf(collection.dictionary.documents, collection.dictionary.document_counts)
-    weighted = compute_tfidf(collection.frequencies[collection.distinct], weights)
+    weighted_rows = compute_tfidf(collection.frequencies[collection.distinct], weights)
     width = 0 if dense is None else dense.shape[1]
-    space = fit_space(weighted, collection, width, options.seed)
-    return ProjectedVectors(space, weighted, None if dense is None else dense[collection.distinct])
+    space = fit_space(weighted_rows, collection, width, options.seed)
+    return ProjectedVectors(
+        space, weighted_rows, None if dense is None else dense[collection.distinct]
+    )
 
 
 def count_unclustered(
@@ -215,21 +221,21 @@ def count_unclustered(
     }
 
 
-def _partition_documents(prepared: PreparedDocuments, options: Options) -> Partition:
+def _partition_documents(prepared_documents: PreparedDocuments, options: Options) -> Partition:
     """Partition the documents into clusters with the algorithm that the options name.
 
     A single document forms one cluster. Without documents, the result has no clusters.
     """
-    count = len(prepared.vectors)
+    count = len(prepared_documents.vectors)
     if count < 2:
         return Partition((np.zeros(count, dtype=np.int64),))
-    return FAMILIES[options.algorithm](prepared, options)
+    return FAMILIES[options.algorithm](prepared_documents, options)
 
 
 def _build_levels(
     documents: CountedDocuments,
     collection: TextCollection,
-    prepared: PreparedDocuments,
+    prepared_documents: PreparedDocuments,
     partition: Partition,
 ) -> tuple[list[Level], list[Floats], Floats]:
     """Build the levels (granularities) of a clustering, whose clusters do not have ids yet.
@@ -242,11 +248,13 @@ def _build_levels(
     score_minimums = np.zeros(0, np.float32)
     for members in partition.levels:
         clusters = int(members.max(initial=NO_CLUSTER)) + 1
-        centroids = compute_centroids(prepared.vectors, members, clusters)
-        scores = compute_cosines(prepared.vectors, members, centroids)
+        centroids = compute_centroids(prepared_documents.vectors, members, clusters)
+        scores = compute_cosines(prepared_documents.vectors, members, centroids)
         if not levels:
             score_minimums = _compute_score_minimums(members, scores, clusters)
-        levels.append(_build_level(documents, collection, prepared.weighted, members, scores))
+        levels.append(
+            _build_level(documents, collection, prepared_documents.weighted, members, scores)
+        )
         all_centroids.append(centroids)
     return levels, all_centroids, score_minimums
 
@@ -272,7 +280,7 @@ def _build_finer_levels(
 def _build_level(
     documents: CountedDocuments,
     collection: TextCollection,
-    weighted: Matrix,
+    weighted_rows: Matrix,
     members: Ints,
     scores: Floats,
 ) -> Level:
@@ -283,31 +291,31 @@ def _build_level(
     all_scores[all_members >= 0] = scores[places[all_members >= 0]]
     nearest = _rank_members(members, scores, clusters)
     samples = []
-    for ranked in nearest:
-        sample_places = collection.distinct[ranked[:DOCUMENTS_MAX]].tolist()
+    for ranked_documents in nearest:
+        sample_places = collection.distinct[ranked_documents[:DOCUMENTS_MAX]].tolist()
         samples.append(
             (
                 documents.texts(sample_places),
                 [collection.languages[place] for place in sample_places],
             )
         )
-    labels = label_clusters(collection, weighted, members, clusters, samples)
+    labels = label_clusters(collection, weighted_rows, members, clusters, samples)
     sizes = np.bincount(all_members[all_members >= 0], minlength=clusters)
     distinct = np.bincount(members[members >= 0], minlength=clusters)
-    described = tuple(
+    clusters_with_labels = tuple(
         Cluster(
             "",
-            labels[ranked].text,
-            int(sizes[ranked]),
-            int(distinct[ranked]),
-            labels[ranked].terms,
+            labels[number].text,
+            int(sizes[number]),
+            int(distinct[number]),
+            labels[number].terms,
             tuple(
-                int(place) for place in collection.distinct[nearest[ranked][:REPRESENTATIVES_MAX]]
+                int(place) for place in collection.distinct[nearest[number][:REPRESENTATIVES_MAX]]
             ),
         )
-        for ranked in range(clusters)
+        for number in range(clusters)
     )
-    return Level(all_members, all_scores, described)
+    return Level(all_members, all_scores, clusters_with_labels)
 
 
 def _rank_members(members: Ints, scores: Floats, clusters: int) -> list[Ints]:
@@ -330,8 +338,10 @@ def _compute_score_minimums(members: Ints, scores: Floats, clusters: int) -> Flo
     """
     return np.array(
         [
-            np.percentile(scores[ranked], SCORE_MIN_PERCENTILE) if len(ranked) else 1.0
-            for ranked in _rank_members(members, scores, clusters)
+            np.percentile(scores[ranked_documents], SCORE_MIN_PERCENTILE)
+            if len(ranked_documents)
+            else 1.0
+            for ranked_documents in _rank_members(members, scores, clusters)
         ],
         dtype=np.float32,
     )
@@ -349,7 +359,7 @@ def _assign_ids(
     coarser = {
         len(level.clusters): level for level in sorted(levels, key=lambda item: len(item.clusters))
     }
-    identified = []
+    levels_with_ids = []
     for number, level in enumerate(levels):
         clusters = len(level.clusters)
         ids = tuple(f"{id_}.{number}" if number else id_ for id_ in create_ids(clusters, version))
@@ -362,7 +372,7 @@ def _assign_ids(
             if parent_count is None
             else find_parents(level.members, coarser[parent_count].members)
         )
-        described = tuple(
+        clusters_with_ids = tuple(
             Cluster(
                 ids[position],
                 cluster.label,
@@ -374,5 +384,5 @@ def _assign_ids(
             )
             for position, cluster in enumerate(level.clusters)
         )
-        identified.append(Level(level.members, level.scores, described))
-    return tuple(identified), events
+        levels_with_ids.append(Level(level.members, level.scores, clusters_with_ids))
+    return tuple(levels_with_ids), events

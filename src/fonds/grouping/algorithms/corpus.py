@@ -152,8 +152,10 @@ class TextCollection:
         of another. Terms that are no feature separate their neighbours.
         `distinct_numbers`: the documents to return, as indices into the field `distinct`.
         """
-        selected = select_rows(self.read, self.distinct[distinct_numbers])
-        return TermRows(self.places[selected.numbers], selected.starts, self.dictionary.terms)
+        selected_rows = select_rows(self.read, self.distinct[distinct_numbers])
+        return TermRows(
+            self.places[selected_rows.numbers], selected_rows.starts, self.dictionary.terms
+        )
 
     def count_lengths(self) -> Ints:
         """Return the number of feature occurrences in each distinct document.
@@ -173,9 +175,9 @@ class TextCollection:
         """
         places = np.zeros(len(self.originals), dtype=np.int64)
         places[self.distinct] = np.arange(len(self.distinct))
-        filled = self.originals != EMPTY
+        has_terms = self.originals != EMPTY
         spread = np.full(len(self.originals), EMPTY, dtype=np.int64)
-        spread[filled] = values[places[self.originals[filled]]]
+        spread[has_terms] = values[places[self.originals[has_terms]]]
         return spread
 
     def gather_values(self, values: Ints) -> Ints:
@@ -184,9 +186,9 @@ class TextCollection:
         Each distinct document gets the highest value among its near-duplicates and itself.
         `values`: one value per document.
         """
-        filled = self.originals != EMPTY
+        has_terms = self.originals != EMPTY
         highest = np.full(len(self.originals), np.iinfo(np.int64).min)
-        np.maximum.at(highest, self.originals[filled], values[filled])
+        np.maximum.at(highest, self.originals[has_terms], values[has_terms])
         return highest[self.distinct]
 
 
@@ -293,7 +295,7 @@ def _count_documents(term_counts: Matrix, documents: Ints) -> Ints:
     Documents are counted in batches to save memory.
     """
     counts = np.zeros(term_counts.shape[1], dtype=np.int64)
-    ordered = np.sort(documents)
-    for start in range(0, len(ordered), _DOCUMENT_BATCH):
-        counts += count_documents(term_counts[ordered[start : start + _DOCUMENT_BATCH]])
+    sorted_documents = np.sort(documents)
+    for start in range(0, len(sorted_documents), _DOCUMENT_BATCH):
+        counts += count_documents(term_counts[sorted_documents[start : start + _DOCUMENT_BATCH]])
     return counts

@@ -43,9 +43,9 @@ def hash_documents(counts: Matrix, term_hashes: Hashes) -> Hashes:
     `term_hashes`: for each stored value of `counts`, the stable hash of its term.
     """
     odd_factors = 2 * counts.data.astype(np.uint64) + np.uint64(1)
-    mixed = term_hashes * odd_factors
-    mixed ^= mixed >> np.uint64(29)
-    return _reduce_rows(counts, np.add, mixed)
+    mixed_hashes = term_hashes * odd_factors
+    mixed_hashes ^= mixed_hashes >> np.uint64(29)
+    return _reduce_rows(counts, np.add, mixed_hashes)
 
 
 def compute_bands(counts: Matrix, term_hashes: Hashes) -> Hashes:
@@ -56,12 +56,14 @@ def compute_bands(counts: Matrix, term_hashes: Hashes) -> Hashes:
     `counts`: term frequencies, documents x terms.
     `term_hashes`: for each stored value of `counts`, the stable hash of its term.
     """
-    joined = np.zeros((counts.shape[0], BANDS), dtype=np.uint64)
+    band_keys = np.zeros((counts.shape[0], BANDS), dtype=np.uint64)
     for number in range(BANDS * ROWS_PER_BAND):
         hashes = (term_hashes * FACTORS[number] + ADDENDS[number]) >> _HALF_BITS
         band = number // ROWS_PER_BAND
-        joined[:, band] = joined[:, band] * _HASH_FACTOR + _reduce_rows(counts, np.minimum, hashes)
-    return joined
+        band_keys[:, band] = band_keys[:, band] * _HASH_FACTOR + _reduce_rows(
+            counts, np.minimum, hashes
+        )
+    return band_keys
 
 
 def rank_documents(document_hashes: Hashes) -> Ints:
@@ -86,15 +88,15 @@ def find_originals(counts: Matrix, order: Ints, document_hashes: Hashes, in_band
     ranks[order] = np.arange(len(order))
     lengths = np.diff(counts.indptr)
     first = np.arange(len(order), dtype=np.int64)
-    filled = order[lengths[order] > 0]
+    filled_rows = order[lengths[order] > 0]
     present = sp.csr_matrix(
         (np.ones(counts.nnz, np.int8), counts.indices, counts.indptr), shape=counts.shape
     )
-    if len(filled):
+    if len(filled_rows):
         # Link equal documents first: among many similar ones, a copy might not meet its original.
-        _join(present, filled, document_hashes, first, ranks)
+        _join(present, filled_rows, document_hashes, first, ranks)
         for band in range(BANDS):
-            _join(present, filled, in_bands[:, band], first, ranks)
+            _join(present, filled_rows, in_bands[:, band], first, ranks)
     for _ in range(64):
         next_first = first[first]
         if np.array_equal(next_first, first):
@@ -104,34 +106,34 @@ def find_originals(counts: Matrix, order: Ints, document_hashes: Hashes, in_band
     return first
 
 
-def _reduce_rows(counts: Matrix, reduced: np.ufunc, values: Hashes) -> Hashes:
+def _reduce_rows(counts: Matrix, reduction: np.ufunc, values: Hashes) -> Hashes:
     """Reduce the values of each matrix row to one number with a numpy ufunc; 0 for an empty row.
 
     `counts`: sparse matrix whose rows are reduced.
     `values`: one value for each stored value of `counts`.
     """
     reduced_values = np.zeros(counts.shape[0], dtype=np.uint64)
-    filled = np.flatnonzero(np.diff(counts.indptr))
-    if len(filled):
-        reduced_values[filled] = reduced.reduceat(values, counts.indptr[:-1][filled])
+    filled_rows = np.flatnonzero(np.diff(counts.indptr))
+    if len(filled_rows):
+        reduced_values[filled_rows] = reduction.reduceat(values, counts.indptr[:-1][filled_rows])
     return reduced_values
 
 
-def _join(present: Matrix, filled: Ints, keys: Hashes, first: Ints, ranks: Ints) -> None:
+def _join(present: Matrix, filled_rows: Ints, keys: Hashes, first: Ints, ranks: Ints) -> None:
     """Link documents with equal keys to the first of them by rank, if they are near-duplicates.
 
     Changes `first` in place. Documents that are already linked to another are skipped.
     `present`: documents x terms; one where a document contains the term.
-    `filled`: documents with terms, in the order of rank.
+    `filled_rows`: documents with terms, in the order of rank.
     `keys`: content hash, or one MinHash band, of each document.
     `first`: for each document, the one it is linked to; itself if it is not linked to another.
     `ranks`: rank of each document.
     """
-    filled = filled[first[filled] == filled]
-    keys = keys[filled]
+    filled_rows = filled_rows[first[filled_rows] == filled_rows]
+    keys = keys[filled_rows]
     _, places, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    leaders = filled[places][inverse]
-    documents, leaders = filled[leaders != filled], leaders[leaders != filled]
+    leaders = filled_rows[places][inverse]
+    documents, leaders = filled_rows[leaders != filled_rows], leaders[leaders != filled_rows]
     for start in range(0, len(documents), _PAIR_BATCH):
         batch, batch_leaders = (
             documents[start : start + _PAIR_BATCH],
@@ -149,10 +151,10 @@ def _compare_rows(present: Matrix, pair_rows: Ints, other_rows: Ints) -> NDArray
     `present`: documents x terms; one where a document contains the term.
     `pair_rows`, `other_rows`: first and second document of each pair.
     """
-    shared = np.asarray(present[pair_rows].multiply(present[other_rows]).sum(axis=1)).ravel()
+    shared_counts = np.asarray(present[pair_rows].multiply(present[other_rows]).sum(axis=1)).ravel()
     lengths = np.diff(present.indptr)
-    either = lengths[pair_rows] + lengths[other_rows] - shared
-    resemblance: NDArray[np.float64] = shared / np.maximum(either, 1)
+    union_counts = lengths[pair_rows] + lengths[other_rows] - shared_counts
+    resemblance: NDArray[np.float64] = shared_counts / np.maximum(union_counts, 1)
     return resemblance
 
 
@@ -198,8 +200,8 @@ def compare_terms(hashes: Hashes, other_hashes: Hashes) -> float:
 
     `hashes`, `other_hashes`: distinct term hashes of the two documents.
     """
-    shared = len(np.intersect1d(hashes, other_hashes, assume_unique=True))
-    return compute_resemblance(shared, len(hashes), len(other_hashes))
+    shared_count = len(np.intersect1d(hashes, other_hashes, assume_unique=True))
+    return compute_resemblance(shared_count, len(hashes), len(other_hashes))
 
 
 @dataclass(frozen=True, slots=True)

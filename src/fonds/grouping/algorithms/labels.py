@@ -65,9 +65,9 @@ def find_phrases(collection: TextCollection, strong: Ints) -> Phrases:
     triples, triple_numbers = _find_adjacent_pairs(pair_numbers[:-1], pair_numbers[1:], of_place)
     triples = [(pairs[first][0], *pairs[second]) for first, second in triples]
     parts = [tuple(int(strong[part]) for part in phrase) for phrase in (*pairs, *triples)]
-    shifted = np.where(triple_numbers >= 0, triple_numbers + len(pairs), -1)
-    phrase_numbers = np.concatenate((pair_numbers, shifted))
-    row_numbers = np.concatenate((of_place[: len(pair_numbers)], of_place[: len(shifted)]))
+    shifted_numbers = np.where(triple_numbers >= 0, triple_numbers + len(pairs), -1)
+    phrase_numbers = np.concatenate((pair_numbers, shifted_numbers))
+    row_numbers = np.concatenate((of_place[: len(pair_numbers)], of_place[: len(shifted_numbers)]))
     present = sp.csr_matrix(
         (
             np.ones(int((phrase_numbers >= 0).sum()), np.float32),
@@ -158,33 +158,33 @@ def count_by_cluster(present: Matrix, members: Ints, clusters: int) -> Matrix:
     return counts
 
 
-def compute_ratios(counts: Matrix, sizes: Ints, everywhere: Ints, documents: int) -> Matrix:
+def compute_ratios(counts: Matrix, sizes: Ints, total_counts: Ints, documents: int) -> Matrix:
     """Return the log-likelihood ratio of each term or phrase in each cluster: clusters x columns.
 
     It is above 0 if the term is characteristic of the cluster, else 0.
     `counts`: number of documents of each cluster that contain each column's term: clusters x
         columns.
     `sizes`: number of documents in each cluster.
-    `everywhere`: number of all documents that contain each column's term.
+    `total_counts`: number of all documents that contain each column's term.
     `documents`: number of all documents.
     """
     row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     inside = counts.data.astype(np.float64)
     of_cluster = sizes[row].astype(np.float64)
-    of_term = everywhere[counts.indices].astype(np.float64)
-    elsewhere = np.maximum(documents - of_cluster, 0)
+    of_term = total_counts[counts.indices].astype(np.float64)
+    outside_counts = np.maximum(documents - of_cluster, 0)
     surprise = 2 * (
         _compute_entropy(inside, of_cluster * of_term / documents)
-        + _compute_entropy(of_term - inside, elsewhere * of_term / documents)
+        + _compute_entropy(of_term - inside, outside_counts * of_term / documents)
         + _compute_entropy(of_cluster - inside, of_cluster * (documents - of_term) / documents)
         + _compute_entropy(
-            elsewhere - of_term + inside, elsewhere * (documents - of_term) / documents
+            outside_counts - of_term + inside, outside_counts * (documents - of_term) / documents
         )
     )
     share = inside / np.maximum(of_cluster, 1)
-    share_elsewhere = (of_term - inside) / np.maximum(elsewhere, 1)
-    stands_out = (share > SHARE_MIN * share_elsewhere) | (elsewhere == 0)
-    scores = np.where(stands_out, np.maximum(surprise, 0), 0) + (elsewhere == 0) * share
+    share_elsewhere = (of_term - inside) / np.maximum(outside_counts, 1)
+    stands_out = (share > SHARE_MIN * share_elsewhere) | (outside_counts == 0)
+    scores = np.where(stands_out, np.maximum(surprise, 0), 0) + (outside_counts == 0) * share
     return sp.csr_matrix((scores, counts.indices.copy(), counts.indptr.copy()), shape=counts.shape)
 
 
@@ -210,11 +210,11 @@ def find_strongest(scores: Matrix, count_max: int) -> list[list[tuple[int, float
     return strongest
 
 
-def _compute_entropy(observed: Doubles, expected: Doubles) -> Doubles:
+def _compute_entropy(observed_counts: Doubles, expected_counts: Doubles) -> Doubles:
     """Return observed x ln(observed / expected), element by element; 0 where observed is 0."""
-    safe = np.where(observed > 0, observed, 1)
+    safe = np.where(observed_counts > 0, observed_counts, 1)
     terms: Doubles = np.where(
-        observed > 0, observed * np.log(safe / np.maximum(expected, 1e-12)), 0
+        observed_counts > 0, observed_counts * np.log(safe / np.maximum(expected_counts, 1e-12)), 0
     )
     return terms
 
@@ -316,21 +316,22 @@ class Label:
 
 def label_clusters(
     collection: TextCollection,
-    weighted: Matrix,
+    weighted_rows: Matrix,
     members: Ints,
     clusters: int,
     samples: Sequence[tuple[Sequence[str], Sequence[str]]],
 ) -> list[Label]:
     """Return a label for each of the clusters 0 to `clusters` - 1.
 
-    `weighted`: tf-idf of the distinct documents, documents x features.
+    `weighted_rows`: tf-idf of the distinct documents, documents x features.
     `members`: cluster number of each distinct document, -1 for none.
     `samples`: for each cluster, the texts of some documents and their languages, to spell terms.
     """
     terms = collection.dictionary.terms
     sizes = np.bincount(members[members >= 0], minlength=clusters)
     present = sp.csr_matrix(
-        (np.ones(weighted.nnz, np.float32), weighted.indices, weighted.indptr), shape=weighted.shape
+        (np.ones(weighted_rows.nnz, np.float32), weighted_rows.indices, weighted_rows.indptr),
+        shape=weighted_rows.shape,
     )
     counts = count_by_cluster(present, members, clusters)
     ratios = compute_ratios(counts, sizes, collection.dictionary.document_counts, len(members))

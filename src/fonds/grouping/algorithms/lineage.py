@@ -88,14 +88,14 @@ def carry_ids(
     """
     if len(previous) and int(previous.max()) >= len(ids_before):
         raise ValueError("a previous cluster has no id")
-    shared = _count_shared(previous, after, len(ids_before), clusters)
+    shared_counts = _count_shared(previous, after, len(ids_before), clusters)
     new_ids = create_ids(clusters, version)
-    olds, news = linear_sum_assignment(-shared)
-    from_old, from_new = shared.sum(axis=1), shared.sum(axis=0)
+    olds, news = linear_sum_assignment(-shared_counts)
+    from_old, from_new = shared_counts.sum(axis=1), shared_counts.sum(axis=0)
     ids = list(new_ids)
     for old, new in zip(olds.tolist(), news.tolist(), strict=True):
         smaller_size = min(from_old[old], from_new[new])
-        if shared[old, new] > 0 and shared[old, new] >= SHARED_MIN * smaller_size:
+        if shared_counts[old, new] > 0 and shared_counts[old, new] >= SHARED_MIN * smaller_size:
             ids[new] = ids_before[old]
     return Lineage(tuple(ids), find_events(previous, ids_before, after, ids))
 
@@ -111,13 +111,13 @@ def find_events(
     `ids_before`: id of each previous cluster.
     `ids`: id of each new cluster, equal to the id of the previous cluster that it continues.
     """
-    shared = _count_shared(previous, after, len(ids_before), len(ids))
+    shared_counts = _count_shared(previous, after, len(ids_before), len(ids))
     places = {id_: old for old, id_ in enumerate(ids_before)}
-    matched = {new: places[id_] for new, id_ in enumerate(ids) if id_ in places}
+    matched_clusters = {new: places[id_] for new, id_ in enumerate(ids) if id_ in places}
     sizes_before = np.bincount(previous[previous >= 0], minlength=len(ids_before))
     sizes = np.bincount(after[after >= 0], minlength=len(ids))
-    events = _find_kept_events(matched, ids_before, sizes_before, sizes)
-    events += _find_split_and_merge_events(shared, ids_before, ids)
+    events = _find_kept_events(matched_clusters, ids_before, sizes_before, sizes)
+    events += _find_split_and_merge_events(shared_counts, ids_before, ids)
     ids_in_before = {id_ for event in events for id_ in event.before}
     ids_in_after = {id_ for event in events for id_ in event.after}
     events += [
@@ -137,8 +137,12 @@ def find_parents(fine: Ints, coarse: Ints) -> Ints:
     `fine`, `coarse`: finer and coarser cluster number of each document, -1 for none.
     """
     clusters = int(fine.max(initial=-1)) + 1
-    shared = _count_shared(fine, coarse, clusters, int(coarse.max(initial=-1)) + 1)
-    return shared.argmax(axis=1).astype(np.int64) if shared.size else np.zeros(0, np.int64)
+    shared_counts = _count_shared(fine, coarse, clusters, int(coarse.max(initial=-1)) + 1)
+    return (
+        shared_counts.argmax(axis=1).astype(np.int64)
+        if shared_counts.size
+        else np.zeros(0, np.int64)
+    )
 
 
 def _count_shared(previous: Ints, after: Ints, olds: int, news: int) -> NDArray[np.int64]:
@@ -164,23 +168,25 @@ def _find_kept_events(
 
 
 def _find_split_and_merge_events(
-    shared: NDArray[np.int64], ids_before: Sequence[str], ids: Sequence[str]
+    shared_counts: NDArray[np.int64], ids_before: Sequence[str], ids: Sequence[str]
 ) -> list[LineageEvent]:
     """Return an event for each cluster that split into several or was merged from several.
 
-    `shared`: number of shared documents, previous x new clusters.
+    `shared_counts`: number of shared documents, previous x new clusters.
     `ids_before`, `ids`: ids of the previous and the new clusters.
     """
     events = []
-    for old, row in enumerate(shared):
+    for old, row in enumerate(shared_counts):
         parts = np.flatnonzero((row > 0) & (row >= PART_MIN * row.sum()))
         if len(parts) > 1:
             after = tuple(ids[new] for new in parts.tolist())
             events.append(LineageEvent(LineageChange.SPLIT, (ids_before[old],), after))
-    totals = shared.sum(axis=1, keepdims=True)
-    for new in range(shared.shape[1]):
-        sources = np.flatnonzero((shared[:, new] > 0) & (2 * shared[:, new] >= totals[:, 0]))
+    totals = shared_counts.sum(axis=1, keepdims=True)
+    for new in range(shared_counts.shape[1]):
+        sources = np.flatnonzero(
+            (shared_counts[:, new] > 0) & (2 * shared_counts[:, new] >= totals[:, 0])
+        )
         if len(sources) > 1:
-            merged = tuple(ids_before[old] for old in sources.tolist())
-            events.append(LineageEvent(LineageChange.MERGED, merged, (ids[new],)))
+            merged_ids = tuple(ids_before[old] for old in sources.tolist())
+            events.append(LineageEvent(LineageChange.MERGED, merged_ids, (ids[new],)))
     return events

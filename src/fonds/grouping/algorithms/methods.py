@@ -62,7 +62,7 @@ class Family(Protocol):
     It is deterministic: the same documents and options always give the same clusters.
     """
 
-    def __call__(self, prepared: PreparedDocuments, options: Options) -> Partition:
+    def __call__(self, prepared_documents: PreparedDocuments, options: Options) -> Partition:
         """Return the clusters of the prepared documents. There must be at least one document."""
 
 
@@ -141,12 +141,12 @@ _CLUSTER_DOCUMENTS_MIN = 5
 _REACH_PERCENTILE = 5
 
 
-def partition_by_density(prepared: PreparedDocuments, options: Options) -> Partition:
+def partition_by_density(prepared_documents: PreparedDocuments, options: Options) -> Partition:
     """Partition documents into dense groups (HDBSCAN); documents between groups are in no cluster.
 
     A group has at least `options.size_min` documents, and at least five.
     """
-    vectors = prepared.vectors
+    vectors = prepared_documents.vectors
     places = sample_evenly(len(vectors), SAMPLE_DOCUMENTS)
     members = np.full(len(vectors), NO_CLUSTER, dtype=np.int64)
     if len(places) > _CLUSTER_DOCUMENTS_MIN:
@@ -160,10 +160,12 @@ def partition_by_density(prepared: PreparedDocuments, options: Options) -> Parti
         centroids = compute_centroids(vectors, members, int(members.max()) + 1)
         scores = compute_cosines(vectors, members, centroids)
         reach = np.percentile(scores[members >= 0], _REACH_PERCENTILE)
-        unsampled = np.setdiff1d(np.arange(len(vectors)), places)
+        unsampled_rows = np.setdiff1d(np.arange(len(vectors)), places)
         nearest = find_nearest_centroids(vectors, centroids)
         is_in_reach = compute_cosines(vectors, nearest, centroids) >= reach
-        members[unsampled] = np.where(is_in_reach[unsampled], nearest[unsampled], NO_CLUSTER)
+        members[unsampled_rows] = np.where(
+            is_in_reach[unsampled_rows], nearest[unsampled_rows], NO_CLUSTER
+        )
     return Partition((renumber_clusters(members),))
 
 
@@ -183,58 +185,58 @@ _UNCHANGED_SHARE_MIN = 0.999
 _DOCUMENT_BATCH = 50_000
 
 
-def refine_partition(weighted: Matrix, members: Ints, clusters: int) -> tuple[Ints, Floats]:
+def refine_partition(weighted_rows: Matrix, members: Ints, clusters: int) -> tuple[Ints, Floats]:
     """Reassign documents to the clusters that their terms indicate, until few documents move.
 
     Return the cluster number of each document, and how strongly each term indicates each cluster
     (features x clusters).
-    `weighted`: tf-idf, documents x features.
+    `weighted_rows`: tf-idf, documents x features.
     `members`: current cluster number of each document.
     `clusters`: number of clusters.
     """
-    evidence = compute_evidence(weighted, members, clusters)
+    evidence = compute_evidence(weighted_rows, members, clusters)
     for _ in range(ROUNDS_MAX):
-        new_members = assign_by_evidence(weighted, evidence)
+        new_members = assign_by_evidence(weighted_rows, evidence)
         if len(np.unique(new_members)) < clusters:
             break
         unchanged_share = float(np.mean(new_members == members))
         members = new_members
-        evidence = compute_evidence(weighted, members, clusters)
+        evidence = compute_evidence(weighted_rows, members, clusters)
         if unchanged_share >= _UNCHANGED_SHARE_MIN:
             break
     return members, evidence
 
 
-def compute_evidence(weighted: Matrix, members: Ints, clusters: int) -> Floats:
+def compute_evidence(weighted_rows: Matrix, members: Ints, clusters: int) -> Floats:
     """Return how strongly each term indicates each cluster: features x clusters, float32.
 
     Higher values are stronger. They are the weights of a complement naive Bayes classifier.
-    `weighted`: tf-idf, documents x features.
+    `weighted_rows`: tf-idf, documents x features.
     `members`: cluster number of each document, -1 for none.
     """
     inside = members >= 0
     belongs = sp.csr_matrix(
         (np.ones(int(inside.sum()), np.float32), (members[inside], np.flatnonzero(inside))),
-        shape=(clusters, weighted.shape[0]),
+        shape=(clusters, weighted_rows.shape[0]),
     )
-    sums = (belongs @ weighted).toarray()
-    elsewhere = sums.sum(axis=0) - sums + SMOOTHING
-    log_weights = -np.log(elsewhere / elsewhere.sum(axis=1, keepdims=True))
+    sums = (belongs @ weighted_rows).toarray()
+    outside_sums = sums.sum(axis=0) - sums + SMOOTHING
+    log_weights = -np.log(outside_sums / outside_sums.sum(axis=1, keepdims=True))
     evidence: Floats = (log_weights / np.abs(log_weights).sum(axis=1, keepdims=True)).T.astype(
         np.float32
     )
     return np.ascontiguousarray(evidence)
 
 
-def assign_by_evidence(weighted: Matrix, evidence: Floats) -> Ints:
+def assign_by_evidence(weighted_rows: Matrix, evidence: Floats) -> Ints:
     """Return for each document the number of the cluster that its terms indicate most strongly.
 
-    `weighted`: tf-idf, documents x features.
+    `weighted_rows`: tf-idf, documents x features.
     `evidence`: features x clusters, how strongly each term indicates each cluster.
     """
     parts = [
-        np.asarray(weighted[start : start + _DOCUMENT_BATCH] @ evidence).argmax(axis=1)
-        for start in range(0, weighted.shape[0], _DOCUMENT_BATCH)
+        np.asarray(weighted_rows[start : start + _DOCUMENT_BATCH] @ evidence).argmax(axis=1)
+        for start in range(0, weighted_rows.shape[0], _DOCUMENT_BATCH)
     ]
     return np.concatenate(parts or [np.zeros(0, np.int64)]).astype(np.int64)
 
@@ -249,29 +251,31 @@ DEFAULT_CLUSTERS = 10
 FACTOR_ROUNDS_MAX = 200
 
 
-def partition_by_factors(prepared: PreparedDocuments, options: Options) -> Partition:
+def partition_by_factors(prepared_documents: PreparedDocuments, options: Options) -> Partition:
     """Partition documents by non-negative matrix factorization: each goes to its largest factor.
 
     The number of factors is `options.clusters`, or ten. Every document is in a cluster.
     """
-    weighted = prepared.weighted
-    sample = weighted[sample_evenly(weighted.shape[0], SAMPLE_DOCUMENTS)]
+    weighted_rows = prepared_documents.weighted
+    sample = weighted_rows[sample_evenly(weighted_rows.shape[0], SAMPLE_DOCUMENTS)]
     clusters = min(options.clusters or DEFAULT_CLUSTERS, *sample.shape)
     model = NMF(
         clusters, init="nndsvda", random_state=options.seed, max_iter=FACTOR_ROUNDS_MAX, tol=1e-3
     ).fit(sample)
-    members = np.zeros(weighted.shape[0], dtype=np.int64)
-    largest = np.zeros(weighted.shape[0])
-    for start in range(0, weighted.shape[0], SAMPLE_DOCUMENTS):
+    members = np.zeros(weighted_rows.shape[0], dtype=np.int64)
+    largest = np.zeros(weighted_rows.shape[0])
+    for start in range(0, weighted_rows.shape[0], SAMPLE_DOCUMENTS):
         batch = slice(start, start + SAMPLE_DOCUMENTS)
-        factors = np.asarray(model.transform(weighted[batch]))
+        factors = np.asarray(model.transform(weighted_rows[batch]))
         members[batch], largest[batch] = factors.argmax(axis=1), factors.max(axis=1)
     has_no_factor = largest <= 0
     if has_no_factor.any() and not has_no_factor.all():
         centroids = compute_centroids(
-            prepared.vectors, np.where(has_no_factor, -1, members), clusters
+            prepared_documents.vectors, np.where(has_no_factor, -1, members), clusters
         )
-        members[has_no_factor] = find_nearest_centroids(prepared.vectors, centroids)[has_no_factor]
+        members[has_no_factor] = find_nearest_centroids(prepared_documents.vectors, centroids)[
+            has_no_factor
+        ]
     return Partition((renumber_clusters(members),))
 
 
@@ -289,22 +293,28 @@ OPEN_STORIES_MAX = 20_000
 _BATCH_SIZE = 512
 
 
-def partition_into_stories(prepared: PreparedDocuments, options: Options) -> Partition:
+def partition_into_stories(prepared_documents: PreparedDocuments, options: Options) -> Partition:
     """Partition documents into stories: many small clusters of similar documents.
 
     Documents in stories smaller than `options.size_min` are in no cluster.
     """
-    times = prepared.times_s
-    order = np.arange(len(prepared.vectors)) if times is None else np.argsort(times, kind="stable")
-    open_stories = _OpenStories(prepared.vectors.width)
+    times = prepared_documents.times_s
+    order = (
+        np.arange(len(prepared_documents.vectors))
+        if times is None
+        else np.argsort(times, kind="stable")
+    )
+    open_stories = _OpenStories(prepared_documents.vectors.width)
     members = np.full(len(order), NO_CLUSTER, dtype=np.int64)
     for start in range(0, len(order), _BATCH_SIZE):
         batch = order[start : start + _BATCH_SIZE]
         members[batch] = open_stories.join(
-            prepared.vectors.select(batch), None if times is None else times[batch], options
+            prepared_documents.vectors.select(batch),
+            None if times is None else times[batch],
+            options,
         )
     if options.half_life_s is None:
-        members = _reassign(prepared.vectors, members, options.threshold)
+        members = _reassign(prepared_documents.vectors, members, options.threshold)
     sizes = np.bincount(members[members >= 0], minlength=1)
     is_small = (members >= 0) & (sizes[np.maximum(members, 0)] < options.size_min)
     members[is_small] = NO_CLUSTER
@@ -336,7 +346,7 @@ class _OpenStories:
         similarities = vectors @ _normalize_rows(self._sums).T
         batch_similarities = vectors @ vectors.T
         new_leaders: list[int] = []
-        assigned = np.zeros(len(vectors), dtype=np.int64)
+        story_numbers = np.zeros(len(vectors), dtype=np.int64)
         last_added_s: list[float] = self._last_added_s.tolist()
         for place in range(len(vectors)):
             now = self._clock + place if times is None else float(times[place])
@@ -350,20 +360,20 @@ class _OpenStories:
                 new_leaders.append(place)
                 last_added_s.append(now)
             last_added_s[best] = max(last_added_s[best], now)
-            assigned[place] = best
-        return self._add_story(vectors, assigned, len(new_leaders), last_added_s)
+            story_numbers[place] = best
+        return self._add_story(vectors, story_numbers, len(new_leaders), last_added_s)
 
     def _add_story(
-        self, vectors: Floats, assigned: Ints, story_count: int, last_met: list[float]
+        self, vectors: Floats, story_numbers: Ints, story_count: int, last_met: list[float]
     ) -> Ints:
         new_numbers = np.arange(self._count, self._count + story_count)
         self._numbers = np.concatenate((self._numbers, new_numbers))
         self._sums = np.vstack([self._sums, np.zeros((story_count, vectors.shape[1]), np.float32)])
-        np.add.at(self._sums, assigned, vectors)
+        np.add.at(self._sums, story_numbers, vectors)
         self._last_added_s = np.array(last_met)
         self._count += story_count
         self._clock += len(vectors)
-        numbers = self._numbers[assigned]
+        numbers = self._numbers[story_numbers]
         if len(self._numbers) > OPEN_STORIES_MAX:
             open_stories = np.sort(
                 np.argsort(-self._last_added_s, kind="stable")[:OPEN_STORIES_MAX]

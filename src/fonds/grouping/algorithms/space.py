@@ -92,9 +92,9 @@ def _sample_passages(collection: TextCollection) -> Matrix:
     rows = collection.build_rows(sampled_documents)
     is_term = rows.numbers >= 0
     numbers = rows.numbers[is_term]
-    before = np.concatenate(([0], np.cumsum(is_term)))[rows.starts]
-    begins = before[:-1][place] + number * PASSAGE_TERMS
-    lengths = np.minimum(begins + PASSAGE_TERMS, before[1:][place]) - begins
+    earlier_counts = np.concatenate(([0], np.cumsum(is_term)))[rows.starts]
+    begins = earlier_counts[:-1][place] + number * PASSAGE_TERMS
+    lengths = np.minimum(begins + PASSAGE_TERMS, earlier_counts[1:][place]) - begins
     starts = np.concatenate(([0], np.cumsum(lengths)))
     places = np.arange(int(starts[-1])) + np.repeat(begins - starts[:-1], lengths)
     present = sp.csr_matrix(
@@ -113,9 +113,9 @@ def _compute_mutual_information(present: Matrix) -> Matrix:
     `present`: passages x terms; one where a passage contains the term.
     """
     lengths = np.maximum(np.asarray(present.sum(axis=1)).ravel(), 1)
-    weighted = sp.csr_matrix(sp.diags((1 / lengths).astype(np.float32)) @ present)
+    weighted_rows = sp.csr_matrix(sp.diags((1 / lengths).astype(np.float32)) @ present)
     pair_counts = sp.csr_matrix(present.T @ present)
-    weights = sp.csr_matrix(present.T @ weighted)
+    weights = sp.csr_matrix(present.T @ weighted_rows)
     pair_counts.sort_indices()
     weights.sort_indices()
     is_frequent = pair_counts.data >= _PAIRS_MIN
@@ -200,47 +200,49 @@ class ProjectedVectors:
             yield part, self.select(part)
 
 
-def fit_space(weighted: Matrix, collection: TextCollection, dense: int, seed: int) -> VectorSpace:
+def fit_space(
+    weighted_rows: Matrix, collection: TextCollection, dense: int, seed: int
+) -> VectorSpace:
     """Fit the vector space of a collection.
 
     The same documents in the same order give the same space.
-    `weighted`: tf-idf of the collection's distinct documents.
+    `weighted_rows`: tf-idf of the collection's distinct documents.
     `dense`: length of the documents' dense vectors; 0 if there are none.
     `seed`: seed of the random projections.
     """
     vectors = compute_term_vectors(collection, seed)
-    sample = weighted[sample_evenly(weighted.shape[0], SAMPLE_DOCUMENTS)]
+    sample = weighted_rows[sample_evenly(weighted_rows.shape[0], SAMPLE_DOCUMENTS)]
     rank = min(DIRECTIONS, min(sample.shape) - 1)
     if rank < 1:
-        strongest = np.ones((weighted.shape[1], 1), np.float32)
+        strongest = np.ones((weighted_rows.shape[1], 1), np.float32)
     else:
         _, _, directions = randomized_svd(sample, rank, n_iter=_ROUNDS, random_state=seed)
         strongest = directions.T.astype(np.float32)
     return VectorSpace(np.hstack([vectors, strongest]), vectors.shape[1], dense)
 
 
-def project(space: VectorSpace, weighted: Matrix, dense: Floats | None) -> Floats:
+def project(space: VectorSpace, weighted_rows: Matrix, dense: Floats | None) -> Floats:
     """Return the vectors of documents in a vector space: documents x dimensions, float32.
 
     Each vector has length 1. It is zero for a document with neither features (terms that count) nor
     a dense vector.
-    `weighted`: tf-idf of the documents, documents x features.
+    `weighted_rows`: tf-idf of the documents, documents x features.
     `dense`: dense vectors of the documents, documents x `space.dense`; None if the space uses none.
     Raises ValueError if the length of the dense vectors differs from the space's.
     """
     dense_length = 0 if dense is None else dense.shape[1]
     if dense_length != space.dense:
         raise ValueError(f"dense vectors must have {space.dense} numbers, not {dense_length}")
-    sparse = _project_sparse(space, weighted)
+    sparse = _project_sparse(space, weighted_rows)
     if dense is None:
         return sparse
     return normalize_rows(np.hstack([normalize_rows(dense), SPARSE_WEIGHT * sparse]))
 
 
-def _project_sparse(space: VectorSpace, weighted: Matrix) -> Floats:
-    projected = np.asarray(weighted @ space.directions)
-    term_counts = np.diff(weighted.indptr).astype(np.float32)[:, None]
+def _project_sparse(space: VectorSpace, weighted_rows: Matrix) -> Floats:
+    projected_rows = np.asarray(weighted_rows @ space.directions)
+    term_counts = np.diff(weighted_rows.indptr).astype(np.float32)[:, None]
     weight = EXACT_WEIGHT * term_counts / (term_counts + EXACT_HALF_TERMS)
-    term_part = normalize_rows(projected[:, : space.term_dimensions])
-    latent_part = normalize_rows(projected[:, space.term_dimensions :]) * weight
+    term_part = normalize_rows(projected_rows[:, : space.term_dimensions])
+    latent_part = normalize_rows(projected_rows[:, space.term_dimensions :]) * weight
     return normalize_rows(np.hstack([term_part, latent_part]))

@@ -171,20 +171,20 @@ def remap_columns(rows: Matrix, places: Places, width: int) -> Matrix:
     is_kept = indices >= 0
     offsets = np.zeros(len(is_kept) + 1, dtype=rows.indptr.dtype)
     np.cumsum(is_kept, out=offsets[1:])
-    remapped = sp.csr_matrix(
+    remapped_counts = sp.csr_matrix(
         (rows.data[is_kept], indices[is_kept], offsets[rows.indptr]), shape=(rows.shape[0], width)
     )
-    remapped.sort_indices()
-    return remapped
+    remapped_counts.sort_indices()
+    return remapped_counts
 
 
 def select_rows(rows: TermRows, documents: Ints) -> TermRows:
     """Return the term sequences of some documents, given by position, in the given order."""
     begins, ends = rows.starts[documents].tolist(), rows.starts[documents + 1].tolist()
-    selected = [rows.numbers[begin:end] for begin, end in zip(begins, ends, strict=True)]
-    starts = np.zeros(len(selected) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in selected], out=starts[1:])
-    return TermRows(np.concatenate([np.zeros(0, np.int32), *selected]), starts, rows.terms)
+    selected_numbers = [rows.numbers[begin:end] for begin, end in zip(begins, ends, strict=True)]
+    starts = np.zeros(len(selected_numbers) + 1, dtype=np.int64)
+    np.cumsum([len(row) for row in selected_numbers], out=starts[1:])
+    return TermRows(np.concatenate([np.zeros(0, np.int32), *selected_numbers]), starts, rows.terms)
 
 
 # tf-idf: 1 + ln(tf) times ln((1 + N) / (1 + df)) + 1, each document normalized to length 1

@@ -71,11 +71,11 @@ class Vocabulary:
         BREAK (-1) separates terms that are not adjacent in the text.
         `language`: two-letter language of the text.
         """
-        folded = fold_text(replace_urls(text[:MAX_CHARS]))
+        folded_text = fold_text(replace_urls(text[:MAX_CHARS]))
         language_words = self._by_language.get(language)
         if language_words is None:
             language_words = self._by_language[language] = _Words(self, language)
-        words = folded.split(" ") if text.isascii() else _iter_words(folded, language)
+        words = folded_text.split(" ") if text.isascii() else _iter_words(folded_text, language)
         numbers.extend(map(language_words.__getitem__, words))
 
     def get_number(self, term: str) -> int:
@@ -153,8 +153,8 @@ def split_terms(text: str, language: str = "") -> list[str]:
 
     `language`: two-letter language of the text; "" if unknown.
     """
-    folded = fold_text(replace_urls(text[:MAX_CHARS]))
-    return [normalize_term(word, language) or "" for word in _iter_words(folded, language)]
+    folded_text = fold_text(replace_urls(text[:MAX_CHARS]))
+    return [normalize_term(word, language) or "" for word in _iter_words(folded_text, language)]
 
 
 def guess_language(texts: Sequence[str]) -> str:
@@ -176,31 +176,31 @@ def guess_language(texts: Sequence[str]) -> str:
     return best if shares[best] >= _SHARE_MIN else ""
 
 
-def _iter_words(folded: str, language: str) -> Iterator[str]:
+def _iter_words(folded_text: str, language: str) -> Iterator[str]:
     """Iterate over the words of a folded text, with "" where the sequence of terms breaks.
 
     Characters of scripts without spaces become overlapping pairs. `fold_text` puts a space on
     either side of such a character. So two neighbours have two spaces between them, and a
     punctuation mark between them leaves three.
     """
-    for part in _MARKS_BETWEEN.split(folded):
-        run: list[str] = []
+    for part in _MARKS_BETWEEN.split(folded_text):
+        characters: list[str] = []
         words = part.split(" ")
         for place, word in enumerate(words):
             if len(word) == 1 and word >= _SPACELESS_FROM and _is_spaceless(word):
-                run.append(word)
-            elif word or not run or words[place - 1] == "":
-                yield from _iter_character_pairs(run, language)
-                run = []
+                characters.append(word)
+            elif word or not characters or words[place - 1] == "":
+                yield from _iter_character_pairs(characters, language)
+                characters = []
                 yield word
-        yield from _iter_character_pairs(run, language)
+        yield from _iter_character_pairs(characters, language)
         yield ""
 
 
-def _iter_character_pairs(run: Sequence[str], language: str) -> Iterator[str]:
-    if len(run) == 1:
-        yield run[0] if run[0] not in load_stop_words(language) else ""
-    for first, second in pairwise(run):
+def _iter_character_pairs(characters: Sequence[str], language: str) -> Iterator[str]:
+    if len(characters) == 1:
+        yield characters[0] if characters[0] not in load_stop_words(language) else ""
+    for first, second in pairwise(characters):
         yield "" if is_stop_word_pair(first, second, language) else first + second
 
 

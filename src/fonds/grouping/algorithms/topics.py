@@ -125,18 +125,20 @@ It would need too much memory for its benefit.
 """
 
 
-def partition_into_topics(prepared: PreparedDocuments, options: Options) -> Partition:
+def partition_into_topics(prepared_documents: PreparedDocuments, options: Options) -> Partition:
     """Partition documents into topics: few large clusters. Every document is in a cluster.
 
     The first level has the requested or chosen number of topics. Further levels have the numbers in
     `options.granularities`.
     """
-    sample = prepared.vectors.select(sample_evenly(len(prepared.vectors), SAMPLE_DOCUMENTS))
+    sample = prepared_documents.vectors.select(
+        sample_evenly(len(prepared_documents.vectors), SAMPLE_DOCUMENTS)
+    )
     levels: list[Ints] = []
     evidence: Floats | None = None
-    initial_members = _start_from_previous(prepared, options)
+    initial_members = _start_from_previous(prepared_documents, options)
     if initial_members is not None:
-        members, evidence = _refine_topics(prepared, initial_members)
+        members, evidence = _refine_topics(prepared_documents, initial_members)
         levels.append(members)
     granularities = list(options.granularities)
     if initial_members is None or granularities:
@@ -147,26 +149,30 @@ def partition_into_topics(prepared: PreparedDocuments, options: Options) -> Part
             granularities.insert(0, best)
         for clusters in granularities:
             centroids = _compute_means(micro, weights, cut_tree(pairs, min(clusters, len(micro))))
-            members, level_evidence = _finish_topics(prepared, centroids)
+            members, level_evidence = _finish_topics(prepared_documents, centroids)
             levels.append(members)
             evidence = level_evidence if evidence is None else evidence
     return Partition(tuple(levels), evidence)
 
 
-def _start_from_previous(prepared: PreparedDocuments, options: Options) -> Ints | None:
+def _start_from_previous(prepared_documents: PreparedDocuments, options: Options) -> Ints | None:
     """Return the previous topic of each document; new documents get the nearest topic.
 
     Return None if there are fewer than two previous topics, or another number of topics is
     requested.
     """
-    if prepared.previous is None or not len(prepared.previous) or int(prepared.previous.max()) < 1:
+    if (
+        prepared_documents.previous is None
+        or not len(prepared_documents.previous)
+        or int(prepared_documents.previous.max()) < 1
+    ):
         return None
-    members = renumber_clusters(prepared.previous)
+    members = renumber_clusters(prepared_documents.previous)
     clusters = int(members.max()) + 1
     if options.clusters not in (None, clusters):
         return None
     near = find_nearest_centroids(
-        prepared.vectors, compute_centroids(prepared.vectors, members, clusters)
+        prepared_documents.vectors, compute_centroids(prepared_documents.vectors, members, clusters)
     )
     return np.where(members == NO_CLUSTER, near, members)
 
@@ -199,7 +205,9 @@ def _compute_means(micro: np.ndarray, weights: np.ndarray, members: Ints) -> Flo
     return means
 
 
-def _finish_topics(prepared: PreparedDocuments, begin: Floats) -> tuple[Ints, Floats | None]:
+def _finish_topics(
+    prepared_documents: PreparedDocuments, begin: Floats
+) -> tuple[Ints, Floats | None]:
     """Assign documents to topics by k-means from given centroids, then refine the topics by terms.
 
     Return the topic number of each document, and how strongly each term indicates each topic
@@ -207,20 +215,22 @@ def _finish_topics(prepared: PreparedDocuments, begin: Floats) -> tuple[Ints, Fl
     much memory.
     `begin`: centroids to start from, topics x dimensions.
     """
-    vectors = prepared.vectors
+    vectors = prepared_documents.vectors
     clusters = min(len(begin), len(vectors))
     sample = vectors.select(sample_evenly(len(vectors), MEANS_DOCUMENTS))
     model = KMeans(clusters, init=begin[:clusters], n_init=1, max_iter=ROUNDS_MAX, copy_x=False)
     if len(vectors) <= MEANS_DOCUMENTS:
-        return _refine_topics(prepared, model.fit_predict(sample).astype(np.int64))
+        return _refine_topics(prepared_documents, model.fit_predict(sample).astype(np.int64))
     model.fit(sample)
     members = np.zeros(len(vectors), dtype=np.int64)
     for part, part_vectors in vectors.iter_parts():
         members[part] = model.predict(part_vectors)
-    return _refine_topics(prepared, members)
+    return _refine_topics(prepared_documents, members)
 
 
-def _refine_topics(prepared: PreparedDocuments, members: Ints) -> tuple[Ints, Floats | None]:
+def _refine_topics(
+    prepared_documents: PreparedDocuments, members: Ints
+) -> tuple[Ints, Floats | None]:
     """Refine the topics of documents by the documents' terms. Topics are numbered by size.
 
     Return the topic number of each document, and how strongly each term indicates each topic
@@ -231,7 +241,7 @@ def _refine_topics(prepared: PreparedDocuments, members: Ints) -> tuple[Ints, Fl
     clusters = int(members.max()) + 1
     if not 1 < clusters < EVIDENCE_CLUSTERS_MAX:
         return renumber_clusters(members), None
-    members, evidence = refine_partition(prepared.weighted, members, clusters)
-    numbered = renumber_clusters(members)
-    _, first = np.unique(numbered[numbered != NO_CLUSTER], return_index=True)
-    return numbered, np.ascontiguousarray(evidence[:, members[first]])
+    members, evidence = refine_partition(prepared_documents.weighted, members, clusters)
+    numbered_members = renumber_clusters(members)
+    _, first = np.unique(numbered_members[numbered_members != NO_CLUSTER], return_index=True)
+    return numbered_members, np.ascontiguousarray(evidence[:, members[first]])

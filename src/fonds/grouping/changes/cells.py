@@ -56,35 +56,40 @@ def load_placements(
 def add_moves(
     tables: Tables,
     clustering: StoredClustering,
-    previous: Mapping[str, Sequence[Placement]],
-    after: Mapping[str, Sequence[Placement]],
+    placements_before: Mapping[str, Sequence[Placement]],
+    placements_after: Mapping[str, Sequence[Placement]],
     writes: PendingWrites,
 ) -> Counter[str]:
     """Add to `writes` the changes from the previous to the new placements of documents.
 
     The sizes of all affected clusters are updated too.
-    `previous`, `after`: placements (the cluster, or the reason for none, on each level) by document
-        id.
+    `placements_before`, `placements_after`: placements (the cluster, or the reason for none, on
+        each level) by document id.
     Return, for each reason why documents are unclustered, by how much their number changes;
     negative if it decreases.
     """
     sizes: Counter[tuple[str, str]] = Counter()
     distinct: Counter[tuple[str, str]] = Counter()
-    for id_ in {**previous, **after}:
-        removed, added = set(previous.get(id_, ())), set(after.get(id_, ()))
-        for placement in removed - added:
+    for id_ in {**placements_before, **placements_after}:
+        previous_placements, new_placements = (
+            set(placements_before.get(id_, ())),
+            set(placements_after.get(id_, ())),
+        )
+        for placement in previous_placements - new_placements:
             _remove_from_cluster(clustering, id_, placement, writes)
             sizes[placement.conf, placement.label] -= 1
             distinct[placement.conf, placement.label] -= not placement.original
-        for placement in added - removed:
+        for placement in new_placements - previous_placements:
             _join(clustering, id_, placement, writes)
             sizes[placement.conf, placement.label] += 1
             distinct[placement.conf, placement.label] += not placement.original
-        _remove_assignments(clustering, id_, removed, added, writes)
+        _remove_assignments(clustering, id_, previous_placements, new_placements, writes)
     unclustered_conf = build_unclustered_conf(clustering.conf)
     _update_size(tables, clustering, Column.SIZE, sizes, writes)
-    grouped = Counter({key: count for key, count in distinct.items() if key[0] != unclustered_conf})
-    _update_size(tables, clustering, Column.DISTINCT, grouped, writes)
+    distinct_sizes = Counter(
+        {key: count for key, count in distinct.items() if key[0] != unclustered_conf}
+    )
+    _update_size(tables, clustering, Column.DISTINCT, distinct_sizes, writes)
     return Counter(
         {label: count for (conf, label), count in sizes.items() if conf == unclustered_conf}
     )
@@ -101,15 +106,15 @@ def join_cells(
     label, score = placement.label, placement.score
     row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
     yield CLUSTERS, row, {build_document_column(id_): score}
-    at = build_assignment_row(name, conf, timestamp, id_)
+    assignment_row = build_assignment_row(name, conf, timestamp, id_)
     cells = {Column.LABEL: encode_utf8(label), Column.SCORE: score}
     if placement.original:
         cells[Column.ORIGINAL] = encode_utf8(placement.original)
         if conf == clustering.conf:
             yield _build_copy_row(clustering, id_, placement)
-    yield ASSIGNMENTS, at, cells
-    rank = build_member_row(name, conf, timestamp, label, score, id_)
-    yield MEMBERS, rank, {Column.ID: encode_utf8(id_), Column.SCORE: score}
+    yield ASSIGNMENTS, assignment_row, cells
+    member_row = build_member_row(name, conf, timestamp, label, score, id_)
+    yield MEMBERS, member_row, {Column.ID: encode_utf8(id_), Column.SCORE: score}
 
 
 def _build_copy_row(
@@ -148,29 +153,31 @@ def _remove_from_cluster(
     name, conf, timestamp = clustering.name, placement.conf, clustering.timestamp
     row = build_cluster_key(name, conf, timestamp, placement.label)
     writes.remove_cell(CLUSTERS, row, build_document_column(id_))
-    rank = build_member_row(name, conf, timestamp, placement.label, placement.score, id_)
-    writes.remove(MEMBERS, rank)
+    member_row = build_member_row(name, conf, timestamp, placement.label, placement.score, id_)
+    writes.remove(MEMBERS, member_row)
     if placement.original:
         writes.remove_cell(
             ASSIGNMENTS, build_assignment_row(name, conf, timestamp, id_), Column.ORIGINAL
         )
         if conf == clustering.conf:
-            _, at, cells = _build_copy_row(clustering, id_, placement)
+            _, original_row, cells = _build_copy_row(clustering, id_, placement)
             for column in cells:
-                writes.remove_cell(ASSIGNMENTS, at, column)
+                writes.remove_cell(ASSIGNMENTS, original_row, column)
 
 
 def _remove_assignments(
     clustering: StoredClustering,
     id_: str,
-    removed: set[Placement],
-    added: set[Placement],
+    previous_placements: set[Placement],
+    new_placements: set[Placement],
     writes: PendingWrites,
 ) -> None:
     """Add to `writes` the removal of a document's assignment row on each level that the document
     left.
     """
-    for conf in {gone.conf for gone in removed} - {come.conf for come in added}:
+    for conf in {placement.conf for placement in previous_placements} - {
+        placement.conf for placement in new_placements
+    }:
         writes.remove(
             ASSIGNMENTS, build_assignment_row(clustering.name, conf, clustering.timestamp, id_)
         )
@@ -183,12 +190,12 @@ def _update_size(
     sizes: Counter[tuple[str, str]],
     writes: PendingWrites,
 ) -> None:
-    changed = {
+    changes_by_row = {
         build_cluster_key(clustering.name, conf, clustering.timestamp, label): count
         for (conf, label), count in sizes.items()
         if count
     }
-    rows = tables.get_rows(CLUSTERS, list(changed), [column])
-    for row, count in changed.items():
+    rows = tables.get_rows(CLUSTERS, list(changes_by_row), [column])
+    for row, count in changes_by_row.items():
         size = decode_int(rows.get(row), column) + count
         writes.put(CLUSTERS, row, {column: encode_utf8(max(size, 0))})

@@ -140,8 +140,8 @@ def find_theme(writer: CollectionWriter, name: CollectionName, conf: str, theme:
     Raises ValueError for an unknown theme, with the most similar name, and for a name of several
     themes.
     """
-    served = load_clusters(writer.tables, name, conf, top=0)
-    clusters = served.clusters if served else ()
+    served_clusters = load_clusters(writer.tables, name, conf, top=0)
+    clusters = served_clusters.clusters if served_clusters else ()
     for attribute in ("id", "label", "name"):
         matches = [
             cluster for cluster in clusters if theme and getattr(cluster, attribute) == theme
@@ -232,10 +232,12 @@ def exclude(
         new_ids = [
             id_ for id_ in distinct_ids if (conf, theme_ref.id) not in exclusions.get(id_, {})
         ]
-        before = load_placements(writer.tables, clustering, new_ids)
+        placements_before = load_placements(writer.tables, clustering, new_ids)
         label = find_labels_by_id(writer.tables, clustering, {theme_ref.id}).get(theme_ref.id)
         for id_ in new_ids:
-            if label is None or label not in _list_labels(clustering, before.get(id_, ())):
+            if label is None or label not in _list_labels(
+                clustering, placements_before.get(id_, ())
+            ):
                 raise ValueError(
                     f"the document {id_[:200]!r} is not in the theme {theme_ref.label!r}"
                 )
@@ -253,9 +255,12 @@ def exclude(
         }
         for id_ in new_ids:
             exclusion = Exclusion(
-                now, theme_ref.label, clustering.timestamp,
-                decode_int(rows[name.build_document_row(id_)], Column.SEQUENCE), _list_paths(before[id_]),
-            )  # fmt: skip
+                now,
+                theme_ref.label,
+                clustering.timestamp,
+                decode_int(rows[name.build_document_row(id_)], Column.SEQUENCE),
+                _list_paths(placements_before[id_]),
+            )
             cells = {
                 Column.ID: encode_utf8(id_),
                 f"{Column.EXCLUDED_FROM_PREFIX}{conf}:{theme_ref.id}": encode_json(exclusion),
@@ -290,7 +295,7 @@ def include(
         label = next((exclusions[id_][conf, theme_id].label for id_ in excluded_ids), "")
         if not excluded_ids:
             return ExclusionResult(theme_id, label, 0)
-        writes, excluded_labels, revoked = PendingWrites(), {}, {}
+        writes, excluded_labels, revoked_exclusions = PendingWrites(), {}, {}
         for id_ in excluded_ids:
             remaining = {
                 key: exclusion
@@ -299,9 +304,11 @@ def include(
             }
             _remove_exclusion(name, id_, conf, theme_id, writes, is_last=not remaining)
             excluded_labels[id_] = _find_excluded_labels(writer, clustering, remaining, set())
-            revoked[id_] = exclusions[id_][conf, theme_id]
+            revoked_exclusions[id_] = exclusions[id_][conf, theme_id]
         if theme_id in find_labels_by_id(writer.tables, clustering, {theme_id}):
-            placements = _restore_placements(writer, clustering, rows, revoked, excluded_labels)
+            placements = _restore_placements(
+                writer, clustering, rows, revoked_exclusions, excluded_labels
+            )
             move_excluded(writer, clustering, excluded_ids, excluded_labels, writes, placements)
         _perform(writer, collection, clustering, excluded_ids, writes)
     return ExclusionResult(theme_id, label, len(excluded_ids))
@@ -311,13 +318,13 @@ def move_excluded(
     writer: CollectionWriter,
     clustering: StoredClustering,
     ids: Sequence[str],
-    excluded: Mapping[str, Collection[str]],
+    excluded_labels: Mapping[str, Collection[str]],
     writes: PendingWrites,
     previous: PlacementsById | None = None,
 ) -> None:
     """Add to `writes` the moves of documents out of the clusters from which they are excluded.
 
-    `excluded`: labels of the clusters that must not receive a document, by document id.
+    `excluded_labels`: labels of the clusters that must not receive a document, by document id.
     `previous`: placements to restore, by document id. The model assigns all other documents.
     Only the holder of the collection's lease may call this function.
     """
@@ -331,15 +338,17 @@ def move_excluded(
             DOCUMENTS, [clustering.name.build_document_row(id_) for id_ in unplaced_ids], COLUMNS
         )
         documents = [parse_document(cells).document for cells in rows.values()]
-        placement_batch = place_documents(model, documents, collect_encoded_cells(rows), excluded)
+        placement_batch = place_documents(
+            model, documents, collect_encoded_cells(rows), excluded_labels
+        )
         for document, places in zip(documents, placement_batch.placements, strict=True):
             placements[document.id] = places
         for id_, cells in placement_batch.encoded.items():
             writes.put(DOCUMENTS, clustering.name.build_document_row(id_), cells)
-    before, after = relink_duplicates(
-        tables, clustering, list(placements), placements, {}, excluded
+    placements_before, placements_after = relink_duplicates(
+        tables, clustering, list(placements), placements, {}, excluded_labels
     )
-    add_moves(tables, clustering, before, after, writes)
+    add_moves(tables, clustering, placements_before, placements_after, writes)
     for id_, places in placements.items():
         label = next(
             (placement.label for placement in places if placement.conf == clustering.conf), ""
@@ -375,16 +384,17 @@ def _restore_placements(
     clustering: StoredClustering,
     rows: Mapping[bytes, Mapping[str, bytes]],
     exclusions: Mapping[str, Exclusion],
-    excluded: Mapping[str, Collection[str]],
+    excluded_labels: Mapping[str, Collection[str]],
 ) -> PlacementsById:
     """Return the placements that documents had when they were excluded, by document id.
 
     A document is included only if all of this is true: it is unchanged since its exclusion, it was
     excluded in the same clustering, and no other exclusion of it concerns its earlier cluster.
     `exclusions`: the revoked exclusion of each document, by document id.
-    `excluded`: labels of the clusters from which a document is still excluded, by document id.
+    `excluded_labels`: labels of the clusters from which a document is still excluded, by document
+        id.
     """
-    restored: PlacementsById = {}
+    restored_placements: PlacementsById = {}
     for id_, exclusion in exclusions.items():
         is_unchanged = (
             decode_int(rows[clustering.name.build_document_row(id_)], Column.SEQUENCE)
@@ -395,18 +405,20 @@ def _restore_placements(
             Placement(conf, label, score.encode(), original)
             for conf, label, score, original in exclusion.places
         ]
-        if is_unchanged and not set(_list_labels(clustering, places)) & set(excluded[id_]):
-            restored[id_] = places
+        if is_unchanged and not set(_list_labels(clustering, places)) & set(excluded_labels[id_]):
+            restored_placements[id_] = places
     originals = sorted(
         {
             placement.original
-            for some in restored.values()
-            for placement in some
+            for places in restored_placements.values()
+            for placement in places
             if placement.original
         }
     )
     placements = load_placements(writer.tables, clustering, originals)
-    return {id_: _link_duplicates(places, placements) for id_, places in restored.items()}
+    return {
+        id_: _link_duplicates(places, placements) for id_, places in restored_placements.items()
+    }
 
 
 def _link_duplicates(places: list[Placement], placements: PlacementsById) -> list[Placement]:

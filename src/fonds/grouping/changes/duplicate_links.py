@@ -26,24 +26,24 @@ from fonds.grouping.tables import (
 def relink_duplicates(
     tables: Tables,
     clustering: StoredClustering,
-    changed: Sequence[str],
+    changed_ids: Sequence[str],
     placements: Mapping[str, list[Placement]],
     duplicates: Mapping[str, Sequence[str]],
     excluded: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[PlacementsById, PlacementsById]:
     """Return the previous and the new placements of changed documents and of their near-duplicates.
 
-    `changed`: ids of documents that may be in the clustering and move or leave.
+    `changed_ids`: ids of documents that may be in the clustering and move or leave.
     `placements`: placement of each document as if it had no near-duplicates, by document id.
     `duplicates`: ids of the near-duplicates of each document, nearest first.
     `excluded`: labels of first-level clusters that must not receive a document, even as a
         near-duplicate, by document id.
     """
-    before = load_placements(tables, clustering, changed)
-    released = _release_duplicates(tables, clustering, changed)
-    before |= load_placements(tables, clustering, list(released))
-    return before, released | _link_duplicates(
-        tables, clustering, placements, duplicates, released, excluded or {}
+    placements_before = load_placements(tables, clustering, changed_ids)
+    released_placements = _release_duplicates(tables, clustering, changed_ids)
+    placements_before |= load_placements(tables, clustering, list(released_placements))
+    return placements_before, released_placements | _link_duplicates(
+        tables, clustering, placements, duplicates, released_placements, excluded or {}
     )
 
 
@@ -86,7 +86,7 @@ def _link_duplicates(
     placements: Mapping[str, list[Placement]],
     duplicates: Mapping[str, Sequence[str]],
     released_placements: PlacementsById,
-    excluded: Mapping[str, Collection[str]],
+    excluded_labels: Mapping[str, Collection[str]],
 ) -> PlacementsById:
     """Put each near-duplicate in the cluster of its original; return the new placements by id.
 
@@ -95,7 +95,8 @@ def _link_duplicates(
     `placements`: placements of the documents as if they had no near-duplicates, by document id.
     `duplicates`: ids of the near-duplicates of each document, nearest first.
     `released_placements`: new placements of documents whose original leaves, by document id.
-    `excluded`: labels of first-level clusters that must not receive a document, by document id.
+    `excluded_labels`: labels of first-level clusters that must not receive a document, by document
+        id.
     """
     other_ids = (
         {id_ for ids in duplicates.values() for id_ in ids}
@@ -103,21 +104,24 @@ def _link_duplicates(
         - released_placements.keys()
     )
     other_placements = load_placements(tables, clustering, sorted(other_ids)) | released_placements
-    after: PlacementsById = {}
+    placements_after: PlacementsById = {}
     for id_, own_placements in placements.items():
-        after[id_] = own_placements
+        placements_after[id_] = own_placements
         if not _is_grouped(clustering, own_placements):
             continue
-        for other in duplicates.get(id_, ()):
-            placements_beside = after.get(other) or other_placements.get(other, [])
+        for duplicate_id in duplicates.get(id_, ()):
+            placements_beside = placements_after.get(duplicate_id) or other_placements.get(
+                duplicate_id, []
+            )
             if _is_grouped(clustering, placements_beside) and not _is_excluded(
-                clustering, placements_beside, excluded.get(id_, ())
+                clustering, placements_beside, excluded_labels.get(id_, ())
             ):
-                after[id_] = [
-                    _copy_placement(clustering, placement, other) for placement in placements_beside
+                placements_after[id_] = [
+                    _copy_placement(clustering, placement, duplicate_id)
+                    for placement in placements_beside
                 ]
                 break
-    return after
+    return placements_after
 
 
 def _is_grouped(clustering: StoredClustering, places: Sequence[Placement]) -> bool:

@@ -81,7 +81,10 @@ class _LaterDocuments:
             last_run = self.runs.pop()
             ids, sets = last_run.ids + ids, join_term_sets([last_run.sets, sets])
         self.runs.append(_DocumentRun(ids, sets, invert_term_sets(sets)))
-        while len(self.runs) > 1 and sum(len(run.ids) for run in self.runs) > LATER_MAX:
+        while (
+            len(self.runs) > 1
+            and sum(len(document_run.ids) for document_run in self.runs) > LATER_MAX
+        ):
             del self.runs[0]
 
 
@@ -191,7 +194,7 @@ class DuplicateFinder:
         Each item is a pair: the index of a document in `sets`, and the id of its candidate.
         """
         runs: list[tuple[Sequence[str], InvertedTerms]] = [
-            (run.ids, run.terms) for run in self._later.runs
+            (document_run.ids, document_run.terms) for document_run in self._later.runs
         ]
         if self._grouped is not None:
             runs.append((self._grouped.ids, self._grouped.terms))
@@ -260,6 +263,6 @@ def _find_near_duplicates(
         ):
             resemblances.setdefault(ids[position], {})[id_] = resemblance
     return {
-        id_: sorted(others, key=lambda other: (-others[other], other))
-        for id_, others in resemblances.items()
+        id_: sorted(candidates, key=lambda other: (-candidates[other], other))
+        for id_, candidates in resemblances.items()
     }

@@ -131,8 +131,8 @@ class RuleCollector:
             ]
             matching_ids = {item.id for item in documents}
             if documents:
-                put = self.writer.put(name, documents)
-                counts.put += put.added + put.replaced
+                put_counts = self.writer.put(name, documents)
+                counts.put += put_counts.added + put_counts.replaced
                 self._record_template(rule, name)
             stray_ids = self._list_existing(name, [id_ for id_ in ids if id_ not in matching_ids])
             if stray_ids:
@@ -205,9 +205,9 @@ def _limit_text(text: str) -> str:
 
     Nothing is lost, because grouping reads only the beginning of a text.
     """
-    encoded = text.encode("utf-8", "replace")
+    encoded_text = text.encode("utf-8", "replace")
     return (
         text
-        if len(encoded) <= TEXT_MAX_BYTES
-        else encoded[:TEXT_MAX_BYTES].decode("utf-8", "ignore")
+        if len(encoded_text) <= TEXT_MAX_BYTES
+        else encoded_text[:TEXT_MAX_BYTES].decode("utf-8", "ignore")
     )

@@ -90,46 +90,46 @@ def place_documents(
     positions = [position for position, reason in enumerate(reasons) if reason is None]
     placements = [[_build_unclustered(model.conf, reason)] if reason else [] for reason in reasons]
     vectors: list[tuple[bytes, bytes] | None] = [None] * len(documents)
-    grouped = [documents[position] for position in positions]
+    grouped_documents = [documents[position] for position in positions]
     n_terms = n_unknown = 0
     dense = DenseVectors(None)
-    if grouped:
+    if grouped_documents:
         dense = build_dense_vectors(
-            model.configuration, model.model.space.dense, grouped, stored_cells
+            model.configuration, model.model.space.dense, grouped_documents, stored_cells
         )
         assignments = assign(
             model.model,
-            [document.text for document in grouped],
-            [document.language or None for document in grouped],
+            [document.text for document in grouped_documents],
+            [document.language or None for document in grouped_documents],
             dense.numbers,
-            _number_excluded(model, grouped, excluded),
+            _number_excluded(model, grouped_documents, excluded),
         )
         for row, position in enumerate(positions):
-            default_reason = EXCLUDED if excluded.get(grouped[row].id) else OUTLIER
+            default_reason = EXCLUDED if excluded.get(grouped_documents[row].id) else OUTLIER
             placements[position] = _build_placements(model, assignments, row, default_reason)
             vectors[position] = encode_vectors(
                 assignments.frequencies, assignments.weighted, row, model.timestamp
             )
-        n_terms, n_unknown = count_known_terms(model, grouped)
+        n_terms, n_unknown = count_known_terms(model, grouped_documents)
     return PlacementBatch(placements, vectors, n_terms, n_unknown, dense.new_cells)
 
 
 def _number_excluded(
-    model: ClusteringModel, documents: Sequence[Document], excluded: ExcludedLabels
+    model: ClusteringModel, documents: Sequence[Document], excluded_labels: ExcludedLabels
 ) -> dict[int, list[int]]:
     """Convert the labels of excluded clusters to the cluster numbers of a model.
 
     Return the numbers of the clusters that must not receive a document, by the index of the
     document in `documents`. Labels that the model lacks are left out.
-    `excluded`: labels of these clusters, by document id.
+    `excluded_labels`: labels of these clusters, by document id.
     """
-    if not excluded:
+    if not excluded_labels:
         return {}
     numbers = {places[0][1]: number for number, places in enumerate(model.places)}
     return {
         position: [numbers[label] for label in labels if label in numbers]
         for position, document in enumerate(documents)
-        if (labels := excluded.get(document.id))
+        if (labels := excluded_labels.get(document.id))
     }
 
 
@@ -145,13 +145,13 @@ def build_vectors(
         for position, document in enumerate(documents)
         if find_ungrouped_reason(model.configuration, document) is None
     ]
-    grouped = [documents[position] for position in positions]
+    grouped_documents = [documents[position] for position in positions]
     vectors: list[tuple[bytes, bytes] | None] = [None] * len(documents)
-    zeros = np.zeros((len(grouped), model.model.space.dense), np.float32)
-    languages = [document.language or None for document in grouped]
+    zeros = np.zeros((len(grouped_documents), model.model.space.dense), np.float32)
+    languages = [document.language or None for document in grouped_documents]
     assignments = assign(
         model.model,
-        [document.text for document in grouped],
+        [document.text for document in grouped_documents],
         languages,
         zeros if zeros.shape[1] else None,
     )
@@ -179,17 +179,17 @@ def count_known_terms(model: ClusteringModel, documents: Sequence[Document]) -> 
 
 
 def encode_vectors(
-    frequencies: object, weighted: object, row: int, version: int
+    frequencies: object, weighted_rows: object, row: int, version: int
 ) -> tuple[bytes, bytes]:
     """Encode one document's row of two sparse matrices as the cells `vector_idf` and
     `vector_tfidf`.
 
-    `frequencies`, `weighted`: term frequencies and tf-idf weights, documents x terms.
+    `frequencies`, `weighted_rows`: term frequencies and tf-idf weights, documents x terms.
     `version`: version of the dictionary.
     """
     return (
         encode_idf_vector(build_vector(frequencies, row, version)),
-        encode_tfidf_vector(build_vector(weighted, row, version)),
+        encode_tfidf_vector(build_vector(weighted_rows, row, version)),
     )
 
 

@@ -197,8 +197,8 @@ class CollectionWriter:
         stored_rows = self.tables.get_rows(
             DOCUMENTS, list(rows), [MAIN_FAMILY, Column.VECTOR_DENSE, *ENCODED]
         )
-        encoded = collect_encoded_cells(stored_rows)
-        writes, changed = PendingWrites(), []
+        encoded_cells = collect_encoded_cells(stored_rows)
+        writes, changed_documents = PendingWrites(), []
         outcomes = {}
         for row, document in rows.items():
             new_cells = build_cells(name, document, sequence)
@@ -213,21 +213,23 @@ class CollectionWriter:
                 row,
                 new_cells | build_outdated_cells(stored_rows.get(row, {}), new_cells),
             )
-            changed.append(document)
+            changed_documents.append(document)
         new = {id_ for id_, outcome in outcomes.items() if outcome is PutOutcome.ADDED}
-        if not changed and collection.cells:
+        if not changed_documents and collection.cells:
             return outcomes
         clusterings = filter_ready(list_stored_clusterings(self.tables, name), collection.cells)
-        served = [candidate for candidate in clusterings if is_served(candidate, collection.cells)]
-        finder = self.finders.get(name) if served else None
-        alike = finder.find(self.tables, collection.cells, changed) if finder else {}
-        for clustering in served:
-            self._assign(clustering, changed, new, alike, encoded, writes)
+        served_clusterings = [
+            candidate for candidate in clusterings if is_served(candidate, collection.cells)
+        ]
+        finder = self.finders.get(name) if served_clusterings else None
+        alike = finder.find(self.tables, collection.cells, changed_documents) if finder else {}
+        for clustering in served_clusterings:
+            self._assign(clustering, changed_documents, new, alike, encoded_cells, writes)
         time_cell = encode_utf8(self.clock())
         cells = {Column.MODIFIED: time_cell} | {
-            processed_column(candidate.conf): time_cell for candidate in served
+            processed_column(candidate.conf): time_cell for candidate in served_clusterings
         }
-        ids = [document.id for document in changed]
+        ids = [document.id for document in changed_documents]
         self._apply(
             collection, ids, decode_int(collection.cells, Column.SIZE) + len(new), cells, writes
         )
@@ -241,7 +243,7 @@ class CollectionWriter:
         documents: Sequence[Document],
         new: set[str],
         duplicates: Mapping[str, Sequence[str]],
-        encoded: EncodedCells,
+        encoded_cells: EncodedCells,
         writes: PendingWrites,
     ) -> None:
         from fonds.grouping.changes.placement_rules import place_documents
@@ -251,19 +253,21 @@ class CollectionWriter:
             return
         ids = [document.id for document in documents]
         excluded_labels = find_excluded_labels(self.tables, clustering, ids)
-        assignment = place_documents(model, documents, encoded, excluded_labels)
-        own = dict(zip(ids, assignment.placements, strict=True))
+        assignment = place_documents(model, documents, encoded_cells, excluded_labels)
+        new_placements = dict(zip(ids, assignment.placements, strict=True))
         old = [id_ for id_ in ids if id_ not in new]
-        before, after = relink_duplicates(
-            self.tables, clustering, old, own, duplicates, excluded_labels
+        placements_before, placements_after = relink_duplicates(
+            self.tables, clustering, old, new_placements, duplicates, excluded_labels
         )
-        count_changes = add_moves(self.tables, clustering, before, after, writes)
+        count_changes = add_moves(
+            self.tables, clustering, placements_before, placements_after, writes
+        )
         for id_, cells in assignment.encoded.items():
-            encoded.setdefault(id_, {}).update(cells)
+            encoded_cells.setdefault(id_, {}).update(cells)
             writes.put(DOCUMENTS, clustering.name.build_document_row(id_), cells)
         for id_, vectors in zip(ids, assignment.vectors, strict=True):
             row = clustering.name.build_document_row(id_)
-            label = next((p.label for p in after[id_] if p.conf == clustering.conf), "")
+            label = next((p.label for p in placements_after[id_] if p.conf == clustering.conf), "")
             writes.put(DOCUMENTS, row, {build_member_column(clustering.conf): encode_utf8(label)})
             writes.put(DOCUMENTS, row, _build_vector_cells(vectors))
         later_counts = {
@@ -346,11 +350,11 @@ def _iter_batches(documents: Sequence[Document]) -> Iterator[list[Document]]:
     batch: list[Document] = []
     size = 0
     for document in documents:
-        own = _measure_document(document)
-        if batch and (len(batch) >= DOCUMENT_BATCH or size + own > CHANGE_MAX_BYTES):
+        document_bytes = _measure_document(document)
+        if batch and (len(batch) >= DOCUMENT_BATCH or size + document_bytes > CHANGE_MAX_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(document)
-        size += own
+        size += document_bytes
     if batch:
         yield batch

@@ -117,11 +117,11 @@ def find_damages(writer: CollectionWriter, name: CollectionName) -> list[Damage]
 
     Return nothing if the collection does not exist, or changed during the check.
     """
-    before = _load_cells(writer.tables, name)
-    if not is_collection_row(before):
+    cells_before = _load_cells(writer.tables, name)
+    if not is_collection_row(cells_before):
         return []
-    damages = list(islice(_iter_damages(writer, name, before), DAMAGES_MAX))
-    return damages if _load_cells(writer.tables, name) == before else []
+    damages = list(islice(_iter_damages(writer, name, cells_before), DAMAGES_MAX))
+    return damages if _load_cells(writer.tables, name) == cells_before else []
 
 
 def repair_collection(
@@ -148,12 +148,12 @@ def repair_collection(
         result = rebuild(writer, name, conf, threads=threads)
         yield f"{name} was rebuilt by {conf}: {result.documents:,} documents"
     # Rebuilding alone would keep the damaged clustering next to the new one.
-    outdated = {
+    outdated_clusterings = {
         (item.conf, item.timestamp)
         for item in damages_by_remedy[Remedy.DROP] + damages_by_remedy[Remedy.BUILD]
     }
     for item in list_all_stored_clusterings(writer.tables, name):
-        if (item.conf, item.timestamp) in outdated and drop(writer, item):
+        if (item.conf, item.timestamp) in outdated_clusterings and drop(writer, item):
             yield f"{name}: removed the clustering {item.timestamp} by {item.conf}"
     if damages_by_remedy[Remedy.RELEASE]:
         yield f"{name}: corrected the exclusions of {release(writer, name):,} documents"

@@ -77,11 +77,11 @@ def _check_level(tables: Tables, clustering: StoredClustering, conf: str) -> Ite
     for message, count in message_counts.items():
         yield f"{conf} {clustering.timestamp}: {count:,} {message}"
     for row, cells in tables.iter_rows(CLUSTERS, prefix, [Column.SIZE, Column.DISTINCT]):
-        label, stored = parse_cluster_row(row)[4], decode_int(cells, Column.DISTINCT, -1)
-        if stored != distinct[label]:
+        label, stored_count = parse_cluster_row(row)[4], decode_int(cells, Column.DISTINCT, -1)
+        if stored_count != distinct[label]:
             yield (
                 f"{conf} {clustering.timestamp}, cluster {label!r}: its distinct count is "
-                f"{stored:,}, but {distinct[label]:,} of its documents are not "
+                f"{stored_count:,}, but {distinct[label]:,} of its documents are not "
                 "near-duplicates"
             )
 
@@ -90,13 +90,17 @@ def _check_page(
     tables: Tables, clustering: StoredClustering, conf: str, page: Page
 ) -> Iterator[str]:
     ids = [parse_cluster_row(row)[4] for row, _ in page]
-    linked = [
+    linked_rows = [
         (id_, cells) for id_, (_, cells) in zip(ids, page, strict=True) if Column.ORIGINAL in cells
     ]
-    columns = [Column.LABEL, Column.ORIGINAL, *(f"{Column.COPY_PREFIX}{id_}" for id_, _ in linked)]
-    originals = [decode_text(cells, Column.ORIGINAL) for _, cells in linked]
+    columns = [
+        Column.LABEL,
+        Column.ORIGINAL,
+        *(f"{Column.COPY_PREFIX}{id_}" for id_, _ in linked_rows),
+    ]
+    originals = [decode_text(cells, Column.ORIGINAL) for _, cells in linked_rows]
     original_cells = _load_assignments(tables, clustering, conf, originals, columns)
-    for _, cells in linked:
+    for _, cells in linked_rows:
         original = original_cells.get(decode_text(cells, Column.ORIGINAL), {})
         if Column.ORIGINAL in original or original.get(Column.LABEL) != cells.get(Column.LABEL):
             yield LINKED
@@ -179,30 +183,32 @@ def check_clusterings(
     """
     rows = list_all_stored_clusterings(writer.tables, name)
     existing = {
-        (stored.conf, stored.timestamp) for stored in rows if Column.DROPPED not in stored.cells
+        (clustering.conf, clustering.timestamp)
+        for clustering in rows
+        if Column.DROPPED not in clustering.cells
     }
     for conf, timestamp in list_served_configurations(cells).items():
         if (conf, timestamp) not in existing:
             message = f"the served clustering {timestamp} by {conf} does not exist"
             yield Damage(Remedy.BUILD, message, conf, timestamp)
-    for stored in rows:
-        if Column.DROPPED in stored.cells or stored.timestamp > decode_int(
-            cells, served_column(stored.conf), -1
+    for clustering in rows:
+        if Column.DROPPED in clustering.cells or clustering.timestamp > decode_int(
+            cells, served_column(clustering.conf), -1
         ):
-            if writer.leases.get_holder(name_rebuild_lease(name, stored.conf)) is None:
+            if writer.leases.get_holder(name_rebuild_lease(name, clustering.conf)) is None:
                 message = (
-                    f"the clustering {stored.timestamp} by {stored.conf} was left by a "
+                    f"the clustering {clustering.timestamp} by {clustering.conf} was left by a "
                     "process that ended early"
                 )
-                yield Damage(Remedy.SWEEP, message, stored.conf, stored.timestamp)
+                yield Damage(Remedy.SWEEP, message, clustering.conf, clustering.timestamp)
             continue
-        remedy = Remedy.BUILD if is_served(stored, cells) else Remedy.DROP
+        remedy = Remedy.BUILD if is_served(clustering, cells) else Remedy.DROP
         for message in chain(
-            _check_sizes(writer.tables, stored), check_duplicates(writer.tables, stored)
+            _check_sizes(writer.tables, clustering), check_duplicates(writer.tables, clustering)
         ):
-            yield Damage(remedy, message, stored.conf, stored.timestamp)
-        if is_served(stored, cells) and (message := _check_model(writer, stored)):
-            yield Damage(remedy, message, stored.conf, stored.timestamp)
+            yield Damage(remedy, message, clustering.conf, clustering.timestamp)
+        if is_served(clustering, cells) and (message := _check_model(writer, clustering)):
+            yield Damage(remedy, message, clustering.conf, clustering.timestamp)
     yield from _find_orphan_pages(writer, name, rows)
 
 
@@ -216,7 +222,7 @@ def _check_sizes(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
         prefix = build_clustering_prefix(
             clustering.name.namespace, clustering.name.key, conf, clustering.timestamp
         )
-        assigned = Counter(
+        assigned_counts = Counter(
             decode_text(row_cells, Column.LABEL)
             for _, row_cells in tables.iter_rows(ASSIGNMENTS, prefix, [Column.LABEL])
         )
@@ -224,14 +230,14 @@ def _check_sizes(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
             label, size = parse_cluster_row(row)[4], decode_int(row_cells, Column.SIZE, -1)
             members = sum(1 for _ in tables.iter_rows(MEMBERS, row, [Column.SCORE]))
             cells = len(tables.get_row(CLUSTERS, row, [Column.DOCUMENT_PREFIX]) or {})
-            if not size == members == cells == assigned[label]:
+            if not size == members == cells == assigned_counts[label]:
                 yield (
                     f"{conf} {clustering.timestamp}, cluster {label!r}: its size is "
                     f"{size:,}, but it has {members:,} members, {cells:,} scores and "
-                    f"{assigned[label]:,} documents"
+                    f"{assigned_counts[label]:,} documents"
                 )
-            del assigned[label]
-        for label, count in assigned.items():
+            del assigned_counts[label]
+        for label, count in assigned_counts.items():
             yield (
                 f"{conf} {clustering.timestamp}: {count:,} documents are in {label!r}, "
                 "which does not exist"
@@ -264,14 +270,13 @@ def _find_orphan_pages(
     """
     if not writer.tables.is_complete():
         return
-    by_row = {stored.row: stored for stored in rows}
+    clusterings_by_row = {clustering.row: clustering for clustering in rows}
     page_counts: Counter[bytes] = Counter()
     for row, _ in writer.tables.iter_rows(READINGS, name.row, [Column.SLICE]):
-        page_counts[
-            next((candidate_row for candidate_row in by_row if row.startswith(candidate_row)), b"")
-        ] += 1
+        clustering_row = next(filter(row.startswith, clusterings_by_row), b"")
+        page_counts[clustering_row] += 1
     for clustering_row, count in page_counts.items():
-        clustering = by_row.get(clustering_row)
+        clustering = clusterings_by_row.get(clustering_row)
         if (
             clustering is None
             or writer.leases.get_holder(name_rebuild_lease(name, clustering.conf)) is None

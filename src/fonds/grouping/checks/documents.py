@@ -106,21 +106,21 @@ def check_documents(
     `cells`: cells of the collection's row.
     """
     tables = writer.tables
-    served = _load_models(writer, name, cells)
+    served_models = _load_models(writer, name, cells)
     counts: Counter[tuple[Remedy, str, str, int]] = Counter()
     total = 0
     columns = [
         *COLUMNS,
         Column.VECTOR_IDF,
         Column.VECTOR_TFIDF,
-        *(build_member_column(item.conf) for item, _ in served),
+        *(build_member_column(item.conf) for item, _ in served_models),
     ]
     for page in tables.iter_pages(DOCUMENTS, name.row, columns, page_rows=BATCH_SIZE):
         document_cells = [row_cells for _, row_cells in page if Column.ID in row_cells]
         total += len(document_cells)
-        for item, _ in served:
+        for item, _ in served_models:
             counts.update(_check_placements(tables, item, document_cells))
-        counts.update(_check_vectors(served, document_cells))
+        counts.update(_check_vectors(served_models, document_cells))
         counts.update(
             (Remedy.FORGET, WRONG_VECTOR_MESSAGE, "", 0)
             for item in document_cells
@@ -130,7 +130,7 @@ def check_documents(
         yield Damage(remedy, f"{count:,} documents {message}", conf, timestamp)
     if total != (size := decode_int(cells, Column.SIZE)):
         yield Damage(Remedy.COUNT, f"its size is {size:,}, but it has {total:,} documents")
-    yield from _check_shared(tables, name, [item for item, _ in served])
+    yield from _check_shared(tables, name, [item for item, _ in served_models])
 
 
 def _load_models(
@@ -224,11 +224,11 @@ def _check_vectors(
     expected_vectors = {item.timestamp: build_vectors(model, documents) for item, model in models}
     for position, cells in enumerate(page):
         pair = (cells.get(Column.VECTOR_IDF, b""), cells.get(Column.VECTOR_TFIDF, b""))
-        expected = [vectors[position] for vectors in expected_vectors.values()]
+        expected_pair = [vectors[position] for vectors in expected_vectors.values()]
         if pair == (b"", b""):
-            if None not in expected:
+            if None not in expected_pair:
                 yield Remedy.SETTLE, "have no term counts", *clustering_key
-        elif not any(item is not None and _is_same(pair, item) for item in expected):
+        elif not any(item is not None and _is_same(pair, item) for item in expected_pair):
             yield Remedy.SETTLE, "have vectors that do not match their text", *clustering_key
 
 

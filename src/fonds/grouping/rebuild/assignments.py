@@ -70,9 +70,9 @@ def build_grouped_vectors(read: Corpus, clustering: Clustering, timestamp: int) 
     def load_vectors(ids: Sequence[str]) -> dict[str, tuple[bytes, bytes]]:
         place_by_id = {id_: place for id_ in ids if (place := read.find_place(id_)) is not None}
         places = np.array(list(place_by_id.values()), dtype=np.int64)
-        rows, weighted = clustering.frequencies[places], clustering.build_weights(places)
+        rows, weighted_rows = clustering.frequencies[places], clustering.build_weights(places)
         return {
-            id_: encode_vectors(rows, weighted, row, timestamp)
+            id_: encode_vectors(rows, weighted_rows, row, timestamp)
             for row, id_ in enumerate(place_by_id)
         }
 
@@ -103,11 +103,11 @@ def settle_documents(
     )
     postings = _PostingsBuilder()
     for page in tables.iter_pages(DOCUMENTS, name.row, TEXTLESS_COLUMNS, page_rows=BATCH_SIZE):
-        encoded = _encode_vectors(writer, clustering, page, vectors, last_change)
-        if encoded is None or not _write(writer, clustering, page, encoded):
+        encoded_vectors = _encode_vectors(writer, clustering, page, vectors, last_change)
+        if encoded_vectors is None or not _write(writer, clustering, page, encoded_vectors):
             return False
         for row, cells in page:
-            if (pair := encoded.get(row)) is not None:
+            if (pair := encoded_vectors.get(row)) is not None:
                 postings.add(decode_text(cells, Column.ID), decode_tfidf_vector(pair[1]))
         report("settle", len(postings.ids), total)
     if not _write_index(writer, clustering, postings, last_sequence):
@@ -156,8 +156,10 @@ def _encode_vectors(
     if model is None:
         return None
     rows = writer.tables.get_rows(DOCUMENTS, missing, COLUMNS)
-    computed = build_vectors(model, [parse_document(cells).document for cells in rows.values()])
-    for row, pair in zip(rows, computed, strict=True):
+    computed_vectors = build_vectors(
+        model, [parse_document(cells).document for cells in rows.values()]
+    )
+    for row, pair in zip(rows, computed_vectors, strict=True):
         if pair is not None:
             vectors_by_row[row] = pair
     return vectors_by_row
@@ -167,14 +169,14 @@ def _write(
     writer: CollectionWriter,
     clustering: StoredClustering,
     page: Sequence[tuple[bytes, Cells]],
-    coded: dict[bytes, tuple[bytes, bytes]],
+    encoded_vectors: dict[bytes, tuple[bytes, bytes]],
 ) -> bool:
     """Write the cluster labels and vectors of a page of documents into their rows.
 
     Vectors are written only for documents that did not change since the page was read. The writes
     are made under the collection's lease. Return False if the clustering is no longer served.
     `page`: row keys and cells of the documents.
-    `coded`: encoded idf and tf-idf vectors, by row key.
+    `encoded_vectors`: encoded idf and tf-idf vectors, by row key.
     """
     tables = writer.tables
     with writer.lease(clustering.name) as collection:
@@ -194,7 +196,7 @@ def _write(
         }
         labels = tables.get_rows(ASSIGNMENTS, list(keys.values()), [Column.LABEL])
         puts = []
-        for row, before in page:
+        for row, cells_before in page:
             if row not in current_rows:
                 continue
             cells = {
@@ -202,8 +204,8 @@ def _write(
                     decode_text(labels.get(keys[row]), Column.LABEL)
                 )
             }
-            if current_rows[row].get(Column.SEQUENCE) == before.get(Column.SEQUENCE):
-                idf, tfidf = coded.get(row, (b"", b""))
+            if current_rows[row].get(Column.SEQUENCE) == cells_before.get(Column.SEQUENCE):
+                idf, tfidf = encoded_vectors.get(row, (b"", b""))
                 cells |= {Column.VECTOR_IDF: idf, Column.VECTOR_TFIDF: tfidf}
             puts.append((row, cells))
         writer.leases.check(collection.lease)

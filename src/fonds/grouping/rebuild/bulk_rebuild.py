@@ -108,14 +108,15 @@ def iter_record(part: tuple[int, bytes]) -> Iterator[bytes]:
     It is the number of the part in ten digits, a space, and the placements in base64.
     `part`: number of the part, and its compressed placements.
     """
-    number, packed = part
-    yield b"%010d " % number + b64encode(packed)
+    number, packed_placements = part
+    yield b"%010d " % number + b64encode(packed_placements)
 
 
-def _unpack_placements(packed: bytes) -> list[PlacedDocument]:
+def _unpack_placements(packed_placements: bytes) -> list[PlacedDocument]:
     """Decompress and decode one batch of placements, as `build_placement_job` packs it."""
     fields = msgspec.msgpack.decode(
-        zlib.decompress(packed), type=prepare_type(list[tuple[str, str, str, bytes, str]])
+        zlib.decompress(packed_placements),
+        type=prepare_type(list[tuple[str, str, str, bytes, str]]),
     )
     return [
         (id_, Placement(conf, label, score, original))

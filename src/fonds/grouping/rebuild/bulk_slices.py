@@ -72,7 +72,7 @@ def encode_page(page: CorpusPage, vocabulary: Vocabulary) -> bytes:
     used_numbers = np.unique(numbers[numbers >= 0])
     names = list(vocabulary.numbers)
     local_numbers = np.where(numbers >= 0, np.searchsorted(used_numbers, numbers), BREAK)
-    packed = _PackedPage(
+    packed_page = _PackedPage(
         page.ids,
         page.languages,
         page.times,
@@ -87,7 +87,7 @@ def encode_page(page: CorpusPage, vocabulary: Vocabulary) -> bytes:
         0 if page.dense is None else page.dense.shape[1],
         page.encoded,
     )
-    return zlib.compress(msgspec.msgpack.encode(packed), _LEVEL)
+    return zlib.compress(msgspec.msgpack.encode(packed_page), _LEVEL)
 
 
 def decode_page(value: bytes, vocabulary: Vocabulary) -> CorpusPage:
@@ -98,11 +98,11 @@ def decode_page(value: bytes, vocabulary: Vocabulary) -> CorpusPage:
     """
     try:
         unpacking = zlib.decompressobj()
-        unpacked = unpacking.decompress(value, UNPACKED_MAX_BYTES)
+        unpacked_bytes = unpacking.decompress(value, UNPACKED_MAX_BYTES)
         if not unpacking.eof:
             raise ValueError(f"larger than {UNPACKED_MAX_BYTES:,} bytes, or truncated")
-        packed = msgspec.msgpack.decode(unpacked, type=prepare_type(_PackedPage))
-        return _unpack_page(packed, vocabulary)
+        packed_page = msgspec.msgpack.decode(unpacked_bytes, type=prepare_type(_PackedPage))
+        return _unpack_page(packed_page, vocabulary)
     except (zlib.error, msgspec.MsgspecError, ValueError, IndexError) as error:
         raise DamagedInputError(
             Reason.DAMAGED_RECORD, f"not a page of documents: {error}"
@@ -124,16 +124,16 @@ def decode_record(record: bytes) -> tuple[bytes, bytes]:
     return key, b64decode(encoded_page)
 
 
-def _unpack_page(packed: _PackedPage, vocabulary: Vocabulary) -> CorpusPage:
-    places = np.array([*map(vocabulary.get_number, packed.terms), BREAK], dtype=np.int32)
-    numbers = places[np.frombuffer(packed.numbers, "<i4")]
-    starts = np.frombuffer(packed.starts, "<i8").astype(np.int64)
-    contents = np.frombuffer(packed.contents, "<u8").astype(np.uint64)
-    bands = np.frombuffer(packed.bands, "<u8").astype(np.uint64).reshape(-1, BANDS)
-    if not len(packed.ids) == len(starts) - 1 == len(contents) == len(bands):
+def _unpack_page(packed_page: _PackedPage, vocabulary: Vocabulary) -> CorpusPage:
+    places = np.array([*map(vocabulary.get_number, packed_page.terms), BREAK], dtype=np.int32)
+    numbers = places[np.frombuffer(packed_page.numbers, "<i4")]
+    starts = np.frombuffer(packed_page.starts, "<i8").astype(np.int64)
+    contents = np.frombuffer(packed_page.contents, "<u8").astype(np.uint64)
+    bands = np.frombuffer(packed_page.bands, "<u8").astype(np.uint64).reshape(-1, BANDS)
+    if not len(packed_page.ids) == len(starts) - 1 == len(contents) == len(bands):
         raise ValueError("its columns have different lengths")
     terms = TermSlice(
-        tuple(packed.term_languages),
+        tuple(packed_page.term_languages),
         numbers,
         starts,
         count_terms(numbers, starts, len(vocabulary.numbers)),
@@ -141,11 +141,17 @@ def _unpack_page(packed: _PackedPage, vocabulary: Vocabulary) -> CorpusPage:
         bands,
     )
     dense = None
-    if packed.dense is not None:
-        shape = (len(packed.ids), packed.dimensions)
-        dense = np.frombuffer(packed.dense, "<f2").astype(np.float16).reshape(shape)
+    if packed_page.dense is not None:
+        shape = (len(packed_page.ids), packed_page.dimensions)
+        dense = np.frombuffer(packed_page.dense, "<f2").astype(np.float16).reshape(shape)
     return CorpusPage(
-        packed.ids, packed.languages, packed.times, packed.unclustered, terms, dense, packed.encoded
+        packed_page.ids,
+        packed_page.languages,
+        packed_page.times,
+        packed_page.unclustered,
+        terms,
+        dense,
+        packed_page.encoded,
     )
 
 

@@ -35,7 +35,7 @@ def drop_interrupted(writer: CollectionWriter, name: CollectionName, conf: str) 
     """
     with writer.lease(name) as collection:
         served_timestamp = decode_int(collection.cells, served_column(conf), -1)
-        interrupted = [
+        interrupted_clusterings = [
             clustering
             for clustering in list_all_stored_clusterings(writer.tables, name)
             if clustering.conf == conf
@@ -48,9 +48,9 @@ def drop_interrupted(writer: CollectionWriter, name: CollectionName, conf: str) 
         }
         sequence = decode_int(collection.cells, Column.SEQUENCE)
         remove_changes(writer.tables, name, find_last_removable(remaining_cells, sequence))
-        _mark_dropped(writer, interrupted)
-    _remove(writer, interrupted)
-    return len(interrupted)
+        _mark_dropped(writer, interrupted_clusterings)
+    _remove(writer, interrupted_clusterings)
+    return len(interrupted_clusterings)
 
 
 def drop_old(writer: CollectionWriter, clustering: StoredClustering) -> int:
@@ -65,13 +65,17 @@ def drop_old(writer: CollectionWriter, clustering: StoredClustering) -> int:
         kept_count = 1
     with writer.lease(clustering.name):
         clusterings = [
-            stored
-            for stored in list_all_stored_clusterings(writer.tables, clustering.name)
-            if stored.conf == clustering.conf
+            stored_clustering
+            for stored_clustering in list_all_stored_clusterings(writer.tables, clustering.name)
+            if stored_clustering.conf == clustering.conf
         ]
         older = sorted(
-            (stored for stored in clusterings if stored.timestamp <= clustering.timestamp),
-            key=lambda stored: -stored.timestamp,
+            (
+                stored_clustering
+                for stored_clustering in clusterings
+                if stored_clustering.timestamp <= clustering.timestamp
+            ),
+            key=lambda stored_clustering: -stored_clustering.timestamp,
         )
         surplus = older[kept_count:]
         _mark_dropped(writer, surplus)

@@ -193,23 +193,27 @@ def read_page(
     `usual_language`: two-letter language of texts that state none.
     `reader`: reader that counts and numbers the terms.
     """
-    grouped: list[Document] = []
-    ungrouped = []
+    grouped_documents: list[Document] = []
+    ungrouped_documents = []
     for document in iter_unchanged_documents(page, last_change):
         reason = find_ungrouped_reason(configuration, document)
         if reason is None:
-            grouped.append(document)
+            grouped_documents.append(document)
         else:
-            ungrouped.append((document.id, reason))
-    languages = fill_languages([document.language or None for document in grouped], usual_language)
+            ungrouped_documents.append((document.id, reason))
+    languages = fill_languages(
+        [document.language or None for document in grouped_documents], usual_language
+    )
     stored_cells = collect_encoded_cells(dict(page))
-    dense = build_dense_vectors(configuration, get_dimensions(configuration), grouped, stored_cells)
+    dense = build_dense_vectors(
+        configuration, get_dimensions(configuration), grouped_documents, stored_cells
+    )
     return CorpusPage(
-        [document.id for document in grouped],
-        [document.language for document in grouped],
-        [math.nan if document.time is None else document.time for document in grouped],
-        ungrouped,
-        reader.read([document.text for document in grouped], languages),
+        [document.id for document in grouped_documents],
+        [document.language for document in grouped_documents],
+        [math.nan if document.time is None else document.time for document in grouped_documents],
+        ungrouped_documents,
+        reader.read([document.text for document in grouped_documents], languages),
         None if dense.numbers is None else dense.numbers.astype(np.float16),
         dense.new_cells,
     )
@@ -225,9 +229,9 @@ def iter_unchanged_documents(
         include.
     """
     for _, cells in page:
-        parsed = parse_document(cells)
-        if Column.ID in cells and parsed.sequence <= last_change:
-            yield parsed.document
+        stored_document = parse_document(cells)
+        if Column.ID in cells and stored_document.sequence <= last_change:
+            yield stored_document.document
 
 
 def detect_usual_language(tables: Tables, name: CollectionName) -> str:

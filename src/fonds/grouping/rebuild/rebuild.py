@@ -276,14 +276,14 @@ class _Rebuild:
 
         It starts from the clusters of the served clustering, if there is one.
         """
-        before = None
+        previous_clustering = None
         if self._previous is not None:
-            before = read_previous(self.tables, self._previous, read)
+            previous_clustering = read_previous(self.tables, self._previous, read)
         return build(
             read.build_counted(),
             build_options(self.configuration),
             version=self.timestamp,
-            previous=before,
+            previous=previous_clustering,
             progress=lambda stage: self.report(stage, 0, len(read.ids)),
         )
 
@@ -304,8 +304,8 @@ class _Rebuild:
             Column.EVENTS: encode_json([[e.change, e.before, e.after] for e in clustering.events]),
         }
         self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
-        grouped = sum(int((level.members >= 0).sum()) for level in clustering.levels)
-        total = grouped + outliers + len(read.unclustered)
+        grouped_count = sum(int((level.members >= 0).sum()) for level in clustering.levels)
+        total = grouped_count + outliers + len(read.unclustered)
         placements = write_rows(self.tables, self.stored, read, clustering, labels, self._previous)
         self._passes.put(
             self.tables, self.stored, placements, lambda done: self.report("write", done, total)
@@ -314,8 +314,11 @@ class _Rebuild:
         model = read_model(self.tables, self.name, self.conf, self.timestamp)
         if model is None:
             raise LeaseConflictError(f"{self.name}: {self.timestamp} was removed in the meantime")
-        known_terms, unknown = _count_known_terms(model, read)
-        term_cells = {Column.TERMS: encode_utf8(known_terms), Column.UNKNOWN: encode_utf8(unknown)}
+        known_terms, unknown_terms = _count_known_terms(model, read)
+        term_cells = {
+            Column.TERMS: encode_utf8(known_terms),
+            Column.UNKNOWN: encode_utf8(unknown_terms),
+        }
         self.tables.put(CLUSTERINGS, [(self.stored.row, term_cells)])
         return model
 
@@ -373,20 +376,20 @@ class _Rebuild:
     ) -> int:
         for batch_number, batch_ids in enumerate(iter_chunks(ids, 500)):
             self.report("catch up", 500 * batch_number, len(ids))
-            documents, encoded = load_current_documents(self.writer, self.name, batch_ids)
+            documents, encoded_cells = load_current_documents(self.writer, self.name, batch_ids)
             excluded_labels = find_excluded_labels(self.tables, self.stored, batch_ids)
-            assignment = place_documents(model, documents, encoded, excluded_labels)
+            assignment = place_documents(model, documents, encoded_cells, excluded_labels)
             store_encoded(assignment.encoded)
             cells = self.tables.get_row(COLLECTIONS, self.name.row, [MAIN_FAMILY]) or {}
             alike = self.writer.finders.get(self.name).find(self.tables, cells, documents)
-            own = dict(
+            new_placements = dict(
                 zip([document.id for document in documents], assignment.placements, strict=True)
             )
-            before, after = relink_duplicates(
-                self.tables, self.stored, batch_ids, own, alike, excluded_labels
+            placements_before, placements_after = relink_duplicates(
+                self.tables, self.stored, batch_ids, new_placements, alike, excluded_labels
             )
             writes = PendingWrites()
-            add_moves(self.tables, self.stored, before, after, writes)
+            add_moves(self.tables, self.stored, placements_before, placements_after, writes)
             writes.apply(self.tables)
         return len(ids)
 

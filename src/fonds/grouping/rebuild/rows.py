@@ -56,8 +56,8 @@ def compute_positions(
     count = len(centroids)
     if count == 0:
         return np.zeros((0, 2))
-    centered = centroids.astype(np.float64) - centroids.mean(axis=0, dtype=np.float64)
-    left_vectors, strengths, _ = np.linalg.svd(centered, full_matrices=False)
+    centered_centroids = centroids.astype(np.float64) - centroids.mean(axis=0, dtype=np.float64)
+    left_vectors, strengths, _ = np.linalg.svd(centered_centroids, full_matrices=False)
     positions = np.zeros((count, 2))
     rank = min(2, len(strengths))
     positions[:, :rank] = left_vectors[:, :rank] * strengths[:rank]
@@ -77,8 +77,8 @@ def _rotate_to_match(flat: Positions, kept_numbers: Sequence[int], target: Posit
     left_vectors, _, right_vectors = np.linalg.svd(
         (known_positions - known_positions.mean(axis=0)).T @ (target - target.mean(axis=0))
     )
-    rotated: Positions = flat @ (left_vectors @ right_vectors)
-    return rotated
+    rotated_positions: Positions = flat @ (left_vectors @ right_vectors)
+    return rotated_positions
 
 
 DOCUMENT_BATCH = 1000
@@ -126,9 +126,9 @@ def write_rows(
     positions = _load_previous_positions(tables, previous)
     for number, level in enumerate(result.levels):
         _write_clusters(tables, clustering, number, result, level, labels, positions)
-    unclustered = _find_unclustered(read, result)
-    _write_unclustered(tables, clustering, unclustered)
-    return _iter_placements(clustering, read, result, labels, unclustered)
+    unclustered_reasons = _find_unclustered(read, result)
+    _write_unclustered(tables, clustering, unclustered_reasons)
+    return _iter_placements(clustering, read, result, labels, unclustered_reasons)
 
 
 def write_placements(
@@ -207,9 +207,9 @@ def _build_head_cells(clustering: StoredClustering, label: str, size: int) -> di
 
 
 def _write_unclustered(
-    tables: Tables, clustering: StoredClustering, unclustered: Mapping[str, str]
+    tables: Tables, clustering: StoredClustering, unclustered_reasons: Mapping[str, str]
 ) -> None:
-    reasons = list(unclustered.values())
+    reasons = list(unclustered_reasons.values())
     rows = [
         (
             build_cluster_key(
@@ -245,7 +245,7 @@ def _iter_placements(
     read: Corpus,
     result: Clustering,
     labels: Sequence[Sequence[str]],
-    unclustered: Mapping[str, str],
+    unclustered_reasons: Mapping[str, str],
 ) -> Iterator[PlacedDocument]:
     originals = result.originals.tolist()
     for number, level in enumerate(result.levels):
@@ -256,7 +256,7 @@ def _iter_placements(
                 original = "" if originals[position] == position else read.ids[originals[position]]
                 score = format_score(scores[position])
                 yield read.ids[position], Placement(conf, labels[number][member], score, original)
-    for id_, reason in unclustered.items():
+    for id_, reason in unclustered_reasons.items():
         yield id_, Placement(build_unclustered_conf(clustering.conf), reason, format_score(0.0))
 
 

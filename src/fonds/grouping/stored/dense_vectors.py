@@ -39,9 +39,11 @@ def encode_dense_vector(numbers: Sequence[float]) -> bytes:
 
     if not len(numbers):
         return b""
-    normalized = np.asarray(numbers, dtype=np.float64)
-    normalized = normalized / np.abs(normalized).max()
-    return seal_payload(b"v", (normalized / np.linalg.norm(normalized)).astype("<f4").tobytes())
+    normalized_numbers = np.asarray(numbers, dtype=np.float64)
+    normalized_numbers = normalized_numbers / np.abs(normalized_numbers).max()
+    return seal_payload(
+        b"v", (normalized_numbers / np.linalg.norm(normalized_numbers)).astype("<f4").tobytes()
+    )
 
 
 def decode_dense_vector(value: bytes) -> NDArray[np.float32]:

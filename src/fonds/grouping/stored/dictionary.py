@@ -39,15 +39,15 @@ UNPACKED_MAX_BYTES = 256 * 1024 * 1024
 def encode_dictionary(dictionary: Dictionary) -> list[bytes]:
     """Return the cells of `processing:dictionary` for a collection's dictionary, one per chunk."""
     encoded_terms = [term.encode("utf-8") for term in dictionary.terms]
-    shared = _count_shared_bytes(encoded_terms)
+    shared_counts = _count_shared_bytes(encoded_terms)
     suffixes = [
-        term[shared_count:] for term, shared_count in zip(encoded_terms, shared, strict=True)
+        term[shared_count:] for term, shared_count in zip(encoded_terms, shared_counts, strict=True)
     ]
     head = [dictionary.version, dictionary.documents, len(encoded_terms)]
     payload = b"".join(
         (
             encode_varints(np.array(head, dtype=np.int64)),
-            encode_varints(np.array(shared, dtype=np.int64)),
+            encode_varints(np.array(shared_counts, dtype=np.int64)),
             encode_varints(np.array([len(end) for end in suffixes], dtype=np.int64)),
             encode_varints(dictionary.document_counts),
             *suffixes,
@@ -66,22 +66,22 @@ def decode_dictionary(chunks: Sequence[bytes]) -> Dictionary:
     version, documents, count = (int(number) for number in head)
     if count > TERMS_MAX:
         raise build_damaged_error(f"{count} terms; the limit is {TERMS_MAX}")
-    shared, position = read_varints(payload, count, position)
+    shared_counts, position = read_varints(payload, count, position)
     lengths, position = read_varints(payload, count, position)
     counts, position = read_varints(payload, count, position)
     if count and (int(counts.max()) > documents or int(counts.min()) < 1):
         raise build_damaged_error("the document count of a term is 0 or more than all documents")
     return Dictionary(
-        version, documents, _decode_terms(payload[position:], shared, lengths), counts
+        version, documents, _decode_terms(payload[position:], shared_counts, lengths), counts
     )
 
 
-def _count_shared_bytes(coded: Sequence[bytes]) -> list[int]:
+def _count_shared_bytes(encoded_terms: Sequence[bytes]) -> list[int]:
     """Return, for each term, the number of bytes at its start that the previous term has too."""
-    previous, shared = b"", []
-    for term in coded:
+    previous, shared_counts = b"", []
+    for term in encoded_terms:
         length_max = min(len(previous), len(term))
-        shared.append(
+        shared_counts.append(
             next(
                 (
                     position
@@ -92,17 +92,17 @@ def _count_shared_bytes(coded: Sequence[bytes]) -> list[int]:
             )
         )
         previous = term
-    return shared
+    return shared_counts
 
 
-def _decode_terms(ends: bytes, shared: Numbers, lengths: Numbers) -> tuple[str, ...]:
+def _decode_terms(ends: bytes, shared_counts: Numbers, lengths: Numbers) -> tuple[str, ...]:
     if len(lengths) and int(lengths.max()) > TERM_MAX_BYTES:
         raise build_damaged_error(f"a term has more than {TERM_MAX_BYTES} bytes")
     if int(lengths.sum()) != len(ends):
         raise build_damaged_error("the terms do not end with their bytes")
     terms: list[bytes] = []
     previous, position = b"", 0
-    for shared_count, length in zip(shared.tolist(), lengths.tolist(), strict=True):
+    for shared_count, length in zip(shared_counts.tolist(), lengths.tolist(), strict=True):
         term = previous[:shared_count] + ends[position : position + length]
         if (
             shared_count > len(previous)
@@ -118,10 +118,10 @@ def _decode_terms(ends: bytes, shared: Numbers, lengths: Numbers) -> tuple[str, 
         raise build_damaged_error("a term is not valid UTF-8") from error
 
 
-def _unpack(packed: bytes) -> bytes:
+def _unpack(packed_bytes: bytes) -> bytes:
     decompressor = zlib.decompressobj()
     try:
-        payload = decompressor.decompress(packed, UNPACKED_MAX_BYTES)
+        payload = decompressor.decompress(packed_bytes, UNPACKED_MAX_BYTES)
     except zlib.error as error:
         raise build_damaged_error(f"cannot decompress it: {error}") from error
     if not decompressor.eof or decompressor.unused_data:

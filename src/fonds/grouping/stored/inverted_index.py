@@ -33,7 +33,9 @@ DOCUMENT_MAX = 2**31 - 1
 
 def encode_postings(postings: Postings) -> list[bytes]:
     """Return the cells of `processing:index` for the postings of a collection, one per chunk."""
-    return number_pieces([seal_payload(b"i", _encode_run(run)) for run in _iter_runs(postings)])
+    return number_pieces(
+        [seal_payload(b"i", _encode_run(postings_run)) for postings_run in _iter_runs(postings)]
+    )
 
 
 def decode_postings(chunks: Sequence[bytes]) -> list[Postings]:
@@ -69,14 +71,21 @@ def _iter_runs(postings: Postings) -> Iterator[Postings]:
         feature, position, is_first = next_feature, part.stop, False
 
 
-def _encode_run(run: Postings) -> bytes:
-    head = [run.version, run.first_feature, len(run.counts), len(run.documents)]
+def _encode_run(postings_run: Postings) -> bytes:
+    head = [
+        postings_run.version,
+        postings_run.first_feature,
+        len(postings_run.counts),
+        len(postings_run.documents),
+    ]
     return b"".join(
         (
             encode_varints(np.array(head, dtype=np.int64)),
-            encode_varints(run.counts),
-            encode_varints(_compute_document_gaps(run.documents, run.counts)),
-            encode_half_floats(np.maximum(run.weights, np.finfo(np.float16).smallest_subnormal)),
+            encode_varints(postings_run.counts),
+            encode_varints(_compute_document_gaps(postings_run.documents, postings_run.counts)),
+            encode_half_floats(
+                np.maximum(postings_run.weights, np.finfo(np.float16).smallest_subnormal)
+            ),
         )
     )
 
@@ -122,8 +131,8 @@ def _restore_documents(steps: Numbers, counts: Numbers) -> Numbers:
         raise build_damaged_error("a document's number is too large")
     sums = np.cumsum(steps + 1)
     begins = _find_starts(counts)
-    before = np.concatenate(([0], sums))[begins]
-    documents: Numbers = sums - np.repeat(before, counts[counts > 0]) - 1
+    sums_before = np.concatenate(([0], sums))[begins]
+    documents: Numbers = sums - np.repeat(sums_before, counts[counts > 0]) - 1
     if len(documents) and int(documents.max()) > DOCUMENT_MAX:
         raise build_damaged_error("a document's number is too large")
     return documents

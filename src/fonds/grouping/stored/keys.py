@@ -169,11 +169,11 @@ def _read(row: bytes, start: int) -> tuple[str, int]:
     end = row.find(_END, start)
     if end < 0:
         raise _build_damaged_error(row, "a part has no end")
-    encoded = row[start:end]
-    if encoded.count(_NUL) != encoded.count(_ESCAPED_NUL):
+    encoded_part = row[start:end]
+    if encoded_part.count(_NUL) != encoded_part.count(_ESCAPED_NUL):
         raise _build_damaged_error(row, "a NUL byte is not escaped")
     try:
-        return encoded.replace(_ESCAPED_NUL, _NUL).decode("utf-8"), end + len(_END)
+        return encoded_part.replace(_ESCAPED_NUL, _NUL).decode("utf-8"), end + len(_END)
     except UnicodeDecodeError as error:
         raise _build_damaged_error(row, "a part is not valid UTF-8") from error
 

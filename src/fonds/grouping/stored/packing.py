@@ -70,13 +70,13 @@ def encode_varints(numbers: NDArray[Any]) -> bytes:
     for step in range(1, VARINT_MAX_BYTES):
         bits += values >> np.uint64(7 * step) != 0
     starts = np.cumsum(bits) - bits
-    encoded = np.zeros(int(bits.sum()), dtype=np.uint8)
+    encoded_bytes = np.zeros(int(bits.sum()), dtype=np.uint8)
     for step in range(int(bits.max(initial=0))):
         longer = bits > step
         septet = (values[longer] >> np.uint64(7 * step)).astype(np.uint8) & 0x7F
         continuation = (bits[longer] > step + 1).astype(np.uint8) << 7
-        encoded[starts[longer] + step] = septet | continuation
-    return encoded.tobytes()
+        encoded_bytes[starts[longer] + step] = septet | continuation
+    return encoded_bytes.tobytes()
 
 
 def _encode_few_varints(numbers: list[int]) -> bytes:
@@ -84,14 +84,14 @@ def _encode_few_varints(numbers: list[int]) -> bytes:
 
     For the number of terms in a short text, numpy arrays take ten times as long.
     """
-    encoded = bytearray()
+    encoded_bytes = bytearray()
     for value in numbers:
         number = int(value)
         while number >= 0x80:
-            encoded.append(number & 0x7F | 0x80)
+            encoded_bytes.append(number & 0x7F | 0x80)
             number >>= 7
-        encoded.append(number)
-    return bytes(encoded)
+        encoded_bytes.append(number)
+    return bytes(encoded_bytes)
 
 
 def read_varints(data: bytes, count: int, start: int = 0) -> tuple[Numbers, int]:
@@ -114,9 +114,9 @@ def read_varints(data: bytes, count: int, start: int = 0) -> tuple[Numbers, int]
         raise build_damaged_error(f"a number has more than {VARINT_MAX_BYTES} bytes")
     if bool(np.any((window[ends] == 0) & (lengths > 1))):
         raise build_damaged_error("a number is not in its shortest form")
-    used = window[: int(ends[-1]) + 1].astype(np.int64) & 0x7F
-    places = np.arange(len(used)) - np.repeat(begins, lengths)
-    return np.add.reduceat(used << (7 * places), begins), start + len(used)
+    used_bytes = window[: int(ends[-1]) + 1].astype(np.int64) & 0x7F
+    places = np.arange(len(used_bytes)) - np.repeat(begins, lengths)
+    return np.add.reduceat(used_bytes << (7 * places), begins), start + len(used_bytes)
 
 
 def encode_gaps(ascending: Numbers) -> Numbers:

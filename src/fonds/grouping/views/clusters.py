@@ -177,8 +177,8 @@ def load_clusters(
             return None
         rows.sort(key=lambda row: (-decode_int(row[1], Column.SIZE), row[0]))
         tops = _load_top_members(tables, name, [row for row, _ in rows], top)
-        curated = _load_curation(tables, name, conf, level)
-        clusters = tuple(_build_cluster(cells, tops.get(row, ()), curated) for row, cells in rows)
+        curation = _load_curation(tables, name, conf, level)
+        clusters = tuple(_build_cluster(cells, tops.get(row, ()), curation) for row, cells in rows)
         return LevelView(name.namespace, name.key, conf, at, level, clusters, unclustered)
 
     return read_consistently(tables, name, conf, timestamp, read)
@@ -224,9 +224,9 @@ def find_cluster(
         )
         if cluster_row is None or cells is None:
             return None
-        curated = _load_curation(tables, name, conf, level)
+        curation = _load_curation(tables, name, conf, level)
         return _build_cluster(
-            cells, _load_top_members(tables, name, [cluster_row], top)[cluster_row], curated
+            cells, _load_top_members(tables, name, [cluster_row], top)[cluster_row], curation
         )
 
     return read_consistently(tables, name, conf, timestamp, read)
@@ -472,18 +472,18 @@ def _load_top_members(
     pages = {
         row: tables.get_page(MEMBERS, row, count_max=count) if count > 0 else [] for row in rows
     }
-    ranked = [cells for page in pages.values() for _, cells in page]
-    members = iter(_build_members(tables, name, ranked))
+    ranked_cells = [cells for page in pages.values() for _, cells in page]
+    members = iter(_build_members(tables, name, ranked_cells))
     return {row: tuple(next(members) for _ in page) for row, page in pages.items()}
 
 
 def _build_members(
     tables: Tables, name: CollectionName, documents: Sequence[Cells]
 ) -> tuple[ClusterMember, ...]:
-    scored = [
+    scored_ids = [
         (decode_text(cells, Column.ID), decode_float(cells, Column.SCORE)) for cells in documents
     ]
-    return add_titles(tables, name, scored)
+    return add_titles(tables, name, scored_ids)
 
 
 def add_titles(

@@ -145,17 +145,17 @@ def find_excluded_labels(
 
     Documents without exclusions in this clustering are left out.
     """
-    excluded = {
+    excluded_themes = {
         id_: {theme_id for conf, theme_id in exclusions if conf == clustering.conf}
         for id_, exclusions in load_exclusions(tables, clustering.name, ids).items()
     }
-    all_theme_ids = set().union(*excluded.values()) if excluded else set()
+    all_theme_ids = set().union(*excluded_themes.values()) if excluded_themes else set()
     if not all_theme_ids:
         return {}
     labels = find_labels_by_id(tables, clustering, all_theme_ids)
     excluded_labels = {
         id_: {labels[theme] for theme in exclusions if theme in labels}
-        for id_, exclusions in excluded.items()
+        for id_, exclusions in excluded_themes.items()
     }
     return {id_: exclusions for id_, exclusions in excluded_labels.items() if exclusions}
 
@@ -205,13 +205,13 @@ def iter_misplaced_ids(tables: Tables, clustering: StoredClustering) -> Iterator
             for id_ in excluded_labels
         }
         assigned_rows = tables.get_rows(ASSIGNMENTS, list(rows), [Column.LABEL])
-        misplaced = [
+        misplaced_ids = [
             rows[row]
             for row, cells in assigned_rows.items()
             if decode_text(cells, Column.LABEL) in excluded_labels[rows[row]]
         ]
-        if misplaced:
-            yield misplaced
+        if misplaced_ids:
+            yield misplaced_ids
 
 
 def list_exclusions(

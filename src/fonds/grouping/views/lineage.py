@@ -127,7 +127,7 @@ def compare_clusterings(
         for event in events
     )
     common_ids = memberships[0].keys() & memberships[1].keys()
-    stayed = sum(
+    stayed_count = sum(
         old_sides[memberships[0][id_]].id == new_sides[memberships[1][id_]].id for id_ in common_ids
     )
     return ClusteringChanges(
@@ -137,7 +137,7 @@ def compare_clusterings(
         previous_timestamp,
         later_timestamp,
         changes,
-        stayed / len(common_ids) if common_ids else 1.0,
+        stayed_count / len(common_ids) if common_ids else 1.0,
     )
 
 
@@ -171,8 +171,10 @@ def _load_events(
     tables: Tables, name: CollectionName, conf: str, timestamp: int
 ) -> list[tuple[str, list[str], list[str]]]:
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
-    encoded = decode_text(tables.get_row(CLUSTERINGS, row, [Column.EVENTS]), Column.EVENTS, "[]")
-    return msgspec.json.decode(encoded, type=list[tuple[str, list[str], list[str]]])
+    events_json = decode_text(
+        tables.get_row(CLUSTERINGS, row, [Column.EVENTS]), Column.EVENTS, "[]"
+    )
+    return msgspec.json.decode(events_json, type=list[tuple[str, list[str], list[str]]])
 
 
 def _load_sides(

@@ -116,10 +116,10 @@ def _iter_pairs(tables: Tables, level: LevelView) -> Iterator[SimilarPair]:
         rows, columns = np.nonzero(np.triu(cosines, start + 1) >= COSINE_MIN)
         for row, second in zip(rows.tolist(), columns.tolist(), strict=True):
             first = start + row
-            shared = tuple(term for term in terms[first] if term in term_sets[second])
-            if len(shared) >= SHARED_TERMS_MIN:
+            shared_terms = tuple(term for term in terms[first] if term in term_sets[second])
+            if len(shared_terms) >= SHARED_TERMS_MIN:
                 cosine = float(cosines[row, second])
-                yield SimilarPair(clusters[first].id, clusters[second].id, cosine, shared)
+                yield SimilarPair(clusters[first].id, clusters[second].id, cosine, shared_terms)
 
 
 # Find the clusters nearest to one cluster, by the centroids of the model.

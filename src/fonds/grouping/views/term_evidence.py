@@ -76,14 +76,14 @@ def explain_terms(
 
 
 def _score_clusters(
-    clustering_model: ClusteringModel, weighted: object
+    clustering_model: ClusteringModel, weighted_rows: object
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
     """Return how much each term of one document contributes to each cluster, as terms x clusters.
 
-    `weighted`: sparse matrix with one row, the tf-idf weights of the document.
+    `weighted_rows`: sparse matrix with one row, the tf-idf weights of the document.
     """
     model = clustering_model.model
-    features, weights = weighted.indices, weighted.data  # type: ignore[attr-defined]
+    features, weights = weighted_rows.indices, weighted_rows.data  # type: ignore[attr-defined]
     if model.evidence is not None:
         return np.asarray(weights[:, None] * model.evidence[features], dtype=np.float32)
     directions = model.space.directions[features]

@@ -56,13 +56,13 @@ class ThemeView:
     size: int
     given_name: str = ""
 
-    def is_labelled(self, folded: str) -> bool:
+    def is_labelled(self, folded_name: str) -> bool:
         """Return whether a case-folded text is the label or the id of the theme."""
-        return folded in (self.label.casefold(), self.id.casefold())
+        return folded_name in (self.label.casefold(), self.id.casefold())
 
-    def is_named(self, folded: str) -> bool:
+    def is_named(self, folded_name: str) -> bool:
         """Return whether a case-folded text is the name that a person gave the theme."""
-        return bool(folded) and folded == self.given_name.casefold()
+        return bool(folded_name) and folded_name == self.given_name.casefold()
 
 
 def list_theme_documents(tables: Tables, name: str) -> list[str]:
@@ -97,15 +97,17 @@ def find_themes(tables: Tables, requested_name: str) -> list[ThemeView]:
     of one collection with that name. Raises ValueError for an unknown theme, or a theme name found
     in several collections.
     """
-    folded = requested_name.casefold()
+    folded_name = requested_name.casefold()
     themes_by_collection: dict[CollectionName, list[ThemeView]] = {}
     labels: dict[str, None] = {}
     names = _list_collections(tables)
     for name in names:
         collection_prefix = f"{name}/".casefold()
         candidate_names = {
-            folded,
-            folded[len(collection_prefix) :] if folded.startswith(collection_prefix) else folded,
+            folded_name,
+            folded_name[len(collection_prefix) :]
+            if folded_name.startswith(collection_prefix)
+            else folded_name,
         }
         collection_themes = list(iter_served_themes(tables, name))
         matches = [

@@ -60,11 +60,11 @@ def build_count(
         query = sa.select(*groups, sa.func.count()).select_from(table).where(*conditions)
         return query.group_by(*groups)
     inner_columns = groups or [sa.literal_column("1").label("one")]
-    limited = (
+    limited_rows = (
         sa.select(*inner_columns).select_from(table).where(*conditions).limit(count_max).subquery()
     )
-    columns = [limited.c[group.name] for group in groups]
-    return sa.select(*columns, sa.func.count()).select_from(limited).group_by(*columns)
+    columns = [limited_rows.c[group.name] for group in groups]
+    return sa.select(*columns, sa.func.count()).select_from(limited_rows).group_by(*columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +97,31 @@ def build_index_ranges(
     nullable there can be two, because no database has an index that sorts both null and other
     values as needed. Raises ValueError for an unknown column, or a column missing in `after`.
     """
-    ordered = [(get_column(table, name.removeprefix("-")), name.startswith("-")) for name in order]
-    ordered_names = {column.name for column, _ in ordered}
-    columns = [*ordered, *((column, False) for column in key if column.name not in ordered_names)]
+    columns_in_order = [
+        (get_column(table, name.removeprefix("-")), name.startswith("-")) for name in order
+    ]
+    ordered_names = {column.name for column, _ in columns_in_order}
+    columns = [
+        *columns_in_order,
+        *((column, False) for column in key if column.name not in ordered_names),
+    ]
     values = None if after is None else [_get_value(after, column) for column, _ in columns]
-    (first, descending), rest = columns[0], columns[1:]
+    (first, descending), later_columns = columns[0], columns[1:]
     if not _is_nullable(first):
         return [
             IndexRange(
                 _build_bound(columns, values), [_build_direction(*column) for column in columns]
             )
         ]
-    later_conditions = [] if values is None else _build_later(rest, values[1:])
-    null_range = IndexRange([first.is_(None)], [_build_direction(*column) for column in rest])
+    later_conditions = [] if values is None else _build_later(later_columns, values[1:])
+    null_range = IndexRange(
+        [first.is_(None)], [_build_direction(*column) for column in later_columns]
+    )
     value_range = IndexRange(
         [first.is_not(None)],
         [
             first.desc() if descending else first.asc(),
-            *(_build_direction(*column) for column in rest),
+            *(_build_direction(*column) for column in later_columns),
         ],
     )
     if values is None:
@@ -156,8 +163,10 @@ def _build_bound(
     if len({descending for _, descending in columns}) == 1 and not any(
         _is_nullable(column) for column, _ in columns
     ):
-        ordered = [column for column, _ in columns]
-        return [before_key(ordered, values) if columns[0][1] else after_key(ordered, values)]
+        bound_columns = [column for column, _ in columns]
+        return [
+            before_key(bound_columns, values) if columns[0][1] else after_key(bound_columns, values)
+        ]
     first, descending = columns[0]
     edge = first <= values[0] if descending else first >= values[0]
     return [edge, *_build_later(columns, values)]

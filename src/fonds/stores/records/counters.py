@@ -219,7 +219,7 @@ def list_disposition_countings() -> list[Counting]:
     """Return the SQL definitions of the counts of messages by hour."""
     disposition = get_table(DispositionRow).c
     # Not a bare constant: PostgreSQL does not group by one.
-    arrived, finished = (
+    arrival, end = (
         sa.func.coalesce(build_constant(word), build_constant("")) for word in (ARRIVED, ENDED)
     )
     return [
@@ -229,7 +229,7 @@ def list_disposition_countings() -> list[Counting]:
                 disposition.pipeline,
                 disposition.step,
                 build_hour_column(disposition.promised_at),
-                arrived,
+                arrival,
             ),
             (),
         ),
@@ -239,7 +239,7 @@ def list_disposition_countings() -> list[Counting]:
                 disposition.pipeline,
                 disposition.step,
                 build_hour_column(disposition.settled_at),
-                finished,
+                end,
             ),
             (sa.not_(disposition.is_open),),
         ),

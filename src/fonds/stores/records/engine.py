@@ -69,15 +69,15 @@ def open_engine(url: str | URL) -> Engine:
     whose folder cannot be created, and if the PostgreSQL driver is not installed.
     """
     try:
-        parsed = sa.make_url(url)
+        parsed_url = sa.make_url(url)
     except sa.exc.ArgumentError:
         # The URL may contain a password, and the client's message the URL.
         raise ConfigurationError("The setting `records` is not a database URL.") from None
-    backend = parsed.get_backend_name()
+    backend = parsed_url.get_backend_name()
     if backend == "sqlite":
-        return _open_sqlite(parsed)
+        return _open_sqlite(parsed_url)
     if backend == "postgresql":
-        return _open_postgresql(parsed)
+        return _open_postgresql(parsed_url)
     raise ConfigurationError(
         f"The setting `records` must start with sqlite: or postgresql:, not {backend!r}."
     )
@@ -190,10 +190,10 @@ def translate_errors(engine: Engine) -> Iterator[None]:
     try:
         yield
     except sa.exc.DBAPIError as error:
-        translated = _explain(error, engine)
-        if translated is None:
+        translated_error = _explain(error, engine)
+        if translated_error is None:
             raise
-        raise translated from error
+        raise translated_error from error
     except sa.exc.StatementError as error:
         # Our own error about a value, wrapped by SQLAlchemy.
         if isinstance(error.orig, FondsError):

@@ -136,21 +136,21 @@ def _write(connection: Connection, dispositions: Sequence[DispositionRow]) -> No
     rows = [clear_about(row) for row in dispositions]
     current_rows = load(connection, DispositionRow, [get_key(row) for row in rows])
     previous_rows = dict(current_rows)
-    changed: Rows = {}
+    changed_rows: Rows = {}
     for row in rows:
         existing = current_rows.get(get_key(row))
-        merged = _merge_row(existing, row)
-        if merged is not None:
-            current_rows[get_key(row)] = changed[get_key(row)] = merged
+        merged_row = _merge_row(existing, row)
+        if merged_row is not None:
+            current_rows[get_key(row)] = changed_rows[get_key(row)] = merged_row
     changes: dict[Key, _EntryChange] = {}
     deltas: Counter[counters.Group] = Counter()
-    for key, row in changed.items():
+    for key, row in changed_rows.items():
         old = previous_rows.get(key)
         changes.setdefault((row.entry_id, row.pipeline), _EntryChange()).add_change(old, row)
         deltas.update(counters.list_disposition_groups(row))
         if old is not None:
             deltas.subtract(counters.list_disposition_groups(old))
-    upsert(connection, DispositionRow, changed.values())
+    upsert(connection, DispositionRow, changed_rows.values())
     _change_entries(connection, changes, deltas)
     tallies.add(connection, deltas)
 
@@ -166,38 +166,38 @@ def _merge_row(existing: DispositionRow | None, row: DispositionRow) -> Disposit
     parent_source = existing if existing.parent_id is not None else row
     if row.verdict == PENDING:
         row = existing
-    merged = replace(
+    merged_row = replace(
         row,
         parent_id=parent_source.parent_id,
         parent_step=parent_source.parent_step,
         promised_at=min(existing.promised_at, row.promised_at),
     )
-    return None if merged == existing else merged
+    return None if merged_row == existing else merged_row
 
 
 def _change_entries(
     connection: Connection, changes: Mapping[Key, _EntryChange], deltas: Counter[counters.Group]
 ) -> None:
     known_entries = load(connection, EntryRow, list(changes))
-    updated = []
+    updated_entries = []
     for key, change in changes.items():
-        old = known_entries.get(key)
-        if old is None:
+        old_entry = known_entries.get(key)
+        if old_entry is None:
             # Messages of an entry that was never recorded; a recount reports them.
             continue
-        recounted = replace(old, open_count=old.open_count + change.opened)
+        recounted_entry = replace(old_entry, open_count=old_entry.open_count + change.opened)
         if change.is_revoked:
-            new = apply_ending(
-                reset_outcome(recounted), choose_heaviest(_load_dispositions(connection, key))
+            new_entry = apply_ending(
+                reset_outcome(recounted_entry), choose_heaviest(_load_dispositions(connection, key))
             )
         else:
-            new = apply_ending(recounted, choose_heaviest(change.ended))
-        deltas.subtract(counters.list_entry_groups(old))
-        deltas.update(counters.list_entry_groups(new))
-        updated.append(new)
-        if new.reason == Reason.TAKEN_DOWN:
+            new_entry = apply_ending(recounted_entry, choose_heaviest(change.ended))
+        deltas.subtract(counters.list_entry_groups(old_entry))
+        deltas.update(counters.list_entry_groups(new_entry))
+        updated_entries.append(new_entry)
+        if new_entry.reason == Reason.TAKEN_DOWN:
             _clear_about(connection, key)
-    upsert(connection, EntryRow, updated)
+    upsert(connection, EntryRow, updated_entries)
 
 
 def _clear_about(connection: Connection, key: Key) -> None:
@@ -225,9 +225,11 @@ def _find_unsettled(
     """
     keys = [(entry_id, pipeline, step) for entry_id, pipeline in known_entries for step in steps]
     rows = load(connection, DispositionRow, keys)
-    settled = {key for key, row in rows.items() if not row.is_open}
+    settled_keys = {key for key, row in rows.items() if not row.is_open}
     return {
-        entry_id for entry_id, pipeline, step in keys if (entry_id, pipeline, step) not in settled
+        entry_id
+        for entry_id, pipeline, step in keys
+        if (entry_id, pipeline, step) not in settled_keys
     }
 
 

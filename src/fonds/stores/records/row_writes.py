@@ -43,9 +43,11 @@ def build_upsert(dialect: str, kind: type[Row]) -> Insert:
     statement = build_insert(dialect, get_table(kind))
     if all(column.name in kind.KEY for column in get_table(kind).columns):
         return build_insert_new(dialect, kind)
-    changed = {column.name: column for column in statement.excluded if column.name not in kind.KEY}
+    changed_columns = {
+        column.name: column for column in statement.excluded if column.name not in kind.KEY
+    }
     upsert_statement: Insert = statement.on_conflict_do_update(
-        index_elements=kind.KEY, set_=changed
+        index_elements=kind.KEY, set_=changed_columns
     )
     return upsert_statement
 

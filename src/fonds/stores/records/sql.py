@@ -117,9 +117,11 @@ def _prepare_statement(
     """
     size = next(candidate for candidate in SIZES if candidate >= len(filters))
     names = tuple(filters[0])
-    padded = [*filters, *[filters[-1]] * (size - len(filters))]
+    padded_filters = [*filters, *[filters[-1]] * (size - len(filters))]
     values = {
-        _name_parameter(n, name): where[name] for n, where in enumerate(padded) for name in names
+        _name_parameter(n, name): where[name]
+        for n, where in enumerate(padded_filters)
+        for name in names
     }
     return _build_cached_statement(source, kind, names, size, order), values
 
@@ -353,13 +355,13 @@ class SqlRecords:
             return []
         table, key_columns = get_table(kind), list_key_columns(kind)
         order = sorted(range(len(changes)), key=lambda index: changes[index].key)  # type: ignore[arg-type,return-value]
-        removed = [change.key for change in changes if change.values is None]
-        applied = [False] * len(changes)
+        removed_keys = [change.key for change in changes if change.values is None]
+        is_applied = [False] * len(changes)
         with (
             translate_errors(self._engine),
             connect_to_write(self._engine) as connection,
             connection.begin(),
-            keep_tallies(connection, {kind: removed}),
+            keep_tallies(connection, {kind: removed_keys}),
         ):
             for index in order:
                 change = changes[index]
@@ -372,8 +374,8 @@ class SqlRecords:
                 else:
                     values = {get_column(table, name).name: v for name, v in change.values.items()}
                     result = connection.execute(sa.update(table).where(*conditions).values(values))
-                applied[index] = result.rowcount == 1
-        return applied
+                is_applied[index] = result.rowcount == 1
+        return is_applied
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
         """Delete the rows with these keys in one transaction."""

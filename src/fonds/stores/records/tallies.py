@@ -65,14 +65,14 @@ def add(connection: Connection, deltas: Mapping[Group, int]) -> None:
 
 @contextmanager
 def keep_tallies(
-    connection: Connection, changed: Mapping[type[Row], Sequence[object]]
+    connection: Connection, changed_keys: Mapping[type[Row], Sequence[object]]
 ) -> Iterator[None]:
     """Keep the stored row counts correct while the caller writes or deletes rows in a `with` block.
 
-    `changed` are the keys of these rows by row type. The rows are counted before and after the
+    `changed_keys` are the keys of these rows by row type. The rows are counted before and after the
     block.
     """
-    kinds = {kind: keys for kind, keys in changed.items() if kind in COUNTED and keys}
+    kinds = {kind: keys for kind, keys in changed_keys.items() if kind in COUNTED and keys}
     if not kinds:
         yield
         return

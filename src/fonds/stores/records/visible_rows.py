@@ -79,10 +79,10 @@ def visible_rows(kind: type[Row]) -> FromClause:
     table = get_table(kind)
     if kind is TallyRow:
         return _select_tallies().subquery(table.name)
-    hidden = _build_hidden_condition(kind)
-    if hidden is None:
+    hidden_condition = _build_hidden_condition(kind)
+    if hidden_condition is None:
         return table
-    return sa.select(table).where(sa.not_(hidden)).subquery(table.name)
+    return sa.select(table).where(sa.not_(hidden_condition)).subquery(table.name)
 
 
 def _build_hidden_condition(kind: type[Row]) -> ColumnElement[bool] | None:
@@ -151,12 +151,12 @@ def _select_tallies() -> Select[Any]:
     Counts of an input without entry rows are unchanged, because they do not refer to files.
     """
     table = get_table(TallyRow)
-    hidden = sa.union_all(*_list_hidden_counts()).subquery()
-    is_same_tally = sa.and_(*(table.c[name] == hidden.c[name] for name in TallyRow.KEY))
-    visible_count = table.c.count - sa.func.coalesce(hidden.c.count, 0)
+    hidden_counts = sa.union_all(*_list_hidden_counts()).subquery()
+    is_same_tally = sa.and_(*(table.c[name] == hidden_counts.c[name] for name in TallyRow.KEY))
+    visible_count = table.c.count - sa.func.coalesce(hidden_counts.c.count, 0)
     key_columns = [table.c[name] for name in TallyRow.KEY]
     return sa.select(*key_columns, visible_count.label("count")).select_from(
-        table.outerjoin(hidden, is_same_tally)
+        table.outerjoin(hidden_counts, is_same_tally)
     )
 
 
@@ -189,12 +189,12 @@ def _list_hidden_counts() -> list[Select[Any]]:
             (dispositions.step, dispositions.verdict),
         ),
         *(
-            _count(kind, counted, column_names[0], column_names[1:], *where)
+            _count(kind, counter, column_names[0], column_names[1:], *where)
             for kind, countings in (
                 (EntryRow, list_entry_countings()),
                 (DispositionRow, list_disposition_countings()),
             )
-            for counted, column_names, where in countings
+            for counter, column_names, where in countings
         ),
     ]
 
@@ -204,9 +204,9 @@ def _count(
     counter: str,
     pipeline: ColumnElement[str] | None,
     values: Sequence[ColumnElement[Any]],
-    *continues_soon: ColumnElement[bool],
+    *conditions: ColumnElement[bool],
 ) -> Select[Any]:
-    hidden = _build_hidden_condition(kind)
+    hidden_condition = _build_hidden_condition(kind)
     empty_text = build_constant("")
     texts = [sa.func.coalesce(expression, empty_text) for expression in values] + [empty_text] * (
         3 - len(values)
@@ -214,5 +214,5 @@ def _count(
     group = [build_constant(counter), empty_text if pipeline is None else pipeline, *texts]
     labels = [expression.label(name) for expression, name in zip(group, TallyRow.KEY, strict=True)]
     group_columns = [*([] if pipeline is None else [pipeline]), *texts[: len(values)]]
-    where = [*continues_soon, *([] if hidden is None else [hidden])]
+    where = [*conditions, *([] if hidden_condition is None else [hidden_condition])]
     return sa.select(*labels, sa.func.count().label("count")).where(*where).group_by(*group_columns)
