@@ -49,24 +49,24 @@ class WarcReport:
     - `size_bytes`: size of the file; None if unknown.
     - `is_open`: whether the file is still being written.
     - `records`: number of records by WARC type.
-    - `digests`: number of digests that match their bytes.
-    - `unchecked`: number of digests in a hash that Fonds does not support.
+    - `matching_digest_count`: number of digests that match their bytes.
+    - `unchecked_digest_count`: number of digests in a hash that Fonds does not support.
     - `faults`: the first thousand faults.
-    - `faults_total`: number of all faults.
+    - `fault_count`: number of all faults.
     """
 
     path: str
     size_bytes: int | None = None
     is_open: bool = False
     records: Counter[str] = field(default_factory=Counter)
-    digests: int = 0
-    unchecked: int = 0
+    matching_digest_count: int = 0
+    unchecked_digest_count: int = 0
     faults: list[WarcFault] = field(default_factory=list)
-    faults_total: int = 0
+    fault_count: int = 0
 
     def add_fault(self, offset: int | None, message: str) -> None:
         """Add a fault to the report. `offset` is in bytes; None if it is about the whole file."""
-        self.faults_total += 1
+        self.fault_count += 1
         if len(self.faults) < FAULTS_MAX:
             self.faults.append(WarcFault(offset, message))
 
@@ -118,8 +118,8 @@ def _add_to_report(report: WarcReport, record: CheckedRecord | Damage) -> None:
         report.add_fault(record.offset, record.detail)
         return
     report.records[record.fields.type or "(no type)"] += 1
-    report.digests += record.matching_digests
-    report.unchecked += len(record.unknown)
+    report.matching_digest_count += record.matching_digests
+    report.unchecked_digest_count += len(record.unknown)
     for message in record.wrong_digests:
         report.add_fault(record.offset, message)
 

@@ -267,7 +267,7 @@ def verify(app: App, paths: tuple[str, ...]) -> int:
             echo_json(_build_answer(reports[-1]))
     if not app.is_json:
         _print_reports(reports)
-    return 1 if any(report.faults_total for report in reports) else 0
+    return 1 if any(report.fault_count for report in reports) else 0
 
 
 def _build_answer(report: WarcReport) -> WarcReportAnswer:
@@ -276,9 +276,9 @@ def _build_answer(report: WarcReport) -> WarcReportAnswer:
         report.size_bytes,
         report.is_open,
         dict(report.records),
-        report.digests,
-        report.unchecked,
-        report.faults_total,
+        report.matching_digest_count,
+        report.unchecked_digest_count,
+        report.fault_count,
         [FaultAnswer(fault.offset, fault.message) for fault in report.faults],
     )
 
@@ -289,16 +289,16 @@ def _print_reports(reports: Sequence[WarcReport]) -> None:
         for fault in one.faults[:FAULTS_MAX]:
             at = _format_offset(fault.offset)
             screen.print(f"[red]fault[/red] {escape(one.path)}{at}: {escape(fault.message)}")
-        if (left := one.faults_total - len(one.faults[:FAULTS_MAX])) > 0:
+        if (left := one.fault_count - len(one.faults[:FAULTS_MAX])) > 0:
             screen.print(f"… and {left:,} more in {escape(one.path)}; --json lists a thousand")
-        if one.unchecked:
+        if one.unchecked_digest_count:
             screen.print(
-                f"{escape(one.path)}: {one.unchecked:,} digests have an unknown "
+                f"{escape(one.path)}: {one.unchecked_digest_count:,} digests have an unknown "
                 "algorithm and were not checked"
             )
-    wrong = sum(report.faults_total for report in reports)
+    wrong = sum(report.fault_count for report in reports)
     records = sum(report.records.total() for report in reports)
-    digests = sum(report.digests for report in reports)
+    digests = sum(report.matching_digest_count for report in reports)
     verdict = "No faults found." if not wrong else f"{wrong:,} fault{'s' * (wrong > 1)}."
     screen.print(
         f"{pluralize(len(reports), 'WARC file')}, {pluralize(records, 'record')}, "

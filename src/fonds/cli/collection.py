@@ -224,7 +224,7 @@ def create(app: App, name: str, query: str) -> int:
     result = (
         create_collector(stores, writer).run(collection_name, refetches=True) if query else None
     )
-    n_added = 0 if result is None else result.put
+    n_added = 0 if result is None else result.put_count
     if app.is_json:
         echo_json(CreatedCollectionAnswer(str(collection_name), is_new, n_added))
         return 0

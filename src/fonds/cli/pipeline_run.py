@@ -254,9 +254,9 @@ def _collect(stores: Stores, settings: Settings) -> None:
     from fonds.wiring.collections import collect_rules
 
     counts = collect_rules(stores, settings)
-    if counts is not None and (counts.put or counts.removed):
+    if counts is not None and (counts.put_count or counts.removed_count):
         print_note(
-            f"Collections: {pluralize(counts.put, 'document')} added, {counts.removed:,} removed."
+            f"Collections: {pluralize(counts.put_count, 'document')} added, {counts.removed_count:,} removed."
         )
 
 

@@ -248,8 +248,8 @@ class _RepairRun:
                 self.stores, _ = rebuild_index(self.app, self.settings, self.stores)
                 context.report("The index was rebuilt.")
         finally:
-            self.done += context.done
-            self.lost |= context.lost
+            self.done += context.act_count
+            self.lost |= context.loss_reasons
         return True
 
     def _open_context(self, plan: RepairPlan) -> RepairContext:

@@ -235,9 +235,11 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
     collector = create_collector(stores, writer, stop_event)
 
     def collect() -> str:
-        outcome = collector.run()
+        counts = collector.run()
         return (
-            f"{outcome.put} documents added, {outcome.removed} removed" if outcome.examined else ""
+            f"{counts.put_count} documents added, {counts.removed_count} removed"
+            if counts.examined_count
+            else ""
         )
 
     def group() -> str:

@@ -47,8 +47,8 @@ def test_a_finished_file_has_no_faults(archive: WarcArchive) -> None:
     report = verify(archive, name)
     assert report.faults == []
     assert report.records == {"warcinfo": 1, "response": 3, "revisit": 1, "metadata": 4}
-    assert report.digests >= 9
-    assert report.unchecked == 0
+    assert report.matching_digest_count >= 9
+    assert report.unchecked_digest_count == 0
 
 
 def split_members(data: bytes) -> list[bytes]:

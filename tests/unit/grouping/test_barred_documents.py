@@ -18,7 +18,7 @@ def test_an_excluded_document_moves_to_the_nearest_other_cluster_within_reach() 
     plain = assign(model, texts[:20])
     excluded = {document: [int(plain.members[document])] for document in range(0, 20, 2)}
     wide_model = replace(model, score_minimums=np.full(5, -1.0, np.float32))
-    moved = assign(wide_model, texts[:20], excluded=excluded)
+    moved = assign(wide_model, texts[:20], excluded_clusters=excluded)
     for document in range(20):
         if document not in excluded:
             assert moved.members[document] == assign(wide_model, texts[:20]).members[document]
@@ -28,7 +28,7 @@ def test_an_excluded_document_moves_to_the_nearest_other_cluster_within_reach() 
             assign(
                 wide_model,
                 texts[:20],
-                excluded={document: [number for number in range(5) if number != cluster]},
+                excluded_clusters={document: [number for number in range(5) if number != cluster]},
             )
             for cluster in range(5)
             if cluster not in excluded[document]
@@ -37,10 +37,12 @@ def test_an_excluded_document_moves_to_the_nearest_other_cluster_within_reach() 
             alternative.scores[document] for alternative in alternatives
         )
     narrow_model = replace(model, score_minimums=np.full(5, 2.0, np.float32))
-    unassigned = assign(narrow_model, texts[:20], excluded=excluded)
+    unassigned = assign(narrow_model, texts[:20], excluded_clusters=excluded)
     assert set(unassigned.members.tolist()) == {-1}
     all_excluded = {document: list(range(5)) for document in range(20)}
-    assert set(assign(wide_model, texts[:20], excluded=all_excluded).members.tolist()) == {-1}
+    assert set(assign(wide_model, texts[:20], excluded_clusters=all_excluded).members.tolist()) == {
+        -1
+    }
 
 
 def test_a_document_excluded_from_another_cluster_stays_in_its_own() -> None:
@@ -52,6 +54,6 @@ def test_a_document_excluded_from_another_cluster_stays_in_its_own() -> None:
         for document, member in enumerate(plain.members)
         if member >= 0
     }
-    unchanged = assign(model, texts, excluded=excluded)
+    unchanged = assign(model, texts, excluded_clusters=excluded)
     assert np.array_equal(unchanged.members, plain.members)
     assert np.array_equal(unchanged.scores, plain.scores)

@@ -82,14 +82,14 @@ def test_matching_documents_are_added_with_full_text_also_later(
         bench, [write_story(bench, 1, long, "2026-11-03"), write_story(bench, 2, "A song", "")]
     )
     create(collector.writer, FLOODS, "kind:story flood")
-    assert collector.run().put == 1
+    assert collector.run().put_count == 1
     stored = find_document(collector.writer.tables, FLOODS, f"{1:064x}")
     assert stored is not None
     assert stored.text == f"Story 1\n\n{long}"
     assert (stored.language, stored.title, stored.time) == ("en", "Story 1", 1793664000)
-    assert collector.run().put == 0
+    assert collector.run().put_count == 0
     import_stories(bench, [write_story(bench, 3, "Another flood", "2026-11-04")])
-    assert collector.run().put == 1
+    assert collector.run().put_count == 1
     assert list_ids(collector, FLOODS) == {1, 3}
 
 
@@ -103,7 +103,7 @@ def test_a_new_version_that_does_not_match_is_removed(
         bench, [write_story(bench, 1, "Corrected: it was rain", "2026-11-03", captured=60)]
     )
     done = collector.run()
-    assert done.removed == 1
+    assert done.removed_count == 1
     assert list_ids(collector, FLOODS) == set()
 
 

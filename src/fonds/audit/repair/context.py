@@ -51,8 +51,8 @@ class RepairContext:
     `clock`: returns the current time, aware UTC.
     `report`: called with a sentence about each action.
     `collection_writer`: writer of the collections; None if the library has no collections.
-    `done`: number of actions taken so far.
-    `lost`: for each subject that cannot be restored, the reason.
+    `act_count`: number of actions taken so far.
+    `loss_reasons`: for each subject that cannot be restored, the reason.
     """
 
     stores: Stores
@@ -62,19 +62,19 @@ class RepairContext:
     clock: Callable[[], datetime]
     report: Callable[[str], None]
     collection_writer: CollectionWriter | None = None
-    done: int = 0
-    lost: dict[str, str] = field(default_factory=dict)
+    act_count: int = 0
+    loss_reasons: dict[str, str] = field(default_factory=dict)
 
-    def record_act(self, act: RepairAct, entry_id: str, about: str | None, message: str) -> None:
+    def record_act(self, act: RepairAct, entry_id: str, sha1hex: str | None, message: str) -> None:
         """Report a repair action, and record it in the ledger as a done message of the repaired
         entry.
 
         `entry_id`: id of the repaired entry. If there is no such entry, the action is only
             reported.
-        `about`: SHA-1 of the repaired file; None if no file was repaired.
+        `sha1hex`: SHA-1 of the repaired file; None if no file was repaired.
         `message`: sentence that describes the action.
         """
-        self.done += 1
+        self.act_count += 1
         self.report(message)
         entries = self.stores.records.find(EntryRow, {"entry_id": entry_id}, count_max=1)
         entry = next(entries, None)
@@ -92,7 +92,7 @@ class RepairContext:
             is_open=False,
             reason=None,
             detail=message[:2000],
-            about=about,
+            about=sha1hex,
             attempt=0,
             promised_at=now,
             settled_at=now,
@@ -108,12 +108,12 @@ class RepairContext:
         self.record_act(act, file.capture_id if file else "", sha1hex, message)
 
     def give_up(self, subject: str, reason: str) -> None:
-        """Report that a subject cannot be restored, and store the reason in `lost`."""
-        if subject not in self.lost:
+        """Report that a subject cannot be restored, and store the reason in `loss_reasons`."""
+        if subject not in self.loss_reasons:
             self.report(f"lost: {reason}")
             # The list is bounded; the audit after the repair reports every fault anyway.
-            if len(self.lost) < PLACES_MAX:
-                self.lost[subject] = reason
+            if len(self.loss_reasons) < PLACES_MAX:
+                self.loss_reasons[subject] = reason
 
     def read_if_intact(self, place: Place, sha1hex: str | None) -> Payload | None:
         """Return the body at a location, or None if it cannot be read or its SHA-1 is not

@@ -38,8 +38,8 @@ class Assignments:
         outlier, that of its best cluster, or 0 if it is excluded from that cluster. 0 for a
         document without known terms.
     `unclustered`: number of documents in no cluster, by reason.
-    `frequencies`, `weighted`: term frequencies and tf-idf, documents x features; each row is stored
-        as a vector of the document.
+    `frequencies`, `weighted_rows`: term frequencies and tf-idf, documents x features; each row is
+        stored as a vector of the document.
     `finer`: for each finer level, the cluster of each document, within its first-level cluster.
     """
 
@@ -47,7 +47,7 @@ class Assignments:
     scores: Floats = field(repr=False)
     unclustered: dict[UnclusteredReason, int]
     frequencies: Matrix = field(repr=False)
-    weighted: Matrix = field(repr=False)
+    weighted_rows: Matrix = field(repr=False)
     finer: tuple[Ints, ...] = field(repr=False)
 
 
@@ -56,15 +56,15 @@ def assign(
     texts: Sequence[str],
     languages: Sequence[str | None] | None = None,
     dense: Floats | None = None,
-    excluded: Mapping[int, Collection[int]] | None = None,
+    excluded_clusters: Mapping[int, Collection[int]] | None = None,
 ) -> Assignments:
     """Assign documents to the clusters of a model and return the assignments.
 
     `languages`: language of each text; None if unknown.
     `dense`: dense vectors, documents x dimensions; None if the model uses none.
-    `excluded`: cluster numbers that a document must not get, by the document's position. If its
-        best cluster is excluded, or it has none, the document gets the nearest other cluster that
-        accepts its similarity.
+    `excluded_clusters`: cluster numbers that a document must not get, by the document's position.
+        If its best cluster is excluded, or it has none, the document gets the nearest other cluster
+        that accepts its similarity.
 
     Raises ValueError if dense vectors are missing, or given for a model that uses none.
     """
@@ -90,7 +90,7 @@ def assign(
             np.float32
         )
         members = np.where(has_features & (scores >= model.score_minimums[best]), best, NO_CLUSTER)
-        for place, clusters in (excluded or {}).items():
+        for place, clusters in (excluded_clusters or {}).items():
             if has_features[place] and members[place] in (NO_CLUSTER, *clusters):
                 members[place] = _find_nearest_allowed(
                     similarities[place], model.score_minimums, clusters

@@ -162,7 +162,7 @@ def build(
         if counted_documents.times_s is None
         else counted_documents.times_s[collection.distinct]
     )
-    prepared_documents = PreparedDocuments(vectors, vectors.weighted, times, previous_members)
+    prepared_documents = PreparedDocuments(vectors, vectors.weighted_rows, times, previous_members)
     partition = _partition_documents(prepared_documents, options)
     progress("label")
     unnamed_levels, centroids, score_minimums = _build_levels(
@@ -253,7 +253,7 @@ def _build_levels(
         if not levels:
             score_minimums = _compute_score_minimums(members, scores, clusters)
         levels.append(
-            _build_level(documents, collection, prepared_documents.weighted, members, scores)
+            _build_level(documents, collection, prepared_documents.weighted_rows, members, scores)
         )
         all_centroids.append(centroids)
     return levels, all_centroids, score_minimums

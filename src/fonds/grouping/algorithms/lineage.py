@@ -74,21 +74,25 @@ def create_ids(clusters: int, version: int) -> tuple[str, ...]:
 
 
 def carry_ids(
-    previous: Ints, ids_before: Sequence[str], after: Ints, clusters: int, version: int
+    members_before: Ints,
+    ids_before: Sequence[str],
+    members_after: Ints,
+    clusters: int,
+    version: int,
 ) -> Lineage:
     """Return the ids of new clusters, carried over from the previous clusters that they continue.
 
     The result includes the changes of all clusters.
-    `previous`, `after`: previous and new cluster number of each document; -1 for none or for a
-        document that is not in the clustering.
+    `members_before`, `members_after`: previous and new cluster number of each document; -1 for none
+        or for a document that is not in the clustering.
     `ids_before`: id of each previous cluster.
     `clusters`: number of new clusters.
     `version`: number of the new clustering, which is part of new ids.
     Raises ValueError if a previous cluster has no id.
     """
-    if len(previous) and int(previous.max()) >= len(ids_before):
+    if len(members_before) and int(members_before.max()) >= len(ids_before):
         raise ValueError("a previous cluster has no id")
-    shared_counts = _count_shared(previous, after, len(ids_before), clusters)
+    shared_counts = _count_shared(members_before, members_after, len(ids_before), clusters)
     new_ids = create_ids(clusters, version)
     olds, news = linear_sum_assignment(-shared_counts)
     from_old, from_new = shared_counts.sum(axis=1), shared_counts.sum(axis=0)
@@ -97,25 +101,25 @@ def carry_ids(
         smaller_size = min(from_old[old], from_new[new])
         if shared_counts[old, new] > 0 and shared_counts[old, new] >= SHARED_MIN * smaller_size:
             ids[new] = ids_before[old]
-    return Lineage(tuple(ids), find_events(previous, ids_before, after, ids))
+    return Lineage(tuple(ids), find_events(members_before, ids_before, members_after, ids))
 
 
 def find_events(
-    previous: Ints, ids_before: Sequence[str], after: Ints, ids: Sequence[str]
+    members_before: Ints, ids_before: Sequence[str], members_after: Ints, ids: Sequence[str]
 ) -> tuple[LineageEvent, ...]:
     """Return the changes of clusters between two clusterings, such as kept, split or gone.
 
     Each cluster, previous or new, is in at least one event.
-    `previous`, `after`: previous and new cluster number of each document; -1 for none or for a
-        document that is not in the clustering.
+    `members_before`, `members_after`: previous and new cluster number of each document; -1 for none
+        or for a document that is not in the clustering.
     `ids_before`: id of each previous cluster.
     `ids`: id of each new cluster, equal to the id of the previous cluster that it continues.
     """
-    shared_counts = _count_shared(previous, after, len(ids_before), len(ids))
+    shared_counts = _count_shared(members_before, members_after, len(ids_before), len(ids))
     places = {id_: old for old, id_ in enumerate(ids_before)}
     matched_clusters = {new: places[id_] for new, id_ in enumerate(ids) if id_ in places}
-    sizes_before = np.bincount(previous[previous >= 0], minlength=len(ids_before))
-    sizes = np.bincount(after[after >= 0], minlength=len(ids))
+    sizes_before = np.bincount(members_before[members_before >= 0], minlength=len(ids_before))
+    sizes = np.bincount(members_after[members_after >= 0], minlength=len(ids))
     events = _find_kept_events(matched_clusters, ids_before, sizes_before, sizes)
     events += _find_split_and_merge_events(shared_counts, ids_before, ids)
     ids_in_before = {id_ for event in events for id_ in event.before}
@@ -145,14 +149,17 @@ def find_parents(fine: Ints, coarse: Ints) -> Ints:
     )
 
 
-def _count_shared(previous: Ints, after: Ints, olds: int, news: int) -> NDArray[np.int64]:
+def _count_shared(
+    members_before: Ints, members_after: Ints, olds: int, news: int
+) -> NDArray[np.int64]:
     """Return the number of documents that each pair of clusters shares: previous x new clusters.
 
-    `previous`, `after`: previous and new cluster number of each document, -1 for none.
+    `members_before`, `members_after`: previous and new cluster number of each document, -1 for
+        none.
     `olds`, `news`: number of previous and new clusters.
     """
-    in_both = (previous >= 0) & (after >= 0)
-    keys = previous[in_both] * news + after[in_both]
+    in_both = (members_before >= 0) & (members_after >= 0)
+    keys = members_before[in_both] * news + members_after[in_both]
     return np.bincount(keys, minlength=olds * news).reshape(olds, news).astype(np.int64)
 
 

@@ -30,14 +30,14 @@ class PreparedDocuments:
     Their order depends only on their content.
 
     `vectors`: vectors of the documents, computed on demand for some documents at a time.
-    `weighted`: tf-idf of the documents, documents x features.
+    `weighted_rows`: tf-idf of the documents, documents x features.
     `times_s`: date of each document in seconds of any clock, float64; None if unknown.
     `previous`: cluster of each document in the previous clustering, NO_CLUSTER for new documents;
         None without a previous clustering.
     """
 
     vectors: ProjectedVectors = field(repr=False)
-    weighted: Matrix = field(repr=False)
+    weighted_rows: Matrix = field(repr=False)
     times_s: NDArray[np.float64] | None = None
     previous: Ints | None = None
 
@@ -256,7 +256,7 @@ def partition_by_factors(prepared_documents: PreparedDocuments, options: Options
 
     The number of factors is `options.clusters`, or ten. Every document is in a cluster.
     """
-    weighted_rows = prepared_documents.weighted
+    weighted_rows = prepared_documents.weighted_rows
     sample = weighted_rows[sample_evenly(weighted_rows.shape[0], SAMPLE_DOCUMENTS)]
     clusters = min(options.clusters or DEFAULT_CLUSTERS, *sample.shape)
     model = NMF(

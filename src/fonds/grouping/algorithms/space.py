@@ -163,17 +163,17 @@ class ProjectedVectors:
     All vectors at once would need more memory than the term weights.
 
     `space`: the vector space.
-    `weighted`: tf-idf of the documents, documents x features.
+    `weighted_rows`: tf-idf of the documents, documents x features.
     `dense`: dense vectors of the documents, documents x `space.dense`, float32 or float16; None if
         the space uses none.
     """
 
     space: VectorSpace
-    weighted: Matrix = field(repr=False)
+    weighted_rows: Matrix = field(repr=False)
     dense: NDArray[np.floating[Any]] | None = field(repr=False)
 
     def __len__(self) -> int:
-        return int(self.weighted.shape[0])
+        return int(self.weighted_rows.shape[0])
 
     @property
     def width(self) -> int:
@@ -188,7 +188,7 @@ class ProjectedVectors:
         `documents`: positions of the documents.
         """
         dense = None if self.dense is None else self.dense[documents].astype(np.float32)
-        return project(self.space, self.weighted[documents], dense)
+        return project(self.space, self.weighted_rows[documents], dense)
 
     def iter_parts(self) -> Iterator[tuple[slice, Floats]]:
         """Iterate over the vectors of all documents, 20,000 documents at a time.

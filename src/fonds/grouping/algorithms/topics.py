@@ -241,7 +241,7 @@ def _refine_topics(
     clusters = int(members.max()) + 1
     if not 1 < clusters < EVIDENCE_CLUSTERS_MAX:
         return renumber_clusters(members), None
-    members, evidence = refine_partition(prepared_documents.weighted, members, clusters)
+    members, evidence = refine_partition(prepared_documents.weighted_rows, members, clusters)
     numbered_members = renumber_clusters(members)
     _, first = np.unique(numbered_members[numbered_members != NO_CLUSTER], return_index=True)
     return numbered_members, np.ascontiguousarray(evidence[:, members[first]])

@@ -29,21 +29,21 @@ def relink_duplicates(
     changed_ids: Sequence[str],
     placements: Mapping[str, list[Placement]],
     duplicates: Mapping[str, Sequence[str]],
-    excluded: Mapping[str, Collection[str]] | None = None,
+    excluded_labels: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[PlacementsById, PlacementsById]:
     """Return the previous and the new placements of changed documents and of their near-duplicates.
 
     `changed_ids`: ids of documents that may be in the clustering and move or leave.
     `placements`: placement of each document as if it had no near-duplicates, by document id.
     `duplicates`: ids of the near-duplicates of each document, nearest first.
-    `excluded`: labels of first-level clusters that must not receive a document, even as a
+    `excluded_labels`: labels of first-level clusters that must not receive a document, even as a
         near-duplicate, by document id.
     """
     placements_before = load_placements(tables, clustering, changed_ids)
     released_placements = _release_duplicates(tables, clustering, changed_ids)
     placements_before |= load_placements(tables, clustering, list(released_placements))
     return placements_before, released_placements | _link_duplicates(
-        tables, clustering, placements, duplicates, released_placements, excluded or {}
+        tables, clustering, placements, duplicates, released_placements, excluded_labels or {}
     )
 
 

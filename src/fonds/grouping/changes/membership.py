@@ -45,9 +45,9 @@ _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 class CollectCounts:
     """Numbers of documents that a collector examined, put (new or changed), and removed."""
 
-    examined: int = 0
-    put: int = 0
-    removed: int = 0
+    examined_count: int = 0
+    put_count: int = 0
+    removed_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class RuleCollector:
         documents_by_collection: dict[CollectionName, list[IndexDocument]] = {}
         for document in hits.values():
             documents_by_collection.setdefault(rule.build_target(document), []).append(document)
-        counts.examined += len(ids)
+        counts.examined_count += len(ids)
         for name in {*documents_by_collection, *list_rule_collections(self.writer.tables, rule)}:
             documents = [
                 self._build_document(item) for item in documents_by_collection.get(name, ())
@@ -132,11 +132,11 @@ class RuleCollector:
             matching_ids = {item.id for item in documents}
             if documents:
                 put_counts = self.writer.put(name, documents)
-                counts.put += put_counts.added + put_counts.replaced
+                counts.put_count += put_counts.added + put_counts.replaced
                 self._record_template(rule, name)
             stray_ids = self._list_existing(name, [id_ for id_ in ids if id_ not in matching_ids])
             if stray_ids:
-                counts.removed += self.writer.delete(name, stray_ids)
+                counts.removed_count += self.writer.delete(name, stray_ids)
 
     def _list_existing(self, name: CollectionName, ids: Sequence[str]) -> list[str]:
         rows = self.writer.tables.get_rows(

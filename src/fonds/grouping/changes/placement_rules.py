@@ -79,12 +79,13 @@ def place_documents(
     model: ClusteringModel,
     documents: Sequence[Document],
     stored_cells: Mapping[str, Cells],
-    excluded: ExcludedLabels = MappingProxyType({}),
+    excluded_labels: ExcludedLabels = MappingProxyType({}),
 ) -> PlacementBatch:
     """Assign documents to the clusters of an existing model, which stays unchanged.
 
     `stored_cells`: stored cells of dense vectors, by document id.
-    `excluded`: labels of first-level clusters that must not receive a document, by document id.
+    `excluded_labels`: labels of first-level clusters that must not receive a document, by document
+        id.
     """
     reasons = [find_ungrouped_reason(model.configuration, document) for document in documents]
     positions = [position for position, reason in enumerate(reasons) if reason is None]
@@ -102,13 +103,13 @@ def place_documents(
             [document.text for document in grouped_documents],
             [document.language or None for document in grouped_documents],
             dense.numbers,
-            _number_excluded(model, grouped_documents, excluded),
+            _number_excluded(model, grouped_documents, excluded_labels),
         )
         for row, position in enumerate(positions):
-            default_reason = EXCLUDED if excluded.get(grouped_documents[row].id) else OUTLIER
+            default_reason = EXCLUDED if excluded_labels.get(grouped_documents[row].id) else OUTLIER
             placements[position] = _build_placements(model, assignments, row, default_reason)
             vectors[position] = encode_vectors(
-                assignments.frequencies, assignments.weighted, row, model.timestamp
+                assignments.frequencies, assignments.weighted_rows, row, model.timestamp
             )
         n_terms, n_unknown = count_known_terms(model, grouped_documents)
     return PlacementBatch(placements, vectors, n_terms, n_unknown, dense.new_cells)
@@ -157,7 +158,7 @@ def build_vectors(
     )
     for row, position in enumerate(positions):
         vectors[position] = encode_vectors(
-            assignments.frequencies, assignments.weighted, row, model.timestamp
+            assignments.frequencies, assignments.weighted_rows, row, model.timestamp
         )
     return vectors
 

@@ -149,7 +149,7 @@ def rebuild(
             raise
         settle_documents(
             writer,
-            run.stored,
+            run.stored_clustering,
             build_grouped_vectors(corpus, clustering, run.timestamp),
             last_change,
             run.report,
@@ -190,7 +190,7 @@ class _Rebuild:
         self._stage = ""
 
     @property
-    def stored(self) -> StoredClustering:
+    def stored_clustering(self) -> StoredClustering:
         """The clustering that this rebuild creates, as the type of stored clusterings.
 
         Its dict of stored table cells is empty.
@@ -226,7 +226,7 @@ class _Rebuild:
                 Column.CONFIGURATION: encode_json(self.configuration),
                 Column.BEGUN: encode_utf8(self.writer.clock()),
             }
-            self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
+            self.tables.put(CLUSTERINGS, [(self.stored_clustering.row, cells)])
             mark = {building_column(self.conf): encode_utf8(self.timestamp)}
             self.tables.put(COLLECTIONS, [(self.name.row, mark)])
             return decode_int(collection.cells, Column.SEQUENCE)
@@ -249,7 +249,7 @@ class _Rebuild:
             Column.TOTAL: encode_utf8(total),
             Column.MOVED: encode_utf8(self.writer.clock()),
         }
-        self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
+        self.tables.put(CLUSTERINGS, [(self.stored_clustering.row, cells)])
 
     def read(self, last_change: int) -> Corpus:
         """Read the documents to group and return their term counts.
@@ -259,7 +259,7 @@ class _Rebuild:
         """
         return self._passes.read(
             self.tables,
-            self.stored,
+            self.stored_clustering,
             last_change,
             self.configuration,
             lambda done: self.report("read documents", done, 0),
@@ -303,12 +303,17 @@ class _Rebuild:
             Column.CLUSTERS: encode_utf8(len(clustering.levels[0].clusters)),
             Column.EVENTS: encode_json([[e.change, e.before, e.after] for e in clustering.events]),
         }
-        self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
+        self.tables.put(CLUSTERINGS, [(self.stored_clustering.row, cells)])
         grouped_count = sum(int((level.members >= 0).sum()) for level in clustering.levels)
         total = grouped_count + outliers + len(read.unclustered)
-        placements = write_rows(self.tables, self.stored, read, clustering, labels, self._previous)
+        placements = write_rows(
+            self.tables, self.stored_clustering, read, clustering, labels, self._previous
+        )
         self._passes.put(
-            self.tables, self.stored, placements, lambda done: self.report("write", done, total)
+            self.tables,
+            self.stored_clustering,
+            placements,
+            lambda done: self.report("write", done, total),
         )
         write_model(self.tables, self.name, self.conf, self.timestamp, clustering, labels)
         model = read_model(self.tables, self.name, self.conf, self.timestamp)
@@ -319,7 +324,7 @@ class _Rebuild:
             Column.TERMS: encode_utf8(known_terms),
             Column.UNKNOWN: encode_utf8(unknown_terms),
         }
-        self.tables.put(CLUSTERINGS, [(self.stored.row, term_cells)])
+        self.tables.put(CLUSTERINGS, [(self.stored_clustering.row, term_cells)])
         return model
 
     def apply_exclusions(self, model: ClusteringModel) -> None:
@@ -327,7 +332,7 @@ class _Rebuild:
 
         This follows the build because exclusions refer to cluster ids, which the build assigns.
         """
-        for ids in iter_misplaced_ids(self.tables, self.stored):
+        for ids in iter_misplaced_ids(self.tables, self.stored_clustering):
             self._apply_changes(model, ids, self._store_encoded)
 
     def catch_up(self, model: ClusteringModel, last_change: int) -> int:
@@ -358,7 +363,7 @@ class _Rebuild:
                 model, ids, lambda new_cells: store_cells(self.tables, self.name, new_cells)
             )
             time_cell = encode_utf8(self.writer.clock())
-            self.tables.put(CLUSTERINGS, [(self.stored.row, {Column.ENDED: time_cell})])
+            self.tables.put(CLUSTERINGS, [(self.stored_clustering.row, {Column.ENDED: time_cell})])
             self.writer.leases.check(collection.lease)
             if decode_int(collection.cells, building_column(self.conf), -1) != self.timestamp:
                 raise LeaseConflictError(f"{self.name} was removed during the rebuild")
@@ -377,7 +382,7 @@ class _Rebuild:
         for batch_number, batch_ids in enumerate(iter_chunks(ids, 500)):
             self.report("catch up", 500 * batch_number, len(ids))
             documents, encoded_cells = load_current_documents(self.writer, self.name, batch_ids)
-            excluded_labels = find_excluded_labels(self.tables, self.stored, batch_ids)
+            excluded_labels = find_excluded_labels(self.tables, self.stored_clustering, batch_ids)
             assignment = place_documents(model, documents, encoded_cells, excluded_labels)
             store_encoded(assignment.encoded)
             cells = self.tables.get_row(COLLECTIONS, self.name.row, [MAIN_FAMILY]) or {}
@@ -386,10 +391,17 @@ class _Rebuild:
                 zip([document.id for document in documents], assignment.placements, strict=True)
             )
             placements_before, placements_after = relink_duplicates(
-                self.tables, self.stored, batch_ids, new_placements, alike, excluded_labels
+                self.tables,
+                self.stored_clustering,
+                batch_ids,
+                new_placements,
+                alike,
+                excluded_labels,
             )
             writes = PendingWrites()
-            add_moves(self.tables, self.stored, placements_before, placements_after, writes)
+            add_moves(
+                self.tables, self.stored_clustering, placements_before, placements_after, writes
+            )
             writes.apply(self.tables)
         return len(ids)
 

@@ -308,9 +308,9 @@ class Runs:
         if not self._stopped.is_set():
             run_request(self.writer, name, conf, threads=self.threads, progress=self._check)
 
-    def _check(self, stage: str, done: int, total: int) -> None:
+    def _check(self, stage: str, done_count: int, total_count: int) -> None:
         if self._stopped.is_set():
-            raise _StoppedError(f"interrupted at {stage}, {done} of {total}")
+            raise _StoppedError(f"interrupted at {stage}, {done_count} of {total_count}")
 
 
 def _request_column(conf: str) -> str:

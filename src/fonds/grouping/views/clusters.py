@@ -167,19 +167,29 @@ def load_clusters(
     `top`: number of highest-scoring documents per cluster, at most 100.
     """
 
-    def read(at: int) -> LevelView | None:
-        rows = _load_rows(tables, name, build_level_conf(conf, level), at)
-        unclustered = {
+    def read(clustering_timestamp: int) -> LevelView | None:
+        rows = _load_rows(tables, name, build_level_conf(conf, level), clustering_timestamp)
+        unclustered_counts = {
             decode_text(cells, Column.LABEL): decode_int(cells, Column.SIZE)
-            for _, cells in _load_rows(tables, name, build_unclustered_conf(conf), at)
+            for _, cells in _load_rows(
+                tables, name, build_unclustered_conf(conf), clustering_timestamp
+            )
         }
-        if not unclustered or (level and not rows):
+        if not unclustered_counts or (level and not rows):
             return None
         rows.sort(key=lambda row: (-decode_int(row[1], Column.SIZE), row[0]))
         tops = _load_top_members(tables, name, [row for row, _ in rows], top)
         curation = _load_curation(tables, name, conf, level)
         clusters = tuple(_build_cluster(cells, tops.get(row, ()), curation) for row, cells in rows)
-        return LevelView(name.namespace, name.key, conf, at, level, clusters, unclustered)
+        return LevelView(
+            name.namespace,
+            name.key,
+            conf,
+            clustering_timestamp,
+            level,
+            clusters,
+            unclustered_counts,
+        )
 
     return read_consistently(tables, name, conf, timestamp, read)
 
@@ -217,8 +227,10 @@ def find_cluster(
     `top`: number of highest-scoring documents to include, at most 100.
     """
 
-    def read(at: int) -> ClusterView | None:
-        cluster_row = _find_row(tables, name, build_level_conf(conf, level), at, label)
+    def read(clustering_timestamp: int) -> ClusterView | None:
+        cluster_row = _find_row(
+            tables, name, build_level_conf(conf, level), clustering_timestamp, label
+        )
         cells = (
             None if cluster_row is None else tables.get_row(CLUSTERS, cluster_row, [MAIN_FAMILY])
         )
@@ -300,8 +312,8 @@ def list_members(
     Raises ValueError for an `after` token of another cluster.
     """
 
-    def read(at: int) -> MemberPage | None:
-        row = _find_row(tables, name, build_level_conf(conf, level), at, label)
+    def read(clustering_timestamp: int) -> MemberPage | None:
+        row = _find_row(tables, name, build_level_conf(conf, level), clustering_timestamp, label)
         if row is None:
             return None
         return _load_page(tables, name, row, after, count_max)
@@ -329,11 +341,13 @@ def list_unclustered_members(
     of another list.
     """
 
-    def read(at: int) -> MemberPage | None:
-        prefix = build_clustering_prefix(name.namespace, name.key, build_unclustered_conf(conf), at)
+    def read(clustering_timestamp: int) -> MemberPage | None:
+        prefix = build_clustering_prefix(
+            name.namespace, name.key, build_unclustered_conf(conf), clustering_timestamp
+        )
         if reason:
             prefix = build_cluster_row(
-                name.namespace, name.key, build_unclustered_conf(conf), at, reason
+                name.namespace, name.key, build_unclustered_conf(conf), clustering_timestamp, reason
             )
             if tables.get_row(CLUSTERS, prefix, [Column.LABEL]) is None:
                 return None

@@ -43,10 +43,10 @@ def explain_terms(
     )
     assignments = assign(model, [document.text], [document.language or None], dense.numbers)
     labels = [places[0][1] for places in clustering_model.places]
-    features, weights = assignments.weighted.indices, assignments.weighted.data
+    features, weights = assignments.weighted_rows.indices, assignments.weighted_rows.data
     if not labels or not len(features):
         return [], None, None
-    contributions = _score_clusters(clustering_model, assignments.weighted)
+    contributions = _score_clusters(clustering_model, assignments.weighted_rows)
     totals = contributions.sum(axis=0)
     own_number = labels.index(label) if label in labels else int(totals.argmax())
     other_numbers = [
