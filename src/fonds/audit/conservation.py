@@ -125,27 +125,29 @@ class StepAccount:
 class StepCounter:
     """Message counts of one pipeline step, updated while its ledger rows are read.
 
-    `received`: all messages sent to the step.
-    `ended`: messages that ended, by verdict.
-    `expected`: unfinished messages from before the audit, which should be in the queue.
+    `received_count`: all messages sent to the step.
+    `verdict_counts`: messages that ended, by verdict.
+    `expected_count`: unfinished messages from before the audit, which should be in the queue.
     `expected_ids`: ids of the first five of these unfinished messages.
-    `quarantined`: messages quarantined before the audit began.
+    `quarantined_count`: messages quarantined before the audit began.
     """
 
-    received: int = 0
-    ended: Counter[str] = field(default_factory=Counter)
-    expected: int = 0
+    received_count: int = 0
+    verdict_counts: Counter[str] = field(default_factory=Counter)
+    expected_count: int = 0
     expected_ids: list[str] = field(default_factory=list)
-    quarantined: int = 0
+    quarantined_count: int = 0
 
     def count_message(self, row: DispositionRow, started_at: datetime) -> None:
         """Add one message to the counts of the step. `started_at` is the start of the audit."""
-        self.received += 1
+        self.received_count += 1
         if not row.is_open:
-            self.ended[row.verdict] += 1
-            self.quarantined += row.verdict == Verdict.QUARANTINED and _find_time(row) <= started_at
+            self.verdict_counts[row.verdict] += 1
+            self.quarantined_count += (
+                row.verdict == Verdict.QUARANTINED and _find_time(row) <= started_at
+            )
         elif _find_time(row) <= started_at:
-            self.expected += 1
+            self.expected_count += 1
             if len(self.expected_ids) < NAMES_MAX:
                 self.expected_ids.append(row.message_id)
 
@@ -203,28 +205,28 @@ def check_account(
 
     Returns the final counts of the step.
     """
-    lost_count = max(0, account.expected - depth.pending - entering)
+    lost_count = max(0, account.expected_count - depth.pending - entering)
     name = f"{pipeline}.{step}"
     if lost_count:
         examples = ", ".join(account.expected_ids)
         message = (
-            f"{name}: {lost_count} of {account.expected} unsettled messages are in no "
+            f"{name}: {lost_count} of {account.expected_count} unsettled messages are in no "
             f"queue (for example {examples})"
         )
         report_fault(AuditFault(AuditCheck.UNSETTLED, name, message, pipeline, step), lost_count)
-    missing_count = account.quarantined - depth.quarantined
+    missing_count = account.quarantined_count - depth.quarantined
     if missing_count > 0:
         message = f"{name}: {missing_count} quarantined messages are missing from the quarantine"
         report_fault(
             AuditFault(AuditCheck.QUARANTINE, name, message, pipeline, step), missing_count
         )
-    verdict_counts = account.ended
+    verdict_counts = account.verdict_counts
     return StepAccount(
-        received=account.received,
+        received=account.received_count,
         done=verdict_counts[Verdict.DONE],
         dropped=verdict_counts[Verdict.DROPPED],
         quarantined=verdict_counts[Verdict.QUARANTINED],
-        pending=account.received - verdict_counts.total() - lost_count,
+        pending=account.received_count - verdict_counts.total() - lost_count,
         missing=lost_count,
     )
 

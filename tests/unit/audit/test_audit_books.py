@@ -151,7 +151,7 @@ def test_messages_quarantined_during_the_audit_are_not_missing(place: Workplace)
     readers = {SUMS.name: place.subscriptions}
     for moment, count in ((started_at, 0), (place.clock(), 1)):
         accounts = build_accounts(place.records, readers, moment, lambda *_: None)
-        assert accounts[SUMS.name, "double"].quarantined == count
+        assert accounts[SUMS.name, "double"].quarantined_count == count
 
 
 def test_an_input_with_entries_missing_from_the_ledger_is_reported(

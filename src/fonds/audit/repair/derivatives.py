@@ -26,7 +26,7 @@ from fonds.model.disposition import Verdict
 from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import DispositionRow, FileMetaRow, FixityRow
 
-Reread = Callable[[DerivativeKind, frozenset[str]], None]
+RereadFiles = Callable[[DerivativeKind, frozenset[str]], None]
 """Function that sends files to be read again for a derivative kind, even if results of
 them exist.
 """
@@ -105,13 +105,13 @@ def _mark_done(context: RepairContext, row: DispositionRow, text: str) -> None:
 
 
 def rebuild_derivatives(
-    context: RepairContext, kinds: Sequence[DerivativeKind], reread: Reread
+    context: RepairContext, kinds: Sequence[DerivativeKind], reread_files: RereadFiles
 ) -> None:
     """Restore the derivatives of the files in the repair plan, for those kinds that the pipeline
     can read.
 
     `kinds`: these derivative kinds.
-    `reread`: sends files to be read again.
+    `reread_files`: sends files to be read again.
 
     Texts that are intact in the full-text index are restored from it. All other files are read
     again. Files whose bytes are missing are reported.
@@ -134,7 +134,7 @@ def rebuild_derivatives(
                     RepairAct.READ, sha1hex, f"reading {sha1hex} again for {kind.name}"
                 )
             if sha1hexes:
-                reread(kind, frozenset(sha1hexes))
+                reread_files(kind, frozenset(sha1hexes))
 
 
 def _can_be_read(context: RepairContext, sha1hex: str, files: dict[str, FileMetaRow]) -> bool:

@@ -48,11 +48,11 @@ class IndexBatch:
     """One batch of changes to the full-text index.
 
     `documents`: documents to write.
-    `unwanted`: ids of documents to delete if the index has them.
+    `unwanted_ids`: ids of documents to delete if the index has them.
     """
 
     documents: Sequence[IndexDocument] = ()
-    unwanted: Sequence[str] = ()
+    unwanted_ids: Sequence[str] = ()
 
 
 def reindex(
@@ -116,7 +116,7 @@ def _apply(index: Index, batch: IndexBatch, result: ReindexResult) -> None:
     if batch.documents:
         index.put(batch.documents)
         result.indexed += len(batch.documents)
-    existing_ids = sorted(index.get(batch.unwanted)) if batch.unwanted else []
+    existing_ids = sorted(index.get(batch.unwanted_ids)) if batch.unwanted_ids else []
     if existing_ids:
         index.delete(existing_ids)
         result.removed += len(existing_ids)
@@ -143,7 +143,7 @@ def iter_batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterato
         }
         unwanted_ids = [key for key in keys if key not in expected_ids]
         if unwanted_ids:
-            yield IndexBatch(unwanted=unwanted_ids)
+            yield IndexBatch(unwanted_ids=unwanted_ids)
 
 
 def _iter_documents(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[IndexDocument]:

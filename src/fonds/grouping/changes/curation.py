@@ -343,7 +343,7 @@ def move_excluded(
         )
         for document, places in zip(documents, placement_batch.placements, strict=True):
             placements[document.id] = places
-        for id_, cells in placement_batch.encoded.items():
+        for id_, cells in placement_batch.encoded_cells.items():
             writes.put(DOCUMENTS, clustering.name.build_document_row(id_), cells)
     placements_before, placements_after = relink_duplicates(
         tables, clustering, list(placements), placements, {}, excluded_labels

@@ -41,16 +41,16 @@ class PlacementBatch:
 
     `placements`: for each document, its cluster on each level, or the reason for none.
     `vectors`: cells `vector_idf` and `vector_tfidf` of each document; None if it is not grouped.
-    `terms`: number of distinct terms examined, summed over the documents.
-    `unknown`: number of those terms that the dictionary lacks.
-    `encoded`: cells of the dense vectors that were computed now, by document id.
+    `term_count`: number of distinct terms examined, summed over the documents.
+    `unknown_term_count`: number of those terms that the dictionary lacks.
+    `encoded_cells`: cells of the dense vectors that were computed now, by document id.
     """
 
     placements: list[list[Placement]]
     vectors: list[tuple[bytes, bytes] | None]
-    terms: int
-    unknown: int
-    encoded: EncodedCells
+    term_count: int
+    unknown_term_count: int
+    encoded_cells: EncodedCells
 
 
 def find_ungrouped_reason(configuration: Configuration, document: Document) -> str | None:

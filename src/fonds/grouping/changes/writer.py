@@ -253,8 +253,8 @@ class CollectionWriter:
             return
         ids = [document.id for document in documents]
         excluded_labels = find_excluded_labels(self.tables, clustering, ids)
-        assignment = place_documents(model, documents, encoded_cells, excluded_labels)
-        new_placements = dict(zip(ids, assignment.placements, strict=True))
+        placement_batch = place_documents(model, documents, encoded_cells, excluded_labels)
+        new_placements = dict(zip(ids, placement_batch.placements, strict=True))
         old = [id_ for id_ in ids if id_ not in new]
         placements_before, placements_after = relink_duplicates(
             self.tables, clustering, old, new_placements, duplicates, excluded_labels
@@ -262,10 +262,10 @@ class CollectionWriter:
         count_changes = add_moves(
             self.tables, clustering, placements_before, placements_after, writes
         )
-        for id_, cells in assignment.encoded.items():
+        for id_, cells in placement_batch.encoded_cells.items():
             encoded_cells.setdefault(id_, {}).update(cells)
             writes.put(DOCUMENTS, clustering.name.build_document_row(id_), cells)
-        for id_, vectors in zip(ids, assignment.vectors, strict=True):
+        for id_, vectors in zip(ids, placement_batch.vectors, strict=True):
             row = clustering.name.build_document_row(id_)
             label = next((p.label for p in placements_after[id_] if p.conf == clustering.conf), "")
             writes.put(DOCUMENTS, row, {build_member_column(clustering.conf): encode_utf8(label)})
@@ -273,8 +273,8 @@ class CollectionWriter:
         later_counts = {
             Column.LATER: len(new),
             Column.LATER_OUTLIERS: max(count_changes[OUTLIER], 0),
-            Column.LATER_TERMS: assignment.terms,
-            Column.LATER_UNKNOWN: assignment.unknown,
+            Column.LATER_TERMS: placement_batch.term_count,
+            Column.LATER_UNKNOWN: placement_batch.unknown_term_count,
         }
         writes.put(CLUSTERINGS, clustering.row, _add_counts(clustering.cells, later_counts))
 

@@ -383,12 +383,14 @@ class _Rebuild:
             self.report("catch up", 500 * batch_number, len(ids))
             documents, encoded_cells = load_current_documents(self.writer, self.name, batch_ids)
             excluded_labels = find_excluded_labels(self.tables, self.stored_clustering, batch_ids)
-            assignment = place_documents(model, documents, encoded_cells, excluded_labels)
-            store_encoded(assignment.encoded)
+            placement_batch = place_documents(model, documents, encoded_cells, excluded_labels)
+            store_encoded(placement_batch.encoded_cells)
             cells = self.tables.get_row(COLLECTIONS, self.name.row, [MAIN_FAMILY]) or {}
             alike = self.writer.finders.get(self.name).find(self.tables, cells, documents)
             new_placements = dict(
-                zip([document.id for document in documents], assignment.placements, strict=True)
+                zip(
+                    [document.id for document in documents], placement_batch.placements, strict=True
+                )
             )
             placements_before, placements_after = relink_duplicates(
                 self.tables,

@@ -109,14 +109,14 @@ class SqlLedger:
 class _EntryChange:
     """Effect of a batch of dispositions (rows that say how messages ended) on one entry.
 
-    - `opened`: change in the number of the entry's messages that still need work; may be negative.
-    - `ended`: the new dispositions, including those of messages that still need work.
+    - `open_count_change`: change in the number of the entry's messages that still need work; may be negative.
+    - `dispositions`: the new dispositions, including those of messages that still need work.
     - `is_revoked`: whether a disposition was replaced by one that ranks lower. The outcome of the
       entry must then be derived from all its dispositions.
     """
 
-    opened: int = 0
-    ended: list[DispositionRow] = field(default_factory=list)
+    open_count_change: int = 0
+    dispositions: list[DispositionRow] = field(default_factory=list)
     is_revoked: bool = False
 
     def add_change(self, old: DispositionRow | None, new: DispositionRow) -> None:
@@ -125,11 +125,11 @@ class _EntryChange:
 
         `old` is None if the message had no disposition.
         """
-        self.opened += new.is_open - (old is not None and old.is_open)
+        self.open_count_change += new.is_open - (old is not None and old.is_open)
         self.is_revoked = self.is_revoked or (
             old is not None and weigh_ending(old) > 0 and rank_ending(old) > rank_ending(new)
         )
-        self.ended.append(new)
+        self.dispositions.append(new)
 
 
 def _write(connection: Connection, dispositions: Sequence[DispositionRow]) -> None:
@@ -185,13 +185,15 @@ def _change_entries(
         if old_entry is None:
             # Messages of an entry that was never recorded; a recount reports them.
             continue
-        recounted_entry = replace(old_entry, open_count=old_entry.open_count + change.opened)
+        recounted_entry = replace(
+            old_entry, open_count=old_entry.open_count + change.open_count_change
+        )
         if change.is_revoked:
             new_entry = apply_ending(
                 reset_outcome(recounted_entry), choose_heaviest(_load_dispositions(connection, key))
             )
         else:
-            new_entry = apply_ending(recounted_entry, choose_heaviest(change.ended))
+            new_entry = apply_ending(recounted_entry, choose_heaviest(change.dispositions))
         deltas.subtract(counters.list_entry_groups(old_entry))
         deltas.update(counters.list_entry_groups(new_entry))
         updated_entries.append(new_entry)
