@@ -248,9 +248,9 @@ def _run_catchup(
     """
     from fonds.wiring.pipelines import send_catchup
 
-    def feed(intake: Intake, entered: IntakeCounts) -> None:
+    def feed(intake: Intake, intake_counts: IntakeCounts) -> None:
         def note(sent: CatchUpCount, captures: Sequence[EntryRow]) -> None:
-            entered.input_ids |= {row.input_id for row in captures}
+            intake_counts.input_ids |= {row.input_id for row in captures}
 
         counts = send_catchup(stores, settings, selection, note, intake.stopping)
         if counts.sent and not app.is_json:

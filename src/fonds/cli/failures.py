@@ -489,9 +489,9 @@ def _retry(app: App, settings: Settings, query: FailureQuery) -> int:
         ids = [row.input_id for row in inputs]
         retried = replace(retried, count=retried.count + len(ids), inputs=ids)
 
-        def feed(intake: Intake, entered: IntakeCounts) -> None:
+        def feed(intake: Intake, intake_counts: IntakeCounts) -> None:
             if paths:
-                intake.run(source, entered, resolve_paths(paths))
+                intake.run(source, intake_counts, resolve_paths(paths))
 
         return run_and_report(app, settings, stores, lock, feed, retried=retried)
 

@@ -281,7 +281,7 @@ class _RepairRun:
         settings = self.settings.replace_values(pipeline=pipeline)
         readers = {parse_subscription_name(item)[1]: item for item in list_readers(settings)}
 
-        def feed(intake: Intake, entered: IntakeCounts) -> None:
+        def feed(intake: Intake, intake_counts: IntakeCounts) -> None:
             resend_entries(context, intake, readers)
             kinds = [item for item in KINDS if item.reading and item.reading.step in readers]
             rebuild_derivatives(context, kinds, self._create_reader(settings, intake.stopping))

@@ -13,8 +13,8 @@ from datetime import datetime
 from hashlib import sha1
 
 from fonds.fetching.outcomes import retry_after_s
-from fonds.following.listings.json_feeds import find_last_id
 from fonds.following.listings.listing import Listing
+from fonds.following.listings.rss_fetcher import find_last_id
 from fonds.model.disposition import Reason
 from fonds.model.entry import TlsCheck
 from fonds.model.errors import PermanentError, PostponedError, TransientError

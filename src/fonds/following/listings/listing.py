@@ -9,9 +9,14 @@ import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urljoin
 
+import msgspec
+
 from fonds.model.capture import RssEntry
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError
 
 ENTRIES_MAX = 50_000
 FURTHER_MAX = 50_000
@@ -24,6 +29,7 @@ _TAG = re.compile(r"<[^<>]{0,2000}>")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]+")
 _EDGES = "".join(map(chr, range(0x21)))
 _BREAKS = str.maketrans("", "", "\t\r\n")
+_JSON_DECODER = msgspec.json.Decoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +125,17 @@ def build_listing(
         is_complete=is_complete,
         changed=changed or {},
     )
+
+
+def decode_json_listing(body: bytes) -> Any:
+    """Decode a listing in JSON, with or without a byte order mark.
+
+    The decoder limits nesting. Raises DamagedInputError if the body is not JSON.
+    """
+    try:
+        return _JSON_DECODER.decode(body.removeprefix(b"\xef\xbb\xbf").decode("utf-8"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DamagedInputError(Reason.BAD_LISTING, f"not JSON: {error}") from error
 
 
 def clean_url(text: str | None, base: str = "") -> str | None:

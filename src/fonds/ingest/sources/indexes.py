@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
 from urllib.parse import urlsplit
 
 from fonds.archive.cdx import CdxLine, IndexReader, RejectedLine
+from fonds.ingest.sources.text_files import iter_lines
 from fonds.ingest.sources.walk import is_outside
 from fonds.model.capture import (
     REVISIT_MIME,
@@ -29,11 +29,8 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError, PermanentError
 from fonds.model.rows import InputRow
 
-LINE_MAX_BYTES = 64 * 1024
 WARC_CACHE_SIZE = 1_000
 PARTS_SEARCHED_MAX = 10_000
-RATIO_MAX = 200
-GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_index(
@@ -135,34 +132,6 @@ def read_lines(
         yield build_damaged_capture(row, collection, path, number, Reason.DAMAGED_RECORD, detail)
     except LimitError as error:
         yield build_damaged_capture(row, collection, path, number, error.reason, error.detail)
-
-
-def iter_lines(path: Path) -> Generator[bytes, None, None]:
-    """Yield the lines of a file without their line ends. A file compressed with gzip is
-    decompressed.
-
-    A line over 64 KiB is split into several lines. Raises LimitError (`bomb`) if the file
-    decompresses to more than 200 times its size, and EOFError, zlib.error or gzip.BadGzipFile if it
-    is damaged.
-    """
-    size_max_bytes, size_bytes = max(LINE_MAX_BYTES, RATIO_MAX * path.stat().st_size), 0
-    with open_unpacked(path) as stream:
-        while line := stream.readline(LINE_MAX_BYTES):
-            size_bytes += len(line)
-            if size_bytes > size_max_bytes:
-                detail = f"the file decompresses to more than {RATIO_MAX} times its size"
-                raise LimitError(Reason.BOMB, detail)
-            yield line.rstrip(b"\r\n")
-
-
-def open_unpacked(path: Path) -> IO[bytes]:
-    """Open a file for reading. If it is compressed with gzip, reads return the decompressed bytes.
-
-    The caller must limit how many bytes it reads.
-    """
-    with path.open("rb") as stream:
-        packed = stream.read(2) == GZIP_MAGIC
-    return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
 
 
 def find_in_folder(
