@@ -32,6 +32,7 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.record_offset import describe_offset
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import WarcArchive
+from fonds.ports.stores import close
 
 if TYPE_CHECKING:
     from fonds.audit.warcs import WarcReport
@@ -59,7 +60,7 @@ def open_files(app: App, *, is_required: bool = True) -> WarcArchive:
     It is closed when the command ends. Raises ConfigurationError if `is_required` and there is no
     library yet.
     """
-    from fonds.ports.stores import close
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import open_archive
 
     if is_required:
@@ -254,6 +255,7 @@ def verify(app: App, paths: tuple[str, ...]) -> int:
     fonds archive verify crawl.warc.gz other/
     fonds archive verify --json | jq .faults
     """
+    # Imported here because the audit is slow to import.
     from fonds.audit.warcs import verify as read_through
 
     files = open_files(app, is_required=not paths)

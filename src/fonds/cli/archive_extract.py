@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from fonds.cli.context import App, command, echo_json, print_note
 from fonds.cli.json_answers import build_answer
-from fonds.model.capture import format_datetime14, parse_datetime14
+from fonds.model.capture import Place, PlaceKind, format_datetime14, parse_datetime14
 from fonds.model.errors import ConfigurationError, PermanentError
 from fonds.model.record_offset import format_record_place, parse_record_place
 from fonds.model.rows import CdxRow
@@ -129,7 +129,7 @@ Pieces = Callable[[], Iterator[bytes]]
 def _read_at_path(
     app: App, path: str, offset: int, *, whole_record: bool
 ) -> tuple[RecordAnswer, Pieces]:
-    from fonds.model.capture import Place, PlaceKind
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import open_archive
 
     files = open_archive(app.home, app.load_settings())
@@ -152,6 +152,7 @@ def _read_at_path(
 def _read_known(
     app: App, key: str, time: str | None, *, whole_record: bool
 ) -> tuple[CaptureAnswer, Pieces]:
+    # Imported here because the archive is slow to import.
     from fonds.archive.replay.bodies import load_capture_body
 
     stores = app.open_stores()
@@ -175,6 +176,7 @@ def _find_path(stores: Stores, row: CdxRow) -> str:
     A bare name from an imported index is resolved to the one path that has this name. Raises
     PermanentError if several paths have it.
     """
+    # Imported here because the archive is slow to import.
     from fonds.archive.table_places import is_indexed
     from fonds.archive.warc_names import list_paths
 
@@ -192,6 +194,7 @@ def _find_row(stores: Stores, key: str, time: str | None) -> CdxRow:
     Raises ConfigurationError if there is no such capture, and click.UsageError if a time is given
     without a URL. The SQL table `cdx` has one row per capture in a WARC.
     """
+    # Imported here because the archive is slow to import.
     from fonds.archive.replay.captures import MAX_DATETIME14, find_last_before, find_nearest
 
     place = parse_record_place(key)
@@ -220,6 +223,7 @@ def _parse_time14(text: str) -> str:
 
     Raises click.UsageError for an invalid time.
     """
+    # Imported here because the archive is slow to import.
     from fonds.archive.replay.captures import pad_lower14
     from fonds.archive.warc.fields import parse_date
 
@@ -238,6 +242,7 @@ def _read_record(files: WarcArchive, path: str, offset: int) -> Pieces:
     Raises ConfigurationError for a WARC file in another store, because only bodies can be read from
     there.
     """
+    # Imported here because the archive is slow to import.
     from fonds.archive.warc.reader import iter_record_bytes
 
     if "://" in path:

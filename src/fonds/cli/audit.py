@@ -27,8 +27,10 @@ from fonds.failures.accounting.tallies import count_files_by_type
 from fonds.model.encoding import pluralize
 from fonds.model.rows import DeepAuditRow
 from fonds.ports import Stores
+from fonds.wiring.audit_notes import store_audit_notes_separately
 from fonds.wiring.collections import find_collection_writer
 from fonds.wiring.pipeline_names import list_used_readers
+from fonds.wiring.stores import get_utc_now
 
 REPORT_EVERY_S = 10.0
 EXIT_INTERRUPTED = 130
@@ -74,8 +76,6 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
     stores = app.open_stores(settings)
     round_ = None
     if deep:
-        from fonds.wiring.audit_notes import store_audit_notes_separately
-
         notes_context = store_audit_notes_separately(stores, app.home, settings)
         stores = click.get_current_context().with_resource(notes_context)
         with stop_on_signals() as stopped:
@@ -135,8 +135,6 @@ def run_deep_audit(
     `stop_event` stops the audit after the current files. Progress is printed every ten seconds, on
     a terminal or not.
     """
-    from fonds.wiring.stores import get_utc_now
-
     total = sum(count for _, count in count_files_by_type(stores.records))
     said_s = time.monotonic()
 

@@ -246,6 +246,7 @@ def _load_remote(
     """
     if not urls:
         return
+    # Imported here because the pipelines are slow to import.
     from fonds.wiring.pipelines import create_named_source, open_input
 
     source, others = create_named_source(urls, app.home, app.load_settings()), 0

@@ -213,6 +213,7 @@ def _catch_up(
 ) -> int:
     if (statuses or made_by or older_than is not None) and not reextract:
         raise click.UsageError("--status, --made-by and --older-than need --reextract.")
+    # Imported here because the pipelines, the readers and the stores are slow to import.
     from fonds.wiring.pipelines import send_catchup
     from fonds.wiring.readers import name_extractors
     from fonds.wiring.stores import are_stores_shared, get_utc_now
@@ -246,6 +247,7 @@ def _run_catchup(
     Returns the exit code when all are processed. The printed summary covers all inputs that have a
     selected file.
     """
+    # Imported here because the pipelines are slow to import.
     from fonds.wiring.pipelines import send_catchup
 
     def feed(intake: Intake, intake_counts: IntakeCounts) -> None:

@@ -143,6 +143,7 @@ def frequencies(app: App, name: str, conf: str, count: int, engine: str, workers
     fonds collection frequencies news/floods
     fonds collection frequencies news/floods --count 1000 --json --engine spark://master:7077
     """
+    # Imported here because scikit-learn is slow to import.
     from fonds.wiring.grouping_jobs import count_document_frequencies
 
     settings = app.load_settings()

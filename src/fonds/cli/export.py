@@ -294,6 +294,7 @@ def _export_table(
 
 
 def _build_manifest(path: Path, form: str, counts: ExportCounts, digest: str) -> Manifest:
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import get_utc_now
 
     return Manifest(

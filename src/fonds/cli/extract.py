@@ -81,6 +81,7 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
     fonds extract paper.pdf
     fonds extract crawl.warc.gz | jq -r 'select(.kind == "story") | .story.content_metadata.article_title'
     """
+    # Imported here because the pipelines, the readers, the steps and the stores are slow to import.
     from fonds.wiring.pipelines import create_named_source
     from fonds.wiring.readers import count_cores, open_readers
     from fonds.wiring.steps import build_reading_steps

@@ -40,6 +40,8 @@ from fonds.model.rows import EntryRow, FailureNoteRow, InputRow
 from fonds.pipelines.runtime.intake import Intake, IntakeCounts
 from fonds.ports import Records, Stores
 from fonds.stores.home_lock import HomeLock
+from fonds.wiring.pipeline_names import check_names
+from fonds.wiring.stores import are_stores_shared, get_utc_now, list_readers
 
 
 class UnreadInputAnswer(msgspec.Struct, frozen=True):
@@ -97,8 +99,6 @@ def set_group_note(
     `query` selects the group. Raises click.UsageError if the group or the note is missing, or if
     several pipelines have the group.
     """
-    from fonds.wiring.stores import get_utc_now
-
     if not query.group or query.step or query.reason or query.keys:
         raise click.UsageError(
             "Name a group with --group. Add --pipeline if several pipelines have it."
@@ -273,8 +273,6 @@ def _validate_query(records: Records, query: FailureQuery) -> Records:
 
     Raises click.UsageError for an unknown one.
     """
-    from fonds.wiring.pipeline_names import check_names
-
     try:
         check_names(records, pipeline=query.pipeline, step=query.step)
     except ValueError as error:
@@ -469,8 +467,8 @@ def _print_shown_count(shown_count: int, total: int, action: str) -> None:
 
 
 def _retry(app: App, settings: Settings, query: FailureQuery) -> int:
+    # Imported here because the pipelines are slow to import.
     from fonds.wiring.pipelines import create_named_source
-    from fonds.wiring.stores import are_stores_shared
 
     stores, readers, now = _open_stores(app, settings, query)
     with HomeLock(app.home, shared=are_stores_shared(settings)) as lock:
@@ -538,7 +536,6 @@ def _build_command(action: str, query: FailureQuery) -> str:
 def _open_stores(
     app: App, settings: Settings, query: FailureQuery
 ) -> tuple[Stores, Iterable[Subscription], Callable[[], datetime]]:
-    from fonds.wiring.stores import get_utc_now, list_readers
 
     stores = app.open_stores(settings)
     _validate_query(stores.records, query)

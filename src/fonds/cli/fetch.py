@@ -102,6 +102,7 @@ def _fetch(
     tls: TlsCheck,
     enter_only: bool,
 ) -> int:
+    # Imported here because the fetcher and the stores are slow to import.
     from fonds.ingest.sources.named_links import NamedLinkSource
     from fonds.wiring.links import open_named_lists
     from fonds.wiring.stores import are_stores_shared

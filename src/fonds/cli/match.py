@@ -158,6 +158,7 @@ def write_citations(app: App, doi: str | None) -> int:
 
 
 def _run(app: App, subject: str, engine: str, workers: int) -> int:
+    # Imported here because the jobs and the stores are slow to import.
     from fonds.wiring.jobs import build_match_job, open_engine
     from fonds.wiring.stores import are_stores_shared, close_stores, get_utc_now
 

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from fonds.cli.context import App, command, echo_json, open_console
 from fonds.model.step import Pipeline
+from fonds.pipelines.diagram import draw_svg, format_tree
 
 
 class StageAnswer(msgspec.Struct, frozen=True):
@@ -54,7 +55,7 @@ def pipelines(app: App, names: tuple[str, ...], svg: bool) -> int:
     fonds pipelines library archive-only
     fonds pipelines library --svg > library.svg
     """
-    from fonds.pipelines.diagram import draw_svg, format_tree
+    # Imported here because the pipelines and the stores are slow to import.
     from fonds.pipelines.flavours.registry import PIPELINES
     from fonds.wiring.stores import get_pipeline
 

@@ -24,6 +24,7 @@ from fonds.cli.context import (
 )
 from fonds.cli.inputs import open_named_file
 from fonds.cli.names import CommandGroup, SuggestingChoice
+from fonds.ingest.queued_stories import QueuedStories
 from fonds.model.disposition import Reason
 from fonds.model.encoding import pluralize
 from fonds.model.message import Delivery, Depth, Message, Subscription, TopicTraits
@@ -158,7 +159,7 @@ def _open_stories(place: str, stores: Stores, settings: Settings) -> dumping.Fin
     """Return the converter that turns the messages at a queue address into stories, for a WARC
     dump.
     """
-    from fonds.ingest.queued_stories import QueuedStories
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import get_configured_pipeline, list_readers
 
     read_by = zip(list_readers(settings), get_configured_pipeline(settings).stages, strict=True)
@@ -202,6 +203,7 @@ def dump(
     fonds queue dump extract_pdf-quar stuck.warc.gz
     fonds queue dump parse_story sample.warc.gz --max 100 --keep
     """
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import list_readers
 
     settings = app.load_settings(**flags)
@@ -262,6 +264,7 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
     \b
     fonds queue purge extract_pdf-quar --yes
     """
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import get_utc_now, list_readers
 
     settings = app.load_settings(**flags)
@@ -292,6 +295,7 @@ def release(app: App, step: str, reason: str | None, **flags: Any) -> int:
     \b
     fonds queue release extract_pdf --reason timeout
     """
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import get_utc_now, list_readers
 
     settings = app.load_settings(**flags)
@@ -327,6 +331,7 @@ def topics(app: App, action: str, **flags: Any) -> int:
     fonds topics
     fonds topics create --set queue=kafka://broker:9092
     """
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import get_configured_pipeline, list_readers
 
     settings = app.load_settings(**flags)
@@ -364,6 +369,7 @@ def _find_schema(topic: Topic) -> str | None:
 
 
 def _open(app: App, flags: dict[str, Any]) -> tuple[Queue, list[Subscription]]:
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import list_readers
 
     settings = app.load_settings(**flags)

@@ -50,6 +50,7 @@ def reindex(app: App) -> int:
     fonds reindex
     fonds reindex --json
     """
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import close_stores
 
     started = time.monotonic()
@@ -77,6 +78,7 @@ def rebuild_index(app: App, settings: Settings, stores: Stores) -> tuple[Stores,
     The index is rebuilt in place. If it is unusable, or contains documents that no other store has,
     it is moved aside and an empty one is filled. The returned stores then have the new index.
     """
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import set_index_aside
 
     with _show_progress(app, stores.records) as tick:

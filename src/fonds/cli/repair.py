@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from fonds.audit.audit import AuditReport, AuditResult, build_report, run_audit
 from fonds.audit.fault import AuditCheck, AuditFault, RepairAct
+from fonds.audit.repair.cleanup import raise_if_emptied, recover
 from fonds.audit.repair.context import RepairContext
 from fonds.audit.repair.derivatives import rebuild_derivatives
 from fonds.audit.repair.entries import resend_entries
@@ -34,6 +35,7 @@ from fonds.cli.reindex import rebuild_index
 from fonds.config import Settings
 from fonds.derivatives.kind import DerivativeKind
 from fonds.derivatives.kinds import KINDS
+from fonds.extract.mime import describe
 from fonds.ingest.catch_up import CatchUpSelection
 from fonds.model.message import Subscription
 from fonds.pipelines.runtime.binding import parse_subscription_name
@@ -42,6 +44,7 @@ from fonds.ports import Source, Stores
 from fonds.stores.home_lock import HomeLock
 from fonds.wiring.collections import find_collection_writer
 from fonds.wiring.pipeline_names import list_used_readers
+from fonds.wiring.stores import close_stores, get_utc_now, list_readers
 
 ACT_LABELS = {
     RepairAct.PLACE: "places recorded again",
@@ -109,8 +112,6 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
     stores = app.open_stores(settings)
     if not yes:
         return _plan_repair(app, settings, stores, flags["pipeline"], deep)
-    from fonds.audit.repair.cleanup import raise_if_emptied
-    from fonds.wiring.stores import close_stores
 
     with HomeLock(app.home) as lock:
         raise_if_emptied(stores)
@@ -232,8 +233,6 @@ class _RepairRun:
         - `has_pending`: whether messages are pending; the pipelines then run even if nothing is
           sent again.
         """
-        from fonds.audit.repair.cleanup import recover
-
         context = self._open_context(plan)
         round_ = RepairRound(context)
         try:
@@ -253,9 +252,8 @@ class _RepairRun:
         return True
 
     def _open_context(self, plan: RepairPlan) -> RepairContext:
-        from fonds.extract.mime import describe
+        # Imported here because the pipelines are slow to import.
         from fonds.wiring.pipelines import create_path_source
-        from fonds.wiring.stores import get_utc_now
 
         def source_of(path: Path, collection: str) -> Source:
             settings = self.settings.replace_values(collection=collection)
@@ -276,8 +274,6 @@ class _RepairRun:
 
         Returns False if that was interrupted. The process ends if a thread is still reading a file.
         """
-        from fonds.wiring.stores import list_readers
-
         settings = self.settings.replace_values(pipeline=pipeline)
         readers = {parse_subscription_name(item)[1]: item for item in list_readers(settings)}
 
@@ -294,6 +290,7 @@ class _RepairRun:
     def _create_reader(
         self, settings: Settings, should_stop: Callable[[], bool]
     ) -> Callable[[DerivativeKind, frozenset[str]], None]:
+        # Imported here because the pipelines and the readers are slow to import.
         from fonds.wiring.pipelines import send_catchup
         from fonds.wiring.readers import name_extractors
 

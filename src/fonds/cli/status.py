@@ -57,6 +57,7 @@ def status(app: App, **flags: Any) -> int:
     fonds status
     fonds status --json
     """
+    # Imported here because the pipelines are slow to import.
     from fonds.wiring.pipeline_names import list_used_readers
 
     settings = app.load_settings(**flags)

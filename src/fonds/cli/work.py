@@ -34,6 +34,7 @@ def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) ->
     fonds work extract_pdf --threads 8
     fonds work persist_pdf_text persist_thumbnail --metrics-port 9101
     """
+    # Imported here because the service and the stores are slow to import.
     from fonds.cli.service import serve
     from fonds.wiring.stores import get_configured_pipeline
 
@@ -62,6 +63,7 @@ def run(app: App, pipeline: str | None, **flags: Any) -> int:
     fonds run
     fonds run library --metrics-port 9100
     """
+    # Imported here because the service and the stores are slow to import.
     from fonds.cli.service import serve
     from fonds.wiring.stores import are_stores_shared, get_configured_pipeline
 

@@ -197,7 +197,7 @@ def write_tombstones(
         for record in records:
             copy.seek(record.offset)
             pieces = build_tombstone_member(
-                record.size_bytes, tombstone, replaced=record.type, version=record.version
+                record.size_bytes, tombstone, replaced_type=record.type, version=record.version
             )
             copy.writelines(pieces)
         copy.flush()
