@@ -26,7 +26,7 @@ from fonds.model.capture import RssEntry
 from fonds.model.exchange import HttpHead
 from fonds.model.restrictions import Tombstone
 from fonds.model.story import ContentMetadata, HttpMetadata, PageMetadata, Story
-from fonds.model.story_json import decode_story, encode_story
+from fonds.model.story_json import decode_story, encode_story, encode_warc_metadata
 
 LATIN1 = "<p>größer</p>".encode("latin-1")
 
@@ -48,10 +48,6 @@ def make_story(number: int, code: int | None = 200, encoding: str | None = "iso-
     )
 
 
-def encode_metadata(source_story: Story) -> bytes:
-    return msgspec.json.encode(encode_story(source_story))
-
-
 def make_entries() -> list[ArchiveEntry]:
     http = HttpHead(
         200,
@@ -59,15 +55,18 @@ def make_entries() -> list[ArchiveEntry]:
         (("Content-Type", "text/html; charset=iso-8859-1"), ("Set-Cookie", "a=b")),
     )
     archive_entries = [
-        build_entry(0, body=LATIN1, http=http, metadata_json=encode_metadata(make_story(0))),
+        build_entry(0, body=LATIN1, http=http, metadata_json=encode_warc_metadata(make_story(0))),
         build_entry(1, mime="application/pdf", body=b"%PDF-1.4"),
         build_entry(
-            2, body=LATIN1, http=http, metadata_json=encode_metadata(make_story(2, None, None))
+            2, body=LATIN1, http=http, metadata_json=encode_warc_metadata(make_story(2, None, None))
         ),
         build_entry(
-            3, body=b"<p>loose", http=None, metadata_json=encode_metadata(make_story(3, None, None))
+            3,
+            body=b"<p>loose",
+            http=None,
+            metadata_json=encode_warc_metadata(make_story(3, None, None)),
         ),
-        build_entry(4, body=b"<p>gone", metadata_json=encode_metadata(make_story(4, 404))),
+        build_entry(4, body=b"<p>gone", metadata_json=encode_warc_metadata(make_story(4, 404))),
     ]
     archive_entries.append(
         build_entry(

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-import msgspec
-
 from fonds.archive.table_places import (
     build_cdx_row,
     build_first_cells,
@@ -35,7 +33,7 @@ from fonds.model.file import UnparsedPage
 from fonds.model.rows import CdxRow, EntryRow, FetchedPageRow
 from fonds.model.step import Output, Result
 from fonds.model.story import Story, UnarchivedBody
-from fonds.model.story_json import encode_story
+from fonds.model.story_json import encode_warc_metadata
 from fonds.ports import Archive, Blobs, Records, Table
 from fonds.stores.journal_table.cells import F_C, parse_first_archived
 from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
@@ -166,7 +164,7 @@ class ArchiveBodyStep:
             mime=item.file.mime,
             body=payload.body,
             http=payload.http,
-            metadata_json=msgspec.json.encode(encode_story(story)) if story else None,
+            metadata_json=encode_warc_metadata(story) if story else None,
             original=first.get(item.repeat_of or ""),
             exchange=payload.exchange,
             prefix=self.prefix.replace("{YYYY}", capture.datetime14[:4]),
