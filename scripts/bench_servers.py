@@ -98,12 +98,10 @@ def measure_tables(folder: Path) -> Iterator[Line]:
         unique = f"b{secrets.token_hex(5)}"
         table.declare(unique, ("f", "file"))
         own_rate = measure_rate(
-            WIDE_ROWS, partial(_split_into_batches, rows, partial(table.put, unique))
+            WIDE_ROWS, partial(_act_in_batches, rows, partial(table.put, unique))
         )
         keys = [key for key, _ in rows]
-        reads = measure_rate(
-            WIDE_ROWS, partial(_split_into_batches, keys, partial(table.get, unique))
-        )
+        reads = measure_rate(WIDE_ROWS, partial(_act_in_batches, keys, partial(table.get, unique)))
         peer_rate = bare(url, unique) if bare else None
         yield Line("wide rows written", name, own_rate, peer_rate)
         yield Line("wide rows read", name, reads, None)
@@ -118,15 +116,13 @@ def _measure_columns(table: Table, name: str, backend_name: str) -> Iterator[Lin
     large = secrets.token_bytes(LARGE_CELL_BYTES)
     for key in keys:
         table.put(name, [(key, {"file:size": b"12345678", "grobid0:tei_xml": large})])
-    full_rate = measure_rate(
-        LARGE_ROWS, partial(_split_into_batches, keys, partial(table.get, name))
-    )
+    full_rate = measure_rate(LARGE_ROWS, partial(_act_in_batches, keys, partial(table.get, name)))
     get_column = partial(table.get, name, columns=["file:size"])
     yield Line("rows with a cell of 256 KiB read", backend_name, full_rate, None)
     yield Line(
         "one small column of them",
         backend_name,
-        measure_rate(LARGE_ROWS, partial(_split_into_batches, keys, get_column)),
+        measure_rate(LARGE_ROWS, partial(_act_in_batches, keys, get_column)),
         None,
     )
     table.delete(name, keys)
@@ -135,11 +131,9 @@ def _measure_columns(table: Table, name: str, backend_name: str) -> Iterator[Lin
 def measure_records(folder: Path) -> Iterator[Line]:
     for name, url, bare in iter_available("records"):
         store, rows = open_backend("records", url, folder), build_file_rows(ROWS)
-        own_rate = measure_rate(ROWS, partial(_split_into_batches, rows, store.put))
+        own_rate = measure_rate(ROWS, partial(_act_in_batches, rows, store.put))
         keys = [row.sha1hex for row in rows]
-        reads = measure_rate(
-            ROWS, partial(_split_into_batches, keys, partial(store.get, FileMetaRow))
-        )
+        reads = measure_rate(ROWS, partial(_act_in_batches, keys, partial(store.get, FileMetaRow)))
         store.delete(FileMetaRow, keys)
         store.close()
         yield Line("rows upserted", name, own_rate, bare(url) if bare else None)
@@ -150,10 +144,8 @@ def measure_blobs(folder: Path) -> Iterator[Line]:
     for name, url, bare in iter_available("blobs"):
         store, data = open_backend("blobs", url, folder), secrets.token_bytes(BLOB_BYTES)
         keys = [f"bench/{secrets.token_hex(8)}" for _ in range(BLOBS)]
-        own_rate = measure_rate(
-            BLOBS, partial(_measure_each, keys, partial(_put_blob, store, data))
-        )
-        reads = measure_rate(BLOBS, partial(_measure_each, keys, store.get))
+        own_rate = measure_rate(BLOBS, partial(_act_on_each, keys, partial(_put_blob, store, data)))
+        reads = measure_rate(BLOBS, partial(_act_on_each, keys, store.get))
         store.delete(keys)
         getattr(store, "close", lambda: None)()
         yield Line("blobs of 10 kB put", name, own_rate, bare(url, data, BLOBS) if bare else None)
@@ -163,7 +155,7 @@ def measure_blobs(folder: Path) -> Iterator[Line]:
 def measure_indexes(folder: Path) -> Iterator[Line]:
     for name, url, bare in iter_available("index"):
         index, batch = open_backend("index", url, folder), build_documents(DOCUMENTS)
-        own_rate = measure_rate(DOCUMENTS, partial(_split_into_batches, batch, index.put))
+        own_rate = measure_rate(DOCUMENTS, partial(_act_in_batches, batch, index.put))
         index.delete([document.id for document in batch])
         getattr(index, "close", lambda: None)()
         peer_rate = bare(url, batch) if bare else None
@@ -181,7 +173,7 @@ def _send_and_receive(queue: Queue, reader: Subscription, body: bytes, count: in
         missing_count -= len(messages)
 
 
-def _measure_each(things: Sequence[Any], act: Callable[[Any], object]) -> None:
+def _act_on_each(things: Sequence[Any], act: Callable[[Any], object]) -> None:
     for thing in things:
         act(thing)
 
@@ -190,7 +182,7 @@ def _put_blob(store: Blobs, data: bytes, key: str) -> None:
     store.put([Blob(key, data, "text/plain")])
 
 
-def _split_into_batches(things: Sequence[Any], act: Callable[[Sequence[Any]], object]) -> None:
+def _act_in_batches(things: Sequence[Any], act: Callable[[Sequence[Any]], object]) -> None:
     for start in range(0, len(things), BATCH):
         act(things[start : start + BATCH])
 

@@ -135,7 +135,7 @@ def _build_line(
     if record.ending != DONE:
         return _build_answer(record, record.ending)
     result = read_body(steps, record, record.file)
-    return _build_answer(record, result.ended, **_build_fields(result.output))
+    return _build_answer(record, result.disposition, **_build_fields(result.output))
 
 
 def _hash_body(archive: Archive, capture: Capture) -> str | None:

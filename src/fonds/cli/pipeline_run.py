@@ -95,8 +95,8 @@ class RunResult:
     - `process_count`: number of processes that worked, including this one.
     - `is_interrupted`: whether a signal stopped the run.
     - `is_complete`: whether all workers finished; False if one is still reading a file in a thread.
-    - `later_read_count`: number of failures of earlier runs that ended because an input that could not be
-      read then was read this time.
+    - `later_read_count`: number of failures of earlier runs that ended because an input that could
+      not be read then was read this time.
     """
 
     intake_counts: IntakeCounts

@@ -143,19 +143,19 @@ def peek(app: App, address: str, count: int, **flags: Any) -> int:
     fonds queue peek extract_pdf-quar --count 20 --json
     """
     waiting, subscriptions = _open(app, flags)
-    place = dumping.resolve_address(address, subscriptions)
-    ready = _count_ready(waiting, place, subscriptions)
-    deliveries = dumping.peek(waiting, place, count)
+    queue_address = dumping.resolve_address(address, subscriptions)
+    ready = _count_ready(waiting, queue_address, subscriptions)
+    deliveries = dumping.peek(waiting, queue_address, count)
     for delivery in deliveries:
         _print_delivery(app, delivery)
     if not deliveries and not app.is_json:
-        open_console().print(f"No messages are ready at {place}.")
+        open_console().print(f"No messages are ready at {queue_address}.")
     if len(deliveries) < ready:
-        print_note(f"{len(deliveries):,} of about {ready:,} ready messages at {place}")
+        print_note(f"{len(deliveries):,} of about {ready:,} ready messages at {queue_address}")
     return 0
 
 
-def _open_stories(place: str, stores: Stores, settings: Settings) -> dumping.FindStory:
+def _open_stories(queue_address: str, stores: Stores, settings: Settings) -> dumping.FindStory:
     """Return the converter that turns the messages at a queue address into stories, for a WARC
     dump.
     """
@@ -164,24 +164,26 @@ def _open_stories(place: str, stores: Stores, settings: Settings) -> dumping.Fin
 
     read_by = zip(list_readers(settings), get_configured_pipeline(settings).stages, strict=True)
     topic = next(
-        stage.reads for reader, stage in read_by if place in (reader.incoming, reader.quarantine)
+        stage.reads
+        for reader, stage in read_by
+        if queue_address in (reader.incoming, reader.quarantine)
     )
     return QueuedStories(topic, stores.archive)
 
 
-def _count_ready(queue: Queue, place: str, subscriptions: Iterable[Subscription]) -> int:
+def _count_ready(queue: Queue, queue_address: str, subscriptions: Iterable[Subscription]) -> int:
     """Return the number of messages at a queue address of a subscription.
 
-    These are the quarantined messages if `place` is the quarantine address, otherwise those that
-    are ready for delivery.
+    These are the quarantined messages if `queue_address` is the quarantine address, otherwise those
+    that are ready for delivery.
     """
     reader = next(
         subscription
         for subscription in subscriptions
-        if place in (subscription.incoming, subscription.quarantine)
+        if queue_address in (subscription.incoming, subscription.quarantine)
     )
     depth = queue.get_depth(reader)
-    return depth.quarantined if place == reader.quarantine else depth.ready
+    return depth.quarantined if queue_address == reader.quarantine else depth.ready
 
 
 @command("dump", answers={"one": CountAnswer})
@@ -209,19 +211,19 @@ def dump(
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
     waiting = stores.queue
-    place = dumping.resolve_address(address, subscriptions)
+    queue_address = dumping.resolve_address(address, subscriptions)
     if keep:
         count_max = min(count_max or RENEW_MAX, RENEW_MAX)
     try:
         with file.open("xb") as out:
-            ready = _count_ready(waiting, place, subscriptions)
+            ready = _count_ready(waiting, queue_address, subscriptions)
             batches = dumping.dump(
                 waiting,
-                place,
+                queue_address,
                 out,
                 count_max=count_max,
                 releases=keep,
-                find_story=_open_stories(place, stores, settings),
+                find_story=_open_stories(queue_address, stores, settings),
                 filename=file.name,
             )
             count = _report_count(app, batches, f"written to {file}")
@@ -230,7 +232,7 @@ def dump(
     except OSError as error:
         raise click.UsageError(f"Cannot write {file}: {error.strerror}") from error
     if count < ready:
-        print_note(f"{count:,} of about {ready:,} ready messages at {place}")
+        print_note(f"{count:,} of about {ready:,} ready messages at {queue_address}")
     return 0
 
 
@@ -269,16 +271,16 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
 
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
-    place = dumping.resolve_address(address, subscriptions)
+    queue_address = dumping.resolve_address(address, subscriptions)
     whose = next(
         subscription
         for subscription in subscriptions
-        if place in (subscription.incoming, subscription.quarantine)
+        if queue_address in (subscription.incoming, subscription.quarantine)
     )
     if not yes:
-        count = _count_ready(stores.queue, place, subscriptions)
-        click.confirm(f"Delete about {pluralize(count, 'message')} at {place}?", abort=True)
-    batches = dumping.purge(stores.queue, stores.ledger, place, whose, get_utc_now)
+        count = _count_ready(stores.queue, queue_address, subscriptions)
+        click.confirm(f"Delete about {pluralize(count, 'message')} at {queue_address}?", abort=True)
+    batches = dumping.purge(stores.queue, stores.ledger, queue_address, whose, get_utc_now)
     _report_count(app, batches, "deleted")
     return 0
 
@@ -300,8 +302,10 @@ def release(app: App, step: str, reason: str | None, **flags: Any) -> int:
 
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
-    place = dumping.resolve_address(step.removesuffix("-quar"), subscriptions)
-    reader = next(subscription for subscription in subscriptions if subscription.incoming == place)
+    queue_address = dumping.resolve_address(step.removesuffix("-quar"), subscriptions)
+    reader = next(
+        subscription for subscription in subscriptions if subscription.incoming == queue_address
+    )
 
     def wanted(message: Message) -> bool:
         return reason in (None, message.headers.get("reason"))

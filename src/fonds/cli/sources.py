@@ -263,7 +263,7 @@ def _print_details(app: App, records: Records, source_id: str) -> int:
     details = load_source_details(records, source_id, now, [*PIPELINES], polls_max=POLLS_MAX)
     if details is None:
         raise ConfigurationError(f"The source {source_id} was removed meanwhile.")
-    row, endings, polls = details.source, details.ended, details.polls
+    row, endings, polls = details.source, details.endings, details.polls
     if app.is_json:
         answer = build_source_answer(row, now, endings)
         echo_json(build_answer(SourceDetailAnswer, answer, last_polls=polls))

@@ -139,7 +139,7 @@ def request_listing(
     if listing.kind == INDEX:
         merged, mark = _read_sitemaps(row, listing, get, read_listing, clock)
         return PolledListing(
-            response, merged, digest, mark, len(listing.further), has_more=mark > 0
+            response, merged, digest, mark, len(listing.further_urls), has_more=mark > 0
         )
     return PolledListing(response, listing, digest)
 
@@ -165,9 +165,9 @@ def _read_sitemaps(
     read (0 if all are read). `problem` of the index names sitemaps that could not be read.
     """
     entries, problems = list(index.entries), [index.problem] if index.problem else []
-    first = row.mark if row.mark < len(index.further) else 0
+    first = row.mark if row.mark < len(index.further_urls) else 0
     position, started_at = first, clock()
-    for url in index.further[first : first + CHILDREN_MAX]:
+    for url in index.further_urls[first : first + CHILDREN_MAX]:
         if (clock() - started_at).total_seconds() > CHILDREN_S:
             break
         try:
@@ -183,13 +183,15 @@ def _read_sitemaps(
             problems.append(f"{url}: {error}")
         position += 1
     merged = replace(index, entries=tuple(entries), problem="; ".join(problems)[:ERROR_CHARS])
-    return merged, position if position < len(index.further) else 0
+    return merged, position if position < len(index.further_urls) else 0
 
 
 def check_kind(row: SourceRow, listing: Listing) -> None:
     """Raise PermanentError if a source that should be a feed is an HTML page, or the reverse."""
     if (listing.kind == "page") != (row.kind == "page"):
-        feed_hint = f". It links to the feed {listing.further[0]}" if listing.further else ""
+        feed_hint = (
+            f". It links to the feed {listing.further_urls[0]}" if listing.further_urls else ""
+        )
         expected = "a page of links" if row.kind == "page" else "a feed"
         raise PermanentError(
             Reason.BAD_LISTING, (f"expected {expected}, got {listing.kind}{feed_hint}")

@@ -38,7 +38,7 @@ def build_poll_notes(listing: PolledListing, sifted_links: SiftedLinks) -> PollN
         listed=len(listing.listing.entries),
         known=sifted_links.known_count,
         refused=len(sifted_links.refused),
-        cut=listing.listing.cut,
+        cut=listing.listing.omitted_count,
         problem=listing.listing.problem[:ERROR_CHARS],
     )
 
@@ -148,7 +148,7 @@ def build_success_columns(
                 cloud=hints.cloud,
                 self_url=hints.self_url,
                 children=listing.children,
-                older=listing.listing.older,
+                older=listing.listing.older_url,
                 is_complete=listing.listing.is_complete,
             ),
         }

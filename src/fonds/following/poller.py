@@ -266,11 +266,11 @@ class Poller:
             if backfill_result.backfill_poll.pages
             else backfill_result.backfill_poll.trouble or backfill_result.backfill_poll.why or None
         )
-        entered = self._enter(leased, notes, sifted, failure)
-        if entered is None:
+        entered_poll = self._enter(leased, notes, sifted, failure)
+        if entered_poll is None:
             return None
-        after = self._write(leased, entered, {}, backfill.poll_at or self.clock())
-        return PollResult(after, notes, entered.entries, failure)
+        after = self._write(leased, entered_poll, {}, backfill.poll_at or self.clock())
+        return PollResult(after, notes, entered_poll.entries, failure)
 
     def _finish_success(self, leased: LeasedSource, listing: PolledListing) -> PollResult | None:
         now, row = self.clock(), leased.row
@@ -278,29 +278,29 @@ class Poller:
         if listing.listing is not None:
             sifted = sift(row, listing.listing, self.rules, self.records, now)
         notes = build_poll_notes(listing, sifted)
-        entered = self._enter(leased, notes, sifted, None)
-        if entered is None:
+        entered_poll = self._enter(leased, notes, sifted, None)
+        if entered_poll is None:
             return None
-        values = build_success_columns(row, listing, sifted, entered.entries, now)
+        values = build_success_columns(row, listing, sifted, entered_poll.entries, now)
         requested_wait_s = listing.response.get_requested_wait_s(now)
-        recent_day = _compute_recent_rate(row, sifted, entered.entries, now)
+        recent_day = _compute_recent_rate(row, sifted, entered_poll.entries, now)
         changed = self._write_with_health(
             leased,
-            entered,
+            entered_poll,
             values,
             requested_wait_s,
             continues_soon=listing.has_more,
             recent_day=recent_day,
         )
-        return PollResult(changed, notes, entered.entries)
+        return PollResult(changed, notes, entered_poll.entries)
 
     def _finish_failure(
         self, leased: LeasedSource, response: PollResponse, error: str, state: str = ""
     ) -> PollResult | None:
         now, row, notes = self.clock(), leased.row, PollNotes(status=response.status)
         error = error[:ERROR_CHARS]
-        entered = self._enter(leased, notes, SiftedLinks(), error)
-        if entered is None:
+        entered_poll = self._enter(leased, notes, SiftedLinks(), error)
+        if entered_poll is None:
             return None
         values: dict[str, object] = {
             "last_polled": now,
@@ -311,7 +311,7 @@ class Poller:
             **({"state": state} if state else {}),
         }
         changed = self._write_with_health(
-            leased, entered, values, response.get_requested_wait_s(now)
+            leased, entered_poll, values, response.get_requested_wait_s(now)
         )
         return PollResult(changed, notes, 0, error)
 
@@ -335,10 +335,10 @@ class Poller:
         self.records.put(sifted_links.refused_links)
         self.enter(PollSource(new_poll, row, sifted_links, self.records))
         stored_polls = self.records.get(InputRow, [(new_poll.input_id, row.pipeline)])
-        entered = next((item for item in stored_polls if item.finished), None)
-        if entered is None:
+        entered_poll = next((item for item in stored_polls if item.finished), None)
+        if entered_poll is None:
             self.leases.release(leased.lease)
-        return entered
+        return entered_poll
 
     def _write_with_health(
         self,

@@ -43,8 +43,8 @@ def read_json_feed(body: bytes, url: str) -> Listing:
         "json-feed",
         [_build_entry(item, url) for item in items if isinstance(item, dict)],
         title=_get_text(feed.get("title")),
-        further=[next_url] if next_url else [],
-        older=next_url or "",
+        further_urls=[next_url] if next_url else [],
+        older_url=next_url or "",
         hints=PollHints(
             hubs=tuple(valid_hub_urls)[:HUBS_MAX],
             self_url=clean_url(_get_text(feed.get("feed_url")), url) or "",

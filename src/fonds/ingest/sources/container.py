@@ -159,18 +159,22 @@ def _is_task(line: bytes) -> bool:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return False
     inner = fields.get("source") if isinstance(fields, dict) else None
-    place = inner if isinstance(inner, dict) else fields
-    if not isinstance(place, dict):
+    location_fields = inner if isinstance(inner, dict) else fields
+    if not isinstance(location_fields, dict):
         return False
-    present_fields = {name for name, value in place.items() if isinstance(value, str) and value}
-    if {"url", "warc_path"} <= present_fields and isinstance(place.get("warc_offset"), int):
+    present_fields = {
+        name for name, value in location_fields.items() if isinstance(value, str) and value
+    }
+    if {"url", "warc_path"} <= present_fields and isinstance(
+        location_fields.get("warc_offset"), int
+    ):
         return True
-    if {"url", "datetime"} <= present_fields and _DATETIME14.fullmatch(place["datetime"]):
+    if {"url", "datetime"} <= present_fields and _DATETIME14.fullmatch(location_fields["datetime"]):
         return True
     if present_fields & {"item", "petabox_item"} and present_fields & {"path", "petabox_path"}:
         return True
     return bool(present_fields & {"path", "petabox_path"}) and TASK_FIELDS.issuperset(
-        {*fields, *place}
+        {*fields, *location_fields}
     )
 
 

@@ -125,23 +125,26 @@ class ArchiveBodyStep:
         if not primary_keys:
             return {}
         cells = self.table.get(self.journal, list(primary_keys.values()), [F_C])
-        parsed = {
+        parsed_originals = {
             capture_id: parse_first_archived(cells.get(key, {}))
             for capture_id, key in primary_keys.items()
         }
         originals = {
-            capture_id: original for capture_id, original in parsed.items() if original is not None
+            capture_id: original
+            for capture_id, original in parsed_originals.items()
+            if original is not None
         }
-        absent = [primary_id for primary_id in primary_keys if primary_id not in originals]
-        entered = self.records.find(EntryRow, {"entry_id": absent}) if absent else ()
+        missing_ids = [primary_id for primary_id in primary_keys if primary_id not in originals]
+        entry_rows = self.records.find(EntryRow, {"entry_id": missing_ids}) if missing_ids else ()
         originals |= {
             row.entry_id: OriginalCapture(row.url, parse_datetime14(row.seen))
-            for row in entered
+            for row in entry_rows
             if row.seen
         }
-        fetched = self.records.get(FetchedPageRow, list(primary_keys))
+        fetched_rows = self.records.get(FetchedPageRow, list(primary_keys))
         return originals | {
-            row.capture_id: _build_original(row, originals.get(row.capture_id)) for row in fetched
+            row.capture_id: _build_original(row, originals.get(row.capture_id))
+            for row in fetched_rows
         }
 
     def _clear_spool(self, captures: Sequence[Capture]) -> None:

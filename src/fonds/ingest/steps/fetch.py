@@ -93,12 +93,12 @@ class FetchStep:
         self._outcome_arrived = threading.Condition()
         self._fetched: list[tuple[int, FetchedLink]] = []
         self._unchanged: list[tuple[int, FetchedLink]] = []
-        self._ended: list[tuple[int, Result | Exception]] = []
+        self._finished_items: list[tuple[int, Result | Exception]] = []
 
     @property
     def free_slots(self) -> int:
         """Number of links that can be begun now, in addition to those in progress."""
-        pending = (self._links, self._new, self._fetched, self._unchanged, self._ended)
+        pending = (self._links, self._new, self._fetched, self._unchanged, self._finished_items)
         held_count = len(self._tdmrep) if self._tdmrep is not None else 0
         return self._rules.active_max - sum(map(len, pending)) - held_count
 
@@ -116,7 +116,7 @@ class FetchStep:
         """
         self._start_new()
         with self._outcome_arrived:
-            if not (self._outcomes or self._ended or self._fetched or self._unchanged):
+            if not (self._outcomes or self._finished_items or self._fetched or self._unchanged):
                 self._outcome_arrived.wait(wait_s)
             outcomes, self._outcomes = self._outcomes, []
         for key, end in outcomes:
@@ -127,9 +127,9 @@ class FetchStep:
                 self._handle_outcome(*link, end, previous)
         self._save_fetched()
         if self._tdmrep is not None:
-            self._ended += self._tdmrep.collect_finished()
-        finished, self._ended = self._ended, []
-        return finished
+            self._finished_items += self._tdmrep.collect_finished()
+        finished_items, self._finished_items = self._finished_items, []
+        return finished_items
 
     def forget(self, numbers: Sequence[int]) -> None:
         """Drop the links with these numbers. Their results are not returned, and their requests may
@@ -187,7 +187,7 @@ class FetchStep:
             try:
                 requests.append(self._build_request(key, link, previous_rows))
             except PermanentError as error:
-                self._ended.append((number, error))
+                self._finished_items.append((number, error))
                 continue
             self._links[key] = (number, link)
             if (previous_row := previous_rows.get(link.url)) is not None:
@@ -223,13 +223,15 @@ class FetchStep:
         Without `tdmrep`, they are results at once.
         """
         if self._tdmrep is None:
-            self._ended += [(number, Result(items=(capture,))) for number, _, capture in pages]
+            self._finished_items += [
+                (number, Result(items=(capture,))) for number, _, capture in pages
+            ]
             return
         fetched = [
             FetchedPage(number, capture, link.tls, self._choose_refusal(link))
             for number, link, capture in pages
         ]
-        self._ended += self._tdmrep.add(fetched, self._receive_outcome)
+        self._finished_items += self._tdmrep.add(fetched, self._receive_outcome)
 
     def _receive_outcome(self, key: str, end: FetchOutcome) -> None:
         """Keep the outcome of the request `key` until the next `collect_finished`. The fetcher's
@@ -243,9 +245,9 @@ class FetchStep:
         self, number: int, link: Link, end: FetchOutcome, previous: FetchedPageRow | None
     ) -> None:
         if isinstance(end, Exception):
-            self._ended.append((number, end))
+            self._finished_items.append((number, end))
         elif isinstance(end, Disposition):
-            self._ended.append((number, Result(end)))
+            self._finished_items.append((number, Result(end)))
         else:
             self._handle_response(number, link, end, previous)
 
@@ -263,7 +265,7 @@ class FetchStep:
             link.id, end.hops[-1].status, end.after_s, self._rules.retry_s
         )
         if disposition is not DONE:
-            self._ended.append((number, Result(disposition)))
+            self._finished_items.append((number, Result(disposition)))
             return
         self._fetched.append((number, FetchedLink(link, exchange, end.body, host=robots_response)))
 
@@ -293,7 +295,9 @@ class FetchStep:
         """
         body = self._spool.load_body(unchanged.previous) if unchanged.previous is not None else None
         if body is None:
-            self._ended.append((number, Result(classify_status(unchanged.link.id, NOT_MODIFIED))))
+            self._finished_items.append(
+                (number, Result(classify_status(unchanged.link.id, NOT_MODIFIED)))
+            )
         else:
             self._fetched.append((number, replace(unchanged, body=body)))
 

@@ -80,13 +80,13 @@ class TdmrepRequests:
     _requested: dict[str, str] = field(default_factory=dict)
     """Origin of each request in progress, by request key."""
     _answers: list[tuple[str, FetchOutcome]] = field(default_factory=list)
-    _ended: list[FinishedItem] = field(default_factory=list)
+    _finished_items: list[FinishedItem] = field(default_factory=list)
 
     def __len__(self) -> int:
         """Number of pages that this object holds: they wait for a response, or their results are
         not collected yet.
         """
-        return len(self._ended) + sum(map(len, self._waiting.values()))
+        return len(self._finished_items) + sum(map(len, self._waiting.values()))
 
     def add(
         self, pages: Sequence[FetchedPage], on_outcome: Callable[[str, FetchOutcome], None]
@@ -101,17 +101,17 @@ class TdmrepRequests:
         now = self.clock()
         origins = {id(page): _choose_origin(page.capture, now) for page in pages}
         self._load_known({page_origin for page_origin in origins.values() if page_origin}, now)
-        finished: list[FinishedItem] = []
+        finished_items: list[FinishedItem] = []
         for page in pages:
             origin = origins[id(page)]
             if not origin or self._is_known(origin, now):
-                finished.append((page.number, _build_result(page)))
+                finished_items.append((page.number, _build_result(page)))
                 continue
             pages_of_origin = self._waiting.setdefault(origin, [])
             pages_of_origin.append(page)
             if len(pages_of_origin) == 1:
                 self._request(origin, page, on_outcome)
-        return finished
+        return finished_items
 
     def note_response(self, key: str, end: FetchOutcome) -> bool:
         """Keep the outcome of the request `key` for `collect_finished`. Return False if this object
@@ -131,11 +131,11 @@ class TdmrepRequests:
         """
         while self._answers:
             origin, end = self._answers[0]
-            self._ended += self._finish_origin(origin, end)
+            self._finished_items += self._finish_origin(origin, end)
             del self._answers[0]
             self._waiting.pop(origin, None)
-        finished, self._ended = self._ended, []
-        return finished
+        finished_items, self._finished_items = self._finished_items, []
+        return finished_items
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Remove the waiting pages that belong to the links with these numbers."""
