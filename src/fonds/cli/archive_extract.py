@@ -160,14 +160,16 @@ def _read_known(
     if whole_record:
         record = _read_record(stores.archive, _find_path(stores, row), row.warc_offset)
         return build_answer(CaptureAnswer, row), record
-    found = load_capture_body(stores.records, stores.archive, row)
-    if found.source is not row:
+    loaded_body = load_capture_body(stores.records, stores.archive, row)
+    if loaded_body.source is not row:
         print_note(
             "The body is stored at "
-            f"{format_record_place(found.source.warc_path, found.source.warc_offset)}"
+            f"{format_record_place(loaded_body.source.warc_path, loaded_body.source.warc_offset)}"
         )
-    answer = build_answer(CaptureAnswer, row, body_bytes=len(found.body), source=found.source)
-    return answer, lambda: iter([found.body])
+    answer = build_answer(
+        CaptureAnswer, row, body_bytes=len(loaded_body.body), source=loaded_body.source
+    )
+    return answer, lambda: iter([loaded_body.body])
 
 
 def _find_path(stores: Stores, row: CdxRow) -> str:

@@ -78,9 +78,9 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
     if deep:
         notes_context = store_audit_notes_separately(stores, app.home, settings)
         stores = click.get_current_context().with_resource(notes_context)
-        with stop_on_signals() as stopped:
-            round_ = run_deep_audit(app, stores, share, stopped)
-        if stopped.is_set():
+        with stop_on_signals() as stop_event:
+            round_ = run_deep_audit(app, stores, share, stop_event)
+        if stop_event.is_set():
             _print_round(open_console(stderr=True), round_)
             return EXIT_INTERRUPTED
     pipelines = list_used_readers(stores, settings, flags["pipeline"])
@@ -96,7 +96,7 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
     return 0 if result.is_balanced else 1
 
 
-def print_audit(screen: Console, found: auditing.AuditResult) -> None:
+def print_audit(screen: Console, result: auditing.AuditResult) -> None:
     """Print the result of an audit: message counts per step as a table, the faults with their
     remedies, and whether anything is wrong.
     """
@@ -104,25 +104,25 @@ def print_audit(screen: Console, found: auditing.AuditResult) -> None:
     table.add_column("step")
     for name in ("in", "done", "dropped", "quarantined", "pending", "missing"):
         table.add_column(name, justify="right")
-    for pipeline, steps in found.steps.items():
+    for pipeline, steps in result.steps.items():
         for name, counts in steps.items():
             cells = (
                 *(counts.received, counts.done, counts.dropped, counts.quarantined),
                 *(counts.pending, counts.missing),
             )
-            label = f"{pipeline}.{name}" if len(found.steps) > 1 else name
+            label = f"{pipeline}.{name}" if len(result.steps) > 1 else name
             table.add_row(label, *(f"{cell:,}" for cell in cells))
     screen.print(table)
     last_remedy = ""
-    for fault in found.faults:
+    for fault in result.faults:
         screen.print(f"[red]fault[/red] {escape(fault.message)}")
         if fault.remedy != last_remedy:
             screen.print(f"      [dim]{escape(fault.remedy)}[/dim]")
         last_remedy = fault.remedy
-    if found.fault_count > len(found.faults):
-        screen.print(f"… and {found.fault_count - len(found.faults):,} more")
-    noun = "fault" if found.fault_count == 1 else "faults"
-    verdict = "Everything adds up." if found.is_balanced else f"{found.fault_count:,} {noun}."
+    if result.fault_count > len(result.faults):
+        screen.print(f"… and {result.fault_count - len(result.faults):,} more")
+    noun = "fault" if result.fault_count == 1 else "faults"
+    verdict = "Everything adds up." if result.is_balanced else f"{result.fault_count:,} {noun}."
     screen.print(f"[bold]{verdict}[/bold]")
 
 
@@ -162,6 +162,6 @@ def stop_on_signals() -> Iterator[threading.Event]:
     """Context manager that yields an event which SIGINT and SIGTERM set. A deep audit stops on this
     event.
     """
-    stopped = threading.Event()
-    with handle_stop_signals(lambda number: stopped.set()):
-        yield stopped
+    stop_event = threading.Event()
+    with handle_stop_signals(lambda number: stop_event.set()):
+        yield stop_event

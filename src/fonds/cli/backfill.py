@@ -185,8 +185,8 @@ def _extract_to_stores(
         return sum_manifests(engine.run(build_stores_job(warcs, app.home, settings, count)))
 
 
-def _report_progress(noun: str, done: int, total: int) -> None:
-    print_note(f"{noun}: {done:,} of {total:,}")
+def _report_progress(noun: str, done_count: int, total: int) -> None:
+    print_note(f"{noun}: {done_count:,} of {total:,}")
 
 
 def _print_manifest(app: App, manifest: ExtractionManifest, seconds: float) -> None:
@@ -203,9 +203,9 @@ def _print_manifest(app: App, manifest: ExtractionManifest, seconds: float) -> N
         return
     screen = open_console()
     screen.print(f"{pluralize(count, 'record')} of {pluralize(paths, 'WARC')}; {seconds:,.1f} s.")
-    for (verdict, reason), number in sorted(manifest.total.items(), key=lambda one: -one[1]):
-        why = f" {reason}: {Reason(reason).explanation}" if reason else ""
-        screen.print(f"  {number:>12,}  {escape(verdict + why)}")
+    for (verdict, reason), number in sorted(manifest.total.items(), key=lambda item: -item[1]):
+        reason_text = f" {reason}: {Reason(reason).explanation}" if reason else ""
+        screen.print(f"  {number:>12,}  {escape(verdict + reason_text)}")
     for path in manifest.unbalanced_warcs[:UNBALANCED_MAX]:
         difference = (
             f"{pluralize(manifest.records[path], 'record')}"

@@ -290,8 +290,8 @@ def _print_result(app: App, selection: CatchUpSelection, counts: CatchUpCount) -
 
 
 def _format_result(selection: CatchUpSelection, counts: CatchUpCount) -> str:
-    sent = pluralize(counts.sent, "file will", "files will")
-    message = f"{sent} be read for {selection.kind.name}; {counts.examined:,} examined."
+    sent_text = pluralize(counts.sent, "file will", "files will")
+    message = f"{sent_text} be read for {selection.kind.name}; {counts.examined:,} examined."
     if counts.in_flight:
         message += f" {counts.in_flight:,} are already in progress."
     if counts.lost:

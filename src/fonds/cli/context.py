@@ -231,8 +231,8 @@ def command(
     """
 
     def wrap(function: Callable[..., Any]) -> click.Command:
-        shared = build_global_options()
-        names = [option.name or "" for option in shared]
+        shared_options = build_global_options()
+        names = [option.name or "" for option in shared_options]
 
         def called(ctx: click.Context, /, **arguments: Any) -> Any:
             app: App = ctx.obj
@@ -242,7 +242,10 @@ def command(
         called.__doc__ = function.__doc__
         click_command = click.command(name, cls=SuggestingCommand)(click.pass_context(called))
         click_command.answers, click_command.output = answers or {}, output
-        click_command.params += [*reversed(getattr(function, "__click_params__", [])), *shared]
+        click_command.params += [
+            *reversed(getattr(function, "__click_params__", [])),
+            *shared_options,
+        ]
         return click_command
 
     return wrap

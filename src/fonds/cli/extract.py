@@ -114,16 +114,16 @@ def _iter_ordered(
 
     Several captures are read concurrently. At most about four results per worker wait in memory.
     """
-    waiting: deque[Future[ExtractedBody]] = deque()
+    waiting_bodies: deque[Future[ExtractedBody]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for row in source.iter_inputs():
             for entry in source.iter_entries(row):
                 if isinstance(entry, Entry) and isinstance(entry.item, Capture):
-                    waiting.append(pool.submit(_build_line, entry.item, archive, steps))
-                if len(waiting) > 4 * workers:
-                    yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+                    waiting_bodies.append(pool.submit(_build_line, entry.item, archive, steps))
+                if len(waiting_bodies) > 4 * workers:
+                    yield waiting_bodies.popleft().result()
+        while waiting_bodies:
+            yield waiting_bodies.popleft().result()
 
 
 def _build_line(

@@ -375,17 +375,20 @@ def _print_group(screen: Console, group: FailureGroup) -> None:
 
 
 def _print_retries(screen: Console, group: RetryGroup) -> None:
-    first, explanation = group.first, Reason(group.reason).explanation if group.reason else ""
+    first_failure, explanation = (
+        group.first,
+        Reason(group.reason).explanation if group.reason else "",
+    )
     screen.print(
         f"[bold]{group.count:,}[/bold] [yellow]{group.reason}[/yellow] at "
         f"{escape(group.step)}, will be retried: {explanation}"
     )
     screen.print(
-        f"   [dim]example: {escape(first.url)}: {escape(_shorten_line(first.detail))}[/dim]"
+        f"   [dim]example: {escape(first_failure.url)}: {escape(_shorten_line(first_failure.detail))}[/dim]"
     )
     facts = [
-        f"attempt {first.attempt} failed",
-        f"next attempt {format_time(first.next_attempt_at)}",
+        f"attempt {first_failure.attempt} failed",
+        f"next attempt {format_time(first_failure.next_attempt_at)}",
     ]
     screen.print(f"   [dim]{' · '.join(facts)}[/dim]")
 
@@ -478,20 +481,20 @@ def _retry(app: App, settings: Settings, query: FailureQuery) -> int:
             if row.pipeline == settings.pipeline
         ]
         with record_act(stores.records, _build_command("retry", query)):
-            retried = retry(stores, readers, query, now)
-        if not retried.count and not inputs:
+            retry_result = retry(stores, readers, query, now)
+        if not retry_result.count and not inputs:
             _print_nothing(app)
             return 0
         paths = [row.path for row in inputs]
         source = create_named_source(paths, app.home, settings)
         ids = [row.input_id for row in inputs]
-        retried = replace(retried, count=retried.count + len(ids), inputs=ids)
+        retry_result = replace(retry_result, count=retry_result.count + len(ids), inputs=ids)
 
         def feed(intake: Intake, intake_counts: IntakeCounts) -> None:
             if paths:
                 intake.run(source, intake_counts, resolve_paths(paths))
 
-        return run_and_report(app, settings, stores, lock, feed, retried=retried)
+        return run_and_report(app, settings, stores, lock, feed, retried=retry_result)
 
 
 def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes: bool) -> int:

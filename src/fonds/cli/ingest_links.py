@@ -133,7 +133,7 @@ def _preview_list(
     if app.is_json:
         echo_json(ListPreview(row.path, len(urls), tally, row.error, is_known, urls[:URLS_MAX]))
         return
-    other_counts = "".join(f", {count:,} {why}" for why, count in sorted(tally.items()))
+    other_counts = "".join(f", {count:,} {reason}" for reason, count in sorted(tally.items()))
     summary = (
         "already ingested"
         if is_known

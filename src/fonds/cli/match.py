@@ -183,7 +183,7 @@ def _print_result(app: App, subject: str, tallies: ExampleCounts) -> None:
         return
     screen = open_console()
     screen.print(f"{sum(counts.values()):,} {subject} compared with the catalogue.")
-    for word, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+    for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         screen.print(f"  {count:>12,}  {escape(word)}")
 
 

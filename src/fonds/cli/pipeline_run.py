@@ -185,7 +185,7 @@ def run_and_report(
     # Imported here because the stores are slow to import.
     from fonds.wiring.stores import close_stores
 
-    started = time.monotonic()
+    started_s = time.monotonic()
     result = run_to_end(app, settings, stores, lock, feed, delayed_wait_s)
     counts = result.intake_counts
     if retried is None:
@@ -195,7 +195,7 @@ def run_and_report(
         tally = count_given_entries(stores.records, retried.entries)
         tally = add_tallies(tally, count_entries(stores.records, sorted(ids), settings.pipeline))
     retries = _find_retries(stores.records, settings.pipeline, urls) if result.pending_count else []
-    seconds = time.monotonic() - started
+    seconds = time.monotonic() - started_s
     if app.is_json:
         answer = build_answer(
             RunAnswer,
@@ -292,9 +292,9 @@ def run_intake_only(
     from fonds.wiring.stores import close_stores
 
     raise_if_emptied(stores)
-    stopped, counts = threading.Event(), IntakeCounts()
-    intake = create_intake(stores, settings, stopped.is_set)
-    with _stop_on_signals(stopped.set) as interrupted:
+    stop_event, counts = threading.Event(), IntakeCounts()
+    intake = create_intake(stores, settings, stop_event.is_set)
+    with _stop_on_signals(stop_event.set) as interrupted:
         feed(intake, counts)
     read_later = intake.end_failures(counts)
     close_stores(stores)
@@ -362,8 +362,8 @@ def _find_unfinished(stores: Stores, pipeline: str) -> IntakeCounts:
     These are the inputs that have pending entries.
     """
     condition = {"outcome": "pending", "pipeline": pipeline}
-    pending = stores.records.count(EntryRow, ("input_id",), condition)
-    return IntakeCounts(input_ids={input_id for (input_id,) in pending})
+    pending_counts = stores.records.count(EntryRow, ("input_id",), condition)
+    return IntakeCounts(input_ids={input_id for (input_id,) in pending_counts})
 
 
 def _enter_in_thread(

@@ -106,12 +106,12 @@ class ProgressBar:
 
     def tick(self) -> None:
         """Count the records that have an outcome, and refresh the progress line, if that is due."""
-        started = self._seconds()
-        if not self._is_visible or started < self._next_refresh_s:
+        started_s = self._seconds()
+        if not self._is_visible or started_s < self._next_refresh_s:
             return
         tally = count_entries(self._records, list(self._intake_counts.input_ids), self._pipeline)
-        took_s = self._seconds() - started
-        self._next_refresh_s = started + max(self._every_s, took_s / SHARE_MAX)
+        took_s = self._seconds() - started_s
+        self._next_refresh_s = started_s + max(self._every_s, took_s / SHARE_MAX)
         tally_text, ended_count = format_tally(tally), tally.received - tally.pending
         if self._bar.disable:
             self._screen.print(f"{ended_count:,} of {tally.received:,} so far: {tally_text}")
@@ -184,9 +184,11 @@ def print_summary(
 def print_retries(screen: Console, retries: Sequence[Retry]) -> None:
     """Print for each message that waits for its next attempt why it waits, and until when."""
     for message in retries:
-        why = f"{message.reason}: {' '.join(message.detail.split())[:DETAIL_CHARS]}"
+        reason_text = f"{message.reason}: {' '.join(message.detail.split())[:DETAIL_CHARS]}"
         next_attempt = format_time(message.next_attempt_at)
-        screen.print(f"{message.url} waits: {why}. Next attempt {next_attempt}.", markup=False)
+        screen.print(
+            f"{message.url} waits: {reason_text}. Next attempt {next_attempt}.", markup=False
+        )
 
 
 def _print_nothing_new(screen: Console, intake_counts: IntakeCounts, empty_message: str) -> None:
@@ -208,6 +210,6 @@ def print_next(app: App, screen: Console, tally: OutcomeTally) -> None:
     if tally.quarantined:
         suggestions.append((app.format_command("failures"), "see what failed, and retry it"))
     width = max((len(words) for words, _ in suggestions), default=0)
-    for number, (words, why) in enumerate(suggestions):
+    for number, (words, purpose) in enumerate(suggestions):
         lead = "      " if number else "\nNext: "
-        screen.print(f"{lead}{words:<{width}}  {why}", markup=False)
+        screen.print(f"{lead}{words:<{width}}  {purpose}", markup=False)

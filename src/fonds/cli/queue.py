@@ -111,8 +111,8 @@ def list_(app: App, **flags: Any) -> int:
     fonds queue list
     fonds queue list --json
     """
-    waiting, subscriptions = _open(app, flags)
-    depths = [(subscription, waiting.get_depth(subscription)) for subscription in subscriptions]
+    queue, subscriptions = _open(app, flags)
+    depths = [(subscription, queue.get_depth(subscription)) for subscription in subscriptions]
     if app.is_json:
         for reader, depth in depths:
             echo_json(BacklogAnswer(reader.name, reader.topic, depth))
@@ -142,16 +142,18 @@ def peek(app: App, address: str, count: int, **flags: Any) -> int:
     fonds queue peek parse_story
     fonds queue peek extract_pdf-quar --count 20 --json
     """
-    waiting, subscriptions = _open(app, flags)
+    queue, subscriptions = _open(app, flags)
     queue_address = dumping.resolve_address(address, subscriptions)
-    ready = _count_ready(waiting, queue_address, subscriptions)
-    deliveries = dumping.peek(waiting, queue_address, count)
+    ready_count = _count_ready(queue, queue_address, subscriptions)
+    deliveries = dumping.peek(queue, queue_address, count)
     for delivery in deliveries:
         _print_delivery(app, delivery)
     if not deliveries and not app.is_json:
         open_console().print(f"No messages are ready at {queue_address}.")
-    if len(deliveries) < ready:
-        print_note(f"{len(deliveries):,} of about {ready:,} ready messages at {queue_address}")
+    if len(deliveries) < ready_count:
+        print_note(
+            f"{len(deliveries):,} of about {ready_count:,} ready messages at {queue_address}"
+        )
     return 0
 
 
@@ -210,15 +212,15 @@ def dump(
 
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
-    waiting = stores.queue
+    queue = stores.queue
     queue_address = dumping.resolve_address(address, subscriptions)
     if keep:
         count_max = min(count_max or RENEW_MAX, RENEW_MAX)
     try:
         with file.open("xb") as out:
-            ready = _count_ready(waiting, queue_address, subscriptions)
+            ready_count = _count_ready(queue, queue_address, subscriptions)
             batches = dumping.dump(
-                waiting,
+                queue,
                 queue_address,
                 out,
                 count_max=count_max,
@@ -231,8 +233,8 @@ def dump(
         raise click.UsageError(f"{file} already exists. Choose another name.") from None
     except OSError as error:
         raise click.UsageError(f"Cannot write {file}: {error.strerror}") from error
-    if count < ready:
-        print_note(f"{count:,} of about {ready:,} ready messages at {queue_address}")
+    if count < ready_count:
+        print_note(f"{count:,} of about {ready_count:,} ready messages at {queue_address}")
     return 0
 
 
@@ -251,8 +253,8 @@ def load(app: App, file: str, to: str | None, **flags: Any) -> int:
     with open_named_file(file, app) as path:
         if not path.is_file():
             raise click.UsageError(f"{file}: no such file")
-        waiting, subscriptions = _open(app, flags)
-        _report_count(app, dumping.load(waiting, path, subscriptions, to), "sent to the queue")
+        queue, subscriptions = _open(app, flags)
+        _report_count(app, dumping.load(queue, path, subscriptions, to), "sent to the queue")
     return 0
 
 

@@ -116,9 +116,9 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
     with HomeLock(app.home) as lock:
         raise_if_emptied(stores)
         if deep:
-            with stop_on_signals() as stopped:
-                run_deep_audit(app, stores, None, stopped)
-            if stopped.is_set():
+            with stop_on_signals() as stop_event:
+                run_deep_audit(app, stores, None, stop_event)
+            if stop_event.is_set():
                 return EXIT_INTERRUPTED
         repair_run = _RepairRun(app, settings, stores, lock, flags["pipeline"])
         result = repair_run.run()
@@ -144,9 +144,9 @@ def _plan_repair(
     includes a deep audit, which reads and hashes all stored files.
     """
     if deep:
-        with stop_on_signals() as stopped:
-            run_deep_audit(app, stores, None, stopped)
-        if stopped.is_set():
+        with stop_on_signals() as stop_event:
+            run_deep_audit(app, stores, None, stop_event)
+        if stop_event.is_set():
             return EXIT_INTERRUPTED
     with RepairPlan(app.home / SPOOL) as plan:
         pipelines = list_used_readers(stores, settings, pipeline)
@@ -205,14 +205,14 @@ class _RepairRun:
                 pipelines = list_used_readers(self.stores, self.settings, self.pipeline)
                 result = self._run_audit(pipelines, plan.add)
                 # Messages left in flight by a killed repair cannot be judged yet.
-                pending = sum(
+                pending_count = sum(
                     step.pending for steps in result.steps.values() for step in steps.values()
                 )
-                state = (plan.counts, result.fault_texts, pending)
-                if (result.is_balanced and not pending) or state == last_state:
+                state = (plan.counts, result.fault_texts, pending_count)
+                if (result.is_balanced and not pending_count) or state == last_state:
                     return result
                 last_state = state
-                if not self._run_round(plan, list(pipelines), pending > 0):
+                if not self._run_round(plan, list(pipelines), pending_count > 0):
                     return None
         return self._run_audit(list_used_readers(self.stores, self.settings, self.pipeline))
 
@@ -302,7 +302,7 @@ class _RepairRun:
             selection = CatchUpSelection(kind, kind.reading.extractor(names), rereads=True)
             file_selection = replace(selection, only_files=only)
             send_catchup(
-                self.stores, settings, file_selection, lambda sent, rows: None, should_stop
+                self.stores, settings, file_selection, lambda count, rows: None, should_stop
             )
 
         return read

@@ -127,7 +127,7 @@ def _print_check(result: SourceCheck | FailedCheckAnswer) -> None:
     if isinstance(result, FailedCheckAnswer):
         screen.print(f"{result.source}: {result.error}", markup=False)
         return
-    refusals = "".join(f", {count} {why}" for why, count in result.refused.items())
+    refusals = "".join(f", {count} {reason}" for reason, count in result.refused.items())
     screen.print(
         f"{result.source}: {result.kind}, {pluralize(result.listed, 'link')}{refusals}",
         markup=False,

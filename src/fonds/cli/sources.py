@@ -170,7 +170,7 @@ def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **
 @click.option(
     "--health",
     "stands",
-    type=SuggestingChoice("health", [str(one) for one in SourceHealth]),
+    type=SuggestingChoice("health", [str(health) for health in SourceHealth]),
     help="Only sources with this state.",
 )
 @click.option(

@@ -201,8 +201,8 @@ def _list_takedowns(app: App) -> int:
             echo_json(build_answer(TakedownAnswer, row))
         else:
             state = "" if row.finished else "  NOT FINISHED: run the command again"
-            who = f"{row.row_created:%Y-%m-%d}  {row.reason_class}  by {row.made_by}"
-            open_console().print(f"{row.sha1hex}  {who}  {row.note}{state}", markup=False)
+            origin = f"{row.row_created:%Y-%m-%d}  {row.reason_class}  by {row.made_by}"
+            open_console().print(f"{row.sha1hex}  {origin}  {row.note}{state}", markup=False)
     if not count and not app.is_json:
         open_console().print("No takedowns.")
     return 0

@@ -40,9 +40,9 @@ def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) ->
 
     settings = app.load_settings(**flags)
     names = [stage.name for stage in get_configured_pipeline(settings).stages]
-    unknown = [step for step in steps if step not in names]
-    if unknown:
-        raise ConfigurationError(format_unknown_name("step", unknown[0], names))
+    unknown_steps = [step for step in steps if step not in names]
+    if unknown_steps:
+        raise ConfigurationError(format_unknown_name("step", unknown_steps[0], names))
     return serve(app, settings, stages=steps, threads=threads, shared=True)
 
 

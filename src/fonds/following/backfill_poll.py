@@ -62,7 +62,7 @@ def sort_entries(listing: Listing, backfill: Backfill) -> SortedEntries:
     Entries without a date are selected if the backfill takes them. An entry without a date counts
     as outside the range if it last changed before the range.
     """
-    selected: list[RssEntry] = []
+    selected_entries: list[RssEntry] = []
     dates = list[date]()
     outside = undated = 0
     for entry in listing.entries:
@@ -79,14 +79,18 @@ def sort_entries(listing: Listing, backfill: Backfill) -> SortedEntries:
         elif day is None and not backfill.takes_undated:
             undated += 1
         else:
-            selected.append(entry)
+            selected_entries.append(entry)
     return SortedEntries(
-        tuple(selected), outside, undated, min(dates, default=None), max(dates, default=None)
+        tuple(selected_entries),
+        outside,
+        undated,
+        min(dates, default=None),
+        max(dates, default=None),
     )
 
 
-def is_changed_before(lastmod: str | None, first: date) -> bool:
-    """Return whether a stated time of last change (`lastmod`) is certainly before the date `first`.
+def is_changed_before(lastmod: str | None, first_day: date) -> bool:
+    """Return whether a stated time of last change (`lastmod`) is certainly before `first_day`.
 
     A time without a zone may be off by one day, so it must be at least one day earlier.
     """
@@ -94,7 +98,7 @@ def is_changed_before(lastmod: str | None, first: date) -> bool:
     if changed_at is None or lastmod is None:
         return False
     slack = 1 if lastmod.endswith(_ZONELESS) else 0
-    return changed_at.date().toordinal() + slack < first.toordinal()
+    return changed_at.date().toordinal() + slack < first_day.toordinal()
 
 
 def _find_day(entry: RssEntry) -> date | None:
@@ -332,11 +336,11 @@ def _read_sitemaps(reading: _BackfillReading, index: Listing) -> None:
     Sitemaps that last changed before the requested dates are skipped: they cannot list pages of
     those dates.
     """
-    first = reading.backfill.first
+    first_day = reading.backfill.first
     candidates = [
         url
         for url in index.further_urls
-        if not is_changed_before(index.change_times.get(url), first)
+        if not is_changed_before(index.change_times.get(url), first_day)
     ]
     reading.sitemaps = len(index.further_urls) - len(candidates)
     unvisited = [url for url in candidates if hash_url(url) not in reading.visited_marks]

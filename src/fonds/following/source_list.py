@@ -143,12 +143,12 @@ def _iter_parts(
             yield build_muted_filter(now), counts.muted
 
 
-def _iter_state_part(where: Mapping[str, object], state: str, count: int) -> Iterator[Part]:
+def _iter_state_part(conditions: Mapping[str, object], state: str, count: int) -> Iterator[Part]:
     """Yield a query condition and its number of sources, if the condition is for the requested
     state or `state` is "".
     """
-    if state in ("", where["state"]):
-        yield where, count
+    if state in ("", conditions["state"]):
+        yield conditions, count
 
 
 def _list_idle_states(state: str) -> Sequence[str]:

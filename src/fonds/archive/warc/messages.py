@@ -135,11 +135,11 @@ class MessageWriter:
             warc_headers_dict=dict(date),
         )
         self._writer.write_record(response)
-        selected = select_metadata(story.story)
+        known_metadata = select_metadata(story.story)
         metadata = DumpedStoryMetadata(
-            selected.rss_entry,
-            selected.http_metadata,
-            selected.content_metadata,
+            known_metadata.rss_entry,
+            known_metadata.http_metadata,
+            known_metadata.content_metadata,
             dict(message.headers),
         )
         # Not msgspec's encoder: Media Cloud writes JSON as ASCII.
@@ -181,8 +181,8 @@ def read_messages(stream: BinaryIO) -> Iterator[tuple[str, Message]]:
             if record.rec_type != "resource" or fields.get_header(ID) is None:
                 continue
             body = record.content_stream().read(BODY_MAX_BYTES + 1)
-            declared = int(fields.get_header("Content-Length") or 0)
-            yield _parse_message(fields.get_header, body, declared)
+            declared_bytes = int(fields.get_header("Content-Length") or 0)
+            yield _parse_message(fields.get_header, body, declared_bytes)
     except ArchiveLoadFailed as error:
         raise DamagedInputError(Reason.DAMAGED_RECORD, f"not a WARC file: {error}") from error
     except (ValueError, TypeError, AttributeError, EOFError, msgspec.ValidationError) as error:

@@ -149,10 +149,10 @@ def clean_url(text: str | None, base: str = "") -> str | None:
     if not stripped:
         return None
     try:
-        joined = urljoin(base, stripped) if base else stripped
+        joined_url = urljoin(base, stripped) if base else stripped
     except ValueError:
-        joined = stripped
-    return _CONTROLS.sub("", joined)[: URL_MAX_CHARS + 1] or None
+        joined_url = stripped
+    return _CONTROLS.sub("", joined_url)[: URL_MAX_CHARS + 1] or None
 
 
 def clean_title(text: str | None) -> str | None:

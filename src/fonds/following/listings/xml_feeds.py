@@ -352,14 +352,14 @@ def _build_entry(entry: Mapping[str, Any], url: str, rights: tuple[Statement, ..
 def _parse_feedparser_date(entry: Mapping[str, Any]) -> str | None:
     # Read stored values only. Through `get`, feedparser substitutes one date for another, with a
     # warning.
-    stored = dict(entry.items())
+    fields = dict(entry.items())
     for name in _FEEDPARSER_DATES:
-        if formatted := format_rfc2822(_get_text(stored.get(name))):
+        if formatted := format_rfc2822(_get_text(fields.get(name))):
             return formatted
-        parsed = stored.get(f"{name}_parsed")
-        if parsed is not None:
+        parsed_time = fields.get(f"{name}_parsed")
+        if parsed_time is not None:
             try:
-                return format_datetime(datetime.fromtimestamp(timegm(parsed), UTC))
+                return format_datetime(datetime.fromtimestamp(timegm(parsed_time), UTC))
             except (ValueError, OverflowError, OSError, TypeError):
                 continue
     return None

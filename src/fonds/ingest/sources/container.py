@@ -190,15 +190,15 @@ def _unpack_gzip(head: bytes) -> bytes:
 
     Returns at most `UNPACKED_BYTES` bytes. A damaged member and all members after it are left out.
     """
-    unpacked = b""
-    while head.startswith(_GZIP) and len(unpacked) < UNPACKED_BYTES:
+    unpacked_head = b""
+    while head.startswith(_GZIP) and len(unpacked_head) < UNPACKED_BYTES:
         member = zlib.decompressobj(wbits=31)
         try:
-            unpacked += member.decompress(head, UNPACKED_BYTES - len(unpacked))
+            unpacked_head += member.decompress(head, UNPACKED_BYTES - len(unpacked_head))
         except zlib.error:
             break
         head = member.unused_data
-    return unpacked
+    return unpacked_head
 
 
 def _unpack_zstd(head: bytes) -> bytes:
@@ -233,10 +233,10 @@ def _unpack_stream(
     Returns at most `UNPACKED_BYTES` bytes, and b"" if the stream is damaged.
     """
     try:
-        unpacked: bytes = unpacker.decompress(head, UNPACKED_BYTES)
+        unpacked_head: bytes = unpacker.decompress(head, UNPACKED_BYTES)
     except (OSError, EOFError, ValueError, lzma.LZMAError, RuntimeError):
         return b""
-    return unpacked
+    return unpacked_head
 
 
 _ARCHIVES = frozenset({Container.WARC, Container.ARC})

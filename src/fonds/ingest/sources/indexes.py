@@ -51,11 +51,11 @@ def read_index(
     )
 
     def entry(line: bytes, number: int) -> Capture | None:
-        parsed = reader.parse(line.decode("utf-8", "replace"))
-        if parsed is None:
+        index_line = reader.parse(line.decode("utf-8", "replace"))
+        if index_line is None:
             return None
         try:
-            return _build_entry(row, collection, path, number, parsed, find)
+            return _build_entry(row, collection, path, number, index_line, find)
         except PermanentError as error:
             detail = f"line {number + 1}: {error.detail}"
             return build_damaged_capture(row, collection, path, number, error.reason, detail)
@@ -96,13 +96,13 @@ def read_zipnum(
     """
     names = (line.split(b"\t")[1] for line in iter_lines(path) if line.count(b"\t") >= 3)
     parts = list(dict.fromkeys(islice(names, PARTS_SEARCHED_MAX)))
-    missing = [part.decode("utf-8", "replace") for part in parts if not has_part(path, part)]
-    if not missing:
+    missing_names = [part.decode("utf-8", "replace") for part in parts if not has_part(path, part)]
+    if not missing_names:
         yield {str(Reason.NOT_A_CAPTURE): 1}
         return
     detail = (
-        f"the second level of an index needs its parts next to it, but {len(missing)} of "
-        f"{len(parts)} parts are missing, such as {missing[0][:200]!r}. Add them and "
+        f"the second level of an index needs its parts next to it, but {len(missing_names)} of "
+        f"{len(parts)} parts are missing, such as {missing_names[0][:200]!r}. Add them and "
         "ingest the folder"
     )
     yield build_damaged_capture(row, collection, path, 0, Reason.MISSING_SOURCE, detail)
@@ -157,13 +157,13 @@ def find_in_folder(
     candidates = [base.joinpath(*parts), base / parts[-1], base / "archive" / parts[-1]]
     candidates += [base.parent / "archive" / parts[-1]] if not warc_base else []
     # A missing file may be added later: its reader reports it, and a retry finds it.
-    chosen = next((path for path in candidates if is_file(path)), candidates[0])
-    root = base if chosen.is_relative_to(base) else base.parent
-    if not follows_links and _is_outside(chosen, root):
+    chosen_path = next((path for path in candidates if is_file(path)), candidates[0])
+    root = base if chosen_path.is_relative_to(base) else base.parent
+    if not follows_links and _is_outside(chosen_path, root):
         raise PermanentError(
-            Reason.NOT_FOLLOWED, (f"{chosen} is a symbolic link to a path outside {root}")
+            Reason.NOT_FOLLOWED, (f"{chosen_path} is a symbolic link to a path outside {root}")
         )
-    return str(chosen)
+    return str(chosen_path)
 
 
 def list_paths_in_folder(base: str, name: str) -> list[str]:

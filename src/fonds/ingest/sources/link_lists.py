@@ -211,8 +211,10 @@ class LinkListSource:
         conditions = {"url": list(dict.fromkeys(urls)), "pipeline": self.pipeline, "kind": LINK}
         if not self.allows_known:
             return self._load_first_entries(self.records, conditions)
-        pending = self._load_first_entries(self.records, {**conditions, "outcome": "pending"})
-        return pending | self._load_first_entries(
+        pending_entries = self._load_first_entries(
+            self.records, {**conditions, "outcome": "pending"}
+        )
+        return pending_entries | self._load_first_entries(
             self.records, {**conditions, "input_id": row.input_id}
         )
 

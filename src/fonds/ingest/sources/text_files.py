@@ -41,8 +41,8 @@ def open_unpacked(path: Path) -> IO[bytes]:
     The caller must limit how many bytes it reads.
     """
     with path.open("rb") as stream:
-        packed = stream.read(2) == GZIP_MAGIC
-    return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
+        is_packed = stream.read(2) == GZIP_MAGIC
+    return cast(IO[bytes], gzip.open(path, "rb") if is_packed else path.open("rb"))
 
 
 class BoundedStream:

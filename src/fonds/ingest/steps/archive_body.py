@@ -90,14 +90,16 @@ class ArchiveBodyStep:
             recorded_ids = {
                 row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})
             }
-            leased = {capture_id for capture_id in ids if name_lease(capture_id) in leases}
+            leased_ids = {capture_id for capture_id in ids if name_lease(capture_id) in leases}
             # A message may occur twice in one batch.
             fresh = {
-                item.capture.id: item for item in items if item.capture.id in leased - recorded_ids
+                item.capture.id: item
+                for item in items
+                if item.capture.id in leased_ids - recorded_ids
             }
             for batch in _batch_by_size(list(fresh.values())):
                 self._archive(batch, [leases[name_lease(item.capture.id)] for item in batch])
-        archived = leased | recorded_ids
+        archived = leased_ids | recorded_ids
         self._clear_spool([item.capture for item in items if item.capture.id in archived])
         return [DONE if item.capture.id in archived else DEFERRED for item in items]
 
@@ -154,7 +156,9 @@ class ArchiveBodyStep:
             self.blobs.delete([item.place.path for item in spooled])
             self.records.change(FetchedPageRow, [item.id for item in spooled], {"in_spool": False})
 
-    def _build_entry(self, item: UnarchivedBody, first: dict[str, OriginalCapture]) -> ArchiveEntry:
+    def _build_entry(
+        self, item: UnarchivedBody, originals: dict[str, OriginalCapture]
+    ) -> ArchiveEntry:
         capture = item.capture
         payload = self.archive.read(capture.place, item.file.sha1)
         story = item.story
@@ -168,7 +172,7 @@ class ArchiveBodyStep:
             body=payload.body,
             http=payload.http,
             metadata_json=encode_warc_metadata(story) if story else None,
-            original=first.get(item.repeat_of or ""),
+            original=originals.get(item.repeat_of or ""),
             exchange=payload.exchange,
             prefix=self.prefix.replace("{YYYY}", capture.datetime14[:4]),
         )
