@@ -30,7 +30,7 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from bench_input import CORPUS, Input, Page, gather, sample_crawl
+from bench_input import CORPUS, Input, Page, gather, write_sample_crawl
 from fonds.archive.warc.scanner import read_heads
 from fonds.config import Settings
 from fonds.extract.page import parse_page
@@ -76,7 +76,7 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fonds-bench-") as scratch:
         work = Path(scratch)
-        data = args.data or (CORPUS if CORPUS.is_dir() else sample_crawl(work / "sample"))
+        data = args.data or (CORPUS if CORPUS.is_dir() else write_sample_crawl(work / "sample"))
         input_files = gather(data, args.files, work / "home")
         print(
             f"Input: {len(input_files.pdfs)} PDFs and {len(input_files.pages)} pages of {data}",
@@ -127,14 +127,14 @@ def _measure_pooled(paths: Sequence[Path]) -> Measurement:
             _read(lambda body, limits: pool(extract_pdf, body, limits), paths)
 
         call()
-        before_s = _descendants_cpu_s(os.getpid())
+        before_s = _measure_descendants_cpu_s(os.getpid())
         wall_s, own_s = _measure(call, resource.RUSAGE_SELF, repeats=1)
-        cpu_s = own_s + _descendants_cpu_s(os.getpid()) - before_s
+        cpu_s = own_s + _measure_descendants_cpu_s(os.getpid()) - before_s
     command = "ChildPool(1)(extract_pdf, F, …)"
     return Measurement("fonds, isolated", len(paths), wall_s, cpu_s, command)
 
 
-def _descendants_cpu_s(pid: int) -> float:
+def _measure_descendants_cpu_s(pid: int) -> float:
     """Return the CPU seconds of all descendants of `pid`, including those that ended."""
     ticks = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -145,7 +145,7 @@ def _descendants_cpu_s(pid: int) -> float:
         if int(fields[1]) == pid:
             ticks += sum(int(field) for field in fields[11:15])
             child = int(path.parent.name)
-            ticks += round(_descendants_cpu_s(child) * os.sysconf("SC_CLK_TCK"))
+            ticks += round(_measure_descendants_cpu_s(child) * os.sysconf("SC_CLK_TCK"))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
@@ -204,7 +204,7 @@ def measure_pages(pages: Sequence[Page]) -> list[Measurement]:
     """Measure the full parser of pages, compared with the plain text of trafilatura."""
     own = resource.RUSAGE_SELF
 
-    def bare() -> None:
+    def extract_plainly() -> None:
         for page in pages:
             trafilatura.extract(page.body, url=page.url)
 
@@ -215,7 +215,7 @@ def measure_pages(pages: Sequence[Page]) -> list[Measurement]:
     # The first page loads models and rules.
     trafilatura.extract(pages[0].body, url=pages[0].url)
     parse_page(pages[0].body, pages[0].url, None, MOMENT, True)
-    peer, own_times = _measure(bare, own), _measure(parse, own)
+    peer, own_times = _measure(extract_plainly, own), _measure(parse, own)
     call = "fonds.extract.page.parse_page(BODY, …)"
     return [
         Measurement("trafilatura, text", len(pages), *peer, "trafilatura.extract(BODY)", peer=True),

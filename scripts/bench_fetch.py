@@ -88,7 +88,7 @@ print(json.dumps({"took_s": took, "cpu_s": used.ru_utime + used.ru_stime}))
 """
 
 
-def page(target: bytes, size_bytes: int) -> bytes:
+def build_page(target: bytes, size_bytes: int) -> bytes:
     """Return a distinct page for each address: a story of `PARAGRAPHS`, padded to the size with a menu and
     a script."""
     title = b"Story " + target
@@ -124,7 +124,7 @@ class PageServer(asyncio.Protocol):  # type: ignore[misc, unused-ignore]
             target = head.split(b" ", 2)[1]
             answer = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
             if target != b"/robots.txt":
-                answer = page(target, self.size_bytes)
+                answer = build_page(target, self.size_bytes)
             assert isinstance(self.transport, asyncio.Transport)
             self.transport.write(answer)
 
@@ -138,7 +138,7 @@ async def _serve(size_bytes: int) -> None:
 
 
 @contextmanager
-def serving(size_bytes: int) -> Iterator[int]:
+def run_server(size_bytes: int) -> Iterator[int]:
     """Run a server process; yield its port."""
     command = [sys.executable, str(Path(__file__).absolute()), "--serve", str(size_bytes)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
@@ -254,7 +254,7 @@ def run_peer(python: Path, program: str, urls: list[str]) -> dict[str, float]:
 
 
 @contextmanager
-def peers() -> Iterator[dict[str, Callable[[list[str]], dict[str, float]]]]:
+def install_peers() -> Iterator[dict[str, Callable[[list[str]], dict[str, float]]]]:
     """Install the peers; yield those that could be installed."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
@@ -292,10 +292,10 @@ def main() -> None:
         return
     collect_seldom()  # As all processes of Fonds do.
     print(f"{args.pages:,} pages of {args.size:,} bytes, {args.hosts} hosts, {AT_ONCE} at once")
-    with serving(args.size) as port:
+    with run_server(args.size) as port:
         bare = None
         if not args.no_peers:
-            with peers() as measures:
+            with install_peers() as measures:
                 for name, measure in measures.items():
                     urls = build_urls(port, args.hosts, args.pages, name)
                     rate = show(name, args.pages, measure(urls), bare)

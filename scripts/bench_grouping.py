@@ -28,8 +28,8 @@ from fonds.grouping.algorithms.clustering import (
 )
 from fonds.grouping.algorithms.encoder import Encoder
 from fonds.grouping.algorithms.stop_words import load_stop_words
-from grouping_coherence import coherence
-from grouping_peers import bare_topics, peers
+from grouping_coherence import compute_coherence
+from grouping_peers import cluster_plainly, install_peers
 
 SETS = Path(__file__).parents[1].parent / "shared" / "corpus" / "gold" / "text"
 NAMES = ("bbc", "agnews_test", "SearchSnippets", "Tweet", "Pascal_Flickr")
@@ -85,7 +85,7 @@ def show_labels(texts: list[str], clustering: Clustering) -> None:
         [term.lower() for term, _ in cluster.terms] for cluster in clustering.levels[0].clusters
     ]
     stopped = [term for listed in terms for term in listed if term in load_stop_words("en")]
-    print(f"|  | c_v {coherence(texts, terms):.3f}, stop words {stopped} |  |  |")
+    print(f"|  | c_v {compute_coherence(texts, terms):.3f}, stop words {stopped} |  |  |")
     for cluster in clustering.levels[0].clusters[:8]:
         print(f"|  | {cluster.size}: {cluster.label} |  |  |")
 
@@ -103,7 +103,7 @@ def load_vectors(name: str, texts: list[str], folder: Path | None) -> np.ndarray
 
 def print_quality(names: Sequence[str], folder: Path | None) -> None:
     print("| set | recipe | NMI / ARI [found] | s |\n|---|---|---|---|")
-    with peers() as recipes:
+    with install_peers() as recipes:
         for name in names:
             texts, truth = load_labelled(name)
             began = time.perf_counter()
@@ -138,13 +138,13 @@ def recombine(count: int) -> list[str]:
     ]
 
 
-def peak_mb() -> float:
+def measure_peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def print_scale(count: int) -> None:
     texts = recombine(count)
-    before = peak_mb()
+    before = measure_peak_mb()
     marks: list[tuple[str, float]] = []
     began, cpu_began = time.perf_counter(), time.process_time()
     clustering = build(
@@ -155,7 +155,7 @@ def print_scale(count: int) -> None:
     )
     spent, cpu = time.perf_counter() - began, time.process_time() - cpu_began
     print(
-        f"{count} documents: {spent:.1f} s, CPU {cpu:.1f} s, peak {peak_mb():.0f} MB, "
+        f"{count} documents: {spent:.1f} s, CPU {cpu:.1f} s, peak {measure_peak_mb():.0f} MB, "
         f"{before:.0f} with texts alone"
     )
     print("  begins:", ", ".join(f"{stage} {at:.1f}" for stage, at in marks))
@@ -167,7 +167,7 @@ def print_scale(count: int) -> None:
     )
     if count <= 100_000:
         began, cpu_began = time.perf_counter(), time.process_time()
-        bare_topics(texts, 20)
+        cluster_plainly(texts, 20)
         bare, bare_cpu = time.perf_counter() - began, time.process_time() - cpu_began
         print(f"  bare scikit-learn: {bare:.1f} s, CPU {bare_cpu:.1f} s")
         print(f"  ratio {spent / bare:.2f}, of CPU {cpu / bare_cpu:.2f}")

@@ -46,7 +46,7 @@ class Input:
     pages: Sequence[Page]
 
 
-def sample_crawl(folder: Path) -> Path:
+def write_sample_crawl(folder: Path) -> Path:
     write_sample(folder)
     return folder
 
@@ -66,7 +66,7 @@ def gather(data: Path, count: int, home: Path) -> Input:
     pdfs: dict[str, bytes] = {}
     pages: dict[str, Page] = {}
     with ChildPool(1, ChildLimits(wall_s=20.0)) as pool:
-        for capture, body in _bodies(captures, archive):
+        for capture, body in _iter_bodies(captures, archive):
             if len(pdfs) >= count and len(pages) >= count:
                 break
             file = describe(body, capture.mime)
@@ -77,7 +77,7 @@ def gather(data: Path, count: int, home: Path) -> Input:
     return Input(list(pdfs.values()), list(pages.values()))
 
 
-def _bodies(captures: Sequence[Capture], archive: Archive) -> Iterator[tuple[Capture, bytes]]:
+def _iter_bodies(captures: Sequence[Capture], archive: Archive) -> Iterator[tuple[Capture, bytes]]:
     for capture in captures:
         try:
             body = archive.read(capture.place).body

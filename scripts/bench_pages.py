@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 from fonds.extract.charset import decode_page
 from fonds.extract.page import parse_page, warm_up
-from page_gold import Marked, marked_pages, shingle_score, snippet_score
-from page_peers import peers
+from page_gold import Marked, compute_shingle_score, compute_snippet_score, read_marked_pages
+from page_peers import install_peers
 
 ROUNDS = 3
 CAPTURED_AT = datetime(2026, 11, 1, tzinfo=UTC)
@@ -47,7 +47,7 @@ def extract_text(page: Marked) -> str:
 
 
 def print_texts(pages: list[Marked]) -> None:
-    with peers() as peer_extractors:
+    with install_peers() as peer_extractors:
         extractors: dict[str, Callable[[Marked], str]] = {FONDS: extract_text}
         for name, extract in peer_extractors.items():
             extractors[name] = lambda page, extract=extract: extract(
@@ -58,8 +58,10 @@ def print_texts(pages: list[Marked]) -> None:
     print("|---|---|---|---|---|")
     for name, page_texts in texts.items():
         pairs = list(zip(pages, page_texts, strict=True))
-        snippets = snippet_score((page.gold, text) for page, text in pairs if page.has_snippets)
-        shingles = shingle_score(
+        snippets = compute_snippet_score(
+            (page.gold, text) for page, text in pairs if page.has_snippets
+        )
+        shingles = compute_shingle_score(
             (page.full_text or "", text) for page, text in pairs if not page.has_snippets
         )
         print(
@@ -72,7 +74,7 @@ def print_texts(pages: list[Marked]) -> None:
 def print_dates(pages: list[Marked]) -> None:
     import htmldate
 
-    def by_htmldate(page: Marked, *, extensive: bool) -> str | None:
+    def date_with_htmldate(page: Marked, *, extensive: bool) -> str | None:
         markup, _ = decode_page(page.body, None)
         try:
             return htmldate.find_date(
@@ -85,8 +87,8 @@ def print_dates(pages: list[Marked]) -> None:
         FONDS: lambda page: (
             parse_page(page.body, page.url, None, CAPTURED_AT, True).content.publication_date
         ),
-        "htmldate fast": lambda page: by_htmldate(page, extensive=False),
-        "htmldate extensive": lambda page: by_htmldate(page, extensive=True),
+        "htmldate fast": lambda page: date_with_htmldate(page, extensive=False),
+        "htmldate extensive": lambda page: date_with_htmldate(page, extensive=True),
     }
     print("\n| dates | right | wrong | none |\n|---|---|---|---|")
     for name, read in readers.items():
@@ -107,7 +109,7 @@ def get_labelled_date(page: Marked) -> str | None:
 
 def main() -> None:
     warm_up()
-    pages = list(marked_pages())
+    pages = list(read_marked_pages())
     benchmark = "article-extraction-benchmark"
     print_texts([page for page in pages if page.has_snippets or page.source == benchmark])
     print_dates([page for page in pages if page.source == "htmldate-eval"])

@@ -28,7 +28,7 @@ from urllib.parse import quote
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from bench_serving import port_of  # noqa: E402
+from bench_serving import read_port  # noqa: E402
 from filled_home import open_home  # type: ignore[import-not-found] # noqa: E402
 from fonds.model.rows import FileMetaRow  # noqa: E402
 from many_documents import ARCHIVED_COUNT, fill_many  # type: ignore[import-not-found] # noqa: E402
@@ -61,10 +61,10 @@ def main() -> None:
             [*FONDS, "--home", str(home), "serve", "--port", "0"], stderr=subprocess.PIPE, text=True
         ) as serving:
             try:
-                port = port_of(serving)
+                port = read_port(serving)
                 threading.Thread(target=list, args=(serving.stderr or (),), daemon=True).start()
                 users = Users(port, chosen.users, chosen.requests // chosen.users, chosen.think)
-                pages = _pages(home)
+                pages = _list_pages(home)
                 for name in chosen.only or pages:
                     paths = pages[name]
                     _print(name, *_measure(serving.pid, users, paths))
@@ -88,7 +88,7 @@ def _create_library(home: Path, count: int) -> None:
     print(f"made in {time.monotonic() - started:,.0f} s", flush=True)
 
 
-def _pages(home: Path) -> dict[str, list[str]]:
+def _list_pages(home: Path) -> dict[str, list[str]]:
     with open_home(home) as stores:
         rows = stores.records.find(FileMetaRow, order=("row_created",), count_max=ARCHIVED_COUNT)
         keys = [row.sha1hex for row in rows][:50]
@@ -126,7 +126,7 @@ def _measure(pid: int, users: Users, paths: list[str]) -> tuple[list[float], Cou
     _request_pages(
         first, paths, 0, [], Counter()
     )  # A first pass warms the caches; it does not count.
-    before = _cpu_s(pid)
+    before = _read_cpu_s(pid)
     threads = [
         threading.Thread(target=_request_pages, args=(users, paths, n, took, statuses))
         for n in range(users.count)
@@ -135,7 +135,7 @@ def _measure(pid: int, users: Users, paths: list[str]) -> tuple[list[float], Cou
         thread.start()
     for thread in threads:
         thread.join()
-    return sorted(took), statuses, (_cpu_s(pid) - before) / max(1, len(took))
+    return sorted(took), statuses, (_read_cpu_s(pid) - before) / max(1, len(took))
 
 
 def _request_pages(
@@ -154,7 +154,7 @@ def _request_pages(
     connection.close()
 
 
-def _cpu_s(pid: int) -> float:
+def _read_cpu_s(pid: int) -> float:
     """Return the CPU seconds of a process and all its descendants."""
     ticks = 0
     process_ids = {pid}

@@ -101,12 +101,12 @@ def copy(papers: Sequence[Path], folder: Path, count: int) -> None:
 
 def measure_cost(act: Callable[[], object]) -> Cost:
     """Measure a call. Its processes must have ended when it returns."""
-    before, started = _cpu_s(), time.perf_counter()
+    before, started = _read_cpu_s(), time.perf_counter()
     act()
-    return Cost(time.perf_counter() - started, _cpu_s() - before)
+    return Cost(time.perf_counter() - started, _read_cpu_s() - before)
 
 
-def _cpu_s() -> float:
+def _read_cpu_s() -> float:
     usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 

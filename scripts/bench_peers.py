@@ -28,7 +28,7 @@ class Peer:
     measure: Callable[..., float]
 
 
-def file_rows(count: int) -> list[FileMetaRow]:
+def build_file_rows(count: int) -> list[FileMetaRow]:
     now = datetime.now(UTC)
     keys = [hashlib.sha1(b"bench %d" % number).hexdigest() for number in range(count)]
     return [
@@ -37,7 +37,7 @@ def file_rows(count: int) -> list[FileMetaRow]:
     ]
 
 
-def wide_rows(count: int) -> list[tuple[bytes, dict[str, bytes]]]:
+def build_wide_rows(count: int) -> list[tuple[bytes, dict[str, bytes]]]:
     """Return rows in the layout of the journal: five cells, 1.2 kB."""
     cells = {f"file:{name}": secrets.token_bytes(200) for name in ("cdx", "meta", "mime", "size")}
     return [
@@ -46,7 +46,7 @@ def wide_rows(count: int) -> list[tuple[bytes, dict[str, bytes]]]:
     ]
 
 
-def documents(count: int) -> list[IndexDocument]:
+def build_documents(count: int) -> list[IndexDocument]:
     chance, now = random.Random(7), datetime.now(UTC)
     lexicon = [f"w{number:05}" for number in range(20_000)]
     rows = []
@@ -62,13 +62,13 @@ def documents(count: int) -> list[IndexDocument]:
     return rows
 
 
-def _seconds(act: Callable[[], object]) -> float:
+def _measure_s(act: Callable[[], object]) -> float:
     started = time.perf_counter()
     act()
     return time.perf_counter() - started
 
 
-def rabbitmq(url: str, body: bytes, count: int) -> float:
+def measure_rabbitmq(url: str, body: bytes, count: int) -> float:
     """Publish with confirms over Pika's blocking connection, then consume and acknowledge."""
     import pika
 
@@ -86,14 +86,14 @@ def rabbitmq(url: str, body: bytes, count: int) -> float:
             if number == count:
                 break
 
-    seconds = _seconds(travel)
+    seconds = _measure_s(travel)
     channel.cancel()
     channel.queue_delete(queue)
     channel.connection.close()
     return count / seconds
 
 
-def kafka(url: str, body: bytes, count: int) -> float:
+def measure_kafka(url: str, body: bytes, count: int) -> float:
     """Produce and flush in batches with confluent-kafka, then consume and commit each batch."""
     from confluent_kafka import Consumer, Producer
     from confluent_kafka.admin import AdminClient, NewTopic
@@ -123,18 +123,18 @@ def kafka(url: str, body: bytes, count: int) -> float:
                 consumer.commit(asynchronous=False)
             missing_count -= len(messages)
 
-    seconds = _seconds(travel)
+    seconds = _measure_s(travel)
     consumer.close()
     admin.delete_topics([topic])[topic].result()
     return count / seconds
 
 
-def postgresql(url: str) -> float:
+def measure_postgresql(url: str) -> float:
     """Run the same upserts with psycopg's executemany, one transaction per batch."""
     import psycopg
 
-    rows = [tuple(asdict(row).values()) for row in file_rows(5_000)]
-    names = list(asdict(file_rows(1)[0]))
+    rows = [tuple(asdict(row).values()) for row in build_file_rows(5_000)]
+    names = list(asdict(build_file_rows(1)[0]))
     columns = ", ".join(names)
     values = ", ".join("%s" for _ in names)
     changes = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
@@ -149,17 +149,17 @@ def postgresql(url: str) -> float:
                 connection.cursor().executemany(statement, rows[start : start + BATCH])
                 connection.commit()
 
-        seconds = _seconds(upsert)
+        seconds = _measure_s(upsert)
         keys = [row[0] for row in rows]
         connection.execute("DELETE FROM file_meta WHERE sha1hex = ANY(%s)", [keys])
     return len(rows) / seconds
 
 
-def hbase(url: str, table: str) -> float:
+def measure_hbase(url: str, table: str) -> float:
     """Write the same rows in batches of happybase."""
     import happybase
 
-    place, rows = urlsplit(url), wide_rows(2_000)
+    place, rows = urlsplit(url), build_wide_rows(2_000)
     connection = happybase.Connection(place.hostname, place.port)
 
     def write() -> None:
@@ -167,12 +167,12 @@ def hbase(url: str, table: str) -> float:
             for key, cells in rows:
                 batch.put(key, {name.encode(): value for name, value in cells.items()})
 
-    seconds = _seconds(write)
+    seconds = _measure_s(write)
     connection.close()
     return len(rows) / seconds
 
 
-def s3(url: str, data: bytes, count: int) -> float:
+def measure_s3(url: str, data: bytes, count: int) -> float:
     """Put objects one after the other with obstore's S3Store."""
     import obstore
     from obstore.store import S3Store
@@ -187,49 +187,49 @@ def s3(url: str, data: bytes, count: int) -> float:
         client_options={"allow_http": True},
     )
     keys = [f"bare/{secrets.token_hex(8)}" for _ in range(count)]
-    seconds = _seconds(lambda: [obstore.put(store, key, data) for key in keys])
+    seconds = _measure_s(lambda: [obstore.put(store, key, data) for key in keys])
     obstore.delete(store, keys)
     return count / seconds
 
 
-def _actions(index: str, batch: Sequence[IndexDocument]) -> list[dict[str, Any]]:
+def _build_actions(index: str, batch: Sequence[IndexDocument]) -> list[dict[str, Any]]:
     return [
         {"_index": index, "_id": document.id, "_source": asdict(document)} for document in batch
     ]
 
 
-def elasticsearch(url: str, batch: Sequence[IndexDocument]) -> float:
+def measure_elasticsearch(url: str, batch: Sequence[IndexDocument]) -> float:
     """Write with the bulk helper of elasticsearch-py to an index without our mapping."""
     from elasticsearch import Elasticsearch, helpers
 
     index, place = f"bare-{secrets.token_hex(5)}", urlsplit(url)
     client = Elasticsearch(f"http://{place.hostname}:{place.port}")
-    actions = _actions(index, batch)
-    seconds = _seconds(lambda: helpers.bulk(client, actions, chunk_size=BATCH))
+    actions = _build_actions(index, batch)
+    seconds = _measure_s(lambda: helpers.bulk(client, actions, chunk_size=BATCH))
     client.indices.delete(index=index)
     client.close()
     return len(batch) / seconds
 
 
-def opensearch(url: str, batch: Sequence[IndexDocument]) -> float:
+def measure_opensearch(url: str, batch: Sequence[IndexDocument]) -> float:
     """Write with the bulk helper of opensearch-py to an index without our mapping."""
     from opensearchpy import OpenSearch, helpers
 
     index, place = f"bare-{secrets.token_hex(5)}", urlsplit(url)
     client = OpenSearch(f"http://{place.hostname}:{place.port}")
-    actions = _actions(index, batch)
-    seconds = _seconds(lambda: helpers.bulk(client, actions, chunk_size=BATCH))
+    actions = _build_actions(index, batch)
+    seconds = _measure_s(lambda: helpers.bulk(client, actions, chunk_size=BATCH))
     client.indices.delete(index=index)
     client.close()
     return len(batch) / seconds
 
 
 PEERS = {
-    "amqp": Peer("TEST_RABBITMQ_URL", rabbitmq),
-    "kafka": Peer("TEST_KAFKA_URL", kafka),
-    "postgresql": Peer("TEST_POSTGRESQL_URL", postgresql),
-    "hbase": Peer("TEST_HBASE_URL", hbase),
-    "s3": Peer("TEST_S3_URL", s3),
-    "elasticsearch": Peer("TEST_ELASTICSEARCH_URL", elasticsearch),
-    "opensearch": Peer("TEST_OPENSEARCH_URL", opensearch),
+    "amqp": Peer("TEST_RABBITMQ_URL", measure_rabbitmq),
+    "kafka": Peer("TEST_KAFKA_URL", measure_kafka),
+    "postgresql": Peer("TEST_POSTGRESQL_URL", measure_postgresql),
+    "hbase": Peer("TEST_HBASE_URL", measure_hbase),
+    "s3": Peer("TEST_S3_URL", measure_s3),
+    "elasticsearch": Peer("TEST_ELASTICSEARCH_URL", measure_elasticsearch),
+    "opensearch": Peer("TEST_OPENSEARCH_URL", measure_opensearch),
 }

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import bench_peers as peers
-from bench_peers import BATCH, documents, file_rows, wide_rows
+from bench_peers import BATCH, build_documents, build_file_rows, build_wide_rows
 from fonds.model.archive import Blob
 from fonds.model.message import Message, Subscription
 from fonds.model.rows import FileMetaRow
@@ -44,11 +44,11 @@ class Line:
 
 def main() -> None:
     kinds: dict[str, Callable[[Path], Iterator[Line]]] = {
-        "queue": queues,
-        "table": tables,
-        "records": records,
-        "blobs": blobs,
-        "index": indexes,
+        "queue": measure_queues,
+        "table": measure_tables,
+        "records": measure_records,
+        "blobs": measure_blobs,
+        "index": measure_indexes,
     }
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", nargs="*", choices=list(kinds), default=list(kinds))
@@ -72,13 +72,13 @@ def iter_available(port: str) -> Iterator[tuple[str, str, Callable[..., float] |
             yield scheme, url, peers.PEERS[scheme].measure
 
 
-def rate(count: int, act: Callable[[], object]) -> float:
+def measure_rate(count: int, act: Callable[[], object]) -> float:
     started = time.perf_counter()
     act()
     return count / (time.perf_counter() - started)
 
 
-def queues(folder: Path) -> Iterator[Line]:
+def measure_queues(folder: Path) -> Iterator[Line]:
     for name, url, bare in iter_available("queue"):
         for label, (size_bytes, count) in SIZES.items():
             queue = open_backend("queue", url, folder)
@@ -86,74 +86,76 @@ def queues(folder: Path) -> Iterator[Line]:
             reader = Subscription(unique, f"{unique}.topic")
             queue.declare([reader])
             body = secrets.token_bytes(size_bytes)
-            own_rate = rate(count, partial(_send_and_receive, queue, reader, body, count))
+            own_rate = measure_rate(count, partial(_send_and_receive, queue, reader, body, count))
             queue.close()
             peer_rate = bare(url, body, count) if bare else None
             yield Line(f"messages of {label}, in and out", name, own_rate, peer_rate)
 
 
-def tables(folder: Path) -> Iterator[Line]:
+def measure_tables(folder: Path) -> Iterator[Line]:
     for name, url, bare in iter_available("table"):
-        table, rows = open_backend("table", url, folder), wide_rows(WIDE_ROWS)
+        table, rows = open_backend("table", url, folder), build_wide_rows(WIDE_ROWS)
         unique = f"b{secrets.token_hex(5)}"
         table.declare(unique, ("f", "file"))
-        own_rate = rate(WIDE_ROWS, partial(_in_batches, rows, partial(table.put, unique)))
+        own_rate = measure_rate(
+            WIDE_ROWS, partial(_act_in_batches, rows, partial(table.put, unique))
+        )
         keys = [key for key, _ in rows]
-        reads = rate(WIDE_ROWS, partial(_in_batches, keys, partial(table.get, unique)))
+        reads = measure_rate(WIDE_ROWS, partial(_act_in_batches, keys, partial(table.get, unique)))
         peer_rate = bare(url, unique) if bare else None
         yield Line("wide rows written", name, own_rate, peer_rate)
         yield Line("wide rows read", name, reads, None)
-        yield from _columns(table, f"{unique}l", name)
+        yield from _measure_columns(table, f"{unique}l", name)
         getattr(table, "close", lambda: None)()
 
 
-def _columns(table: Table, name: str, backend_name: str) -> Iterator[Line]:
+def _measure_columns(table: Table, name: str, backend_name: str) -> Iterator[Line]:
     """Measure rows with a large cell: read full rows, then one small column only."""
     table.declare(name, ("file", "grobid0"))
     keys = [number.to_bytes(20) for number in range(LARGE_ROWS)]
     large = secrets.token_bytes(LARGE_CELL_BYTES)
     for key in keys:
         table.put(name, [(key, {"file:size": b"12345678", "grobid0:tei_xml": large})])
-    full_rate = rate(LARGE_ROWS, partial(_in_batches, keys, partial(table.get, name)))
+    full_rate = measure_rate(LARGE_ROWS, partial(_act_in_batches, keys, partial(table.get, name)))
     get_column = partial(table.get, name, columns=["file:size"])
     yield Line("rows with a cell of 256 KiB read", backend_name, full_rate, None)
     yield Line(
         "one small column of them",
         backend_name,
-        rate(LARGE_ROWS, partial(_in_batches, keys, get_column)),
+        measure_rate(LARGE_ROWS, partial(_act_in_batches, keys, get_column)),
         None,
     )
     table.delete(name, keys)
 
 
-def records(folder: Path) -> Iterator[Line]:
+def measure_records(folder: Path) -> Iterator[Line]:
     for name, url, bare in iter_available("records"):
-        store, rows = open_backend("records", url, folder), file_rows(ROWS)
-        own_rate = rate(ROWS, partial(_in_batches, rows, store.put))
+        store, rows = open_backend("records", url, folder), build_file_rows(ROWS)
+        own_rate = measure_rate(ROWS, partial(_act_in_batches, rows, store.put))
         keys = [row.sha1hex for row in rows]
-        reads = rate(ROWS, partial(_in_batches, keys, partial(store.get, FileMetaRow)))
+        reads = measure_rate(ROWS, partial(_act_in_batches, keys, partial(store.get, FileMetaRow)))
         store.delete(FileMetaRow, keys)
         store.close()
         yield Line("rows upserted", name, own_rate, bare(url) if bare else None)
         yield Line("rows read by key", name, reads, None)
 
 
-def blobs(folder: Path) -> Iterator[Line]:
+def measure_blobs(folder: Path) -> Iterator[Line]:
     for name, url, bare in iter_available("blobs"):
         store, data = open_backend("blobs", url, folder), secrets.token_bytes(BLOB_BYTES)
         keys = [f"bench/{secrets.token_hex(8)}" for _ in range(BLOBS)]
-        own_rate = rate(BLOBS, partial(_for_each, keys, partial(_put_blob, store, data)))
-        reads = rate(BLOBS, partial(_for_each, keys, store.get))
+        own_rate = measure_rate(BLOBS, partial(_act_on_each, keys, partial(_put_blob, store, data)))
+        reads = measure_rate(BLOBS, partial(_act_on_each, keys, store.get))
         store.delete(keys)
         getattr(store, "close", lambda: None)()
         yield Line("blobs of 10 kB put", name, own_rate, bare(url, data, BLOBS) if bare else None)
         yield Line("blobs of 10 kB read", name, reads, None)
 
 
-def indexes(folder: Path) -> Iterator[Line]:
+def measure_indexes(folder: Path) -> Iterator[Line]:
     for name, url, bare in iter_available("index"):
-        index, batch = open_backend("index", url, folder), documents(DOCUMENTS)
-        own_rate = rate(DOCUMENTS, partial(_in_batches, batch, index.put))
+        index, batch = open_backend("index", url, folder), build_documents(DOCUMENTS)
+        own_rate = measure_rate(DOCUMENTS, partial(_act_in_batches, batch, index.put))
         index.delete([document.id for document in batch])
         getattr(index, "close", lambda: None)()
         peer_rate = bare(url, batch) if bare else None
@@ -171,7 +173,7 @@ def _send_and_receive(queue: Queue, reader: Subscription, body: bytes, count: in
         missing_count -= len(messages)
 
 
-def _for_each(things: Sequence[Any], act: Callable[[Any], object]) -> None:
+def _act_on_each(things: Sequence[Any], act: Callable[[Any], object]) -> None:
     for thing in things:
         act(thing)
 
@@ -180,7 +182,7 @@ def _put_blob(store: Blobs, data: bytes, key: str) -> None:
     store.put([Blob(key, data, "text/plain")])
 
 
-def _in_batches(things: Sequence[Any], act: Callable[[Sequence[Any]], object]) -> None:
+def _act_in_batches(things: Sequence[Any], act: Callable[[Sequence[Any]], object]) -> None:
     for start in range(0, len(things), BATCH):
         act(things[start : start + BATCH])
 

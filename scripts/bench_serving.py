@@ -39,11 +39,11 @@ def main() -> None:
     parser.add_argument("--home", type=Path, help="an existing library")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fonds-serving-") as scratch:
-        home = chosen.home or _sample(Path(scratch))
+        home = chosen.home or _create_sample(Path(scratch))
         with subprocess.Popen(
             [*FONDS, "--home", str(home), "serve", "--port", "0"], stderr=subprocess.PIPE, text=True
         ) as serving:
-            port = port_of(serving)
+            port = read_port(serving)
             errors: list[str] = []
             threading.Thread(
                 target=lambda: errors.extend(serving.stderr or ()), daemon=True
@@ -64,7 +64,7 @@ def main() -> None:
         print(f"lines logged by the server: {len(errors)}")
 
 
-def _sample(folder: Path) -> Path:
+def _create_sample(folder: Path) -> Path:
     write_sample(folder / "crawl")
     home = folder / "home"
     subprocess.run([*FONDS, "--home", str(home), "-q", "ingest", str(folder / "crawl")],
@@ -72,7 +72,7 @@ def _sample(folder: Path) -> Path:
     return home
 
 
-def port_of(serving: subprocess.Popen[str]) -> int:
+def read_port(serving: subprocess.Popen[str]) -> int:
     assert serving.stderr is not None
     for line in serving.stderr:
         if "http://" in line:

@@ -79,7 +79,7 @@ def measure_costs() -> None:
         print_value("stored per story", (path.stat().st_size - before_bytes) / STORIES, "bytes")
 
 
-def text_of(path: Path) -> str:
+def extract_text(path: Path) -> str:
     """Return the text of a page, or "" if there is none."""
     body = path.read_bytes()
     body = gzip.decompress(body) if path.suffix == ".gz" else body
@@ -92,7 +92,7 @@ def print_duplicates(folder: Path) -> None:
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     paths = [path for path in paths if path.suffix not in NO_PAGES]
     with ProcessPoolExecutor(2) as pool:
-        texts = list(pool.map(text_of, paths, chunksize=10))
+        texts = list(pool.map(extract_text, paths, chunksize=10))
     begun = time.process_time()
     signatures = {
         n: signature for n, text in enumerate(texts) if (signature := compute_signature(text))

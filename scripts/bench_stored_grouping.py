@@ -44,9 +44,9 @@ def print_scale(count: int, parent: str | None) -> None:
     with tempfile.TemporaryDirectory(dir=parent) as folder_name:
         folder = Path(folder_name)
         _run_in_process("put", _add_documents, folder, count)
-        print(f"  {_size_mb(folder):,.0f} MB on disk", flush=True)
+        print(f"  {_measure_size_mb(folder):,.0f} MB on disk", flush=True)
         _run_in_process("first build", _build, folder)
-        print(f"  {_size_mb(folder):,.0f} MB on disk", flush=True)
+        print(f"  {_measure_size_mb(folder):,.0f} MB on disk", flush=True)
         ended = multiprocessing.Event()
         receiver, sender = multiprocessing.Pipe()
         reader = multiprocessing.Process(target=read_pages, args=(folder, ended, sender))
@@ -59,7 +59,7 @@ def print_scale(count: int, parent: str | None) -> None:
         print(
             f"  reads meanwhile: themes {format_times(lists_ms)}; members {format_times(pages_ms)}"
         )
-        print(f"  {_size_mb(folder):,.0f} MB on disk", flush=True)
+        print(f"  {_measure_size_mb(folder):,.0f} MB on disk", flush=True)
 
 
 def _run_in_process(name: str, act: Callable[..., None], *words: Any) -> None:
@@ -112,7 +112,7 @@ def _build(folder: Path) -> None:
     )
 
 
-def _size_mb(folder: Path) -> float:
+def _measure_size_mb(folder: Path) -> float:
     return sum(path.stat().st_size for path in folder.iterdir()) / 2**20
 
 
@@ -129,18 +129,18 @@ def print_stability(names: list[str]) -> None:
             save_configuration(writer.tables, NAME.namespace, DEFAULT, configuration)
             documents = [Document(f"{place:08d}", texts[place]) for place in order]
             writer.put(NAME, documents[:known_count])
-            before = _ids(writer.tables, rebuild(writer, NAME, threads=1).timestamp)
+            before = _read_ids(writer.tables, rebuild(writer, NAME, threads=1).timestamp)
             writer.put(NAME, documents[known_count:])
-            after = _ids(writer.tables, rebuild(writer, NAME, threads=1).timestamp)
+            after = _read_ids(writer.tables, rebuild(writer, NAME, threads=1).timestamp)
         kept_share = np.mean([after.get(id_) == cluster for id_, cluster in before.items()])
         scores = [
-            f"{_nmi(ids, truth, documents[:count]):.3f}"
+            f"{_compute_nmi(ids, truth, documents[:count]):.3f}"
             for ids, count in ((before, known_count), (after, None))
         ]
         print(f"| {name} | {kept_share:.3f} | {', '.join(scores)} |", flush=True)
 
 
-def _ids(tables: Tables, timestamp: int) -> dict[str, str]:
+def _read_ids(tables: Tables, timestamp: int) -> dict[str, str]:
     """Return cluster ids by document. Documents without a cluster are absent."""
     prefix = build_clustering_prefix(NAME.namespace, NAME.key, DEFAULT, timestamp)
     ids = {
@@ -153,7 +153,7 @@ def _ids(tables: Tables, timestamp: int) -> dict[str, str]:
     }
 
 
-def _nmi(ids: dict[str, str], truth: np.ndarray, documents: list[Document]) -> float:
+def _compute_nmi(ids: dict[str, str], truth: np.ndarray, documents: list[Document]) -> float:
     """Return NMI. A document without a cluster counts as its own cluster."""
     clusters = [ids.get(document.id, document.id) for document in documents]
     return float(

@@ -23,7 +23,7 @@ SHORT_S = 3.0
 STOPPED_S = 3600
 
 
-def cpu_s(case: Case, size_bytes: int) -> float:
+def measure_cpu_s(case: Case, size_bytes: int) -> float:
     """Return CPU seconds without creating the input: the minimum of three rounds if a round is short."""
     data = case.make(size_bytes)
     rounds: list[float] = []
@@ -40,8 +40,8 @@ def measure(case: Case, size_mb: float) -> tuple[float, float, float]:
     large_bytes = int(size_mb * 1e6)
     if case.limit_bytes:
         large_bytes = min(large_bytes, case.limit_bytes)
-    small = cpu_s(case, large_bytes // 2)
-    return large_bytes / 1e6, small, cpu_s(case, large_bytes)
+    small = measure_cpu_s(case, large_bytes // 2)
+    return large_bytes / 1e6, small, measure_cpu_s(case, large_bytes)
 
 
 def measure_in_process(group: str, number: int, size_mb: float) -> tuple[float, float, float]:

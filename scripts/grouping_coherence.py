@@ -17,7 +17,7 @@ WINDOW = 110
 _EPSILON = 1e-12
 
 
-def coherence(texts: Sequence[str], topics: Sequence[Sequence[str]]) -> float:
+def compute_coherence(texts: Sequence[str], topics: Sequence[Sequence[str]]) -> float:
     """Return the mean c_v of topics, each a list of terms. Words are case-folded and singular."""
     folded = [
         [singularize(word) for term in topic for word in split_words(term)[:1]] for topic in topics

@@ -26,13 +26,13 @@ Recipe = Callable[[list[str], np.ndarray, int], np.ndarray]
 
 
 @contextmanager
-def peers() -> Iterator[dict[str, Recipe]]:
+def install_peers() -> Iterator[dict[str, Recipe]]:
     """Yield recipes by name. Prints which packages cannot be installed, and leaves their recipes out."""
     warnings.simplefilter("ignore")
     recipes: dict[str, Recipe] = {
-        "textcluster's behaviour": lambda texts, dense, k: textcluster(texts),
-        "TF-IDF, SVD 100, k-means": lambda texts, dense, k: bare_topics(texts, k),
-        "TF-IDF, NMF": lambda texts, dense, k: nmf(texts, k),
+        "textcluster's behaviour": lambda texts, dense, k: cluster_like_grouperfish(texts),
+        "TF-IDF, SVD 100, k-means": lambda texts, dense, k: cluster_plainly(texts, k),
+        "TF-IDF, NMF": lambda texts, dense, k: cluster_by_nmf(texts, k),
         "dense, k-means": lambda texts, dense, k: KMeans(k, n_init=3, random_state=0).fit_predict(
             dense
         ),
@@ -72,7 +72,7 @@ def _load_installed() -> dict[str, Recipe]:
     return recipes
 
 
-def bare_topics(texts: list[str], clusters: int) -> np.ndarray:
+def cluster_plainly(texts: list[str], clusters: int) -> np.ndarray:
     """Cluster with plain scikit-learn calls, without near-duplicates or labels."""
     weighted = TfidfVectorizer(
         stop_words="english", sublinear_tf=True, min_df=2, dtype=np.float32
@@ -81,7 +81,7 @@ def bare_topics(texts: list[str], clusters: int) -> np.ndarray:
     return np.asarray(KMeans(clusters, n_init=3, random_state=0).fit_predict(vectors))
 
 
-def nmf(texts: list[str], clusters: int) -> np.ndarray:
+def cluster_by_nmf(texts: list[str], clusters: int) -> np.ndarray:
     weighted = TfidfVectorizer(
         stop_words="english", sublinear_tf=True, min_df=2, dtype=np.float32
     ).fit_transform(texts)
@@ -89,7 +89,7 @@ def nmf(texts: list[str], clusters: int) -> np.ndarray:
     return np.asarray(np.asarray(factors).argmax(axis=1))
 
 
-def textcluster(texts: list[str]) -> np.ndarray:
+def cluster_like_grouperfish(texts: list[str]) -> np.ndarray:
     """Cluster like Grouperfish: its idf is constant, and the first document of a cluster leads."""
     read = [Counter(term for term in split_terms(text, "en") if term) for text in texts]
     weight = log(max(len(texts), 2))

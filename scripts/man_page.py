@@ -42,12 +42,12 @@ _ESCAPED = {
 _EXAMPLE = re.compile(r"(fonds [a-z].*?)\s+# (.+)")
 
 
-def pages() -> dict[str, str]:
+def build_pages() -> dict[str, str]:
     """Return the page by its path from the root of the repository."""
-    return {"docs/fonds.1": "".join(f"{line}\n" for line in _lines())}
+    return {"docs/fonds.1": "".join(f"{line}\n" for line in _iter_lines())}
 
 
-def examples() -> list[tuple[str, str]]:
+def read_examples() -> list[tuple[str, str]]:
     """Return each command of docs/commands.md with its purpose."""
     matches = map(
         _EXAMPLE.fullmatch, (ROOT / "docs" / "commands.md").read_text("utf-8").splitlines()
@@ -55,20 +55,20 @@ def examples() -> list[tuple[str, str]]:
     return [(match[1].strip(), match[2]) for match in matches if match]
 
 
-def _lines() -> Iterator[str]:
+def _iter_lines() -> Iterator[str]:
     yield from TOP.splitlines()
     yield ".SH DESCRIPTION"
-    yield from _prose(cli.help or "")
+    yield from _iter_prose(cli.help or "")
     yield ".SH OPTIONS"
     yield "These can be given before or after the command:"
     for option in build_global_options():
-        yield from _option(option)
+        yield from _iter_option(option)
     yield ".SH COMMANDS"
-    for path, command in _commands(cli, ()):
-        yield from _command(path, command)
+    for path, command in _iter_commands(cli, ()):
+        yield from _iter_command(path, command)
     yield ".SH EXIT STATUS"
     for code, meaning in EXITS:
-        yield from (".TP", f".B {code}", _text(meaning))
+        yield from (".TP", f".B {code}", _escape(meaning))
     yield ".SH FILES"
     yield from (
         ".TP",
@@ -77,11 +77,15 @@ def _lines() -> Iterator[str]:
     )
     yield from (".TP", ".B HOME/fonds.toml", "The settings.")
     yield ".SH EXAMPLES"
-    for example, meaning in examples():
-        yield from (".TP", f".B {_text(example)}", _text(f"{meaning[:1].upper()}{meaning[1:]}."))
+    for example, meaning in read_examples():
+        yield from (
+            ".TP",
+            f".B {_escape(example)}",
+            _escape(f"{meaning[:1].upper()}{meaning[1:]}."),
+        )
 
 
-def _commands(
+def _iter_commands(
     group: click.Group, parents: Sequence[str]
 ) -> Iterator[tuple[Sequence[str], click.Command]]:
     """Yield each command with its path; groups before their commands."""
@@ -92,10 +96,10 @@ def _commands(
         path = (*parents, name)
         yield path, command
         if isinstance(command, click.Group):
-            yield from _commands(command, path)
+            yield from _iter_commands(command, path)
 
 
-def _command(path: Sequence[str], command: click.Command) -> Iterator[str]:
+def _iter_command(path: Sequence[str], command: click.Command) -> Iterator[str]:
     shared = {option.name for option in build_global_options()}
     context = click.Context(command, info_name=path[-1])
     usage = " ".join(
@@ -103,36 +107,36 @@ def _command(path: Sequence[str], command: click.Command) -> Iterator[str]:
         for usage_piece in command.collect_usage_pieces(context)
         if usage_piece != "[OPTIONS]"
     )
-    yield f".SS {_text(' '.join(['fonds', *path, usage]).strip())}"
-    yield from _prose(command.help or "")
+    yield f".SS {_escape(' '.join(['fonds', *path, usage]).strip())}"
+    yield from _iter_prose(command.help or "")
     for parameter in command.params:
         if (
             isinstance(parameter, click.Option)
             and not parameter.hidden
             and parameter.name not in shared
         ):
-            yield from _option(parameter)
+            yield from _iter_option(parameter)
 
 
-def _option(option: click.Option) -> Iterator[str]:
+def _iter_option(option: click.Option) -> Iterator[str]:
     record = option.get_help_record(click.Context(cli))
     assert record is not None
-    yield from (".TP", f".B {_text(record[0])}", _text(record[1] or "As its name says."))
+    yield from (".TP", f".B {_escape(record[0])}", _escape(record[1] or "As its name says."))
 
 
-def _prose(text: str) -> Iterator[str]:
+def _iter_prose(text: str) -> Iterator[str]:
     """Yield paragraphs. A paragraph after a backspace keeps its line breaks."""
     for part in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         is_kept = part.lstrip().startswith("\b")
         lines = [line for line in part.replace("\b", "").splitlines() if line.strip()]
         yield ".PP"
         if is_kept:
-            yield from (".nf", *map(_text, lines), ".fi")
+            yield from (".nf", *map(_escape, lines), ".fi")
         else:
-            yield _text(" ".join(line.strip() for line in lines))
+            yield _escape(" ".join(line.strip() for line in lines))
 
 
-def _text(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape text for roff, so that it can be copied from the formatted page."""
     plain = "".join(
         _ESCAPED.get(char) or (char if char.isascii() else rf"\[u{ord(char):04X}]") for char in text
@@ -141,4 +145,4 @@ def _text(text: str) -> str:
 
 
 if __name__ == "__main__":
-    write(pages())
+    write(build_pages())

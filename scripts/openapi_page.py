@@ -14,7 +14,7 @@ from written_pages import write
 PAGE = "docs/openapi.json"
 
 
-def pages() -> dict[str, str]:
+def build_pages() -> dict[str, str]:
     """Return the page by its path. The API of the web pages is left out, because it may change with them."""
     app = FastAPI(title="Fonds", version="1")
     describe(app)
@@ -22,11 +22,11 @@ def pages() -> dict[str, str]:
     schema["paths"] = {
         path: operations for path, operations in schema["paths"].items() if is_rest(path)
     }
-    schema["components"]["schemas"] = _used(schema)
+    schema["components"]["schemas"] = _find_used_schemas(schema)
     return {PAGE: json.dumps(schema, indent=1, ensure_ascii=False, sort_keys=True) + "\n"}
 
 
-def _used(schema: dict[str, Any]) -> dict[str, Any]:
+def _find_used_schemas(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schemas that the paths reference, directly or indirectly."""
     shapes: dict[str, Any] = schema["components"]["schemas"]
     used: dict[str, Any] = {}
@@ -41,4 +41,4 @@ def _used(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    write(pages())
+    write(build_pages())

@@ -46,7 +46,7 @@ class PageComparison:
     def same_title(self) -> bool:
         """Whether the titles are equal without whitespace and case."""
         baseline_title = (self.baseline or {})["title"]
-        return _bare(baseline_title) == _bare(self.extraction.content.article_title or "")
+        return _normalize(baseline_title) == _normalize(self.extraction.content.article_title or "")
 
     @property
     def same_language(self) -> bool:
@@ -78,7 +78,7 @@ class PageComparison:
         return abs(self.chars - baseline_chars) <= LENGTH_SPREAD * max(self.chars, baseline_chars)
 
 
-def _bare(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 

@@ -58,7 +58,7 @@ class Marked:
         return "must_contain" in self.gold
 
 
-def marked_pages() -> Iterator[Marked]:
+def read_marked_pages() -> Iterator[Marked]:
     """Yield each labelled page of the corpus once, with its rows merged."""
     rows: dict[str, dict[str, Any]] = {}
     for line in (CORPUS / "gold" / "html.jsonl").read_text("utf-8").splitlines():
@@ -83,7 +83,7 @@ class Score:
         return 2 * self.precision * self.recall / total if total else 0.0
 
 
-def snippet_score(pages: Iterable[tuple[dict[str, Any], str]]) -> Score:
+def compute_snippet_score(pages: Iterable[tuple[dict[str, Any], str]]) -> Score:
     """Score (labels, text) pairs by the wanted and unwanted snippets in the text."""
     hit_count = missed_count = unwanted_count = 0
     for gold, text in pages:
@@ -96,11 +96,11 @@ def snippet_score(pages: Iterable[tuple[dict[str, Any], str]]) -> Score:
     )
 
 
-def shingle_score(pages: Iterable[tuple[str, str]]) -> Score:
+def compute_shingle_score(pages: Iterable[tuple[str, str]]) -> Score:
     """Score (expected text, text) pairs by mean precision and recall of shingles of four words."""
     precisions, recalls = [], []
     for expected, text in pages:
-        expected_shingles, shingles = _shingles(expected), _shingles(text)
+        expected_shingles, shingles = _count_shingles(expected), _count_shingles(text)
         shared = sum((expected_shingles & shingles).values())
         if shingles:
             precisions.append(shared / sum(shingles.values()))
@@ -109,7 +109,7 @@ def shingle_score(pages: Iterable[tuple[str, str]]) -> Score:
     return Score(sum(precisions) / len(precisions), sum(recalls) / len(recalls))
 
 
-def _shingles(text: str) -> Counter[tuple[str, ...]]:
+def _count_shingles(text: str) -> Counter[tuple[str, ...]]:
     words = _WORD.findall(text)
     rows = (tuple(words[i : i + 4]) for i in range(max(1, len(words) - 3)))
     return Counter(row for row in rows if row)

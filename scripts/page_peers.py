@@ -17,7 +17,7 @@ Extractor = Callable[[str], str]
 
 
 @contextmanager
-def peers() -> Iterator[dict[str, Extractor]]:
+def install_peers() -> Iterator[dict[str, Extractor]]:
     """Yield extractors by name. Each returns the text of markup, or "" if it finds none or fails."""
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
@@ -32,15 +32,15 @@ def peers() -> Iterator[dict[str, Extractor]]:
 def _load_trafilatura_modes() -> dict[str, Extractor]:
     import trafilatura
 
-    def mode(**options: Any) -> Extractor:
+    def build_mode(**options: Any) -> Extractor:
         return lambda markup: trafilatura.extract(markup, include_comments=False, **options) or ""
 
     modes = {
-        "trafilatura": mode(),
-        "trafilatura fast": mode(fast=True),
-        "trafilatura recall": mode(favor_recall=True),
-        "trafilatura fast recall": mode(fast=True, favor_recall=True),
-        "trafilatura precision": mode(favor_precision=True),
+        "trafilatura": build_mode(),
+        "trafilatura fast": build_mode(fast=True),
+        "trafilatura recall": build_mode(favor_recall=True),
+        "trafilatura fast recall": build_mode(fast=True, favor_recall=True),
+        "trafilatura precision": build_mode(favor_precision=True),
     }
     return {name: _catch_errors(extract) for name, extract in modes.items()}
 
@@ -50,15 +50,15 @@ def _load_other_extractors() -> dict[str, Extractor]:
     from readability import Document  # type: ignore[import-not-found]
     from resiliparse.extract.html2text import extract_plain_text  # type: ignore[import-not-found]
 
-    def readability(markup: str) -> str:
+    def read_with_readability(markup: str) -> str:
         return str(lxml.html.fromstring(Document(markup).summary()).text_content())
 
-    def resiliparse(markup: str) -> str:
+    def read_with_resiliparse(markup: str) -> str:
         return str(extract_plain_text(markup, main_content=True, alt_texts=False))
 
     return {
-        "resiliparse": _catch_errors(resiliparse),
-        "readability-lxml": _catch_errors(readability),
+        "resiliparse": _catch_errors(read_with_resiliparse),
+        "readability-lxml": _catch_errors(read_with_readability),
     }
 
 

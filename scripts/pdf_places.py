@@ -74,7 +74,7 @@ def main() -> int:
     )
     args = parser.parse_args()
     rows, count = [], 0
-    for path in _files(args.paths):
+    for path in _iter_files(args.paths):
         differences = [
             place
             for place in iter_places(path)
@@ -83,7 +83,7 @@ def main() -> int:
         listed = differences[: args.each]
         count += len(listed)
         print(f"{path}: {len(differences)} places differ, {len(listed)} shown", file=sys.stderr)
-        rows += list(_rows(path, listed))
+        rows += list(_iter_rows(path, listed))
     head = "<tr><th>where</th><th>the place</th><th>poppler</th><th>Fonds</th></tr>"
     args.out.write_text(
         f"<!doctype html><meta charset=utf-8><title>Places</title><style>{STYLE}</style>"
@@ -115,7 +115,7 @@ def iter_places(path: Path) -> Iterator[Place]:
                 )
 
 
-def _files(paths: Sequence[Path]) -> Iterator[Path]:
+def _iter_files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         yield from sorted(path.rglob("*.pdf")) if path.is_dir() else [path]
 
@@ -131,10 +131,10 @@ def _iter_poppler_pages(path: Path) -> Iterator[list[Word]]:
     text = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f]", "", done.stdout.decode("utf-8", "replace"))
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=True)
     for page in etree.fromstring(text.encode(), parser).iter("{*}page"):
-        yield [Word(word.text or "", _box(word)) for word in page.iter("{*}word")]
+        yield [Word(word.text or "", _get_box(word)) for word in page.iter("{*}word")]
 
 
-def _box(word: etree._Element) -> tuple[float, float, float, float]:
+def _get_box(word: etree._Element) -> tuple[float, float, float, float]:
     left, top, right, bottom = (
         float(word.get(name) or 0) for name in ("xMin", "yMin", "xMax", "yMax")
     )
@@ -146,10 +146,10 @@ def _merge_boxes(words: Sequence[Word]) -> tuple[float, float, float, float]:
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
-def _rows(path: Path, differences: Sequence[Place]) -> Iterator[str]:
+def _iter_rows(path: Path, differences: Sequence[Place]) -> Iterator[str]:
     with pypdfium2.PdfDocument(path) as document:
         for place in differences:
-            picture = base64.b64encode(_picture(document, place)).decode()
+            picture = base64.b64encode(_draw_picture(document, place)).decode()
             yield (
                 f"<tr><td>{html.escape(path.name)}, p. {place.page}</td>"
                 f'<td><img alt="" src="data:image/png;base64,{picture}"></td>'
@@ -158,7 +158,7 @@ def _rows(path: Path, differences: Sequence[Place]) -> Iterator[str]:
             )
 
 
-def _picture(document: pypdfium2.PdfDocument, place: Place) -> bytes:
+def _draw_picture(document: pypdfium2.PdfDocument, place: Place) -> bytes:
     """Return a PNG of the box with a margin."""
     image = document[place.page - 1].render(scale=SCALE).to_pil()
     left, top, right, bottom = place.box

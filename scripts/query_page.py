@@ -11,7 +11,7 @@ PAGE = "docs/query.md"
 BEGIN, END = "<!-- fields: written by scripts/query_page.py -->\n", "<!-- end of fields -->\n"
 
 
-def pages() -> dict[str, str]:
+def build_pages() -> dict[str, str]:
     """Return the page by its path from the root of the repository."""
     text = (ROOT / PAGE).read_text("utf-8")
     before, begin, rest = text.partition(BEGIN)
@@ -28,4 +28,4 @@ def _iter_lines() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    write(pages())
+    write(build_pages())

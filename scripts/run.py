@@ -39,12 +39,12 @@ def main(data: str) -> int:
     """Ingest the paths in `data`, or the sample crawl if it is empty; return the exit code."""
     sys.argv[0] = FONDS  # The printed next commands begin with it.
     try:
-        paths = paths_of(data)
+        paths = split_paths(data)
     except ValueError as error:
         print(f"DATA={data}: {error}", file=sys.stderr)
         return EXIT_USAGE
     home = SAMPLE_HOME if not paths and not os.environ.get("FONDS_HOME") else None
-    chosen = paths or [str(sample_crawl())]
+    chosen = paths or [str(write_sample_crawl())]
     options = ["--home", home] if home else []
     print(f"Ingesting {', '.join(chosen)} into {find_home(home)}\n", flush=True)
     code, settled = ingest([*options, "ingest", *chosen])
@@ -60,7 +60,7 @@ def main(data: str) -> int:
     return 0
 
 
-def paths_of(data: str) -> list[str]:
+def split_paths(data: str) -> list[str]:
     """Split `data` into paths like a shell, unless all of it is one existing path with blanks.
 
     Patterns are expanded. Raises ValueError for an unclosed quotation.
@@ -73,7 +73,7 @@ def paths_of(data: str) -> list[str]:
     return [path for word in words for path in sorted(glob.glob(word)) or [word]]  # noqa: PTH207
 
 
-def sample_crawl() -> Path:
+def write_sample_crawl() -> Path:
     """Return the folder of the sample crawl. Writes it, completely or not at all, if it is missing."""
     if SAMPLE.is_dir():
         print(f"The sample crawl is already in {SAMPLE}/.")

@@ -17,9 +17,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sample_containers import Visit, write_cdx, write_warc, write_zip
-from sample_pages import content_type, not_found, page
-from sample_pdfs import broken, encrypted, pdf
-from sample_texts import SITES, Report, Story, reports, slug, stories
+from sample_pages import build_content_type, build_not_found_page, build_page
+from sample_pdfs import build_pdf, damage, encrypt
+from sample_texts import SITES, Report, Story, build_slug, read_reports, read_stories
 
 CRAWLED_AT = datetime(2025, 7, 1, 4, 0, tzinfo=UTC)
 
@@ -53,7 +53,7 @@ def write_sample(folder: Path) -> SampleSummary:
     """Write the sample crawl to `folder`. Creates the folder, or replaces its files."""
     for part in ("indexed", "loose"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    texts, papers = stories(), reports()
+    texts, papers = read_stories(), read_reports()
     main, plain = _Share(texts[:20], papers[:5]), _Share(texts[20:28], papers[5:9])
     indexed, loose = _Share(texts[28:32], papers[9:11]), _Share(texts[32:35], papers[11:13])
     zipped, cut = _Share(texts[35:38], papers[13:15]), _Share(texts[38:40], [])
@@ -85,18 +85,24 @@ def write_sample(folder: Path) -> SampleSummary:
 
 def _write_main(path: Path, share: _Share) -> int:
     """Write pages, PDFs and other typical responses; return the number of captures."""
-    visits = _visits(share, CRAWLED_AT)
+    visits = _build_visits(share, CRAWLED_AT)
     # Some servers compress their responses.
     visits = [_compress(visit) if number % 7 == 2 else visit for number, visit in enumerate(visits)]
     first = visits[0]
     later = CRAWLED_AT + timedelta(days=14)
     site = SITES["riverpost"]
     visits += [
-        Visit(f"https://{site.host}/gone.html", later, "text/html", not_found(site), status=404),
+        Visit(
+            f"https://{site.host}/gone.html",
+            later,
+            "text/html",
+            build_not_found_page(site),
+            status=404,
+        ),
         Visit(
             f"https://{site.host}/old-home", later, "text/html", b"", 301, f"https://{site.host}/"
         ),
-        Visit(f"https://{site.host}/static/logo.png", later, "image/png", _picture()),
+        Visit(f"https://{site.host}/static/logo.png", later, "image/png", _draw_picture()),
         Visit(first.url, later, first.content_type, first.body),
         Visit(visits[1].url, later, visits[1].content_type, visits[1].body, same_as=visits[1].at),
     ]
@@ -105,16 +111,18 @@ def _write_main(path: Path, share: _Share) -> int:
 
 def _write_plain(path: Path, share: _Share, repeated: Story) -> int:
     """Write an uncompressed WARC. `repeated` is a story of another container, here with another URL."""
-    visits = _visits(share, CRAWLED_AT + timedelta(days=1))
-    url = f"https://mirror.press.example/{slug(repeated.title)}"
-    visits.append(Visit(url, visits[-1].at, content_type(repeated.site), _page(repeated)))
+    visits = _build_visits(share, CRAWLED_AT + timedelta(days=1))
+    url = f"https://mirror.press.example/{build_slug(repeated.title)}"
+    visits.append(
+        Visit(url, visits[-1].at, build_content_type(repeated.site), _build_page(repeated))
+    )
     return len(write_warc(path, visits, packed=False))
 
 
 def _write_indexed(folder: Path, share: _Share) -> dict[str, int]:
     """Write a WARC and its CDX. Reading both finds each capture twice."""
     warc = folder / "indexed" / "archive.warc.gz"
-    records = write_warc(warc, _visits(share, CRAWLED_AT + timedelta(days=2)), packed=True)
+    records = write_warc(warc, _build_visits(share, CRAWLED_AT + timedelta(days=2)), packed=True)
     write_cdx(folder / "indexed" / "captures.cdx", records, warc.name)
     return {"indexed/archive.warc.gz": len(records), "indexed/captures.cdx": len(records)}
 
@@ -122,9 +130,9 @@ def _write_indexed(folder: Path, share: _Share) -> dict[str, int]:
 def _write_loose(folder: Path, share: _Share, locked: Report, damaged: Report) -> dict[str, int]:
     """Write loose files, among them a broken and an encrypted PDF."""
     files = {
-        **_members(share, "loose/", "loose/"),
-        f"loose/{locked.key}-confidential.pdf": encrypted(locked),
-        f"loose/{damaged.key}-download.pdf": broken(damaged),
+        **_build_members(share, "loose/", "loose/"),
+        f"loose/{locked.key}-confidential.pdf": encrypt(locked),
+        f"loose/{damaged.key}-download.pdf": damage(damaged),
     }
     for name, data in files.items():
         (folder / name).write_bytes(data)
@@ -133,8 +141,8 @@ def _write_loose(folder: Path, share: _Share, locked: Report, damaged: Report) -
 
 
 def _write_bundle(path: Path, share: _Share, repeated: Report) -> int:
-    members = _members(share, "pages/", "papers/") | {
-        f"papers/copy-of-{repeated.key}.pdf": pdf(repeated)
+    members = _build_members(share, "pages/", "papers/") | {
+        f"papers/copy-of-{repeated.key}.pdf": build_pdf(repeated)
     }
     write_zip(path, members, CRAWLED_AT)
     return len(members)
@@ -142,22 +150,25 @@ def _write_bundle(path: Path, share: _Share, repeated: Report) -> int:
 
 def _write_cut(path: Path, share: _Share) -> int:
     """Write a WARC with a truncated last record, as a full disk leaves it."""
-    records = write_warc(path, _visits(share, CRAWLED_AT + timedelta(days=3)), packed=True)
+    records = write_warc(path, _build_visits(share, CRAWLED_AT + timedelta(days=3)), packed=True)
     os.truncate(path, records[-1].offset + records[-1].size_bytes // 2)
     return len(records)
 
 
-def _members(share: _Share, pages: str, papers: str) -> dict[str, bytes]:
-    return {f"{pages}{slug(story.title)}.html": _page(story) for story in share.stories} | {
-        f"{papers}{report.key}.pdf": pdf(report) for report in share.reports
-    }
+def _build_members(share: _Share, pages: str, papers: str) -> dict[str, bytes]:
+    return {
+        f"{pages}{build_slug(story.title)}.html": _build_page(story) for story in share.stories
+    } | {f"{papers}{report.key}.pdf": build_pdf(report) for report in share.reports}
 
 
-def _visits(share: _Share, began: datetime) -> list[Visit]:
+def _build_visits(share: _Share, began: datetime) -> list[Visit]:
     """Return one visit per story and report, forty seconds apart."""
     answers: Iterable[tuple[str, str, bytes]] = [
-        *((story.url, content_type(story.site), _page(story)) for story in share.stories),
-        *((report.url, "application/pdf", pdf(report)) for report in share.reports),
+        *(
+            (story.url, build_content_type(story.site), _build_page(story))
+            for story in share.stories
+        ),
+        *((report.url, "application/pdf", build_pdf(report)) for report in share.reports),
     ]
     return [
         Visit(url, began + timedelta(seconds=40 * number), mime, body)
@@ -169,23 +180,23 @@ def _compress(visit: Visit) -> Visit:
     return Visit(visit.url, visit.at, visit.content_type, visit.body, packed=True)
 
 
-def _page(story: Story) -> bytes:
+def _build_page(story: Story) -> bytes:
     """Return the page of a story; its sidebar links to earlier stories of the same site.
 
     Stories without a date have no sidebar, because readers would take the dates in its URLs for theirs.
     """
     sidebar_stories = [
         other
-        for other in stories()
+        for other in read_stories()
         if other.site == story.site
         and other.published
         and story.published
         and other.published <= story.published
     ]
-    return page(story, sidebar_stories)
+    return build_page(story, sidebar_stories)
 
 
-def _picture() -> bytes:
+def _draw_picture() -> bytes:
     """Return a PNG of 16 by 16 pixels, blue fading to white."""
     rows = b"".join(b"\0" + bytes([16 * y, 16 * y, 255]) * 16 for y in range(16))
 

@@ -64,11 +64,15 @@ def write_warc(path: Path, visits: Sequence[Visit], *, packed: bool) -> list[Wri
     records = []
     with path.open("wb") as stream:
         writer = WARCWriter(stream, gzip=packed)
-        writer.write_record(_warcinfo(writer, path.name, visits[0].at))
+        writer.write_record(_build_warcinfo(writer, path.name, visits[0].at))
         for number, visit in enumerate(visits):
-            writer.write_record(_request(writer, visit, _identity(path.name, number, "request")))
+            writer.write_record(
+                _build_request(writer, visit, _build_record_id(path.name, number, "request"))
+            )
             offset = stream.tell()
-            writer.write_record(_answer(writer, visit, _identity(path.name, number, "answer")))
+            writer.write_record(
+                _build_response(writer, visit, _build_record_id(path.name, number, "answer"))
+            )
             records.append(WrittenRecord(visit, offset, stream.tell() - offset))
     return records
 
@@ -76,7 +80,7 @@ def write_warc(path: Path, visits: Sequence[Visit], *, packed: bool) -> list[Wri
 def write_cdx(path: Path, records: Sequence[WrittenRecord], warc_name: str) -> None:
     """Write a CDX with the eleven fields of the Wayback Machine, in byte order."""
     lines = sorted(
-        f"{_surt(at.visit.url)} {at.visit.at:%Y%m%d%H%M%S} {at.visit.url} "
+        f"{_build_surt(at.visit.url)} {at.visit.at:%Y%m%d%H%M%S} {at.visit.url} "
         f"{at.visit.content_type.split(';')[0]} {at.visit.status} {at.visit.digest} - - "
         f"{at.size_bytes} {at.offset} {warc_name}\n"
         for at in records
@@ -93,15 +97,15 @@ def write_zip(path: Path, members: Mapping[str, bytes], at: datetime) -> None:
             archive.writestr(info, data, zipfile.ZIP_DEFLATED)
 
 
-def _identity(warc_name: str, number: int, role: str) -> str:
+def _build_record_id(warc_name: str, number: int, role: str) -> str:
     return f"<urn:uuid:{uuid5(NAMESPACE_URL, f'{warc_name}/{number}/{role}')}>"
 
 
-def _warc_time(moment: datetime) -> str:
+def _format_warc_time(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _warcinfo(writer: WARCWriter, name: str, at: datetime) -> Any:
+def _build_warcinfo(writer: WARCWriter, name: str, at: datetime) -> Any:
     fields = "software: Fonds sample writer\r\nformat: WARC File Format 1.0\r\nisPartOf: sample\r\n"
     return writer.create_warc_record(
         "",
@@ -110,14 +114,14 @@ def _warcinfo(writer: WARCWriter, name: str, at: datetime) -> Any:
         length=len(fields),
         warc_content_type="application/warc-fields",
         warc_headers_dict={
-            "WARC-Record-ID": _identity(name, 0, "info"),
-            "WARC-Date": _warc_time(at),
+            "WARC-Record-ID": _build_record_id(name, 0, "info"),
+            "WARC-Date": _format_warc_time(at),
             "WARC-Filename": name,
         },
     )
 
 
-def _request(writer: WARCWriter, visit: Visit, identity: str) -> Any:
+def _build_request(writer: WARCWriter, visit: Visit, identity: str) -> Any:
     parts = urlsplit(visit.url)
     head = StatusAndHeaders(
         f"GET {parts.path} HTTP/1.1",
@@ -128,24 +132,24 @@ def _request(writer: WARCWriter, visit: Visit, identity: str) -> Any:
         visit.url,
         "request",
         http_headers=head,
-        warc_headers_dict={"WARC-Record-ID": identity, "WARC-Date": _warc_time(visit.at)},
+        warc_headers_dict={"WARC-Record-ID": identity, "WARC-Date": _format_warc_time(visit.at)},
     )
 
 
-def _answer(writer: WARCWriter, visit: Visit, identity: str) -> Any:
+def _build_response(writer: WARCWriter, visit: Visit, identity: str) -> Any:
     headers = [("Content-Type", visit.content_type), ("Content-Length", str(len(visit.sent)))]
     if visit.packed:
         headers.append(("Content-Encoding", "gzip"))
     if visit.location:
         headers.append(("Location", visit.location))
     head = StatusAndHeaders(_STATUS_LINES[visit.status], headers, protocol="HTTP/1.1")
-    described = {"WARC-Record-ID": identity, "WARC-Date": _warc_time(visit.at)}
+    described = {"WARC-Record-ID": identity, "WARC-Date": _format_warc_time(visit.at)}
     if visit.same_as:
         return writer.create_revisit_record(
             visit.url,
             f"sha1:{visit.digest}",
             visit.url,
-            _warc_time(visit.same_as),
+            _format_warc_time(visit.same_as),
             http_headers=head,
             warc_headers_dict=described,
         )
@@ -159,7 +163,7 @@ def _answer(writer: WARCWriter, visit: Visit, identity: str) -> Any:
     )
 
 
-def _surt(url: str) -> str:
+def _build_surt(url: str) -> str:
     """Return the SURT of a plain URL: reversed host, then the path."""
     parts = urlsplit(url)
     host = parts.netloc.removeprefix("www.")

@@ -58,20 +58,22 @@ _BOILERPLATE = {
 }
 
 
-def page(story: Story, sidebar_stories: Sequence[Story]) -> bytes:
+def build_page(story: Story, sidebar_stories: Sequence[Story]) -> bytes:
     """Return the page of a story in the charset of its site; its sidebar links to other stories."""
-    layout = {"article": _article, "portal": _portal, "table": _table}[story.site.layout]
+    layout = {"article": _build_article, "portal": _build_portal, "table": _build_table}[
+        story.site.layout
+    ]
     return layout(story, [other for other in sidebar_stories if other != story][:5]).encode(
         story.site.charset
     )
 
 
-def content_type(site: Site) -> str:
+def build_content_type(site: Site) -> str:
     """Return the Content-Type header. Sites with the old layout state the charset only in the page."""
     return "text/html" if site.layout == "table" else f"text/html; charset={site.charset}"
 
 
-def not_found(site: Site) -> bytes:
+def build_not_found_page(site: Site) -> bytes:
     """Return the page of a site for an unknown URL."""
     return (
         f"<!DOCTYPE html><html><head><title>Not found - {escape(site.name)}</title></head>"
@@ -79,7 +81,7 @@ def not_found(site: Site) -> bytes:
     ).encode()
 
 
-def _head(story: Story, charset_tag: str, extra: str = "") -> str:
+def _build_head(story: Story, charset_tag: str, extra: str = "") -> str:
     site = story.site
     summary = escape(story.paragraphs[0][:150].rsplit(" ", 1)[0])
     return f"""<!DOCTYPE html>
@@ -98,7 +100,7 @@ def _head(story: Story, charset_tag: str, extra: str = "") -> str:
 """
 
 
-def _article(story: Story, sidebar_stories: Sequence[Story]) -> str:
+def _build_article(story: Story, sidebar_stories: Sequence[Story]) -> str:
     words = _BOILERPLATE[story.language]
     dated = ""
     if story.published:
@@ -113,16 +115,16 @@ def _article(story: Story, sidebar_stories: Sequence[Story]) -> str:
             f'<meta property="article:published_time" content="{story.published}T06:30:00+00:00">\n'
             f'<script type="application/ld+json">{json.dumps(described, ensure_ascii=False)}</script>\n'
         )
-    return f"""{_head(story, '<meta charset="utf-8">', dated)}<body>
+    return f"""{_build_head(story, '<meta charset="utf-8">', dated)}<body>
 <div class="cookie-banner">{escape(words.cookies)}</div>
-<header><a class="brand" href="/">{escape(story.site.name)}</a>{_nav(words.nav)}</header>
+<header><a class="brand" href="/">{escape(story.site.name)}</a>{_build_nav(words.nav)}</header>
 <main>
 <article>
 <h1>{escape(story.title)}</h1>
 <p class="byline">{words.by} <span rel="author">{escape(story.author)}</span></p>
-{_text(story)}
+{_build_text(story)}
 </article>
-<aside><h2>{escape(words.sidebar_title)}</h2>{_links(sidebar_stories)}</aside>
+<aside><h2>{escape(words.sidebar_title)}</h2>{_build_links(sidebar_stories)}</aside>
 </main>
 <footer><p>{escape(words.letter)}</p><p>© {escape(story.site.name)}. {escape(words.foot)}</p></footer>
 <script>window.dataLayer = window.dataLayer || [];</script>
@@ -131,18 +133,18 @@ def _article(story: Story, sidebar_stories: Sequence[Story]) -> str:
 """
 
 
-def _portal(story: Story, sidebar_stories: Sequence[Story]) -> str:
+def _build_portal(story: Story, sidebar_stories: Sequence[Story]) -> str:
     words = _BOILERPLATE[story.language]
     time = f'<time datetime="{story.published}">{story.published}</time>' if story.published else ""
-    return f"""{_head(story, '<meta charset="utf-8">')}<body class="portal">
-<div id="top"><div class="logo">{escape(story.site.name)}</div>{_nav(words.nav)}</div>
-<div id="sidebar" class="sidebar"><h3>{escape(words.sidebar_title)}</h3>{_links(sidebar_stories)}
+    return f"""{_build_head(story, '<meta charset="utf-8">')}<body class="portal">
+<div id="top"><div class="logo">{escape(story.site.name)}</div>{_build_nav(words.nav)}</div>
+<div id="sidebar" class="sidebar"><h3>{escape(words.sidebar_title)}</h3>{_build_links(sidebar_stories)}
 <div class="promo">{escape(words.letter)}</div></div>
 <div id="content" class="post">
 <h1 class="headline">{escape(story.title)}</h1>
 <div class="meta">{words.by} {escape(story.author)} {time}</div>
 <div class="entry-content">
-{_text(story)}
+{_build_text(story)}
 </div>
 <div class="share"><a href="#">Mail</a> <a href="#">Print</a></div>
 </div>
@@ -152,18 +154,18 @@ def _portal(story: Story, sidebar_stories: Sequence[Story]) -> str:
 """
 
 
-def _table(story: Story, sidebar_stories: Sequence[Story]) -> str:
+def _build_table(story: Story, sidebar_stories: Sequence[Story]) -> str:
     words = _BOILERPLATE[story.language]
     charset = f'<meta http-equiv="Content-Type" content="text/html; charset={story.site.charset}">'
     dated = f'<meta name="date" content="{story.published}">\n' if story.published else ""
     day = f"{story.published:%d.%m.%Y} &nbsp; " if story.published else ""
-    return f"""{_head(story, charset, dated)}<body bgcolor="#ffffff">
+    return f"""{_build_head(story, charset, dated)}<body bgcolor="#ffffff">
 <table width="900" align="center">
-<tr><td colspan="2"><b>{escape(story.site.name)}</b> {_nav(words.nav)}</td></tr>
-<tr><td width="180" valign="top"><b>{escape(words.sidebar_title)}</b>{_links(sidebar_stories)}</td>
+<tr><td colspan="2"><b>{escape(story.site.name)}</b> {_build_nav(words.nav)}</td></tr>
+<tr><td width="180" valign="top"><b>{escape(words.sidebar_title)}</b>{_build_links(sidebar_stories)}</td>
 <td valign="top"><h2>{escape(story.title)}</h2>
 <small>{day}{words.by} {escape(story.author)}</small>
-{_text(story)}
+{_build_text(story)}
 </td></tr>
 <tr><td colspan="2"><small>{escape(words.foot)}</small></td></tr></table>
 </body>
@@ -171,17 +173,17 @@ def _table(story: Story, sidebar_stories: Sequence[Story]) -> str:
 """
 
 
-def _nav(items: Sequence[str]) -> str:
+def _build_nav(items: Sequence[str]) -> str:
     links = "".join(f'<li><a href="/{n}">{escape(item)}</a></li>' for n, item in enumerate(items))
     return f"<nav><ul>{links}</ul></nav>"
 
 
-def _links(sidebar_stories: Sequence[Story]) -> str:
+def _build_links(sidebar_stories: Sequence[Story]) -> str:
     links = "".join(
         f'<li><a href="{escape(s.url)}">{escape(s.title)}</a></li>' for s in sidebar_stories
     )
     return f"<ul>{links}</ul>"
 
 
-def _text(story: Story) -> str:
+def _build_text(story: Story) -> str:
     return "\n".join(f"<p>{escape(paragraph, quote=False)}</p>" for paragraph in story.paragraphs)

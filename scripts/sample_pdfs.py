@@ -22,47 +22,47 @@ COLUMN_GAP = 24
 PASSWORD = "lenna"
 
 
-def pdf(report: Report) -> bytes:
+def build_pdf(report: Report) -> bytes:
     """Return the PDF of a report: title, author and dates in its Info, Helvetica text, one or two columns."""
-    contents = [_page(report, number) for number in range(len(report.pages))]
-    return _file(contents, _info(report), _xmp(report) if report.doi else None)
+    contents = [_draw_page(report, number) for number in range(len(report.pages))]
+    return _build_file(contents, _build_info(report), _build_xmp(report) if report.doi else None)
 
 
-def encrypted(report: Report) -> bytes:
+def encrypt(report: Report) -> bytes:
     """Return the PDF encrypted with a user password.
 
     Uses RC4 with a fixed identifier, because all other ciphers add random bytes.
     """
     packed = io.BytesIO()
     lock = pikepdf.Encryption(user=PASSWORD, owner="marr", R=3, aes=False, metadata=False)
-    with pikepdf.open(io.BytesIO(pdf(report))) as opened:
+    with pikepdf.open(io.BytesIO(build_pdf(report))) as opened:
         opened.save(packed, encryption=lock, static_id=True)
     return packed.getvalue()
 
 
-def broken(report: Report) -> bytes:
+def damage(report: Report) -> bytes:
     """Return the first third of a PDF, as left by an interrupted download. It cannot be repaired."""
-    data = pdf(report)
+    data = build_pdf(report)
     return data[: len(data) // 3]
 
 
-def _page(report: Report, number: int) -> bytes:
+def _draw_page(report: Report, number: int) -> bytes:
     """Return the drawing operators of a page."""
     parts: list[str] = []
     top: float = PAGE_HEIGHT - MARGIN
     if number == 0:
-        top = _lines(parts, "F2", TITLE_SIZE, MARGIN, top, textwrap.wrap(report.title, 48), 20)
-        top = _lines(parts, "F1", TEXT_SIZE, MARGIN, top - 4, [report.author], 24)
+        top = _draw_lines(parts, "F2", TITLE_SIZE, MARGIN, top, textwrap.wrap(report.title, 48), 20)
+        top = _draw_lines(parts, "F1", TEXT_SIZE, MARGIN, top - 4, [report.author], 24)
         if report.drawing:
-            top = _arch(parts, top)
+            top = _draw_arch(parts, top)
         if report.table:
-            top = _table(parts, top, report.table)
-    _columns(parts, report, number, top)
-    _lines(parts, "F1", 9, PAGE_WIDTH // 2, MARGIN // 2, [str(number + 1)], 0)
+            top = _draw_table(parts, top, report.table)
+    _draw_columns(parts, report, number, top)
+    _draw_lines(parts, "F1", 9, PAGE_WIDTH // 2, MARGIN // 2, [str(number + 1)], 0)
     return "\n".join(parts).encode("cp1252")
 
 
-def _columns(parts: list[str], report: Report, number: int, top: float) -> None:
+def _draw_columns(parts: list[str], report: Report, number: int, top: float) -> None:
     width = (PAGE_WIDTH - 2 * MARGIN - COLUMN_GAP * (report.columns - 1)) / report.columns
     # The average width of a letter in Helvetica is half an em.
     lines = [
@@ -74,19 +74,19 @@ def _columns(parts: list[str], report: Report, number: int, top: float) -> None:
     for column in range(report.columns):
         left = MARGIN + column * (width + COLUMN_GAP)
         column_lines = lines[column * lines_per_column : (column + 1) * lines_per_column]
-        _lines(parts, "F1", TEXT_SIZE, left, top, column_lines, LEADING)
+        _draw_lines(parts, "F1", TEXT_SIZE, left, top, column_lines, LEADING)
 
 
-def _lines(
+def _draw_lines(
     parts: list[str], font: str, size: int, left: float, top: float, lines: list[str], leading: int
 ) -> float:
     """Write lines downwards from `top`; return the height of the next line."""
-    operators = "\n".join(f"({_escaped(line)}) Tj T*" for line in lines)
+    operators = "\n".join(f"({_escape(line)}) Tj T*" for line in lines)
     parts.append(f"BT /{font} {size} Tf {leading} TL {left:.1f} {top:.1f} Td\n{operators}\nET")
     return top - leading * len(lines)
 
 
-def _arch(parts: list[str], top: float) -> float:
+def _draw_arch(parts: list[str], top: float) -> float:
     """Draw a coloured bridge of two arches, deck and hangers."""
     left, right, deck = MARGIN, PAGE_WIDTH - MARGIN, top - 130
     parts.append("q 0.55 0.12 0.10 RG 3 w")
@@ -103,20 +103,20 @@ def _arch(parts: list[str], top: float) -> float:
     return deck - 90
 
 
-def _table(parts: list[str], top: float, rows: tuple[tuple[str, str], ...]) -> float:
+def _draw_table(parts: list[str], top: float, rows: tuple[tuple[str, str], ...]) -> float:
     for name, value in rows:
-        _lines(parts, "F1", TEXT_SIZE, MARGIN, top, [name], 0)
-        _lines(parts, "F1", TEXT_SIZE, MARGIN + 300, top, [value], 0)
+        _draw_lines(parts, "F1", TEXT_SIZE, MARGIN, top, [name], 0)
+        _draw_lines(parts, "F1", TEXT_SIZE, MARGIN + 300, top, [value], 0)
         parts.append(f"0.5 w {MARGIN} {top - 5:.1f} m {MARGIN + 360} {top - 5:.1f} l S")
         top -= LEADING + 4
     return top - LEADING
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
 
 
-def _info(report: Report) -> bytes:
+def _build_info(report: Report) -> bytes:
     date_text = f"D:{report.written_on:%Y%m%d}093000+01'00'"
     entries = {
         "Title": report.title,
@@ -129,18 +129,18 @@ def _info(report: Report) -> bytes:
         entries["doi"] = report.doi
     return (
         b"<< "
-        + b" ".join(b"/%s %s" % (k.encode(), _string(v)) for k, v in entries.items())
+        + b" ".join(b"/%s %s" % (k.encode(), _encode_string(v)) for k, v in entries.items())
         + b" >>"
     )
 
 
-def _string(text: str) -> bytes:
+def _encode_string(text: str) -> bytes:
     if text.isascii():
-        return b"(" + _escaped(text).encode() + b")"
+        return b"(" + _escape(text).encode() + b")"
     return b"<" + (b"\xfe\xff" + text.encode("utf-16-be")).hex().encode() + b">"
 
 
-def _xmp(report: Report) -> bytes:
+def _build_xmp(report: Report) -> bytes:
     return f"""<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
 <rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/"
@@ -151,7 +151,7 @@ def _xmp(report: Report) -> bytes:
 <?xpacket end="w"?>""".encode()
 
 
-def _file(contents: list[bytes], info: bytes, xmp: bytes | None) -> bytes:
+def _build_file(contents: list[bytes], info: bytes, xmp: bytes | None) -> bytes:
     """Return a PDF file with these page contents."""
     first_page = 7
     kids = b" ".join(b"%d 0 R" % (first_page + 2 * n) for n in range(len(contents)))
@@ -163,7 +163,7 @@ def _file(contents: list[bytes], info: bytes, xmp: bytes | None) -> bytes:
         font % b"Helvetica",
         font % b"Helvetica-Bold",
         info,
-        _stream(xmp, b" /Type /Metadata /Subtype /XML") if xmp else b"null",
+        _build_stream(xmp, b" /Type /Metadata /Subtype /XML") if xmp else b"null",
     ]
     for number, content in enumerate(contents):
         objects.append(
@@ -171,15 +171,15 @@ def _file(contents: list[bytes], info: bytes, xmp: bytes | None) -> bytes:
             b" /Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> >>"
             % (PAGE_WIDTH, PAGE_HEIGHT, first_page + 2 * number + 1)
         )
-        objects.append(_stream(zlib.compress(content, 9), b" /Filter /FlateDecode"))
-    return _numbered(objects)
+        objects.append(_build_stream(zlib.compress(content, 9), b" /Filter /FlateDecode"))
+    return _number_objects(objects)
 
 
-def _stream(data: bytes, entries: bytes) -> bytes:
+def _build_stream(data: bytes, entries: bytes) -> bytes:
     return b"<< /Length %d%s >>\nstream\n%s\nendstream" % (len(data), entries, data)
 
 
-def _numbered(objects: list[bytes]) -> bytes:
+def _number_objects(objects: list[bytes]) -> bytes:
     packed = bytearray(b"%PDF-1.5\n%\xe2\xe3\xcf\xd3\n")
     offsets = []
     for number, content in enumerate(objects, 1):

@@ -47,7 +47,7 @@ class Story:
     def url(self) -> str:
         """The URL of the story."""
         day = self.published.strftime("%Y/%m/%d") if self.published else "features"
-        return f"https://{self.site.host}/{day}/{slug(self.title)}.html"
+        return f"https://{self.site.host}/{day}/{build_slug(self.title)}.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +89,24 @@ SITES = {
 }
 
 
-def stories() -> list[Story]:
+def read_stories() -> list[Story]:
     """Return all stories; the themes alternate."""
-    by_theme = [[_story(theme, *part) for part in _parts(theme)] for theme in THEMES]
+    by_theme = [[_build_story(theme, *part) for part in _read_parts(theme)] for theme in THEMES]
     return [story for turn in zip(*by_theme, strict=True) for story in turn]
 
 
-def reports() -> list[Report]:
+def read_reports() -> list[Report]:
     """Return all reports in the order of their file."""
-    return [_report(*part) for part in _parts("reports")]
+    return [_build_report(*part) for part in _read_parts("reports")]
 
 
-def slug(title: str) -> str:
+def build_slug(title: str) -> str:
     """Return the title as part of a URL: ASCII letters, digits and hyphens."""
     plain = unicodedata.normalize("NFKD", title.replace("ß", "ss")).encode("ascii", "ignore")
     return "-".join(re.findall(r"[a-z0-9]+", plain.decode().lower()))[:70].strip("-")
 
 
-def _parts(name: str) -> Iterator[tuple[Mapping[str, str], str]]:
+def _read_parts(name: str) -> Iterator[tuple[Mapping[str, str], str]]:
     """Yield head and body of each text in a file: `name: value` lines, an empty line, paragraphs."""
     text = (_FOLDER / f"{name}.txt").read_text("utf-8")
     for part in text.strip().split("\n%%\n"):
@@ -114,18 +114,18 @@ def _parts(name: str) -> Iterator[tuple[Mapping[str, str], str]]:
         yield dict(line.split(": ", 1) for line in head.splitlines()), body
 
 
-def _story(theme: str, head: Mapping[str, str], body: str) -> Story:
+def _build_story(theme: str, head: Mapping[str, str], body: str) -> Story:
     return Story(
         theme=theme,
         site=SITES[head["site"]],
         title=head["title"],
         author=head["author"],
         published=date.fromisoformat(head["date"]) if "date" in head else None,
-        paragraphs=_paragraphs(body),
+        paragraphs=_split_paragraphs(body),
     )
 
 
-def _report(head: Mapping[str, str], body: str) -> Report:
+def _build_report(head: Mapping[str, str], body: str) -> Report:
     rows = (row.split("=") for row in head.get("table", "").split(";") if row)
     return Report(
         key=head["key"],
@@ -133,7 +133,7 @@ def _report(head: Mapping[str, str], body: str) -> Report:
         author=head["author"],
         language=head.get("language", "en"),
         written_on=date.fromisoformat(head["date"]),
-        pages=tuple(_paragraphs(page) for page in body.split("\n%%page\n")),
+        pages=tuple(_split_paragraphs(page) for page in body.split("\n%%page\n")),
         doi=head.get("doi"),
         columns=int(head.get("columns", "1")),
         drawing=head.get("drawing"),
@@ -141,5 +141,5 @@ def _report(head: Mapping[str, str], body: str) -> Report:
     )
 
 
-def _paragraphs(body: str) -> tuple[str, ...]:
+def _split_paragraphs(body: str) -> tuple[str, ...]:
     return tuple(" ".join(paragraph.split()) for paragraph in body.split("\n\n"))

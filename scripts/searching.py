@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from serving import as_owner, install_packages, spawn
+from serving import give_to_user, install_packages, spawn
 
 JAVA_MIN = 21
 OWNER = "nobody"
@@ -42,7 +42,7 @@ def unpack(group: str, artifact: str, version: str, folder: Path) -> None:
     unpacked.rename(home)
 
 
-def new_java() -> Path:
+def find_new_java() -> Path:
     """Return the home of a Java that is new enough. Raises RuntimeError if there is none."""
     homes = [Path(os.environ["JAVA_HOME"])] if "JAVA_HOME" in os.environ else []
     homes += sorted(Path("/usr/lib/jvm").glob("*"))
@@ -72,7 +72,7 @@ def run(
     lines = [f"{name}: {json.dumps(value)}\n" for name, value in full_settings.items()]
     (conf / f"{program}.yml").write_text("".join(lines))
     folder.chmod(0o755)
-    owner = as_owner(OWNER, conf, data, folder / "logs", folder / "tmp")
+    owner = give_to_user(OWNER, conf, data, folder / "logs", folder / "tmp")
     if owner:
         # The server attaches to itself by a file in /tmp, which is not writable for all on every machine.
         owner += ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
@@ -86,7 +86,7 @@ def run(
     return [spawn(command, folder / "server.log", full_environment)]
 
 
-def answers(port: int) -> bool:
+def is_answering(port: int) -> bool:
     """Tell whether the cluster has a master and accepts writes."""
     address = f"http://127.0.0.1:{port}/_cluster/health?wait_for_status=yellow&timeout=2s"
     try:

@@ -16,8 +16,8 @@ class Server:
     - `install`: installs it, given the scratch folder; a second call is quick. Raises RuntimeError.
     - `start`: starts it on a port, with data and logs below the folder. Returns its processes, each the
             leader of its own session, without waiting for them.
-    - `ready`: tells whether it answers; never raises
-    - `url`: the URL for Fonds
+    - `is_ready`: tells whether it answers; never raises
+    - `build_url`: the URL for Fonds
 
     Each server has its own folder.
     """
@@ -27,6 +27,6 @@ class Server:
     variable: str
     install: Callable[[Path], None]
     start: Callable[[Path, int], list[subprocess.Popen[bytes]]]
-    ready: Callable[[Path, int], bool]
-    url: Callable[[Path, int], str]
+    is_ready: Callable[[Path, int], bool]
+    build_url: Callable[[Path, int], str]
     ready_max_s: float = 120.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from searching import HEAP, answers, new_java, run, unpack
+from searching import HEAP, find_new_java, is_answering, run, unpack
 from server import Server
 
 
 def install(folder: Path) -> None:
-    new_java()
+    find_new_java()
     unpack("org.elasticsearch.distribution.integ-test-zip", "elasticsearch", "9.2.0", folder)
 
 
@@ -26,7 +26,7 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
         "indexing_pressure.memory.limit": "40%",
     }
     environment = {
-        "ES_JAVA_HOME": str(new_java()),
+        "ES_JAVA_HOME": str(find_new_java()),
         "ES_PATH_CONF": str(folder / "conf"),
         "ES_JAVA_OPTS": HEAP,
         "ES_TMPDIR": str(folder / "tmp"),
@@ -34,12 +34,14 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
     return run(folder, "elasticsearch", settings, environment)
 
 
-def ready(folder: Path, port: int) -> bool:
-    return answers(port)
+def is_ready(folder: Path, port: int) -> bool:
+    return is_answering(port)
 
 
-def url(folder: Path, port: int) -> str:
+def build_url(folder: Path, port: int) -> str:
     return f"elasticsearch://127.0.0.1:{port}/fonds"
 
 
-SERVER = Server("elasticsearch", 29200, "TEST_ELASTICSEARCH_URL", install, start, ready, url)
+SERVER = Server(
+    "elasticsearch", 29200, "TEST_ELASTICSEARCH_URL", install, start, is_ready, build_url
+)

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from server import Server
-from serving import fetch_jars, java, spawn
+from serving import fetch_jars, find_java, spawn
 
 POM = Path(__file__).parent / "maven" / "hbase.xml"
 SNAPPY = "org.apache.hadoop.hbase.io.compress.aircompressor.SnappyCodec"
@@ -49,10 +49,10 @@ def install(folder: Path) -> None:
 def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
     conf = folder / "conf"
     conf.mkdir(exist_ok=True)
-    (conf / "hbase-site.xml").write_text(_site(folder, port))
+    (conf / "hbase-site.xml").write_text(_build_site(folder, port))
     (conf / "log4j2.properties").write_text(LOG4J)
     words = [
-        str(java()),
+        str(find_java()),
         "-Xmx1g",
         *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
         "-cp",
@@ -68,7 +68,7 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
     return [master, server]
 
 
-def _site(folder: Path, port: int) -> str:
+def _build_site(folder: Path, port: int) -> str:
     values = {
         "hbase.rootdir": f"file://{folder / 'data'}",
         "hbase.zookeeper.property.dataDir": folder / "zookeeper",
@@ -107,7 +107,7 @@ def _site(folder: Path, port: int) -> str:
     )
 
 
-def ready(folder: Path, port: int) -> bool:
+def is_ready(folder: Path, port: int) -> bool:
     """Tell whether the server answers a Thrift call for its table names without an error."""
     name = b"getTableNames"
     call = struct.pack(">II", 0x80010001, len(name)) + name + struct.pack(">IB", 1, 0)
@@ -125,8 +125,10 @@ def ready(folder: Path, port: int) -> bool:
         return False
 
 
-def url(folder: Path, port: int) -> str:
+def build_url(folder: Path, port: int) -> str:
     return f"hbase://127.0.0.1:{port}"
 
 
-SERVER = Server("hbase", 28090, "TEST_HBASE_URL", install, start, ready, url, ready_max_s=180.0)
+SERVER = Server(
+    "hbase", 28090, "TEST_HBASE_URL", install, start, is_ready, build_url, ready_max_s=180.0
+)

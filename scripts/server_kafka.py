@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from server import Server
-from serving import fetch_jars, java, spawn
+from serving import fetch_jars, find_java, spawn
 
 POM = Path(__file__).parent / "maven" / "kafka.xml"
 HEAP = ("-Xmx512m", "-Xms256m")
@@ -55,16 +55,16 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         # One of 64 begins with a dash.
         words = ["format", f"--cluster-id={cluster}", "-c", str(properties)]
-        command = [str(java()), *classpath, "kafka.tools.StorageTool", *words]
+        command = [str(find_java()), *classpath, "kafka.tools.StorageTool", *words]
         done = subprocess.run(command, capture_output=True, check=False)
         if done.returncode:
             raise RuntimeError(f"formatting failed: {(done.stdout + done.stderr).decode()[-500:]}")
     logging = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
-    command = [str(java()), *HEAP, *logging, *classpath, "kafka.Kafka", str(properties)]
+    command = [str(find_java()), *HEAP, *logging, *classpath, "kafka.Kafka", str(properties)]
     return [spawn(command, folder / "server.log")]
 
 
-def ready(folder: Path, port: int) -> bool:
+def is_ready(folder: Path, port: int) -> bool:
     client = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0} | QUIET)
     try:
         return bool(client.list_topics(timeout=2).brokers)
@@ -75,8 +75,8 @@ def ready(folder: Path, port: int) -> bool:
 QUIET = {"error_cb": lambda _: None}
 
 
-def url(folder: Path, port: int) -> str:
+def build_url(folder: Path, port: int) -> str:
     return f"kafka://127.0.0.1:{port}"
 
 
-SERVER = Server("kafka", 29092, "TEST_KAFKA_URL", install, start, ready, url)
+SERVER = Server("kafka", 29092, "TEST_KAFKA_URL", install, start, is_ready, build_url)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from searching import HEAP, answers, new_java, run, unpack
+from searching import HEAP, find_new_java, is_answering, run, unpack
 from server import Server
 
 
 def install(folder: Path) -> None:
-    new_java()
+    find_new_java()
     unpack("org.opensearch.distribution.integ-test-zip", "opensearch", "3.4.0", folder)
 
 
@@ -25,7 +25,7 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
         "bootstrap.memory_lock": False,
     }
     environment = {
-        "OPENSEARCH_JAVA_HOME": str(new_java()),
+        "OPENSEARCH_JAVA_HOME": str(find_new_java()),
         "OPENSEARCH_PATH_CONF": str(folder / "conf"),
         "OPENSEARCH_JAVA_OPTS": HEAP,
         "OPENSEARCH_TMPDIR": str(folder / "tmp"),
@@ -33,12 +33,12 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
     return run(folder, "opensearch", settings, environment)
 
 
-def ready(folder: Path, port: int) -> bool:
-    return answers(port)
+def is_ready(folder: Path, port: int) -> bool:
+    return is_answering(port)
 
 
-def url(folder: Path, port: int) -> str:
+def build_url(folder: Path, port: int) -> str:
     return f"opensearch://127.0.0.1:{port}/fonds"
 
 
-SERVER = Server("opensearch", 29210, "TEST_OPENSEARCH_URL", install, start, ready, url)
+SERVER = Server("opensearch", 29210, "TEST_OPENSEARCH_URL", install, start, is_ready, build_url)

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 
 from server import Server
-from serving import as_owner, install_packages, spawn
+from serving import give_to_user, install_packages, spawn
 
 BIN = Path("/usr/lib/postgresql/15/bin")
 OPTIONS = {
@@ -28,8 +28,8 @@ def install(folder: Path) -> None:
     folder.chmod(0o755)
     password = folder / "password"
     password.write_text(secrets.token_urlsafe(16))
-    owner = as_owner("postgres", data)
-    as_owner("postgres", password.parent)
+    owner = give_to_user("postgres", data)
+    give_to_user("postgres", password.parent)
     flags = ["--auth=scram-sha-256", "--username=fonds", f"--pwfile={password}"]
     command = [BIN / "initdb", "-D", data, "-E", "UTF8", "--locale=C.UTF-8", *flags]
     done = subprocess.run([*owner, *map(str, command)], capture_output=True, check=False)
@@ -41,20 +41,20 @@ def install(folder: Path) -> None:
 def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
     flags = [word for name, value in OPTIONS.items() for word in ("-c", f"{name}={value}")]
     command = [str(BIN / "postgres"), "-D", str(folder / "data"), "-p", str(port), *flags]
-    return [spawn([*as_owner("postgres", folder / "data"), *command], folder / "server.log")]
+    return [spawn([*give_to_user("postgres", folder / "data"), *command], folder / "server.log")]
 
 
-def ready(folder: Path, port: int) -> bool:
+def is_ready(folder: Path, port: int) -> bool:
     try:
-        psycopg.connect(url(folder, port), connect_timeout=2).close()
+        psycopg.connect(build_url(folder, port), connect_timeout=2).close()
     except psycopg.OperationalError:
         return False
     return True
 
 
-def url(folder: Path, port: int) -> str:
+def build_url(folder: Path, port: int) -> str:
     password = (folder / "password").read_text()
     return f"postgresql://fonds:{password}@127.0.0.1:{port}/postgres"
 
 
-SERVER = Server("postgresql", 25432, "TEST_POSTGRESQL_URL", install, start, ready, url)
+SERVER = Server("postgresql", 25432, "TEST_POSTGRESQL_URL", install, start, is_ready, build_url)

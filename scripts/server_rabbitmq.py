@@ -45,17 +45,17 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
     return [spawn([SERVER_SCRIPT], folder / "server.log", environment)]
 
 
-def ready(folder: Path, port: int) -> bool:
+def is_ready(folder: Path, port: int) -> bool:
     logging.getLogger("pika").setLevel(logging.CRITICAL)
     try:
-        pika.BlockingConnection(pika.URLParameters(url(folder, port))).close()
+        pika.BlockingConnection(pika.URLParameters(build_url(folder, port))).close()
     except (pika.exceptions.AMQPError, OSError):
         return False
     return True
 
 
-def url(folder: Path, port: int) -> str:
+def build_url(folder: Path, port: int) -> str:
     return f"amqp://guest:guest@127.0.0.1:{port}/%2F"
 
 
-SERVER = Server("rabbitmq", 25672, "TEST_RABBITMQ_URL", install, start, ready, url)
+SERVER = Server("rabbitmq", 25672, "TEST_RABBITMQ_URL", install, start, is_ready, build_url)

@@ -85,14 +85,21 @@ def _read_version(go: str) -> tuple[int, ...]:
 def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
     data = folder / "data"
     data.mkdir(exist_ok=True)
-    key, secret = _keys(folder)
+    key, secret = _read_keys(folder)
     environment = {"ROOT_ACCESS_KEY": key, "ROOT_SECRET_KEY": secret, "HOME": str(folder)}
     flags = ["--port", f"127.0.0.1:{port}", "--region", REGION, "--health", "/health"]
-    words = [*flags, "--quiet", "--keep-alive", "posix", *_metadata(folder, data), str(data)]
+    words = [
+        *flags,
+        "--quiet",
+        "--keep-alive",
+        "posix",
+        *_list_metadata_options(folder, data),
+        str(data),
+    ]
     return [spawn([folder / "versitygw", *words], folder / "server.log", environment)]
 
 
-def _metadata(folder: Path, data: Path) -> list[str]:
+def _list_metadata_options(folder: Path, data: Path) -> list[str]:
     """Return the options for metadata: extended attributes, or a folder if there are none."""
     try:
         os.setxattr(data, "user.fonds", b"")
@@ -103,21 +110,21 @@ def _metadata(folder: Path, data: Path) -> list[str]:
     return []
 
 
-def ready(folder: Path, port: int) -> bool:
+def is_ready(folder: Path, port: int) -> bool:
     """Tell whether the server answers, its bucket exists and its thumbnails are public."""
     try:
         urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2).close()
     except (urllib.error.URLError, OSError):
         return False
     policy = POLICY.read_text("utf-8").replace("${S3_PATH}", BUCKET)
-    has_bucket = _signed_put(folder, port, BUCKET, "") in (200, 409)
-    return has_bucket and _signed_put(folder, port, f"{BUCKET}?policy=", policy) in (200, 204)
+    has_bucket = _put_signed(folder, port, BUCKET, "") in (200, 409)
+    return has_bucket and _put_signed(folder, port, f"{BUCKET}?policy=", policy) in (200, 204)
 
 
-def _signed_put(folder: Path, port: int, path: str, body: str) -> int:
+def _put_signed(folder: Path, port: int, path: str, body: str) -> int:
     """Send a request as the owner; return the status. curl reads the keys from a pipe, not its arguments."""
     digest = hashlib.sha256(body.encode()).hexdigest()
-    key, secret = _keys(folder)
+    key, secret = _read_keys(folder)
     command = ["curl", "-sS", "-K", "-", "--aws-sigv4", f"aws:amz:{REGION}:s3", "-X", "PUT"]
     command += ["-H", f"x-amz-content-sha256: {digest}", "--data-binary", body]
     command += ["-o", "/dev/null", "-w", "%{http_code}", "--max-time", "5"]
@@ -130,14 +137,14 @@ def _signed_put(folder: Path, port: int, path: str, body: str) -> int:
     return int(done.stdout or 0)
 
 
-def _keys(folder: Path) -> tuple[str, str]:
+def _read_keys(folder: Path) -> tuple[str, str]:
     key, secret = (folder / "keys").read_text().split()
     return key, secret
 
 
-def url(folder: Path, port: int) -> str:
-    key, secret = _keys(folder)
+def build_url(folder: Path, port: int) -> str:
+    key, secret = _read_keys(folder)
     return f"s3://{key}:{secret}@127.0.0.1:{port}/{BUCKET}?scheme=http&region={REGION}"
 
 
-SERVER = Server("s3", 29000, "TEST_S3_URL", install, start, ready, url)
+SERVER = Server("s3", 29000, "TEST_S3_URL", install, start, is_ready, build_url)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from server import Server
-from serving import install_packages, java, spawn
+from serving import find_java, install_packages, spawn
 
 LOCK = Path(__file__).parents[1] / "requirements" / "spark.txt"
 WORKERS = 2
@@ -48,25 +48,25 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
     conf.mkdir(exist_ok=True)
     (conf / "log4j2.properties").write_text(LOG4J)
     bound = ["--host", HOST, "--webui-port", str(port + 1)]
-    command = _command("master.Master", *bound, "--port", str(port))
-    environment = _environment(conf)
+    command = _build_command("master.Master", *bound, "--port", str(port))
+    environment = _build_environment(conf)
     processes = [spawn(command, folder / "master.log", environment)]
     for number in range(WORKERS):
         place = folder / f"worker-{number}"
         place.mkdir(exist_ok=True)
         options = ["--cores", str(CORES), "--memory", MEMORY, "--work-dir", str(place)]
         ports = ["--host", HOST, "--webui-port", str(port + 2 + number)]
-        command = _command("worker.Worker", *options, *ports, url(folder, port))
+        command = _build_command("worker.Worker", *options, *ports, build_url(folder, port))
         processes.append(spawn(command, folder / f"worker-{number}.log", environment))
     return processes
 
 
-def _command(name: str, *words: str) -> list[str]:
+def _build_command(name: str, *words: str) -> list[str]:
     """Return the command that Spark's shell script would run."""
-    jars = _home() / "jars"
+    jars = _find_home() / "jars"
     opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
     return [
-        *(str(java()), "-Xmx256m", "-XX:+IgnoreUnrecognizedVMOptions", *opened),
+        *(str(find_java()), "-Xmx256m", "-XX:+IgnoreUnrecognizedVMOptions", *opened),
         *("-cp", f"{jars.parent}/conf:{jars}/*", f"org.apache.spark.deploy.{name}", *words),
     ]
 
@@ -88,27 +88,27 @@ OPENED = (
 )
 
 
-def _environment(conf: Path) -> dict[str, str]:
+def _build_environment(conf: Path) -> dict[str, str]:
     return {
-        "SPARK_HOME": str(_home()),
+        "SPARK_HOME": str(_find_home()),
         "SPARK_CONF_DIR": str(conf),
         "SPARK_LOCAL_IP": HOST,
         "SPARK_PUBLIC_DNS": HOST,
         "SPARK_SCALA_VERSION": "2.13",
         "PYSPARK_PYTHON": sys.executable,
-        "JAVA_HOME": str(java().resolve().parents[1]),
+        "JAVA_HOME": str(find_java().resolve().parents[1]),
         "PATH": os.environ.get("PATH", ""),
     }
 
 
-def _home() -> Path:
+def _find_home() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise RuntimeError("pyspark is not installed")
     return Path(spec.origin).parent
 
 
-def ready(folder: Path, port: int) -> bool:
+def is_ready(folder: Path, port: int) -> bool:
     """Tell whether the master has registered both workers."""
     try:
         with socket.create_connection((HOST, port), 2):
@@ -118,8 +118,8 @@ def ready(folder: Path, port: int) -> bool:
     return text.rpartition("Starting Spark master")[2].count("Registering worker") >= WORKERS
 
 
-def url(folder: Path, port: int) -> str:
+def build_url(folder: Path, port: int) -> str:
     return f"spark://{HOST}:{port}"
 
 
-SERVER = Server("spark", 27077, "TEST_SPARK_URL", install, start, ready, url)
+SERVER = Server("spark", 27077, "TEST_SPARK_URL", install, start, is_ready, build_url)

@@ -30,7 +30,7 @@ POLL_S = 0.2
 TAIL_LINES = 25
 
 
-def known_servers() -> dict[str, Server]:
+def list_servers() -> dict[str, Server]:
     """Return all servers by name."""
     names = sorted(path.stem for path in FOLDER.glob("server_*.py"))
     servers = [import_module(name).SERVER for name in names]
@@ -68,12 +68,12 @@ def _start_one(server: Server, folder: Path) -> str | None:
     """Start a server and return its URL when it answers. Prints why and returns None if it does not."""
     started = time.monotonic()
     home = folder / server.name
-    if _find_running(_pids(home)) and server.ready(home, server.port):
+    if _find_running(_read_pids(home)) and server.is_ready(home, server.port):
         print(
-            f"{server.name}: runs already, {hide_password(server.url(home, server.port))}",
+            f"{server.name}: runs already, {hide_password(server.build_url(home, server.port))}",
             flush=True,
         )
-        return server.url(home, server.port)
+        return server.build_url(home, server.port)
     if _is_port_in_use(server.port):
         print(
             f"{server.name}: port {server.port} is taken; end what listens there,"
@@ -91,11 +91,11 @@ def _start_one(server: Server, folder: Path) -> str | None:
     (home / "pids").write_text("".join(f"{process.pid}\n" for process in processes))
     installed_s = time.monotonic() - started
     if not _wait_until_ready(server, home, processes):
-        print(f"{server.name}: it does not answer\n{_tail(home)}", flush=True)
+        print(f"{server.name}: it does not answer\n{_read_tail(home)}", flush=True)
         _end(home)
         return None
     ready_s = time.monotonic() - started
-    url = server.url(home, server.port)
+    url = server.build_url(home, server.port)
     seconds = f"{ready_s - installed_s:.1f} s, {ready_s:.1f} s in all"
     print(f"{server.name}: {hide_password(url)} ({seconds})", flush=True)
     return url
@@ -104,7 +104,7 @@ def _start_one(server: Server, folder: Path) -> str | None:
 def _wait_until_ready(server: Server, home: Path, processes: list[subprocess.Popen[bytes]]) -> bool:
     deadline = time.monotonic() + server.ready_max_s
     while time.monotonic() < deadline:
-        if server.ready(home, server.port):
+        if server.is_ready(home, server.port):
             return True
         if all(process.poll() is not None for process in processes):
             return False
@@ -112,7 +112,7 @@ def _wait_until_ready(server: Server, home: Path, processes: list[subprocess.Pop
     return False
 
 
-def _tail(home: Path) -> str:
+def _read_tail(home: Path) -> str:
     """Return the last lines of the newest log."""
     logs = sorted(home.glob("*.log"), key=lambda path: path.stat().st_mtime)
     if not logs:
@@ -127,7 +127,7 @@ def stop(servers: list[Server], folder: Path) -> int:
 
 
 def _end(home: Path) -> bool:
-    pids = _pids(home)
+    pids = _read_pids(home)
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in _find_running(pids):
             os.killpg(pid, number)
@@ -140,14 +140,14 @@ def _end(home: Path) -> bool:
     return True
 
 
-def status(servers: list[Server], folder: Path) -> int:
+def print_status(servers: list[Server], folder: Path) -> int:
     """Print which servers answer; return how many do not."""
     silent = 0
     for server in servers:
         home = folder / server.name
-        answers = bool(_find_running(_pids(home))) and server.ready(home, server.port)
+        answers = bool(_find_running(_read_pids(home))) and server.is_ready(home, server.port)
         silent += not answers
-        state = hide_password(server.url(home, server.port)) if answers else "does not answer"
+        state = hide_password(server.build_url(home, server.port)) if answers else "does not answer"
         print(f"{server.name}: {state}")
     return silent
 
@@ -157,7 +157,7 @@ def hide_password(url: str) -> str:
     return re.sub(r"(?<=://)[^/@]+(?=@)", "***", url)
 
 
-def _pids(home: Path) -> list[int]:
+def _read_pids(home: Path) -> list[int]:
     try:
         return [int(line) for line in (home / "pids").read_text().split()]
     except FileNotFoundError:
@@ -202,9 +202,9 @@ def _write_environment(folder: Path, servers: list[Server], urls: list[str | Non
     path.write_text("".join(f"export {name}={url}\n" for name, url in sorted(variables.items())))
 
 
-def _chosen(only: list[str], ports: list[str]) -> list[Server]:
+def _choose_servers(only: list[str], ports: list[str]) -> list[Server]:
     """Return the selected servers. Raises SystemExit for an unknown name."""
-    servers = known_servers()
+    servers = list_servers()
     names = [name for word in only for name in word.split()] or list(servers)
     changed = dict(word.partition("=")[::2] for word in ports)
     unknown = [name for name in (*names, *changed) if name not in servers]
@@ -225,8 +225,10 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(".servers"))
     parser.add_argument("--port", action="append", default=[], metavar="NAME=PORT")
     arguments = parser.parse_args()
-    act = {"install": install, "start": start, "stop": stop, "status": status}[arguments.action]
-    failed = act(_chosen(arguments.only, arguments.port), arguments.folder.absolute())
+    act = {"install": install, "start": start, "stop": stop, "status": print_status}[
+        arguments.action
+    ]
+    failed = act(_choose_servers(arguments.only, arguments.port), arguments.folder.absolute())
     sys.exit(1 if failed else 0)
 
 

@@ -32,7 +32,7 @@ def install_packages(by_file: Mapping[str, str]) -> None:
                 raise RuntimeError(f"{' '.join(command)} failed: {done.stderr.decode()[-500:]}")
 
 
-def as_owner(user: str, *folders: Path) -> list[str]:
+def give_to_user(user: str, *folders: Path) -> list[str]:
     """Give the folders to the user; return the command prefix that runs a command as this user."""
     if os.geteuid() != 0:
         return []
@@ -60,7 +60,7 @@ def spawn(
         )
 
 
-def java() -> Path:
+def find_java() -> Path:
     """Return the path of Java. Raises RuntimeError if there is none."""
     path = shutil.which("java")
     if path is None:

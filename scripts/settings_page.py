@@ -72,35 +72,35 @@ Statuses of similar systems correspond to these:
 """
 
 
-def pages() -> dict[str, str]:
+def build_pages() -> dict[str, str]:
     """Return the pages by their path from the root of the repository."""
     return {
-        "docs/settings.md": settings_page(),
-        "docs/reasons.md": reasons_page(),
-        "docs/pdf-statuses.md": statuses_page(),
+        "docs/settings.md": build_settings_page(),
+        "docs/reasons.md": build_reasons_page(),
+        "docs/pdf-statuses.md": build_statuses_page(),
     }
 
 
-def settings_page() -> str:
+def build_settings_page() -> str:
     """Return the page of settings, with variable, default, limits and description."""
-    lines = [_setting(name, field) for name, field in SETTINGS.items()]
+    lines = [_format_setting(name, field) for name, field in SETTINGS.items()]
     return SETTINGS_TOP + "".join(f"{line}\n" for line in lines)
 
 
-def _setting(name: str, field: Setting) -> str:
+def _format_setting(name: str, field: Setting) -> str:
     variable = f"{ENVIRONMENT_PREFIX}{name.replace('.', '_').upper()}"
-    allowed = ", ".join(_limits(field))
-    cells = (f"`{name}`", f"`{variable}`", _default(field.default), allowed)
+    allowed = ", ".join(_iter_limits(field))
+    cells = (f"`{name}`", f"`{variable}`", _format_default(field.default), allowed)
     return f"| {' | '.join(cells)} | {field.description} |"
 
 
-def _default(value: Any) -> str:
+def _format_default(value: Any) -> str:
     if value == "":
         return "(empty)"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-def _limits(field: Setting) -> Iterator[str]:
+def _iter_limits(field: Setting) -> Iterator[str]:
     yield getattr(field.kind, "__name__", str(field.kind))
     if field.limits.ge is not None:
         yield f"at least {field.limits.ge}"
@@ -110,7 +110,7 @@ def _limits(field: Setting) -> Iterator[str]:
         yield f"at most {field.limits.le}"
 
 
-def reasons_page() -> str:
+def build_reasons_page() -> str:
     """Return the page of reasons, grouped by weight."""
     parts = [REASONS_TOP]
     for weight, meaning in WEIGHTS.items():
@@ -125,7 +125,7 @@ def reasons_page() -> str:
     return "".join(parts)
 
 
-def statuses_page() -> str:
+def build_statuses_page() -> str:
     """Return the page of PDF statuses, grouped by class."""
     parts = [STATUSES_TOP]
     for status_class, meaning in CLASSES.items():
@@ -140,4 +140,4 @@ def statuses_page() -> str:
 
 
 if __name__ == "__main__":
-    write(pages())
+    write(build_pages())

@@ -33,8 +33,8 @@ from fonds.extract.article.extraction import (
     read_page,
 )
 from fonds.extract.charset import decode_page
-from page_gold import Marked, Score, marked_pages, shingle_score, snippet_score
-from page_peers import Extractor, peers
+from page_gold import Marked, Score, compute_shingle_score, compute_snippet_score, read_marked_pages
+from page_peers import Extractor, install_peers
 
 Floats = NDArray[np.float32]
 WEIGHTS = Path(__file__).parents[1] / "src" / "fonds" / "extract" / "article" / "weights.npz"
@@ -70,17 +70,17 @@ def build_lesson(page: Marked, voters: dict[str, Extractor]) -> Lesson | None:
         "newspaper",
         "readability",
     ):
-        _by_text(full, texts, targets, weights)
+        _label_by_text(full, texts, targets, weights)
     else:
-        _by_votes([voters[name](markup) for name in VOTERS], texts, targets, weights)
+        _label_by_votes([voters[name](markup) for name in VOTERS], texts, targets, weights)
     if page.has_snippets:
-        _by_snippets(page, texts, targets, weights)
+        _label_by_snippets(page, texts, targets, weights)
     opinion = _squash(voters[SECOND_OPINION](markup))
     agrees = np.array([_squash(block.text[:400]) in opinion for block in read.blocks])
     return Lesson(page, read.features, texts, targets, weights, agrees & (len(opinion) > 0))
 
 
-def _by_text(full: str, texts: list[str], targets: Floats, weights: Floats) -> None:
+def _label_by_text(full: str, texts: list[str], targets: Floats, weights: Floats) -> None:
     words = _WORD.findall(full.casefold())
     rows = set(zip(words, words[1:], words[2:], words[3:], strict=False))
     pairs = set(itertools.pairwise(words))
@@ -108,7 +108,9 @@ def _by_text(full: str, texts: list[str], targets: Floats, weights: Floats) -> N
             weights[index] = 0.7 if is_line or not is_part else 0.1
 
 
-def _by_votes(readings: list[str], texts: list[str], targets: Floats, weights: Floats) -> None:
+def _label_by_votes(
+    readings: list[str], texts: list[str], targets: Floats, weights: Floats
+) -> None:
     squashed = [_squash(reading) for reading in readings]
     if min(map(len, squashed)) <= 150:
         return
@@ -122,7 +124,7 @@ def _by_votes(readings: list[str], texts: list[str], targets: Floats, weights: F
             weights[index] = 0.1
 
 
-def _by_snippets(page: Marked, texts: list[str], targets: Floats, weights: Floats) -> None:
+def _label_by_snippets(page: Marked, texts: list[str], targets: Floats, weights: Floats) -> None:
     for name, value in (("must_contain", 1), ("must_not_contain", 0)):
         for snippet in page.gold[name]:
             holding = [index for index, text in enumerate(texts) if snippet in text]
@@ -148,11 +150,11 @@ def train(lessons: list[Lesson]) -> ClassifierWeights:
     )
     mean, spread = x.mean(0), x.std(0) + 1e-3
     x = np.clip((x - mean) / spread, -6, 6).astype(np.float32)
-    nets = [_net(x, y, w, seed) for seed in range(NETS)]
+    nets = [_train_network(x, y, w, seed) for seed in range(NETS)]
     return ClassifierWeights(mean, spread, *(np.stack(part) for part in zip(*nets, strict=True)))
 
 
-def _net(x: Floats, y: Floats, w: Floats, seed: int) -> list[Floats]:
+def _train_network(x: Floats, y: Floats, w: Floats, seed: int) -> list[Floats]:
     """Train one network by Adam with dropout and a rate that decays to zero."""
     random = np.random.default_rng(seed)
     sizes = (x.shape[1], HIDDEN, HIDDEN // 2, 1)
@@ -170,7 +172,7 @@ def _net(x: Floats, y: Floats, w: Floats, seed: int) -> list[Floats]:
             rows = order[batch * BATCH : (batch + 1) * BATCH]
             step += 1
             rate = RATE * (1 - step / (EPOCHS * batches + 1))
-            slopes = _slopes(parts, x[rows], y[rows], w[rows], random)
+            slopes = _compute_slopes(parts, x[rows], y[rows], w[rows], random)
             for k, slope in enumerate(slopes):
                 first[k] = 0.9 * first[k] + 0.1 * slope
                 second[k] = 0.999 * second[k] + 0.001 * slope**2
@@ -182,7 +184,7 @@ def _net(x: Floats, y: Floats, w: Floats, seed: int) -> list[Floats]:
     return parts
 
 
-def _slopes(
+def _compute_slopes(
     parts: list[Floats], x: Floats, y: Floats, w: Floats, random: np.random.Generator
 ) -> list[Floats]:
     x = x * (random.random(x.shape, dtype=np.float32) > 0.05) / 0.95
@@ -198,7 +200,7 @@ def _slopes(
     return [x.T @ to_h, to_h.sum(0), h.T @ to_g, to_g.sum(0), g.T @ error, error.sum(0)]
 
 
-def scores(
+def compute_scores(
     lessons: list[Lesson], layers: list[ClassifierWeights], *, has_second_opinion: bool
 ) -> tuple[Score, Score]:
     """Return the scores by snippets, and by shingles on scrapinghub's pages; each page has its own layers.
@@ -225,10 +227,10 @@ def scores(
         for lesson, text in pairs
         if lesson.page.source == "article-extraction-benchmark"
     ]
-    return snippet_score(snippets), shingle_score(full)
+    return compute_snippet_score(snippets), compute_shingle_score(full)
 
 
-def fold_of(site: str, folds: int) -> int:
+def choose_fold(site: str, folds: int) -> int:
     return int(hashlib.md5(site.encode(), usedforsecurity=False).hexdigest(), 16) % folds
 
 
@@ -236,21 +238,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folds", type=int, default=0, help="cross-validate by site instead")
     folds = parser.parse_args().folds
-    with peers() as voters:
-        lessons = [lesson for page in marked_pages() if (lesson := build_lesson(page, voters))]
+    with install_peers() as voters:
+        lessons = [lesson for page in read_marked_pages() if (lesson := build_lesson(page, voters))]
     if not folds:
         layers = train(lessons)
         layers.save(WEIGHTS)
         print(f"{len(lessons)} pages, {layers.first.shape[1]} features: {WEIGHTS}")
         return
     by_fold = {
-        fold: train([lesson for lesson in lessons if fold_of(lesson.page.site, folds) != fold])
+        fold: train([lesson for lesson in lessons if choose_fold(lesson.page.site, folds) != fold])
         for fold in range(folds)
     }
-    judged = [by_fold[fold_of(lesson.page.site, folds)] for lesson in lessons]
+    judged = [by_fold[choose_fold(lesson.page.site, folds)] for lesson in lessons]
     for has_second_opinion in (False, True):
         print("model, with trafilatura in doubt" if has_second_opinion else "model alone")
-        score_pair = scores(lessons, judged, has_second_opinion=has_second_opinion)
+        score_pair = compute_scores(lessons, judged, has_second_opinion=has_second_opinion)
         for name, score in zip(("snippets", "shingles"), score_pair, strict=True):
             print(f"  {name}: F1 {score.f1:.4f} ({score.precision:.4f}, {score.recall:.4f})")
 

@@ -120,15 +120,15 @@ accounts for it. `fonds repair` corrects the counts of rows that other programs 
 """
 
 
-def pages() -> dict[str, str]:
+def build_pages() -> dict[str, str]:
     """Return the page by its path from the root of the repository."""
-    return {"docs/wire.md": wire_page()}
+    return {"docs/wire.md": build_wire_page()}
 
 
-def wire_page() -> str:
+def build_wire_page() -> str:
     """Return the page: topics, headers and all schemas."""
     topics = (UNEXTRACTED, PDF_TEXT, build_thumbnail_topic("SIZE-TYPE"), UNGROBIDED, GROBID_OUTPUT)
-    parts = [TOP, *(_row(topic) for topic in topics), HEADERS, "## Schemas\n"]
+    parts = [TOP, *(_format_row(topic) for topic in topics), HEADERS, "## Schemas\n"]
     for name, schema in build_schemas().items():
         text = _format_json(schema, "")
         parts.append(f"\n### {name}\n```json\n{text}\n```\n")
@@ -150,7 +150,7 @@ def _format_json(value: Any, indent: str) -> str:
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
 
-def _row(topic: Topic) -> str:
+def _format_row(topic: Topic) -> str:
     contract, traits = CONTRACTS[topic.payload], topic.traits
     body = "JSON" if contract.schema else "the picture's bytes"
     schema = f"[{contract.schema}](#{contract.schema})" if contract.schema else ""
@@ -161,4 +161,4 @@ def _row(topic: Topic) -> str:
 
 
 if __name__ == "__main__":
-    write(pages())
+    write(build_pages())

@@ -95,13 +95,13 @@ def decode_all(*codings: str) -> Callable[[bytes], None]:
     return run
 
 
-def lines(data: bytes) -> None:
+def parse_lines(data: bytes) -> None:
     reader = IndexReader()
     for line in data.split(b"\n"):
         reader.parse(line.decode("utf-8", "replace"))
 
 
-def each_url(make: Callable[[str], object]) -> Callable[[str], None]:
+def repeat_for_urls(make: Callable[[str], object]) -> Callable[[str], None]:
     def run(text: str) -> None:
         for at in range(0, len(text), URL_CHARACTERS):
             make("http://a.example/" + text[at : at + URL_CHARACTERS])
@@ -109,18 +109,18 @@ def each_url(make: Callable[[str], object]) -> Callable[[str], None]:
     return run
 
 
-def story(data: bytes) -> None:
+def read_story(data: bytes) -> None:
     try:
         decode_story(data)
     except PermanentError:
         return
 
 
-def article(markup: str) -> object:
+def read_article(markup: str) -> object:
     return extract_article(markup, "http://a.example/b", date(2026, 1, 1))
 
 
-def stacked_gzip(size: int) -> bytes:
+def build_stacked_gzip(size: int) -> bytes:
     """Compress repeatedly with gzip, with a body that hardly compresses."""
     body = bytes(zlib.crc32(bytes([n & 255, n >> 8 & 255])) & 255 for n in range(65_536))
     data = body * (size // len(body))
@@ -183,7 +183,11 @@ CODINGS = [
         repeat(gzip.compress(Random(1).randbytes(4_000), mtime=0)),
         decode_all("gzip"),
     ),
-    Case("gzip in gzip in gzip in gzip", stacked_gzip, decode_all("gzip", "gzip", "gzip", "gzip")),
+    Case(
+        "gzip in gzip in gzip in gzip",
+        build_stacked_gzip,
+        decode_all("gzip", "gzip", "gzip", "gzip"),
+    ),
     Case(
         "deflate: blocks of no length",
         surround(b"", b"\x00\x00\x00\xff\xff", b""),
@@ -200,18 +204,18 @@ CODINGS = [
     Case("chunked, then gzip", lambda n: repeat(b"1\r\nx\r\n")(n), decode_all("chunked", "gzip")),
 ]
 LINES = [
-    Case("CDX: shortest lines", repeat(CDX_LINE), lines),
-    Case("CDX: empty lines", repeat(b"\n"), lines),
-    Case("CDXJ: JSON in JSON", repeat(b"a 20200101000000 " + DEEP + b"\n"), lines),
+    Case("CDX: shortest lines", repeat(CDX_LINE), parse_lines),
+    Case("CDX: empty lines", repeat(b"\n"), parse_lines),
+    Case("CDXJ: JSON in JSON", repeat(b"a 20200101000000 " + DEEP + b"\n"), parse_lines),
     Case(
         "story: fields nobody knows",
         lambda n: b"{" + b'"a1":{"b":1},' * (n // 13) + b'"z":1}',
-        story,
+        read_story,
     ),
-    Case("story: JSON in JSON", surround(b"", b'{"a":', b"1"), story),
+    Case("story: JSON in JSON", surround(b"", b'{"a":', b"1"), read_story),
 ]
 ADDRESSES = [
-    Case(f"{name} of {pattern}", repeat_text(unit), each_url(make))
+    Case(f"{name} of {pattern}", repeat_text(unit), repeat_for_urls(make))
     for name, make in {
         "SURT": build_surt,
         "normal spelling": normalize_url,
@@ -236,11 +240,18 @@ PAGES = [
     Case("charset: declarations", repeat(b"<meta charset=x>"), lambda d: decode(d, "utf-7")),
     Case("type: comments before anything", repeat(b"<!-- -->"), lambda d: sniff(d, None)),
     Case("type: gzip members before anything", repeat(gzip.compress(b"")), detect_container),
-    Case("article: elements in elements", repeat_text("<div>"), article, limit_bytes=10_000_000),
-    Case("article: paragraphs of one letter", repeat_text("<p>a"), article, limit_bytes=10_000_000),
-    Case("article: links", repeat_text("<a href=x>a</a> "), article, limit_bytes=10_000_000),
-    Case("article: attributes", repeat_text("<p a=b c=d>x"), article, limit_bytes=10_000_000),
-    Case("article: one text", repeat_text("word "), article, limit_bytes=10_000_000),
+    Case(
+        "article: elements in elements", repeat_text("<div>"), read_article, limit_bytes=10_000_000
+    ),
+    Case(
+        "article: paragraphs of one letter",
+        repeat_text("<p>a"),
+        read_article,
+        limit_bytes=10_000_000,
+    ),
+    Case("article: links", repeat_text("<a href=x>a</a> "), read_article, limit_bytes=10_000_000),
+    Case("article: attributes", repeat_text("<p a=b c=d>x"), read_article, limit_bytes=10_000_000),
+    Case("article: one text", repeat_text("word "), read_article, limit_bytes=10_000_000),
     Case(
         "article: linked data",
         lambda n: (
@@ -248,7 +259,7 @@ PAGES = [
             + '{"@type":"a"},' * (n // 14)
             + "{}]</script><p>a"
         ),
-        article,
+        read_article,
         limit_bytes=10_000_000,
     ),
     Case(

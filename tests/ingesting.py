@@ -17,7 +17,7 @@ from unittest.mock import patch
 from fonds.config import Settings
 from fonds.extract.page import EXTRACTOR, parse_page
 from fonds.extract.pdf.extraction import extract_pdf_bytes
-from fonds.ingest.sources.link_rows import LinkSample
+from fonds.ingest.sources.link_sample import LinkSample
 from fonds.isolation.pool import ChildPool
 from fonds.model.pdf import PdfExtraction
 from fonds.papers.bibliography.jats import (

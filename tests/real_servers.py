@@ -91,13 +91,13 @@ class PrivateServer:
 
     @property
     def url(self) -> str:
-        return self.server.url(self.folder, self.port)
+        return self.server.build_url(self.folder, self.port)
 
     def start(self) -> None:
         """Start the server and wait until it is ready."""
         self.processes = self.server.start(self.folder, self.port)
         deadline = time.monotonic() + self.server.ready_max_s
-        while not self.server.ready(self.folder, self.port):
+        while not self.server.is_ready(self.folder, self.port):
             assert time.monotonic() < deadline, f"{self.server.name} does not answer"
             assert any(process.poll() is None for process in self.processes), self._log()
             time.sleep(0.1)

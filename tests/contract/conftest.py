@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy import URL, Engine
 
 from empty_records import copy_empty_records
 from fixtures import rabbit_cleanup
@@ -23,7 +24,8 @@ from fonds.ports import WarcArchive
 from fonds.queues.large_bodies import BodyLimits, LargeBodies
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.blobs import FolderBlobs
-from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.stores.records.engine import open_engine
+from fonds.stores.records.sql import SqlRecords
 from fonds.stores.split_blobs import SplitBlobs
 from fonds.stores.table.sqlite import SqliteTable
 from real_servers import backend_params
@@ -38,14 +40,14 @@ KAFKA_URL = os.environ.get("TEST_KAFKA_URL", "")
 S3_URL = os.environ.get("TEST_S3_URL", "")
 
 
-def _open_in_schema(_: Path, name: str) -> SqlRecords:
-    """Open records in a new schema on the server of TEST_POSTGRESQL_URL."""
+def _create_schema(_: Path, name: str) -> URL:
+    """Create a schema on the server of TEST_POSTGRESQL_URL, and return the URL of records in it."""
     url = sa.make_url(POSTGRESQL_URL).set(drivername="postgresql+psycopg")
     engine = sa.create_engine(url)
     with engine.begin() as connection:
         connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {name}"))
     engine.dispose()
-    return SqlRecords(url.update_query_dict({"options": f"-csearch_path={name}"}))
+    return url.update_query_dict({"options": f"-csearch_path={name}"})
 
 
 Opener = Callable[[Path, str], Any]
@@ -88,9 +90,9 @@ if S3_URL:
     from fonds.stores.s3.blobs import S3Blobs
 
     BLOBS["s3"] = lambda _, __: S3Blobs(S3_URL)
-RECORDS: dict[str, Opener] = {
-    "sqlite": lambda folder, _: open_sqlite(folder / "records.sqlite"),
-    **({"postgresql": _open_in_schema} if POSTGRESQL_URL else {}),
+RECORDS_URLS: dict[str, Callable[[Path, str], URL]] = {
+    "sqlite": lambda folder, _: URL.create("sqlite", database=str(folder / "records.sqlite")),
+    **({"postgresql": _create_schema} if POSTGRESQL_URL else {}),
 }
 
 
@@ -140,20 +142,34 @@ def open_tables(
     return lambda: open_backend(TABLES[request.param])
 
 
-@pytest.fixture(params=backend_params(RECORDS))
-def open_records(
-    request: pytest.FixtureRequest, open_backend: Callable[[Opener], Any]
-) -> Callable[[], Any]:
-    return lambda: open_backend(RECORDS[request.param])
+@pytest.fixture(params=backend_params(RECORDS_URLS))
+def records_url(request: pytest.FixtureRequest, tmp_path: Path, name: str) -> URL:
+    return RECORDS_URLS[request.param](tmp_path, name)
 
 
 @pytest.fixture
-def records(open_records: Callable[[], Any], name: str, tmp_path: Path) -> Iterator[Any]:
+def open_records(
+    records_url: URL, open_backend: Callable[[Opener], Any]
+) -> Callable[[], SqlRecords]:
+    return lambda: open_backend(lambda _, __: SqlRecords(records_url))
+
+
+@pytest.fixture
+def records_engine(records_url: URL) -> Iterator[Engine]:
+    """Connections of our own to the database of the records."""
+    engine = open_engine(records_url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def records(
+    open_records: Callable[[], SqlRecords], records_engine: Engine, name: str, tmp_path: Path
+) -> Iterator[SqlRecords]:
     copy_empty_records(tmp_path / "records.sqlite")
-    store = open_records()
-    yield store
-    if POSTGRESQL_URL and store._engine.dialect.name == "postgresql":
-        with store._engine.begin() as connection:
+    yield open_records()
+    if records_engine.dialect.name == "postgresql":
+        with records_engine.begin() as connection:
             connection.execute(sa.text(f"DROP SCHEMA {name} CASCADE"))
 
 

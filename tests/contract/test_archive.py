@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from fixtures import warcs
-from fixtures.archives import BODY_MAX_BYTES, build_entry, get_read_error, list_files, read_index
+from fixtures.archives import (
+    BODY_MAX_BYTES,
+    build_entry,
+    build_metadata,
+    get_read_error,
+    list_files,
+    read_index,
+)
 from fonds.archive.store.volume import get_host_name
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.model.archive import OriginalCapture
@@ -44,7 +51,7 @@ def test_a_written_body_is_readable_at_once(archive: Archive) -> None:
 
 
 def test_a_written_record_has_the_returned_id(archive: Archive) -> None:
-    entries = [build_entry(n, metadata_json=b"{}") for n in range(7)]
+    entries = [build_entry(n, metadata_json=build_metadata(n)) for n in range(7)]
     entries[2] = replace(
         entries[2], original=OriginalCapture(entries[1].url, entries[1].captured_at)
     )
@@ -130,7 +137,7 @@ def test_a_warc_is_closed_at_the_maximum_size(archive: Archive, tmp_path: Path) 
 
 
 def test_repeats_are_revisits_and_metadata_are_records(archive: Archive, tmp_path: Path) -> None:
-    first = build_entry(1, metadata_json=b'{"content_metadata": {}}')
+    first = build_entry(1, metadata_json=build_metadata(1))
     repeat = build_entry(2, body=first.body, original=OriginalCapture(first.url, first.captured_at))
     archived = archive.write([first, repeat])
     assert archive.read(archived[1].place).body == b""

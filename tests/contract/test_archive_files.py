@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from depth import examples
-from fixtures.archives import build_entry, list_files, read_index
+from fixtures.archives import build_entry, build_metadata, list_files, read_index
 from fonds.archive.store.folder import PREFIXES_OPEN_MAX, FolderArchive
 from fonds.archive.store.options import ArchiveOptions
 from fonds.ports import WarcArchive
@@ -71,7 +71,9 @@ def test_no_warc_exceeds_its_limits_except_for_one_long_body(
     entries = [build_entry(n, body=os.urandom(size)) for n, size in enumerate(sizes)]
     for start in range(0, len(entries), 4):
         batch = entries[start : start + 4]
-        archive.write([replace(written_entry, metadata_json=b"{}") for written_entry in batch])
+        archive.write(
+            [replace(written_entry, metadata_json=build_metadata()) for written_entry in batch]
+        )
     archive.finish()
     for path in folder.glob("*.warc.gz"):
         (index,) = folder.glob(path.name.replace(".warc.gz", ".cdxj"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fixtures.archives import CAPTURED_AT, build_entry, get_read_error, list_files, read_index
+from fixtures.archives import (
+    CAPTURED_AT,
+    build_entry,
+    build_metadata,
+    get_read_error,
+    list_files,
+    read_index,
+)
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.audit.warcs import verify
 from fonds.model.archive import ArchivedRecord, ArchiveEntry, OriginalCapture
@@ -21,7 +27,7 @@ from home_rows import NOW
 from purged_files import holders, members, purge_body
 
 SECRET = b"<html>whose name nobody else has to know</html>"
-SECRET_METADATA = json.dumps({"text": "whose name nobody else has to know, as text"}).encode()
+SECRET_METADATA = build_metadata(2, "whose name nobody else has to know, as text")
 
 
 def write_and_finish(archive: WarcArchive, entries: list[ArchiveEntry]) -> list[ArchivedRecord]:
@@ -32,9 +38,9 @@ def write_and_finish(archive: WarcArchive, entries: list[ArchiveEntry]) -> list[
 
 def make_entries() -> list[ArchiveEntry]:
     return [
-        build_entry(1, metadata_json=b'{"of": "one"}'),
+        build_entry(1, metadata_json=build_metadata(1)),
         build_entry(2, body=SECRET, metadata_json=SECRET_METADATA),
-        build_entry(3, metadata_json=b'{"of": "three"}'),
+        build_entry(3, metadata_json=build_metadata(3)),
         build_entry(
             4,
             url="http://secret.example/",

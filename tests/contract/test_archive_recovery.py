@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.archives import BACKENDS, build_entry, list_files, read_index
+from fixtures.archives import BACKENDS, build_entry, build_metadata, list_files, read_index
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.model.archive import ArchivedRecord, ArchiveEntry
 from fonds.ports import Archive
@@ -73,7 +73,7 @@ def test_recovery_keeps_the_metadata_of_the_last_record(
     archived = write_in_killed_process(
         open_archive,
         tmp_path,
-        [build_entry(1, metadata_json=b"{}"), build_entry(2, metadata_json=b"{}")],
+        [build_entry(n, metadata_json=build_metadata(n)) for n in (1, 2)],
     )
     place = archived[0].place
     open_archive(tmp_path).recover(lambda _: place.offset + (place.size_bytes or 0))

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from fonds.stores.records.revision import VERSION_TABLE, find_newest_revision
+from fonds.stores.records.sql import SqlRecords
 from fonds.stores.records.tables import POSTGRESQL_WHERE, metadata
 
 Schema = dict[str, dict[str, Any]]
@@ -65,13 +66,15 @@ def create_as_declared(connection: Connection) -> Schema:
     return reflect(connection)
 
 
-def test_the_migrations_create_the_declared_tables(records: Any) -> None:
-    with records._engine.begin() as connection:
+@pytest.mark.usefixtures("records")
+def test_the_migrations_create_the_declared_tables(records_engine: Engine) -> None:
+    with records_engine.begin() as connection:
         migrated = reflect(connection)
         assert migrated == create_as_declared(connection)
     assert {*migrated} == {*metadata.tables}
 
 
+@pytest.mark.usefixtures("records")
 @pytest.mark.parametrize(
     "change",
     [
@@ -85,8 +88,8 @@ def test_the_migrations_create_the_declared_tables(records: Any) -> None:
         "CREATE TABLE more (name TEXT PRIMARY KEY)",
     ],
 )
-def test_the_comparison_detects_each_kind_of_change(records: Any, change: str) -> None:
-    with records._engine.begin() as connection:
+def test_the_comparison_detects_each_kind_of_change(records_engine: Engine, change: str) -> None:
+    with records_engine.begin() as connection:
         declared = reflect(connection)
         for statement in change.split("; "):
             connection.exec_driver_sql(statement)
@@ -132,10 +135,11 @@ def _load_index_definitions(connection: Connection, table: str) -> list[Any]:
     return list(connection.exec_driver_sql(query, (table,)).all())
 
 
+@pytest.mark.usefixtures("records")
 def test_only_one_process_migrates_a_new_database(
-    records: Any, open_records: Callable[[], Any]
+    records_engine: Engine, open_records: Callable[[], SqlRecords]
 ) -> None:
-    with records._engine.begin() as connection:
+    with records_engine.begin() as connection:
         metadata.drop_all(connection)
         connection.exec_driver_sql(f"DROP TABLE {VERSION_TABLE}")
     with ThreadPoolExecutor(4) as threads:

@@ -13,7 +13,7 @@ from e2e.running import fonds
 from filled_home import open_home
 from fixtures.grobid_server import GrobidResponse, serve_grobid
 from fixtures.pdfs import text_pdf
-from fixtures.tei import author, citation, tei
+from fixtures.tei import build_author, build_citation, build_tei
 from fonds.web.app import create_app
 
 PAPER = text_pdf(["Scanned without a heading", "nothing here names the paper"])
@@ -23,11 +23,11 @@ JOURNAL = (
     "<date type='published' when='1931-05-02'>1931</date></imprint></monogr>"
     "<idno type='DOI'>10.5555/air.7</idno>"
 )
-TEI = tei(
+TEI = build_tei(
     "Weighing the <hi>Upper</hi> Air",
-    authors=author("Ida", "Lindqvist"),
+    authors=build_author("Ida", "Lindqvist"),
     identifiers=JOURNAL,
-    citations=citation(1, "<title level='a'>An Earlier Balance</title>"),
+    citations=build_citation(1, "<title level='a'>An Earlier Balance</title>"),
 )
 
 

@@ -32,6 +32,7 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.record_offset import describe_offset
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import WarcArchive
+from fonds.ports.stores import close
 
 if TYPE_CHECKING:
     from fonds.audit.warcs import WarcReport
@@ -59,7 +60,7 @@ def open_files(app: App, *, is_required: bool = True) -> WarcArchive:
     It is closed when the command ends. Raises ConfigurationError if `is_required` and there is no
     library yet.
     """
-    from fonds.ports.stores import close
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import open_archive
 
     if is_required:
@@ -81,8 +82,8 @@ def iter_named_files(files: WarcArchive, names: Sequence[str]) -> Iterator[str]:
     for word in names:
         name = word.rpartition("/")[2]
         if files.inspect(name) is None:
-            unknown = format_unknown_name("WARC of this library", name, files.iter_names())
-            raise ConfigurationError(f"No file {word!r}, and {unknown}")
+            message = format_unknown_name("WARC of this library", name, files.iter_names())
+            raise ConfigurationError(f"No file {word!r}, and {message}")
         yield name
 
 
@@ -97,8 +98,8 @@ def iter_chosen_files(files: WarcArchive, paths: Sequence[str]) -> Iterator[str]
     for word in paths:
         path = Path(word)
         if path.is_dir():
-            found = (one for one in path.rglob("*") if one.name.lower().endswith(ENDINGS))
-            yield from (str(one.absolute()) for one in sorted(found) if one.is_file())
+            files_found = (file for file in path.rglob("*") if file.name.lower().endswith(ENDINGS))
+            yield from (str(file.absolute()) for file in sorted(files_found) if file.is_file())
         elif path.exists():
             yield str(path.absolute())
         else:
@@ -201,15 +202,17 @@ def list_(app: App, names: tuple[str, ...]) -> int:
         table.add_column(title, justify="right" if title in ("Bytes", "Captures") else "left")
     count = size_bytes = captures = 0
     for name in iter_named_files(files, names):
-        one = _describe_file(files, name, name in unsent)
-        count, size_bytes = count + 1, size_bytes + (one.size_bytes or 0)
-        captures += one.captures or 0
+        description = _describe_file(files, name, name in unsent)
+        count, size_bytes = count + 1, size_bytes + (description.size_bytes or 0)
+        captures += description.captures or 0
         if app.is_json:
-            echo_json(one)
+            echo_json(description)
         else:
-            cells = (one.size_bytes, one.captures)
+            cells = (description.size_bytes, description.captures)
             shown = ("" if cell is None else f"{cell:,}" for cell in cells)
-            table.add_row(name, *shown, one.first or "", one.last or "", one.state)
+            table.add_row(
+                name, *shown, description.first or "", description.last or "", description.state
+            )
     if not app.is_json and count:
         screen = open_console()
         screen.width = max(screen.width, 160)
@@ -225,7 +228,7 @@ def _describe_file(files: WarcArchive, name: str, is_waiting: bool) -> WarcAnswe
     if held is None:
         # The file was moved or removed since its name was listed.
         return WarcAnswer(name, None, None, None, None, "gone")
-    times = sorted(one.datetime14 for one in held.records or ())
+    times = sorted(record.datetime14 for record in held.records or ())
     state = "open" if held.is_open else "without index" if held.records is None else "finished"
     return WarcAnswer(
         name,
@@ -254,13 +257,14 @@ def verify(app: App, paths: tuple[str, ...]) -> int:
     fonds archive verify crawl.warc.gz other/
     fonds archive verify --json | jq .faults
     """
+    # Imported here because the audit is slow to import.
     from fonds.audit.warcs import verify as read_through
 
     files = open_files(app, is_required=not paths)
-    chosen = list(iter_chosen_files(files, paths))
-    progress = _ProgressReporter(app, len(chosen))
+    chosen_names = list(iter_chosen_files(files, paths))
+    progress = _ProgressReporter(app, len(chosen_names))
     reports = []
-    for number, path in enumerate(chosen):
+    for number, path in enumerate(chosen_names):
         progress.begin(number, path)
         reports.append(read_through(files, path, progress.tick))
         if app.is_json:
@@ -289,8 +293,10 @@ def _print_reports(reports: Sequence[WarcReport]) -> None:
         for fault in one.faults[:FAULTS_MAX]:
             at = _format_offset(fault.offset)
             screen.print(f"[red]fault[/red] {escape(one.path)}{at}: {escape(fault.message)}")
-        if (left := one.fault_count - len(one.faults[:FAULTS_MAX])) > 0:
-            screen.print(f"… and {left:,} more in {escape(one.path)}; --json lists a thousand")
+        if (more_count := one.fault_count - len(one.faults[:FAULTS_MAX])) > 0:
+            screen.print(
+                f"… and {more_count:,} more in {escape(one.path)}; --json lists a thousand"
+            )
         if one.unchecked_digest_count:
             screen.print(
                 f"{escape(one.path)}: {one.unchecked_digest_count:,} digests have an unknown "
@@ -349,38 +355,45 @@ def reindex(app: App, names: tuple[str, ...]) -> int:
     fonds archive reindex fonds-20260101000000-00000-host-0a1b2c3d.warc.gz
     """
     files = open_files(app)
-    changed = same = failed = 0
-    chosen = list(iter_named_files(files, names))
-    progress = _ProgressReporter(app, len(chosen))
-    for number, name in enumerate(chosen):
+    changed_count = same_count = failed_count = 0
+    chosen_names = list(iter_named_files(files, names))
+    progress = _ProgressReporter(app, len(chosen_names))
+    for number, name in enumerate(chosen_names):
         progress.begin(number, name)
         outcome = _reindex_file(files, name)
-        changed, same = changed + (outcome == "changed"), same + (outcome == "as it was")
-        failed += outcome not in ("changed", "as it was", "open")
+        changed_count, same_count = (
+            changed_count + (outcome == "changed"),
+            same_count + (outcome == "as it was"),
+        )
+        failed_count += outcome not in ("changed", "as it was", "open")
         if app.is_json:
             echo_json(IndexAnswer(name, outcome))
         elif outcome != "as it was":
             open_console().print(f"{escape(name)}: {escape(outcome)}")
     files.finish()
     if not app.is_json:
-        left = len(chosen) - changed - same - failed
-        still = f", {left:,} skipped because they are still being written" if left else ""
-        open_console().print(
-            f"Indexes: {changed:,} changed, {same:,} unchanged, {failed:,} failed{still}."
+        remaining_count = len(chosen_names) - changed_count - same_count - failed_count
+        still = (
+            f", {remaining_count:,} skipped because they are still being written"
+            if remaining_count
+            else ""
         )
-    return 1 if failed else 0
+        open_console().print(
+            f"Indexes: {changed_count:,} changed, {same_count:,} unchanged, {failed_count:,} failed{still}."
+        )
+    return 1 if failed_count else 0
 
 
 def _reindex_file(files: WarcArchive, name: str) -> str:
-    before = files.inspect(name)
-    if before is None:
+    report_before = files.inspect(name)
+    if report_before is None:
         return "gone"
-    if before.is_open:
+    if report_before.is_open:
         return "open"
-    after = files.inspect(name, repair=True)
-    if after is None or after.records is None:
+    report_after = files.inspect(name, repair=True)
+    if report_after is None or report_after.records is None:
         return "could not be built"
-    return "as it was" if before.records == after.records else "changed"
+    return "as it was" if report_before.records == report_after.records else "changed"
 
 
 @command("upload", answers={"one": UploadAnswer})
@@ -402,11 +415,11 @@ def upload(app: App) -> int:
             "Only archives in s3:// upload their files."
         )
     files = open_files(app)
-    waiting = files.list_unsent()
+    waiting_files = files.list_unsent()
     with _report_upload(app, lambda: sum(files.list_unsent().values())):
         files.finish()
     unsent = files.list_unsent()
-    sent = {name: size for name, size in waiting.items() if name not in unsent}
+    sent = {name: size for name, size in waiting_files.items() if name not in unsent}
     if app.is_json:
         echo_json(UploadAnswer(sent, unsent))
     else:
@@ -423,10 +436,10 @@ def upload(app: App) -> int:
 @contextmanager
 def _report_upload(app: App, unsent_bytes: Callable[[], int]) -> Iterator[None]:
     """Context manager that prints the remaining size of an upload every ten seconds."""
-    done = threading.Event()
+    stop_event = threading.Event()
 
     def tell() -> None:
-        while not done.wait(REPORT_EVERY_S):
+        while not stop_event.wait(REPORT_EVERY_S):
             sys.stderr.write(f"{unsent_bytes() / 1000000.0:,.0f} MB left to upload\n")
 
     teller = threading.Thread(target=tell, daemon=True)
@@ -435,7 +448,7 @@ def _report_upload(app: App, unsent_bytes: Callable[[], int]) -> Iterator[None]:
     try:
         yield
     finally:
-        done.set()
+        stop_event.set()
 
 
 for one in (list_, verify, extract, reindex, upload):

@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from fonds.cli.context import App, command, echo_json, print_note
 from fonds.cli.json_answers import build_answer
-from fonds.model.capture import format_datetime14, parse_datetime14
+from fonds.model.capture import Place, PlaceKind, format_datetime14, parse_datetime14
 from fonds.model.errors import ConfigurationError, PermanentError
 from fonds.model.record_offset import format_record_place, parse_record_place
 from fonds.model.rows import CdxRow
@@ -129,7 +129,7 @@ Pieces = Callable[[], Iterator[bytes]]
 def _read_at_path(
     app: App, path: str, offset: int, *, whole_record: bool
 ) -> tuple[RecordAnswer, Pieces]:
-    from fonds.model.capture import Place, PlaceKind
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import open_archive
 
     files = open_archive(app.home, app.load_settings())
@@ -152,6 +152,7 @@ def _read_at_path(
 def _read_known(
     app: App, key: str, time: str | None, *, whole_record: bool
 ) -> tuple[CaptureAnswer, Pieces]:
+    # Imported here because the archive is slow to import.
     from fonds.archive.replay.bodies import load_capture_body
 
     stores = app.open_stores()
@@ -159,14 +160,16 @@ def _read_known(
     if whole_record:
         record = _read_record(stores.archive, _find_path(stores, row), row.warc_offset)
         return build_answer(CaptureAnswer, row), record
-    found = load_capture_body(stores.records, stores.archive, row)
-    if found.source is not row:
+    loaded_body = load_capture_body(stores.records, stores.archive, row)
+    if loaded_body.source is not row:
         print_note(
             "The body is stored at "
-            f"{format_record_place(found.source.warc_path, found.source.warc_offset)}"
+            f"{format_record_place(loaded_body.source.warc_path, loaded_body.source.warc_offset)}"
         )
-    answer = build_answer(CaptureAnswer, row, body_bytes=len(found.body), source=found.source)
-    return answer, lambda: iter([found.body])
+    answer = build_answer(
+        CaptureAnswer, row, body_bytes=len(loaded_body.body), source=loaded_body.source
+    )
+    return answer, lambda: iter([loaded_body.body])
 
 
 def _find_path(stores: Stores, row: CdxRow) -> str:
@@ -175,6 +178,7 @@ def _find_path(stores: Stores, row: CdxRow) -> str:
     A bare name from an imported index is resolved to the one path that has this name. Raises
     PermanentError if several paths have it.
     """
+    # Imported here because the archive is slow to import.
     from fonds.archive.table_places import is_indexed
     from fonds.archive.warc_names import list_paths
 
@@ -192,6 +196,7 @@ def _find_row(stores: Stores, key: str, time: str | None) -> CdxRow:
     Raises ConfigurationError if there is no such capture, and click.UsageError if a time is given
     without a URL. The SQL table `cdx` has one row per capture in a WARC.
     """
+    # Imported here because the archive is slow to import.
     from fonds.archive.replay.captures import MAX_DATETIME14, find_last_before, find_nearest
 
     place = parse_record_place(key)
@@ -220,6 +225,7 @@ def _parse_time14(text: str) -> str:
 
     Raises click.UsageError for an invalid time.
     """
+    # Imported here because the archive is slow to import.
     from fonds.archive.replay.captures import pad_lower14
     from fonds.archive.warc.fields import parse_date
 
@@ -238,6 +244,7 @@ def _read_record(files: WarcArchive, path: str, offset: int) -> Pieces:
     Raises ConfigurationError for a WARC file in another store, because only bodies can be read from
     there.
     """
+    # Imported here because the archive is slow to import.
     from fonds.archive.warc.reader import iter_record_bytes
 
     if "://" in path:

@@ -27,8 +27,10 @@ from fonds.failures.accounting.tallies import count_files_by_type
 from fonds.model.encoding import pluralize
 from fonds.model.rows import DeepAuditRow
 from fonds.ports import Stores
+from fonds.wiring.audit_notes import store_audit_notes_separately
 from fonds.wiring.collections import find_collection_writer
 from fonds.wiring.pipeline_names import list_used_readers
+from fonds.wiring.stores import get_utc_now
 
 REPORT_EVERY_S = 10.0
 EXIT_INTERRUPTED = 130
@@ -74,13 +76,11 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
     stores = app.open_stores(settings)
     round_ = None
     if deep:
-        from fonds.wiring.audit_notes import store_audit_notes_separately
-
         notes_context = store_audit_notes_separately(stores, app.home, settings)
         stores = click.get_current_context().with_resource(notes_context)
-        with stop_on_signals() as stopped:
-            round_ = run_deep_audit(app, stores, share, stopped)
-        if stopped.is_set():
+        with stop_on_signals() as stop_event:
+            round_ = run_deep_audit(app, stores, share, stop_event)
+        if stop_event.is_set():
             _print_round(open_console(stderr=True), round_)
             return EXIT_INTERRUPTED
     pipelines = list_used_readers(stores, settings, flags["pipeline"])
@@ -98,7 +98,7 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
     return 0 if result.is_balanced else 1
 
 
-def print_audit(screen: Console, found: auditing.AuditResult) -> None:
+def print_audit(screen: Console, result: auditing.AuditResult) -> None:
     """Print the result of an audit: message counts per step as a table, the faults with their
     remedies, and whether anything is wrong.
     """
@@ -106,25 +106,25 @@ def print_audit(screen: Console, found: auditing.AuditResult) -> None:
     table.add_column("step")
     for name in ("in", "done", "dropped", "quarantined", "pending", "missing"):
         table.add_column(name, justify="right")
-    for pipeline, steps in found.steps.items():
+    for pipeline, steps in result.steps.items():
         for name, counts in steps.items():
             cells = (
                 *(counts.received, counts.done, counts.dropped, counts.quarantined),
                 *(counts.pending, counts.missing),
             )
-            label = f"{pipeline}.{name}" if len(found.steps) > 1 else name
+            label = f"{pipeline}.{name}" if len(result.steps) > 1 else name
             table.add_row(label, *(f"{cell:,}" for cell in cells))
     screen.print(table)
     last_remedy = ""
-    for fault in found.faults:
+    for fault in result.faults:
         screen.print(f"[red]fault[/red] {escape(fault.message)}")
         if fault.remedy != last_remedy:
             screen.print(f"      [dim]{escape(fault.remedy)}[/dim]")
         last_remedy = fault.remedy
-    if found.fault_count > len(found.faults):
-        screen.print(f"… and {found.fault_count - len(found.faults):,} more")
-    noun = "fault" if found.fault_count == 1 else "faults"
-    verdict = "Everything adds up." if found.is_balanced else f"{found.fault_count:,} {noun}."
+    if result.fault_count > len(result.faults):
+        screen.print(f"… and {result.fault_count - len(result.faults):,} more")
+    noun = "fault" if result.fault_count == 1 else "faults"
+    verdict = "Everything adds up." if result.is_balanced else f"{result.fault_count:,} {noun}."
     screen.print(f"[bold]{verdict}[/bold]")
 
 
@@ -137,8 +137,6 @@ def run_deep_audit(
     `stop_event` stops the audit after the current files. Progress is printed every ten seconds, on
     a terminal or not.
     """
-    from fonds.wiring.stores import get_utc_now
-
     total = sum(count for _, count in count_files_by_type(stores.records))
     said_s = time.monotonic()
 
@@ -166,6 +164,6 @@ def stop_on_signals() -> Iterator[threading.Event]:
     """Context manager that yields an event which SIGINT and SIGTERM set. A deep audit stops on this
     event.
     """
-    stopped = threading.Event()
-    with handle_stop_signals(lambda number: stopped.set()):
-        yield stopped
+    stop_event = threading.Event()
+    with handle_stop_signals(lambda number: stop_event.set()):
+        yield stop_event

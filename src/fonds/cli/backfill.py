@@ -41,7 +41,7 @@ from fonds.model.disposition import Reason
 from fonds.model.encoding import pluralize
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Engine
-from fonds.stores.home_lock import HomeLock
+from fonds.stores.home_lock import HomeLock, create_home
 
 if TYPE_CHECKING:
     from fonds.wiring.jobs import WarcInputs
@@ -108,6 +108,7 @@ def backfill_extract(
     """
     if (out is None) == (to == PARQUET):
         raise click.UsageError("--to parquet needs --out FOLDER; --to stores does not take it.")
+    # Imported here because the jobs are slow to import.
     from fonds.wiring.jobs import find_warcs
 
     started_s = time.monotonic()
@@ -134,6 +135,7 @@ def _open_engine(app: App, to: str, url: str, workers: int) -> Engine:
     - `workers`: number of processes; 0 for one per core. Results go to stores from one process
       only, unless several processes can share the stores.
     """
+    # Imported here because the jobs are slow to import.
     from fonds.wiring.jobs import open_engine
 
     settings, report_progress = app.load_settings(), None if app.is_quiet else _report_progress
@@ -145,6 +147,7 @@ def _open_engine(app: App, to: str, url: str, workers: int) -> Engine:
 
 
 def _count_processes(settings: Settings, workers: int) -> int:
+    # Imported here because the readers and the stores are slow to import.
     from fonds.wiring.readers import count_cores
     from fonds.wiring.stores import are_stores_shared
 
@@ -154,7 +157,7 @@ def _count_processes(settings: Settings, workers: int) -> int:
 def _extract_to_parquet(
     app: App, warcs: WarcInputs, folder: Path, engine: Engine
 ) -> ExtractionManifest:
-    from fonds.stores.home_lock import create_home
+    # Imported here because the jobs are slow to import.
     from fonds.wiring.jobs import build_parquet_job
 
     create_home(app.home)
@@ -168,8 +171,8 @@ def _extract_to_parquet(
 def _extract_to_stores(
     app: App, warcs: WarcInputs, engine: Engine, workers: int
 ) -> ExtractionManifest:
+    # Imported here because the audit, the jobs and the stores are slow to import.
     from fonds.audit.repair.cleanup import recover
-    from fonds.stores.home_lock import HomeLock
     from fonds.wiring.jobs import build_stores_job
     from fonds.wiring.stores import are_stores_shared, close_stores
 
@@ -182,8 +185,8 @@ def _extract_to_stores(
         return sum_manifests(engine.run(build_stores_job(warcs, app.home, settings, count)))
 
 
-def _report_progress(noun: str, done: int, total: int) -> None:
-    print_note(f"{noun}: {done:,} of {total:,}")
+def _report_progress(noun: str, done_count: int, total: int) -> None:
+    print_note(f"{noun}: {done_count:,} of {total:,}")
 
 
 def _print_manifest(app: App, manifest: ExtractionManifest, seconds: float) -> None:
@@ -200,9 +203,9 @@ def _print_manifest(app: App, manifest: ExtractionManifest, seconds: float) -> N
         return
     screen = open_console()
     screen.print(f"{pluralize(count, 'record')} of {pluralize(paths, 'WARC')}; {seconds:,.1f} s.")
-    for (verdict, reason), number in sorted(manifest.total.items(), key=lambda one: -one[1]):
-        why = f" {reason}: {Reason(reason).explanation}" if reason else ""
-        screen.print(f"  {number:>12,}  {escape(verdict + why)}")
+    for (verdict, reason), number in sorted(manifest.total.items(), key=lambda item: -item[1]):
+        reason_text = f" {reason}: {Reason(reason).explanation}" if reason else ""
+        screen.print(f"  {number:>12,}  {escape(verdict + reason_text)}")
     for path in manifest.unbalanced_warcs[:UNBALANCED_MAX]:
         difference = (
             f"{pluralize(manifest.records[path], 'record')}"
@@ -261,6 +264,7 @@ def cdx(
     fonds backfill cdx https://example.org/crawl.cdx.gz
     fonds backfill cdx indexes/ --filter papers --engine spark://master:7077
     """
+    # Imported here because the jobs, the pipelines and the stores are slow to import.
     from fonds.wiring.jobs import build_captures_job, find_indexes, open_engine
     from fonds.wiring.pipelines import fetch_paths
     from fonds.wiring.stores import are_stores_shared, close_stores, get_utc_now

@@ -246,12 +246,13 @@ def _load_remote(
     """
     if not urls:
         return
+    # Imported here because the pipelines are slow to import.
     from fonds.wiring.pipelines import create_named_source, open_input
 
-    source, others = create_named_source(urls, app.home, app.load_settings()), 0
+    source, other_count = create_named_source(urls, app.home, app.load_settings()), 0
     for row in source.iter_inputs():
         if row.path not in urls and not row.path.lower().endswith(FILE_EXTENSIONS):
-            others += 1
+            other_count += 1
             continue
         position = load_progress(target, row.path, row.fingerprint)
         try:
@@ -267,13 +268,13 @@ def _load_remote(
                 yield position
             else:
                 failed_paths.append(f"{row.path}: {row.error}")
-    _print_skipped(others)
+    _print_skipped(other_count)
 
 
 def _print_skipped(count: int) -> None:
     if count:
-        skipped = pluralize(count, "file in folders skipped", "files in folders skipped")
-        print_note(f"{skipped}: unknown format (supported: {', '.join(FILE_EXTENSIONS)})")
+        skipped_text = pluralize(count, "file in folders skipped", "files in folders skipped")
+        print_note(f"{skipped_text}: unknown format (supported: {', '.join(FILE_EXTENSIONS)})")
 
 
 def _find_files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[str]]:
@@ -349,8 +350,8 @@ def _print_result(
         return
     duration = "" if seconds is None else f"; {seconds:,.1f} s"
     screen = open_console()
-    read = pluralize(len(files), "file")
-    screen.print(f"{read}: {pluralize(sum(accepted.values()), 'record')} loaded{duration}.")
+    files_text = pluralize(len(files), "file")
+    screen.print(f"{files_text}: {pluralize(sum(accepted.values()), 'record')} loaded{duration}.")
     for name, count in accepted.items():
         screen.print(f"  {count:>12,}  {name}")
     for reason in RefusalReason:

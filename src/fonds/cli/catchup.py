@@ -213,6 +213,7 @@ def _catch_up(
 ) -> int:
     if (statuses or made_by or older_than is not None) and not reextract:
         raise click.UsageError("--status, --made-by and --older-than need --reextract.")
+    # Imported here because the pipelines, the readers and the stores are slow to import.
     from fonds.wiring.pipelines import send_catchup
     from fonds.wiring.readers import name_extractors
     from fonds.wiring.stores import are_stores_shared, get_utc_now
@@ -246,11 +247,12 @@ def _run_catchup(
     Returns the exit code when all are processed. The printed summary covers all inputs that have a
     selected file.
     """
+    # Imported here because the pipelines are slow to import.
     from fonds.wiring.pipelines import send_catchup
 
-    def feed(intake: Intake, entered: IntakeCounts) -> None:
+    def feed(intake: Intake, intake_counts: IntakeCounts) -> None:
         def note(sent: CatchUpCount, captures: Sequence[EntryRow]) -> None:
-            entered.input_ids |= {row.input_id for row in captures}
+            intake_counts.input_ids |= {row.input_id for row in captures}
 
         counts = send_catchup(stores, settings, selection, note, intake.stopping)
         if counts.sent and not app.is_json:
@@ -288,8 +290,8 @@ def _print_result(app: App, selection: CatchUpSelection, counts: CatchUpCount) -
 
 
 def _format_result(selection: CatchUpSelection, counts: CatchUpCount) -> str:
-    sent = pluralize(counts.sent, "file will", "files will")
-    message = f"{sent} be read for {selection.kind.name}; {counts.examined:,} examined."
+    sent_text = pluralize(counts.sent, "file will", "files will")
+    message = f"{sent_text} be read for {selection.kind.name}; {counts.examined:,} examined."
     if counts.in_flight:
         message += f" {counts.in_flight:,} are already in progress."
     if counts.lost:

@@ -143,6 +143,7 @@ def frequencies(app: App, name: str, conf: str, count: int, engine: str, workers
     fonds collection frequencies news/floods
     fonds collection frequencies news/floods --count 1000 --json --engine spark://master:7077
     """
+    # Imported here because scikit-learn is slow to import.
     from fonds.wiring.grouping_jobs import count_document_frequencies
 
     settings = app.load_settings()
@@ -256,7 +257,9 @@ def list_(app: App, namespace: str | None) -> int:
         if app.is_json:
             echo_json(build_answer(CollectionAnswer, view, collection=str(view.name)))
             continue
-        served = ", ".join(f"{each.conf} {format_seconds(each.rebuilt)}" for each in view.served)
+        served = ", ".join(
+            f"{clustering.conf} {format_seconds(clustering.rebuilt)}" for clustering in view.served
+        )
         table.add_row(
             escape(str(view.name)),
             f"{view.size:,}",
@@ -304,13 +307,13 @@ def show(app: App, name: str) -> int:
     screen.print(
         f"changed {format_seconds(collection_view.modified)}; rule: {escape(collection_view.query) or 'none'}"
     )
-    for each in clusterings:
-        state = "served" if each.is_served else "kept"
+    for clustering in clusterings:
+        state = "served" if clustering.is_served else "kept"
         screen.print(
-            f"{each.conf} {each.timestamp} ({format_seconds(each.timestamp)}), {state}: "
-            f"{pluralize(each.documents, 'document')} in "
-            f"{pluralize(each.clusters, 'cluster')}; {each.later:,} added later, "
-            f"{each.later_outliers:,} of them outliers"
+            f"{clustering.conf} {clustering.timestamp} ({format_seconds(clustering.timestamp)}), {state}: "
+            f"{pluralize(clustering.documents, 'document')} in "
+            f"{pluralize(clustering.clusters, 'cluster')}; {clustering.later:,} added later, "
+            f"{clustering.later_outliers:,} of them outliers"
         )
     for rebuild in rebuilds:
         screen.print(
@@ -374,9 +377,10 @@ def remove(app: App, name: str, ids: tuple[str, ...]) -> int:
     if app.is_json:
         echo_json(RemovedDocumentsAnswer(count, len(set(ids)) - count))
         return 0
-    absent = len(set(ids)) - count
+    absent_count = len(set(ids)) - count
     open_console().print(
-        f"{count:,} removed" + (f"; {absent:,} not in the collection." if absent else ".")
+        f"{count:,} removed"
+        + (f"; {absent_count:,} not in the collection." if absent_count else ".")
     )
     return 0
 

@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
+import msgspec
 
 from fonds.grouping import configuration
 from fonds.grouping.document import Document, validate_document
 from fonds.grouping.names import CollectionName, parse
 from fonds.grouping.views.clusterings import CollectionView, find_collection, iter_collections
+from fonds.model.encoding import prepare_type
 from fonds.model.errors import LimitError
 from fonds.model.suggestions import format_unknown_name
 
@@ -81,10 +83,6 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[Document | str]:
     `name` is the name of the stream in messages. Stops at a line that is longer than
     `LINE_MAX_BYTES`.
     """
-    import msgspec
-
-    from fonds.model.encoding import prepare_type
-
     decoder = msgspec.json.Decoder(prepare_type(Document))
     number = 0
     while line := stream.readline(LINE_MAX_BYTES + 1):

@@ -52,6 +52,7 @@ class App:
         """Return the context for the given global options. Raises click.UsageError for a --set
         without `=`.
         """
+        # Imported here because the settings are slow to import.
         from fonds.config import find_home
 
         return cls(find_home(home), _parse_pairs(set_), json, quiet, home is not None)
@@ -65,6 +66,7 @@ class App:
 
         Raises click.UsageError for a --set without `=`.
         """
+        # Imported here because the settings are slow to import.
         from fonds.config import find_home
 
         return replace(
@@ -89,6 +91,7 @@ class App:
         Keyword arguments are settings that come from options of the command. They override all
         other sources. The value None means that the option was not given; it overrides nothing.
         """
+        # Imported here because the settings are slow to import.
         from fonds.config import load_settings
 
         own = {name: value for name, value in continues_soon.items() if value is not None}
@@ -99,6 +102,7 @@ class App:
 
         Raises ConfigurationError if there is no library yet, unless `create` is true.
         """
+        # Imported here because the stores are slow to import.
         from fonds.wiring.stores import close_stores, open_stores
 
         if not create:
@@ -113,6 +117,7 @@ class App:
 
         Raises ConfigurationError if there is no library yet.
         """
+        # Imported here because the stores are slow to import.
         from fonds.ports.stores import close
         from fonds.wiring.stores import open_index
 
@@ -129,6 +134,7 @@ class App:
         The journal table is declared, unless `name` is another table. Raises ConfigurationError if
         there is no library yet, unless `create` is true.
         """
+        # Imported here because the stores are slow to import.
         from fonds.ports.stores import close
         from fonds.wiring.stores import open_table
 
@@ -142,6 +148,7 @@ class App:
         """Return the opened message queue, without other stores. It is closed when the command
         ends.
         """
+        # Imported here because the stores are slow to import.
         from fonds.ports.stores import close
         from fonds.wiring.stores import open_queue
 
@@ -224,8 +231,8 @@ def command(
     """
 
     def wrap(function: Callable[..., Any]) -> click.Command:
-        shared = build_global_options()
-        names = [option.name or "" for option in shared]
+        shared_options = build_global_options()
+        names = [option.name or "" for option in shared_options]
 
         def called(ctx: click.Context, /, **arguments: Any) -> Any:
             app: App = ctx.obj
@@ -235,7 +242,10 @@ def command(
         called.__doc__ = function.__doc__
         click_command = click.command(name, cls=SuggestingCommand)(click.pass_context(called))
         click_command.answers, click_command.output = answers or {}, output
-        click_command.params += [*reversed(getattr(function, "__click_params__", [])), *shared]
+        click_command.params += [
+            *reversed(getattr(function, "__click_params__", [])),
+            *shared_options,
+        ]
         return click_command
 
     return wrap
@@ -243,6 +253,7 @@ def command(
 
 def echo_json(value: object) -> None:
     """Print a value as JSON on one line of standard output, in UTF-8."""
+    # Imported here because msgspec is slow to import.
     import msgspec
 
     write_line(msgspec.json.encode(value, enc_hook=str))
@@ -255,6 +266,7 @@ def print_note(note: str) -> None:
 
 def open_console(*, stderr: bool = False) -> Console:
     """Return a console for text output. It has colours only on a terminal."""
+    # Imported here because rich is slow to import.
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, soft_wrap=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -19,12 +19,10 @@ from rich.table import Table
 
 from fonds.cli.context import App, command, echo_json, open_console
 from fonds.config import SETTINGS_FILE, Settings
+from fonds.isolation.confinement import ACTIVE_MESSAGES, INACTIVE_MESSAGES, Layer
 from fonds.model.encoding import pluralize
 from fonds.model.errors import FondsError
 from fonds.model.secrets import has_secret, redact_secrets
-
-if TYPE_CHECKING:
-    from fonds.isolation.confinement import Layer
 
 FREE_MIN_BYTES = 1024**3
 LIBRARIES = ("pypdfium2", "pikepdf", "trafilatura", "py3langid", "tantivy", "SQLAlchemy", "warcio")
@@ -100,6 +98,7 @@ def _run_checks(app: App, settings: Settings) -> Iterator[CheckResult]:
 
 
 def _check_pdf_extractor(settings: Settings) -> CheckResult:
+    # Imported here because the readers are slow to import.
     from fonds.wiring.readers import name_pdf_extractor
 
     try:
@@ -148,6 +147,7 @@ def _check_readers(app: App, settings: Settings) -> Iterator[CheckResult]:
 
     Yield a result for the parsing, and one for each layer of the process's confinement.
     """
+    # Imported here because the readers and the stores are slow to import.
     from fonds.wiring.readers import open_readers
     from fonds.wiring.stores import get_utc_now
 
@@ -178,11 +178,6 @@ def _check_layer(layer: Layer, inactive_reason: str, settings: Settings) -> Chec
     `inactive_reason` is '' if the layer is active. An inactive layer is a failure if the settings
     require confinement, and otherwise a warning.
     """
-    from fonds.isolation.confinement import (
-        ACTIVE_MESSAGES,
-        INACTIVE_MESSAGES,
-    )
-
     name = f"readers confined by {layer}"
     if not inactive_reason:
         return CheckResult(name, True, f"active: {ACTIVE_MESSAGES[layer]}")

@@ -23,6 +23,10 @@ from fonds.isolation.process_identity import find_login_name
 from fonds.model.restrictions import EmbargoReason
 from fonds.model.rows import EmbargoRow, TakedownRow
 from fonds.model.search import SearchQuery
+from fonds.search.query.parser import has_all_versions
+from fonds.search.scan import count_matches, iter_documents
+from fonds.stores.home_lock import HomeLock
+from fonds.wiring.stores import are_stores_shared, get_utc_now
 
 if TYPE_CHECKING:
     from fonds.config import Settings
@@ -132,8 +136,6 @@ def _search_files(stores: Stores, searched: str | None) -> list[str]:
     """
     if searched is None:
         return []
-    from fonds.search.query.parser import has_all_versions
-    from fonds.search.scan import count_matches, iter_documents
 
     if has_all_versions(searched):
         raise click.UsageError(
@@ -153,16 +155,14 @@ def _search_files(stores: Stores, searched: str | None) -> list[str]:
 
 
 def _open_hiding(stores: Stores, settings: Settings) -> EmbargoService:
+    # Imported here because the restrictions and the collections are slow to import.
     from fonds.restrictions.embargo import EmbargoService
     from fonds.wiring.collections import find_collection_writer
-    from fonds.wiring.stores import get_utc_now
 
     return EmbargoService(stores, find_collection_writer(stores, settings), get_utc_now)
 
 
 def _hide(app: App, stores: Stores, settings: Settings, embargoes: Sequence[EmbargoRow]) -> int:
-    from fonds.stores.home_lock import HomeLock
-    from fonds.wiring.stores import are_stores_shared
 
     removed_sha1s = {
         row.sha1hex
@@ -192,8 +192,6 @@ def _describe_embargo_act(row: EmbargoRow) -> str:
 
 
 def _lift(app: App, stores: Stores, settings: Settings, files: Sequence[str]) -> int:
-    from fonds.stores.home_lock import HomeLock
-    from fonds.wiring.stores import are_stores_shared
 
     code = 0
     with HomeLock(app.home, shared=are_stores_shared(settings)):
@@ -212,6 +210,7 @@ def _lift(app: App, stores: Stores, settings: Settings, files: Sequence[str]) ->
 
 
 def _print_hidden(app: App, stores: Stores, settings: Settings, files: Sequence[str]) -> int:
+    # Imported here because the restrictions and the collections are slow to import.
     from fonds.restrictions.traces import find_traces
     from fonds.wiring.collections import find_tables
 
@@ -236,6 +235,7 @@ def _print_hidden(app: App, stores: Stores, settings: Settings, files: Sequence[
 
 
 def _list_embargoes(app: App) -> int:
+    # Imported here because the restrictions are slow to import.
     from fonds.restrictions.embargo import iter_active_embargoes
 
     count, now = 0, datetime.now(UTC)

@@ -294,6 +294,7 @@ def _export_table(
 
 
 def _build_manifest(path: Path, form: str, counts: ExportCounts, digest: str) -> Manifest:
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import get_utc_now
 
     return Manifest(
@@ -328,20 +329,20 @@ def _format_command(
 
 
 def _explain_empty(
-    stores: Stores, table: str | None, found: MatchCount | None, command: str
+    stores: Stores, table: str | None, match_count: MatchCount | None, command: str
 ) -> Iterator[str]:
     """Yield sentences that explain why an export is empty.
 
     - `table`: the exported table; None if documents are exported.
-    - `found`: result of the exported search; None if no search is exported.
+    - `match_count`: result of the exported search; None if no search is exported.
     - `command`: command line of the export without search words, for suggesting other searches.
 
-    If `table` and `found` are both None, the whole library is exported.
+    If `table` and `match_count` are both None, the whole library is exported.
     """
     if table is not None:
         yield f"0 rows: {TABLES[table].empty}"
-    elif found is not None:
-        yield from _nothing_found(stores, found.query, command)
+    elif match_count is not None:
+        yield from _nothing_found(stores, match_count.query, command)
     else:
         yield "0 rows: the library has no files"
 

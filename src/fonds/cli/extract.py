@@ -81,6 +81,7 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
     fonds extract paper.pdf
     fonds extract crawl.warc.gz | jq -r 'select(.kind == "story") | .story.content_metadata.article_title'
     """
+    # Imported here because the pipelines, the readers, the steps and the stores are slow to import.
     from fonds.wiring.pipelines import create_named_source
     from fonds.wiring.readers import count_cores, open_readers
     from fonds.wiring.steps import build_reading_steps
@@ -113,16 +114,16 @@ def _iter_ordered(
 
     Several captures are read concurrently. At most about four results per worker wait in memory.
     """
-    waiting: deque[Future[ExtractedBody]] = deque()
+    waiting_bodies: deque[Future[ExtractedBody]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for row in source.iter_inputs():
             for entry in source.iter_entries(row):
                 if isinstance(entry, Entry) and isinstance(entry.item, Capture):
-                    waiting.append(pool.submit(_build_line, entry.item, archive, steps))
-                if len(waiting) > 4 * workers:
-                    yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+                    waiting_bodies.append(pool.submit(_build_line, entry.item, archive, steps))
+                if len(waiting_bodies) > 4 * workers:
+                    yield waiting_bodies.popleft().result()
+        while waiting_bodies:
+            yield waiting_bodies.popleft().result()
 
 
 def _build_line(
@@ -134,7 +135,7 @@ def _build_line(
     if record.ending != DONE:
         return _build_answer(record, record.ending)
     result = read_body(steps, record, record.file)
-    return _build_answer(record, result.ended, **_build_fields(result.output))
+    return _build_answer(record, result.disposition, **_build_fields(result.output))
 
 
 def _hash_body(archive: Archive, capture: Capture) -> str | None:

@@ -40,6 +40,8 @@ from fonds.model.rows import EntryRow, FailureNoteRow, InputRow
 from fonds.pipelines.runtime.intake import Intake, IntakeCounts
 from fonds.ports import Records, Stores
 from fonds.stores.home_lock import HomeLock
+from fonds.wiring.pipeline_names import check_names
+from fonds.wiring.stores import are_stores_shared, get_utc_now, list_readers
 
 
 class UnreadInputAnswer(msgspec.Struct, frozen=True):
@@ -97,8 +99,6 @@ def set_group_note(
     `query` selects the group. Raises click.UsageError if the group or the note is missing, or if
     several pipelines have the group.
     """
-    from fonds.wiring.stores import get_utc_now
-
     if not query.group or query.step or query.reason or query.keys:
         raise click.UsageError(
             "Name a group with --group. Add --pipeline if several pipelines have it."
@@ -273,8 +273,6 @@ def _validate_query(records: Records, query: FailureQuery) -> Records:
 
     Raises click.UsageError for an unknown one.
     """
-    from fonds.wiring.pipeline_names import check_names
-
     try:
         check_names(records, pipeline=query.pipeline, step=query.step)
     except ValueError as error:
@@ -377,17 +375,20 @@ def _print_group(screen: Console, group: FailureGroup) -> None:
 
 
 def _print_retries(screen: Console, group: RetryGroup) -> None:
-    first, explanation = group.first, Reason(group.reason).explanation if group.reason else ""
+    first_failure, explanation = (
+        group.first,
+        Reason(group.reason).explanation if group.reason else "",
+    )
     screen.print(
         f"[bold]{group.count:,}[/bold] [yellow]{group.reason}[/yellow] at "
         f"{escape(group.step)}, will be retried: {explanation}"
     )
     screen.print(
-        f"   [dim]example: {escape(first.url)}: {escape(_shorten_line(first.detail))}[/dim]"
+        f"   [dim]example: {escape(first_failure.url)}: {escape(_shorten_line(first_failure.detail))}[/dim]"
     )
     facts = [
-        f"attempt {first.attempt} failed",
-        f"next attempt {format_time(first.next_attempt_at)}",
+        f"attempt {first_failure.attempt} failed",
+        f"next attempt {format_time(first_failure.next_attempt_at)}",
     ]
     screen.print(f"   [dim]{' · '.join(facts)}[/dim]")
 
@@ -469,8 +470,8 @@ def _print_shown_count(shown_count: int, total: int, action: str) -> None:
 
 
 def _retry(app: App, settings: Settings, query: FailureQuery) -> int:
+    # Imported here because the pipelines are slow to import.
     from fonds.wiring.pipelines import create_named_source
-    from fonds.wiring.stores import are_stores_shared
 
     stores, readers, now = _open_stores(app, settings, query)
     with HomeLock(app.home, shared=are_stores_shared(settings)) as lock:
@@ -480,20 +481,20 @@ def _retry(app: App, settings: Settings, query: FailureQuery) -> int:
             if row.pipeline == settings.pipeline
         ]
         with record_act(stores.records, _build_command("retry", query)):
-            retried = retry(stores, readers, query, now)
-        if not retried.count and not inputs:
+            retry_result = retry(stores, readers, query, now)
+        if not retry_result.count and not inputs:
             _print_nothing(app)
             return 0
         paths = [row.path for row in inputs]
         source = create_named_source(paths, app.home, settings)
         ids = [row.input_id for row in inputs]
-        retried = replace(retried, count=retried.count + len(ids), inputs=ids)
+        retry_result = replace(retry_result, count=retry_result.count + len(ids), inputs=ids)
 
-        def feed(intake: Intake, entered: IntakeCounts) -> None:
+        def feed(intake: Intake, intake_counts: IntakeCounts) -> None:
             if paths:
-                intake.run(source, entered, resolve_paths(paths))
+                intake.run(source, intake_counts, resolve_paths(paths))
 
-        return run_and_report(app, settings, stores, lock, feed, retried=retried)
+        return run_and_report(app, settings, stores, lock, feed, retried=retry_result)
 
 
 def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes: bool) -> int:
@@ -538,7 +539,6 @@ def _build_command(action: str, query: FailureQuery) -> str:
 def _open_stores(
     app: App, settings: Settings, query: FailureQuery
 ) -> tuple[Stores, Iterable[Subscription], Callable[[], datetime]]:
-    from fonds.wiring.stores import get_utc_now, list_readers
 
     stores = app.open_stores(settings)
     _validate_query(stores.records, query)

@@ -102,7 +102,8 @@ def _fetch(
     tls: TlsCheck,
     enter_only: bool,
 ) -> int:
-    from fonds.ingest.sources.link_lists import NamedLinkSource
+    # Imported here because the fetcher and the stores are slow to import.
+    from fonds.ingest.sources.named_links import NamedLinkSource
     from fonds.wiring.links import open_named_lists
     from fonds.wiring.stores import are_stores_shared
 
@@ -110,25 +111,25 @@ def _fetch(
     create_home(app.home)
     with HomeLock(app.home, shared=enter_only or are_stores_shared(settings)) as lock:
         stores = app.open_stores(settings, create=True)
-        addresses = [normalize_requested_url(url) for url in urls]
-        pending = list_pending_links(stores.records, settings.pipeline, addresses)
-        waiting_urls = {row.url for row in pending}
-        new = [url for url in urls if normalize_requested_url(url) not in waiting_urls]
-        named_source = NamedLinkSource(new, settings.collection, datetime.now(UTC), tls)
+        normalized_urls = [normalize_requested_url(url) for url in urls]
+        pending_rows = list_pending_links(stores.records, settings.pipeline, normalized_urls)
+        waiting_urls = {row.url for row in pending_rows}
+        new_urls = [url for url in urls if normalize_requested_url(url) not in waiting_urls]
+        named_source = NamedLinkSource(new_urls, settings.collection, datetime.now(UTC), tls)
         list_source = open_named_lists(
             files, app.home, settings, stores.records, refetches=refetches, tls=tls
         )
 
-        def feed(intake: Intake, entered: IntakeCounts) -> None:
-            intake.run(named_source, entered)
-            intake.run(list_source, entered, resolve_paths(files))
+        def feed(intake: Intake, intake_counts: IntakeCounts) -> None:
+            intake.run(named_source, intake_counts)
+            intake.run(list_source, intake_counts, resolve_paths(files))
 
         if enter_only:
             code = pipeline_run.run_intake_only(app, settings, stores, lock, feed)
         else:
             wait_s = max(WAIT_S, 2 * settings.fetch.host_gap_s)
             code = pipeline_run.run_and_report(
-                app, settings, stores, lock, feed, NOTHING_TO_FETCH, wait_s, urls=addresses
+                app, settings, stores, lock, feed, NOTHING_TO_FETCH, wait_s, urls=normalized_urls
             )
         return report_unread(list_source.problems, code)
 
@@ -138,8 +139,8 @@ def _collect_urls(urls: tuple[str, ...], lists: tuple[str, ...]) -> list[str]:
 
     Raises click.UsageError if standard input has more than `URLS_MAX` URLs.
     """
-    addresses = [url for url in urls if url != "-"]
-    return addresses + (_read_standard_input() if "-" in urls or "-" in lists else [])
+    named_urls = [url for url in urls if url != "-"]
+    return named_urls + (_read_standard_input() if "-" in urls or "-" in lists else [])
 
 
 def _read_standard_input() -> list[str]:

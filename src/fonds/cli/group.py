@@ -70,6 +70,7 @@ def group(app: App, name: str, conf: str, engine: str | None, workers: int) -> i
     collection = require_collection(writer.tables, name)
     if collection.query:
         create_collector(stores, writer).run(collection.name)
+    # Imported here because scikit-learn is slow to import.
     from fonds.grouping.rebuild.rebuild import rebuild
 
     reporter = _ProgressReporter(quiet=app.is_quiet)
@@ -107,6 +108,7 @@ def _build_passes(
     """
     if engine is None:
         return None
+    # Imported here because scikit-learn is slow to import.
     from fonds.wiring.grouping_jobs import build_rebuild_passes
 
     return build_rebuild_passes(name, conf, engine, app.home, settings, workers=workers)

@@ -158,6 +158,7 @@ def write_citations(app: App, doi: str | None) -> int:
 
 
 def _run(app: App, subject: str, engine: str, workers: int) -> int:
+    # Imported here because the jobs and the stores are slow to import.
     from fonds.wiring.jobs import build_match_job, open_engine
     from fonds.wiring.stores import are_stores_shared, close_stores, get_utc_now
 
@@ -182,7 +183,7 @@ def _print_result(app: App, subject: str, tallies: ExampleCounts) -> None:
         return
     screen = open_console()
     screen.print(f"{sum(counts.values()):,} {subject} compared with the catalogue.")
-    for word, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+    for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         screen.print(f"  {count:>12,}  {escape(word)}")
 
 

@@ -6,6 +6,7 @@ import io
 import logging
 import sys
 import threading
+from traceback import format_exception
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ def log_plainly() -> None:
 
 def log_above(console: Console) -> None:
     """Log warnings above the live view on a console, instead of on standard error."""
+    # Imported here because rich is slow to import.
     from rich.highlighter import NullHighlighter
     from rich.logging import RichHandler
 
@@ -60,7 +62,6 @@ def hide_secrets(record: logging.LogRecord) -> bool:
 def _log_fault(
     kind: type[BaseException], error: BaseException | None, trace: TracebackType | None
 ) -> None:
-    from traceback import format_exception
 
     sys.stderr.write(redact_secrets("".join(format_exception(kind, error, trace))))
 

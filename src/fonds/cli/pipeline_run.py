@@ -89,23 +89,23 @@ class EnteredAnswer(msgspec.Struct, frozen=True):
 class RunResult:
     """Result of running a pipeline in this process.
 
-    - `entered`: counts of the inputs that were read.
-    - `unfinished`: ids of the inputs whose entries were still pending when the run began.
-    - `pending`: number of messages that are still in the queue.
-    - `processes`: number of processes that worked, including this one.
+    - `intake_counts`: counts of the inputs that were read.
+    - `unfinished_input_ids`: ids of the inputs whose entries were still pending when the run began.
+    - `pending_count`: number of messages that are still in the queue.
+    - `process_count`: number of processes that worked, including this one.
     - `is_interrupted`: whether a signal stopped the run.
     - `is_complete`: whether all workers finished; False if one is still reading a file in a thread.
-    - `read_later`: number of failures of earlier runs that ended because an input that could not be
-      read then was read this time.
+    - `later_read_count`: number of failures of earlier runs that ended because an input that could
+      not be read then was read this time.
     """
 
-    entered: IntakeCounts
-    unfinished: frozenset[str] = frozenset()
-    pending: int = 0
-    processes: int = 1
+    intake_counts: IntakeCounts
+    unfinished_input_ids: frozenset[str] = frozenset()
+    pending_count: int = 0
+    process_count: int = 1
     is_interrupted: bool = False
     is_complete: bool = True
-    read_later: int = 0
+    later_read_count: int = 0
 
 
 def run_to_end(
@@ -129,6 +129,7 @@ def run_to_end(
 
     The stores stay open. Raises the error that made the work end.
     """
+    # Imported here because the audit, the pipelines and the readers are slow to import.
     from fonds.audit.repair.cleanup import recover
     from fonds.wiring.pipelines import create_intake, create_threads
     from fonds.wiring.readers import open_readers
@@ -150,13 +151,13 @@ def run_to_end(
             ) as progress:
                 ticks = partial(_refresh_progress, progress, processes, threads)
                 _enter_in_thread(threads, lambda: feed(intake, counts), ticks)
-                result.pending = threads.drain(delayed_wait_s, ticks)
+                result.pending_count = threads.drain(delayed_wait_s, ticks)
         finally:
             result.is_complete = _stop_work(processes, threads, readers, stores)
     if (failure := threads.get_failure()) is not None:
         raise failure
-    result.read_later = intake.end_failures(counts)
-    result.is_interrupted, result.processes = interrupted.is_set(), 1 + processes.started
+    result.later_read_count = intake.end_failures(counts)
+    result.is_interrupted, result.process_count = interrupted.is_set(), 1 + processes.started
     return result
 
 
@@ -181,27 +182,28 @@ def run_and_report(
     - `retried`: failures that are retried; the summary then covers only these.
     - `urls`: URLs that the user named. If given, only the next attempts of these URLs are shown.
     """
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import close_stores
 
-    started = time.monotonic()
+    started_s = time.monotonic()
     result = run_to_end(app, settings, stores, lock, feed, delayed_wait_s)
-    counts = result.entered
+    counts = result.intake_counts
     if retried is None:
         tally = count_entries(stores.records, sorted(counts.input_ids), settings.pipeline)
     else:
-        ids = (counts.input_ids - result.unfinished).union(retried.inputs)
+        ids = (counts.input_ids - result.unfinished_input_ids).union(retried.inputs)
         tally = count_given_entries(stores.records, retried.entries)
         tally = add_tallies(tally, count_entries(stores.records, sorted(ids), settings.pipeline))
-    retries = _find_retries(stores.records, settings.pipeline, urls) if result.pending else []
-    seconds = time.monotonic() - started
+    retries = _find_retries(stores.records, settings.pipeline, urls) if result.pending_count else []
+    seconds = time.monotonic() - started_s
     if app.is_json:
         answer = build_answer(
             RunAnswer,
             tally,
             seconds=round(seconds, 3),
             known=counts.known_count,
-            processes=result.processes,
-            read_later=result.read_later,
+            processes=result.process_count,
+            read_later=result.later_read_count,
             still_failing=len(counts.still_failing),
             retries=retries,
         )
@@ -211,11 +213,11 @@ def run_and_report(
             else build_answer(RetriedAnswer, answer, retried=retried.count)
         )
     else:
-        end_state = (result.pending, result.is_interrupted, empty_message)
+        end_state = (result.pending_count, result.is_interrupted, empty_message)
         count = None if retried is None else retried.count
         print_summary(app, open_console(), tally, counts, seconds, *end_state, retried=count)
         print_retries(open_console(), retries)
-        report_read_later(result.read_later)
+        report_read_later(result.later_read_count)
     if not result.is_complete:
         exit_immediately()
     if not result.is_interrupted:
@@ -223,7 +225,7 @@ def run_and_report(
     close_stores(stores)
     if result.is_interrupted:
         return EXIT_INTERRUPTED
-    return int(bool(tally.quarantined or result.pending))
+    return int(bool(tally.quarantined or result.pending_count))
 
 
 def report_read_later(count: int) -> None:
@@ -251,6 +253,7 @@ def _collect(stores: Stores, settings: Settings) -> None:
 
     Print how many documents were added to collections and removed from them.
     """
+    # Imported here because the collections are slow to import.
     from fonds.wiring.collections import collect_rules
 
     counts = collect_rules(stores, settings)
@@ -283,14 +286,15 @@ def run_intake_only(
 
     Prints how many entered. Returns the exit code: 0, or 130 if interrupted. The stores are closed.
     """
+    # Imported here because the audit, the pipelines and the stores are slow to import.
     from fonds.audit.repair.cleanup import raise_if_emptied
     from fonds.wiring.pipelines import create_intake
     from fonds.wiring.stores import close_stores
 
     raise_if_emptied(stores)
-    stopped, counts = threading.Event(), IntakeCounts()
-    intake = create_intake(stores, settings, stopped.is_set)
-    with _stop_on_signals(stopped.set) as interrupted:
+    stop_event, counts = threading.Event(), IntakeCounts()
+    intake = create_intake(stores, settings, stop_event.is_set)
+    with _stop_on_signals(stop_event.set) as interrupted:
         feed(intake, counts)
     read_later = intake.end_failures(counts)
     close_stores(stores)
@@ -339,6 +343,7 @@ def _create_processes(app: App, settings: Settings, lock: HomeLock) -> WorkerPro
     The CPU cores are divided among the helper processes, for the child processes in which they
     parse files.
     """
+    # Imported here because the readers and the stores are slow to import.
     from fonds.wiring.readers import count_cores
     from fonds.wiring.stores import list_concurrent_stages
 
@@ -357,8 +362,8 @@ def _find_unfinished(stores: Stores, pipeline: str) -> IntakeCounts:
     These are the inputs that have pending entries.
     """
     condition = {"outcome": "pending", "pipeline": pipeline}
-    pending = stores.records.count(EntryRow, ("input_id",), condition)
-    return IntakeCounts(input_ids={input_id for (input_id,) in pending})
+    pending_counts = stores.records.count(EntryRow, ("input_id",), condition)
+    return IntakeCounts(input_ids={input_id for (input_id,) in pending_counts})
 
 
 def _enter_in_thread(

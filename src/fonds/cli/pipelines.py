@@ -14,6 +14,7 @@ from rich.table import Table
 
 from fonds.cli.context import App, command, echo_json, open_console
 from fonds.model.step import Pipeline
+from fonds.pipelines.diagram import draw_svg, format_tree
 
 
 class StageAnswer(msgspec.Struct, frozen=True):
@@ -54,25 +55,25 @@ def pipelines(app: App, names: tuple[str, ...], svg: bool) -> int:
     fonds pipelines library archive-only
     fonds pipelines library --svg > library.svg
     """
-    from fonds.pipelines.diagram import draw_svg, format_tree
+    # Imported here because the pipelines and the stores are slow to import.
     from fonds.pipelines.flavours.registry import PIPELINES
     from fonds.wiring.stores import get_pipeline
 
     settings = app.load_settings()
-    chosen = [get_pipeline(name, settings) for name in names or PIPELINES]
+    chosen_pipelines = [get_pipeline(name, settings) for name in names or PIPELINES]
     if svg:
         if len(names) != 1:
             raise click.UsageError("--svg draws one pipeline. Name one.")
-        sys.stdout.write(draw_svg(chosen[0]))
+        sys.stdout.write(draw_svg(chosen_pipelines[0]))
     elif app.is_json:
-        for pipeline in chosen:
+        for pipeline in chosen_pipelines:
             echo_json(_build_answer(pipeline, pipeline.name == settings.pipeline))
     elif names:
         open_console().print(
-            "\n\n".join(format_tree(pipeline) for pipeline in chosen), markup=False
+            "\n\n".join(format_tree(pipeline) for pipeline in chosen_pipelines), markup=False
         )
     else:
-        _print_list(app, chosen, settings.pipeline)
+        _print_list(app, chosen_pipelines, settings.pipeline)
     return 0
 
 

@@ -56,7 +56,7 @@ class ProgressBar:
     def __init__(
         self,
         records: Records,
-        entered: IntakeCounts,
+        intake_counts: IntakeCounts,
         pipeline: str,
         *,
         is_visible: bool,
@@ -65,13 +65,13 @@ class ProgressBar:
     ) -> None:
         """Prepare the progress bar without showing it.
 
-        - `entered`: counts of the inputs entered so far; the caller updates it.
+        - `intake_counts`: counts of the inputs entered so far; the caller updates it.
         - `pipeline`: pipeline whose records are counted.
         - `screen`: console to write to; None for standard error.
         - `seconds`: a monotonic clock.
         """
         self._records = records
-        self._entered = entered
+        self._intake_counts = intake_counts
         self._pipeline = pipeline
         self._screen = screen = screen or open_console(stderr=True)
         self._seconds = seconds
@@ -106,12 +106,12 @@ class ProgressBar:
 
     def tick(self) -> None:
         """Count the records that have an outcome, and refresh the progress line, if that is due."""
-        started = self._seconds()
-        if not self._is_visible or started < self._next_refresh_s:
+        started_s = self._seconds()
+        if not self._is_visible or started_s < self._next_refresh_s:
             return
-        tally = count_entries(self._records, list(self._entered.input_ids), self._pipeline)
-        took_s = self._seconds() - started
-        self._next_refresh_s = started + max(self._every_s, took_s / SHARE_MAX)
+        tally = count_entries(self._records, list(self._intake_counts.input_ids), self._pipeline)
+        took_s = self._seconds() - started_s
+        self._next_refresh_s = started_s + max(self._every_s, took_s / SHARE_MAX)
         tally_text, ended_count = format_tally(tally), tally.received - tally.pending
         if self._bar.disable:
             self._screen.print(f"{ended_count:,} of {tally.received:,} so far: {tally_text}")
@@ -128,7 +128,7 @@ def print_summary(
     app: App,
     screen: Console,
     tally: OutcomeTally,
-    entered: IntakeCounts,
+    intake_counts: IntakeCounts,
     seconds: float,
     pending_count: int,
     is_interrupted: bool,
@@ -139,16 +139,16 @@ def print_summary(
     """Print how many records a pipeline run processed, and with which outcomes.
 
     - `tally`: number of records per outcome.
-    - `entered`: counts of the inputs that were read.
+    - `intake_counts`: counts of the inputs that were read.
     - `seconds`: duration of the run.
     - `pending_count`: number of messages that are still in the queue.
     - `empty_message`: printed if the run found nothing to do.
     - `retried`: number of retried messages; None for a run that ingests.
     """
     if tally.received == 0:
-        _print_nothing_new(screen, entered, INTERRUPTED if is_interrupted else empty_message)
+        _print_nothing_new(screen, intake_counts, INTERRUPTED if is_interrupted else empty_message)
         return
-    failing = len(entered.still_failing) if retried is None else 0
+    failing = len(intake_counts.still_failing) if retried is None else 0
     received_count = tally.received - failing
     if retried is not None:
         retried_text = pluralize(retried, "message")
@@ -167,8 +167,8 @@ def print_summary(
         verbs = "failed before and still fails" if failing == 1 else "failed before and still fail"
         screen.print(f"{nothing_else}{pluralize(failing, 'record')} {verbs}.")
     screen.print(build_summary_table(tally))
-    if entered.known_count:
-        screen.print(f"{entered.known_count:,} more were already ingested by earlier runs.")
+    if intake_counts.known_count:
+        screen.print(f"{intake_counts.known_count:,} more were already ingested by earlier runs.")
     if is_interrupted or pending_count:
         screen.print(
             f"{tally.pending:,} are still in progress: [bold]run the same command again[/bold]."
@@ -184,16 +184,18 @@ def print_summary(
 def print_retries(screen: Console, retries: Sequence[Retry]) -> None:
     """Print for each message that waits for its next attempt why it waits, and until when."""
     for message in retries:
-        why = f"{message.reason}: {' '.join(message.detail.split())[:DETAIL_CHARS]}"
+        reason_text = f"{message.reason}: {' '.join(message.detail.split())[:DETAIL_CHARS]}"
         next_attempt = format_time(message.next_attempt_at)
-        screen.print(f"{message.url} waits: {why}. Next attempt {next_attempt}.", markup=False)
-
-
-def _print_nothing_new(screen: Console, entered: IntakeCounts, empty_message: str) -> None:
-    if entered.known_count or entered.known_input_count:
         screen.print(
-            f"Nothing new: {pluralize(entered.known_count, 'record')} of "
-            f"{pluralize(entered.known_input_count, 'file')} are already ingested."
+            f"{message.url} waits: {reason_text}. Next attempt {next_attempt}.", markup=False
+        )
+
+
+def _print_nothing_new(screen: Console, intake_counts: IntakeCounts, empty_message: str) -> None:
+    if intake_counts.known_count or intake_counts.known_input_count:
+        screen.print(
+            f"Nothing new: {pluralize(intake_counts.known_count, 'record')} of "
+            f"{pluralize(intake_counts.known_input_count, 'file')} are already ingested."
         )
     else:
         screen.print(empty_message)
@@ -208,6 +210,6 @@ def print_next(app: App, screen: Console, tally: OutcomeTally) -> None:
     if tally.quarantined:
         suggestions.append((app.format_command("failures"), "see what failed, and retry it"))
     width = max((len(words) for words, _ in suggestions), default=0)
-    for number, (words, why) in enumerate(suggestions):
+    for number, (words, purpose) in enumerate(suggestions):
         lead = "      " if number else "\nNext: "
-        screen.print(f"{lead}{words:<{width}}  {why}", markup=False)
+        screen.print(f"{lead}{words:<{width}}  {purpose}", markup=False)

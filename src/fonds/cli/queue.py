@@ -24,6 +24,7 @@ from fonds.cli.context import (
 )
 from fonds.cli.inputs import open_named_file
 from fonds.cli.names import CommandGroup, SuggestingChoice
+from fonds.ingest.queued_stories import QueuedStories
 from fonds.model.disposition import Reason
 from fonds.model.encoding import pluralize
 from fonds.model.message import Delivery, Depth, Message, Subscription, TopicTraits
@@ -110,8 +111,8 @@ def list_(app: App, **flags: Any) -> int:
     fonds queue list
     fonds queue list --json
     """
-    waiting, subscriptions = _open(app, flags)
-    depths = [(subscription, waiting.get_depth(subscription)) for subscription in subscriptions]
+    queue, subscriptions = _open(app, flags)
+    depths = [(subscription, queue.get_depth(subscription)) for subscription in subscriptions]
     if app.is_json:
         for reader, depth in depths:
             echo_json(BacklogAnswer(reader.name, reader.topic, depth))
@@ -141,46 +142,50 @@ def peek(app: App, address: str, count: int, **flags: Any) -> int:
     fonds queue peek parse_story
     fonds queue peek extract_pdf-quar --count 20 --json
     """
-    waiting, subscriptions = _open(app, flags)
-    place = dumping.resolve_address(address, subscriptions)
-    ready = _count_ready(waiting, place, subscriptions)
-    deliveries = dumping.peek(waiting, place, count)
+    queue, subscriptions = _open(app, flags)
+    queue_address = dumping.resolve_address(address, subscriptions)
+    ready_count = _count_ready(queue, queue_address, subscriptions)
+    deliveries = dumping.peek(queue, queue_address, count)
     for delivery in deliveries:
         _print_delivery(app, delivery)
     if not deliveries and not app.is_json:
-        open_console().print(f"No messages are ready at {place}.")
-    if len(deliveries) < ready:
-        print_note(f"{len(deliveries):,} of about {ready:,} ready messages at {place}")
+        open_console().print(f"No messages are ready at {queue_address}.")
+    if len(deliveries) < ready_count:
+        print_note(
+            f"{len(deliveries):,} of about {ready_count:,} ready messages at {queue_address}"
+        )
     return 0
 
 
-def _open_stories(place: str, stores: Stores, settings: Settings) -> dumping.FindStory:
+def _open_stories(queue_address: str, stores: Stores, settings: Settings) -> dumping.FindStory:
     """Return the converter that turns the messages at a queue address into stories, for a WARC
     dump.
     """
-    from fonds.ingest.queued_stories import QueuedStories
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import get_configured_pipeline, list_readers
 
     read_by = zip(list_readers(settings), get_configured_pipeline(settings).stages, strict=True)
     topic = next(
-        stage.reads for reader, stage in read_by if place in (reader.incoming, reader.quarantine)
+        stage.reads
+        for reader, stage in read_by
+        if queue_address in (reader.incoming, reader.quarantine)
     )
     return QueuedStories(topic, stores.archive)
 
 
-def _count_ready(queue: Queue, place: str, subscriptions: Iterable[Subscription]) -> int:
+def _count_ready(queue: Queue, queue_address: str, subscriptions: Iterable[Subscription]) -> int:
     """Return the number of messages at a queue address of a subscription.
 
-    These are the quarantined messages if `place` is the quarantine address, otherwise those that
-    are ready for delivery.
+    These are the quarantined messages if `queue_address` is the quarantine address, otherwise those
+    that are ready for delivery.
     """
     reader = next(
         subscription
         for subscription in subscriptions
-        if place in (subscription.incoming, subscription.quarantine)
+        if queue_address in (subscription.incoming, subscription.quarantine)
     )
     depth = queue.get_depth(reader)
-    return depth.quarantined if place == reader.quarantine else depth.ready
+    return depth.quarantined if queue_address == reader.quarantine else depth.ready
 
 
 @command("dump", answers={"one": CountAnswer})
@@ -202,24 +207,25 @@ def dump(
     fonds queue dump extract_pdf-quar stuck.warc.gz
     fonds queue dump parse_story sample.warc.gz --max 100 --keep
     """
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import list_readers
 
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
-    waiting = stores.queue
-    place = dumping.resolve_address(address, subscriptions)
+    queue = stores.queue
+    queue_address = dumping.resolve_address(address, subscriptions)
     if keep:
         count_max = min(count_max or RENEW_MAX, RENEW_MAX)
     try:
         with file.open("xb") as out:
-            ready = _count_ready(waiting, place, subscriptions)
+            ready_count = _count_ready(queue, queue_address, subscriptions)
             batches = dumping.dump(
-                waiting,
-                place,
+                queue,
+                queue_address,
                 out,
                 count_max=count_max,
                 releases=keep,
-                find_story=_open_stories(place, stores, settings),
+                find_story=_open_stories(queue_address, stores, settings),
                 filename=file.name,
             )
             count = _report_count(app, batches, f"written to {file}")
@@ -227,8 +233,8 @@ def dump(
         raise click.UsageError(f"{file} already exists. Choose another name.") from None
     except OSError as error:
         raise click.UsageError(f"Cannot write {file}: {error.strerror}") from error
-    if count < ready:
-        print_note(f"{count:,} of about {ready:,} ready messages at {place}")
+    if count < ready_count:
+        print_note(f"{count:,} of about {ready_count:,} ready messages at {queue_address}")
     return 0
 
 
@@ -247,8 +253,8 @@ def load(app: App, file: str, to: str | None, **flags: Any) -> int:
     with open_named_file(file, app) as path:
         if not path.is_file():
             raise click.UsageError(f"{file}: no such file")
-        waiting, subscriptions = _open(app, flags)
-        _report_count(app, dumping.load(waiting, path, subscriptions, to), "sent to the queue")
+        queue, subscriptions = _open(app, flags)
+        _report_count(app, dumping.load(queue, path, subscriptions, to), "sent to the queue")
     return 0
 
 
@@ -262,20 +268,21 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
     \b
     fonds queue purge extract_pdf-quar --yes
     """
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import get_utc_now, list_readers
 
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
-    place = dumping.resolve_address(address, subscriptions)
+    queue_address = dumping.resolve_address(address, subscriptions)
     whose = next(
         subscription
         for subscription in subscriptions
-        if place in (subscription.incoming, subscription.quarantine)
+        if queue_address in (subscription.incoming, subscription.quarantine)
     )
     if not yes:
-        count = _count_ready(stores.queue, place, subscriptions)
-        click.confirm(f"Delete about {pluralize(count, 'message')} at {place}?", abort=True)
-    batches = dumping.purge(stores.queue, stores.ledger, place, whose, get_utc_now)
+        count = _count_ready(stores.queue, queue_address, subscriptions)
+        click.confirm(f"Delete about {pluralize(count, 'message')} at {queue_address}?", abort=True)
+    batches = dumping.purge(stores.queue, stores.ledger, queue_address, whose, get_utc_now)
     _report_count(app, batches, "deleted")
     return 0
 
@@ -292,12 +299,15 @@ def release(app: App, step: str, reason: str | None, **flags: Any) -> int:
     \b
     fonds queue release extract_pdf --reason timeout
     """
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import get_utc_now, list_readers
 
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
-    place = dumping.resolve_address(step.removesuffix("-quar"), subscriptions)
-    reader = next(subscription for subscription in subscriptions if subscription.incoming == place)
+    queue_address = dumping.resolve_address(step.removesuffix("-quar"), subscriptions)
+    reader = next(
+        subscription for subscription in subscriptions if subscription.incoming == queue_address
+    )
 
     def wanted(message: Message) -> bool:
         return reason in (None, message.headers.get("reason"))
@@ -327,6 +337,7 @@ def topics(app: App, action: str, **flags: Any) -> int:
     fonds topics
     fonds topics create --set queue=kafka://broker:9092
     """
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import get_configured_pipeline, list_readers
 
     settings = app.load_settings(**flags)
@@ -364,6 +375,7 @@ def _find_schema(topic: Topic) -> str | None:
 
 
 def _open(app: App, flags: dict[str, Any]) -> tuple[Queue, list[Subscription]]:
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import list_readers
 
     settings = app.load_settings(**flags)

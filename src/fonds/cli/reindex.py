@@ -50,15 +50,16 @@ def reindex(app: App) -> int:
     fonds reindex
     fonds reindex --json
     """
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import close_stores
 
-    started = time.monotonic()
+    started_s = time.monotonic()
     settings = app.load_settings()
     stores = app.open_stores(settings)
     with HomeLock(app.home):
         stores, result = rebuild_index(app, settings, stores)
         close_stores(stores)
-    seconds = time.monotonic() - started
+    seconds = time.monotonic() - started_s
     _report_textless(result)
     if app.is_json:
         echo_json(build_answer(ReindexAnswer, result, seconds=round(seconds, 3)))
@@ -77,6 +78,7 @@ def rebuild_index(app: App, settings: Settings, stores: Stores) -> tuple[Stores,
     The index is rebuilt in place. If it is unusable, or contains documents that no other store has,
     it is moved aside and an empty one is filled. The returned stores then have the new index.
     """
+    # Imported here because the stores are slow to import.
     from fonds.wiring.stores import set_index_aside
 
     with _show_progress(app, stores.records) as tick:
@@ -84,13 +86,13 @@ def rebuild_index(app: App, settings: Settings, stores: Stores) -> tuple[Stores,
     if first.fault is None and not first.strays:
         return stores, first
     stores, old_folder = set_index_aside(stores, app.home, settings)
-    why = (
+    note = (
         str(first.fault)
         if first.fault
         else "The old index contained documents that no other store has."
     )
     open_console(stderr=True).print(
-        f"{escape(why)}\nIt was moved to {escape(str(old_folder))}; delete that folder "
+        f"{escape(note)}\nIt was moved to {escape(str(old_folder))}; delete that folder "
         "when you no longer need it. A new index is being built."
     )
     with _show_progress(app, stores.records) as tick:

@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from fonds.audit.audit import AuditReport, AuditResult, build_report, run_audit
 from fonds.audit.fault import AuditCheck, AuditFault, RepairAct
+from fonds.audit.repair.cleanup import raise_if_emptied, recover
 from fonds.audit.repair.context import RepairContext
 from fonds.audit.repair.derivatives import rebuild_derivatives
 from fonds.audit.repair.entries import resend_entries
@@ -34,6 +35,7 @@ from fonds.cli.reindex import rebuild_index
 from fonds.config import Settings
 from fonds.derivatives.kind import DerivativeKind
 from fonds.derivatives.kinds import KINDS
+from fonds.extract.mime import describe
 from fonds.ingest.catch_up import CatchUpSelection
 from fonds.model.message import Subscription
 from fonds.pipelines.runtime.binding import parse_subscription_name
@@ -42,6 +44,7 @@ from fonds.ports import Source, Stores
 from fonds.stores.home_lock import HomeLock
 from fonds.wiring.collections import find_collection_writer
 from fonds.wiring.pipeline_names import list_used_readers
+from fonds.wiring.stores import close_stores, get_utc_now, list_readers
 
 ACT_LABELS = {
     RepairAct.PLACE: "places recorded again",
@@ -109,15 +112,13 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
     stores = app.open_stores(settings)
     if not yes:
         return _plan_repair(app, settings, stores, flags["pipeline"], deep)
-    from fonds.audit.repair.cleanup import raise_if_emptied
-    from fonds.wiring.stores import close_stores
 
     with HomeLock(app.home) as lock:
         raise_if_emptied(stores)
         if deep:
-            with stop_on_signals() as stopped:
-                run_deep_audit(app, stores, None, stopped)
-            if stopped.is_set():
+            with stop_on_signals() as stop_event:
+                run_deep_audit(app, stores, None, stop_event)
+            if stop_event.is_set():
                 return EXIT_INTERRUPTED
         repair_run = _RepairRun(app, settings, stores, lock, flags["pipeline"])
         result = repair_run.run()
@@ -143,9 +144,9 @@ def _plan_repair(
     includes a deep audit, which reads and hashes all stored files.
     """
     if deep:
-        with stop_on_signals() as stopped:
-            run_deep_audit(app, stores, None, stopped)
-        if stopped.is_set():
+        with stop_on_signals() as stop_event:
+            run_deep_audit(app, stores, None, stop_event)
+        if stop_event.is_set():
             return EXIT_INTERRUPTED
     with RepairPlan(app.home / SPOOL) as plan:
         pipelines = list_used_readers(stores, settings, pipeline)
@@ -204,14 +205,14 @@ class _RepairRun:
                 pipelines = list_used_readers(self.stores, self.settings, self.pipeline)
                 result = self._run_audit(pipelines, plan.add)
                 # Messages left in flight by a killed repair cannot be judged yet.
-                pending = sum(
+                pending_count = sum(
                     step.pending for steps in result.steps.values() for step in steps.values()
                 )
-                state = (plan.counts, result.fault_texts, pending)
-                if (result.is_balanced and not pending) or state == last_state:
+                state = (plan.counts, result.fault_texts, pending_count)
+                if (result.is_balanced and not pending_count) or state == last_state:
                     return result
                 last_state = state
-                if not self._run_round(plan, list(pipelines), pending > 0):
+                if not self._run_round(plan, list(pipelines), pending_count > 0):
                     return None
         return self._run_audit(list_used_readers(self.stores, self.settings, self.pipeline))
 
@@ -232,8 +233,6 @@ class _RepairRun:
         - `has_pending`: whether messages are pending; the pipelines then run even if nothing is
           sent again.
         """
-        from fonds.audit.repair.cleanup import recover
-
         context = self._open_context(plan)
         round_ = RepairRound(context)
         try:
@@ -253,9 +252,8 @@ class _RepairRun:
         return True
 
     def _open_context(self, plan: RepairPlan) -> RepairContext:
-        from fonds.extract.mime import describe
+        # Imported here because the pipelines are slow to import.
         from fonds.wiring.pipelines import create_path_source
-        from fonds.wiring.stores import get_utc_now
 
         def source_of(path: Path, collection: str) -> Source:
             settings = self.settings.replace_values(collection=collection)
@@ -276,12 +274,10 @@ class _RepairRun:
 
         Returns False if that was interrupted. The process ends if a thread is still reading a file.
         """
-        from fonds.wiring.stores import list_readers
-
         settings = self.settings.replace_values(pipeline=pipeline)
         readers = {parse_subscription_name(item)[1]: item for item in list_readers(settings)}
 
-        def feed(intake: Intake, entered: IntakeCounts) -> None:
+        def feed(intake: Intake, intake_counts: IntakeCounts) -> None:
             resend_entries(context, intake, readers)
             kinds = [item for item in KINDS if item.reading and item.reading.step in readers]
             rebuild_derivatives(context, kinds, self._create_reader(settings, intake.stopping))
@@ -294,6 +290,7 @@ class _RepairRun:
     def _create_reader(
         self, settings: Settings, should_stop: Callable[[], bool]
     ) -> Callable[[DerivativeKind, frozenset[str]], None]:
+        # Imported here because the pipelines and the readers are slow to import.
         from fonds.wiring.pipelines import send_catchup
         from fonds.wiring.readers import name_extractors
 
@@ -305,7 +302,7 @@ class _RepairRun:
             selection = CatchUpSelection(kind, kind.reading.extractor(names), rereads=True)
             file_selection = replace(selection, only_files=only)
             send_catchup(
-                self.stores, settings, file_selection, lambda sent, rows: None, should_stop
+                self.stores, settings, file_selection, lambda count, rows: None, should_stop
             )
 
         return read

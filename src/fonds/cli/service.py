@@ -22,6 +22,7 @@ from fonds.config import Settings
 from fonds.fetching.pace import HostLoad
 from fonds.model.disposition import Verdict
 from fonds.model.rows import DispositionRow
+from fonds.pipelines.flavours.stages import LINKS
 from fonds.pipelines.runtime.loops import Observer
 from fonds.pipelines.runtime.metrics import Metrics, MetricsServer
 from fonds.pipelines.runtime.worker_threads import WorkerThreads
@@ -95,6 +96,7 @@ def serve(
     current messages. Messages that take longer than a few seconds are requeued. Raises the error
     that made the work end.
     """
+    # Imported here because the audit, the pipelines, the readers and the stores are slow to import.
     from fonds.audit.repair.cleanup import recover
     from fonds.wiring.pipelines import create_threads
     from fonds.wiring.readers import open_readers
@@ -156,7 +158,7 @@ def _open_view(
     threads: WorkerThreads,
 ) -> LiveView:
     """Return the live view of the running pipeline for the terminal."""
-    from fonds.pipelines.flavours.stages import LINKS
+    # Imported here because the fetcher and the stores are slow to import.
     from fonds.wiring.links import get_fetcher
     from fonds.wiring.stores import get_configured_pipeline
 
@@ -203,7 +205,7 @@ def _run_recurring(
     process with the first step of a pipeline that begins with links also polls the pipeline's
     sources.
     """
-    from fonds.pipelines.flavours.stages import LINKS
+    # Imported here because the stores and the timetable are slow to import.
     from fonds.wiring.stores import get_configured_pipeline
     from fonds.wiring.timetable import create_runner
 
@@ -211,11 +213,13 @@ def _run_recurring(
     entry_stages = [stage.name for stage in pipeline.stages if stage.reads == pipeline.entry]
     with ExitStack() as stack:
         if stages is None:
+            # Imported here because the collections are slow to import.
             from fonds.wiring.collections import run_recurring as collections_recurring
 
             stack.enter_context(create_runner(stores, app.home / SPOOL, settings.audit.days))
             stack.enter_context(collections_recurring(stores, settings))
         if pipeline.entry == LINKS and (stages is None or set(stages) & set(entry_stages)):
+            # Imported here because the poller is slow to import.
             from fonds.wiring.following import poll_sources
 
             stack.enter_context(poll_sources(stores, readers.pool, settings))

@@ -97,6 +97,7 @@ def _open_checker(app: App) -> Iterator[Callable[[str, str], SourceCheck]]:
     The function has two arguments: the URL or id of the source, and the kind of source that an
     unknown URL is. It parses the source in a process with limits, as a poll does.
     """
+    # Imported here because the poller is slow to import.
     from fonds.isolation.pool import ChildPool
     from fonds.wiring.following import check_source, open_temporary_records
 
@@ -126,7 +127,7 @@ def _print_check(result: SourceCheck | FailedCheckAnswer) -> None:
     if isinstance(result, FailedCheckAnswer):
         screen.print(f"{result.source}: {result.error}", markup=False)
         return
-    refusals = "".join(f", {count} {why}" for why, count in result.refused.items())
+    refusals = "".join(f", {count} {reason}" for reason, count in result.refused.items())
     screen.print(
         f"{result.source}: {result.kind}, {pluralize(result.listed, 'link')}{refusals}",
         markup=False,
@@ -247,6 +248,7 @@ def import_(app: App, path: str, **flags: Any) -> int:
     \b
     fonds sources import feeds.opml --collection elections
     """
+    # Imported here because lxml is slow to import.
     from fonds.following.listings.opml import read_opml
 
     try:
@@ -281,6 +283,7 @@ def export(app: App, path: str | None) -> int:
     \b
     fonds sources export feeds.opml
     """
+    # Imported here because lxml is slow to import.
     from fonds.following.listings.opml import write_opml
 
     rows = sorted(app.open_stores().records.find(SourceRow), key=lambda row: (row.folder, row.url))

@@ -170,7 +170,7 @@ def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **
 @click.option(
     "--health",
     "stands",
-    type=SuggestingChoice("health", [str(one) for one in SourceHealth]),
+    type=SuggestingChoice("health", [str(health) for health in SourceHealth]),
     help="Only sources with this state.",
 )
 @click.option(
@@ -263,7 +263,7 @@ def _print_details(app: App, records: Records, source_id: str) -> int:
     details = load_source_details(records, source_id, now, [*PIPELINES], polls_max=POLLS_MAX)
     if details is None:
         raise ConfigurationError(f"The source {source_id} was removed meanwhile.")
-    row, endings, polls = details.source, details.ended, details.polls
+    row, endings, polls = details.source, details.endings, details.polls
     if app.is_json:
         answer = build_source_answer(row, now, endings)
         echo_json(build_answer(SourceDetailAnswer, answer, last_polls=polls))

@@ -57,6 +57,7 @@ def status(app: App, **flags: Any) -> int:
     fonds status
     fonds status --json
     """
+    # Imported here because the pipelines are slow to import.
     from fonds.wiring.pipeline_names import list_used_readers
 
     settings = app.load_settings(**flags)
@@ -124,11 +125,11 @@ def _print_workers(screen: Console, workers: Sequence[WorkerRow]) -> None:
         by_process.setdefault(row.worker, []).append(row)
     now = datetime.now(UTC)
     for worker, rows in by_process.items():
-        first, steps = rows[0], ", ".join(sorted(row.step for row in rows))
-        state = "silent since" if is_overdue(first, now) else "running, seen"
+        first_row, steps = rows[0], ", ".join(sorted(row.step for row in rows))
+        state = "silent since" if is_overdue(first_row, now) else "running, seen"
         screen.print(
             escape(
-                f"{format_identity(worker)}: {state} {first.seen:%Y-%m-%d %H:%M:%S} UTC;"
-                f" {first.pipeline}: {steps}"
+                f"{format_identity(worker)}: {state} {first_row.seen:%Y-%m-%d %H:%M:%S} UTC;"
+                f" {first_row.pipeline}: {steps}"
             )
         )

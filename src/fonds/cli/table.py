@@ -123,6 +123,7 @@ def count_table(app: App, name: str | None, engine: str, workers: int, large: bo
     fonds table stats
     fonds table stats --json --engine spark://master:7077
     """
+    # Imported here because the jobs are slow to import.
     from fonds.wiring.jobs import build_table_counting_job, open_engine
 
     settings = app.load_settings()

@@ -17,6 +17,8 @@ from fonds.model.encoding import pluralize
 from fonds.model.restrictions import ReasonClass
 from fonds.model.rows import TakedownRow
 from fonds.restrictions.traces import TakedownTraces, find_traces
+from fonds.stores.home_lock import HomeLock
+from fonds.wiring.stores import are_stores_shared, get_utc_now
 
 if TYPE_CHECKING:
     from fonds.restrictions.warc_records import OwnWarc
@@ -87,6 +89,7 @@ def takedown(
             "--json does not ask for confirmation. Add --yes, or use --dry-run first."
         )
     validate_note(note)
+    # Imported here because the collections are slow to import.
     from fonds.wiring.collections import find_tables
 
     settings = app.load_settings()
@@ -107,10 +110,9 @@ def takedown(
 def _purge_files(
     app: App, files: Sequence[str], reason: str, note: str, *, everywhere: bool
 ) -> int:
+    # Imported here because the audit and the collections are slow to import.
     from fonds.audit.repair.cleanup import recover
-    from fonds.stores.home_lock import HomeLock
     from fonds.wiring.collections import create_takedown
-    from fonds.wiring.stores import are_stores_shared, get_utc_now
 
     settings = app.load_settings()
     stores = app.open_stores(settings)
@@ -199,8 +201,8 @@ def _list_takedowns(app: App) -> int:
             echo_json(build_answer(TakedownAnswer, row))
         else:
             state = "" if row.finished else "  NOT FINISHED: run the command again"
-            who = f"{row.row_created:%Y-%m-%d}  {row.reason_class}  by {row.made_by}"
-            open_console().print(f"{row.sha1hex}  {who}  {row.note}{state}", markup=False)
+            origin = f"{row.row_created:%Y-%m-%d}  {row.reason_class}  by {row.made_by}"
+            open_console().print(f"{row.sha1hex}  {origin}  {row.note}{state}", markup=False)
     if not count and not app.is_json:
         open_console().print("No takedowns.")
     return 0

@@ -34,14 +34,15 @@ def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) ->
     fonds work extract_pdf --threads 8
     fonds work persist_pdf_text persist_thumbnail --metrics-port 9101
     """
+    # Imported here because the service and the stores are slow to import.
     from fonds.cli.service import serve
     from fonds.wiring.stores import get_configured_pipeline
 
     settings = app.load_settings(**flags)
     names = [stage.name for stage in get_configured_pipeline(settings).stages]
-    unknown = [step for step in steps if step not in names]
-    if unknown:
-        raise ConfigurationError(format_unknown_name("step", unknown[0], names))
+    unknown_steps = [step for step in steps if step not in names]
+    if unknown_steps:
+        raise ConfigurationError(format_unknown_name("step", unknown_steps[0], names))
     return serve(app, settings, stages=steps, threads=threads, shared=True)
 
 
@@ -62,6 +63,7 @@ def run(app: App, pipeline: str | None, **flags: Any) -> int:
     fonds run
     fonds run library --metrics-port 9100
     """
+    # Imported here because the service and the stores are slow to import.
     from fonds.cli.service import serve
     from fonds.wiring.stores import are_stores_shared, get_configured_pipeline
 

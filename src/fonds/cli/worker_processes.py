@@ -157,6 +157,7 @@ def main() -> None:
 
 
 def _run_order(order: dict[str, Any]) -> None:
+    # Imported here because the pipelines, the readers and the stores are slow to import.
     from fonds.wiring.pipelines import create_threads
     from fonds.wiring.readers import open_readers
     from fonds.wiring.stores import close_stores, open_stores

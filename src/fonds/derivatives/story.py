@@ -28,7 +28,7 @@ from fonds.model.file import PAGE_TYPES, FileMeta, Kind, UnparsedPage
 from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import Row, StoryMetaRow
 from fonds.model.story import Story
-from fonds.model.story_json import encode_story
+from fonds.model.story_json import encode_story, encode_warc_metadata
 from fonds.rights.file_rights import build_file_rights
 
 CLAIMED_PARTS = ("http_metadata", "rss_entry")
@@ -178,6 +178,6 @@ KIND = DerivativeKind(
     columns=COLUMNS,
     build_values=_build_values,
     build_facts=_build_facts,
-    build_warc_metadata=lambda row: msgspec.json.encode(encode_story(row.story)),
+    build_warc_metadata=lambda row: encode_warc_metadata(row.story),
     reading=READING,
 )

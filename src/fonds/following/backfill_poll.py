@@ -62,7 +62,7 @@ def sort_entries(listing: Listing, backfill: Backfill) -> SortedEntries:
     Entries without a date are selected if the backfill takes them. An entry without a date counts
     as outside the range if it last changed before the range.
     """
-    selected: list[RssEntry] = []
+    selected_entries: list[RssEntry] = []
     dates = list[date]()
     outside = undated = 0
     for entry in listing.entries:
@@ -71,20 +71,26 @@ def sort_entries(listing: Listing, backfill: Backfill) -> SortedEntries:
         if day is not None:
             is_outside = not backfill.first <= day <= backfill.last
         else:
-            is_outside = is_changed_before(listing.changed.get(entry.link or ""), backfill.first)
+            is_outside = is_changed_before(
+                listing.change_times.get(entry.link or ""), backfill.first
+            )
         if is_outside:
             outside += 1
         elif day is None and not backfill.takes_undated:
             undated += 1
         else:
-            selected.append(entry)
+            selected_entries.append(entry)
     return SortedEntries(
-        tuple(selected), outside, undated, min(dates, default=None), max(dates, default=None)
+        tuple(selected_entries),
+        outside,
+        undated,
+        min(dates, default=None),
+        max(dates, default=None),
     )
 
 
-def is_changed_before(lastmod: str | None, first: date) -> bool:
-    """Return whether a stated time of last change (`lastmod`) is certainly before the date `first`.
+def is_changed_before(lastmod: str | None, first_day: date) -> bool:
+    """Return whether a stated time of last change (`lastmod`) is certainly before `first_day`.
 
     A time without a zone may be off by one day, so it must be at least one day earlier.
     """
@@ -92,7 +98,7 @@ def is_changed_before(lastmod: str | None, first: date) -> bool:
     if changed_at is None or lastmod is None:
         return False
     slack = 1 if lastmod.endswith(_ZONELESS) else 0
-    return changed_at.date().toordinal() + slack < first.toordinal()
+    return changed_at.date().toordinal() + slack < first_day.toordinal()
 
 
 def _find_day(entry: RssEntry) -> date | None:
@@ -285,7 +291,9 @@ def _collect_entries(reading: _BackfillReading, url: str, listing: Listing) -> b
     short_url = _shorten_url(url)
     reading.problems += [f"{short_url}: {listing.problem}"] if listing.problem else []
     reading.problems += (
-        [f"{short_url}: skipped {listing.cut:,} entries beyond the limit"] if listing.cut else []
+        [f"{short_url}: skipped {listing.omitted_count:,} entries beyond the limit"]
+        if listing.omitted_count
+        else []
     )
     return selection.latest is not None and selection.latest < reading.backfill.first
 
@@ -301,15 +309,15 @@ def _choose_next_page(reading: _BackfillReading, url: str, listing: Listing, is_
         reading.end(f"all dated entries of {short_url} are from before {reading.backfill.first}")
     elif listing.is_complete:
         reading.end(f"{short_url} says that it lists everything")
-    elif not listing.older:
+    elif not listing.older_url:
         reading.end(f"{short_url} has no link to an older page")
-    elif hash_url(listing.older) in reading.visited_marks:
+    elif hash_url(listing.older_url) in reading.visited_marks:
         reading.end(f"{short_url} {_LOOP_REASON}")
     else:
-        reading.current_url = listing.older
+        reading.current_url = listing.older_url
         if reading.is_last():
             reading.end(_explain_page_limit(reading))
-        return "" if reading.is_last() or reading.is_full() else listing.older
+        return "" if reading.is_last() or reading.is_full() else listing.older_url
     reading.current_url = ""
     return ""
 
@@ -328,11 +336,13 @@ def _read_sitemaps(reading: _BackfillReading, index: Listing) -> None:
     Sitemaps that last changed before the requested dates are skipped: they cannot list pages of
     those dates.
     """
-    first = reading.backfill.first
+    first_day = reading.backfill.first
     candidates = [
-        url for url in index.further if not is_changed_before(index.changed.get(url), first)
+        url
+        for url in index.further_urls
+        if not is_changed_before(index.change_times.get(url), first_day)
     ]
-    reading.sitemaps = len(index.further) - len(candidates)
+    reading.sitemaps = len(index.further_urls) - len(candidates)
     unvisited = [url for url in candidates if hash_url(url) not in reading.visited_marks]
     for number, url in enumerate(unvisited):
         if reading.is_last():

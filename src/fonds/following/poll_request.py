@@ -13,8 +13,8 @@ from datetime import datetime
 from hashlib import sha1
 
 from fonds.fetching.outcomes import retry_after_s
-from fonds.following.listings.json_feeds import find_last_id
 from fonds.following.listings.listing import Listing
+from fonds.following.listings.rss_fetcher import find_last_id
 from fonds.model.disposition import Reason
 from fonds.model.entry import TlsCheck
 from fonds.model.errors import PermanentError, PostponedError, TransientError
@@ -43,8 +43,8 @@ class PollResponse:
     @property
     def charset(self) -> str | None:
         """Charset in the Content-Type header; None if the header states none."""
-        _, mark, rest = self.headers.get("content-type", "").lower().partition("charset=")
-        name = rest.partition(";")[0].strip(" \"'")[:40] if mark else ""
+        _, mark, remainder = self.headers.get("content-type", "").lower().partition("charset=")
+        name = remainder.partition(";")[0].strip(" \"'")[:40] if mark else ""
         return name if name.isascii() and name else None
 
     def get_requested_wait_s(self, now: datetime) -> float:
@@ -137,9 +137,9 @@ def request_listing(
         is_full = len(listing.entries) >= API_ROWS and (mark or 0) > row.mark
         return PolledListing(response, listing, digest, mark, has_more=is_full)
     if listing.kind == INDEX:
-        merged, mark = _read_sitemaps(row, listing, get, read_listing, clock)
+        merged_listing, mark = _read_sitemaps(row, listing, get, read_listing, clock)
         return PolledListing(
-            response, merged, digest, mark, len(listing.further), has_more=mark > 0
+            response, merged_listing, digest, mark, len(listing.further_urls), has_more=mark > 0
         )
     return PolledListing(response, listing, digest)
 
@@ -165,9 +165,9 @@ def _read_sitemaps(
     read (0 if all are read). `problem` of the index names sitemaps that could not be read.
     """
     entries, problems = list(index.entries), [index.problem] if index.problem else []
-    first = row.mark if row.mark < len(index.further) else 0
-    position, started_at = first, clock()
-    for url in index.further[first : first + CHILDREN_MAX]:
+    first_index = row.mark if row.mark < len(index.further_urls) else 0
+    position, started_at = first_index, clock()
+    for url in index.further_urls[first_index : first_index + CHILDREN_MAX]:
         if (clock() - started_at).total_seconds() > CHILDREN_S:
             break
         try:
@@ -176,20 +176,24 @@ def _read_sitemaps(
                 raise TransientError(f"the server responded with {response.status}")
             entries += read_listing(response.body, response.url or url, response.charset).entries
         except PostponedError:
-            if position == first:
+            if position == first_index:
                 raise
             break
         except (TransientError, PermanentError) as error:
             problems.append(f"{url}: {error}")
         position += 1
-    merged = replace(index, entries=tuple(entries), problem="; ".join(problems)[:ERROR_CHARS])
-    return merged, position if position < len(index.further) else 0
+    merged_listing = replace(
+        index, entries=tuple(entries), problem="; ".join(problems)[:ERROR_CHARS]
+    )
+    return merged_listing, position if position < len(index.further_urls) else 0
 
 
 def check_kind(row: SourceRow, listing: Listing) -> None:
     """Raise PermanentError if a source that should be a feed is an HTML page, or the reverse."""
     if (listing.kind == "page") != (row.kind == "page"):
-        feed_hint = f". It links to the feed {listing.further[0]}" if listing.further else ""
+        feed_hint = (
+            f". It links to the feed {listing.further_urls[0]}" if listing.further_urls else ""
+        )
         expected = "a page of links" if row.kind == "page" else "a feed"
         raise PermanentError(
             Reason.BAD_LISTING, (f"expected {expected}, got {listing.kind}{feed_hint}")

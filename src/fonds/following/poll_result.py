@@ -38,7 +38,7 @@ def build_poll_notes(listing: PolledListing, sifted_links: SiftedLinks) -> PollN
         listed=len(listing.listing.entries),
         known=sifted_links.known_count,
         refused=len(sifted_links.refused),
-        cut=listing.listing.cut,
+        cut=listing.listing.omitted_count,
         problem=listing.listing.problem[:ERROR_CHARS],
     )
 
@@ -67,8 +67,8 @@ def add_entered_counts(row: SourceRow, poll: InputRow) -> dict[str, Any]:
     Total counts include all polls. Daily counts do not include polls of a backfill, which changes
     the column `backfill` instead.
     """
-    refused = Counter(row.refused_tally or {}) + Counter(poll.tally)
-    counts = {"links": row.links + poll.entries, "refused_tally": dict(refused)}
+    refusal_counts = Counter(row.refused_tally or {}) + Counter(poll.tally)
+    counts = {"links": row.links + poll.entries, "refused_tally": dict(refusal_counts)}
     notes = parse_poll_notes(poll)
     if notes.backfill is None:
         return {**counts, "days": add_poll(row.days, poll)}
@@ -101,8 +101,8 @@ def _record_form(
     form = row.form if _is_part(row, polled_listing) else describe_form(listing, row.form)
     if form == row.form:
         return {}
-    changed = {"form_before": row.form, "form_changed": now} if row.form is not None else {}
-    return {"form": form, **changed}
+    change_columns = {"form_before": row.form, "form_changed": now} if row.form is not None else {}
+    return {"form": form, **change_columns}
 
 
 def _is_part(row: SourceRow, listing: PolledListing) -> bool:
@@ -110,10 +110,10 @@ def _is_part(row: SourceRow, listing: PolledListing) -> bool:
 
 
 def build_success_columns(
-    row: SourceRow, listing: PolledListing, sifted_links: SiftedLinks, new: int, now: datetime
+    row: SourceRow, listing: PolledListing, sifted_links: SiftedLinks, new_count: int, now: datetime
 ) -> dict[str, object]:
-    """Return the changed columns of a source's row after a successful poll. `new` is the number of
-    new links.
+    """Return the changed columns of a source's row after a successful poll. `new_count` is the
+    number of new links.
     """
     response = listing.response
     values: dict[str, object] = {
@@ -123,7 +123,7 @@ def build_success_columns(
         "failing_since": None,
         "error": None,
         "status": response.status,
-        "rate_day": _compute_rate(row, listing.listing, new, now),
+        "rate_day": _compute_rate(row, listing.listing, new_count, now),
     }
     if response.permanent_url and response.permanent_url != row.url:
         values |= {"url": response.permanent_url, "moved_from": row.url}
@@ -148,14 +148,16 @@ def build_success_columns(
                 cloud=hints.cloud,
                 self_url=hints.self_url,
                 children=listing.children,
-                older=listing.listing.older,
+                older=listing.listing.older_url,
                 is_complete=listing.listing.is_complete,
             ),
         }
-    return values | ({"last_new": now} if new else {})
+    return values | ({"last_new": now} if new_count else {})
 
 
-def _compute_rate(row: SourceRow, listing: Listing | None, new: int, now: datetime) -> float | None:
+def _compute_rate(
+    row: SourceRow, listing: Listing | None, new_count: int, now: datetime
+) -> float | None:
     """Return the average number of new links per day, including this poll; None if it is
     unknown.
     """
@@ -166,15 +168,17 @@ def _compute_rate(row: SourceRow, listing: Listing | None, new: int, now: dateti
         )
         if first_rate is not None or row.last_well is None:
             return first_rate
-    return update_rate(row.rate_day, new, (now - (row.last_well or row.added_at)).total_seconds())
+    return update_rate(
+        row.rate_day, new_count, (now - (row.last_well or row.added_at)).total_seconds()
+    )
 
 
-def build_health_columns(after: SourceRow, now: datetime) -> dict[str, object]:
-    """Return the changed columns of a source's row for its health after a poll. `after` is the row
-    with the poll's other changes.
+def build_health_columns(new_row: SourceRow, now: datetime) -> dict[str, object]:
+    """Return the changed columns of a source's row for its health after a poll. `new_row` is the
+    row with the poll's other changes.
 
     If the source was muted until it recovers, and has recovered, the columns also end the mute.
     """
-    new_health = compute_health_after_poll(after, now)
-    is_over = after.muted_until == UNTIL_RECOVERED and new_health not in NEEDS_ATTENTION
+    new_health = compute_health_after_poll(new_row, now)
+    is_over = new_row.muted_until == UNTIL_RECOVERED and new_health not in NEEDS_ATTENTION
     return {"health": str(new_health), **(UNMUTED_COLUMNS if is_over else {})}

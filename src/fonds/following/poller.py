@@ -151,41 +151,41 @@ class Poller:
         was postponed or interrupted. If the request or the parsing fails, return a result with an
         error. Raises the errors of the database.
         """
-        leased = self._acquire(row)
-        if leased is None:
+        leased_source = self._acquire(row)
+        if leased_source is None:
             return None
         try:
-            return self._poll_leased(row, leased)
+            return self._poll_leased(row, leased_source)
         except LeaseConflictError:
             return None
         except Exception:
             with suppress(FondsError):
-                self.leases.release(leased.lease)
+                self.leases.release(leased_source.lease)
             raise
 
-    def _poll_leased(self, row: SourceRow, leased: LeasedSource) -> PollResult | None:
-        if is_backfill_poll(leased.row):
-            return self._poll_backfill(row, leased)
+    def _poll_leased(self, row: SourceRow, leased_source: LeasedSource) -> PollResult | None:
+        if is_backfill_poll(leased_source.row):
+            return self._poll_backfill(row, leased_source)
         try:
-            polled_listing = request_listing(leased.row, self.get, self.read, self.clock)
+            polled_listing = request_listing(leased_source.row, self.get, self.read, self.clock)
         except PostponedError as error:
-            self._postpone(row, leased, error.after_s)
+            self._postpone(row, leased_source, error.after_s)
             return None
         except (TransientError, PermanentError) as error:
-            return self._finish_failure(leased, PollResponse(0), str(error))
+            return self._finish_failure(leased_source, PollResponse(0), str(error))
         status = polled_listing.response.status
         if status == _GONE_STATUS:
             return self._finish_failure(
-                leased,
+                leased_source,
                 polled_listing.response,
                 "the source is permanently gone (410)",
                 state="gone",
             )
         if polled_listing.listing is None and status not in (200, _NOT_MODIFIED):
             return self._finish_failure(
-                leased, polled_listing.response, f"the server responded with {status}"
+                leased_source, polled_listing.response, f"the server responded with {status}"
             )
-        return self._finish_success(leased, polled_listing)
+        return self._finish_success(leased_source, polled_listing)
 
     def _acquire(self, row: SourceRow) -> LeasedSource | None:
         """Acquire the lease of a source and begin a poll.
@@ -206,8 +206,8 @@ class Poller:
             "polls": number,
             "polling": True,
         }
-        where = {"state": "active", "backfill_changes": row.backfill_changes}
-        lease = self.leases.try_acquire(row.source_id, get_cell(row), values, where)
+        conditions = {"state": "active", "backfill_changes": row.backfill_changes}
+        lease = self.leases.try_acquire(row.source_id, get_cell(row), values, conditions)
         if lease is None:
             return None
         # Keep the earlier value of `polling`, which says whether an earlier poll was interrupted.
@@ -225,7 +225,7 @@ class Poller:
         inputs = self.records.get(InputRow, [(compute_input_id(row), row.pipeline)])
         return next((poll for poll in inputs if poll.finished), None)
 
-    def _postpone(self, row: SourceRow, leased: LeasedSource, after_s: float) -> None:
+    def _postpone(self, row: SourceRow, leased_source: LeasedSource, after_s: float) -> None:
         """Undo a poll that was not started, and schedule it again after `after_s` seconds."""
         due_at = self.clock() + timedelta(seconds=after_s)
         values = {
@@ -234,73 +234,75 @@ class Poller:
             "refused_tally": row.refused_tally,
             "days": row.days,
             "polling": row.polling,
-            **build_postponed_columns(row, is_backfill_poll(leased.row), due_at),
+            **build_postponed_columns(row, is_backfill_poll(leased_source.row), due_at),
         }
-        where = {"backfill_changes": row.backfill_changes}
-        if not self.leases.release(leased.lease, values, where):
+        conditions = {"backfill_changes": row.backfill_changes}
+        if not self.leases.release(leased_source.lease, values, conditions):
             # A person changed the backfill meanwhile, so the poll counts as interrupted.
-            self.leases.release(leased.lease)
+            self.leases.release(leased_source.lease)
 
-    def _poll_backfill(self, row: SourceRow, leased: LeasedSource) -> PollResult | None:
+    def _poll_backfill(self, row: SourceRow, leased_source: LeasedSource) -> PollResult | None:
         """Poll a source for its backfill.
 
         Only counts and the backfill itself change in the source's row.
         """
-        backfill = leased.row.backfill
+        backfill = leased_source.row.backfill
         if backfill is None:
-            self.leases.release(leased.lease)
+            self.leases.release(leased_source.lease)
             return None
         try:
             backfill_result = read_older_pages(
-                leased.row, backfill, self.get, self.read, self.clock, self.bounds
+                leased_source.row, backfill, self.get, self.read, self.clock, self.bounds
             )
         except PostponedError as error:
-            self._postpone(row, leased, error.after_s)
+            self._postpone(row, leased_source, error.after_s)
             return None
         # Built directly, because the limit for one listing has already been applied to each page.
         listing = Listing(backfill_result.kind, backfill_result.entries)
-        sifted = sift(leased.row, listing, self.rules, self.records, self.clock())
-        notes = build_backfill_notes(backfill_result, sifted)
+        sifted_links = sift(leased_source.row, listing, self.rules, self.records, self.clock())
+        notes = build_backfill_notes(backfill_result, sifted_links)
         failure = (
             None
             if backfill_result.backfill_poll.pages
             else backfill_result.backfill_poll.trouble or backfill_result.backfill_poll.why or None
         )
-        entered = self._enter(leased, notes, sifted, failure)
-        if entered is None:
+        entered_poll = self._enter(leased_source, notes, sifted_links, failure)
+        if entered_poll is None:
             return None
-        after = self._write(leased, entered, {}, backfill.poll_at or self.clock())
-        return PollResult(after, notes, entered.entries, failure)
+        new_row = self._write(leased_source, entered_poll, {}, backfill.poll_at or self.clock())
+        return PollResult(new_row, notes, entered_poll.entries, failure)
 
-    def _finish_success(self, leased: LeasedSource, listing: PolledListing) -> PollResult | None:
-        now, row = self.clock(), leased.row
-        sifted = SiftedLinks()
+    def _finish_success(
+        self, leased_source: LeasedSource, listing: PolledListing
+    ) -> PollResult | None:
+        now, row = self.clock(), leased_source.row
+        sifted_links = SiftedLinks()
         if listing.listing is not None:
-            sifted = sift(row, listing.listing, self.rules, self.records, now)
-        notes = build_poll_notes(listing, sifted)
-        entered = self._enter(leased, notes, sifted, None)
-        if entered is None:
+            sifted_links = sift(row, listing.listing, self.rules, self.records, now)
+        notes = build_poll_notes(listing, sifted_links)
+        entered_poll = self._enter(leased_source, notes, sifted_links, None)
+        if entered_poll is None:
             return None
-        values = build_success_columns(row, listing, sifted, entered.entries, now)
+        values = build_success_columns(row, listing, sifted_links, entered_poll.entries, now)
         requested_wait_s = listing.response.get_requested_wait_s(now)
-        recent_day = _compute_recent_rate(row, sifted, entered.entries, now)
-        changed = self._write_with_health(
-            leased,
-            entered,
+        recent_day = _compute_recent_rate(row, sifted_links, entered_poll.entries, now)
+        new_row = self._write_with_health(
+            leased_source,
+            entered_poll,
             values,
             requested_wait_s,
             continues_soon=listing.has_more,
             recent_day=recent_day,
         )
-        return PollResult(changed, notes, entered.entries)
+        return PollResult(new_row, notes, entered_poll.entries)
 
     def _finish_failure(
-        self, leased: LeasedSource, response: PollResponse, error: str, state: str = ""
+        self, leased_source: LeasedSource, response: PollResponse, error: str, state: str = ""
     ) -> PollResult | None:
-        now, row, notes = self.clock(), leased.row, PollNotes(status=response.status)
+        now, row, notes = self.clock(), leased_source.row, PollNotes(status=response.status)
         error = error[:ERROR_CHARS]
-        entered = self._enter(leased, notes, SiftedLinks(), error)
-        if entered is None:
+        entered_poll = self._enter(leased_source, notes, SiftedLinks(), error)
+        if entered_poll is None:
             return None
         values: dict[str, object] = {
             "last_polled": now,
@@ -310,14 +312,14 @@ class Poller:
             "error": error,
             **({"state": state} if state else {}),
         }
-        changed = self._write_with_health(
-            leased, entered, values, response.get_requested_wait_s(now)
+        new_row = self._write_with_health(
+            leased_source, entered_poll, values, response.get_requested_wait_s(now)
         )
-        return PollResult(changed, notes, 0, error)
+        return PollResult(new_row, notes, 0, error)
 
     def _enter(
         self,
-        leased: LeasedSource,
+        leased_source: LeasedSource,
         notes: PollNotes,
         sifted_links: SiftedLinks,
         error: str | None,
@@ -328,21 +330,21 @@ class Poller:
         Return None if the process stops before all links are entered; the poll then starts again
         later. Raises LeaseConflictError, and enters nothing, if the lease is lost.
         """
-        row = leased.row
-        self.leases.check_renewed([leased.lease])
+        row = leased_source.row
+        self.leases.check_renewed([leased_source.lease])
         new_poll = build_poll_row(row, notes, error, self.clock())
         # Written before the poll is recorded; after a crash the next poll writes the same rows.
         self.records.put(sifted_links.refused_links)
         self.enter(PollSource(new_poll, row, sifted_links, self.records))
         stored_polls = self.records.get(InputRow, [(new_poll.input_id, row.pipeline)])
-        entered = next((item for item in stored_polls if item.finished), None)
-        if entered is None:
-            self.leases.release(leased.lease)
-        return entered
+        entered_poll = next((item for item in stored_polls if item.finished), None)
+        if entered_poll is None:
+            self.leases.release(leased_source.lease)
+        return entered_poll
 
     def _write_with_health(
         self,
-        leased: LeasedSource,
+        leased_source: LeasedSource,
         poll: InputRow,
         values: Mapping[str, Any],
         requested_wait_s: float,
@@ -356,15 +358,21 @@ class Poller:
         With `continues_soon`, a part of the listing is left. An API is then polled again at once,
         any other source after the minimum interval.
         """
-        after, now = replace(leased.row, **values), self.clock()
-        wait_s = compute_interval_s(after, self.bounds, now, requested_wait_s, recent_day)
+        new_row, now = replace(leased_source.row, **values), self.clock()
+        wait_s = compute_interval_s(new_row, self.bounds, now, requested_wait_s, recent_day)
         if continues_soon:
-            wait_s = 0.0 if after.kind == API else max(self.bounds.min_s, requested_wait_s)
-        health = build_health_columns(after, now)
-        return self._write(leased, poll, {**values, **health}, now + timedelta(seconds=wait_s))
+            wait_s = 0.0 if new_row.kind == API else max(self.bounds.min_s, requested_wait_s)
+        health = build_health_columns(new_row, now)
+        return self._write(
+            leased_source, poll, {**values, **health}, now + timedelta(seconds=wait_s)
+        )
 
     def _write(
-        self, leased: LeasedSource, poll: InputRow, values: Mapping[str, Any], poll_at: datetime
+        self,
+        leased_source: LeasedSource,
+        poll: InputRow,
+        values: Mapping[str, Any],
+        poll_at: datetime,
     ) -> SourceRow:
         """Write the changed columns of a source's row after a poll, and release the lease. Return
         the row.
@@ -373,32 +381,37 @@ class Poller:
         columns are computed again from the changed backfill.
         """
         columns: dict[str, Any] = {}
-        row = leased.row
+        row = leased_source.row
         for _ in range(CHANGES_MAX):
             columns = {**values, **add_entered_counts(row, poll), "polling": False}
             columns |= build_due_columns(replace(row, **columns), poll_at)
-            where = {"backfill_changes": row.backfill_changes}
-            if self.leases.release(leased.lease, columns, where) or leased.lease.lost.is_set():
+            conditions = {"backfill_changes": row.backfill_changes}
+            if (
+                self.leases.release(leased_source.lease, columns, conditions)
+                or leased_source.lease.lost.is_set()
+            ):
                 break
             current = next(iter(self.records.get(SourceRow, [row.source_id])), None)
             if current is None:
                 break
             row = replace(row, backfill=current.backfill, backfill_changes=current.backfill_changes)
         else:
-            self.leases.release(leased.lease)
-        version = leased.lease.cell.version
+            self.leases.release(leased_source.lease)
+        version = leased_source.lease.cell.version
         return replace(row, **columns, lease_holder=None, lease_version=version)
 
 
 def _compute_recent_rate(
-    row: SourceRow, sifted_links: SiftedLinks, new: int, now: datetime
+    row: SourceRow, sifted_links: SiftedLinks, new_count: int, now: datetime
 ) -> float:
     """Return the number of new links per day, computed from this poll alone; 0.0 for the first
     successful poll.
     """
     if row.last_well is None:
         return 0.0
-    return compute_recent_rate(new, sifted_links.known_count, (now - row.last_well).total_seconds())
+    return compute_recent_rate(
+        new_count, sifted_links.known_count, (now - row.last_well).total_seconds()
+    )
 
 
 def poll_in_turn(poller: Poller, rows: list[SourceRow]) -> Iterator[PollResult]:

@@ -143,12 +143,12 @@ def _iter_parts(
             yield build_muted_filter(now), counts.muted
 
 
-def _iter_state_part(where: Mapping[str, object], state: str, count: int) -> Iterator[Part]:
+def _iter_state_part(conditions: Mapping[str, object], state: str, count: int) -> Iterator[Part]:
     """Yield a query condition and its number of sources, if the condition is for the requested
     state or `state` is "".
     """
-    if state in ("", where["state"]):
-        yield where, count
+    if state in ("", conditions["state"]):
+        yield conditions, count
 
 
 def _list_idle_states(state: str) -> Sequence[str]:
@@ -197,18 +197,18 @@ class SourceDetails:
     - `source`: database row of the source.
     - `health`: current health of the source.
     - `polls`: last polls, newest first.
-    - `ended`: number of the source's links with each outcome, the most frequent first.
+    - `endings`: number of the source's links with each outcome, the most frequent first.
     """
 
     source: SourceRow
     health: SourceHealth
     polls: Sequence[PollSummary]
-    ended: Sequence[LinkEnding]
+    endings: Sequence[LinkEnding]
 
     @property
     def links(self) -> int:
         """Number of links of the source that were entered into pipelines."""
-        return sum(ending.count for ending in self.ended)
+        return sum(ending.count for ending in self.endings)
 
 
 def build_links_filter(source_id: str) -> dict[str, object]:
@@ -237,8 +237,8 @@ def load_source_details(
     conditions = build_links_filter(source_id)
     inputs = records.find(InputRow, conditions, order=("-input_id",), count_max=polls_max)
     polls = [build_poll_summary(input_row) for input_row in inputs]
-    ended = count_link_endings(records, [row], pipelines)[source_id]
-    return SourceDetails(row, compute_health(row, now), polls, ended)
+    endings = count_link_endings(records, [row], pipelines)[source_id]
+    return SourceDetails(row, compute_health(row, now), polls, endings)
 
 
 def list_polls_on(records: Records, source_id: str, day: date) -> list[str]:

@@ -68,6 +68,11 @@ def encode_story(story: Story, *, html: bool = False) -> dict[str, Any]:
     return document
 
 
+def encode_warc_metadata(story: Story) -> bytes:
+    """Encode a story for its metadata record in a WARC."""
+    return msgspec.json.encode(encode_story(story))
+
+
 def decode_story(data: bytes) -> Story:
     """Parse a story from the bytes of a metadata record that Fonds or Media Cloud wrote.
 

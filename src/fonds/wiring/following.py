@@ -309,7 +309,7 @@ def check_source(
         kind=poll.listing.kind,
         title=poll.listing.title,
         listed=len(poll.listing.entries),
-        cut=poll.listing.cut,
+        cut=poll.listing.omitted_count,
         refused=dict(Counter(str(refusal[0]) for refusal in refusals if refusal)),
         links=[
             ListedLink(entry.link, entry.title, entry.pub_date)
@@ -318,6 +318,6 @@ def check_source(
         ],
         problem=poll.listing.problem,
         hints=poll.listing.hints,
-        older=poll.listing.older or None,
+        older=poll.listing.older_url or None,
         sitemaps=poll.children,
     )

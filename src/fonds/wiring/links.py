@@ -25,7 +25,8 @@ from fonds.fetching.robots import parse_product_token
 from fonds.fetching.scheduler import FetchScheduler, FetchSchedulerRules
 from fonds.following.link_rules import LinkRules, create_link_rules
 from fonds.ingest.sources.link_lists import LimitedSource, LinkListSource, ShuffledSource
-from fonds.ingest.sources.link_rows import DOWNLOADS, RSS_DAY, URL_LISTS, LinkSample
+from fonds.ingest.sources.link_rows import DOWNLOADS, RSS_DAY, URL_LISTS
+from fonds.ingest.sources.link_sample import LinkSample
 from fonds.ingest.sources.remote_files import RemoteFiles
 from fonds.ingest.steps.archive_body import LEASE_S, ArchiveBodyStep
 from fonds.ingest.steps.fetch import FetchRules, FetchStep
@@ -87,7 +88,7 @@ def open_link_lists(
     home: Path,
     settings: Settings,
     records: Records | None,
-    choice: LinkSample,
+    sample: LinkSample,
     *,
     shuffle: bool = False,
 ) -> LimitedSource:
@@ -96,12 +97,12 @@ def open_link_lists(
     `names`: paths and URLs of the lists.
     `records`: SQL rows in which links that are known already are looked up; None to look up
         nothing.
-    `choice`: decides which links are taken.
+    `sample`: decides which links are taken.
     `shuffle`: whether to read the links in random order.
     """
-    source = _open_lists(names, home, settings, records, build_link_rules(settings), choice=choice)
+    source = _open_lists(names, home, settings, records, build_link_rules(settings), sample=sample)
     return LimitedSource(
-        ShuffledSource(source, SystemRandom().shuffle) if shuffle else source, choice
+        ShuffledSource(source, SystemRandom().shuffle) if shuffle else source, sample
     )
 
 

@@ -19,7 +19,7 @@ import pytest
 from fonds.extract.mime import HTML_MIMES, sniff
 from fonds.extract.page import PageExtraction, PageStatus, parse_page
 from fonds.text.language import identify_language
-from page_gold import shingle_score, snippet_score
+from page_gold import compute_shingle_score, compute_snippet_score
 
 CORPUS = Path(__file__).parents[3].parent / "shared" / "corpus"
 CAPTURED_AT = datetime(2026, 11, 1, tzinfo=UTC)
@@ -99,7 +99,7 @@ def test_every_page_is_recognized_and_read(readings: list[Reading]) -> None:
 def test_texts_contain_required_snippets_and_no_unwanted_ones(readings: list[Reading]) -> None:
     """Most of these pages trained the model. On other sites it reaches .942 (`docs/figures.md`)."""
     marked = [reading for reading in readings if "must_contain" in reading.gold]
-    score = snippet_score(
+    score = compute_snippet_score(
         (reading.gold, reading.page.content.text_content or "") for reading in marked
     )
     write_lines(f"snippets of {len(marked)} pages: F1 {score.f1:.4f}, {score}")
@@ -116,7 +116,7 @@ def test_texts_agree_with_texts_marked_by_people(readings: list[Reading]) -> Non
     mean = sum(score for score, _ in scores) / len(scores)
     worst = (f"{score:.3f} {path}" for score, path in scores[:5])
     write_lines(f"word F1 on {len(scores)} pages: {mean:.4f}; the worst:", *worst)
-    shingles = shingle_score(
+    shingles = compute_shingle_score(
         (reading.gold["text"], reading.page.content.text_content or "")
         for reading in readings
         if reading.path.startswith("html/scrapinghub") and "text" in reading.gold

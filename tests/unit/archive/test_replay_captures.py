@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ from fonds.model.capture import parse_datetime14
 from fonds.model.rows import CdxRow
 from fonds.stores.records.sql import SqlRecords
 from fonds.urls.surt import LOOKUP_MAX_CHARS, build_lookup_key, build_lookup_prefix
+from sql_statements import explain_query, record_queries
 
 URLS = [
     "http://example.org/",
@@ -161,18 +163,12 @@ def test_only_rows_of_the_result_are_read(records: SqlRecords) -> None:
     assert counting.row_count == 1
 
 
-def test_the_database_finds_the_first_row_by_index(records: SqlRecords) -> None:
+def test_the_database_finds_the_first_row_by_index(records: SqlRecords, tmp_path: Path) -> None:
     cursor = build_cursor_before("org,example)/a", "20240101000000")
-    statements: list[str] = []
-    with records._engine.connect() as connection:
-        sa.event.listen(
-            records._engine, "before_cursor_execute", lambda *a: statements.append(a[2:4])
-        )
+    with record_queries() as queries:
         list(records.find(CdxRow, order=ORDER, after=cursor.build_filter(), count_max=10))
-        statement, values = statements[-1]
-        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
-    plan_text = " ".join(str(row[-1]) for row in plan)
-    assert "USING INDEX cdx_surt_key ((surt_key,datetime)>(?,?))" in plan_text
+    plan = " ".join(explain_query(tmp_path / "records.sqlite", *queries[-1]))
+    assert "USING INDEX cdx_surt_key ((surt_key,datetime)>(?,?))" in plan
 
 
 @given(st.text("ab)", max_size=1200))

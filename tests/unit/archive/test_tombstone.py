@@ -29,7 +29,7 @@ DEFLATE_BLOCK_BYTES = 65_540
 
 def make_member(size_bytes: int, version: str = "WARC/1.1") -> bytes:
     return b"".join(
-        build_tombstone_member(size_bytes, TOMBSTONE, replaced="response", version=version)
+        build_tombstone_member(size_bytes, TOMBSTONE, replaced_type="response", version=version)
     )
 
 
@@ -110,7 +110,9 @@ def test_a_tombstone_fits_in_place_of_the_shortest_records(
     for head in heads:
         tombstone = replace(TOMBSTONE, reason_class=str(reason))
         size_bytes = head.size_bytes or 0
-        pieces = build_tombstone_member(size_bytes, tombstone, replaced=head.type, version=version)
+        pieces = build_tombstone_member(
+            size_bytes, tombstone, replaced_type=head.type, version=version
+        )
         data = b"".join(pieces)
         assert len(data) == size_bytes
         assert reason.encode() in gzip.decompress(data)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.archives import BACKENDS, build_entry
+from fixtures.archives import BACKENDS, build_entry, build_metadata
 from fixtures.buckets import FolderBucket
 from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.store.s3 import S3Archive
@@ -28,10 +28,10 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> WarcArchive:
 
 
 def write_warc(archive: WarcArchive) -> str:
-    entries = [build_entry(n, metadata_json=b'{"n": %d}' % n) for n in range(4)]
+    entries = [build_entry(n, metadata_json=build_metadata(n)) for n in range(4)]
     entries[3] = build_entry(
         3,
-        metadata_json=b"{}",
+        metadata_json=build_metadata(3),
         body=entries[0].body,
         original=OriginalCapture(entries[0].url, entries[0].captured_at),
     )
@@ -70,7 +70,7 @@ ALTERATIONS: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
         "WARC-Payload-Digest is",
     ),
     "a byte of the metadata": (
-        lambda parts: _alter(parts, 4, b'{"n": 1}', b'{"n": 7}'),
+        lambda parts: _alter(parts, 4, b'"Story 1"', b'"Story 7"'),
         "WARC-Block-Digest is",
     ),
     "the pairs mixed up": (

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.archives import build_entry
+from fixtures.archives import build_entry, build_metadata
 from fonds.archive.warc.reader import iter_record_bytes
 from fonds.archive.warc.scanner import Damage
 from fonds.archive.warc.validator import CheckedRecord, check_records
@@ -124,7 +124,7 @@ def test_every_record_we_write_is_valid() -> None:
         writer = RecordWriter(out, version=version)
         writer.write_warcinfo("a.warc.gz", build_entry().captured_at)
         for number in range(3):
-            writer.write_entry(build_entry(number, metadata_json=b"{}"))
+            writer.write_entry(build_entry(number, metadata_json=build_metadata(number)))
         checked_records = check(out.getvalue())
         assert len(checked_records) == 7
         assert all(

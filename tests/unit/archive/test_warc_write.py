@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
+from fixtures.archives import build_metadata
 from fonds.archive.warc.reader import read_record
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.archive.warc.writer import METADATA_TYPE, RecordWriter
@@ -88,10 +89,10 @@ def check_with_warcio(data: bytes, folder: Path) -> str:
 @pytest.mark.parametrize("version", ["WARC/1.0", "WARC/1.1"])
 def test_warcio_verifies_every_digest(version: str, tmp_path: Path) -> None:
     data, _ = write(
-        make_entry(metadata_json=b"{}"),
+        make_entry(metadata_json=build_metadata()),
         make_entry(http=None, mime="application/pdf", url="file:///a%20b.pdf"),
         make_entry(original=FIRST),
-        make_entry(original=FIRST, http=None, metadata_json=b"{}"),
+        make_entry(original=FIRST, http=None, metadata_json=build_metadata()),
         make_entry(body=b""),
         make_entry(http=None, body=b""),
         version=version,
@@ -159,9 +160,9 @@ def test_a_body_without_http_head_is_a_resource() -> None:
 
 
 def test_metadata_follows_its_record_and_refers_to_it() -> None:
-    data, _ = write(make_entry(metadata_json=b'{"a": 1}'))
+    data, _ = write(make_entry(metadata_json=build_metadata(1)))
     response, metadata = read(data, 1), read(data, 2)
-    assert metadata.body == b'{"a": 1}'
+    assert metadata.body == build_metadata(1)
     assert metadata.warc_headers["Content-Type"] == METADATA_TYPE
     assert metadata.warc_headers["WARC-Refers-To"] == response.warc_headers["WARC-Record-ID"]
     for name in ("WARC-Date", "WARC-Warcinfo-ID"):
@@ -213,7 +214,7 @@ def test_a_revisit_refers_to_a_known_record_id(template: str) -> None:
     writer = RecordWriter(out)
     first = writer.write_entry(make_entry())
     original = replace(FIRST, record_id=template.format(first.record_id))
-    second = writer.write_entry(make_entry(original=original, metadata_json=b"{}"))
+    second = writer.write_entry(make_entry(original=original, metadata_json=build_metadata()))
     response, revisit, metadata = (read(out.getvalue(), n).warc_headers for n in range(3))
     assert response["WARC-Record-ID"] == f"<{first.record_id}>" == revisit["WARC-Refers-To"]
     assert revisit["WARC-Record-ID"] == f"<{second.record_id}>" == metadata["WARC-Refers-To"]
@@ -311,7 +312,7 @@ def test_a_written_record_is_read_back_equal(
 
 
 def test_warcio_reads_every_record() -> None:
-    data, _ = write(make_entry(metadata_json=b"{}"), make_entry(http=None))
+    data, _ = write(make_entry(metadata_json=build_metadata()), make_entry(http=None))
     types = [record.rec_type for record in ArchiveIterator(io.BytesIO(data))]
     assert types == ["warcinfo", "response", "metadata", "resource"]
 

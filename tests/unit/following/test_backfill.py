@@ -99,7 +99,7 @@ def test_backfill_polls_record_their_counts_outside_the_days(world: World) -> No
     days = world.get_row(row.source_id).days or {}
     assert days[today.isoformat()] == DayCounts(1, 0, 3, 0)
     assert (
-        sum(outcome.count for outcome in source_details.ended) == source_details.source.links == 9
+        sum(outcome.count for outcome in source_details.endings) == source_details.source.links == 9
     )
 
 

@@ -117,7 +117,7 @@ def test_the_hints_of_a_feed_are_read() -> None:
     assert (hints.ttl_s, hints.update_s) == (1800, 21_600)
     assert (hints.hubs, hints.cloud) == (("https://hub.example/",), "http://cloud.example:80/RPC2")
     assert hints.self_url == URL
-    assert listing.further == (f"{URL}?page=2",)
+    assert listing.further_urls == (f"{URL}?page=2",)
 
 
 @pytest.mark.parametrize("value", ["", "-5", "0", "soon", "٣", "1e9"])
@@ -151,7 +151,7 @@ def test_json_feed_is_read_with_its_next_page_and_hubs() -> None:
         "https://other.example/",
         None,
     ]
-    assert listing.further == ("https://news.example.org/feed?2",)
+    assert listing.further_urls == ("https://news.example.org/feed?2",)
     assert listing.hints.hubs == ("https://h.example/",)
 
 
@@ -208,7 +208,7 @@ def test_external_entities_do_not_read_local_files(tmp_path: Path) -> None:
 
 def test_entries_over_the_limit_are_counted() -> None:
     listing = read_listing(rss("<item/>" for _ in range(ENTRIES_MAX + 7)), URL)
-    assert (len(listing.entries), listing.cut) == (ENTRIES_MAX, 7)
+    assert (len(listing.entries), listing.omitted_count) == (ENTRIES_MAX, 7)
 
 
 def test_very_long_texts_are_cut() -> None:
@@ -272,7 +272,7 @@ def test_the_older_page_of_a_feed_is_found_by_its_links(
 ) -> None:
     entry = f'<title>{markup}</title><link href="https://a.example.org/1"/>'
     listing = read_listing(atom([entry], head, HISTORY), "https://a.example.org/feed", None)
-    assert (listing.older, listing.is_complete, bool(listing.problem)) == (
+    assert (listing.older_url, listing.is_complete, bool(listing.problem)) == (
         older,
         is_complete,
         bool(markup),
@@ -281,6 +281,6 @@ def test_the_older_page_of_a_feed_is_found_by_its_links(
 
 def test_rss_names_its_archive_by_atom_links_and_json_feed_by_next_url() -> None:
     head = '<atom:link rel="prev-archive" href="/4"/>'
-    assert read_listing(rss([], head), "https://a.example.org/", None).older.endswith("/4")
+    assert read_listing(rss([], head), "https://a.example.org/", None).older_url.endswith("/4")
     body = json_feed([], next_url="/4")
-    assert read_listing(body, "https://a.example.org/", None).older == "https://a.example.org/4"
+    assert read_listing(body, "https://a.example.org/", None).older_url == "https://a.example.org/4"

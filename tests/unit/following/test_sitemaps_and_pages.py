@@ -55,7 +55,7 @@ def test_urls_of_images_and_videos_are_ignored() -> None:
 def test_a_sitemap_index_lists_further_sitemaps() -> None:
     listing = read_listing(sitemap_index([*LINKS, "/c.xml"]), URL)
     assert (listing.kind, listing.entries) == ("sitemap-index", ())
-    assert listing.further == (*LINKS, "https://news.example.org/c.xml")
+    assert listing.further_urls == (*LINKS, "https://news.example.org/c.xml")
 
 
 def test_gzip_is_recognized_by_content_not_by_name() -> None:
@@ -78,7 +78,7 @@ def test_damaged_gzip_is_rejected() -> None:
 def test_urls_over_the_protocol_limit_are_counted() -> None:
     body = sitemap(f"https://news.example.org/{number}" for number in range(50_003))
     listing = read_listing(body, URL)
-    assert (len(listing.entries), listing.cut) == (50_000, 3)
+    assert (len(listing.entries), listing.omitted_count) == (50_000, 3)
 
 
 def test_a_broken_sitemap_returns_its_urls_and_the_problem() -> None:
@@ -123,7 +123,7 @@ def test_a_page_lists_each_link_once_and_its_feeds() -> None:
         "https://news.example.org/news/one",
         "https://other.example/2",
     ]
-    assert listing.further == ("https://news.example.org/feed.xml",)
+    assert listing.further_urls == ("https://news.example.org/feed.xml",)
 
 
 def test_a_page_of_many_links_is_cut() -> None:
@@ -135,11 +135,11 @@ def test_change_dates_of_sitemaps_and_indexes_are_stored_by_url() -> None:
     body = sitemap(["/1", "/2"], "<lastmod>2025-01-02</lastmod>")
     listing = read_listing(body, "https://a.example.org/sitemap.xml", None)
     day = "Thu, 02 Jan 2025 00:00:00 -0000"
-    assert listing.changed == {f"https://a.example.org/{n}": day for n in (1, 2)}
+    assert listing.change_times == {f"https://a.example.org/{n}": day for n in (1, 2)}
     assert {entry.pub_date for entry in listing.entries} == {None}
     index = sitemap_index(["/a.xml"]).replace(b"</loc>", b"</loc><lastmod>2025-01-02</lastmod>")
-    assert read_listing(index, "https://a.example.org/", None).changed == {
+    assert read_listing(index, "https://a.example.org/", None).change_times == {
         "https://a.example.org/a.xml": day
     }
     broken = body.replace(b"<url>", b"<b><url>", 1)
-    assert read_listing(broken, "https://a.example.org/", None).changed == listing.changed
+    assert read_listing(broken, "https://a.example.org/", None).change_times == listing.change_times

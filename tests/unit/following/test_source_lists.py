@@ -1,16 +1,15 @@
-"""OPML, the rss-fetcher API, RSS of full days, and tables of URLs and downloads."""
+"""OPML, RSS of full days, and tables of URLs and downloads."""
 
 from __future__ import annotations
 
 import io
-import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.feeds import api_rows, daily_rss
+from fixtures.feeds import daily_rss
 from fonds.following.listings import whole_day_rss as day_reader
 from fonds.following.listings.csv_tables import (
     EPOCHS,
@@ -26,15 +25,12 @@ from fonds.following.listings.csv_tables import (
     parse_url_row,
     split_fields,
 )
-from fonds.following.listings.json_feeds import find_last_id
 from fonds.following.listings.listing import FeedOutline
 from fonds.following.listings.opml import read_opml, write_opml
-from fonds.following.listings.reader import read_listing
 from fonds.following.listings.whole_day_rss import ITEM_MAX_BYTES, read_rss_day
 from fonds.model.errors import DamagedInputError
 
 NOW = datetime(2026, 11, 22, 1, 0, tzinfo=UTC)
-API = "https://user:word@rss.example.org/api/rss_entries/1?_limit=2500"
 names = st.text(
     st.characters(exclude_categories=("Cs", "Cc", "Z"), exclude_characters="<>&/"), min_size=1
 )
@@ -70,36 +66,6 @@ def test_nested_folders_and_duplicates_of_opml_are_read() -> None:
 def test_a_body_that_is_no_opml_is_rejected(body: bytes) -> None:
     with pytest.raises(DamagedInputError):
         read_opml(body)
-
-
-def test_api_rows_keep_all_fields() -> None:
-    listing = read_listing(api_rows(17, 2), API)
-    first = listing.entries[0]
-    assert listing.kind == "rss-fetcher"
-    assert (first.link, first.via) == ("https://news.example.org/17", "17@rss.example.org")
-    assert first.pub_date == "Sun, 22 Nov 2026 01:02:03 -0000"
-    assert (first.source_feed_id, first.source_source_id) == (70, 7)
-    assert (first.domain, first.fetch_date) == ("example.org", "2026-11-22T02:00:00.123")
-    assert find_last_id(api_rows(17, 2)) == 18
-    assert find_last_id(api_rows(17, 0)) is None
-
-
-def test_malformed_api_rows_are_counted_without_a_crash() -> None:
-    rows = [
-        {"id": "x", "url": "https://a.example/"},
-        {"id": True},
-        {"id": 3, "url": 5},
-        "row",
-        None,
-    ]
-    listing = read_listing(json.dumps({"status": "OK", "results": rows}).encode(), API)
-    assert [entry.link for entry in listing.entries] == [None, None, None]
-    assert listing.problem.startswith("2 rows")
-
-
-def test_an_api_response_with_an_error_status_is_rejected() -> None:
-    with pytest.raises(DamagedInputError, match="with the status ERROR"):
-        read_listing(api_rows(1, 1, status="ERROR"), API)
 
 
 LINKS = [f"https://news.example.org/{number}?a=1&b=2" for number in range(400)]

@@ -13,7 +13,8 @@ from fonds.ingest.sources.link_lists import (
     LinkListSource,
     ShuffledSource,
 )
-from fonds.ingest.sources.link_rows import URL_LISTS, LinkSample
+from fonds.ingest.sources.link_rows import URL_LISTS
+from fonds.ingest.sources.link_sample import LinkSample
 from fonds.ingest.sources.remote_files import RemoteFiles
 from fonds.model.disposition import Verdict
 from fonds.model.entry import Link
@@ -47,7 +48,7 @@ class World:
         return str(path)
 
     def create_source(
-        self, *names: str, form: str = URL_LISTS, choice: LinkSample | None = None
+        self, *names: str, form: str = URL_LISTS, sample: LinkSample | None = None
     ) -> LinkListSource:
         settings = load_settings(self.folder, {"elsewhere.private_addresses": "true"})
         return LinkListSource(
@@ -60,7 +61,7 @@ class World:
             RemoteFiles(create_service_client(settings), lambda: None, pauses_s=(0.01,)),
             self.place.clock,
             self.place.records,
-            choice=choice or LinkSample(),
+            sample=sample or LinkSample(),
             downloads_url="s3://old/downloads",
         )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.warcs import gzip_records, http_response, warcinfo
-from fonds.ingest.sources import indexes
+from fonds.ingest.sources import text_files
 from fonds.model.capture import PlaceKind
 from fonds.model.disposition import Reason
 
@@ -185,7 +185,7 @@ def test_lines_before_the_damage_of_a_compressed_index_are_read(
 def test_an_index_that_unpacks_to_far_more_is_stopped(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexes, "LINE_MAX_BYTES", 1000)
+    monkeypatch.setattr(text_files, "LINE_MAX_BYTES", 1000)
     text = HEADER + format_line() * 5 + "#" * 50 * 1024 * 1024
     path = tmp_path / "i.cdx.gz"
     path.write_bytes(gzip.compress(text.encode()))
@@ -196,7 +196,7 @@ def test_an_index_that_unpacks_to_far_more_is_stopped(
 def test_an_overlong_line_is_rejected_and_the_next_is_read(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexes, "LINE_MAX_BYTES", 200)
+    monkeypatch.setattr(text_files, "LINE_MAX_BYTES", 200)
     lines = [format_line(0), "a" * 450 + "\n", format_line(1)]
     rows, _ = read_captures(create_source(home, write_index(tmp_path / "i.cdx", *lines)))
     assert [capture.url[-1] for capture in rows if capture.damage is None] == ["0", "1"]

@@ -16,7 +16,8 @@ from fonds.ingest.sources.link_lists import (
     LimitedSource,
     ShuffledSource,
 )
-from fonds.ingest.sources.link_rows import DOWNLOADS, RSS_DAY, URL_LISTS, LinkSample
+from fonds.ingest.sources.link_rows import DOWNLOADS, RSS_DAY, URL_LISTS
+from fonds.ingest.sources.link_sample import LinkSample
 from fonds.model.entry import TlsCheck
 from small_pipeline import Workplace
 from unit.ingest.link_list_server import World, build_urls
@@ -204,8 +205,8 @@ def test_a_limited_run_stops_and_the_next_resumes(world: World) -> None:
     lines = [*build_urls(0, 120), "nonsense", "https://youtube.com/x"]
     name = world.write_file("x.csv", [*lines[:60], "ftp://a.example/", *lines[60:]])
     for _ in range(2):
-        choice = LinkSample(count_max=50)
-        world.take(LimitedSource(world.create_source(name, choice=choice), choice))
+        sample = LinkSample(count_max=50)
+        world.take(LimitedSource(world.create_source(name, sample=sample), sample))
     (row,) = world.list_inputs()
     assert ([link.url for link in world.take_links()], row.finished) == (build_urls(0, 100), False)
     world.take(world.create_source(name))
@@ -217,12 +218,12 @@ def test_a_limited_run_stops_and_the_next_resumes(world: World) -> None:
 
 def test_a_sample_selects_the_same_links_and_counts_the_rest(world: World) -> None:
     name = world.write_file("x.csv", build_urls(0, 1000))
-    world.take(world.create_source(name, choice=LinkSample(percent=10)))
+    world.take(world.create_source(name, sample=LinkSample(percent=10)))
     links = world.take_links()
     assert 60 < len(links) < 140
     (row,) = world.list_inputs()
     assert row.tally == {"not-sampled": 1000 - len(links)}
-    world.take(world.create_source(name, choice=LinkSample(percent=10)))
+    world.take(world.create_source(name, sample=LinkSample(percent=10)))
     assert world.take_links() == []
     world.take(world.create_source(name))
     assert len(world.take_links()) == 1000 - len(links)
@@ -233,7 +234,7 @@ def test_a_sample_selects_the_same_links_and_counts_the_rest(world: World) -> No
 def test_shuffled_links_are_complete_after_an_interruption(world: World, stop_after: int) -> None:
     name = world.write_file("x.csv", build_urls(0, 700))
     shuffled = ShuffledSource(
-        world.create_source(name), lambda window_links: window_links.reverse(), window=100
+        world.create_source(name), lambda window_links: window_links.reverse(), window_size=100
     )
     world.take(shuffled, stop_after=stop_after)
     world.take(replace(shuffled, source=world.create_source(name)))

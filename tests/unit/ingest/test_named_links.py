@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from fonds.config import Settings
-from fonds.ingest.sources.link_lists import NamedLinkSource
+from fonds.ingest.sources.named_links import NamedLinkSource
 from fonds.model.disposition import Reason
 from fonds.model.entry import Entry, Link, TlsCheck
 from fonds.model.rows import InputRow

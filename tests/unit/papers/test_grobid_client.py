@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fixtures.grobid_server import GrobidResponse, GrobidServer, serve_grobid
-from fixtures.tei import tei
+from fixtures.tei import build_tei
 from fonds.model.errors import ConfigurationError, PostponedError, TransientError
 from fonds.model.paper import GrobidStatus
 from fonds.papers import grobid_client
@@ -21,7 +21,7 @@ TEI_MAX_BYTES = 100_000
 
 @pytest.fixture
 def server() -> Iterator[GrobidServer]:
-    with serve_grobid(GrobidResponse(body=tei())) as answering_server:
+    with serve_grobid(GrobidResponse(body=build_tei())) as answering_server:
         yield answering_server
 
 
@@ -31,7 +31,7 @@ def create_client(server: GrobidServer, timeout_s: float = 20.0) -> GrobidClient
 
 def test_the_pdf_is_sent_with_the_documented_parameters(server: GrobidServer) -> None:
     answer = create_client(server)(PDF)
-    assert (answer.status, answer.status_code, answer.tei) == ("success", 200, tei())
+    assert (answer.status, answer.status_code, answer.tei) == ("success", 200, build_tei())
     (form,) = server.requests
     assert form.pop("input") == [PDF]
     assert form == {
@@ -104,7 +104,7 @@ def test_an_invalid_url_stops_the_step() -> None:
 
 @pytest.mark.parametrize(
     "response",
-    [GrobidResponse(body=tei(), missing_bytes=50), GrobidResponse(closes_connection=True)],
+    [GrobidResponse(body=build_tei(), missing_bytes=50), GrobidResponse(closes_connection=True)],
 )
 def test_a_broken_connection_is_retried_and_counted(
     server: GrobidServer, response: GrobidResponse
@@ -117,7 +117,7 @@ def test_a_broken_connection_is_retried_and_counted(
 
 
 def test_a_timeout_is_a_result(server: GrobidServer) -> None:
-    server.next_responses = [GrobidResponse(body=tei(), delay_s=1.5)]
+    server.next_responses = [GrobidResponse(body=build_tei(), delay_s=1.5)]
     answer = create_client(server, timeout_s=0.3)(PDF)
     assert (answer.status, answer.status_code) == (GrobidStatus.TIMEOUT, -4)
 
@@ -131,7 +131,7 @@ def test_a_pdf_over_the_size_limit_is_not_sent(
 
 
 def test_concurrent_requests_are_limited() -> None:
-    with serve_grobid(GrobidResponse(body=tei(), delay_s=0.2)) as server:
+    with serve_grobid(GrobidResponse(body=build_tei(), delay_s=0.2)) as server:
         ask = GrobidClient(server.url, 2, 20.0, TEI_MAX_BYTES)
 
         def try_request(_: int) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from fixtures.grobid_server import GrobidResponse, serve_grobid
-from fixtures.tei import tei
+from fixtures.tei import build_tei
 from fonds.audit.audit import run_audit
 from fonds.config import Settings
 from fonds.model.message import PIPELINE, Message, Subscription
@@ -34,7 +34,7 @@ def test_foreign_tasks_are_processed_and_their_metadata_is_not_trusted(
 ) -> None:
     with (
         prepare_tasks(tmp_path / "crawl") as batch,
-        serve_grobid(GrobidResponse(body=tei())) as server,
+        serve_grobid(GrobidResponse(body=build_tei())) as server,
     ):
         server.next_responses = [GrobidResponse(503)]
         values = batch.settings | {"pipeline": pipeline, "grobid_url": server.url}
@@ -92,7 +92,7 @@ def check_lost_tasks(stores: Stores, batch: TaskBatch, results: Sequence[Message
 @pytest.mark.parametrize(
     ("answer", "status", "code"),
     [
-        (GrobidResponse(body=tei()[:-50]), "bad-grobid-xml", 200),
+        (GrobidResponse(body=build_tei()[:-50]), "bad-grobid-xml", 200),
         (GrobidResponse(500, b"no"), "error", 500),
         (GrobidResponse(204), "no-content", 204),
     ],
@@ -128,7 +128,7 @@ def test_a_grobid_failure_is_stored_equally_everywhere_and_our_reading_separatel
 
 
 def test_tei_larger_than_a_message_is_sent_as_a_blob(tmp_path: Path) -> None:
-    long = tei(body="<p>" + "word " * 30_000 + "</p>")
+    long = build_tei(body="<p>" + "word " * 30_000 + "</p>")
     with (
         prepare_tasks(tmp_path / "crawl") as batch,
         serve_grobid(GrobidResponse(body=long)) as server,
@@ -148,7 +148,7 @@ def test_tei_larger_than_a_message_is_sent_as_a_blob(tmp_path: Path) -> None:
 def test_a_forged_result_of_an_unknown_file_is_quarantined(tmp_path: Path) -> None:
     with (
         prepare_tasks(tmp_path / "crawl") as batch,
-        serve_grobid(GrobidResponse(body=tei())) as server,
+        serve_grobid(GrobidResponse(body=build_tei())) as server,
     ):
         values = batch.settings | {"pipeline": "grobid", "grobid_url": server.url}
         settings = Settings().replace_values(**values)
@@ -170,7 +170,7 @@ def test_the_citations_of_a_paper_are_on_its_page(tmp_path: Path) -> None:
     )
     with (
         prepare_tasks(tmp_path / "crawl") as batch,
-        serve_grobid(GrobidResponse(body=tei(citations=entry))) as server,
+        serve_grobid(GrobidResponse(body=build_tei(citations=entry))) as server,
     ):
         values = batch.settings | {"pipeline": "grobid", "grobid_url": server.url}
         settings = Settings().replace_values(**values)

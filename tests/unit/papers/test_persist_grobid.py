@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.tei import citation, tei
+from fixtures.tei import build_citation, build_tei
 from fonds.derivatives.fixity import build_row_fixity
 from fonds.model.disposition import DONE, Reason
 from fonds.model.errors import ChildError
@@ -25,7 +25,7 @@ from step_bench import JOURNAL, LATER, Bench, open_bench, pdf_file
 
 SHA1 = pdf_file().sha1
 WORDS = "<p>" + "word " * 200 + "</p>"
-FULL_TEI = tei(body=WORDS, citations=citation(0, "<title>Wind</title>")).decode()
+FULL_TEI = build_tei(body=WORDS, citations=build_citation(0, "<title>Wind</title>")).decode()
 
 
 @pytest.fixture

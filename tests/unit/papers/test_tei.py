@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from depth import examples
-from fixtures.tei import author, citation, tei
+from fixtures.tei import build_author, build_citation, build_tei
 from fonds.model.stored_json import encode_stored
 from fonds.papers.bibliography.paper import (
     Quality,
@@ -30,8 +30,10 @@ ORCID = "<idno type='ORCID'>0000-0002-1825-0097</idno>"
 
 def test_all_fields_of_a_header_are_read() -> None:
     paper = read_tei(
-        tei(
-            authors=author("Ada", "Example", ORCID + "<email>a@example.org</email>" + AFFILIATION)
+        build_tei(
+            authors=build_author(
+                "Ada", "Example", ORCID + "<email>a@example.org</email>" + AFFILIATION
+            )
             + "<author>"
             + AFFILIATION
             + "</author>",
@@ -88,14 +90,14 @@ def test_all_fields_of_a_reference_are_read() -> None:
             ("ISBN", "978-3-16-148410-0"),
         ]
     )
-    entry = citation(
+    entry = build_citation(
         4,
-        f"<title level='a'>Wind</title>{author('B', 'Gust')}{stated}",
+        f"<title level='a'>Wind</title>{build_author('B', 'Gust')}{stated}",
         "<title level='j'>Gales</title><imprint><biblScope unit='volume'>2</biblScope>"
         "<biblScope unit='issue'>3</biblScope><date when='1999'/></imprint>",
         "<ptr target='http://example.org/w'/><note type='raw_reference'>B Gust, Wind.</note>",
     )
-    (reference,) = encode_object(read_tei(tei(citations=entry)))["citations"]
+    (reference,) = encode_object(read_tei(build_tei(citations=entry)))["citations"]
     assert reference == {
         "id": "b4",
         "index": 0,
@@ -117,18 +119,18 @@ def test_all_fields_of_a_reference_are_read() -> None:
 
 def test_a_book_title_is_the_title_of_a_reference_without_one() -> None:
     (reference,) = read_tei(
-        tei(citations=citation(0, "", "<title level='m'>Storms</title>"))
+        build_tei(citations=build_citation(0, "", "<title level='m'>Storms</title>"))
     ).citations
     assert (reference.title, reference.book_title) == ("Storms", None)
-    chapter = citation(0, "<title>One</title>", "<title level='m'>Storms</title>")
-    (reference,) = read_tei(tei(citations=chapter)).citations
+    chapter = build_citation(0, "<title>One</title>", "<title level='m'>Storms</title>")
+    (reference,) = read_tei(build_tei(citations=chapter)).citations
     assert (reference.title, reference.book_title) == ("One", "Storms")
 
 
 @pytest.mark.parametrize("section", ["abstract", "body"])
 def test_text_outside_paragraphs_is_kept(section: str) -> None:
     """An element without children is falsy, so its presence must be tested with `is not None`."""
-    assert getattr(read_tei(tei(**{section: "Only words."})), section) == "Only words."
+    assert getattr(read_tei(build_tei(**{section: "Only words."})), section) == "Only words."
 
 
 def test_acknowledgement_annex_and_funding_are_read() -> None:
@@ -140,7 +142,9 @@ def test_acknowledgement_annex_and_funding_are_read() -> None:
     funder = "<funder ref='#_a'><orgName type='full'>Wind Fund</orgName></funder>"
     reference = encode_object(
         read_tei(
-            tei("Air", back=back_matter).replace(b"</titleStmt>", funder.encode() + b"</titleStmt>")
+            build_tei("Air", back=back_matter).replace(
+                b"</titleStmt>", funder.encode() + b"</titleStmt>"
+            )
         )
     )
     assert (reference["acknowledgement"], reference["annex"]) == ("We thank.", "More.")
@@ -151,7 +155,7 @@ def test_acknowledgement_annex_and_funding_are_read() -> None:
 
 
 def test_metadata_excludes_the_full_text_and_the_row_has_few_fields() -> None:
-    paper = read_tei(tei(back="<div type='annex'>More</div>", citations=citation(0)))
+    paper = read_tei(build_tei(back="<div type='annex'>More</div>", citations=build_citation(0)))
     metadata = encode_object(strip_full_text(paper))
     assert metadata.keys() & {"body", "annex"} == set()
     assert metadata["abstract"] == "Air weighs."
@@ -172,12 +176,12 @@ ENTITY = '<!DOCTYPE TEI [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]>'
 @pytest.mark.parametrize(
     "hostile",
     [
-        tei("&b;", prolog=ENTITY),
-        tei("&b;", prolog='<!DOCTYPE TEI [<!ENTITY b SYSTEM "file:///etc/passwd">]>'),
-        tei("&b;", prolog=ENTITY).decode().encode("utf-16"),
+        build_tei("&b;", prolog=ENTITY),
+        build_tei("&b;", prolog='<!DOCTYPE TEI [<!ENTITY b SYSTEM "file:///etc/passwd">]>'),
+        build_tei("&b;", prolog=ENTITY).decode().encode("utf-16"),
         b"<html><body>502 Bad Gateway</body></html>",
         b"<TEI xmlns='http://www.tei-c.org/ns/1.0'>" + b"<p>" * 1_000,
-        tei()[:500],
+        build_tei()[:500],
         b"",
     ],
 )
@@ -187,14 +191,14 @@ def test_a_hostile_or_other_document_is_refused(hostile: bytes) -> None:
 
 
 def test_a_document_without_its_namespace_is_read() -> None:
-    bare = tei().replace(b'xmlns="http://www.tei-c.org/ns/1.0"', b"")
-    assert read_tei(bare) == read_tei(tei())
+    bare = build_tei().replace(b'xmlns="http://www.tei-c.org/ns/1.0"', b"")
+    assert read_tei(bare) == read_tei(build_tei())
 
 
 @settings(max_examples=examples(20))
 @given(st.text(), st.integers(0, 2_000))
 def test_a_damaged_document_is_read_or_refused(text: str, position: int) -> None:
-    document = tei(citations=citation(0, "<title>T</title>")).decode()
+    document = build_tei(citations=build_citation(0, "<title>T</title>")).decode()
     damaged = (document[:position] + text + document[position:]).encode("utf-8", "replace")
     try:
         paper = read_tei(damaged)
@@ -209,12 +213,12 @@ WORDS = "<p>" + "word " * 100 + "</p>"
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
-        (tei(body=WORDS, citations=citation(0, "<title>T</title>")), Quality.GOOD),
-        (tei(body=WORDS), Quality.MARGINAL),
-        (tei(body=WORDS, authors=""), Quality.MARGINAL),
-        (tei(authors=""), Quality.BAD),
-        (tei("", body=WORDS, citations=citation(0, "<title>T</title>")), Quality.BAD),
-        (tei("1. 2"), Quality.BAD),
+        (build_tei(body=WORDS, citations=build_citation(0, "<title>T</title>")), Quality.GOOD),
+        (build_tei(body=WORDS), Quality.MARGINAL),
+        (build_tei(body=WORDS, authors=""), Quality.MARGINAL),
+        (build_tei(authors=""), Quality.BAD),
+        (build_tei("", body=WORDS, citations=build_citation(0, "<title>T</title>")), Quality.BAD),
+        (build_tei("1. 2"), Quality.BAD),
     ],
 )
 def test_quality_depends_on_the_fields_found(document: bytes, expected: Quality) -> None:

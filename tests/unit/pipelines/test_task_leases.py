@@ -192,10 +192,9 @@ def test_a_clock_that_was_a_century_ahead_is_corrected(world: World) -> None:
     assert world.row("sweep").next_due <= world.wall + timedelta(days=1)
 
 
-def test_concurrent_processes_do_each_task_once(world: World, place: Workplace) -> None:
+def test_concurrent_processes_do_each_task_once(world: World, tmp_path: Path) -> None:
     """Each thread has its own handle on the same file; they compete for every run."""
-    path = Path(str(place.records._engine.url.database))
-    handles = [open_sqlite(path) for _ in range(4)]
+    handles = [open_sqlite(tmp_path / "records.sqlite") for _ in range(4)]
     tasks = [RecurringTask(f"task-{number}", 600) for number in range(5)]
     tables = [world.process(*tasks, records=handle) for handle in handles]
     barrier = Barrier(len(tables))

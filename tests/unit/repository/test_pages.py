@@ -25,11 +25,13 @@ def load_script(name: str) -> ModuleType:
     return module
 
 
-PAGES: dict[str, str] = load_script("settings_page").pages() | load_script("wire_page").pages()
-PAGES |= load_script("openapi_page").pages()
-PAGES |= load_script("json_page").pages()
-PAGES |= load_script("query_page").pages()
-MANUAL: str = load_script("man_page").pages()["docs/fonds.1"]
+PAGES: dict[str, str] = (
+    load_script("settings_page").build_pages() | load_script("wire_page").build_pages()
+)
+PAGES |= load_script("openapi_page").build_pages()
+PAGES |= load_script("json_page").build_pages()
+PAGES |= load_script("query_page").build_pages()
+MANUAL: str = load_script("man_page").build_pages()["docs/fonds.1"]
 PAGES["docs/fonds.1"] = MANUAL
 
 

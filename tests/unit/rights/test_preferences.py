@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
+from cpu_growth import assert_linear_cpu
 from fonds.model.exchange import HttpHead
 from fonds.model.rights import STATEMENTS_MAX, Statement, StatementSource, Subject
 from fonds.rights.preferences import iter_link_targets, parse_dictionary, read_header_statements
@@ -106,24 +105,28 @@ def test_a_repeated_statement_is_returned_once_with_its_source() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("name", "start", "repeated_text", "count"),
     [
-        ("X-Robots-Tag", "a, " * 100_000),
-        ("X-Robots-Tag", "unavailable_after: 1," * 50_000),
-        ("X-Robots-Tag", ": : :" * 50_000),
-        ("Content-Usage", ";a" * 100_000),
-        ("Content-Usage", 'a="' + "\\" * 200_000),
-        ("Content-Signal", "=" * 200_000),
-        ("Link", "<" * 200_000),
-        ("Link", "<a>; rel=" * 50_000),
-        ("Link", ", " * 100_000),
-        ("tdm-policy", "\x00\ud800" * 100_000),
+        ("X-Robots-Tag", "", "a, ", 100_000),
+        ("X-Robots-Tag", "", "unavailable_after: 1,", 50_000),
+        ("X-Robots-Tag", "", ": : :", 50_000),
+        ("Content-Usage", "", ";a", 100_000),
+        ("Content-Usage", 'a="', "\\", 200_000),
+        ("Content-Signal", "", "=", 200_000),
+        ("Link", "", "<", 200_000),
+        ("Link", "", "<a>; rel=", 50_000),
+        ("Link", "", ", ", 100_000),
+        ("tdm-policy", "", "\x00\ud800", 100_000),
     ],
 )
-def test_hostile_values_are_limited_in_time_and_number(name: str, value: str) -> None:
-    began = time.process_time()
-    statements = read_statements(*((name, value) for _ in range(50)))
-    assert time.process_time() - began < 2.0
+def test_hostile_values_are_limited_in_time_and_number(
+    name: str, start: str, repeated_text: str, count: int
+) -> None:
+    def read_repeated(count: int) -> tuple[Statement, ...]:
+        return read_statements(*[(name, start + repeated_text * count)] * 50)
+
+    assert_linear_cpu(read_repeated, count)
+    statements = read_repeated(count)
     assert len(statements) <= STATEMENTS_MAX
     for statement in statements:
         statement.raw.encode()

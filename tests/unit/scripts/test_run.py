@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from run import paths_of
+from run import split_paths
 
 
 def test_one_path_with_spaces_needs_no_quotes(
@@ -16,14 +16,14 @@ def test_one_path_with_spaces_needs_no_quotes(
     monkeypatch.setenv("HOME", "/home/me")
     for name in ("my papers", "a.warc.gz", "b.warc.gz"):
         Path(name).mkdir()
-    assert paths_of("") == paths_of("  ") == []
-    assert paths_of("my papers") == ["my papers"]
-    assert paths_of("*.warc.gz 'my papers'") == ["a.warc.gz", "b.warc.gz", "my papers"]
-    assert paths_of("~/crawl no.warc") == ["/home/me/crawl", "no.warc"]
+    assert split_paths("") == split_paths("  ") == []
+    assert split_paths("my papers") == ["my papers"]
+    assert split_paths("*.warc.gz 'my papers'") == ["a.warc.gz", "b.warc.gz", "my papers"]
+    assert split_paths("~/crawl no.warc") == ["/home/me/crawl", "no.warc"]
     with pytest.raises(ValueError, match="quotation"):
-        paths_of("'my papers")
+        split_paths("'my papers")
 
 
 @pytest.mark.parametrize("word", ["$(touch x)", "`touch x`", "a;b", "-x"])
 def test_a_path_is_never_executed(word: str) -> None:
-    assert paths_of(word) in ([word], word.split())
+    assert split_paths(word) in ([word], word.split())

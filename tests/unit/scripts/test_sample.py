@@ -16,7 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from sample import SampleSummary, write_sample
 from sample_pdfs import PASSWORD
-from sample_texts import THEMES, reports, stories
+from sample_texts import THEMES, read_reports, read_stories
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 
@@ -144,7 +144,7 @@ def test_all_pdfs_open_except_the_broken_and_the_locked_one(summary: SampleSumma
             except (pikepdf.PasswordError, pikepdf.PdfError) as error:
                 facts_by_sha1[key] = (0, False, type(error).__name__)
     titles = {title for *_, title in facts_by_sha1.values()}
-    assert titles == {report.title for report in reports()} | {"PasswordError", "PdfError"}
+    assert titles == {report.title for report in read_reports()} | {"PasswordError", "PdfError"}
     assert max(pages for pages, *_ in facts_by_sha1.values()) == 3
     assert sum(doi for _, doi, _ in facts_by_sha1.values()) == 5
     locked_pdf = next((summary.folder / "loose").glob("*confidential.pdf"))
@@ -153,7 +153,7 @@ def test_all_pdfs_open_except_the_broken_and_the_locked_one(summary: SampleSumma
 
 
 def test_stories_have_the_length_of_news_and_cover_the_themes():
-    texts = stories()
+    texts = read_stories()
     assert Counter(story.theme for story in texts) == dict.fromkeys(THEMES, 8)
     assert Counter(story.language for story in texts) == {"en": 31, "de": 3, "fr": 3, "es": 3}
     assert all(120 <= len(" ".join(story.paragraphs).split()) <= 250 for story in texts)
@@ -173,11 +173,15 @@ def test_every_page_has_its_own_title_and_charset(summary: SampleSummary):
         titles.add(title[1])
         assert "<nav>" in text
     assert len(titles) == len(pages)
-    assert {story.site.charset for story in stories()} == {"utf-8", "iso-8859-1", "windows-1252"}
+    assert {story.site.charset for story in read_stories()} == {
+        "utf-8",
+        "iso-8859-1",
+        "windows-1252",
+    }
 
 
 def test_all_hosts_are_reserved_names():
-    hosts = {text.url.split("/")[2] for text in [*stories(), *reports()]}
+    hosts = {text.url.split("/")[2] for text in [*read_stories(), *read_reports()]}
     assert len(hosts) == 13
     assert all(host.endswith(".example") for host in hosts)
 

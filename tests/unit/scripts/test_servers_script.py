@@ -66,7 +66,7 @@ def test_a_server_is_installed_started_and_stopped(
 ) -> None:
     assert servers.start([web], folder) == 0
     assert (folder / "web" / "installed").exists()
-    assert servers.status([web], folder) == 0
+    assert servers.print_status([web], folder) == 0
     assert (folder / "servers.env").read_text() == (
         f"export TEST_WEB_URL='web://user:s3cret@127.0.0.1:{web.port}/'\n"
     )
@@ -76,7 +76,7 @@ def test_a_server_is_installed_started_and_stopped(
     assert "s3cret" not in output
     assert servers.stop([web], folder) == 0
     assert not _is_ready(folder, web.port)
-    assert servers.status([web], folder) == 1
+    assert servers.print_status([web], folder) == 1
 
 
 def test_a_used_port_is_refused_with_advice(
@@ -128,6 +128,6 @@ def test_a_failed_installation_is_reported(
 def test_unknown_names_and_invalid_ports_are_refused(
     only: list[str], ports: list[str], message: str, monkeypatch: pytest.MonkeyPatch, web: Server
 ) -> None:
-    monkeypatch.setattr(servers, "known_servers", lambda: {"kafka": web})
+    monkeypatch.setattr(servers, "list_servers", lambda: {"kafka": web})
     with pytest.raises(SystemExit, match=message):
-        servers._chosen(only, ports)
+        servers._choose_servers(only, ports)

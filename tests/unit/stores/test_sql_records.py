@@ -42,6 +42,7 @@ from seed_pdf_rows import (
     insert_of,
     seed_values,
 )
+from sql_statements import explain_query, listen_to_engines, open_file, record_queries
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
 FILE = FileMetaRow("a" * 40, "b" * 64, "c" * 32, 1, "text/html", "capture", NOON)
@@ -248,19 +249,19 @@ def test_a_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
         open_sqlite(tmp_path / "file" / "records.sqlite")
 
 
-def test_a_put_on_a_full_disk_is_rolled_back(records: SqlRecords) -> None:
+def test_a_put_on_a_full_disk_is_rolled_back(path: Path) -> None:
     def limit(connection: sqlite3.Connection, *_: object) -> None:
         connection.execute("PRAGMA max_page_count = 60")
 
-    records._engine.dispose()
-    sa.event.listen(records._engine, "connect", limit)
+    open_sqlite(path).close()
     inputs = [
         InputRow(f"{number}", "x" * 4000, "warc", "1-2", 0, 0, {}, 0, False, None, NOON)
         for number in range(100)
     ]
-    with pytest.raises(StorageFullError, match=r"records\.sqlite"):
-        records.put(inputs)
-    assert records.count(InputRow) == {(): 0}
+    with listen_to_engines("connect", limit), closing(open_sqlite(path)) as records:
+        with pytest.raises(StorageFullError, match=r"records\.sqlite"):
+            records.put(inputs)
+        assert records.count(InputRow) == {(): 0}
 
 
 def test_a_locked_database_is_unavailable_after_the_timeout(
@@ -269,7 +270,8 @@ def test_a_locked_database_is_unavailable_after_the_timeout(
     monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", 0.01)
     impatient_records = open_sqlite(path)
     with (
-        engine.connect_to_write(records._engine) as connection,
+        open_file(path) as other_engine,
+        engine.connect_to_write(other_engine) as connection,
         connection.begin(),
         pytest.raises(StoreUnavailableError, match="locked"),
     ):
@@ -281,7 +283,11 @@ def test_a_locked_database_is_unavailable_after_the_timeout(
 
 def test_readers_do_not_wait_for_a_writer(path: Path, records: SqlRecords) -> None:
     records.put([FILE])
-    with engine.connect_to_write(records._engine) as connection, connection.begin():
+    with (
+        open_file(path) as other_engine,
+        engine.connect_to_write(other_engine) as connection,
+        connection.begin(),
+    ):
         connection.execute(sa.delete(tables.get_table(FileMetaRow)))
         assert list(records.find(FileMetaRow)) == [FILE]
 
@@ -301,12 +307,7 @@ def test_a_forked_child_opens_its_own_connection(records: SqlRecords) -> None:
     assert list(records.find(FileMetaRow)) == []
 
 
-def explain_query(records: SqlRecords, query: str) -> list[str]:
-    with records._engine.connect() as connection:
-        rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}")
-        return [row[3] for row in rows]
-
-
+@pytest.mark.usefixtures("records")
 @pytest.mark.parametrize(
     "condition",
     [
@@ -327,8 +328,8 @@ def explain_query(records: SqlRecords, query: str) -> list[str]:
         "file_meta WHERE mimetype = 'x' ORDER BY row_created DESC, sha1hex LIMIT 9",
     ],
 )
-def test_selective_queries_use_an_index(records: SqlRecords, condition: str) -> None:
-    steps = explain_query(records, f"SELECT * FROM {condition}")
+def test_selective_queries_use_an_index(path: Path, condition: str) -> None:
+    steps = explain_query(path, f"SELECT * FROM {condition}")
     assert steps
     full_scans = ("SCAN", "USE TEMP B-TREE FOR ORDER BY")
     assert not [
@@ -336,22 +337,13 @@ def test_selective_queries_use_an_index(records: SqlRecords, condition: str) -> 
     ], steps
 
 
-def test_composite_keys_and_prefixes_use_an_index(records: SqlRecords) -> None:
-    statements: list[str] = []
-    sa.event.listen(
-        records._engine,
-        "before_cursor_execute",
-        lambda _c, _u, statement, parameters, _x, _m: statements.append(statement),
-    )
-    records.get(DispositionRow, [("a", "library", "x"), ("b", "library", "y")])
-    list(records.find(EntryRow, {"entry_id": Prefix("ab")}))
-    for statement in [text for text in statements if text.startswith("SELECT")]:
-        values = statement.count("?")
-        with records._engine.connect() as connection:
-            rows = connection.exec_driver_sql(
-                f"EXPLAIN QUERY PLAN {statement}", tuple("v" for _ in range(values))
-            )
-            steps = [row[3] for row in rows]
+def test_composite_keys_and_prefixes_use_an_index(path: Path, records: SqlRecords) -> None:
+    with record_queries() as queries:
+        records.get(DispositionRow, [("a", "library", "x"), ("b", "library", "y")])
+        list(records.find(EntryRow, {"entry_id": Prefix("ab")}))
+    assert len(queries) == 2
+    for statement, values in queries:
+        steps = explain_query(path, statement, values)
         assert any(step.startswith("SEARCH") for step in steps), statement
         assert not [step for step in steps if step.startswith(("SCAN disp", "SCAN entr"))]
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from starlette.testclient import TestClient
 
 from fonds.ports import Stores
 from fonds.web.app import create_app
+from fonds.web.pages import overview
 from fonds.web.pages.overview import COOKIE
 from home_rows import NOW
 from page_reading import read
 
 ORIGIN = "http://localhost:8765"
 SECTION = "//section[@aria-labelledby='since']"
+VISITED_AT = NOW + timedelta(days=3)
+TODAY = VISITED_AT.date()
+
+
+@pytest.fixture(autouse=True)
+def _visited_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all visits be on one day, also if a test runs near midnight."""
+    monkeypatch.setattr(overview, "get_utc_now", lambda: VISITED_AT)
 
 
 def test_counts_since_a_day_link_to_exactly_their_rows(client: TestClient) -> None:
@@ -33,11 +42,9 @@ def test_counts_since_a_day_link_to_exactly_their_rows(client: TestClient) -> No
 def test_the_first_visit_sets_a_cookie_with_the_day(stores: Stores, client: TestClient) -> None:
     assert client.get("/").status_code == 200
     with TestClient(create_app(stores), base_url=ORIGIN) as visitor:
-        before = datetime.now(UTC).date()
         response = visitor.get("/")
         assert "New documents since your last visit will appear here" in response.text
-        value = visitor.cookies[COOKIE]
-        assert before <= date.fromisoformat(value) <= datetime.now(UTC).date()
+        assert visitor.cookies[COOKIE] == TODAY.isoformat()
         cookie = response.headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=lax" in cookie
@@ -58,7 +65,7 @@ def test_repeated_visits_on_a_day_keep_the_previous_visit(
         cookies = {cookie.value for cookie in visitor.cookies.jar}
     assert texts[0] == texts[1] == texts[2]
     assert f"Since {NOW.day} {NOW:%b} {NOW.year}" in texts[0]
-    assert f"{datetime.now(UTC).date()}_{NOW.date()}" in cookies
+    assert f"{TODAY}_{NOW.date()}" in cookies
 
 
 @pytest.mark.parametrize("value", ["", "x", "9999-12-31", "2026-13-01", "<b>", "0" * 5_000])
@@ -74,7 +81,7 @@ def test_an_invalid_cookie_counts_as_the_first_visit(
 
 
 def test_future_days_are_reported_and_invalid_days_refused(client: TestClient) -> None:
-    later = (datetime.now(UTC).date() + timedelta(days=9)).isoformat()
+    later = (TODAY + timedelta(days=9)).isoformat()
     assert "in the future" in read(client, f"/?since={later}").words(SECTION)
     assert client.get("/?since=soon").status_code == 400
 
@@ -85,7 +92,6 @@ def test_the_first_possible_day_counts_all_records(client: TestClient) -> None:
 
 
 def test_a_period_without_new_records_says_so(client: TestClient) -> None:
-    today = datetime.now(UTC).date().isoformat()
-    news = client.get(f"/api/overview?since={today}").json()["since"]
+    news = client.get(f"/api/overview?since={TODAY}").json()["since"]
     assert (news is None, news["received"]) == (False, 0)
-    assert "no new records" in read(client, f"/?since={today}").words(SECTION)
+    assert "no new records" in read(client, f"/?since={TODAY}").words(SECTION)

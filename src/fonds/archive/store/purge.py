@@ -126,10 +126,10 @@ def find_records(stream: BinaryIO, name: str, sha1hex: str) -> list[PurgeableRec
 
 
 def _is_own_warc(stream: BinaryIO, name: str) -> bool:
-    first = next(read_heads(stream), None)
-    if isinstance(first, Damage):
-        raise _build_hidden_error(first.offset, first.detail)
-    if first is None or first.type != "warcinfo":
+    first_head = next(read_heads(stream), None)
+    if isinstance(first_head, Damage):
+        raise _build_hidden_error(first_head.offset, first_head.detail)
+    if first_head is None or first_head.type != "warcinfo":
         return False
     records = RecordStream(stream, 0)
     records.begin()
@@ -197,7 +197,7 @@ def write_tombstones(
         for record in records:
             copy.seek(record.offset)
             pieces = build_tombstone_member(
-                record.size_bytes, tombstone, replaced=record.type, version=record.version
+                record.size_bytes, tombstone, replaced_type=record.type, version=record.version
             )
             copy.writelines(pieces)
         copy.flush()

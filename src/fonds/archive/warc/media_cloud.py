@@ -14,25 +14,32 @@ import msgspec
 from fonds.archive.warc.writer import AppendableFile, RecordWriter, WrittenRecord
 from fonds.model.archive import ArchiveEntry
 from fonds.model.exchange import HttpHead
-from fonds.model.story import HttpMetadata, Story
-from fonds.model.story_json import decode_story, encode_story
+from fonds.model.story import ContentMetadata, HttpMetadata, Story
+from fonds.model.story_json import decode_story
 
-FIELDS = {
-    "rss_entry": (
-        *("link", "title", "domain", "pub_date", "fetch_date", "source_url"),
-        *("source_feed_id", "source_source_id", "via"),
-    ),
-    "http_metadata": ("response_code", "fetch_timestamp", "final_url", "encoding"),
-    "content_metadata": (
-        *("original_url", "url", "normalized_url", "canonical_domain", "publication_date"),
-        *("language", "full_language", "text_extraction_method", "article_title"),
-        *("normalized_article_title", "text_content", "is_homepage", "is_shortened"),
-        *("parsed_date", "canonical_url"),
-    ),
-}
-"""Sub-objects of Media Cloud's story metadata, and the field names of each. Media Cloud's readers
-fail on other fields.
-"""
+
+class MediaCloudRssEntry(msgspec.Struct, frozen=True):
+    """Feed entry of a story, with the fields that Media Cloud's readers accept."""
+
+    link: str | None
+    title: str | None
+    domain: str | None
+    pub_date: str | None
+    fetch_date: str | None
+    source_url: str | None
+    source_feed_id: int | None
+    source_source_id: int | None
+    via: str | None
+
+
+class MediaCloudMetadata(msgspec.Struct, frozen=True):
+    """Metadata of a story, with the sub-objects and fields that Media Cloud's readers accept. They
+    fail on others.
+    """
+
+    rss_entry: MediaCloudRssEntry
+    http_metadata: HttpMetadata
+    content_metadata: ContentMetadata
 
 
 class MediaCloudWriter:
@@ -80,24 +87,20 @@ def convert_to_media_cloud(entry: ArchiveEntry) -> ArchiveEntry:
     return replace(
         entry,
         http=_build_head(entry.http, story.http_metadata),
-        metadata_json=_encode_fields(replace(story, content_metadata=content)),
+        metadata_json=_encode_metadata(replace(story, content_metadata=content)),
         original=None,
         exchange=None,
     )
 
 
-def select_fields(story: Story) -> dict[str, dict[str, object]]:
-    """Return the metadata of a story that Media Cloud knows, as a mapping of mappings.
-
-    The outer keys are the names of the story's sub-objects, such as `content_metadata`. The inner
-    keys are field names. Other fields are left out.
-    """
-    document = encode_story(story)
-    return {name: {key: document[name][key] for key in fields} for name, fields in FIELDS.items()}
+def select_metadata(story: Story) -> MediaCloudMetadata:
+    """Return the metadata of a story that Media Cloud knows."""
+    rss_entry = msgspec.convert(story.rss_entry, MediaCloudRssEntry, from_attributes=True)
+    return MediaCloudMetadata(rss_entry, story.http_metadata, story.content_metadata)
 
 
-def _encode_fields(story: Story) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(select_fields(story)), indent=2)
+def _encode_metadata(story: Story) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(select_metadata(story)), indent=2)
 
 
 def _drop_time_zone(text: str | None) -> str | None:

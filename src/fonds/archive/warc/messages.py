@@ -12,20 +12,21 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version as installed_version
 from io import BytesIO
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 from urllib.parse import quote
 
+import msgspec
 from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from fonds.archive.warc.media_cloud import select_fields
+from fonds.archive.warc.media_cloud import MediaCloudMetadata, select_metadata
 from fonds.archive.warc.writer import METADATA_TYPE
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError
@@ -41,8 +42,7 @@ ADDRESS, ID, KEY, ATTEMPT, HEADERS = (
     "Fonds-Headers",
 )
 
-
-RABBITMQ_HEADERS = "rabbitmq_headers"
+_Field = TypeVar("_Field")
 _URL_SAFE_CHARS = "%/:?&=+$,;@!*'()~[]|#"
 
 
@@ -60,6 +60,12 @@ class MessageStory:
     page: bytes
     found_at: datetime | None
     story: Story
+
+
+class DumpedStoryMetadata(MediaCloudMetadata, frozen=True):
+    """Metadata of a story in a dump, with the headers of the message."""
+
+    rabbitmq_headers: Mapping[str, str]
 
 
 class MessageWriter:
@@ -87,11 +93,11 @@ class MessageWriter:
         if story is not None:
             self._write_story(message, story)
         fields = {
-            ADDRESS: json.dumps(address),
-            ID: json.dumps(message.id),
-            KEY: json.dumps(message.key),
+            ADDRESS: _encode_field(address),
+            ID: _encode_field(message.id),
+            KEY: _encode_field(message.key),
             ATTEMPT: str(message.attempt),
-            HEADERS: json.dumps(dict(message.headers)),
+            HEADERS: _encode_field(dict(message.headers)),
         }
         record = self._writer.create_warc_record(
             f"urn:fonds:message:{quote(address, safe='')}:{quote(message.id, safe='')}",
@@ -129,8 +135,15 @@ class MessageWriter:
             warc_headers_dict=dict(date),
         )
         self._writer.write_record(response)
-        metadata = {**select_fields(story.story), RABBITMQ_HEADERS: dict(message.headers)}
-        body = json.dumps(metadata, indent=2, default=str).encode()
+        known_metadata = select_metadata(story.story)
+        metadata = DumpedStoryMetadata(
+            known_metadata.rss_entry,
+            known_metadata.http_metadata,
+            known_metadata.content_metadata,
+            dict(message.headers),
+        )
+        # Not msgspec's encoder: Media Cloud writes JSON as ASCII.
+        body = json.dumps(msgspec.to_builtins(metadata), indent=2).encode()
         refers_to = response.rec_headers.get_header("WARC-Record-ID")
         record = self._writer.create_warc_record(
             url,
@@ -141,6 +154,15 @@ class MessageWriter:
             warc_headers_dict={**date, "WARC-Refers-To": refers_to},
         )
         self._writer.write_record(record)
+
+
+def _encode_field(value: str | dict[str, str]) -> str:
+    """Return a value as JSON in ASCII, for a header field of a WARC record."""
+    return json.dumps(value)
+
+
+def _decode_field(text: str, kind: type[_Field]) -> _Field:
+    return msgspec.convert(json.loads(text), kind)
 
 
 def _encode_ascii(text: str) -> str:
@@ -159,11 +181,11 @@ def read_messages(stream: BinaryIO) -> Iterator[tuple[str, Message]]:
             if record.rec_type != "resource" or fields.get_header(ID) is None:
                 continue
             body = record.content_stream().read(BODY_MAX_BYTES + 1)
-            declared = int(fields.get_header("Content-Length") or 0)
-            yield _parse_message(fields.get_header, body, declared)
+            declared_bytes = int(fields.get_header("Content-Length") or 0)
+            yield _parse_message(fields.get_header, body, declared_bytes)
     except ArchiveLoadFailed as error:
         raise DamagedInputError(Reason.DAMAGED_RECORD, f"not a WARC file: {error}") from error
-    except (ValueError, TypeError, AttributeError, EOFError) as error:
+    except (ValueError, TypeError, AttributeError, EOFError, msgspec.ValidationError) as error:
         raise DamagedInputError(
             Reason.DAMAGED_RECORD, f"cannot read the message: {error}"
         ) from error
@@ -172,6 +194,7 @@ def read_messages(stream: BinaryIO) -> Iterator[tuple[str, Message]]:
 def _parse_message(
     get: Callable[[str], str | None], body: bytes, declared_bytes: int
 ) -> tuple[str, Message]:
+    """Return the queue address and the message in a record, whose header field `get` returns."""
     if len(body) > BODY_MAX_BYTES:
         raise LimitError(Reason.TOO_LARGE, f"the body has more than {BODY_MAX_BYTES} bytes")
     if len(body) < declared_bytes:
@@ -179,12 +202,11 @@ def _parse_message(
             Reason.TRUNCATED_RECORD,
             (f"the body should have {declared_bytes} bytes but ends after {len(body)}"),
         )
-    headers = json.loads(get(HEADERS) or "{}")
     message = Message(
-        id=str(json.loads(get(ID) or "")),
+        id=_decode_field(get(ID) or "", str),
         body=body,
-        key=str(json.loads(get(KEY) or '""')),
+        key=_decode_field(get(KEY) or '""', str),
         attempt=int(get(ATTEMPT) or 0),
-        headers={str(name): str(value) for name, value in headers.items()},
+        headers=_decode_field(get(HEADERS) or "{}", dict[str, str]),
     )
-    return str(json.loads(get(ADDRESS) or '""')), message
+    return _decode_field(get(ADDRESS) or '""', str), message

@@ -46,17 +46,17 @@ def is_tombstone(uri: str) -> bool:
 
 
 def build_tombstone_member(
-    size_bytes: int, tombstone: Tombstone, *, replaced: str, version: str
+    size_bytes: int, tombstone: Tombstone, *, replaced_type: str, version: str
 ) -> Iterator[bytes]:
     """Yield pieces of a gzip member of exactly `size_bytes` bytes that contains one tombstone
     record.
 
-    `replaced` is the type of the replaced record, `version` its WARC version, such as `WARC/1.1`.
+    `replaced_type` is the type of the replaced record, `version` its WARC version, such as `WARC/1.1`.
     Raises ValueError if `size_bytes` is too small for a record. Every record that Fonds writes is
     large enough.
     """
     head = _build_head(tombstone, version)
-    text = _build_text(tombstone, replaced)
+    text = _build_text(tombstone, replaced_type)
     padding_bytes = _compute_padding(size_bytes, head, text)
     if padding_bytes is not None:
         return _iter_stored_member(head, text, padding_bytes, size_bytes)
@@ -78,11 +78,11 @@ def _build_head(tombstone: Tombstone, version: str) -> str:
     return "".join(f"{line}\r\n" for line in lines)
 
 
-def _build_text(tombstone: Tombstone, replaced: str) -> bytes:
+def _build_text(tombstone: Tombstone, replaced_type: str) -> bytes:
     lines = (
         "taken-down: the record that stood here was taken down",
         f"reason: {tombstone.reason_class}",
-        f"replaced: {replaced}",
+        f"replaced: {replaced_type}",
     )
     return "".join(f"{line}\r\n" for line in lines).encode("ascii", "replace")
 
@@ -157,20 +157,22 @@ def _iter_stored_member(
     yield struct.pack("<II", crc, content_bytes & 0xFFFFFFFF)
 
 
-def _iter_stored_blocks(pieces: Iterable[bytes], held_bytes: int, blocks: int) -> Iterator[bytes]:
+def _iter_stored_blocks(
+    pieces: Iterable[bytes], content_bytes: int, block_count: int
+) -> Iterator[bytes]:
     """Yield the content as a given number of stored (uncompressed) DEFLATE blocks. The last may be
     empty.
 
-    `held_bytes` is the length of the content.
+    `content_bytes` is the length of the content.
     """
-    remaining_pieces, pending, remaining_bytes = iter(pieces), bytearray(), held_bytes
-    for number in range(blocks):
+    remaining_pieces, pending_bytes, remaining_bytes = iter(pieces), bytearray(), content_bytes
+    for number in range(block_count):
         length = min(remaining_bytes, _STORED_MAX_BYTES)
-        while len(pending) < length:
-            pending += next(remaining_pieces)
-        is_last = number == blocks - 1
-        yield struct.pack("<BHH", is_last, length, length ^ 0xFFFF) + bytes(pending[:length])
-        del pending[:length]
+        while len(pending_bytes) < length:
+            pending_bytes += next(remaining_pieces)
+        is_last = number == block_count - 1
+        yield struct.pack("<BHH", is_last, length, length ^ 0xFFFF) + bytes(pending_bytes[:length])
+        del pending_bytes[:length]
         remaining_bytes -= length
 
 
@@ -180,18 +182,21 @@ def _build_packed_member(size_bytes: int, head: str, text_bytes: bytes) -> bytes
     Its text is shortened until it fits. A gzip comment fills the remaining bytes. Raises ValueError
     if even the shortest text does not fit.
     """
-    _, reason, replaced, _ = text_bytes.split(b"\r\n")
-    shorter = reason + b"\r\n" + replaced + b"\r\n"
-    for block in (text_bytes, shorter, reason + b"\r\n", b""):
+    _, reason_line, replaced_line, _ = text_bytes.split(b"\r\n")
+    shorter_text = reason_line + b"\r\n" + replaced_line + b"\r\n"
+    for block in (text_bytes, shorter_text, reason_line + b"\r\n", b""):
         digest = hashlib.sha1(block, usedforsecurity=False).digest()
         content = _build_header(head, len(block), digest) + block + _END
         packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-        packed = packer.compress(content) + packer.flush()
-        comment_bytes = size_bytes - _FRAME_BYTES - len(packed)
+        packed_content = packer.compress(content) + packer.flush()
+        comment_bytes = size_bytes - _FRAME_BYTES - len(packed_content)
         if comment_bytes >= 0:
             comment = b" " * (comment_bytes - 1) + b"\x00" if comment_bytes else b""
             trailer = struct.pack("<II", zlib.crc32(content), len(content))
             return (
-                _GZIP_HEADER % (_COMMENT_FLAG if comment_bytes else 0) + comment + packed + trailer
+                _GZIP_HEADER % (_COMMENT_FLAG if comment_bytes else 0)
+                + comment
+                + packed_content
+                + trailer
             )
     raise ValueError(f"a record of {size_bytes} bytes is too short for a tombstone")

@@ -100,14 +100,14 @@ def parse_url_row(header: Header, fields: Sequence[str], via: str, day: str | No
     - `via`: origin of the row, for the entry.
     - `day`: date in the name of the file; None if there is none.
     """
-    address = next(
+    link_url = next(
         (value for name in _URL_NAMES if (value := _get_field(header, fields, name))), None
     )
     published = next(
         (value for name in _DATE_NAMES if (value := _get_field(header, fields, name))), None
     )
     return RssEntry(
-        link=clean_url(address),
+        link=clean_url(link_url),
         title=clean_title(_get_field(header, fields, "title")),
         pub_date=format_rfc2822(published),
         fetch_date=day,

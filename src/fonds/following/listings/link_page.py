@@ -55,7 +55,7 @@ def read_page(body: bytes, url: str, charset: str | None = None) -> Listing:
         "page",
         list(entries.values())[own_count:],
         title=tree.findtext(".//title"),
-        further=_find_feeds(tree, base),
+        further_urls=_find_feeds(tree, base),
     )
 
 

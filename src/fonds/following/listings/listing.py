@@ -9,9 +9,14 @@ import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urljoin
 
+import msgspec
+
 from fonds.model.capture import RssEntry
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError
 
 ENTRIES_MAX = 50_000
 FURTHER_MAX = 50_000
@@ -24,6 +29,7 @@ _TAG = re.compile(r"<[^<>]{0,2000}>")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]+")
 _EDGES = "".join(map(chr, range(0x21)))
 _BREAKS = str.maketrans("", "", "\t\r\n")
+_JSON_DECODER = msgspec.json.Decoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +58,28 @@ class Listing:
       `page`, `rss-fetcher`).
     - `entries`: entries in the order of the response. An entry without a URL has `link` None.
     - `title`: title of the source; "" if not stated.
-    - `further`: URLs of other listings: the sitemaps of an index, the next page of a feed, or the
-      feeds that a page names.
+    - `further_urls`: URLs of other listings: the sitemaps of an index, the next page of a feed, or
+      the feeds that a page names.
     - `hints`: hints about how to poll the source.
     - `problem`: description of an error despite which the response was parsed; "" for none.
-    - `cut`: number of entries omitted because they exceed the limit.
-    - `older`: URL of the page with older entries; "" if there is none.
+    - `omitted_count`: number of entries omitted because they exceed the limit.
+    - `older_url`: URL of the page with older entries; "" if there is none.
     - `is_complete`: whether the feed states that it lists all its entries, so that there is no
       older page.
-    - `changed`: stated time of the last change (`lastmod`) of pages or sitemaps, by URL, in the
-      format of RFC 2822.
+    - `change_times`: stated time of the last change (`lastmod`) of pages or sitemaps, by URL, in
+      the format of RFC 2822.
     """
 
     kind: str
     entries: tuple[RssEntry, ...] = ()
     title: str = ""
-    further: tuple[str, ...] = ()
+    further_urls: tuple[str, ...] = ()
     hints: PollHints = field(default_factory=PollHints)
     problem: str = ""
-    cut: int = 0
-    older: str = ""
+    omitted_count: int = 0
+    older_url: str = ""
     is_complete: bool = False
-    changed: Mapping[str, str] = field(default_factory=dict)
+    change_times: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +102,12 @@ def build_listing(
     entries: Sequence[RssEntry],
     *,
     title: str | None = "",
-    further: Iterable[str] = (),
+    further_urls: Iterable[str] = (),
     hints: PollHints | None = None,
     problem: str = "",
-    older: str = "",
+    older_url: str = "",
     is_complete: bool = False,
-    changed: Mapping[str, str] | None = None,
+    change_times: Mapping[str, str] | None = None,
 ) -> Listing:
     """Build a listing from parsed values.
 
@@ -111,14 +117,25 @@ def build_listing(
         kind=kind,
         entries=tuple(entries[:ENTRIES_MAX]),
         title=clean_title(title) or "",
-        further=tuple(dict.fromkeys(further))[:FURTHER_MAX],
+        further_urls=tuple(dict.fromkeys(further_urls))[:FURTHER_MAX],
         hints=hints or PollHints(),
         problem=_CONTROLS.sub(" ", problem)[:PROBLEM_MAX_CHARS],
-        cut=max(0, len(entries) - ENTRIES_MAX),
-        older="" if is_complete else older,
+        omitted_count=max(0, len(entries) - ENTRIES_MAX),
+        older_url="" if is_complete else older_url,
         is_complete=is_complete,
-        changed=changed or {},
+        change_times=change_times or {},
     )
+
+
+def decode_json_listing(body: bytes) -> Any:
+    """Decode a listing in JSON, with or without a byte order mark.
+
+    The decoder limits nesting. Raises DamagedInputError if the body is not JSON.
+    """
+    try:
+        return _JSON_DECODER.decode(body.removeprefix(b"\xef\xbb\xbf").decode("utf-8"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DamagedInputError(Reason.BAD_LISTING, f"not JSON: {error}") from error
 
 
 def clean_url(text: str | None, base: str = "") -> str | None:
@@ -132,10 +149,10 @@ def clean_url(text: str | None, base: str = "") -> str | None:
     if not stripped:
         return None
     try:
-        joined = urljoin(base, stripped) if base else stripped
+        joined_url = urljoin(base, stripped) if base else stripped
     except ValueError:
-        joined = stripped
-    return _CONTROLS.sub("", joined)[: URL_MAX_CHARS + 1] or None
+        joined_url = stripped
+    return _CONTROLS.sub("", joined_url)[: URL_MAX_CHARS + 1] or None
 
 
 def clean_title(text: str | None) -> str | None:

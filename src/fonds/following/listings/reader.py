@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import re
 
-from fonds.following.listings.json_feeds import (
-    is_rss_fetcher,
-    read_json_feed,
-    read_rss_fetcher,
-)
+from fonds.following.listings.json_feeds import read_json_feed
 from fonds.following.listings.link_page import read_page
 from fonds.following.listings.listing import Listing
+from fonds.following.listings.rss_fetcher import is_rss_fetcher, read_rss_fetcher
 from fonds.following.listings.sitemap import (
     BODY_MAX_BYTES,
     read_sitemap,
@@ -63,8 +60,6 @@ def read_feed(body: bytes, url: str, charset: str | None = None) -> Listing:
         return read_strictly(body, url, charset)
     except DamagedInputError as error:
         # Imported here because feedparser is slow to import.
-        from fonds.following.listings.xml_feeds import (
-            read_leniently,
-        )
+        from fonds.following.listings.xml_feeds import read_leniently
 
         return read_leniently(body, url, charset, error.detail)

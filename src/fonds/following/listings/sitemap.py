@@ -54,22 +54,25 @@ def read_sitemap(body: bytes, url: str) -> Listing:
         if has_entities(body):
             raise
         listing = _read(body, url, repair=True)
-        if not listing.entries and not listing.further:
+        if not listing.entries and not listing.further_urls:
             raise
         fields: dict[str, Any] = {
-            "further": listing.further,
-            "changed": listing.changed,
+            "further_urls": listing.further_urls,
+            "change_times": listing.change_times,
             "problem": error.detail,
         }
-        return replace(build_listing(listing.kind, listing.entries, **fields), cut=listing.cut)
+        return replace(
+            build_listing(listing.kind, listing.entries, **fields),
+            omitted_count=listing.omitted_count,
+        )
 
 
 def _read(body: bytes, url: str, *, repair: bool) -> Listing:
     entries: list[RssEntry] = []
-    further: list[str] = []
+    further_urls: list[str] = []
     values: dict[str, str] = {}
-    changed: dict[str, str] = {}
-    kind, cut_count = "sitemap", 0
+    change_times: dict[str, str] = {}
+    kind, omitted_count = "sitemap", 0
     for element in iter_elements(body, repair=repair):
         name = get_local_name(element)
         if name in _READ_ELEMENTS and values.setdefault(name, "") == "":
@@ -79,27 +82,30 @@ def _read(body: bytes, url: str, *, repair: bool) -> Listing:
         elif name == "url":
             if len(entries) < ENTRIES_MAX:
                 entries.append(_build_entry(values, url))
-                _set_change(changed, entries[-1].link, values)
+                _set_change(change_times, entries[-1].link, values)
             else:
-                cut_count += 1
+                omitted_count += 1
             values = {}
             free_element(element)
         elif name == "sitemap":
-            address = clean_url(values.get("loc"), url)
-            if address and len(further) < FURTHER_MAX:
-                further.append(address)
-                _set_change(changed, address, values)
+            sitemap_url = clean_url(values.get("loc"), url)
+            if sitemap_url and len(further_urls) < FURTHER_MAX:
+                further_urls.append(sitemap_url)
+                _set_change(change_times, sitemap_url, values)
             values = {}
             free_element(element)
         elif name == "sitemapindex":
             kind = "sitemap-index"
-    return replace(build_listing(kind, entries, further=further, changed=changed), cut=cut_count)
+    return replace(
+        build_listing(kind, entries, further_urls=further_urls, change_times=change_times),
+        omitted_count=omitted_count,
+    )
 
 
-def _set_change(changed: dict[str, str], address: str | None, values: Mapping[str, str]) -> None:
+def _set_change(change_times: dict[str, str], url: str | None, values: Mapping[str, str]) -> None:
     moment = format_rfc2822(values.get("lastmod"))
-    if address and moment:
-        changed.setdefault(address, moment)
+    if url and moment:
+        change_times.setdefault(url, moment)
 
 
 def _build_entry(attributes: dict[str, str], url: str) -> RssEntry:

@@ -108,9 +108,9 @@ def read_strictly(body: bytes, url: str, charset: str | None = None) -> Listing:
         kind,
         entries,
         title=get_text(_find_first(heads, "title")),
-        further=[href for rel, href in links if rel == "next"],
+        further_urls=[href for rel, href in links if rel == "next"],
         hints=_parse_hints(heads, base, url),
-        older=find_older_page(links),
+        older_url=find_older_page(links),
         is_complete=any(
             get_local_name(element) == "complete" and get_namespace(element) == HISTORY_NAMESPACE
             for element in heads
@@ -172,11 +172,11 @@ def _find_rss_link(parts: list[etree._Element], base: str) -> str | None:
             if get_local_name(element) == name and get_namespace(element) not in ATOM_NAMESPACES:
                 # Some feeds use Atom's link without its namespace.
                 is_page = element.get("rel", "alternate") == "alternate"
-                address = clean_url(
+                link_url = clean_url(
                     get_text(element) or (element.get("href") if is_page else None), base
                 )
-                if address:
-                    return address
+                if link_url:
+                    return link_url
     links = [href for rel, _, href in _iter_links(parts, base) if rel == "alternate"]
     if links:
         return links[0]
@@ -314,10 +314,10 @@ def read_leniently(body: bytes, url: str, charset: str | None = None, problem: s
         _find_kind(feed.get("version") or "rss"),
         [_build_entry(item, url, rights) for item in feed.entries],
         title=_get_text(head.get("title")),
-        further=_list_related(head, "next", url),
+        further_urls=_list_related(head, "next", url),
         hints=_parse_feedparser_hints(head, url),
         problem=full_problem,
-        older=find_older_page(
+        older_url=find_older_page(
             [(name, href) for name in OLDER_RELATIONS for href in _list_related(head, name, url)]
         ),
         is_complete="fh_complete" in head,
@@ -352,14 +352,14 @@ def _build_entry(entry: Mapping[str, Any], url: str, rights: tuple[Statement, ..
 def _parse_feedparser_date(entry: Mapping[str, Any]) -> str | None:
     # Read stored values only. Through `get`, feedparser substitutes one date for another, with a
     # warning.
-    stored = dict(entry.items())
+    fields = dict(entry.items())
     for name in _FEEDPARSER_DATES:
-        if formatted := format_rfc2822(_get_text(stored.get(name))):
+        if formatted := format_rfc2822(_get_text(fields.get(name))):
             return formatted
-        parsed = stored.get(f"{name}_parsed")
-        if parsed is not None:
+        parsed_time = fields.get(f"{name}_parsed")
+        if parsed_time is not None:
             try:
-                return format_datetime(datetime.fromtimestamp(timegm(parsed), UTC))
+                return format_datetime(datetime.fromtimestamp(timegm(parsed_time), UTC))
             except (ValueError, OverflowError, OSError, TypeError):
                 continue
     return None
@@ -381,7 +381,7 @@ def _parse_feedparser_hints(head: Mapping[str, Any], url: str) -> PollHints:
 def _list_related(head: Mapping[str, Any], relation: str, url: str) -> list[str]:
     links = head.get("links") or []
     hrefs = [link.get("href") for link in links if link.get("rel") == relation]
-    return [address for link in hrefs if (address := clean_url(_get_text(link), url))]
+    return [link_url for link in hrefs if (link_url := clean_url(_get_text(link), url))]
 
 
 def _get_text(value: object) -> str:

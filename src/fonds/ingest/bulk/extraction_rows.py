@@ -98,7 +98,7 @@ def build_file_row(record: RecordState, file: FileMeta, result: BodyResult) -> d
         "kind": str(file.kind),
         "thumbnail": result.thumbnail,
         **_build_place_fields(record),
-        **_build_ending_fields(result.ended),
+        **_build_ending_fields(result.disposition),
     }
     match result.output:
         case PdfText() as made:

@@ -20,7 +20,7 @@ from fonds.ingest.bulk.capture_filter import (
     find_refusal_reason,
     normalize_mime_cached,
 )
-from fonds.ingest.sources.indexes import GZIP_MAGIC, LINE_MAX_BYTES, iter_lines
+from fonds.ingest.sources.text_files import GZIP_MAGIC, LINE_MAX_BYTES, iter_lines
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError
 

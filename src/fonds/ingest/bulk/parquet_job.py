@@ -142,7 +142,7 @@ def _write_record(
         )
     result = read_body(reading.steps, record, file)
     files.add("files", build_file_row(displayed, file, result))
-    return result.ended
+    return result.disposition
 
 
 WARCS_MAX = 100_000

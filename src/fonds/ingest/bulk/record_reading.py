@@ -101,12 +101,12 @@ class ReadingSteps:
 class BodyResult:
     """Result of extracting one body.
 
-    - `ended`: how the extraction ended (verdict, reason and detail).
+    - `disposition`: how the extraction ended (verdict, reason and detail).
     - `output`: the extracted data, such as a PdfText or ParsedPage; None if there is none.
     - `thumbnail`: thumbnail of a PDF as a picture in the default format; None if there is none.
     """
 
-    ended: Disposition
+    disposition: Disposition
     output: StepOutput | None = None
     thumbnail: bytes | None = None
 

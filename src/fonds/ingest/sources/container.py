@@ -159,18 +159,22 @@ def _is_task(line: bytes) -> bool:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return False
     inner = fields.get("source") if isinstance(fields, dict) else None
-    place = inner if isinstance(inner, dict) else fields
-    if not isinstance(place, dict):
+    location_fields = inner if isinstance(inner, dict) else fields
+    if not isinstance(location_fields, dict):
         return False
-    present_fields = {name for name, value in place.items() if isinstance(value, str) and value}
-    if {"url", "warc_path"} <= present_fields and isinstance(place.get("warc_offset"), int):
+    present_fields = {
+        name for name, value in location_fields.items() if isinstance(value, str) and value
+    }
+    if {"url", "warc_path"} <= present_fields and isinstance(
+        location_fields.get("warc_offset"), int
+    ):
         return True
-    if {"url", "datetime"} <= present_fields and _DATETIME14.fullmatch(place["datetime"]):
+    if {"url", "datetime"} <= present_fields and _DATETIME14.fullmatch(location_fields["datetime"]):
         return True
     if present_fields & {"item", "petabox_item"} and present_fields & {"path", "petabox_path"}:
         return True
     return bool(present_fields & {"path", "petabox_path"}) and TASK_FIELDS.issuperset(
-        {*fields, *place}
+        {*fields, *location_fields}
     )
 
 
@@ -186,15 +190,15 @@ def _unpack_gzip(head: bytes) -> bytes:
 
     Returns at most `UNPACKED_BYTES` bytes. A damaged member and all members after it are left out.
     """
-    unpacked = b""
-    while head.startswith(_GZIP) and len(unpacked) < UNPACKED_BYTES:
+    unpacked_head = b""
+    while head.startswith(_GZIP) and len(unpacked_head) < UNPACKED_BYTES:
         member = zlib.decompressobj(wbits=31)
         try:
-            unpacked += member.decompress(head, UNPACKED_BYTES - len(unpacked))
+            unpacked_head += member.decompress(head, UNPACKED_BYTES - len(unpacked_head))
         except zlib.error:
             break
         head = member.unused_data
-    return unpacked
+    return unpacked_head
 
 
 def _unpack_zstd(head: bytes) -> bytes:
@@ -229,10 +233,10 @@ def _unpack_stream(
     Returns at most `UNPACKED_BYTES` bytes, and b"" if the stream is damaged.
     """
     try:
-        unpacked: bytes = unpacker.decompress(head, UNPACKED_BYTES)
+        unpacked_head: bytes = unpacker.decompress(head, UNPACKED_BYTES)
     except (OSError, EOFError, ValueError, lzma.LZMAError, RuntimeError):
         return b""
-    return unpacked
+    return unpacked_head
 
 
 _ARCHIVES = frozenset({Container.WARC, Container.ARC})

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
 from urllib.parse import urlsplit
 
 from fonds.archive.cdx import CdxLine, IndexReader, RejectedLine
+from fonds.ingest.sources.text_files import iter_lines
 from fonds.ingest.sources.walk import is_outside
 from fonds.model.capture import (
     REVISIT_MIME,
@@ -29,11 +29,8 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError, PermanentError
 from fonds.model.rows import InputRow
 
-LINE_MAX_BYTES = 64 * 1024
 WARC_CACHE_SIZE = 1_000
 PARTS_SEARCHED_MAX = 10_000
-RATIO_MAX = 200
-GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_index(
@@ -54,11 +51,11 @@ def read_index(
     )
 
     def entry(line: bytes, number: int) -> Capture | None:
-        parsed = reader.parse(line.decode("utf-8", "replace"))
-        if parsed is None:
+        index_line = reader.parse(line.decode("utf-8", "replace"))
+        if index_line is None:
             return None
         try:
-            return _build_entry(row, collection, path, number, parsed, find)
+            return _build_entry(row, collection, path, number, index_line, find)
         except PermanentError as error:
             detail = f"line {number + 1}: {error.detail}"
             return build_damaged_capture(row, collection, path, number, error.reason, detail)
@@ -99,13 +96,13 @@ def read_zipnum(
     """
     names = (line.split(b"\t")[1] for line in iter_lines(path) if line.count(b"\t") >= 3)
     parts = list(dict.fromkeys(islice(names, PARTS_SEARCHED_MAX)))
-    missing = [part.decode("utf-8", "replace") for part in parts if not has_part(path, part)]
-    if not missing:
+    missing_names = [part.decode("utf-8", "replace") for part in parts if not has_part(path, part)]
+    if not missing_names:
         yield {str(Reason.NOT_A_CAPTURE): 1}
         return
     detail = (
-        f"the second level of an index needs its parts next to it, but {len(missing)} of "
-        f"{len(parts)} parts are missing, such as {missing[0][:200]!r}. Add them and "
+        f"the second level of an index needs its parts next to it, but {len(missing_names)} of "
+        f"{len(parts)} parts are missing, such as {missing_names[0][:200]!r}. Add them and "
         "ingest the folder"
     )
     yield build_damaged_capture(row, collection, path, 0, Reason.MISSING_SOURCE, detail)
@@ -137,34 +134,6 @@ def read_lines(
         yield build_damaged_capture(row, collection, path, number, error.reason, error.detail)
 
 
-def iter_lines(path: Path) -> Generator[bytes, None, None]:
-    """Yield the lines of a file without their line ends. A file compressed with gzip is
-    decompressed.
-
-    A line over 64 KiB is split into several lines. Raises LimitError (`bomb`) if the file
-    decompresses to more than 200 times its size, and EOFError, zlib.error or gzip.BadGzipFile if it
-    is damaged.
-    """
-    size_max_bytes, size_bytes = max(LINE_MAX_BYTES, RATIO_MAX * path.stat().st_size), 0
-    with open_unpacked(path) as stream:
-        while line := stream.readline(LINE_MAX_BYTES):
-            size_bytes += len(line)
-            if size_bytes > size_max_bytes:
-                detail = f"the file decompresses to more than {RATIO_MAX} times its size"
-                raise LimitError(Reason.BOMB, detail)
-            yield line.rstrip(b"\r\n")
-
-
-def open_unpacked(path: Path) -> IO[bytes]:
-    """Open a file for reading. If it is compressed with gzip, reads return the decompressed bytes.
-
-    The caller must limit how many bytes it reads.
-    """
-    with path.open("rb") as stream:
-        packed = stream.read(2) == GZIP_MAGIC
-    return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
-
-
 def find_in_folder(
     filename: str, folder: Path, warc_base: str, follows_links: bool = False
 ) -> str | None:
@@ -188,13 +157,13 @@ def find_in_folder(
     candidates = [base.joinpath(*parts), base / parts[-1], base / "archive" / parts[-1]]
     candidates += [base.parent / "archive" / parts[-1]] if not warc_base else []
     # A missing file may be added later: its reader reports it, and a retry finds it.
-    chosen = next((path for path in candidates if is_file(path)), candidates[0])
-    root = base if chosen.is_relative_to(base) else base.parent
-    if not follows_links and _is_outside(chosen, root):
+    chosen_path = next((path for path in candidates if is_file(path)), candidates[0])
+    root = base if chosen_path.is_relative_to(base) else base.parent
+    if not follows_links and _is_outside(chosen_path, root):
         raise PermanentError(
-            Reason.NOT_FOLLOWED, (f"{chosen} is a symbolic link to a path outside {root}")
+            Reason.NOT_FOLLOWED, (f"{chosen_path} is a symbolic link to a path outside {root}")
         )
-    return str(chosen)
+    return str(chosen_path)
 
 
 def list_paths_in_folder(base: str, name: str) -> list[str]:

@@ -1,5 +1,4 @@
-"""Sources of links: files of URLs (CSV, or one URL per line), whole days of RSS, and URLs on the
-command line.
+"""Sources of links from files: lists of URLs (CSV, or one URL per line) and whole days of RSS.
 
 Files may be compressed with gzip. A file is the same input while its full path, size and
 modification time stay the same. Each URL is looked up in the ledger (the record of all entries), so
@@ -20,10 +19,10 @@ from itertools import islice
 from pathlib import Path
 
 from fonds.following.link_rules import LinkRules, build_link, normalize_requested_url
-from fonds.ingest.sources.link_rows import DOWNLOADS, READERS, LinkSample, ListedLink, Row
+from fonds.ingest.sources.link_rows import DOWNLOADS, READERS, ListedLink, Row
+from fonds.ingest.sources.link_sample import LinkSample
 from fonds.ingest.sources.remote_files import RemoteFile, RemoteFileStore, is_remote
 from fonds.ingest.sources.walk import FoundPath, iter_files
-from fonds.model.capture import RssEntry
 from fonds.model.disposition import Reason
 from fonds.model.entry import (
     LINK,
@@ -40,7 +39,7 @@ from fonds.pipelines.runtime.intake import build_failed_input, build_unread_inpu
 from fonds.ports import Records
 from fonds.urls.normalization import find_canonical_domain
 
-CHUNK = 200
+CHUNK_ROWS = 200
 RECENT_MAX = 2_000
 """Maximum number of URLs remembered after they were yielded. The ledger may not have them yet."""
 
@@ -55,7 +54,7 @@ class LinkListSource:
     - `records`: SQL rows of the library; None if the library does not exist yet.
     - `follows_links`: whether to follow symbolic links out of the named folders.
     - `allows_known`: also yield links that other inputs have entered, and treat each file as new.
-    - `choice`: decides which of the links are taken: a sample, a maximum number, or all.
+    - `sample`: decides which of the links are taken: a sample, a maximum number, or all.
     - `problems`: receives one sentence for each file that could not be read to its end.
     - `downloads_url`: URL below which an old system stored its pages (downloads).
     """
@@ -72,7 +71,7 @@ class LinkListSource:
     follows_links: bool = False
     allows_known: bool = False
     tls: TlsCheck = TlsCheck.FULL
-    choice: LinkSample = field(default_factory=LinkSample)
+    sample: LinkSample = field(default_factory=LinkSample)
     problems: list[str] = field(default_factory=list)
     downloads_url: str = ""
 
@@ -119,37 +118,37 @@ class LinkListSource:
                 raise shortage from error
             yield self._build_broken(row, Reason.UNREADABLE_SOURCE, cause_of(error))
         else:
-            if is_remote(row.path) and not self.choice.is_full():
+            if is_remote(row.path) and not self.sample.is_full():
                 self._local_copy_path(row).unlink(missing_ok=True)
 
     def _read(self, row: InputRow, path: Path) -> Iterator[Entry | Mapping[str, int] | int]:
         read_rows = READERS[self.form]
-        recent: OrderedDict[str, None] = OrderedDict()
+        recent_urls: OrderedDict[str, None] = OrderedDict()
         with closing(read_rows(path, row.path, self.downloads_url)) as rows:
             unread_rows = (numbered_row for numbered_row in rows if numbered_row[0] >= row.position)
-            while chunk := list(islice(unread_rows, CHUNK)):
+            while chunk := list(islice(unread_rows, CHUNK_ROWS)):
                 tally: Counter[str] = Counter()
-                for number, result in self._iter_sifted(row, chunk, recent):
+                for number, result in self._iter_sifted(row, chunk, recent_urls):
                     if isinstance(result, Reason):
                         tally[str(result)] += 1
                         continue
-                    if self.choice.is_full():
+                    if self.sample.is_full():
                         # The next run reads this line again.
                         yield tally
                         yield number
                         return
-                    self.choice.taken_count += 1
+                    self.sample.taken_count += 1
                     yield result
                 yield tally
                 yield chunk[-1][0] + 1
 
     def _iter_sifted(
-        self, row: InputRow, rows: Sequence[Row], recent: OrderedDict[str, None]
+        self, row: InputRow, rows: Sequence[Row], recent_urls: OrderedDict[str, None]
     ) -> Iterator[tuple[int, Entry | Reason]]:
         """Yield for each link row its line number, and either an entry or the reason for refusing
         the link.
 
-        `recent` contains the latest accepted URLs, which may not be in the ledger yet. It is
+        `recent_urls` contains the latest accepted URLs, which may not be in the ledger yet. It is
         updated.
         """
         judged_rows = [(number, link, self._find_refusal(link)) for number, link in rows]
@@ -162,14 +161,14 @@ class LinkListSource:
                 reason = _classify_known(
                     row,
                     entry_id,
-                    first_entries.get(url, row.input_id if url in recent else entry_id),
+                    first_entries.get(url, row.input_id if url in recent_urls else entry_id),
                 )
             if reason is not None or link is None:
                 yield number, reason or Reason.BAD_INDEX_LINE
                 continue
-            recent[url] = None
-            if len(recent) > RECENT_MAX:
-                recent.popitem(last=False)
+            recent_urls[url] = None
+            if len(recent_urls) > RECENT_MAX:
+                recent_urls.popitem(last=False)
             yield number, build_link_entry(self._build_link(row, link, entry_id))
 
     def _build_link(self, row: InputRow, listed_link: ListedLink, entry_id: str) -> Link:
@@ -198,7 +197,7 @@ class LinkListSource:
         refusal = None if link.page is None else self.rules.find_refusal(link.page)
         if refusal is not None:
             return refusal[0]
-        return None if self.choice.is_sampled(link.url) else Reason.NOT_SAMPLED
+        return None if self.sample.is_sampled(link.url) else Reason.NOT_SAMPLED
 
     def _find_known(self, row: InputRow, urls: Sequence[str]) -> dict[str, str]:
         """Return those of the URLs that already have an entry in the pipeline's ledger, with the id
@@ -209,17 +208,23 @@ class LinkListSource:
         """
         if self.records is None or not urls:
             return {}
-        where = {"url": list(dict.fromkeys(urls)), "pipeline": self.pipeline, "kind": LINK}
+        conditions = {"url": list(dict.fromkeys(urls)), "pipeline": self.pipeline, "kind": LINK}
         if not self.allows_known:
-            return self._load_first_entries(self.records, where)
-        pending = self._load_first_entries(self.records, {**where, "outcome": "pending"})
-        return pending | self._load_first_entries(self.records, {**where, "input_id": row.input_id})
+            return self._load_first_entries(self.records, conditions)
+        pending_entries = self._load_first_entries(
+            self.records, {**conditions, "outcome": "pending"}
+        )
+        return pending_entries | self._load_first_entries(
+            self.records, {**conditions, "input_id": row.input_id}
+        )
 
     @staticmethod
-    def _load_first_entries(records: Records, where: Mapping[str, object]) -> dict[str, str]:
-        """Return the smallest entry id of each URL among the ledger entries that match `where`."""
+    def _load_first_entries(records: Records, conditions: Mapping[str, object]) -> dict[str, str]:
+        """Return the smallest entry id of each URL among the ledger entries that match the
+        conditions.
+        """
         first_ids: dict[str, str] = {}
-        for entry in records.find(EntryRow, where):
+        for entry in records.find(EntryRow, conditions):
             first_ids[entry.url] = min(entry.entry_id, first_ids.get(entry.url, entry.entry_id))
         return first_ids
 
@@ -253,89 +258,33 @@ class LinkListSource:
         return self._build_input(remote_file.url, kind, version, remote_file.error, 0.0)
 
     def _build_input(
-        self, path: str, kind: str, version: str, error: str | None, seconds: float
+        self, path: str, kind: str, version: str, error: str | None, modified_s: float
     ) -> InputRow:
-        updated = datetime.fromtimestamp(seconds, UTC) if seconds else self.clock()
+        updated = datetime.fromtimestamp(modified_s, UTC) if modified_s else self.clock()
         if error is not None:
             return build_failed_input(path, kind, updated, error)
-        sample_suffix = "" if self.choice.percent >= 100.0 else f":{self.choice.percent:g}%"
+        sample_suffix = "" if self.sample.percent >= 100.0 else f":{self.sample.percent:g}%"
         repeat_suffix = f":{self.clock().isoformat()}" if self.allows_known else ""
         fingerprint = f"{version}:{self.form}{sample_suffix}{repeat_suffix}"
         input_id = compute_input_id(path.encode(), fingerprint)
         return build_unread_input(input_id, path, kind, fingerprint, updated)
 
 
-def _classify_known(row: InputRow, entry_id: str, first: str) -> Reason | None:
+def _classify_known(row: InputRow, entry_id: str, first_id: str) -> Reason | None:
     """Return the reason for refusing a link whose URL has an earlier entry; None if the link is
     accepted.
 
-    `first` is the id of the URL's first entry, `entry_id` the id of the link's own entry. If they
+    `first_id` is the id of the URL's first entry, `entry_id` the id of the link's own entry. If they
     are equal, the link is accepted. Otherwise the reason is REPEATED if the first entry is from the
     same input, else KNOWN_LINK.
     """
-    if first == entry_id:
+    if first_id == entry_id:
         return None
-    return Reason.REPEATED if first.startswith(row.input_id) else Reason.KNOWN_LINK
+    return Reason.REPEATED if first_id.startswith(row.input_id) else Reason.KNOWN_LINK
 
 
 def _get_url(link: ListedLink | None) -> str:
     return normalize_requested_url(link.url) if link is not None else ""
-
-
-LINKS = "links"
-POSITION_EVERY = 200
-
-
-@dataclass(frozen=True, slots=True)
-class NamedLinkSource:
-    """Source of URLs from the command line or standard input.
-
-    - `collection`: collection of the links.
-    - `named_at`: time of the command (aware UTC). It is part of the input's id, so known URLs are
-      fetched again.
-    - `tls`: how strictly TLS certificates are checked.
-    - `via`: text that says where the URLs came from, for the stored entry of each link.
-    """
-
-    urls: Sequence[str]
-    collection: str
-    named_at: datetime
-    tls: TlsCheck = TlsCheck.FULL
-    via: str = "the command line"
-
-    def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield one input for all URLs."""
-        if self.urls:
-            url_bytes = "\n".join(self.urls).encode("utf-8", "surrogateescape")
-            timestamp = self.named_at.isoformat()
-            yield build_unread_input(
-                compute_input_id(url_bytes, timestamp), self.via, LINKS, timestamp, self.named_at
-            )
-
-    def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield an entry for each URL after the first `row.position` URLs.
-
-        A repeated URL yields a mapping that counts it as repeated. Numbers between them are
-        positions from which a later call can resume.
-        """
-        rss_entry = RssEntry(via=self.via, fetch_date=self.named_at.date().isoformat())
-        seen_ids: set[str] = set()
-        for number, url in enumerate(self.urls, 1):
-            link = build_link(
-                url,
-                row.input_id,
-                rss_entry,
-                collection=self.collection,
-                found_at=self.named_at,
-                tls=self.tls,
-                allows_any_site=True,
-            )
-            is_new = link.id not in seen_ids
-            seen_ids.add(link.id)
-            if number > row.position:
-                yield build_link_entry(link) if is_new else {str(Reason.REPEATED): 1}
-                if number % POSITION_EVERY == 0:
-                    yield number
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,12 +294,12 @@ class ShuffledSource:
 
     - `source`: source of the list.
     - `shuffle`: reorders a list of entries in place.
-    - `window`: number of links that are shuffled together.
+    - `window_size`: number of links that are shuffled together.
     """
 
     source: LinkListSource
     shuffle: Callable[[list[Entry]], None]
-    window: int = 2_500
+    window_size: int = 2_500
 
     def iter_inputs(self) -> Iterator[InputRow]:
         """Yield the inputs of the source whose links are shuffled."""
@@ -364,17 +313,17 @@ class ShuffledSource:
         """
         window: list[Entry] = []
         tally: Counter[str] = Counter()
-        position, unread = row.position, list[UnreadTally]()
+        position, unread_tallies = row.position, list[UnreadTally]()
         for item in self.source.iter_entries(row):
             if isinstance(item, Entry):
                 window.append(item)
             elif isinstance(item, UnreadTally):
-                unread.append(item)
+                unread_tallies.append(item)
             elif isinstance(item, Mapping):
                 tally.update(item)
             else:
                 position = item
-                if len(window) >= self.window or self.source.choice.is_full():
+                if len(window) >= self.window_size or self.source.sample.is_full():
                     self.shuffle(window)
                     yield from window
                     yield tally
@@ -383,10 +332,10 @@ class ShuffledSource:
         self.shuffle(window)
         yield from window
         yield tally
-        if unread:
+        if unread_tallies:
             # All entries of the window come before it.
             yield position
-            yield from unread
+            yield from unread_tallies
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,11 +345,11 @@ class LimitedSource:
     The next run resumes at the position where this run stopped.
 
     - `source`: the other source.
-    - `choice`: has the maximum, and the number of links that the other source has taken.
+    - `sample`: has the maximum, and the number of links that the other source has taken.
     """
 
     source: LinkListSource | ShuffledSource
-    choice: LinkSample
+    sample: LinkSample
 
     def iter_inputs(self) -> Iterator[InputRow]:
         """Yield the inputs of the source whose links are limited."""
@@ -411,8 +360,8 @@ class LimitedSource:
         next position.
         """
         for item in self.source.iter_entries(row):
-            if isinstance(item, int) and self.choice.is_full():
-                self.choice.is_done = True
+            if isinstance(item, int) and self.sample.is_full():
+                self.sample.is_done = True
             yield item
 
     @property
@@ -423,4 +372,4 @@ class LimitedSource:
 
     def is_done(self) -> bool:
         """Return whether reading should stop, because the maximum number of links was taken."""
-        return self.choice.is_done
+        return self.sample.is_done

@@ -1,4 +1,4 @@
-"""Parsers of link lists: one row reader per format, and sampling of links.
+"""Parsers of link lists: one row reader per format.
 
 The readers limit the length of a line. A whole day of RSS may decompress to at most 200 times its
 size.
@@ -10,9 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha1
 from pathlib import Path
-from typing import IO
 
 from fonds.following.listings.csv_tables import (
     NEED_CANONICAL_URL,
@@ -27,32 +25,14 @@ from fonds.following.listings.csv_tables import (
     split_fields,
 )
 from fonds.following.listings.whole_day_rss import read_rss_day
-from fonds.ingest.sources.indexes import LINE_MAX_BYTES, RATIO_MAX, iter_lines, open_unpacked
+from fonds.ingest.sources.text_files import (
+    LINE_MAX_BYTES,
+    RATIO_MAX,
+    BoundedStream,
+    iter_lines,
+    open_unpacked,
+)
 from fonds.model.capture import RssEntry
-from fonds.model.disposition import Reason
-from fonds.model.errors import LimitError
-
-
-class BoundedStream:
-    """Stream that raises LimitError (`bomb`) once more than `max_bytes` bytes are read from
-    `stream`.
-
-    It protects against compressed files that decompress to far more than their size.
-    """
-
-    def __init__(self, stream: IO[bytes], max_bytes: int) -> None:
-        self._stream = stream
-        self._remaining_bytes = max_bytes
-        self._max_bytes = max_bytes
-
-    def read(self, size: int) -> bytes:
-        """Read at most `size` bytes. Return empty bytes at the end of the stream."""
-        data = self._stream.read(size)
-        self._remaining_bytes -= len(data)
-        if self._remaining_bytes < 0:
-            raise LimitError(Reason.BOMB, (f"it decompresses to more than {self._max_bytes} bytes"))
-        return data
-
 
 URL_LISTS, RSS_DAY, DOWNLOADS = "addresses", "whole-day", "downloads"
 """Names of the list formats: table of URLs, whole day of RSS, table of downloads of an old
@@ -178,32 +158,3 @@ def _iter_lines(path: Path) -> Generator[tuple[int, str], None, None]:
             text = line.decode("utf-8", "replace").strip("\ufeff\t\r\n ")
             if text and not text.startswith("#"):
                 yield number, text
-
-
-@dataclass(slots=True)
-class LinkSample:
-    """Decides which links of a list are taken: a sample, and at most a maximum number.
-
-    - `percent`: percentage of the URLs to sample.
-    - `count_max`: maximum number of links in this run; None for no maximum.
-    - `taken_count`: number of links taken so far.
-    - `is_done`: whether reading has stopped at the maximum.
-    """
-
-    percent: float = 100.0
-    count_max: int | None = None
-    taken_count: int = 0
-    is_done: bool = False
-
-    def is_full(self) -> bool:
-        """Return whether the maximum number of links, `count_max`, was taken."""
-        return self.count_max is not None and self.taken_count >= self.count_max
-
-    def is_sampled(self, url: str) -> bool:
-        """Return whether a URL is in the sample. The result depends only on the URL and `percent`,
-        so repeated runs take the same links.
-        """
-        if self.percent >= 100.0:
-            return True
-        chance = sha1(url.encode("utf-8", "replace")).digest()  # noqa: S324 (for sampling, not security)
-        return int.from_bytes(chance[:8]) < self.percent / 100.0 * 2**64

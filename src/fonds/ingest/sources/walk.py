@@ -42,11 +42,11 @@ def iter_files(
     target is read only with `follows_links`. The folder `excluded` (the library folder) is not
     entered.
     """
-    entered: set[tuple[int, int]] = set()
+    entered_keys: set[tuple[int, int]] = set()
     for path in paths:
         # `abspath` does not resolve links: `..` is removed, but the name the user gave stays.
         start = Path(os.path.abspath(path))  # noqa: PTH100
-        yield from _visit_path(start, excluded.resolve(), entered, follows_links)
+        yield from _visit_path(start, excluded.resolve(), entered_keys, follows_links)
 
 
 def is_outside(path: Path, root: Path) -> bool:
@@ -62,11 +62,11 @@ def is_outside(path: Path, root: Path) -> bool:
 
 
 def _visit_path(
-    start: Path, excluded: Path, entered: set[tuple[int, int]], follows_links: bool
+    start: Path, excluded: Path, entered_keys: set[tuple[int, int]], follows_links: bool
 ) -> Iterator[FoundPath]:
-    pending = [start]
-    while pending:
-        path = pending.pop()
+    pending_paths = [start]
+    while pending_paths:
+        path = pending_paths.pop()
         try:
             status = path.stat()
             if path != start and path.is_symlink() and is_outside(path, start):
@@ -76,11 +76,11 @@ def _visit_path(
             if not stat.S_ISDIR(status.st_mode):
                 yield _build_found_path(path, status)
                 continue
-            place = (status.st_dev, status.st_ino)
-            if place in entered or path.resolve() == excluded:
+            folder_key = (status.st_dev, status.st_ino)
+            if folder_key in entered_keys or path.resolve() == excluded:
                 continue
-            entered.add(place)
-            pending += sorted((Path(entry) for entry in os.scandir(path)), reverse=True)
+            entered_keys.add(folder_key)
+            pending_paths += sorted((Path(entry) for entry in os.scandir(path)), reverse=True)
         except FileNotFoundError:
             yield FoundPath(path, error="no such file", is_missing=True)
         except OSError as error:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-import msgspec
-
 from fonds.archive.table_places import (
     build_cdx_row,
     build_first_cells,
@@ -35,7 +33,7 @@ from fonds.model.file import UnparsedPage
 from fonds.model.rows import CdxRow, EntryRow, FetchedPageRow
 from fonds.model.step import Output, Result
 from fonds.model.story import Story, UnarchivedBody
-from fonds.model.story_json import encode_story
+from fonds.model.story_json import encode_warc_metadata
 from fonds.ports import Archive, Blobs, Records, Table
 from fonds.stores.journal_table.cells import F_C, parse_first_archived
 from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
@@ -92,14 +90,16 @@ class ArchiveBodyStep:
             recorded_ids = {
                 row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})
             }
-            leased = {capture_id for capture_id in ids if name_lease(capture_id) in leases}
+            leased_ids = {capture_id for capture_id in ids if name_lease(capture_id) in leases}
             # A message may occur twice in one batch.
             fresh = {
-                item.capture.id: item for item in items if item.capture.id in leased - recorded_ids
+                item.capture.id: item
+                for item in items
+                if item.capture.id in leased_ids - recorded_ids
             }
             for batch in _batch_by_size(list(fresh.values())):
                 self._archive(batch, [leases[name_lease(item.capture.id)] for item in batch])
-        archived = leased | recorded_ids
+        archived = leased_ids | recorded_ids
         self._clear_spool([item.capture for item in items if item.capture.id in archived])
         return [DONE if item.capture.id in archived else DEFERRED for item in items]
 
@@ -127,23 +127,26 @@ class ArchiveBodyStep:
         if not primary_keys:
             return {}
         cells = self.table.get(self.journal, list(primary_keys.values()), [F_C])
-        parsed = {
+        parsed_originals = {
             capture_id: parse_first_archived(cells.get(key, {}))
             for capture_id, key in primary_keys.items()
         }
         originals = {
-            capture_id: original for capture_id, original in parsed.items() if original is not None
+            capture_id: original
+            for capture_id, original in parsed_originals.items()
+            if original is not None
         }
-        absent = [primary_id for primary_id in primary_keys if primary_id not in originals]
-        entered = self.records.find(EntryRow, {"entry_id": absent}) if absent else ()
+        missing_ids = [primary_id for primary_id in primary_keys if primary_id not in originals]
+        entry_rows = self.records.find(EntryRow, {"entry_id": missing_ids}) if missing_ids else ()
         originals |= {
             row.entry_id: OriginalCapture(row.url, parse_datetime14(row.seen))
-            for row in entered
+            for row in entry_rows
             if row.seen
         }
-        fetched = self.records.get(FetchedPageRow, list(primary_keys))
+        fetched_rows = self.records.get(FetchedPageRow, list(primary_keys))
         return originals | {
-            row.capture_id: _build_original(row, originals.get(row.capture_id)) for row in fetched
+            row.capture_id: _build_original(row, originals.get(row.capture_id))
+            for row in fetched_rows
         }
 
     def _clear_spool(self, captures: Sequence[Capture]) -> None:
@@ -153,7 +156,9 @@ class ArchiveBodyStep:
             self.blobs.delete([item.place.path for item in spooled])
             self.records.change(FetchedPageRow, [item.id for item in spooled], {"in_spool": False})
 
-    def _build_entry(self, item: UnarchivedBody, first: dict[str, OriginalCapture]) -> ArchiveEntry:
+    def _build_entry(
+        self, item: UnarchivedBody, originals: dict[str, OriginalCapture]
+    ) -> ArchiveEntry:
         capture = item.capture
         payload = self.archive.read(capture.place, item.file.sha1)
         story = item.story
@@ -166,8 +171,8 @@ class ArchiveBodyStep:
             mime=item.file.mime,
             body=payload.body,
             http=payload.http,
-            metadata_json=msgspec.json.encode(encode_story(story)) if story else None,
-            original=first.get(item.repeat_of or ""),
+            metadata_json=encode_warc_metadata(story) if story else None,
+            original=originals.get(item.repeat_of or ""),
             exchange=payload.exchange,
             prefix=self.prefix.replace("{YYYY}", capture.datetime14[:4]),
         )

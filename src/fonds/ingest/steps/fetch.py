@@ -88,25 +88,31 @@ class FetchStep:
         self._keys = count()
         self._links: dict[str, tuple[int, Link]] = {}
         self._previous_rows: dict[str, FetchedPageRow] = {}
-        self._new: list[tuple[int, Link]] = []
+        self._new_links: list[tuple[int, Link]] = []
         self._outcomes: list[tuple[str, FetchOutcome]] = []
         self._outcome_arrived = threading.Condition()
-        self._fetched: list[tuple[int, FetchedLink]] = []
-        self._unchanged: list[tuple[int, FetchedLink]] = []
-        self._ended: list[tuple[int, Result | Exception]] = []
+        self._fetched_pages: list[tuple[int, FetchedLink]] = []
+        self._unchanged_pages: list[tuple[int, FetchedLink]] = []
+        self._finished_items: list[tuple[int, Result | Exception]] = []
 
     @property
     def free_slots(self) -> int:
         """Number of links that can be begun now, in addition to those in progress."""
-        pending = (self._links, self._new, self._fetched, self._unchanged, self._ended)
+        pending_lists = (
+            self._links,
+            self._new_links,
+            self._fetched_pages,
+            self._unchanged_pages,
+            self._finished_items,
+        )
         held_count = len(self._tdmrep) if self._tdmrep is not None else 0
-        return self._rules.active_max - sum(map(len, pending)) - held_count
+        return self._rules.active_max - sum(map(len, pending_lists)) - held_count
 
     def begin(self, items: Sequence[tuple[int, Link]]) -> None:
         """Accept links to fetch, each with its number. `collect_finished` submits them to the
         fetcher.
         """
-        self._new += items
+        self._new_links += items
 
     def collect_finished(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
         """Return the result of each finished link with the number of the link.
@@ -116,7 +122,12 @@ class FetchStep:
         """
         self._start_new()
         with self._outcome_arrived:
-            if not (self._outcomes or self._ended or self._fetched or self._unchanged):
+            if not (
+                self._outcomes
+                or self._finished_items
+                or self._fetched_pages
+                or self._unchanged_pages
+            ):
                 self._outcome_arrived.wait(wait_s)
             outcomes, self._outcomes = self._outcomes, []
         for key, end in outcomes:
@@ -127,9 +138,9 @@ class FetchStep:
                 self._handle_outcome(*link, end, previous)
         self._save_fetched()
         if self._tdmrep is not None:
-            self._ended += self._tdmrep.collect_finished()
-        finished, self._ended = self._ended, []
-        return finished
+            self._finished_items += self._tdmrep.collect_finished()
+        finished_items, self._finished_items = self._finished_items, []
+        return finished_items
 
     def forget(self, numbers: Sequence[int]) -> None:
         """Drop the links with these numbers. Their results are not returned, and their requests may
@@ -140,9 +151,9 @@ class FetchStep:
         for key in keys:
             del self._links[key]
             self._previous_rows.pop(key, None)
-        self._new = [item for item in self._new if item[0] not in unwanted]
-        self._fetched = [item for item in self._fetched if item[0] not in unwanted]
-        self._unchanged = [item for item in self._unchanged if item[0] not in unwanted]
+        self._new_links = [item for item in self._new_links if item[0] not in unwanted]
+        self._fetched_pages = [item for item in self._fetched_pages if item[0] not in unwanted]
+        self._unchanged_pages = [item for item in self._unchanged_pages if item[0] not in unwanted]
         if self._tdmrep is not None:
             self._tdmrep.forget(unwanted)
         self._fetcher.forget(keys)
@@ -159,15 +170,15 @@ class FetchStep:
 
         If the process ends, these responses are lost.
         """
-        return len(self._outcomes) + len(self._fetched) + len(self._unchanged)
+        return len(self._outcomes) + len(self._fetched_pages) + len(self._unchanged_pages)
 
     def _start_new(self) -> None:
         """Submit the new links to the fetcher. If a link was fetched before (has a row), its stored
         capture is used instead.
         """
-        if not self._new:
+        if not self._new_links:
             return
-        links = [link for _, link in self._new]
+        links = [link for _, link in self._new_links]
         captures, previous_rows = (
             self._spool.find_kept(links),
             self._spool.find_previous([link.url for link in links]),
@@ -175,24 +186,24 @@ class FetchStep:
         self._continue(
             [
                 (*new_item, captures[new_item[1].id])
-                for new_item in self._new
+                for new_item in self._new_links
                 if new_item[1].id in captures
             ]
         )
         requests = []
-        for number, link in self._new:
+        for number, link in self._new_links:
             if link.id in captures:
                 continue
             key = f"{link.id} {next(self._keys)}"
             try:
                 requests.append(self._build_request(key, link, previous_rows))
             except PermanentError as error:
-                self._ended.append((number, error))
+                self._finished_items.append((number, error))
                 continue
             self._links[key] = (number, link)
             if (previous_row := previous_rows.get(link.url)) is not None:
                 self._previous_rows[key] = previous_row
-        self._new = []
+        self._new_links = []
         self._fetcher.submit_all(
             (new_item, partial(self._receive_outcome, new_item.key)) for new_item in requests
         )
@@ -223,13 +234,15 @@ class FetchStep:
         Without `tdmrep`, they are results at once.
         """
         if self._tdmrep is None:
-            self._ended += [(number, Result(items=(capture,))) for number, _, capture in pages]
+            self._finished_items += [
+                (number, Result(items=(capture,))) for number, _, capture in pages
+            ]
             return
-        fetched = [
+        fetched_pages = [
             FetchedPage(number, capture, link.tls, self._choose_refusal(link))
             for number, link, capture in pages
         ]
-        self._ended += self._tdmrep.add(fetched, self._receive_outcome)
+        self._finished_items += self._tdmrep.add(fetched_pages, self._receive_outcome)
 
     def _receive_outcome(self, key: str, end: FetchOutcome) -> None:
         """Keep the outcome of the request `key` until the next `collect_finished`. The fetcher's
@@ -243,9 +256,9 @@ class FetchStep:
         self, number: int, link: Link, end: FetchOutcome, previous: FetchedPageRow | None
     ) -> None:
         if isinstance(end, Exception):
-            self._ended.append((number, end))
+            self._finished_items.append((number, end))
         elif isinstance(end, Disposition):
-            self._ended.append((number, Result(end)))
+            self._finished_items.append((number, Result(end)))
         else:
             self._handle_response(number, link, end, previous)
 
@@ -255,7 +268,7 @@ class FetchStep:
         exchange = Exchange(end.hops, str(link.tls))
         robots_response = RobotsResponse(end.url, end.robots) if end.url and end.robots else None
         if end.hops[-1].status == NOT_MODIFIED and previous is not None:
-            self._unchanged.append(
+            self._unchanged_pages.append(
                 (number, FetchedLink(link, exchange, b"", previous, robots_response))
             )
             return
@@ -263,18 +276,20 @@ class FetchStep:
             link.id, end.hops[-1].status, end.after_s, self._rules.retry_s
         )
         if disposition is not DONE:
-            self._ended.append((number, Result(disposition)))
+            self._finished_items.append((number, Result(disposition)))
             return
-        self._fetched.append((number, FetchedLink(link, exchange, end.body, host=robots_response)))
+        self._fetched_pages.append(
+            (number, FetchedLink(link, exchange, end.body, host=robots_response))
+        )
 
     def _save_fetched(self) -> None:
         """Write the next batch of fetched pages to the spool. All other pages are written in later
         calls.
         """
-        while self._unchanged:
-            self._handle_unchanged(*self._unchanged[0])
-            self._unchanged.pop(0)
-        batch, remaining = self._fetched[:SAVE_BATCH], self._fetched[SAVE_BATCH:]
+        while self._unchanged_pages:
+            self._handle_unchanged(*self._unchanged_pages[0])
+            self._unchanged_pages.pop(0)
+        batch, remaining = self._fetched_pages[:SAVE_BATCH], self._fetched_pages[SAVE_BATCH:]
         if batch:
             captures = self._spool.save(
                 self._save_robots([fetched_link for _, fetched_link in batch])
@@ -283,19 +298,25 @@ class FetchStep:
             self._continue(
                 [(number, fetched_link.link, capture) for (number, fetched_link), capture in pairs]
             )
-            self._fetched = remaining
+            self._fetched_pages = remaining
             self._fetcher.wake()
 
-    def _handle_unchanged(self, number: int, unchanged: FetchedLink) -> None:
+    def _handle_unchanged(self, number: int, unchanged_link: FetchedLink) -> None:
         """Use the body of the previous fetch for a page that the server reports as unchanged.
 
         If that body is no longer stored, the link ends with the status 304.
         """
-        body = self._spool.load_body(unchanged.previous) if unchanged.previous is not None else None
+        body = (
+            self._spool.load_body(unchanged_link.previous)
+            if unchanged_link.previous is not None
+            else None
+        )
         if body is None:
-            self._ended.append((number, Result(classify_status(unchanged.link.id, NOT_MODIFIED))))
+            self._finished_items.append(
+                (number, Result(classify_status(unchanged_link.link.id, NOT_MODIFIED)))
+            )
         else:
-            self._fetched.append((number, replace(unchanged, body=body)))
+            self._fetched_pages.append((number, replace(unchanged_link, body=body)))
 
 
 def _build_conditional_headers(previous: FetchedPageRow | None) -> Headers:

@@ -76,17 +76,17 @@ class TdmrepRequests:
     clock: Callable[[], datetime]
     _requested_at: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
     """Time of the last request, by origin (scheme, host and port)."""
-    _waiting: dict[str, list[FetchedPage]] = field(default_factory=dict)
+    _waiting_pages: dict[str, list[FetchedPage]] = field(default_factory=dict)
     _requested: dict[str, str] = field(default_factory=dict)
     """Origin of each request in progress, by request key."""
     _answers: list[tuple[str, FetchOutcome]] = field(default_factory=list)
-    _ended: list[FinishedItem] = field(default_factory=list)
+    _finished_items: list[FinishedItem] = field(default_factory=list)
 
     def __len__(self) -> int:
         """Number of pages that this object holds: they wait for a response, or their results are
         not collected yet.
         """
-        return len(self._ended) + sum(map(len, self._waiting.values()))
+        return len(self._finished_items) + sum(map(len, self._waiting_pages.values()))
 
     def add(
         self, pages: Sequence[FetchedPage], on_outcome: Callable[[str, FetchOutcome], None]
@@ -101,17 +101,17 @@ class TdmrepRequests:
         now = self.clock()
         origins = {id(page): _choose_origin(page.capture, now) for page in pages}
         self._load_known({page_origin for page_origin in origins.values() if page_origin}, now)
-        finished: list[FinishedItem] = []
+        finished_items: list[FinishedItem] = []
         for page in pages:
             origin = origins[id(page)]
             if not origin or self._is_known(origin, now):
-                finished.append((page.number, _build_result(page)))
+                finished_items.append((page.number, _build_result(page)))
                 continue
-            pages_of_origin = self._waiting.setdefault(origin, [])
+            pages_of_origin = self._waiting_pages.setdefault(origin, [])
             pages_of_origin.append(page)
             if len(pages_of_origin) == 1:
                 self._request(origin, page, on_outcome)
-        return finished
+        return finished_items
 
     def note_response(self, key: str, end: FetchOutcome) -> bool:
         """Keep the outcome of the request `key` for `collect_finished`. Return False if this object
@@ -131,17 +131,17 @@ class TdmrepRequests:
         """
         while self._answers:
             origin, end = self._answers[0]
-            self._ended += self._finish_origin(origin, end)
+            self._finished_items += self._finish_origin(origin, end)
             del self._answers[0]
-            self._waiting.pop(origin, None)
-        finished, self._ended = self._ended, []
-        return finished
+            self._waiting_pages.pop(origin, None)
+        finished_items, self._finished_items = self._finished_items, []
+        return finished_items
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Remove the waiting pages that belong to the links with these numbers."""
         unwanted = set(numbers)
-        for origin, pages in self._waiting.items():
-            self._waiting[origin] = [page for page in pages if page.number not in unwanted]
+        for origin, pages in self._waiting_pages.items():
+            self._waiting_pages[origin] = [page for page in pages if page.number not in unwanted]
 
     def _load_known(self, origins: Iterable[str], now: datetime) -> None:
         """Load from the records when any process last requested the tdmrep.json of each of these
@@ -149,8 +149,10 @@ class TdmrepRequests:
 
         Origins whose last request is known in memory are not looked up.
         """
-        unknown = [origin for origin in origins if not self._is_known(origin, now)]
-        for row in self.records.get(TdmrepAnswerRow, sorted(unknown)) if unknown else ():
+        unknown_origins = [origin for origin in origins if not self._is_known(origin, now)]
+        for row in (
+            self.records.get(TdmrepAnswerRow, sorted(unknown_origins)) if unknown_origins else ()
+        ):
             self._remember(row.origin, row.requested_at)
 
     def _is_known(self, origin: str, now: datetime) -> bool:
@@ -184,16 +186,16 @@ class TdmrepRequests:
         self.fetcher.submit(request, partial(on_outcome, key))
 
     def _finish_origin(self, origin: str, end: FetchOutcome) -> list[FinishedItem]:
-        pages = self._waiting.get(origin, [])
+        pages = self._waiting_pages.get(origin, [])
         if isinstance(end, TransientError):
             return [(page.number, end) for page in pages]
         if isinstance(end, Disposition) and end.verdict is Verdict.DEFERRED:
             return [(page.number, self._build_deferred(page, end)) for page in pages]
-        changed = self._save_response(origin, end)
+        changed_file = self._save_response(origin, end)
         results = [(page.number, _build_result(page)) for page in pages]
-        if results and changed:
+        if results and changed_file:
             number, first_result = results[0]
-            items = (*first_result.items, *map(UnindexedFile, changed))
+            items = (*first_result.items, *map(UnindexedFile, changed_file))
             results[0] = (number, replace(first_result, items=items))
         return list(results)
 
@@ -214,11 +216,11 @@ class TdmrepRequests:
 
         Returns the SHA-1s of files for whose captures other rights now apply.
         """
-        requested_at, stored = self.clock(), KeptHostFile()
+        requested_at, stored_file = self.clock(), KeptHostFile()
         if isinstance(end, FetchResponse):
             requested_at, answer = end.hops[-1].began_at, str(end.hops[-1].status)
             if 200 <= end.hops[-1].status < 300 and end.body:
-                stored = self.save_file(HostFile(TDMREP, end.hops, end.body))
+                stored_file = self.save_file(HostFile(TDMREP, end.hops, end.body))
         elif isinstance(end, Disposition):
             answer = str(end.reason)
         else:
@@ -228,12 +230,12 @@ class TdmrepRequests:
             "%s%s: %s",
             origin,
             TDMREP_PATH,
-            f"stored as {stored.capture_id}" if stored.capture_id else shown_answer,
+            f"stored as {stored_file.capture_id}" if stored_file.capture_id else shown_answer,
         )
         answer = answer[:ANSWER_MAX_CHARS]
-        self.records.put([TdmrepAnswerRow(origin, requested_at, answer, stored.capture_id)])
+        self.records.put([TdmrepAnswerRow(origin, requested_at, answer, stored_file.capture_id)])
         self._remember(origin, requested_at)
-        return stored.changed
+        return stored_file.changed
 
 
 def _choose_origin(capture: Capture, now: datetime) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -37,6 +37,7 @@ from fonds.web.pages.days import (
 )
 from fonds.web.pages.failures import FailureLine, build_failure
 from fonds.web.pages.outcomes import OutcomeCount, build_outcomes
+from fonds.wiring.stores import get_utc_now
 
 # Arrivals since the last visit: the day is in the address, or is one of two that a cookie stores.
 
@@ -208,7 +209,7 @@ def overview_html(
     request: Request, stores: OpenStores, form: Annotated[DaysForm, Query()]
 ) -> HTMLResponse:
     """Show the overview."""
-    now = datetime.now(UTC)
+    now = get_utc_now()
     since = form.since or find_last_visit(request, now.date())
     overview = build_overview(stores, form.model_copy(update={"since": since}), now)
     response = render_page(
@@ -237,4 +238,4 @@ def overview_json(stores: OpenStores, form: Annotated[DaysForm, Query()]) -> Ove
     """Return received = stored + skipped + rejected + failed + in progress, with the reasons of each,
     and arrivals per day.
     """
-    return build_overview(stores, form, datetime.now(UTC))
+    return build_overview(stores, form, get_utc_now())

@@ -94,14 +94,14 @@ def build_passage(details: SourceDetails) -> LinkPassage:
             EndingLine("refused", reason, None, n, _explain_reason(reason), "")
             for reason, n in sorted(refused.items(), key=lambda one: (-one[1], one[0]))
         ]
-    for stage in _order_stages(row.pipeline, details.ended):
+    for stage in _order_stages(row.pipeline, details.endings):
         stage_endings = [
-            _build_ending(row.source_id, one) for one in details.ended if _is_at(one, stage)
+            _build_ending(row.source_id, one) for one in details.endings if _is_at(one, stage)
         ]
         if stage_endings:
             by_stage[stage or FIRST_STAGES] = stage_endings
     announced = sum(refused.values()) + details.links
-    waiting, kept = _count_endings(details.ended)
+    waiting, kept = _count_endings(details.endings)
     links = f"/sources/{row.source_id}/links"
     return LinkPassage(
         announced,
@@ -318,7 +318,7 @@ def build_source_page(records: Records, source_id: str, now: datetime) -> Source
     row = details.source
     return SourcePage(
         _build_heading(details),
-        build_source_line(row, now, details.ended),
+        build_source_line(row, now, details.endings),
         explain_no_older_pages(row) or None,
         build_passage(details),
         judge_days(row, now.astimezone(UTC).date(), CHART_DAYS),

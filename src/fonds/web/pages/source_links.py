@@ -91,7 +91,7 @@ class LinksForm(BaseModel):
         stages = list_stages(details.source.pipeline)
         if self.beyond not in stages:
             raise ValueError(format_unknown_name("stage", self.beyond, stages))
-        later_steps = list_steps_after(details.ended, stages[: stages.index(self.beyond) + 1])
+        later_steps = list_steps_after(details.endings, stages[: stages.index(self.beyond) + 1])
         lost_outcomes: list[str] = [str(Verdict.DROPPED), str(Verdict.QUARANTINED)]
         parts: list[dict[str, object]] = []
         if self.outcome in ("", "done"):
