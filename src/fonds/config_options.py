@@ -10,8 +10,7 @@ from msgspec.structs import fields
 from fonds import __version__
 
 HIDDEN = {"hidden": True}
-"""Metadata of a setting that may contain a password. Such a setting is not shown with the others.
-"""
+"""Metadata of a setting that may contain a password. `format_settings` leaves such settings out."""
 
 
 def format_settings(settings: Struct) -> str:
@@ -103,7 +102,7 @@ class PdfSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GrobidSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings for the GROBID server that processes PDFs. If `url` is empty, there is none."""
+    """Settings for the GROBID server that processes PDFs. If `url` is empty, no server is used."""
 
     url: Annotated[
         str,

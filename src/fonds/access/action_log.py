@@ -1,4 +1,4 @@
-"""Log of user actions: who did what and when. It keeps the newest 100,000."""
+"""Log of user actions: who did what and when. The log keeps the newest 100,000 actions."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ class ActionLog:
         return row
 
     def describe(self, act: ActRow, description: str) -> None:
-        """Append a text to the stored description of a user's action; cut the description to the
-        maximum length.
+        """Append a text to the stored description of a user's action; cut the description to 500
+        characters.
         """
         full_description = f"{act.what} {description}"[:DESCRIPTION_MAX_CHARS]
         self.records.change(ActRow, [act.act_id], {"what": full_description})
 
     def end(self, act: ActRow, outcome: int = DONE) -> None:
-        """Record the outcome of an action."""
+        """Record the outcome of a user's action as an HTTP status; 200 for a successful command."""
         self.records.change(ActRow, [act.act_id], {"outcome": outcome})
 
     def list_newest(self, count_max: int) -> list[ActRow]:
-        """Return the last actions, newest first."""
+        """Return the last `count_max` user actions, newest first."""
         order = ("-at", "-act_id")
         return list(self.records.find(ActRow, order=order, count_max=count_max))
 
     def trim(self, count_max: int = ACTS_MAX) -> int:
-        """Delete the oldest actions beyond `count_max`, at most 5,000 per call.
+        """Delete the oldest user actions beyond the newest `count_max`, at most 5,000 per call.
 
-        Return the number deleted.
+        Return the number of deleted actions.
         """
         n_excess = self.records.count(ActRow).get((), 0) - count_max
         if n_excess <= 0:

@@ -1,7 +1,7 @@
 """Access keys: create, list, revoke and authenticate them.
 
 A secret has 256 random bits, so a plain SHA-256 of it is safe to store. A slow hash protects weak
-passwords that people choose. Here it would only make every request slower.
+passwords that people choose. Here a slow hash would only make every request slower.
 """
 
 from __future__ import annotations
@@ -47,12 +47,14 @@ class Secret:
         return sha256(self.text.encode()).hexdigest()
 
     def is_known_by(self, sha256hex: str) -> bool:
-        """Return whether the stored hash is that of this secret; compares in constant time."""
+        """Return whether a stored SHA-256 is that of this secret; compares in constant time."""
         return compare_digest(self.sha256hex, sha256hex)
 
 
 def create_token(kind: str, prefix_characters: int = PREFIX_CHARACTERS) -> Secret:
-    """Create a random secret for an access key or session. `kind` says for which of these it is."""
+    """Create a random secret for an access key or session. `kind` is `fonds` for a key, `session`
+    for a session.
+    """
     prefix = "".join(choice(_ALPHABET) for _ in range(prefix_characters))
     return Secret(kind, prefix, f"{kind}_{prefix}_{token_urlsafe(SECRET_BYTES)}")
 
@@ -60,7 +62,8 @@ def create_token(kind: str, prefix_characters: int = PREFIX_CHARACTERS) -> Secre
 def parse_token(kind: str, text: str) -> Secret | None:
     """Parse the text of an access key or of a session cookie.
 
-    `kind` is the expected kind of secret. Returns None if the text is malformed or of another kind.
+    `kind` is the expected kind of secret, `fonds` or `session`. Returns None if the text is
+    malformed or of another kind.
     """
     match = _TOKEN.fullmatch(text)
     return Secret(kind, match[2], text) if match and match[1] == kind else None
@@ -71,14 +74,14 @@ KEYS_MAX = 1_000
 PREFIX_KEYS_MAX = 4
 REASON_MAX_CHARS = 500
 USED_UPDATE_INTERVAL = timedelta(minutes=10)
-"""Minimum time between two updates of a key's last use."""
+"""Minimum time between two updates of an access key's last use."""
 NAME_MAX_CHARS = 60
 _NAME = re.compile(rf"[a-z0-9][a-z0-9._@-]{{0,{NAME_MAX_CHARS - 1}}}")
 
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """New key and its secret. The secret is not stored, only its SHA-256."""
+    """New access key and its secret. Only the SHA-256 of the secret is stored."""
 
     row: AccessKeyRow
     secret: str = field(repr=False)
@@ -105,7 +108,7 @@ class AccessKeySummary:
 
 @dataclass(slots=True)
 class AccessKeys:
-    """Access keys of a home. Safe for several threads."""
+    """Access keys of a library. Safe for several threads."""
 
     records: Records
     clock: Callable[[], datetime]
@@ -114,14 +117,15 @@ class AccessKeys:
     def has_any(self) -> bool:
         """Return whether any access key was ever created, revoked keys included.
 
-        While there is no key, access is open. Revoking the last key does not make it open again.
+        Until the first key exists, access is open to everyone. Revoking the last key does not open
+        it again.
         """
         if not self._has_any:
             self._has_any = bool(list(self.records.find(AccessKeyRow, count_max=1)))
         return self._has_any
 
     def create(self, name: str, role: Role, made_by: str, until: datetime | None = None) -> NewKey:
-        """Create a key.
+        """Create an access key, and return it with its secret.
 
         Raises ValueError for a malformed or used name, an end in the past, or too many keys.
         """
@@ -149,13 +153,15 @@ class AccessKeys:
         return NewKey(row, token.text)
 
     def list_all(self) -> list[AccessKeyRow]:
-        """Return all keys by name, revoked ones too."""
+        """Return all access keys in order of name, including revoked keys."""
         return list(self.records.find(AccessKeyRow, order=("name",), count_max=KEYS_MAX))
 
     def revoke(self, name: str, revoked_by: str, reason: str) -> AccessKeyRow:
-        """Revoke a key and end its sessions. A key that was revoked before stays unchanged.
+        """Revoke an access key and end its browser sessions. A key that was revoked before stays
+        unchanged.
 
-        Raises ValueError for an unknown name, with the nearest names.
+        Raises ValueError for an unknown name, suggesting the nearest one, or for a reason that is
+        too long.
         """
         if len(reason) > REASON_MAX_CHARS:
             raise ValueError(f"a reason can have at most {REASON_MAX_CHARS} characters")
@@ -170,9 +176,9 @@ class AccessKeys:
         return self.records.get(AccessKeyRow, [name])[0]
 
     def authenticate(self, text: str) -> AccessKeyRow | None:
-        """Return the key with this secret.
+        """Return the access key whose secret is `text`.
 
-        Returns None if the secret is unknown or the key is not valid now.
+        Returns None if no key has this secret, or if the key is revoked or expired.
         """
         token = parse_token(KIND, text)
         row = None if token is None else self._find_row(token)
@@ -183,7 +189,9 @@ class AccessKeys:
         return row.revoked is None and (row.until is None or self.clock() < row.until)
 
     def summarize(self, row: AccessKeyRow) -> AccessKeySummary:
-        """Return the summary of a key, with its current state."""
+        """Return the summary of an access key, with its current state (valid, expired or
+        revoked).
+        """
         state = "valid" if self.is_good(row) else "revoked" if row.revoked else "expired"
         return AccessKeySummary(
             row.name,
@@ -200,9 +208,9 @@ class AccessKeys:
         )
 
     def mark_used(self, row: AccessKeyRow) -> None:
-        """Record the use of a key, at most every ten minutes.
+        """Record the time at which an access key was used, at most every ten minutes.
 
-        One of several concurrent calls writes.
+        Of several concurrent calls, only one writes.
         """
         now = self.clock()
         if row.last_used is None or now - row.last_used >= USED_UPDATE_INTERVAL:
@@ -216,5 +224,5 @@ class AccessKeys:
 
 
 def build_viewer(row: AccessKeyRow) -> Viewer:
-    """Return the user who holds this key."""
+    """Return the user of an access key, with the key's name and role."""
     return Viewer(row.name, Role(row.role))

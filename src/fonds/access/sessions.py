@@ -1,4 +1,4 @@
-"""Sessions: a browser sends its key once, then a cookie."""
+"""Browser sessions: a browser sends an access key once, then a cookie with each request."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ SESSIONS_PER_KEY_MAX = 50
 @dataclass(frozen=True, slots=True)
 class SessionStore:
     """Browser sessions of one library. A session lasts at most `duration`, and ends when its access
-    key
-    is revoked or expires.
+    key is revoked or expires.
     """
 
     records: Records
@@ -28,7 +27,7 @@ class SessionStore:
     duration: timedelta
 
     def begin(self, key: AccessKeyRow) -> str:
-        """Start a session and return its cookie, which is not stored.
+        """Start a browser session for an access key, and return its cookie, which is not stored.
 
         Each key keeps its newest 50 sessions.
         """
@@ -40,7 +39,7 @@ class SessionStore:
         return token.text
 
     def authenticate(self, text: str) -> AccessKeyRow | None:
-        """Return the key of the session with this cookie.
+        """Return the access key of the browser session whose cookie is `text`.
 
         Returns None if the session is unknown or has ended, or if its key is not valid any more.
         """
@@ -51,7 +50,7 @@ class SessionStore:
         return keys[0] if keys and self.keys.is_good(keys[0]) else None
 
     def end(self, text: str) -> None:
-        """End a session; unknown sessions are ignored."""
+        """End the browser session whose cookie is `text`; an unknown cookie is ignored."""
         row = self._find_row(text)
         if row is not None:
             self.records.delete(SessionRow, [row.session_id])

@@ -26,14 +26,15 @@ from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
 
 Cells = Mapping[str, bytes]
 COLUMNS = (F_C, FILE_CDX, FILE_MIME, FILE_META)
-"""Columns of the file's table row that `merge` reads."""
+"""Columns of a file's row in the wide table that are read to merge captures into the row."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergedFile:
-    """Table cells to write for one file after its captures were merged.
+    """Cells of the wide table to write for one file after its captures were merged.
 
-    `alternate_rows`: row key and cells for each capture other than the best capture.
+    `alternate_rows`: row key and cells of one row for each capture that the file's own row does not
+        name.
     `file_cells`: cells to write to the file's own row; empty if that row must not change.
     """
 
@@ -47,7 +48,8 @@ def merge(sha1hex: str, captures: Sequence[IndexedCapture], existing: Cells) -> 
     `sha1hex` is the SHA-1 of the file. `existing` holds the current cells of the file's row.
 
     The best of the new and stored captures goes into the file's own row. Each other capture gets an
-    alternate row, which is a separate table row with its location. Revisits are ignored.
+    alternate row, which is a separate table row with the location of the capture. Revisits are
+    ignored.
 
     If the row has the cell `file:meta`, Fonds has read the file. Then the row keeps its capture and
     its first-seen cell `f:c`, and the new captures only get alternate rows. A row whose cells
@@ -88,8 +90,8 @@ def merge(sha1hex: str, captures: Sequence[IndexedCapture], existing: Cells) -> 
 
 
 def build_first_seen(location: Location) -> FirstSeen:
-    """Build the content of the table cell `f:c` (first seen) from the location of a file's first
-    capture.
+    """Build the content of the cell `f:c` (first seen) of the wide table from the location of a
+    file's first capture.
     """
     digits = location.datetime14
     return FirstSeen(
@@ -103,7 +105,7 @@ def build_first_seen(location: Location) -> FirstSeen:
 
 
 def ranks_above(capture: IndexedCapture, other: IndexedCapture) -> bool:
-    """Return whether `capture` takes precedence over `other` if two CDX lines name the same WARC
+    """Return whether `capture` takes precedence over `other`, whose CDX line names the same WARC
     record.
     """
     return _place_key(capture) < _place_key(other)
@@ -138,7 +140,7 @@ def _is_same_location(location: Location, stored: Location | None) -> bool:
 
 
 def _age_key(first_seen: FirstSeen) -> tuple[str, str, str, int]:
-    """Return the sort key that puts the earliest capture first.
+    """Return the sort key of a first-seen cell that puts the earliest capture first.
 
     Dates with and without a trailing `Z` compare as equal.
     """

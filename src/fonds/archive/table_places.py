@@ -40,7 +40,8 @@ def build_cdx_row(capture: Capture, file: FileMeta, place: Place, now: datetime)
 def build_revisit_rows(capture: Capture, place: Place, now: datetime) -> list[CdxRow]:
     """Build the row of the SQL table `cdx` for a revisit record, with the SHA-1 that it declares.
 
-    Returns an empty list if the revisit declares no SHA-1, or if `place` is not a WARC record.
+    Returns the row in a list. The list is empty if the revisit declares no SHA-1, or if `place` is
+    not a WARC record.
     """
     raw = parse_sha1(capture.digest or "")
     if raw is None or place.kind is not PlaceKind.WARC:
@@ -51,8 +52,8 @@ def build_revisit_rows(capture: Capture, place: Place, now: datetime) -> list[Cd
 def build_first_cells(
     capture: Capture, place: Place, record_id: str | None = None
 ) -> dict[str, bytes]:
-    """Build the table cells `f:c` (first seen) and `file:cdx` (location) for the first capture of a
-    file.
+    """Build the cells `f:c` (first seen) and `file:cdx` (location) of the wide table for the first
+    capture of a file.
 
     `record_id` is the WARC-Record-ID of the record at `place`; None if unknown.
     """
@@ -76,8 +77,8 @@ def find_recorded_id(cells: Mapping[str, bytes], url: str, place: Place) -> str 
 
 
 def build_later_cells(capture: Capture, place: Place) -> dict[str, bytes]:
-    """Build the table cell `file:cdx` (location) for a capture of a file that is not its first
-    capture.
+    """Build the cell `file:cdx` (location) of the wide table for a capture of a file that is not
+    its first capture.
     """
     return build_cdx_cell(capture, place, build_surt(capture.url))
 
@@ -105,8 +106,8 @@ def is_indexed(capture_id: str) -> bool:
 def build_indexed_key(sha1hex: str, cells: Mapping[str, bytes]) -> bytes:
     """Return the key of the alternate table row for the capture that a file's row currently names.
 
-    It is used when another capture replaces that capture in the file's row. Raises ValueError if
-    the cell `file:cdx` is missing or invalid.
+    The key is used when another capture replaces that capture in the file's row. Raises ValueError
+    if the cell `file:cdx` is missing or invalid.
     """
     location = read_location(cells)
     if location is None:
@@ -133,8 +134,8 @@ def _build_row(capture: Capture, sha1hex: str, mime: str, place: Place, now: dat
 
 
 def get_status(http: HttpHead | None) -> int | None:
-    """Return the HTTP status to store for a record. Returns None without an HTTP head or a readable
-    code.
+    """Return the HTTP status to store for a WARC record. Returns None without an HTTP head or a
+    readable status code.
     """
     return (http.status or None) if http else None
 

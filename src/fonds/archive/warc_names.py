@@ -22,11 +22,11 @@ from fonds.ports import Records, WarcFiles
 
 HEAD_BYTES = 1024
 """Bytes at the start of a WARC whose hash identifies the file. The first record there has an id and
-a date.
+a date, so different files have different hashes.
 """
 PATHS_CACHED_MAX = 10_000
 ALIKE_MAX = 100
-"""Maximum number of rows examined when several WARCs have the same file name."""
+"""Maximum number of rows of `warc_files` examined when several WARCs have the same file name."""
 NAMES_MAX = 5
 
 CaptureKey = tuple[str, str, int, str]
@@ -150,7 +150,8 @@ def list_paths(records: Records, name: str) -> Sequence[str]:
 
     If no WARC has exactly this name, the function uses the single WARC whose name ends with `name`,
     or whose name is the end of `name`: an index may give `a.warc.gz` for `item/a.warc.gz`. Returns
-    an empty list if there is none. Raises PermanentError (MISSING_SOURCE) if there are several.
+    an empty list if there is no such WARC. Raises PermanentError (MISSING_SOURCE) if there are
+    several.
     """
     rows = list(records.find(WarcFileRow, {"name": name})) or _find_single_warc(records, name)
     return [row.path for row in sorted(rows, key=lambda row: row.row_created, reverse=True)]

@@ -1,7 +1,7 @@
 """The audit: checks from the stores alone that Fonds lost nothing.
 
-For each pipeline step, the messages received must equal those done, dropped, quarantined and
-pending. Every result that the ledger records as done must exist in the stores.
+For each pipeline step, the number of messages received must equal those done, dropped, quarantined
+and pending. Every result that the ledger records as done must exist in the stores.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ from fonds.stores.journal_table.cells import FILE_CDX, FILE_SIZE
 
 FAULTS_MAX = 100
 EXAMINED_MAX = 500
-"""Maximum table rows that are read to find out whether any file was ingested into the library."""
+"""Maximum rows of the wide-column table that are read to find out whether any file was ingested
+into the library.
+"""
 
 
 @dataclass(slots=True)
@@ -71,7 +73,8 @@ class AuditResult:
     def add_fault(self, fault: AuditFault, count: int = 1) -> None:
         """Add a fault to the result of the audit. Only the first hundred faults are stored.
 
-        `count` is the number of faults that it counts as, such as the number of lost messages.
+        `count` is the number of faults that this fault counts as, such as the number of lost
+        messages.
         """
         self.fault_count += count
         if len(self.faults) < FAULTS_MAX:
@@ -147,9 +150,9 @@ def audit_accounts(
     pipelines: Mapping[str, Sequence[Subscription]],
     report_fault: Callable[[AuditFault], None] = lambda fault: None,
 ) -> AuditResult:
-    """Compare the message counts in the ledger with the queues. The other stores are not checked.
+    """Compare the message counts in the ledger with the queues. No other store is checked.
 
-    `pipelines`: the subscriptions to check, by pipeline name.
+    `pipelines`: the subscriptions whose messages are checked, by pipeline name.
     `report_fault`: called with every fault, without a limit.
 
     Returns the message counts by pipeline and step, and the first hundred faults.
@@ -210,12 +213,12 @@ def _check_stores(
 
 
 def find_emptied_records(stores: Stores, count_indexed: Callable[[], int]) -> str | None:
-    """Return a message if the records (SQL rows) contain no files although other stores do, else
-    None.
+    """Return an error message if the records (SQL rows) contain no files although other stores do,
+    else None.
 
-    This happens if the records were lost or belong to another library. The table and the full-text
-    index are queried only if the records are empty. `count_indexed` returns the number of documents
-    in the index.
+    This happens if the records were lost or belong to another library. The wide-column table and
+    the full-text index are queried only if the records contain no files. `count_indexed` returns
+    the number of documents in the index.
     """
     if next(stores.records.find(FileMetaRow, count_max=1), None) is not None:
         return None

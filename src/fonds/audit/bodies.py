@@ -65,11 +65,11 @@ class DeepAudit:
         finished.
 
         `count_max`: maximum number of files to check; None continues to the end of the round.
-        `tick`: called with the progress after every fifty files.
+        `tick`: called with the progress of the round after each batch of up to fifty files.
 
-        Returns the progress of the round: its last key and its counts. If the process is killed,
-        the next run continues after the last fifty files that were recorded. Raises
-        StoreUnavailableError if a store does not respond.
+        Returns the progress of the round: the SHA-1 of the last file, and the numbers of files and
+        faults. If the process is killed, the next run continues after the last batch that was
+        recorded. Raises StoreUnavailableError if a store does not respond.
         """
         state = self._load_state()
         remaining = count_max
@@ -110,7 +110,7 @@ class DeepAudit:
     def _iter_files(self, last_key: str) -> Iterator[FileMetaRow]:
         """Iterate over all files whose SHA-1 in hex sorts after `last_key`, in order of SHA-1.
 
-        Reads the rows in 256 parts, by the first two hex digits.
+        Reads the rows in 256 parts, by the first two hex digits of the SHA-1.
         """
         for part in _PARTS:
             if part >= last_key[:2]:
@@ -164,10 +164,10 @@ class DeepAudit:
         `row`: row of the file in `file_meta`.
 
         Compares the bytes with the size and hashes in this row, and the HTTP headers with the
-        stored rights. For WARCs written by Fonds, also compares the record id with the table cell
-        `f:c`. Skips revisit records, missing WARCs known only from a CDX index, and servers that do
-        not respond. The SQL table `cdx` has one row per capture in a WARC. The table cell `f:c`
-        describes the first capture of a file.
+        rights stored for the capture. For WARCs written by Fonds, also compares the record id with
+        the table cell `f:c`. Skips revisit records, missing WARCs known only from a CDX index, and
+        WARCs on servers of others that do not respond. The SQL table `cdx` has one row per capture
+        in a WARC. The table cell `f:c` describes the first capture of a file.
         """
         where = {"sha1hex": row.sha1hex}
         for cdx in self.stores.records.find(CdxRow, where):
@@ -204,7 +204,8 @@ class DeepAudit:
                 yield AuditFault(AuditCheck.CELLS, row.sha1hex, message)
 
     def _check_host_files(self, row: FileMetaRow) -> Iterator[AuditFault]:
-        """Check the rights that the hosts of a file's captures state in robots.txt and tdmrep.json.
+        """Compare the stored rights of a file's captures with robots.txt and tdmrep.json of their
+        hosts.
 
         If the file itself is a robots.txt or tdmrep.json, also check that its text is stored.
         """
@@ -244,8 +245,8 @@ class DeepAudit:
     def _check_derivatives(self, row: FileMetaRow) -> Iterator[AuditFault]:
         """Compare the texts and thumbnails of a file with their fixity (recorded size and SHA-256).
 
-        The text in the full-text index is compared too. Missing blobs are reported by the normal
-        audit.
+        The text in the full-text index is compared with the fixity too. Missing blobs are reported
+        by the normal audit.
         """
         parts = load_fixity(self.stores.records, [row.sha1hex])[row.sha1hex]
         for fixity in parts.values():

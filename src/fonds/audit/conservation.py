@@ -45,8 +45,8 @@ class SinkCheck:
     _pending: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, row: DispositionRow) -> Iterator[AuditFault]:
-        """Add the disposition of one message to the batch of its step. Yield the faults of a full
-        batch.
+        """Add the disposition of one message to the batch of its step. If the batch is full, check
+        it and yield its faults.
 
         Messages that are not done at a storing step, or ended after the audit began, are ignored.
         """
@@ -89,7 +89,8 @@ represents.
 class StepReport(msgspec.Struct, frozen=True, rename={"received": "in"}):
     """Number of messages of one pipeline step, as shown to users.
 
-    `received` is the sum of the other fields. In JSON its name is `in`.
+    `received` is the sum of the other fields, plus messages that are in no queue (a fault). In JSON
+    its name is `in`.
     """
 
     received: int
@@ -170,7 +171,7 @@ def build_accounts(
         reported.
     `report_fault`: called with each fault of a sink.
 
-    Returns the counts by (pipeline, step), in pipeline order.
+    Returns the counts by (pipeline, step): first the steps in `pipelines`, in that order.
     """
     counters = {
         (name, parse_subscription_name(subscription)[1]): StepCounter()

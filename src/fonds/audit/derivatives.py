@@ -179,7 +179,7 @@ def _check_row_fixity(row: DerivativeRow, fixity: FixityRow | None) -> Iterator[
 
 
 def load_fixity(records: Records, sha1hexes: Sequence[str]) -> dict[str, dict[str, FixityRow]]:
-    """Return the fixity (recorded size and SHA-256) of each derivative row and blob of some files.
+    """Return the fixity (recorded size and SHA-256) of each derivative row and blob of these files.
 
     The result is by SHA-1 of the file, then by name of the row's table or of the blob, such as
     `text`.
@@ -231,10 +231,14 @@ def _compare_document(
     rights: Rights,
     document: IndexDocument | None,
 ) -> str | None:
-    """Return a sentence that says how a document in the index is wrong, or None if it is right.
+    """Return a sentence that says how a document in the index differs from its row, or None if it
+    agrees.
 
-    `document` is None if the index has no such document. The texts are not compared; only the deep
-    audit does that.
+    `current`: the derivative row of the document, and the rows of its earlier versions.
+    `rights`: the stored rights of the file.
+    `document`: the document in the index; None if the index lacks it.
+
+    The texts are not compared; only the deep audit does that.
     """
     row = current.row
     id_ = indexed_kind.get_id(row)
@@ -277,7 +281,7 @@ _SEPARATELY_CHECKED = frozenset(
 def has_different_text(
     stores: Stores, row: DerivativeRow, kind: DerivativeKind, fixity: FixityRow
 ) -> bool:
-    """Whether the text of a file in the full-text index differs from its fixity (size and SHA-256).
+    """Whether the text of a file in the full-text index differs from the recorded size and SHA-256.
 
     Returns False if the index has no document of the file, or one built from another file.
     """
@@ -362,13 +366,13 @@ def _read(
     rows: Sequence[DerivativeRow],
     text: dict[str, list[DispositionRow]],
 ) -> Iterator[AuditFault]:
-    """Check that the status of each derivative row agrees with the ledger of the step that read the
-    file.
+    """Check that the status of each derivative row agrees with how the messages of the step that
+    read the file ended.
 
     `reading`: names the step that reads files for this derivative kind.
     `text`: ledger rows of the messages about each file, by SHA-1 of the file.
 
-    Also yields a fault if that step had no message about the file.
+    Also yields a fault if the ledger has no message of that step about the file.
     """
     unread_rows = []
     for row in rows:

@@ -33,8 +33,8 @@ def find_open_entries(records: Records, entry_ids: Collection[str]) -> set[str]:
 
 
 def find_open_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
-    """Return the SHA-1s of those files that have an open message about them, so are being
-    processed.
+    """Return the SHA-1s of those files that are being processed: a message about the file has no
+    outcome yet.
     """
     if not sha1hexes:
         return set()
@@ -237,9 +237,9 @@ def _is_within_input(entry: EntryRow, row: InputRow) -> bool:
 
 
 def find_fetched_without_entry(records: Records, ids: Sequence[str]) -> set[str]:
-    """Return the ids of those captures that were fetched but have no entry in the ledger.
+    """Return those of the capture ids whose capture was fetched but has no entry in the ledger.
 
-    These are files fetched in addition to a link, such as robots.txt.
+    Such captures are of files fetched in addition to a link, such as robots.txt.
     """
     fetched_ids = {row.capture_id for row in records.get(FetchedPageRow, ids)} if ids else set()
     entries = records.find(EntryRow, {"entry_id": sorted(fetched_ids)}) if fetched_ids else ()

@@ -20,9 +20,9 @@ class RepairAct(StrEnum):
     - `MERGE`: merges several `cdx` rows (SQL) of one capture into one.
     - `PLACE`: restores the WARC locations of captures.
     - `BODY`: writes missing bodies to a WARC again.
-    - `FILE`: restores the descriptions of files.
+    - `FILE`: restores the descriptions of files (size, type and hashes).
     - `ENTRY`: restores missing entries in the ledger.
-    - `INPUT`: restores missing inputs, and corrects their entry counts.
+    - `INPUT`: restores the rows of missing inputs, and corrects the entry counts of inputs.
     - `SEND`: sends entries through the pipeline again.
     - `READ`: reads files again to rebuild their derivatives.
     - `END`: corrects dispositions in the ledger that contradict the stores.
@@ -98,14 +98,14 @@ class AuditCheck(StrEnum):
     - `INPUT_ROW`: the input of each entry is recorded.
     - `UNSETTLED`: messages without an outcome are in a queue.
     - `QUARANTINE`: quarantined messages are in the quarantine.
-    - `COUNT`: the stored counts agree with the ledger.
+    - `COUNT`: the stored outcomes and counts agree with the dispositions in the ledger.
     - `ENTRY`: each entry that is referred to exists, with the right location.
     - `WAY`: the messages of each entry led to a result, without contradictions.
     - `ENDING`: the dispositions agree with the derivatives and WARCs in the stores.
     - `ROW`: the rows of derivatives exist and are unchanged.
     - `BLOB`: the texts and thumbnails exist and are unchanged.
     - `DOCUMENT`: the full-text index contains the expected documents.
-    - `FILE`: the description of each file exists and is right.
+    - `FILE`: the description of each file (size, type, hashes, rights) exists and is right.
     - `CAPTURE_TWICE`: each capture has only one `cdx` row (SQL).
     - `CELLS`: the cells of the wide-column table agree with the records.
     - `PLACE`: the WARC location of each capture is recorded.

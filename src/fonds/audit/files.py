@@ -97,10 +97,11 @@ def _check_table_cells(stores: Stores, rows: Sequence[FileMetaRow]) -> Iterator[
 
 
 def _check_later_captures(stores: Stores, sha1hexes: Sequence[str]) -> Iterator[AuditFault]:
-    """Check that the later captures of files, in WARCs, each have a row of their own in the wide
+    """Check that each later capture of these files in a WARC has its own row in the wide-column
     table.
 
-    If several entries describe one WARC record, only one of them has the row.
+    Later captures are those dropped as duplicates. If several entries describe one WARC record,
+    only one of them has the row.
     """
     later_captures = {
         build_alternate_key(sha1hex, entry.entry_id): (sha1hex, entry)
@@ -134,7 +135,9 @@ def _check_later_captures(stores: Stores, sha1hexes: Sequence[str]) -> Iterator[
 
 
 def format_place_name(path: str, offset: int) -> str:
-    """Return a WARC file name with an offset, without folders. Folders differ between machines."""
+    """Return the location of a WARC record as file name and offset. Folders are omitted, because
+    they differ between machines.
+    """
     return format_record_place(path.rpartition("/")[2], offset)
 
 
@@ -195,9 +198,10 @@ def _check_unarchived(
 def _should_be_archived(records: Records, sha1hex: str, archiving: Sequence[str]) -> bool:
     """Whether a file without a WARC record should have one.
 
-    True if a message about the file came into one of the `archiving` pipelines, or if the ledger
-    has no message about it. False if a message about it was quarantined, purged or accepted as a
-    final failure, because that explains why the file is in no WARC.
+    True if a message about the file came into one of the pipelines `archiving`, which archive
+    bodies, or if the ledger has no message about the file. False if a message about the file was
+    quarantined, purged or accepted as a final failure, because that explains why the file is in no
+    WARC.
     """
     if _has_disposition(records, sha1hex, verdict=str(Verdict.QUARANTINED)):
         return False
@@ -256,7 +260,8 @@ def _check_known_files(
 
 
 def _is_indexed(capture_id: str | None, cells: Cells) -> bool:
-    """Whether a table row has only data from a CDX index, because Fonds never read the file.
+    """Whether a row of the wide-column table has only data from a CDX index, because Fonds never
+    read the file.
 
     `capture_id` is None for the row of the file itself.
     """

@@ -78,8 +78,8 @@ class _WarcRows:
 def check_places(stores: Stores) -> Iterator[AuditFault]:
     """Check the location of every capture in `cdx` and yield the faults.
 
-    Goes WARC by WARC. Asks once for the size and the CDXJ of each WARC; no record is read. The SQL
-    table `cdx` has one row per capture in a WARC.
+    Goes WARC by WARC. Asks once for the size and the CDXJ index of each WARC; no WARC record is
+    read. The SQL table `cdx` has one row per capture in a WARC.
     """
     warc: _WarcRows | None = None
     # A capture known only from a CDX index has no stored body and no entry.
@@ -104,9 +104,10 @@ def check_places(stores: Stores) -> Iterator[AuditFault]:
 def _check_table_places(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:
     """Compare `cdx` rows with the wide-column table and yield the faults.
 
-    The cell `file:cdx` must give the same location. For the primary capture of a file, so must
-    `f:c`. The SQL table `cdx` has one row per capture in a WARC. The table cell `f:c` describes the
-    first capture of a file. The table cell `file:cdx` has the WARC location of a capture.
+    The cell `file:cdx` must give the same location as the row. For the primary capture of a file,
+    the cell `f:c` must give it too. The SQL table `cdx` has one row per capture in a WARC. The
+    table cell `f:c` describes the first capture of a file. The table cell `file:cdx` has the WARC
+    location of a capture.
     """
     sha1hexes = sorted({row.sha1hex for row in rows})
     primary_captures = {
@@ -163,7 +164,7 @@ def _is_in_note(row: CdxRow, owners: Mapping[str, str], crawlers: Collection[str
 
 
 def build_cell_key(row: CdxRow, owners: Mapping[str, str]) -> bytes:
-    """Return the key of the table row that has the location of a capture.
+    """Return the key of the wide-column table row that has the location of a capture.
 
     `owners` maps SHA-1s to the ids of primary captures. A primary capture is in the row of its
     file; every other capture has a row of its own.
@@ -232,8 +233,8 @@ def _is_other_record(
 
 
 def _check_written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:
-    """Check that each capture of a foreign WARC has only one `cdx` row, even if the WARC has
-    several names.
+    """Check that each capture in a WARC not written by Fonds has only one `cdx` row, even if the
+    WARC has several names.
 
     The SQL table `cdx` has one row per capture in a WARC.
     """
@@ -282,7 +283,7 @@ def are_duplicates(rows: Sequence[CdxRow]) -> bool:
 def _check_archived(records: Records, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:
     """Check that the ledger explains each capture in a WARC of Fonds.
 
-    Either the step `archive_body` or a repair action must have written it.
+    Either the step `archive_body` or a repair action must have written the capture.
     """
     ids = sorted({row.capture_id for row in rows if is_own_warc(row.warc_path)})
     if not ids:
@@ -316,7 +317,8 @@ def _accounts_for_written_body(row: DispositionRow) -> bool:
 
 
 def _check_entry_places(records: Records, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:
-    """Check that the entries of captures in foreign WARCs have the location that `cdx` has.
+    """Check that entries of captures in WARCs not written by Fonds have the location that `cdx`
+    has.
 
     The SQL table `cdx` has one row per capture in a WARC.
     """

@@ -25,8 +25,9 @@ def find_changed_rights(records: Records, capture: CdxRow, payload: Payload) -> 
     `payload`: its WARC record.
 
     The response replaces only statements from HTTP headers; all others are taken from the stored
-    rights. Also returns None if there is no response, and for a capture known only from an index,
-    for which no rights are stored. The SQL table `cdx` has one row per capture in a WARC.
+    rights. Also returns None if the record has no HTTP response, and for a capture known only from
+    a CDX index, for which no rights are stored. The SQL table `cdx` has one row per capture in a
+    WARC.
     """
     if payload.http is None or is_indexed(capture.capture_id):
         return None
@@ -45,8 +46,8 @@ def find_changed_rights(records: Records, capture: CdxRow, payload: Payload) -> 
 def lacks_host_text(records: Records, mime: str, sha1hexes: Sequence[str]) -> bool:
     """Whether the text of any of these robots.txt or tdmrep.json files is missing from the records.
 
-    `mime`: media type of the files. The result is False if robots.txt and tdmrep.json have other
-        types.
+    `mime`: media type of the files. The result is False for any type other than those of Fonds for
+        robots.txt and tdmrep.json.
     `sha1hexes`: SHA-1s of the files in hex.
     """
     return mime in TYPES and len(records.get(HostTextRow, sha1hexes)) < len(sha1hexes)

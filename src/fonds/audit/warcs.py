@@ -76,8 +76,8 @@ def verify(files: WarcFiles, path: str, tick: Tick = lambda _: None) -> WarcRepo
 
     `path` is the name of a WARC of Fonds, or the absolute path of any other WARC. A file that is
     still being written is read as far as it goes. If the file is missing or cannot be read, that is
-    a fault. `tick` is called with the number of bytes read. Raises StoreUnavailableError if a store
-    does not respond.
+    a fault. `tick` is called with the number of bytes read, after about every 64 MiB. Raises
+    StoreUnavailableError if a store does not respond.
     """
     report = WarcReport(path)
     state = files.inspect(path)

@@ -37,9 +37,9 @@ def run_in_parallel(
 ) -> Iterator[T]:
     """Run a function for each task in parallel processes; yield the results in order of completion.
 
-    Each task is the tuple of arguments. With one worker, the tasks run in this process. Raises what
-    the function raises, and StoreUnavailableError if a process was killed; then the other processes
-    are killed too.
+    Each task is a tuple of arguments for the function. With one worker, the tasks run in this
+    process. Raises what the function raises, and StoreUnavailableError if a process was killed;
+    then the other processes are killed too.
     """
     workers = min(workers, len(tasks))
     if workers <= 1:
@@ -115,10 +115,11 @@ class LocalEngine:
     """Engine that runs bulk jobs with processes of this machine.
 
     - `folder`: folder for the sorted records of jobs. It needs room for all records.
-    - `workers`: number of processes that read at once, each with about `memory_bytes` of records.
-    - `writers`: number of processes that write at once. It must be 1 if a store is a file of this
-      machine.
-    - `report_progress`: receives the parts read and ranges written, every few seconds.
+    - `workers`: number of processes that read parts at once, each with about `memory_bytes` of
+      records in memory.
+    - `writers`: number of processes that write ranges at once; must be 1 if a store of the library
+      is a file on this machine.
+    - `report_progress`: receives the numbers of parts read and ranges written, every few seconds.
     """
 
     folder: Path

@@ -1,6 +1,6 @@
 """External sorting of records: sorted files (runs) on disk, divided into ranges and merged.
 
-A run is a file with one record per line. At most `MERGE_WAYS_MAX` runs are open at once. More are
+A run is a file with one record per line. At most 64 runs are open at once. More than 64 runs are
 merged in several passes.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 MERGE_WAYS_MAX = 64
 READ_BYTES = 256 * 1024
 RECORD_OVERHEAD_BYTES = 50
-"""Estimated memory of a record in addition to its bytes."""
+"""Estimated memory of a record in bytes, in addition to the record's own bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,9 @@ def write_runs(
 
 
 def merge_runs(stretches: Sequence[RunRange], folder: Path, stem: str) -> Iterator[bytes]:
-    """Merge sorted stretches of files; iterate over all their records in order.
+    """Merge stretches of files with sorted records; yield all their records in order.
 
-    If there are more than `MERGE_WAYS_MAX`, intermediate files `STEM-….merge` are written to
-    `folder`.
+    If there are more than 64 stretches, intermediate files `STEM-….merge` are written to `folder`.
     """
     for step in range(len(stretches)):
         if len(stretches) <= MERGE_WAYS_MAX:
@@ -125,6 +124,6 @@ def _iter_records(stretch: RunRange) -> Iterator[bytes]:
 def find_range(ranges: Sequence[bytes], record: bytes) -> int:
     """Return the number of the range in which a record belongs, from 0.
 
-    It is the number of keys in `ranges` (sorted) that are not greater than the record.
+    This equals the number of keys in `ranges` (sorted) that are not greater than the record.
     """
     return bisect_right(ranges, record)

@@ -93,7 +93,7 @@ def _write_range(write: Any, number: int, pairs: Iterator[tuple[bytes, Sequence[
 def _format_error(error: Exception) -> str:
     """Return the line of a Spark error that names the cause, cut to 400 characters.
 
-    It is the line of the Python error if the error has one.
+    This is the line of the Python error if the Spark error contains one.
     """
     java_error = getattr(error, "java_exception", None)
     lines = [line.strip() for line in str(java_error or error).splitlines() if line.strip()]

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 MARK = b"~"
-"""First byte of the records that encode counts. All other records sort before it."""
+"""First byte of the job records that encode counts. All other records of a job sort before them."""
 EXAMPLES_MAX = 3
 EXAMPLE_CHARS = 300
 

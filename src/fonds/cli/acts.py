@@ -42,7 +42,7 @@ def record_act(records: Records, description: str) -> Iterator[None]:
 def find_local_user() -> str:
     """Return the name of the local user for the action log: `local:` and the login name.
 
-    Names of access keys contain no colon, so they never collide with it.
+    Names of access keys contain no colon, so no key has the same name in the log.
     """
     return f"local:{find_login_name()}"
 
@@ -53,7 +53,7 @@ FILES_MAX = 1_000
 def parse_sha1s(keys: Sequence[str]) -> list[str]:
     """Return SHA-1s, given in hex or base32, in hex without duplicates.
 
-    Raises click.UsageError for an invalid SHA-1, and for more than `FILES_MAX`.
+    Raises click.UsageError for an invalid SHA-1, and for more than 1,000 SHA-1s.
     """
     digests = {key: parse_sha1(key) for key in keys}
     for key, raw in digests.items():

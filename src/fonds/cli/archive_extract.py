@@ -47,7 +47,9 @@ class RecordAnswer(msgspec.Struct, frozen=True):
 
 
 class CaptureAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: a known capture, with the columns of its row and the source of its body."""
+    """JSON answer: a capture of the library, with the columns of its `cdx` row, and the capture
+    from which its body is read.
+    """
 
     capture_id: Annotated[str, Meta(description="id of the capture")]
     sha1hex: Annotated[str, Meta(description="SHA-1 of the body")]
@@ -241,8 +243,7 @@ def _parse_time14(text: str) -> str:
 def _read_record(files: WarcArchive, path: str, offset: int) -> Pieces:
     """Return a function that yields the bytes of a WARC record in pieces.
 
-    Raises ConfigurationError for a WARC file in another store, because only bodies can be read from
-    there.
+    Raises ConfigurationError for a WARC file at a URL, because only bodies can be read from there.
     """
     # Imported here because the archive is slow to import.
     from fonds.archive.warc.reader import iter_record_bytes

@@ -105,7 +105,7 @@ class WorkAnswer(msgspec.Struct, frozen=True):
 
 
 class WorksAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: works of the catalogue that have a title."""
+    """JSON answer: works of the catalogue whose title is or begins with the given one."""
 
     works: Annotated[Sequence[Work], Meta(description=f"at most {LISTED_MAX} works")]
     more: Annotated[bool, Meta(description="whether there are more")]
@@ -299,7 +299,7 @@ def _find_files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[
 
 
 class _ProgressReporter:
-    """Prints the number of catalogue records read every few seconds, on a terminal or not."""
+    """Prints every five seconds how many catalogue records were read, on a terminal or not."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet

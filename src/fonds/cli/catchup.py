@@ -241,11 +241,11 @@ def _catch_up(
 def _run_catchup(
     app: App, settings: Settings, stores: Stores, lock: HomeLock, selection: CatchUpSelection
 ) -> int:
-    """Read the selected stored files again: one thread sends them to the pipeline, others process
-    them.
+    """Read the selected stored files again: one thread sends them to the pipeline, other threads
+    process them.
 
-    Returns the exit code when all are processed. The printed summary covers all inputs that have a
-    selected file.
+    Returns the exit code when all files are processed. The printed summary covers all inputs that
+    have a selected file.
     """
     # Imported here because the pipelines are slow to import.
     from fonds.wiring.pipelines import send_catchup

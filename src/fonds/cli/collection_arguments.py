@@ -80,8 +80,7 @@ def find_built_configuration(tables: Tables, collection: CollectionView, conf: s
 def read_lines(stream: BinaryIO, name: str) -> Iterator[Document | str]:
     """Yield a document for each JSON line of a stream, or a message if the line is not a document.
 
-    `name` is the name of the stream in messages. Stops at a line that is longer than
-    `LINE_MAX_BYTES`.
+    `name` is the name of the stream in messages. Stops at a line that is longer than 32 MiB.
     """
     decoder = msgspec.json.Decoder(prepare_type(Document))
     number = 0

@@ -88,8 +88,9 @@ class App:
     def load_settings(self, **continues_soon: str | int | bool | None) -> Settings:
         """Load the settings of the library.
 
-        Keyword arguments are settings that come from options of the command. They override all
-        other sources. The value None means that the option was not given; it overrides nothing.
+        Keyword arguments are settings that come from options of the command. They override
+        settings from files, the environment and `--set`. The value None means that the option was
+        not given; it overrides nothing.
         """
         # Imported here because the settings are slow to import.
         from fonds.config import load_settings
@@ -131,8 +132,9 @@ class App:
     ) -> Table:
         """Return the opened table store, without other stores. It is closed when the command ends.
 
-        The journal table is declared, unless `name` is another table. Raises ConfigurationError if
-        there is no library yet, unless `create` is true.
+        The journal (the table with a wide row per file) is created if needed, unless `name` is
+        another table. Raises ConfigurationError if there is no library yet, unless `create` is
+        true.
         """
         # Imported here because the stores are slow to import.
         from fonds.ports.stores import close

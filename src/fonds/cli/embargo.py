@@ -130,9 +130,9 @@ def embargo(
 def _search_files(stores: Stores, searched: str | None) -> list[str]:
     """Return the SHA-1s of the files that a search finds; an empty list for None.
 
-    Raises click.UsageError for an invalid query, and for more than `FILES_MAX` files. It also
-    refuses `version:all`, because a story found by an earlier version has the file of another
-    version.
+    Raises click.UsageError for an invalid query, and if it finds more than 1,000 documents. Also
+    refuses a query with `version:all`: a story that matches only in an earlier version is found
+    with the file of its current version.
     """
     if searched is None:
         return []

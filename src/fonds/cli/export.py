@@ -315,8 +315,8 @@ def _build_manifest(path: Path, form: str, counts: ExportCounts, digest: str) ->
 def _format_command(
     app: App, options: Mapping[str, object], request: SearchRequest | None, *, no_text: bool
 ) -> str:
-    """Return a command line for another export, without search words. It ends with `--`, so that
-    they can be added.
+    """Return a command line for another export. It ends with `--`, so that search words can be
+    added.
 
     - `options`: values of options by name; None omits the option.
     - `request`: search request whose filters are repeated; None for no filters.

@@ -271,7 +271,7 @@ def _check_words(action: str | None, note: str | None, owner: str | None, *, yes
 def _validate_query(records: Records, query: FailureQuery) -> Records:
     """Check that the pipeline and step of a query exist. Return `records` unchanged.
 
-    Raises click.UsageError for an unknown one.
+    Raises click.UsageError for an unknown pipeline or step.
     """
     try:
         check_names(records, pipeline=query.pipeline, step=query.step)
@@ -459,7 +459,7 @@ def _print_list(app: App, records: Records, query: FailureQuery, limit: int | No
 
 
 def _shorten_line(text: str) -> str:
-    """Return a text as one line of at most `DETAIL_CHARS` characters, cut with an ellipsis."""
+    """Return a text as one line, cut with an ellipsis to at most 200 characters."""
     line = " ".join(text.split())
     return line if len(line) <= DETAIL_CHARS else line[: DETAIL_CHARS - 1] + "…"
 
@@ -527,7 +527,7 @@ def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes
 def _build_command(action: str, query: FailureQuery) -> str:
     """Return the command line of `fonds failures` for the action log.
 
-    If the user selected several failures by key, it has only the number of keys.
+    If the user selected several failures by key, the line has only the number of keys.
     """
     flags = {"failure_group": "group"}
     options = [f"--{flags.get(name, name)} {value}" for name, value in query.build_filter().items()]

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 URLS_MAX = 1_000_000
 WAIT_S = 15.0
-"""Seconds to wait for delayed links when no others are left; longer for longer host delays."""
+"""Seconds to wait for delayed links when no other links are left; at least twice the minimum delay
+of a host (`fetch.host_gap_s`).
+"""
 
 NOTHING_TO_FETCH = (
     "Nothing to fetch: all these URLs were fetched before. Use --again to fetch a list again."
@@ -137,7 +139,7 @@ def _fetch(
 def _collect_urls(urls: tuple[str, ...], lists: tuple[str, ...]) -> list[str]:
     """Return the URLs on the command line, and those of standard input if `-` is given.
 
-    Raises click.UsageError if standard input has more than `URLS_MAX` URLs.
+    Raises click.UsageError if standard input has more than 1,000,000 URLs.
     """
     named_urls = [url for url in urls if url != "-"]
     return named_urls + (_read_standard_input() if "-" in urls or "-" in lists else [])

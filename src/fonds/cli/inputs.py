@@ -38,9 +38,10 @@ def expand_names(names: Sequence[str], home: Path) -> list[str]:
 
 
 def resolve_paths(names: Sequence[str]) -> frozenset[str]:
-    """Return the local paths among the input names as absolute paths, without resolving links.
+    """Return the local paths among the input names as absolute paths, without resolving symbolic
+    links.
 
-    This is the form in which inputs are recorded.
+    The rows of `inputs` have paths in this form.
     """
     paths = (name for name in names if not is_remote(name))
     return frozenset(os.path.abspath(name) for name in paths)  # noqa: PTH100 (links stay)
@@ -123,9 +124,9 @@ def _iter_listed(path: Path) -> Iterator[str]:
 
 
 def save_stream(stream: BinaryIO, inbox: Path) -> Path:
-    """Save a stream in a file that is named by its SHA-1, so that it can be read again.
+    """Save a stream in a file in the folder `inbox`, so that its content can be read again.
 
-    Return the path of the file.
+    The SHA-1 of the content is in the file name. Return the path of the file.
     """
     inbox.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha1()  # noqa: S324 (a name, not a seal)

@@ -1,7 +1,7 @@
 """Live view of a running pipeline on a terminal: work per step, refusals, sources and slow hosts.
 
-It queries the stores about once a second, for at most a twentieth of the time. Values that cannot
-be read are shown as unknown.
+The view queries the stores about once a second, for at most a twentieth of the time. Values that
+cannot be read are shown as unknown.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HOSTS_MAX = 8
 class VerdictCounts:
     """Counts of how messages ended in this process, by pipeline step.
 
-    It is safe to update from several threads. `seconds` is a monotonic clock.
+    Several threads may update the counts. `seconds` is a monotonic clock.
     """
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:

@@ -60,8 +60,9 @@ class SuggestingChoice(click.Choice[str]):
 class SuggestingCommand(click.Command):
     """Click command whose error for an unknown option explains the separator `--`.
 
-    - `answers`: types of the objects that the command writes with `--json`. The keys say when.
-    - `output`: description of its output if it writes no objects with fixed fields.
+    - `answers`: types of the objects that the command writes with `--json`. Each key says when such
+      an object is written, and how many.
+    - `output`: description of the command's output if it writes no objects with fixed fields.
     """
 
     answers: Mapping[str, type] = MappingProxyType({})
@@ -96,8 +97,8 @@ class CommandGroup(click.Group):
       with `modules`, so that the list imports none of them.
     - `default_command`: command that is used if the first argument is no command of the group. The
       argument must contain a slash, as names of collections do, or resemble no command name.
-    - `answers`: types of the JSON objects that the group itself writes with `--json`, without one of
-      its commands. The key says when it writes them, such as "one for each kind, with --list".
+    - `answers`: types of the JSON objects that the group itself writes with `--json`, without one
+      of its commands. The key says when it writes them, such as "one for each kind, with --list".
     """
 
     answers: Mapping[str, type] = MappingProxyType({})

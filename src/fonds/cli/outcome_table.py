@@ -19,7 +19,8 @@ WEIGHTS = (Weight.SKIPPED, Weight.REJECTED, Weight.FAILED)
 def format_tally(tally: OutcomeTally) -> str:
     """Return the number of records per outcome as one line.
 
-    The outcomes have the names that the summary uses, such as `stored` and `failed`.
+    The outcomes have the names that the summary of a pipeline run uses, such as `stored` and
+    `failed`.
     """
     counts = [(str(weight), sum(tally.filter_reasons(weight).values())) for weight in WEIGHTS]
     return " · ".join(f"{count:,} {name}" for name, count in [("stored", tally.done), *counts])

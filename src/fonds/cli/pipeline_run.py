@@ -179,7 +179,7 @@ def run_and_report(
 
     - `feed`: function that reads inputs and enters their contents through the intake.
     - `empty_message`: printed if there was nothing to do.
-    - `retried`: failures that are retried; the summary then covers only these.
+    - `retried`: failures that are retried; the summary then covers only these failures.
     - `urls`: URLs that the user named. If given, only the next attempts of these URLs are shown.
     """
     # Imported here because the stores are slow to import.
@@ -237,8 +237,8 @@ def report_read_later(count: int) -> None:
 
 
 def _find_retries(records: Records, pipeline: str, urls: Sequence[str]) -> list[Retry]:
-    """Return messages that wait for their next attempt, to be shown to the user, at most
-    `RETRIES_MAX`.
+    """Return at most 10 messages of a pipeline that wait for their next attempt, to be shown to the
+    user.
 
     - `urls`: only messages about these URLs are returned. If empty, the messages that are due first
       are returned.
@@ -284,7 +284,8 @@ def run_intake_only(
 
     - `feed`: function that reads the inputs and enters their contents through the intake.
 
-    Prints how many entered. Returns the exit code: 0, or 130 if interrupted. The stores are closed.
+    Prints how many records entered. Returns the exit code: 0, or 130 if interrupted. The stores are
+    closed.
     """
     # Imported here because the audit, the pipelines and the stores are slow to import.
     from fonds.audit.repair.cleanup import raise_if_emptied
@@ -369,12 +370,11 @@ def _find_unfinished(stores: Stores, pipeline: str) -> IntakeCounts:
 def _enter_in_thread(
     threads: WorkerThreads, enter: Callable[[], None], tick: Callable[[], None]
 ) -> None:
-    """Call `enter`, which enters inputs into the pipeline, in a separate thread. Call `tick` ten
-    times a second until it ends.
+    """Call `enter`, which enters inputs into the pipeline, in a separate thread. Meanwhile, call
+    `tick` ten times a second.
 
     So signals and progress are handled promptly. An error in that thread ends the work of
-    `threads`. Returns when the thread has ended, or about `LEAVE_OFF_S` seconds after the work is
-    stopped.
+    `threads`. Returns when the thread has ended, or about 10 seconds after the work is stopped.
     """
 
     def run() -> None:

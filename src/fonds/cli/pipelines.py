@@ -18,8 +18,9 @@ from fonds.pipelines.diagram import draw_svg, format_tree
 
 
 class StageAnswer(msgspec.Struct, frozen=True):
-    """Stage of a pipeline in a JSON answer: the topics it reads and writes, and the payloads it
-    omits.
+    """Stage of a pipeline in a JSON answer: the topics that it reads and writes.
+
+    `omits`: types of results of the step that the stage writes to no topic.
     """
 
     stage: str

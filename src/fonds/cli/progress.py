@@ -1,7 +1,7 @@
 """Progress and summary of a pipeline run.
 
-On a terminal, progress is a line that is updated in place. Elsewhere it is a line every
-`PLAIN_EVERY_S` seconds.
+On a terminal, progress is a line that is updated in place. Elsewhere it is a new line every 30
+seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from fonds.ports import Records
 
 EVERY_S = 1.0
 PLAIN_EVERY_S = 30.0
-"""Seconds between progress lines where they are kept, for example in a log."""
+"""Seconds between progress lines where each line is kept, for example in a log."""
 
 SHARE_MAX = 0.05
 
@@ -47,10 +47,10 @@ class _RateColumn(ProgressColumn):
 
 
 class ProgressBar:
-    """Context manager that shows on standard error how many records of a run have an outcome
-    already.
+    """Context manager that shows on standard error how many records of a pipeline run have an
+    outcome already.
 
-    Counting them never takes more than a twentieth of the time.
+    Counting the records never takes more than a twentieth of the time.
     """
 
     def __init__(

@@ -196,8 +196,8 @@ class _RepairRun:
         """Run rounds of repair until the audit finds no fault and no message is pending, or a round
         changes nothing.
 
-        There are at most `ROUNDS_MAX` rounds. Returns the result of the last audit; None if the
-        repair was interrupted.
+        There are at most 4 rounds. Returns the result of the last audit; None if the repair was
+        interrupted.
         """
         last_state: object = None
         for _ in range(ROUNDS_MAX):

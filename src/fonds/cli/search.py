@@ -52,7 +52,7 @@ from fonds.wiring.stores import match_documents
 
 DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file created"}
 CONTEXT_BEFORE_CHARS, POINTED = 30, 60
-"""Characters of a query shown before its invalid token, and from its start on."""
+"""Characters of an invalid query shown before its invalid token, and from the token's start on."""
 EMPTY_INDEX_MESSAGE = (
     "The library has no searchable documents yet. Run `fonds ingest PATH…` to add files."
 )
@@ -84,7 +84,7 @@ SearchAnswer = define_answer(
 
 
 class EarlierAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: number of stories that match only in an earlier version."""
+    """JSON answer: number of stories that match a search only in an earlier version."""
 
     earlier: Annotated[
         EarlierVersionHits,

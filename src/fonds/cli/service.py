@@ -138,7 +138,7 @@ def serve(
 
 
 def _open_screen(app: App) -> Console | None:
-    """Return the terminal for the live view; None if there is none or it is not wanted.
+    """Return the terminal for the live view; None without a terminal, or with --json or --quiet.
 
     With a terminal, warnings are printed above the live view. Otherwise JSON lines are logged.
     """
@@ -181,7 +181,8 @@ def _open_view(
 def _raise_failure(threads: WorkerThreads, has_ended: bool) -> None:
     """Raise the error that made the worker threads end, if there is one.
 
-    Otherwise, if a thread is still reading a file, end the process. Its messages were requeued.
+    Otherwise, if a thread is still reading a file, end the process. The messages of that thread
+    were requeued.
     """
     if (failure := threads.get_failure()) is not None:
         raise failure

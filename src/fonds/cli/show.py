@@ -85,7 +85,7 @@ def list_cluster_placements(
     """Return the collections that contain a document, each with the document's cluster in its
     clusterings.
 
-    Only the first `NAMES_MAX` collections are searched.
+    Only the first 10,000 collections are searched.
     """
     tables = Tables(stores.table, settings.collections.prefix)
     if not tables.exist():
@@ -244,9 +244,9 @@ def _records(count: int) -> str:
 
 
 def _list_entries(entries: Sequence[EntryHistory]) -> None:
-    """Print a paragraph for each ledger entry of a file: its outcome and URL.
+    """Print a paragraph for each ledger entry in these histories: its outcome and URL.
 
-    Each ends with the SHA-1 or entry id for which `fonds show` prints more.
+    Each paragraph ends with the SHA-1 or entry id for which `fonds show` prints more.
     """
     screen = open_console()
     for row in (row for history in entries for row in history.entries):

@@ -63,7 +63,7 @@ from fonds.stores.journal_table.schema import (
 
 
 class RowAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: a row of a table."""
+    """JSON answer: a row of a table in the wide-row store."""
 
     key: Annotated[str, Meta(description="key of the row, in hex or base32")]
     cells: Annotated[
@@ -72,21 +72,21 @@ class RowAnswer(msgspec.Struct, frozen=True):
 
 
 class WrittenRowAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: a row that was written to a table."""
+    """JSON answer: a row that was written to a table in the wide-row store."""
 
     key: Annotated[str, Meta(description="key of the row")]
     cells: Annotated[int, Meta(description="cells written")]
 
 
 class CreatedTableAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: a table that was created."""
+    """JSON answer: a table that was created in the wide-row store."""
 
     table: Annotated[str, Meta(description="name of the table")]
     families: Annotated[Sequence[str], Meta(description="its column families")]
 
 
 class TableAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: a table of the table store."""
+    """JSON answer: a table in the wide-row store."""
 
     table: Annotated[str, Meta(description="name of the table")]
     families: Annotated[Sequence[str], Meta(description="its column families")]
@@ -94,14 +94,14 @@ class TableAnswer(msgspec.Struct, frozen=True):
 
 
 class ExportAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: number of rows of a table that were exported."""
+    """JSON answer: number of rows that were exported from a table in the wide-row store."""
 
     rows: Annotated[int, Meta(description="rows written")]
     left_out: Annotated[int, Meta(description="rows that this format cannot represent")]
 
 
 class ImportAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: number of rows that were imported into a table."""
+    """JSON answer: number of rows that were imported into a table in the wide-row store."""
 
     rows: Annotated[int, Meta(description="rows written")]
     refused: Annotated[int, Meta(description="lines that are not rows")]

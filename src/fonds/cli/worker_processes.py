@@ -62,7 +62,7 @@ class WorkerProcesses:
     def start_if_needed(self, threads: WorkerThreads) -> None:
         """Start helper processes: in total one for each `work.worker_backlog` waiting messages.
 
-        This is cheap to call often: messages are counted at most every `CHECK_EVERY_S` seconds.
+        This is cheap to call often: messages are counted at most twice a second.
         """
         self._report_ended()
         now_s = time.monotonic()
@@ -74,7 +74,7 @@ class WorkerProcesses:
             self._start()
 
     def stop(self) -> None:
-        """Stop all helper processes. They have `STOP_WAIT_S` seconds to finish their messages.
+        """Stop all helper processes. They have 20 seconds in all to finish their messages.
 
         Unfinished messages are delivered again to other processes.
         """
@@ -140,7 +140,7 @@ MEMORY_CHECK_S = 60.0
 def main() -> None:
     """Run a helper process: read from standard input which pipeline steps to run, and run them.
 
-    The exit code is 0 after a stop command, and `EXIT_FAILED` after an error.
+    The exit code is 0 after a stop command, and 1 after an error.
     """
     # Ctrl-C reaches every process of the terminal, but the parent decides when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -181,7 +181,8 @@ def _run_order(order: dict[str, Any]) -> None:
 
 
 def _listen(threads: WorkerThreads) -> None:
-    """Wait for the stop command on standard input, and stop the worker threads.
+    """Wait for the stop command on standard input, and stop the worker threads of this helper
+    process.
 
     Exit at once if the parent process is gone: another process may then own the library.
     """

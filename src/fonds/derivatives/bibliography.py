@@ -9,9 +9,9 @@ from fonds.model.rows import BibliographyRow
 
 CELLS = ("bib0:bib_metadata", "bib0:bib_quality", "bib0:bib_status", "bib0:bib_json")
 OLD_EXTRACTORS = frozenset({"fonds-bibliography/1", "fonds-bibliography/2"})
-"""Old extractor versions whose results are in `grobid0`. Their rows refer to no `bib0` cells."""
+"""Old extractors of bibliographies. Their results are in cells of `grobid0` instead of `bib0`."""
 SUCCESS, NOTHING_FOUND_STATUS, NOT_READ = "success", "nothing-found", "not-read"
-"""Statuses: bibliography found; neither title nor reference found; the PDF has no text to read."""
+"""Statuses of rows: bibliography found; neither title nor reference found; PDF without text."""
 
 
 def _build_facts(row: BibliographyRow) -> list[Fact]:

@@ -1,4 +1,4 @@
-"""Build the index documents of a derivative kind from its rows.
+"""Build the index documents of one kind of derivative from its rows in the database.
 
 The pipeline steps, `fonds reindex`, repairs, embargoes and takedowns all use these functions.
 """
@@ -17,7 +17,7 @@ from fonds.model.keys import build_text_blob_key
 from fonds.ports import Blobs, Records
 
 EARLIER_MAX_CHARS = 1_000_000
-"""Maximum number of characters of earlier versions that one document includes."""
+"""Maximum number of characters of earlier versions that a story's index document includes."""
 WORD_MAX_CHARS = 100
 
 
@@ -58,7 +58,7 @@ class CurrentRow:
 
     @property
     def sha1hex(self) -> str:
-        """SHA-1 of the file of the current version."""
+        """SHA-1 of the file that `row` describes."""
         sha1hex: str = self.row.sha1hex
         return sha1hex
 
@@ -73,12 +73,12 @@ class IndexedKind:
 
     - `row_filter`: query condition for the derivative rows that may have a document.
     - `get_id`: function that returns the document id of a row.
-    - `load_current`: function that loads the rows from which the documents with some ids must be
+    - `load_current`: function that loads the rows from which the documents with given ids must be
       built now. Ids without a document are omitted.
-    - `has_text`: function that returns whether a text may be stored for a row.
+    - `has_text`: function that returns whether a text may be stored for the file of a row.
     - `document`: function that builds a document from a row, its text and its origin.
     - `versions`: function that returns the SHA-1s of the files from which each document may be
-      built, by document id. The current file is last.
+      built, by document id. The file of the current version is last.
     """
 
     row_filter: Mapping[str, object]
@@ -92,8 +92,8 @@ class IndexedKind:
 def wrap_unversioned(
     rows: Callable[[Records, Sequence[str]], Mapping[str, Any]],
 ) -> Callable[[Records, Sequence[str]], Mapping[str, CurrentRow]]:
-    """Build the `load_current` function of a kind without versions, from a function that loads
-    rows.
+    """Build the `load_current` function of an `IndexedKind` without versions, from a function that
+    loads rows by document id.
     """
     return lambda records, ids: {id_: CurrentRow(row) for id_, row in rows(records, ids).items()}
 
@@ -106,13 +106,13 @@ def iter_index_documents(
     loaded: Mapping[str, tuple[bytes, DocumentOrigin]] = MappingProxyType({}),
     textless: list[str] | None = None,
 ) -> Iterator[IndexDocument]:
-    """Yield the index documents of rows with their texts, one at a time.
+    """Build index documents with their texts from derivative rows, and yield one at a time.
 
     The documents do not have the rights of the files yet.
 
     - `current`: derivative rows from which the documents are built.
     - `loaded`: text and origin of files that are in memory already, by SHA-1.
-    - `textless`: list to which the SHA-1s of files without a stored text are appended.
+    - `textless`: list to which the SHA-1s of files whose text is missing are appended.
     """
     keys = [row_versions.row.sha1hex for row_versions in current]
     origins = find_origins(records, [key for key in keys if key not in loaded])
@@ -142,8 +142,8 @@ def add_earlier_texts(
     - `current`: row of the document, with the earlier versions.
     - `text_of_file`: function that returns the text of a file by SHA-1.
 
-    The texts have `EARLIER_MAX_CHARS` characters in total. The first text that does not fit is cut
-    between words, and later texts are omitted.
+    The earlier texts have at most `EARLIER_MAX_CHARS` characters in total. The first text that does
+    not fit is cut between words, and the texts after it are omitted.
     """
     chars_left, omitted_count = EARLIER_MAX_CHARS, current.omitted_count
     earlier = []
@@ -161,7 +161,10 @@ def add_earlier_texts(
 
 
 def _shorten(text: str, max_chars: int) -> str:
-    """Return at most `max_chars` characters of a text, without a partial last word."""
+    """Return at most `max_chars` characters of a text, without a partial last word.
+
+    A last word of more than 100 characters is cut.
+    """
     if len(text) <= max_chars:
         return text
     beginning = text[:max_chars]

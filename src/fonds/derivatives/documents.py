@@ -1,7 +1,7 @@
 """Index documents of all derivative kinds: their origin, their text, and how they are put into the
 index.
 
-All indexed data is written to the records first, so that the index can be rebuilt from the records.
+All indexed data is written to the SQL rows first, so that the index can be rebuilt from these rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FileRelated(Protocol):
 
     @property
     def sha1hex(self) -> str:
-        """SHA-1 of the file."""
+        """SHA-1 of the file that the value is about."""
 
 
 R = TypeVar("R", bound=FileRelated)
@@ -74,8 +74,8 @@ def find_origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, Docume
 
 
 def find_owners(records: Records, sha1hexes: Sequence[str]) -> dict[str, EntryRow]:
-    """Return the ledger entry of each file's primary capture, by SHA-1. Files without one are
-    omitted.
+    """Return the ledger entry of each file's primary capture, by SHA-1. Files without such an entry
+    are omitted.
     """
     ids = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
     if not ids:
@@ -87,7 +87,7 @@ def find_owners(records: Records, sha1hexes: Sequence[str]) -> dict[str, EntryRo
 
 
 def parse_day14(stamp: str | None) -> date | None:
-    """Return the date of a time with 14 digits; None if it is invalid."""
+    """Return the date of a time of 14 digits (YYYYMMDDhhmmss); None if the date is invalid."""
     try:
         return date.fromisoformat((stamp or "")[:8])
     except ValueError:
@@ -95,8 +95,8 @@ def parse_day14(stamp: str | None) -> date | None:
 
 
 def parse_authors(value: object) -> tuple[str, ...]:
-    """Return up to 100 names of authors from metadata: a name, or a list of names or `name`
-    objects.
+    """Return up to 100 author names from a metadata field: one name, or a list of names or of
+    objects with a `name`.
     """
     if isinstance(value, str):
         value = [value]
@@ -113,7 +113,10 @@ def parse_authors(value: object) -> tuple[str, ...]:
 
 
 def parse_doi(value: object) -> str | None:
-    """Return a DOI as documents store it (lower case, cut at 300 characters), or None."""
+    """Return a DOI as documents store it (lower case, cut at 300 characters).
+
+    Return None if `value` is empty or not a string.
+    """
     return (
         clean_text(value).strip().lower()[:DOI_MAX_CHARS] or None
         if isinstance(value, str)
@@ -157,9 +160,9 @@ def index_until_stable(
     - `documents`: function that builds documents from rows. Rights of the files are added
       afterwards.
 
-    Several processes may update one document at a time. The one that puts it last has loaded the
-    rows of all others. The index therefore agrees with the rows in the end. Raises
-    StoreUnavailableError if the rows still change after 10 rounds.
+    Several processes may update one document at a time. The process that puts the document last has
+    loaded the rows that all others wrote. The index therefore agrees with the rows in the end.
+    Raises StoreUnavailableError if the rows still change after 10 rounds.
     """
     previous: Mapping[str, tuple[R, Rights]] = {}
     absent: set[str] = set()

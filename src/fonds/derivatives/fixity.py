@@ -51,7 +51,7 @@ def get_blob_key(fixity: FixityRow) -> str | None:
 def build_fixity(sha1hex: str, part: str, data: bytes) -> FixityRow:
     """Compute the fixity (size and SHA-256) of a derivative row or blob.
 
-    - `sha1hex`: SHA-1 of the file.
+    - `sha1hex`: SHA-1 of the file from which the row or blob was computed.
     - `part`: name of the row's table, or of the blob of the file, such as `text`.
     - `data`: content of the row or blob.
     """

@@ -41,8 +41,8 @@ class KnownGrobid:
         """Return DONE if this client has stored a final result for a PDF; None if the PDF must be
         sent to GROBID.
 
-        Results from before the time `after` of the item do not count. Neither does a result that
-        was stored incompletely, because a process was killed.
+        If the item has a time `after`, results from before that time do not count. Neither does a
+        result that was stored incompletely, because a process was killed.
         """
         for row in self.records.get(GrobidRow, [item.file.sha1]):
             if row.status == GrobidStatus.EMPTY_BLOB and item.file.size:
@@ -104,7 +104,7 @@ def _build_journal_details(journal: Journal) -> dict[str, str | None]:
 
 
 def _format_affiliations(authors: Sequence[Author]) -> str | None:
-    """Return the distinct institutions of the authors as text; None if there are none."""
+    """Return the distinct institutions of the authors as text; None if no institution is known."""
     affiliations = [
         affiliation
         for author in authors
@@ -116,7 +116,7 @@ def _format_affiliations(authors: Sequence[Author]) -> str | None:
 
 
 def _format_names(names: Sequence[str]) -> str | None:
-    """Return the first 10 names and the number of further names as text; None if there are none."""
+    """Return the first 10 names and the number of further names as text; None without names."""
     suffix = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
     return "; ".join(names[:NAMES_MAX]) + suffix or None
 

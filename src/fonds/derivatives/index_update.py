@@ -19,9 +19,9 @@ def iter_complete_documents(
     current: Sequence[CurrentRow],
     textless: list[str] | None = None,
 ) -> Iterator[IndexDocument]:
-    """Yield complete index documents of rows, with texts and rights.
+    """Build and yield index documents from derivative rows, with texts and rights of the files.
 
-    One text at a time is in memory.
+    Only the text of one document at a time is in memory.
     """
     rights = load_file_rights(records, [row.sha1hex for row in current])
     for document in iter_index_documents(kind, records, blobs, current, textless=textless):
@@ -31,8 +31,8 @@ def iter_complete_documents(
 def reindex_files(records: Records, blobs: Blobs, index: Index, sha1hexes: Sequence[str]) -> None:
     """Update the index documents of files whose rights have changed.
 
-    A file without a row is skipped: the step that extracts it later builds the document with all
-    rights. Raises StoreUnavailableError if the rows keep changing.
+    A file without a derivative row is skipped: the step that extracts it later builds the document
+    with all rights. Raises StoreUnavailableError if the derivative rows keep changing.
     """
     for kind, indexed in indexed_kinds():
         ids = sorted({indexed.get_id(row) for row in records.get(kind.row, sha1hexes)})
@@ -51,7 +51,9 @@ def reindex_files(records: Records, blobs: Blobs, index: Index, sha1hexes: Seque
 def index_documents_by_id(
     records: Records, blobs: Blobs, index: Index, kind: IndexedKind, ids: Sequence[str]
 ) -> None:
-    """Put the documents with these ids into the index, and delete documents that must not exist.
+    """Build the documents with these ids from the current rows and put them into the index.
+
+    Documents without a current row, such as those of files under embargo, are deleted.
 
     Raises StoreUnavailableError if the rows of the documents keep changing.
     """

@@ -46,7 +46,7 @@ def find_rows(records: Records, sha1hexes: Sequence[str]) -> Mapping[str, JatsRo
 
 
 def build_document(row: JatsRow, blob: bytes | None, origin: DocumentOrigin) -> IndexDocument:
-    """Build the index document of an article."""
+    """Build the index document of a JATS article. `blob` is the text, None if it has none."""
     return IndexDocument(
         id=row.sha1hex,
         sha1hex=row.sha1hex,

@@ -50,7 +50,7 @@ NAMES: Mapping[str, str] = MappingProxyType(
         "xmp": "XMP",
     }
 )
-"""Display names of metadata fields that Fonds and the seeds define.
+"""Display names of metadata fields that Fonds and the seed documents define.
 
 Other field names come from files and are shown unchanged.
 """
@@ -64,7 +64,10 @@ def format_fact_name(name: str) -> str:
 
 
 def format_fact_value(name: str, value: object) -> str:
-    """Format the value of a metadata field: yes or no, lists joined by semicolons, times in UTC."""
+    """Format the value of a metadata field for display.
+
+    Booleans become yes or no, lists are joined by semicolons, and times are in UTC.
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
@@ -90,7 +93,7 @@ FLAT_DEPTH_MAX = 4
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One property of a file, as its page shows it.
+    """One property of a file, as the page of the file shows it.
 
     - `name`: display name.
     - `value`: display value; None if unknown.
@@ -125,17 +128,17 @@ class RereadPlan:
     """How stored files of a derivative kind are extracted again.
 
     - `step`: pipeline step that extracts the files.
-    - `payload`: type of the messages of this step.
-    - `work`: function that builds a message from a capture, its file and a time. Results from
-      before that time do not count as known. With None, all results count.
-    - `extractor`: function that picks the name of the current extractor.
-    - `statuses`: all statuses that rows can have.
+    - `payload`: type of the messages that this step receives.
+    - `work`: function that builds a message from a capture, its file and a time. Stored results
+      from before that time do not count as known. With None, all results count.
+    - `extractor`: function that picks the name of the current extractor of this kind.
+    - `statuses`: all statuses that derivative rows of this kind can have.
     - `retry_statuses`: statuses for which the same extractor may succeed the next time.
     - `kept_statuses`: statuses of a completed extraction.
     - `other_steps`: names of further steps that write the result of an extraction made
       elsewhere.
-    - `is_shared`: whether `step` belongs to another kind and must extract files again that are
-      known.
+    - `is_shared`: whether `step` belongs to another kind, and must extract files again although
+      their result is stored.
     """
 
     step: str
@@ -150,7 +153,7 @@ class RereadPlan:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Names of all steps that can produce a row."""
+        """Names of all steps that can produce a derivative row of this kind."""
         return (self.step, *self.other_steps)
 
 
@@ -177,13 +180,13 @@ class RowSeries:
 
 @dataclass(frozen=True, slots=True)
 class RelatedFile:
-    """File with a related text: another version of the same story, or a near-duplicate.
+    """File related to a file by its text: another version of the same story, or a near-duplicate.
 
     - `sha1hex`, `story_id`, `url`: SHA-1, story id and URL of the related file.
     - `captured`: time of its capture, 14 digits.
-    - `same_text`: whether both texts are equal.
-    - `resemblance`: estimated share of text that both have in common, 0 to 1; None if a text is too
-      short.
+    - `same_text`: whether the texts of both files are equal.
+    - `resemblance`: estimated share of text that both files have in common, 0 to 1; None if a text
+      is too short.
     """
 
     sha1hex: str
@@ -198,9 +201,9 @@ class RelatedFile:
 class FileRelations:
     """Files related to one file.
 
-    - `versions`: versions of the same story, in order of capture; limited.
-    - `near_duplicates`: near-duplicates, the most similar first; limited.
-    - `versions_total`, `near_duplicates_total`: number of all versions and near-duplicates.
+    - `versions`: other versions of the same story, in order of capture; at most 100.
+    - `near_duplicates`: near-duplicates, the most similar first; at most 100.
+    - `versions_total`, `near_duplicates_total`: number of all other versions and near-duplicates.
     """
 
     versions: Sequence[RelatedFile] = ()
@@ -240,14 +243,14 @@ class DerivativeKind:
     - `step`, `other_steps`: names of the pipeline steps that write rows.
     - `is_written`: function of a row (None if missing) and the tag of a stage. It returns whether
       the result of a completed message is stored.
-    - `build_rows`, `list_blobs`, `list_cells`: functions that return what must exist for a row:
-      rows of other tables, keys of blobs, and columns of the wide-row table.
-    - `indexed`: how index documents are built; None if there are none.
+    - `build_rows`, `list_blobs`, `list_cells`: functions that return what must exist for a
+      derivative row: rows of other tables, keys of blobs, and columns of the wide-row table.
+    - `indexed`: how index documents of this kind are built; None if there are none.
     - `columns`: types of the export columns (`fonds.model.parquet`), by name.
-    - `build_values`: function that computes these columns from a row and the index document, if
-      any.
+    - `build_values`: function that computes the values of `columns` from a row and the index
+      document, if any.
     - `series`: further rows of each file; None if there are none.
-    - `build_facts`: function that returns the facts for pages and `fonds show`.
+    - `build_facts`: function that returns the facts of a row for pages and `fonds show`.
     - `awaited`: name of the fact shown as missing for a file without a row; '' to show `title`
       instead.
     - `build_warc_metadata`: function that returns the JSON stored in WARC with the body; None if

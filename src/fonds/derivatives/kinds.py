@@ -24,7 +24,7 @@ KINDS: Sequence[DerivativeKind] = (
     STORY,
     SKETCH,
 )
-"""All derivative kinds, in display order. If several kinds share a row, reports use the first."""
+"""All derivative kinds, in display order. Reports use the first of several that share a table."""
 
 
 def iter_kinds_with_rows() -> Iterator[DerivativeKind]:
@@ -41,7 +41,7 @@ def iter_kinds_with_rows() -> Iterator[DerivativeKind]:
 def find_warc_metadata(records: Records, sha1hex: str) -> bytes | None:
     """Return the JSON metadata to store in WARC with a body; None if there is none.
 
-    It comes from the first kind that has a row for the file and produces such metadata.
+    The metadata comes from the first kind that has a row for the file and produces such metadata.
     """
     for kind in iter_kinds_with_rows():
         if kind.build_warc_metadata is not None:

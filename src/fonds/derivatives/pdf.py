@@ -1,7 +1,7 @@
 """Derivative kind `pdf`: text and metadata of a PDF.
 
-The id of the index document is the SHA-1 of the file. Source: seed 003, `pdf_meta`; seed 004,
-"Elasticsearch" mapping.
+The id of the index document is the SHA-1 of the file. Source: seed document 003, table
+`pdf_meta`; seed document 004, "Elasticsearch" mapping.
 """
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ MEASURED_KEYS = frozenset(
         "word_count_whitespace",
     }
 )
-"""Fields of `metadata` that the extractor measured. All other fields are stated by the PDF itself.
-"""
+"""Fields of a row's `metadata` that the extractor measured. The PDF itself states all others."""
 COLUMNS = {
     "status": "text",
     "title": "text",
@@ -73,10 +72,10 @@ COLUMNS = {
 
 
 def is_placeholder(row: PdfMetaRow) -> bool:
-    """Return whether the text of a PDF may be only a notice that the reader cannot show the
+    """Return whether the text of a PDF may be only a notice that the PDF viewer cannot show the
     form.
 
-    XFA forms show such a text in readers that do not support XFA.
+    XFA forms contain such a text for viewers that do not support XFA.
     """
     return row.metadata is not None and row.metadata.is_xfa_form
 
@@ -148,8 +147,10 @@ def _choose_date(
 
 
 def _choose_title(info_title: str | None, text: str, url: str) -> str:
-    """Return the title in the PDF's Info, or else the first line of the text, or else the file
-    name.
+    """Return the title in the PDF's Info dictionary, or else the first line of the text, or else
+    the file name in the URL.
+
+    The result has at most 300 characters.
     """
     title = clean_text(info_title).strip() if info_title else ""
     if not title:
@@ -229,7 +230,7 @@ READING = RereadPlan(
     ),
     kept_statuses=INDEXED,
 )
-"""How PDFs are extracted again. Kinds that are computed in the same step are renewed too."""
+"""How PDFs are extracted again. Other derivatives that the same step computes are renewed too."""
 KIND = DerivativeKind(
     name="pdf",
     title="PDF",
@@ -255,7 +256,7 @@ KIND = DerivativeKind(
 
 @dataclass(frozen=True, slots=True)
 class KnownPdfs:
-    """Lookup of stored results of PDF extraction, before the bytes of a PDF are read.
+    """Lookup of stored results of PDF extraction, used before the bytes of a PDF are read.
 
     - `extractor`: name of the current PDF extractor.
     - `clock`: returns the current time in UTC.
@@ -270,8 +271,8 @@ class KnownPdfs:
         extracted.
 
         A PDF that this extractor has read or found unreadable is not extracted again. A PDF that
-        stopped the extractor is not retried before its retry is due. A result that was stored
-        incompletely, because a process was killed, does not count.
+        crashed the extractor or exceeded a limit is not retried before its retry is due. A result
+        that was stored incompletely, because a process was killed, does not count.
         """
         sha1hex = item.file.sha1
         for row in self.records.get(PdfMetaRow, [sha1hex]):
@@ -301,9 +302,9 @@ class KnownPdfs:
 
 
 def find_unavailable_pdfs(records: Records, sha1hexes: Sequence[str]) -> set[str]:
-    """Return those SHA-1s whose derivative rows say that a task of another program led to no PDF.
+    """Return those SHA-1s whose derivative rows say that the location in a task led to no PDF.
 
-    For these SHA-1s there may be no file.
+    Such tasks came from other programs. For these SHA-1s there may be no file.
     """
     if not sha1hexes:
         return set()

@@ -34,7 +34,7 @@ from fonds.text.similarity import RUNS_RESEMBLANCE_MIN, compute_bands, estimate_
 
 BAND_MAX = 1_000
 NEIGHBOURS_MAX = 50
-"""Maximum number of versions listed before a version of a story, and after it."""
+"""Maximum number of versions of a story that are listed before a given version, and after it."""
 RELATIVES_MAX = 2 * NEIGHBOURS_MAX
 _ROW_BATCH = 20_000
 
@@ -126,7 +126,7 @@ class _NeighbourWindow:
         """Return up to 50 versions before and after a requested version, with the version itself,
         in stream order.
 
-        Returns [] if the stream did not have it.
+        Returns [] if the stream did not have the requested version.
         """
         return self._windows.get(sha1hex, [])
 
@@ -206,9 +206,9 @@ def _build_related(row: TextSketchRow, other: TextSketchRow) -> RelatedFile:
 EXTRACTOR = "minhash/2"
 SUCCESS, TOO_SHORT, PLACEHOLDER = "success", "too-short", "placeholder"
 FILES = (PDF, JATS)
-"""Kinds whose texts have sketches besides stories.
+"""Kinds of derivatives, other than stories, whose texts have sketches.
 
-Each of their files counts as a story of its own.
+Each file of these kinds counts as a story of its own.
 """
 
 
@@ -284,7 +284,7 @@ def write_sketches(
 
 
 def rebuild_sketches(records: Records, blobs: Blobs, sha1hexes: Sequence[str]) -> int:
-    """Rebuild the sketches of files from stored texts, if they are missing, incomplete or outdated.
+    """Rebuild the sketches of files from stored texts, if missing, without bands, or outdated.
 
     Return the number of sketches rebuilt.
     """

@@ -9,10 +9,10 @@ from fonds.ports import Records
 
 
 def is_result_complete(records: Records, sha1hex: str, step: str, stored_at: datetime) -> bool:
-    """Return whether the step that stored a result has also finished everything after the row.
+    """Return whether the step that stored a result also finished its work after writing the row.
 
     - `step`: the step that stores the result, such as `persist_pdf_text`.
-    - `stored_at`: time that the step wrote into the row.
+    - `stored_at`: time that the step wrote into the row of the result.
 
     The step writes the row first; then it updates the search index and sends work to other steps.
     After that, the ledger gets the outcome of the step. If a process is killed in between, the

@@ -1,8 +1,8 @@
 """Derivative kind `story`: text and metadata of a news page.
 
 Versions of a story are the pages with different bytes at one URL. A story has one index document
-for all its versions, built from the version captured last. Source: seed 004, "Elasticsearch"
-mapping.
+for all its versions, built from the version captured last. Source: seed document 004,
+"Elasticsearch" mapping.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fonds.model.story_json import encode_story, encode_warc_metadata
 from fonds.rights.file_rights import build_file_rights
 
 CLAIMED_PARTS = ("http_metadata", "rss_entry")
-"""Parts of the metadata that the server or the feed states, not the page."""
+"""Parts of a story's metadata that the server or the feed states, not the page."""
 COLUMNS = {
     "status": "text",
     "url": "text",
@@ -157,7 +157,7 @@ READING = RereadPlan(
     extractor=lambda names: names.page,
     other_steps=("restore_story",),
 )
-"""How news pages are parsed again. Kinds that are computed in the same step are renewed too."""
+"""How pages are parsed again. Other derivatives that the same step computes are renewed too."""
 INDEXED = IndexedKind(
     row_filter={},
     get_id=lambda row: row.story_id,

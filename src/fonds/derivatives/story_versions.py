@@ -87,7 +87,7 @@ def _load_versions(
 def _collect_earlier(
     records: Records, versions_by_story: _Versions
 ) -> dict[str, tuple[tuple[EarlierText, ...], int]]:
-    """Return earlier versions of each story, newest first, and the number omitted, by story id."""
+    """Return earlier versions by story id, newest first, with the number of versions omitted."""
     compared = {id_: versions[::-1][:COMPARED_MAX] for id_, versions in versions_by_story.items()}
     keys = [sha1hex for versions in compared.values() for _, sha1hex in versions]
     titles = _load_titles(records, keys)

@@ -1,6 +1,6 @@
 """Derivative kind `thumbnail`: picture of the first page of a PDF.
 
-The row of the PDF refers to it.
+The row of the PDF refers to the thumbnail.
 """
 
 from __future__ import annotations

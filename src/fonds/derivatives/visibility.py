@@ -1,6 +1,6 @@
 """Find files under embargo and files that were taken down.
 
-Hidden files must not be in the index.
+Neither may be in the search index.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fonds.ports import Records
 
 
 def find_active_embargoes(records: Records, sha1hexes: Iterable[str]) -> dict[str, EmbargoRow]:
-    """Return the active embargoes of files, by SHA-1. Files without one are omitted."""
+    """Return the active embargoes of files, by SHA-1. Files without an embargo are omitted."""
     rows = records.get(EmbargoRow, list(sha1hexes))
     return {row.sha1hex: row for row in rows if row.lifting is None}
 

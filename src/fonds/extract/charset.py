@@ -53,8 +53,8 @@ _PYTHON_CODECS = {
     "hz-gb-2312": "hz",
 }
 CODECS = _SINGLE_BYTE | _PYTHON_CODECS
-"""Python codec of each charset. If two charsets are similar, the codec of the one with more
-characters is used.
+"""Python codec of each charset. For similar charsets, such as `gbk` and `gb18030`, it is the codec
+of the one with more characters.
 """
 
 _LABEL_OVERRIDES = {
@@ -66,7 +66,7 @@ _LABEL_OVERRIDES = {
     "hz-gb-2312": "hz-gb-2312",
     "x-user-defined": "windows-1252",
 }
-"""Labels that Fonds reads differently from browsers."""
+"""Charset of each label that Fonds reads differently from browsers."""
 
 _EXTRA_LABELS = {
     "latin9": "iso-8859-15",
@@ -88,7 +88,7 @@ _EXTRA_LABELS = {
     "uhc": "euc-kr",
     "hz": "hz-gb-2312",
 }
-"""Charset labels that are in no standard but unambiguous."""
+"""Charset of each label that is in no standard but unambiguous."""
 
 LABELS = {
     label: charset
@@ -102,8 +102,8 @@ DOUBLE_BYTE = frozenset({"gbk", "gb18030", "big5", "euc-jp", "euc-kr", "shift_ji
 
 
 PRESCAN_BYTES = 16384
-"""Number of bytes that are searched for a declaration. Real pages often have it after the
-standard's 1,024 bytes.
+"""Number of bytes of a page that are searched for a declared charset. Real pages often declare it
+after the 1,024 bytes of the standard.
 """
 
 FOREIGN_MIN = 12
@@ -167,8 +167,8 @@ class DecodedPage:
 
 
 def decode_page(body: bytes, http_charset: str | None) -> tuple[str, str]:
-    """Decode a page and return its text and charset. See `decode` for how the charset is
-    determined.
+    """Decode a page and return its text and charset. The charset is determined by byte order mark,
+    HTTP header, the page's declaration or the text itself.
     """
     decoded = decode(body, http_charset)
     return decoded.text, decoded.charset
@@ -303,7 +303,7 @@ def _is_mojibake(reading: _CharsetReading, utf8: _CharsetReading) -> bool:
 
     `reading` is the body decoded as declared, `utf8` the same body decoded as UTF-8. Text in a
     single-byte charset is almost never valid UTF-8. A few characters in a double-byte charset may
-    be.
+    be valid UTF-8.
     """
     if CODECS[reading.charset].startswith("utf_16"):
         return True

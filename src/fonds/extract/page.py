@@ -92,8 +92,8 @@ def classify_page(
     its JSON-LD types.
 
     - `is_front`: whether the URL is that of a front page.
-    - `is_dated`: whether the page states its publication date. Only without it, a page of the
-      JSON-LD type for lists counts as a listing.
+    - `is_dated`: whether the page states its publication date. If so, the JSON-LD type `ItemList`
+      does not make the page a listing.
     """
     is_short = len(text) <= PAGE_NOTICE_MAX_CHARS
     if is_short and title and _ERROR.search(title):
@@ -110,8 +110,8 @@ def classify_page(
 
 _LIBRARIES = ("trafilatura", "py3langid", "lxml")
 EXTRACTOR = f"fonds-page/4 ({', '.join(f'{name} {version(name)}' for name in _LIBRARIES)})"
-"""Name and versions of the programs that determine the result. If they change, pages must be
-extracted again.
+"""Name and versions of the programs that determine the result of extracting a page. If they change,
+pages must be extracted again.
 """
 
 BODY_MAX_BYTES = 10_000_000
@@ -221,8 +221,8 @@ def _build_unread(status: PageStatus, url: str, message: str | None) -> PageExtr
 
 
 def warm_up() -> None:
-    """Load the language model, which every page needs. Called once, before child processes are
-    forked.
+    """Load the model that identifies languages, which every page needs. Called once, before child
+    processes are forked.
     """
     load_model()
 
@@ -230,8 +230,8 @@ def warm_up() -> None:
 def _find_latest_day(captured_at: datetime, fetched: bool) -> date:
     """Return the latest date that may be found in a page: the day after the capture.
 
-    If the page was not fetched (`fetched`), a capture before 1995 sets no limit. Archives without
-    times give files the time at the beginning of their epoch.
+    If the page was not fetched over HTTP (`fetched` is False), a capture before 1995 sets no limit.
+    Archives without times give files the time at the beginning of their epoch.
     """
     captured_on = captured_at.date()
     if not fetched and captured_on < _WEB_BEGAN:

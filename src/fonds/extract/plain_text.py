@@ -10,7 +10,7 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 
 
 def convert_to_html(text: str) -> str:
-    """Return the text as HTML, one paragraph for each run of lines.
+    """Return the text as HTML, one paragraph for each run of lines between blank lines.
 
     A first line of at most 200 characters is the title if a blank line and more text follow.
     """

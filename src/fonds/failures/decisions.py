@@ -39,8 +39,8 @@ NOTE_MAX_CHARS = 500
 INPUT_REASONS = (str(Reason.MISSING_SOURCE), str(Reason.UNREADABLE_SOURCE), str(Reason.TOO_LARGE))
 INPUTS_A_QUERY = 500
 ENTRIES_MAX = 100_000
-"""Maximum number of entries that the result of a retry lists, and of unread inputs that
-are listed.
+"""Maximum number of entries that the result of a retry lists, and of unreadable input files that a
+list of them contains.
 """
 
 
@@ -58,7 +58,7 @@ class RetryResult:
     """Result of retrying failures.
 
     `count`: number of messages put back on their queues.
-    `entries`: keys (entry id and pipeline) of the entries of these messages, at most `ENTRIES_MAX`.
+    `entries`: keys (entry id and pipeline) of the entries of these messages, at most 100,000.
     `inputs`: ids of input files that could not be read and are read again.
     """
 
@@ -72,7 +72,7 @@ class DecisionPlan:
     """Preview of a decision about failures.
 
     `count`: number of failures that the decision applies to.
-    `sample`: one of these failures, the newest if no keys are given; None if there are none.
+    `sample`: one of these failures, the newest if the query has no keys; None if there are none.
     `stages`: names of the pipeline stages that would run again.
     """
 
@@ -82,15 +82,17 @@ class DecisionPlan:
 
     @property
     def precondition(self) -> str:
-        """What a person must do before a retry can succeed; "" if nothing is known."""
+        """What a person must do before a retry of the failures can succeed; "" if nothing is
+        known.
+        """
         if self.reads_input:
             return ""
         return Reason(self.sample.reason).retry_hint if self.sample and self.sample.reason else ""
 
     @property
     def reads_input(self) -> bool:
-        """Whether the failure is an unreadable input file. It has no message, so the file is read
-        again.
+        """Whether the failure is an unreadable input file. Such a file has no message that could be
+        retried, so the file is read again.
         """
         return self.sample is not None and is_unread(self.sample.entry_id)
 
@@ -130,9 +132,9 @@ def retry(
     `readers`: subscriptions whose quarantine is searched.
     `clock`: returns the current time, aware UTC.
 
-    Also deletes the rows because of which PDFs that crashed the PDF reader would not be read again.
-    Skips failures of unreadable input files (`list_unread_inputs`); they end when their paths are
-    read again.
+    Also deletes the records of crashes of the matching PDFs, because a PDF with a recorded crash is
+    not read again. Skips failures of unreadable input files (`list_unread_inputs`); such a failure
+    ends when its path is read again.
     """
     count, entries = 0, dict[tuple[str, str], None]()
     for reader, deliveries in _iter_chosen(stores, readers, query, leaves_inputs=True):
@@ -148,9 +150,9 @@ def retry(
 
 
 def list_unread_inputs(records: Records, query: FailureQuery) -> list[InputRow]:
-    """Return the rows of the input files among the matching failures that could not be read.
+    """Return the rows of the unreadable input files among the failures that match the query.
 
-    At most `ENTRIES_MAX` are returned.
+    At most 100,000 rows are returned.
     """
     if query.keys:
         rows_found: Iterable[EntryRow] = list_failed_entries(records, query)[0]
@@ -230,7 +232,7 @@ def _iter_chosen(
 def _select_messages(
     stores: Stores, query: FailureQuery, step: tuple[str, str], messages: Sequence[Message]
 ) -> set[str]:
-    """Return the ids of those quarantined messages that match the query.
+    """Return the ids of those of `messages`, which are quarantined, that match the query.
 
     `step` is the pipeline and the step of the messages. If the query names a failure group, only
     messages that decided the outcome of their entry match.
@@ -263,7 +265,8 @@ def execute_decision(
     decision: DecisionRow,
     clock: Callable[[], datetime],
 ) -> DecisionRow:
-    """Execute a decision of a person about failures once, and return its row with time and count.
+    """Execute a decision of a person about failures once, and return the decision's row with end
+    time and number of failures.
 
     `readers`: subscriptions whose quarantine is searched.
 
@@ -314,8 +317,8 @@ def set_note(
     `moment`: time of writing, aware UTC.
 
     If note and owner are both empty, the row is deleted and None is returned. Raises ValueError if
-    the group has neither failures nor a note, if a text is too long, or if `NOTES_MAX` groups
-    already have a note.
+    the group has neither failures nor a note, if a text is too long, or if 1,000 groups already
+    have a note.
     """
     note, owner = " ".join(note.split()), " ".join(owner.split())
     if len(note) > NOTE_TEXT_MAX_CHARS or len(owner) > OWNER_MAX_CHARS:
@@ -359,7 +362,8 @@ def list_pipelines(records: Records, group: str) -> list[str]:
 def list_settled_notes(records: Records) -> list[FailureNoteRow]:
     """Return the notes on failure groups that have no failures left, oldest first.
 
-    `records` must be unfiltered: failures that are hidden from readers count too.
+    `records` must include rows that are hidden from readers: failures of files under embargo count
+    too.
     """
     notes = list(records.find(FailureNoteRow, order=("noted_at",), count_max=NOTES_MAX))
     keys = [

@@ -1,5 +1,5 @@
-"""Lists of failures: quarantined entries, records that sources counted without entries, and
-unreadable inputs.
+"""Lists of failures: quarantined entries, failed records that sources counted without creating
+entries, and unreadable input files.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEYS_A_QUERY = 500
 class FailureQuery:
     """Filter for failures. A field that is None, or an empty `keys`, does not restrict the result.
 
-    `keys`: SHA-1s, ids of what a message is about, message ids or entry ids.
+    `keys`: SHA-1s of files, ids of stories or documents, message ids or entry ids.
     `group`: id of a failure group.
     """
 
@@ -49,8 +49,8 @@ class FailureQuery:
     def build_filter(self) -> dict[str, object]:
         """Return the filter as a condition on columns of the SQL table `entries`.
 
-        Fields that are None or empty are left out. So is `keys`, because entries are found by it in
-        other ways.
+        Fields that are None or empty are left out. `keys` is left out too, because most keys are
+        found only in the SQL table `dispositions`.
         """
         columns = {
             "pipeline": self.pipeline,
@@ -81,10 +81,10 @@ class FailureList:
     `quarantined`: number of quarantined entries in all groups.
     `counted`: by reason, the number of failed records that sources counted without creating
         entries.
-    `inputs`: input files that could not be read to the end; may be only the first of them.
-    `inputs_total`: number of all such input files.
+    `inputs`: input files that could not be read to the end; at most the first 50 by id.
+    `inputs_total`: number of all input files that could not be read to the end.
     `accepted`: number of failures accepted as final; not part of the other numbers.
-    `rows`: stored counts of the groups on the page. The next page begins after the last of them.
+    `rows`: stored counts of the groups on the page. The next page begins after the last count.
     `retries`: messages that wait for their next attempt; not part of the other numbers.
     """
 
@@ -100,8 +100,8 @@ class FailureList:
 
     @property
     def total(self) -> int:
-        """Number of failed records: quarantined entries, and failures without an entry. Inputs do
-        not count.
+        """Number of failed records: quarantined entries, and failures without an entry. Unreadable
+        input files do not count.
         """
         return self.quarantined + sum(self.counted.values())
 
@@ -121,7 +121,7 @@ def list_failures(
     `with_retries`: whether to list messages that wait for their next attempt.
 
     Failed records that sources counted without creating entries have no step and no key. A filter
-    on these excludes them.
+    on step or key excludes such records.
     """
     if query.keys:
         entries = list(_iter_entries(records, query))
@@ -177,7 +177,8 @@ def _list_inputs(records: Records, query: FailureQuery) -> tuple[Sequence[InputR
 def _count_accepted(records: Records, query: FailureQuery) -> int:
     """Count the failures that were accepted as final, in the pipeline and step of the query.
 
-    Their original reason and failure group are no longer known, so the query's values are ignored.
+    The original reason and failure group of an accepted failure are not stored, so the reason and
+    group of the query are ignored.
     """
     where: dict[str, object] = {"outcome": "dropped", "reason": str(Reason.ACCEPTED)}
     where |= {
@@ -191,8 +192,8 @@ def list_failed_entries(
 ) -> tuple[list[EntryRow], int]:
     """Return the quarantined entries that match the query, and their total number.
 
-    The newest are first; with keys, the order is that of the entry ids. At most `count_max` entries
-    are returned (None: all).
+    The entry that ended last is first; if the query has keys, entries are in order of their ids. At
+    most `count_max` entries are returned (None: all).
     """
     if query.keys:
         rows = sorted(_iter_entries(records, query), key=lambda row: row.entry_id)
@@ -205,7 +206,8 @@ def list_failed_entries(
 def _iter_entries(records: Records, query: FailureQuery) -> Iterator[EntryRow]:
     """Iterate over the quarantined entries that the keys of a query select, each once.
 
-    A key selects an entry by its id, by the id of a message, or by what the message was about.
+    A key is an entry id, the id of a message of the entry, or the subject of a message, such as the
+    SHA-1 of a file.
     """
     keys = list(dict.fromkeys(query.keys))
     ends = chain.from_iterable(

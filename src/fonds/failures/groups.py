@@ -1,5 +1,5 @@
-"""Groups of similar failures, read from stored counts. A page reads entries only for the groups it
-shows.
+"""Groups of similar failures, read from stored counts of failures. A page of groups reads entries
+only for the groups it shows.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ def count_groups(records: Records, where: Mapping[str, object]) -> int:
 
 
 def iter_group_details(records: Records, rows: Sequence[TallyRow]) -> Iterator[FailureGroup]:
-    """Yield the failure groups of these stored counts, with cause, host, times, sample and note.
+    """Yield the failure group of each stored count, with cause, host, times, newest failure and
+    note.
+
+    `rows`: stored counts, one per failure group.
 
     Reads two entries per group: the oldest and the newest failure.
     """
@@ -118,8 +121,8 @@ def count_failures_by_day(
 ) -> Mapping[tuple[str, str], list[int]]:
     """Count the failures of each group on each of the 30 days until `last`, in UTC.
 
-    Returns the daily counts by pipeline and group id, oldest day first. Failures that have been
-    retried or accepted are not counted. One query covers all groups.
+    Returns a mapping from pipeline and group id to the daily counts, oldest day first. Failures
+    that have been retried or accepted are not counted. One query covers all groups.
     """
     days = [(last - timedelta(days=ago)).isoformat() for ago in reversed(range(DAYS))]
     counts = {(group.pipeline, group.group): [0] * DAYS for group in groups}

@@ -18,7 +18,7 @@ from fonds.model.tallies import COUNTED_AS, FAILURES_BY_DAY, format_day
 from fonds.ports import Records
 
 GROUPS_EXAMINED = (50, 200, 750)
-"""Numbers of failure groups examined per day, batch after batch."""
+"""Sizes of the three batches in which the failure groups of one day are examined."""
 GROUPS_EXAMINED_MAX = sum(GROUPS_EXAMINED)
 NEW_GROUPS_MAX = 10
 
@@ -29,8 +29,8 @@ class NewGroups:
 
     `groups`: the first ten groups. Those that began today come first, then the largest.
     `total`: number of new groups found.
-    `is_all`: whether `total` is exact. Otherwise it is a lower bound: the search stops once ten
-        groups are found, or after `GROUPS_EXAMINED_MAX` groups per day.
+    `is_all`: whether `total` is exact. Otherwise it is a lower bound: the search stops once ten new
+        groups are found, or after 1,000 groups per day.
     """
 
     groups: Sequence[FailureGroup] = ()
@@ -99,7 +99,7 @@ class _GroupSearch:
     """Search for new failure groups: those whose failures are all from today or yesterday, in UTC.
 
     `query`: filter for the failures.
-    `yesterday`: the first of the two days.
+    `yesterday`: yesterday's date in UTC.
     `new`: the new groups found so far.
     `keys`: pipeline and id of all groups examined so far.
     """
@@ -111,7 +111,7 @@ class _GroupSearch:
     keys: set[_Key] = field(default_factory=set)
 
     def search_day(self, day: date) -> bool:
-        """Examine the failure groups with failures on a day. Return whether all of them were
+        """Examine the failure groups with failures on a day. Return whether all these groups were
         examined.
 
         Call it first for today, then for yesterday. The largest groups are examined first. If all
@@ -156,8 +156,8 @@ class _GroupSearch:
     def _iter_group_tallies(
         self, keys: Iterable[_Key], where: Mapping[str, object]
     ) -> Iterator[TallyRow]:
-        """Iterate over the stored counts of these failure groups that match `where`, leaving out
-        zeros.
+        """Iterate over the stored counts above zero that match `where`, for failure groups given by
+        pipeline and id.
         """
         groups_by_pipeline = defaultdict[str, list[str]](list)
         for pipeline, group in keys:
@@ -172,7 +172,7 @@ def _group_key(row: TallyRow) -> _Key:
 
 
 def _build_day_filter(day: date, query: FailureQuery) -> dict[str, object]:
-    """Return the filter for the stored failure counts of one day, by group.
+    """Return the filter for the stored counts of failures per group on one day.
 
     One query covers one day only: with several days, SQLite would scan all rows.
     """

@@ -55,7 +55,7 @@ class RefusedRecords:
 def build_refused_filter(
     pipeline: str | None, step: str | None, reason: str | None
 ) -> dict[str, object]:
-    """Return the filter for rejected entries, as columns of the table `entries`.
+    """Return the filter for rejected entries, as conditions on columns of the SQL table `entries`.
 
     A parameter that is None does not restrict the result.
     """
@@ -112,7 +112,8 @@ def list_refused_entries(
     reason: str | None,
     count_max: int | None,
 ) -> list[EntryRow]:
-    """Return the rejected entries that match, newest first.
+    """Return the rejected entries with this pipeline, step and reason, the entry that ended last
+    first.
 
     `pipeline`, `step` and `reason` of None do not restrict the result. At most `count_max` entries
     are returned; None returns all.

@@ -20,7 +20,7 @@ ALL_TIME = TimeRange(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzin
 class Retry:
     """One message that waits for its next attempt, and why its last attempt failed.
 
-    `url`: URL of its entry; "" if the entry has none.
+    `url`: URL of the entry of the message; "" if the entry has none.
     `attempt`: number of attempts so far, from 1.
     `next_attempt_at`: time of the next attempt, aware UTC.
     """
@@ -81,8 +81,8 @@ def list_retry_groups(
 
 
 def list_next_retries(records: Records, pipeline: str, count_max: int) -> list[Retry]:
-    """Return at most `count_max` waiting messages of a pipeline, the one that is due first at the
-    front.
+    """Return at most `count_max` messages of a pipeline that wait for their next attempt, the one
+    that is due first at the front.
 
     Deferred messages, which have not failed, are included.
     """
@@ -94,7 +94,7 @@ def list_next_retries(records: Records, pipeline: str, count_max: int) -> list[R
 
 
 def list_link_retries(records: Records, pipeline: str, urls: Sequence[str]) -> list[Retry]:
-    """Return the messages of these URLs that wait for their next attempt, in the order
+    """Return the messages of links with these URLs that wait for their next attempt, in the order
     of `urls`.
     """
     entries = list_pending_links(records, pipeline, urls)
@@ -120,7 +120,7 @@ def list_pending_links(records: Records, pipeline: str, urls: Sequence[str]) -> 
 
 
 def _build_retry_filter(verdicts: Sequence[Verdict]) -> dict[str, object]:
-    """Return the filter for open messages with one of these verdicts that have a time for the next
+    """Return the filter for messages that have one of these verdicts and wait for their next
     attempt.
     """
     return {"is_open": True, "verdict": list(map(str, verdicts)), "next_attempt_at": ALL_TIME}

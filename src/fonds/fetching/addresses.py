@@ -72,7 +72,7 @@ CARRYING: Mapping[str, str] = {
 }
 """IPv6 blocks whose last 32 bits are the IPv4 address that is reached.
 
-That address is checked instead.
+The IPv4 address is checked instead.
 """
 
 ADDRESS_CACHE_SIZE = 65_536

@@ -79,7 +79,7 @@ class CrawlClient:
 
     @property
     def count(self) -> int:
-        """Number of active requests."""
+        """Number of active requests of this client."""
         return len(self._active)
 
     def begin(self, key: Hashable, ask: CrawlRequest) -> None:

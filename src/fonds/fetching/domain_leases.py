@@ -1,7 +1,7 @@
 """Leases and rate limits of domains, and the number of processes that send requests to each IP
 address.
 
-They are stored as database rows, so that they survive the end of a process.
+All of these are stored as database rows, so that they survive the end of a process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEASE_S = 60.0
 ELSEWHERE_S = 20.0
 """Seconds after which a link is retried if another process has the lease of its domain."""
 REQUEST_LASTS_S = 10.0
-"""Seconds until a poll is retried that another process must first release the domain for."""
+"""Seconds until a poll is retried, for which another process must first release the domain."""
 GIVING_S = 1.0
 """Seconds between checks whether a domain that was leased only for a moment is still in use."""
 HOSTS_MAX = 200
@@ -90,8 +90,8 @@ class DomainLeases:
         """Lease domains. Return for each domain 0.0 if it may be used, or else the seconds until
         the next attempt.
 
-        `urgent` are those domains for which a source is polled. If another process has the lease of
-        one, this method requests the domain from it.
+        `urgent` are those domains of which a source is to be polled. If another process has the
+        lease of such a domain, this method requests the domain from that process.
         """
         self._now_s = now_s
         for domain in domains:
@@ -201,7 +201,7 @@ class DomainLeases:
         self._records.change(PaceRow, [row.domain], values, {"requested_by": row.requested_by})
 
     def _is_requested(self, row: PaceRow) -> bool:
-        """Return whether another process has requested the domain recently."""
+        """Return whether another process requested a domain within the duration of a lease."""
         if row.requested_by in (None, self._holder_name) or row.requested_at is None:
             return False
         return abs((self._clock() - row.requested_at).total_seconds()) < self._lease_s

@@ -121,7 +121,7 @@ class Fetcher:
             self._on_close()
 
     def wake(self) -> None:
-        """Wake the thread, for example after responses were stored and requests may be sent."""
+        """Wake the fetcher's thread, for example after responses were stored."""
         chains = self._chains
         if chains is not None:
             chains.wake()

@@ -31,7 +31,7 @@ from fonds.fetching.pace import (
 
 NAMES_MAX = 100_000
 CANDIDATES_MAX = 16
-"""Number of names from which the one to forget is chosen."""
+"""Number of least recently used hosts, domains or addresses examined to drop unused rate limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +73,17 @@ class Frontier:
 
     @property
     def waiting_count(self) -> int:
-        """Number of waiting requests."""
+        """Number of requests that wait in the frontier."""
         return len(self._queued)
 
     @property
     def active_count(self) -> int:
-        """Number of requests that have started and not finished."""
+        """Number of requests that the frontier has started and that have not finished."""
         return len(self._begun)
 
     @property
     def remembered_count(self) -> int:
-        """Number of hosts, domains and IP addresses in memory."""
+        """Number of hosts, domains and IP addresses whose rate limits are in memory."""
         return len(self._hosts) + len(self._domains) + len(self._addresses)
 
     def offer(self, turn: QueuedRequest, now_s: float, *, urgent: bool = False) -> float:
@@ -124,7 +124,7 @@ class Frontier:
         return started
 
     def get_wake_at_s(self) -> float | None:
-        """Return the earliest time at which a request may start; None if none is scheduled."""
+        """Return the earliest time (s) at which a request may start; None if none is scheduled."""
         return self._heap[0][0] if self._heap else None
 
     def finish(self, key: Hashable, answer: RequestOutcome, now_s: float) -> None:
@@ -142,8 +142,8 @@ class Frontier:
         self._list_address(address, now_s)
 
     def take_late(self, now_s: float) -> list[tuple[QueuedRequest, float]]:
-        """Remove the requests that have waited too long, and those that were sent back because they
-        would have to.
+        """Remove the requests that have waited too long, and those that were sent back because
+        their host or domain must wait.
 
         Return each of them with the seconds until it may be retried.
         """
@@ -185,7 +185,7 @@ class Frontier:
         pace.next_at_s += max(0.0, pace.gap_s - before_s)
 
     def pause(self, domain: str, now_s: float) -> None:
-        """Send no request to a domain for as long as the longest delay of its hosts.
+        """Send no request to a domain for the longest delay between requests of its hosts.
 
         Used after another process had the domain, because it may have sent a request just before.
         """
@@ -407,9 +407,9 @@ def _select_forgettable(
     """Return names of hosts, domains or IP addresses whose rate limits can be dropped from memory,
     least recently used first.
 
-    These are unused, and their rate limits have no state worth keeping. If there are none, one
-    unused name is returned. Among the oldest names, `is_free` returns whether the queue of a name
-    is empty.
+    The names are unused, and their rate limits have no state worth keeping. If there are no such
+    names, one unused name is returned. Only the least recently used names are examined. `is_free`
+    returns whether the queue of a name is empty.
     """
     oldest = list(islice(names.items(), CANDIDATES_MAX))
     unused = [(name, queue) for name, queue in oldest if is_free(queue) and queue.pace.active == 0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 SLOWDOWN_MAX = 64.0
 SLOWDOWN_DECAY = 0.8
-"""Factor that a good response applies to the slowdown of a host."""
+"""Factor by which each response that is not a refusal reduces the slowdown of a host."""
 AVERAGE_SHARE = 0.25
 """Weight of the newest response in the average response time."""
 UNREACHABLE_FIRST_S = 60.0
@@ -94,7 +94,7 @@ class Pace:
 
     @property
     def is_full(self) -> bool:
-        """Whether the maximum number of concurrent requests is active."""
+        """Whether this process has as many active requests as the rate limit allows it at once."""
         return self.active >= max(1, self.rules.active_max // self.shares)
 
     def is_forgettable(self, now_s: float) -> bool:
@@ -105,7 +105,7 @@ class Pace:
         return is_idle and self.slowdown < 1.05 and self.floor_s <= self.rules.gap_s
 
     def begin(self, now_s: float) -> None:
-        """Record the start of a request."""
+        """Record the start of a request, and delay the next one."""
         self.active += 1
         self.next_at_s = max(self.next_at_s, now_s + self.gap_s)
 
@@ -168,11 +168,11 @@ class DomainQueue:
     """Queue of the hosts of one domain. Times are in seconds of the frontier's clock.
 
     - `hosts`: names of the domain's hosts in memory, with and without waiting requests.
-    - `ready`: heap of the hosts with waiting requests, ordered by the time when the next may start,
-      then by arrival.
+    - `ready`: heap of the hosts with waiting requests, ordered by the time when the host's next
+      request may start, then by arrival.
     - `waiting`: number of waiting requests of all hosts.
-    - `promised_s`: time up to which retry times were given to rejected requests. The next one gets
-      a later time.
+    - `promised_s`: time up to which retry times were given to rejected requests. The next rejected
+      request gets a later time.
     - `listed_s`: time of the domain's current entry in the frontier's heap; None if it has none.
       Entries with other times are outdated.
     - `is_parked`: whether the domain waits in the queue of an IP address.
@@ -214,5 +214,5 @@ class HostLoad:
 
     @property
     def duration_s(self) -> float:
-        """Seconds until the last waiting request may start."""
+        """Seconds until the last waiting request of the host may start."""
         return self.next_s + (self.waiting - 1) * self.gap_s

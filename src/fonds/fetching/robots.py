@@ -1,8 +1,8 @@
 """Rules of a host's robots.txt that apply to Fonds, and how long the rules are valid.
 
 `rights/robots_txt.py` selects the group of the file that applies to Fonds, and the library Protego
-matches its rules. If the status is 429, or the body cannot be decoded, robots.txt counts as
-unreachable.
+matches its rules. If a robots.txt has the HTTP status 429, or a body that cannot be decoded, it
+counts as unreachable, as with a status of 500 or more.
 
 Source: RFC 9309.
 
@@ -44,7 +44,7 @@ _PRODUCT_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ
 class Robots:
     """Rules of one host's robots.txt that apply to Fonds.
 
-    - `expires_s`: time until which the rules are valid, in seconds.
+    - `expires_s`: time until which the rules are valid, in seconds of the scheduler's clock.
     - `rules`: parsed rules. If None, everything is allowed, or nothing if `unreachable` is not "".
     - `unreachable`: message that says why robots.txt could not be read; "" if it was read.
     - `reason`: reason code of the links that are not fetched because robots.txt is unreachable.
@@ -107,8 +107,8 @@ def parse_robots_response(http: HttpHead, body: bytes, token: str, now_s: float)
 
     `token` is the product token of the User-Agent.
 
-    `body` has its content codings. A body with one byte more than `MAX_BYTES` was cut. A redirect
-    has exceeded the maximum number of redirects and is treated as 404.
+    `body` has its content codings. A body with one byte more than `MAX_BYTES` was cut. A response
+    that is a redirect exceeds the maximum number of redirects and is treated as status 404.
     """
     status = http.status
     if status >= 500 or status == 429:
@@ -222,7 +222,7 @@ class RobotsCache:
         return robots
 
     def put(self, origin: str, robots: Robots) -> None:
-        """Store the rules of an origin."""
+        """Store the rules of an origin in the cache, and drop others if the cache is too large."""
         self._drop(origin)
         self._entries[origin] = robots
         self._bytes += robots.size_bytes

@@ -54,7 +54,7 @@ HANDOVER_CHECK_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class FetchSchedulerRules:
-    """Settings of a scheduler.
+    """Settings of a scheduler of requests to web servers.
 
     - `agent`: value of the User-Agent header.
     - `token`: name of Fonds in robots.txt files (product token).
@@ -176,7 +176,7 @@ class FetchScheduler:
 
     def _advance(self) -> None:
         """Continue all redirect chains that need not wait: check those with resolved hosts,
-        postpone late ones, and start requests.
+        postpone those that waited too long, and start requests.
         """
         for chain, resolved in self._take_resolved():
             self._run_guarded(chain, partial(self._apply_resolved, chain, resolved))

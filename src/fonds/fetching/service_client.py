@@ -95,7 +95,7 @@ class ServiceResponse:
 
     - `url`: URL that responded, after redirects.
     - `status`: HTTP status.
-    - `headers`: headers; names may be in any case.
+    - `headers`: response headers; names are looked up in any case.
     """
 
     url: str

@@ -47,7 +47,7 @@ def is_backfill_due(row: SourceRow, now: datetime) -> bool:
     """Return whether the next poll of a source belongs to its backfill, rather than being a poll
     for new links.
 
-    It does if the backfill is due, and no poll for new links has been due for longer. The source
+    The backfill is next if it is due and no poll for new links has been due for longer. The source
     must be due, and must not have an interrupted poll, which is repeated first.
     """
     backfill = row.backfill
@@ -62,8 +62,8 @@ def is_backfill_due(row: SourceRow, now: datetime) -> bool:
 
 
 def build_started_column(row: SourceRow, number: int) -> dict[str, Any]:
-    """Return the changed column of a source's row when poll `number` of its backfill starts; {}
-    without a backfill.
+    """Return the changed column of a source's row when poll `number` of the source starts and
+    belongs to its backfill; {} without a backfill.
     """
     backfill = row.backfill
     return {} if backfill is None else {"backfill": replace(backfill, poll=number)}
@@ -99,7 +99,8 @@ def build_immediate_columns(row: SourceRow) -> dict[str, Any]:
 def build_edited_columns(row: SourceRow, backfill: Backfill) -> dict[str, Any]:
     """Return the changed columns of a source's row after a person has changed its backfill.
 
-    They include a higher change counter. From it, a running poll learns of the change when it ends.
+    They include a higher change counter, by which a running poll recognises the change when the
+    poll ends.
     """
     return {"backfill": backfill, "backfill_changes": row.backfill_changes + 1}
 
@@ -170,16 +171,18 @@ def count_failed_attempts(previous: Backfill, trouble: str, pages: Sequence[str]
 def end_backfill(backfill: Backfill, state: BackfillState, reason: str, now: datetime) -> Backfill:
     """Return the backfill after its end, with final `state` and `reason`.
 
-    The hashes of the URLs that were read are removed, because they are needed only while it runs.
+    The hashes of the URLs that were read are removed, because they are needed only while the
+    backfill runs.
     """
     return replace(backfill, state=state, why=reason, ended_at=now, seen=())
 
 
 def build_postponed_columns(row: SourceRow, is_backfill: bool, moment: datetime) -> dict[str, Any]:
-    """Return the changed columns of a source's row if its poll was not started and is due again at
+    """Return the changed columns of a source's row that postpone a poll, which could not start, to
     `moment`.
 
-    `is_backfill` says whether the poll belongs to the backfill.
+    `is_backfill` says whether the poll belongs to the source's backfill or is for new links. The
+    source is due before `moment` if a poll of the other kind is due earlier.
     """
     backfill = row.backfill
     if backfill is None or not backfill.is_active:
@@ -210,9 +213,9 @@ class BackfillStatus:
     - `sitemaps`: number of sitemaps skipped because they last changed before `first`.
     - `listed`: number of entries on the pages read.
     - `entered`: number of entries that became links.
-    - `known`: number of entries whose links were stored before.
+    - `known`: number of entries whose links were entered before, or occur twice in one poll.
     - `refused`: number of entries refused by the link rules.
-    - `outside`: number of entries with other dates.
+    - `outside`: number of entries with other dates than `first` to `last`.
     - `undated`: number of entries omitted because they have no date; 0 with `takes_undated`.
     - `earliest`: earliest date of any entry; None if no entry has a date.
     - `next_page`: URL of the next page to read; None after the end.

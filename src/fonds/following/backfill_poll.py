@@ -1,12 +1,12 @@
 """Read older pages of a source for a backfill, and select the entries with the requested dates.
 Store nothing.
 
-Each page of a feed names its previous page. An index of sitemaps lists all its sitemaps at once,
-unordered. Source: RFC 5005, sections 3 and 4; JSON Feed 1.1, `next_url`; sitemaps.org protocol 0.9,
-`lastmod`.
+Each page of a feed names the page with older entries. An index of sitemaps lists all its sitemaps
+at once, unordered. Source: RFC 5005, sections 3 and 4; JSON Feed 1.1, `next_url`; sitemaps.org
+protocol 0.9, `lastmod`.
 
 Limits: a poll stops after 20 pages, 300 s or 10,000 entries, at the end of a page. A backfill reads
-1,000 pages in all.
+at most 1,000 pages in all its polls.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SortedEntries:
 
     - `entries`: entries with a date in the requested range, and those without a date if they are
       requested too.
-    - `outside`: number of entries with other dates.
+    - `outside`: number of entries with dates outside the requested range.
     - `undated`: number of entries omitted because they have no date.
     - `earliest`, `latest`: first and last date of all entries on the page; None if no entry has a
       date.
@@ -120,7 +120,7 @@ class BackfillPollResult:
     """Result of one poll of a backfill.
 
     - `backfill_poll`: counts and progress, in the form in which the notes of the poll store them.
-    - `entries`: selected entries of the pages, with requested dates.
+    - `entries`: entries of the pages that the backfill requests, by their dates.
     - `listed`: number of all entries on the pages read.
     - `status`, `bytes`, `kind`: HTTP status, body size and listing format of the last response.
     - `problem`: describes what could not be read or was skipped; "" for nothing.
@@ -137,11 +137,13 @@ class BackfillPollResult:
 
 @dataclass(slots=True)
 class _BackfillReading:
-    """State of a poll of a backfill while it runs. The other fields collect what the result needs.
+    """State of a poll of a backfill while the poll runs.
 
     - `visited_marks`: hashes of all URLs that this poll and earlier polls have read.
     - `current_url`: URL at which the next poll continues; "" for none.
     - `wait_s`: minimum seconds before the next poll, as the server requested.
+
+    The counts and lists among the other fields become the result of the poll.
     """
 
     row: SourceRow
@@ -171,7 +173,7 @@ class _BackfillReading:
     problems: list[str] = field(default_factory=list)
 
     def end(self, reason: str, state: BackfillState = BackfillState.ENDED) -> None:
-        """End the backfill in this state. `reason` is a sentence for people."""
+        """End the backfill with the final `state`. `reason` is a sentence for people."""
         self.state, self.reason = state, reason[: 2 * ERROR_CHARS]
 
     def mark_seen(self, url: str) -> None:
@@ -189,7 +191,7 @@ class _BackfillReading:
         return request_count >= PAGES_A_POLL or self.listed >= ENTRIES_A_POLL or elapsed_s > POLL_S
 
     def is_last(self) -> bool:
-        """Return whether the backfill has reached its maximum number of pages."""
+        """Return whether all polls of the backfill together have read 1,000 pages, the limit."""
         return (
             self.backfill.pages + self.backfill.unread + len(self.pages) + self.unread >= PAGES_MAX
         )

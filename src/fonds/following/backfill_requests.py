@@ -61,10 +61,10 @@ def request_backfill(
 ) -> Backfill:
     """Record a request to backfill a source for a range of dates. Nothing is fetched yet.
 
-    If the previous backfill stopped at its page limit, and the requested dates are not later than
-    those it reached, the new backfill continues at that page. Raises ConfigurationError, without
-    changing anything, if the source is paused or gone, has no older pages, or has an active
-    backfill.
+    If the previous backfill stopped at its page limit, and no requested date is later than the
+    earliest date that it reached, the new backfill continues at that page. Raises
+    ConfigurationError, without changing anything, if the source is paused or gone, has no older
+    pages, or has an active backfill.
     """
     for _ in range(_RELOADS_MAX):
         _check(row)
@@ -89,9 +89,10 @@ def request_backfill(
 
 
 def stop_backfill(records: Records, row: SourceRow, now: datetime) -> bool:
-    """Stop the backfill of a source. Return whether one was active.
+    """Stop the backfill of a source. Return whether a backfill was active.
 
-    Links that it found stay in the library. A running poll of the backfill finishes first.
+    Links that the backfill found stay in the library. A running poll of the backfill finishes
+    first.
     """
     for _ in range(_RELOADS_MAX):
         backfill = row.backfill
@@ -124,11 +125,11 @@ def _check(row: SourceRow) -> None:
 
 
 def _find_resume_page(previous: Backfill | None, last: date) -> str:
-    """Return the URL of the page at which a new backfill can continue the previous one, because
-    that one stopped at its page limit.
+    """Return the URL of the page at which a new backfill continues, if the previous backfill
+    stopped at its page limit.
 
-    Return "" if the previous backfill did not, or if it already read pages of the requested dates.
-    `last` is the last requested date.
+    Return "" if the previous backfill ended for another reason, if it read entries that are older
+    than `last`, the last requested date, or if it read no entry with a date.
     """
     if previous is None or previous.state is not BackfillState.ENDED or previous.earliest is None:
         return ""

@@ -1,9 +1,9 @@
 """Number of new links of a source per day, and the usual range of this number. All functions are
 pure.
 
-A day is a date in UTC. The usual range is computed from the 28 days before: their median, plus or
-minus three times their spread. The spread is the median absolute deviation times 1.4826, but at
-least the square root of the median, as for counts of rare events.
+A day is a date in UTC. The usual range is computed from the numbers of the 28 days before: their
+median, plus or minus three times their spread. The spread is the median absolute deviation times
+1.4826, but at least 1 and the square root of the median, as for counts of rare events.
 
 Docs: docs/decisions/0069-expected-links-per-source.md.
 """

@@ -68,7 +68,8 @@ class Funnel:
 def count_link_endings(
     records: Records, rows: Sequence[SourceRow], pipelines: Sequence[str]
 ) -> dict[str, list[LinkEnding]]:
-    """Return the numbers of links with each outcome, by source id, the most frequent outcome first.
+    """Return for each source, by id, the numbers of its links with each outcome, the most frequent
+    outcome first.
 
     Links in the given pipelines and in the pipelines of all given sources are counted.
     """

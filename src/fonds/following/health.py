@@ -22,11 +22,12 @@ FAILURES_DEAD = 10
 DEAD_AFTER = timedelta(days=14)
 QUIET_AFTER = timedelta(days=90)
 UNTIL_RECOVERED = datetime(9999, 1, 1, tzinfo=UTC)
-"""Value of `muted_until` for a source that is muted until it recovers."""
+"""Value of the column `muted_until` of `sources` for a source that is muted until it recovers."""
 _TIME_MIN, _TIME_MAX = datetime(1970, 1, 1, tzinfo=UTC), UNTIL_RECOVERED
 _TICK = timedelta(microseconds=1)
 TEXT_MAX_CHARS = 300
-"""Maximum number of characters in a title, folder, collection or note."""
+"""Maximum number of characters in a source's title, folder or collection, or in a note on its mute.
+"""
 
 
 class SourceHealth(StrEnum):

@@ -1,7 +1,7 @@
 """Build links from entries of sources, and refuse links by rules before they are fetched.
 
-Source of the rules: seed 004 and mediacloud/story-indexer, `check_url`, with two corrections. IPv6
-and private addresses are recognised. A domain matches only whole labels.
+Source of the rules: seed document 004 and mediacloud/story-indexer, `check_url`, with two
+corrections. IPv6 and private addresses are recognised. A domain matches only whole labels.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 The interval is half of the average time between new links. A new link therefore waits a quarter of
 that time on average. The interval is shorter if new links could push older ones out of the listing
-before the next poll. It is always within the configured limits. For this the number of new links in
-the last poll counts too, because the listing of a source that becomes active would overflow long
-before the average changes. An API that keeps all entries has a fixed interval.
+before the next poll. For this the number of new links in the last poll counts too, because the
+listing of a source that becomes active would overflow long before the average changes. The interval
+is within the configured limits, but longer for dead sources (7 days) and if a server requests it.
+An API that keeps all entries has a fixed interval.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from fonds.model.rows import SourceRow
 
 DAY_S = 86_400.0
 MEMORY_S = 7 * DAY_S
-"""Time constant of the average rate, in seconds. Data of this age has about a third of its weight.
+"""Time constant of the average number of new links per day, in seconds. The links of a poll this
+long ago count about a third.
 """
 UNKNOWN_S = 3_600.0
 GAP_SHARE = 0.5
@@ -37,7 +39,7 @@ class PollIntervals:
     """Limits of the time between two polls of a source.
 
     - `min_s`, `max_s`: minimum and maximum seconds.
-    - `api_s`: seconds between two polls of an API.
+    - `api_s`: seconds between two polls of an rss-fetcher API, which keeps all entries.
     """
 
     min_s: float = 900.0
@@ -92,7 +94,8 @@ def _compute_natural_interval_s(row: SourceRow, bounds: PollIntervals, recent_da
     """Return the interval in seconds that suits a source's number of new links per day, without
     regard to failures.
 
-    It is within the configured limits, and not below the interval that the listing asks for.
+    It is within the configured limits, and not below the interval that the listing requests, of
+    which at most a day counts.
     """
     hint_s = max(row.hints.ttl_s or 0, row.hints.update_s or 0) if row.hints else 0
     minimum_s = max(bounds.min_s, min(hint_s, HINT_MAX_S))

@@ -59,12 +59,12 @@ class SiftedLinks:
 
 
 def compute_input_id(row: SourceRow) -> str:
-    """Return the id of the database row (input) for the current poll of a source."""
+    """Return the id of the row of `inputs` for the current poll of a source."""
     return f"{row.source_id}.{row.polls:06d}"
 
 
 def build_poll_row(row: SourceRow, notes: PollNotes, error: str | None, now: datetime) -> InputRow:
-    """Build the database row (input) for a poll. `error` is the error of the poll, or None."""
+    """Build the row of `inputs` for a poll. `error` is the error of the poll, or None."""
     return build_unread_input(
         compute_input_id(row), row.url, POLL, encode_poll_notes(notes), now, error
     )
@@ -135,8 +135,8 @@ class PollSource:
     Its entries are the new links of the poll, including those that it recorded before an
     interruption.
 
-    - `row`: database row of the poll.
-    - `source`: database row of the followed source.
+    - `row`: row of `inputs` for the poll.
+    - `source`: row of `sources` for the followed source.
     - `sifted`: links of the listing, divided into new, known and refused links.
     """
 
@@ -146,7 +146,7 @@ class PollSource:
     records: Records
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield the database row of the poll, the only input."""
+        """Yield the row of `inputs` for the poll, which is the only input."""
         yield self.row
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:

@@ -53,7 +53,7 @@ class PollNotes(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     - `bytes`: size of the response body.
     - `kind`: format of the listing, such as `rss`.
     - `listed`: number of entries in the listing.
-    - `known`: number of links that were stored before.
+    - `known`: number of links that occur twice in the listing, or were entered before.
     - `refused`: number of links that the link rules refused.
     - `backfill`: result of a poll that belongs to a backfill; otherwise None.
     - `cut`: number of entries beyond the limit of a listing.

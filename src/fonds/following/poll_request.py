@@ -97,8 +97,8 @@ class PolledListing:
     - `response`: HTTP response.
     - `listing`: parsed listing; None if the response has none or is unchanged.
     - `digest`: hash of the body; None without a new body.
-    - `mark`: where the next poll continues: index of a sitemap in its sitemap index, or last id of
-      an API. None leaves the stored value unchanged.
+    - `mark`: where the next poll continues: position of a sitemap in its sitemap index, or last id
+      that an API listed. None leaves the stored value unchanged.
     - `children`: number of sitemaps in a sitemap index; 0 for other listings.
     - `has_more`: whether a part of the listing is left for the next poll.
     """

@@ -46,8 +46,8 @@ def build_poll_notes(listing: PolledListing, sifted_links: SiftedLinks) -> PollN
 def build_backfill_notes(
     backfill_result: BackfillPollResult, sifted_links: SiftedLinks
 ) -> PollNotes:
-    """Build the notes of a backfill poll. They include its result, with which the next poll of the
-    backfill continues.
+    """Build the notes of a backfill poll. They include the result of the poll, which says where the
+    next poll of the backfill continues.
     """
     return PollNotes(
         status=backfill_result.status,

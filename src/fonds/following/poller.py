@@ -355,8 +355,8 @@ class Poller:
         """Update the row of a source after a poll for new links, and schedule the next poll. Return
         the row.
 
-        With `continues_soon`, a part of the listing is left. An API is then polled again at once,
-        any other source after the minimum interval.
+        With `continues_soon`, a part of the listing is not read yet. An API is then polled again at
+        once, any other source after the minimum interval.
         """
         new_row, now = replace(leased_source.row, **values), self.clock()
         wait_s = compute_interval_s(new_row, self.bounds, now, requested_wait_s, recent_day)

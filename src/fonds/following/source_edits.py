@@ -26,7 +26,7 @@ _PERMISSIVE_RULES = LinkRules(non_news=frozenset(), allows_private_addresses=Tru
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """Options for sources to add. The fields have the meaning of the columns of a source."""
+    """Options for sources to add. Each field sets the column of `sources` with the same name."""
 
     kind: str = "feed"
     title: str = ""
@@ -102,7 +102,8 @@ def _find_last_poll(records: Records, source_id: str) -> int:
 def find_source(records: Records, name: str) -> SourceRow:
     """Find a source by its id, the beginning of its id, or its URL.
 
-    Raises ConfigurationError if no source matches. The message suggests the most similar name.
+    Raises ConfigurationError if several ids have this beginning, or if no source matches. Then the
+    message suggests the most similar URL or id.
     """
     by_url = next(iter(records.find(SourceRow, {"url": name}, count_max=1)), None)
     if by_url is not None:

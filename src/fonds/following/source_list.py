@@ -68,7 +68,7 @@ class SourceQuery:
 
 
 Part = tuple[Mapping[str, object], int]
-"""Query condition and the number of sources that match it."""
+"""Query condition for one section of a list of sources, and the number of sources that match it."""
 
 
 def count_sources(records: Records, now: datetime) -> SourceCounts:
@@ -212,8 +212,8 @@ class SourceDetails:
 
 
 def build_links_filter(source_id: str) -> dict[str, object]:
-    """Return the query condition for the polls of a source in `inputs`, and for the entries of
-    these polls.
+    """Return the query condition that selects the polls of a source in `inputs`, and in `entries`
+    the links that these polls found.
     """
     return {"input_id": Prefix(f"{source_id}.")}
 

@@ -1,4 +1,4 @@
-"""Stored clusterings of a collection: their rows, the served one, and document placements.
+"""Stored clusterings of a collection: their rows, the one readers see, and document placements.
 
 A clustering is identified by its collection, its configuration and the timestamp of its rebuild.
 """
@@ -65,7 +65,8 @@ class StoredClustering:
     def iter_level_confs(self) -> Iterator[str]:
         """Iterate over the configuration parts of the row keys of this clustering's clusters.
 
-        Each level (granularity) has one; the last is for unclustered documents.
+        Each level (granularity) has one part, such as `NAME@1`. The last, `NAME@unclustered`, is
+        for documents in no cluster.
         """
         for level in range(self.levels):
             yield build_level_conf(self.conf, level)
@@ -79,13 +80,13 @@ def build_column(conf: str, field: str) -> str:
     """Return the column name `main:configuration:CONF:FIELD` of a collection's row.
 
     The column holds one value, for example a timestamp, for a configuration of the collection.
-    `conf`: name of the configuration.
+    `conf`: name of the configuration. `field`: name of the value, such as `rebuilt`.
     """
     return f"{Column.CONFIGURATION_PREFIX}{conf}:{field}"
 
 
 def group_by_configuration(collection: Cells, field: str) -> dict[str, int]:
-    """Return a field that a collection's row has per configuration, as integers by configuration.
+    """Return the integers that a collection's row has for one field, by name of the configuration.
 
     `collection`: cells of the collection's row.
     `field`: last part of the column name `main:configuration:CONF:FIELD`.
@@ -139,8 +140,8 @@ def settled_column(conf: str) -> str:
 def list_stored_clusterings(tables: Tables, name: CollectionName) -> list[StoredClustering]:
     """Return all clusterings of a collection: served, kept or being built.
 
-    Clusterings that are being removed are left out. They are sorted by configuration, then oldest
-    first.
+    Clusterings that are being removed are left out. The result is sorted by configuration, then
+    oldest first.
     """
     return [
         clustering
@@ -152,7 +153,7 @@ def list_stored_clusterings(tables: Tables, name: CollectionName) -> list[Stored
 def list_all_stored_clusterings(tables: Tables, name: CollectionName) -> list[StoredClustering]:
     """Return all clusterings of a collection, including those being removed.
 
-    They are sorted by configuration, then oldest first.
+    The result is sorted by configuration, then oldest first.
     """
     clusterings = []
     for row, cells in tables.iter_rows(CLUSTERINGS, name.row, COLUMNS):
@@ -247,7 +248,7 @@ REASONS = {
 }
 """Reasons why a document is in no cluster, each with its description.
 
-Each reason is also the label of the row that counts the documents with this reason.
+Each reason is also the label of the row of the table `clusters` that counts these documents.
 """
 
 

@@ -50,12 +50,12 @@ class Configuration:
     `kept`: number of clusterings to keep.
 
     A rebuild is due in any of these cases; None disables a case:
-    - `growth_max`: the collection grew by this share of the grouped documents.
-    - `outliers_factor`: the share of outliers among later documents exceeds this multiple of the
-      previous share.
-    - `unknown_max`: the share of unknown terms in later documents exceeds that of the grouped ones
-      by this much.
-    - `every_s`: this many seconds passed.
+    - `growth_max`: more documents were added than this share of the grouped documents.
+    - `outliers_factor`: the share of outliers among documents added later exceeds this multiple of
+      their share at the last rebuild, which counts as at least 5 %.
+    - `unknown_max`: the share of unknown terms in documents added later exceeds the share in the
+      grouped documents by this much.
+    - `every_s`: this many seconds passed since the last rebuild.
     """
 
     algorithm: Annotated[str, Meta(description="topics, stories, factors or density")] = "topics"
@@ -168,7 +168,8 @@ def read_value(name: str, text: str) -> object:
 def get(tables: Tables, namespace: str, conf: str) -> Configuration:
     """Return the configuration with this name in a namespace.
 
-    `DEFAULT` exists without being saved. Raises UnknownNameError if no configuration has the name.
+    The configuration `DEFAULT` exists without being saved. Raises UnknownNameError if no
+    configuration has the name.
     """
     cells = tables.get_row(
         CONFIGURATIONS, build_collection_row(namespace, conf), [Column.CONFIGURATION]
@@ -185,8 +186,8 @@ def get(tables: Tables, namespace: str, conf: str) -> Configuration:
 def parse_configuration(cells: Cells) -> Configuration:
     """Return the configuration stored in the cells of a row.
 
-    The row is one of `configurations`, or that of a clustering, which stores what it was built
-    with.
+    The row is in the table `configurations`, or it is the row of a clustering, which stores the
+    configuration that the clustering was built with.
     Raises ValueError if a stored parameter is not valid.
     """
     return build_configuration(msgspec.json.decode(decode_text(cells, Column.CONFIGURATION, "{}")))

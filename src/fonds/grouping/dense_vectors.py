@@ -2,7 +2,7 @@
 
 An encoder is a small language model, loaded once per process. Computed vectors are stored in the
 document's row (`processing:vector_<encoder>`). A stored vector is reused while its cell matches the
-model and the text. It is deleted with the row.
+model and the text. The vector is deleted with the row.
 """
 
 from __future__ import annotations

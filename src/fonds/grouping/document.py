@@ -101,8 +101,7 @@ def validate_document(document: Document) -> Document:
 def is_vector(numbers: Sequence[float]) -> bool:
     """Return whether these numbers are a valid dense vector of a document.
 
-    An empty vector is valid. Others need finite numbers that are not all 0, and a length within the
-    limit.
+    An empty vector is valid. Others need at most 4,096 numbers, which are finite and not all 0.
     """
     if len(numbers) > NUMBERS_MAX:
         return False

@@ -1,4 +1,4 @@
-"""Inverted index of a collection, stored in its row and read to find near-duplicates.
+"""Inverted index of a collection, stored in the collection's row, to find near-duplicates.
 
 A rebuild writes the dictionary, the index and the document ids under the collection's lease. The
 cell with the index state is written last. A reader that sees this cell therefore knows that the

@@ -218,9 +218,8 @@ def remove_changes(tables: Tables, name: CollectionName, last_change: int) -> No
 def find_last_removable(cells: Cells, last: int) -> int:
     """Return the number of the last logged change that can be deleted, at most `last`.
 
-    Return 0 if none can be deleted, since a rebuild in progress needs all logged changes. The
-    search for near-duplicates needs the changes that the inverted index does not include, so these
-    are kept too.
+    Return 0 if none can be deleted. A rebuild in progress needs all logged changes. The search for
+    near-duplicates needs the changes that the collection's inverted index does not include.
     `cells`: cells of the collection's row.
     """
     if is_followed(cells):

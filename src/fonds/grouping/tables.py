@@ -68,8 +68,8 @@ class Tables:
     def exist(self) -> bool:
         """Return whether the table `collections` exists.
 
-        It is created last, so the other tables of the version that created it exist too. A library
-        folder (home) that was never used for grouping has no tables and may be read-only.
+        It is created last, so the other tables of the Fonds version that created it exist too. A
+        library folder (home) that was never used for grouping has no tables and may be read-only.
         """
         try:
             self.get_page(COLLECTIONS, b"", [Column.SIZE], count_max=1)
@@ -78,9 +78,9 @@ class Tables:
         return True
 
     def is_complete(self) -> bool:
-        """Return whether all tables of this version exist.
+        """Return whether all tables of this version of Fonds exist.
 
-        A library folder (home) from an older version may lack some.
+        A library folder (home) from an older version may lack some of them.
         """
         try:
             self.get_page(THEMES, b"", [Column.ID], count_max=1)
@@ -113,7 +113,7 @@ class Tables:
         after: bytes | None = None,
         count_max: int = PAGE_ROWS,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Return one page of the rows whose key begins with `prefix`, in order of key.
+        """Return one page of a table's rows whose key begins with `prefix`, in order of key.
 
         `after`: row key after which the page begins; None for the start.
         `count_max`: maximum number of rows.
@@ -150,7 +150,7 @@ class Tables:
         after: bytes | None = None,
         page_rows: int = PAGE_ROWS,
     ) -> Iterator[Page]:
-        """Iterate over the rows whose key begins with `prefix`, in pages, in order of key.
+        """Iterate over a table's rows whose key begins with `prefix`, in pages, in order of key.
 
         A page has at most `page_rows` rows. It is read only after the previous page is processed.
         `after`: row key after which to start; None for the first row.
@@ -178,7 +178,7 @@ class Tables:
     def delete_prefix(self, table: str, prefix: bytes) -> int:
         """Delete all rows of a table whose key begins with `prefix`; return their number.
 
-        To save reading, only a few columns of each row are read in most tables.
+        To save time, only a few columns of each row are read, except in a few tables.
         """
         count, columns = 0, _A_CELL.get(table)
         while page := self.get_page(table, prefix, columns):
@@ -232,13 +232,13 @@ def iter_collection_rows(
 
 
 def decode_text(cells: Cells | None, column: str, default: str = "") -> str:
-    """Return a cell as text; `default` if the row or cell is missing. Invalid UTF-8 is replaced."""
+    """Return a row's cell as text; `default` if row or cell is missing. Replace invalid UTF-8."""
     value = None if cells is None else cells.get(column)
     return default if value is None else value.decode("utf-8", "replace")
 
 
 def decode_int(cells: Cells | None, column: str, default: int = 0) -> int:
-    """Return a cell with decimal digits as an integer.
+    """Return one cell of a row, written in decimal digits, as an integer.
 
     Return `default` if the row or cell is missing or has anything but digits.
     """
@@ -247,7 +247,7 @@ def decode_int(cells: Cells | None, column: str, default: int = 0) -> int:
 
 
 def decode_float(cells: Cells | None, column: str, default: float = 0.0) -> float:
-    """Return a cell with a decimal number as a float.
+    """Return one cell of a row, written as a decimal number, as a float.
 
     Return `default` if the row or cell is missing or is not a number.
     """

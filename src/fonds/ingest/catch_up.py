@@ -1,8 +1,8 @@
 """Catch-up: select stored files that must be extracted again, and send them to the step that
 extracts them.
 
-Files are read from the records one batch at a time. An interrupted catch-up is started again: it no
-longer selects the files that are done.
+Files are read from the SQL records one batch at a time. An interrupted catch-up is started again:
+it no longer selects the files that are done.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class CatchUpSelection:
 
     @property
     def reading(self) -> RereadPlan:
-        """How derivatives of this kind are computed again: which step does it, and which statuses
-        allow a retry.
+        """How derivatives of the selected kind are computed again: which step computes them, and
+        which statuses allow a retry.
 
         Raises ConfigurationError if they are only computed together with another kind.
         """
@@ -81,7 +81,7 @@ class CatchUpSelection:
         return self.kind.reading
 
     def __call__(self, row: DerivativeRow | None, refused: bool = False) -> bool:
-        """Return whether a file is selected by this condition.
+        """Return whether the derivative of a file is to be computed again.
 
         - `row`: the derivative row of the file; None if it has none.
         - `refused`: whether the last extraction of the file ended with the verdict `dropped`.
@@ -98,8 +98,8 @@ class CatchUpSelection:
         return row.extractor != self.extractor or row.status in self.reading.retry_statuses
 
     def select(self, records: Records, sha1hexes: Sequence[str]) -> dict[str, DerivativeRow | None]:
-        """Return those files among `sha1hexes` that are selected, each with its derivative row
-        (None if it has none).
+        """Return those files among `sha1hexes` that this condition selects, each with its
+        derivative row (None if it has none).
         """
         sha1hexes = [key for key in sha1hexes if not self.only_files or key in self.only_files]
         rows = {row.sha1hex: row for row in records.get(self.kind.row, sha1hexes)}
@@ -109,7 +109,7 @@ class CatchUpSelection:
         return {key: rows.get(key) for key in sha1hexes if self(rows.get(key), key in refused)}
 
     def iter_files(self, records: Records) -> Iterator[FileMetaRow]:
-        """Yield the rows of all files whose media type can have this kind of derivative.
+        """Yield the rows of all files whose media type can have the selected kind of derivative.
 
         If `only_files` is set, only these files are considered.
         """
@@ -132,7 +132,9 @@ class CatchUpSelection:
 
 @dataclass(slots=True)
 class CatchUpCount:
-    """Number of files that a catch-up examined, sent, found in flight, and could not locate."""
+    """Numbers of files that a catch-up examined, sent to be read, found already in progress, and
+    could not locate.
+    """
 
     examined: Annotated[int, Meta(description="number of files examined")] = 0
     sent: Annotated[int, Meta(description="number of files sent to be read")] = 0
@@ -144,7 +146,7 @@ class CatchUpCount:
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """Sends the selected files to the step that extracts them.
+    """Sends the files that a selection selects to the step that extracts them.
 
     - `journal`: name of the wide table that has the files.
     - `reader`: subscription through which the step receives its messages.
@@ -190,9 +192,9 @@ class CatchUp:
         SHA-1s of these files.
 
         Otherwise a message would stay in quarantine although its file was extracted in the
-        meantime. `after` is the time from which results count as new; None for no change.
-        `counts.sent` is increased, and `tick` is called after each batch with the counts and the
-        entries.
+        meantime. `after` is the time from which results count as new; None leaves the messages
+        unchanged. `counts.sent` is increased, and `tick` is called after each batch with the counts
+        and the entries of the files.
         """
         unselected, freed = [], set[str]()
         if self.selection.only_files and not self._has_quarantined(self.selection.only_files):
@@ -249,7 +251,7 @@ class CatchUp:
     def _load_last_endings(self, sha1hexes: Sequence[str]) -> dict[str, DispositionRow]:
         """Return the ledger row of the last extraction of each file in this pipeline, by SHA-1.
 
-        A row that is still open comes after all others. Files without such a row are left out.
+        An extraction that is still open counts as the last. Files without such a row are left out.
         """
         pipeline, step = parse_subscription_name(self.reader)
         where = {"about": list(sha1hexes), "pipeline": pipeline, "step": step}
@@ -343,8 +345,8 @@ class CatchUp:
     ) -> dict[str, Place]:
         """Return the location of the bytes of each file, by SHA-1.
 
-        This is a WARC record if there is one. Otherwise it is the single file or ZIP member where
-        the primary capture was found. Files without a known location are left out.
+        The location is a WARC record if the file is in one. Otherwise it is the single file or ZIP
+        member where the primary capture was found. Files without a known location are left out.
         """
         ids = sorted({row.input_id for row in captures.values()})
         inputs = {row.input_id: row for row in self.records.find(InputRow, {"input_id": ids})}

@@ -34,10 +34,10 @@ def plan_captures(
 ) -> CapturePlan:
     """Compare the new `cdx` rows of a batch with existing rows, and return the changes to make.
 
-    `owners` maps the SHA-1 of each file to the id of its primary capture. In the end each capture
-    has one row. An existing row that came only from an index is replaced by the row of any capture
-    whose body was read. An existing row of a capture whose body was read is replaced only by the
-    row of the file's primary capture.
+    Two rows are of the same capture if SHA-1, file name of the WARC, offset and time are equal. In
+    the end each capture has one row. A row that came only from an index is replaced by the new row.
+    A row of a capture that Fonds has read is replaced only by the row of the file's primary
+    capture. `owners` maps the SHA-1 of each file to the id of its primary capture.
     """
     existing = _load_existing(records, rows)
     by_key: dict[CaptureKey, list[CdxRow]] = {}
@@ -73,8 +73,8 @@ def plan_captures(
 
 
 def write_captures(records: Records, plan: CapturePlan) -> None:
-    """Write the changes of a plan to the table `cdx`. Each new row is written before the row that
-    it replaces is removed.
+    """Write the planned changes for a batch of captures to the table `cdx`. Each new row is written
+    before the row that it replaces is removed.
     """
     if plan.rows:
         records.put(list(plan.rows.values()), replace=False)
@@ -99,10 +99,10 @@ def build_cdx_key(row: CdxRow) -> Key:
 def _choose_row(row: CdxRow, rows: Sequence[CdxRow], *, is_owner: bool) -> CdxRow | None:
     """Return the row to store for a new capture, given the existing `rows` of the same capture.
 
-    If one of them has the same capture id, it is returned unchanged. Returns None if the existing
-    rows stay instead: one of them is of a capture whose body was read, and the new capture is not
-    the primary capture of its file (`is_owner` is False). Otherwise the returned row has the best
-    of the known WARC names.
+    An existing row with the same capture id is returned unchanged. Returns None if the existing
+    rows stay: one of them is of a capture that Fonds has read, and the new capture is not the
+    primary capture of its file (`is_owner` is False). Otherwise returns `row` with the best of the
+    known names of the WARC.
     """
     own_rows = [existing_row for existing_row in rows if existing_row.capture_id == row.capture_id]
     if own_rows:
@@ -122,8 +122,8 @@ def _choose_row(row: CdxRow, rows: Sequence[CdxRow], *, is_owner: bool) -> CdxRo
 
 
 def _load_existing(records: Records, rows: Sequence[CdxRow]) -> dict[Key, CdxRow]:
-    """Return existing `cdx` rows that may describe the same captures as the new `rows`, by primary
-    key.
+    """Return existing `cdx` rows that may describe the same captures as the new `rows`, by WARC
+    path and offset.
     """
     if not rows:
         return {}

@@ -1,6 +1,6 @@
 """Convert queued messages to stories, for tools that read only stories.
 
-Source: seed 004, "WARC file format" and Appendix B.
+Source: seed document 004, "WARC file format" and Appendix B.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PAYLOADS = (Link, Capture, IdentifiedCapture, UnparsedPage, ParsedPage, Unarchiv
 
 @dataclass(frozen=True, slots=True)
 class QueuedStories:
-    """Converts messages of one topic to stories. Bodies are read from `archive`."""
+    """Converts messages of one topic to stories. Pages are read from the WARC files (`archive`)."""
 
     topic: Topic
     archive: Archive

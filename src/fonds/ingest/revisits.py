@@ -54,10 +54,11 @@ class RevisitedFile:
 def find_revisited(
     records: Records, capture: Capture, reference: RevisitReference
 ) -> RevisitedFile:
-    """Return the file that a revisit repeats, from the records of the library.
+    """Return the file that a revisit repeats, from the SQL records of the library.
 
     The capture that the revisit refers to is tried first, then the file with the declared SHA-256
-    or MD5. If the revisit declares neither, the previous capture of its URL is used.
+    or MD5. If the revisit states neither a capture's URL nor such a hash, the previous capture of
+    its own URL is used.
     """
     if reference.url and reference.captured_at:
         moment = format_datetime14(reference.captured_at)
@@ -79,9 +80,9 @@ def find_revisited(
 class OriginalCapture:
     """The response whose bytes a revisit repeats.
 
-    - `place`: location of its WARC record.
-    - `url`: its URL.
-    - `datetime14`: its capture time, as 14 digits (UTC).
+    - `place`: location of the response's WARC record.
+    - `url`: URL of the response.
+    - `datetime14`: capture time of the response, as 14 digits (UTC).
     """
 
     place: Place
@@ -122,8 +123,8 @@ def _find_referenced_row(
 
 
 def _find_file_row(records: Records, sha1hex: str) -> CdxRow | None:
-    """Return the `cdx` row of the primary capture of a file. If it has none, return the row of any
-    other capture with a body.
+    """Return the `cdx` row of the primary capture of a file. If that capture has no row with a
+    body, return the row of any other capture of the file with a body.
     """
     rows = list(records.find(CdxRow, {"sha1hex": sha1hex}, count_max=CAPTURES_MAX))
     for owner in records.get(FileMetaRow, [sha1hex]):
@@ -170,7 +171,7 @@ def _is_original(head: RecordHead, revisit: Capture, reference: RevisitReference
 
 
 def _find_previous(records: Records, capture: Capture) -> CdxRow | None:
-    """Return the last capture before `capture` that has the same URL; None if there is none."""
+    """Return the `cdx` row of the last capture of a URL before `capture`; None if there is none."""
     rows = records.find(
         CdxRow,
         {"surt_key": build_lookup_key(build_surt(capture.url))},
@@ -182,7 +183,7 @@ def _find_previous(records: Records, capture: Capture) -> CdxRow | None:
 
 
 def _has_open_original(records: Records, capture: Capture, reference: RevisitReference) -> bool:
-    """Return whether an earlier capture that `capture` may repeat is still in progress."""
+    """Return whether an earlier capture that the revisit may repeat is still in progress."""
     entries = records.find(EntryRow, {"url": reference.url or capture.url}, count_max=ENTRIES_MAX)
     return any(
         row.open_count > 0

@@ -34,11 +34,13 @@ DESCRIPTORS_MAX = 4
 
 
 class FrameTooLargeError(Exception):
-    """The other process announced more bytes than allowed. The socket is unusable afterwards."""
+    """Error: the other process announced a message of more bytes than allowed. The socket is
+    unusable afterwards.
+    """
 
 
 def send_frame(stream: socket.socket, payload: bytes, ends_at: float | None = None) -> None:
-    """Send `payload` with its length in front.
+    """Send `payload` to the other process, with its length in front.
 
     `ends_at` is the latest time of the monotonic clock in seconds; None waits without limit. Raises
     TimeoutError after `ends_at`, and OSError if the other process has ended.
@@ -51,8 +53,8 @@ def send_frame(stream: socket.socket, payload: bytes, ends_at: float | None = No
 def send_descriptors(
     stream: socket.socket, descriptors: Sequence[int], ends_at: float | None = None
 ) -> None:
-    """Send open files (possibly none) before a frame. Raises TimeoutError and OSError as
-    `send_frame` does.
+    """Send open files (possibly none) to the other process, before a frame. Raises TimeoutError and
+    OSError as `send_frame` does.
     """
     stream.settimeout(_remaining_s(ends_at))
     socket.send_fds(stream, [_MARK], list(descriptors))
@@ -76,7 +78,7 @@ def receive_descriptors(stream: socket.socket) -> list[int]:
 def receive_frame(
     stream: socket.socket, size_max_bytes: int | None = None, ends_at: float | None = None
 ) -> bytearray:
-    """Receive the payload of the next frame.
+    """Receive the payload of the next frame from the other process.
 
     `ends_at` is the latest time of the monotonic clock in seconds; None waits without limit. Raises
     EOFError if the other process has ended, TimeoutError after `ends_at`, and FrameTooLargeError if
@@ -141,7 +143,7 @@ class ChildLimits:
 
     @property
     def cpu_max_s(self) -> float:
-        """Maximum processor time in seconds."""
+        """Maximum processor time of a call in seconds."""
         return self.wall_s if self.cpu_s is None else self.cpu_s
 
 
@@ -156,10 +158,10 @@ _REASONS: dict[str, Reason] = {reason.value: reason for reason in Reason}
 
 
 class Call(msgspec.Struct, array_like=True):
-    """A call of a function in a child.
+    """Call of a function in a child process.
 
     - `module`, `qualname`: name of the function.
-    - `arguments`: encoded arguments.
+    - `arguments`: arguments, encoded as MessagePack.
     - `cpu_max_s`, `memory_bytes`, `output_max_bytes`: limits that the child enforces.
     """
 
@@ -172,7 +174,7 @@ class Call(msgspec.Struct, array_like=True):
 
 
 class CallOutcome(StrEnum):
-    """How a call in a child ended."""
+    """How a function call in a child process ended."""
 
     VALUE = "value"
     OUT_OF_MEMORY = "out-of-memory"
@@ -208,7 +210,9 @@ class CallSignature:
 
 @lru_cache(maxsize=256)
 def inspect_signature(function: Callable[..., Any]) -> CallSignature:
-    """Return the declared types of a function. Raises TypeError if a type is not declared."""
+    """Return the declared types of a function's parameters and result. Raises TypeError if one is
+    missing.
+    """
     hints = get_type_hints(function)
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     names = [
@@ -226,7 +230,9 @@ def inspect_signature(function: Callable[..., Any]) -> CallSignature:
 
 
 def get_importable_name(function: Callable[..., Any]) -> str:
-    """Return `module.qualname`. Raises TypeError if the function cannot be imported by that name."""
+    """Return the name `module.qualname` of a function. Raises TypeError if it cannot be imported by
+    that name.
+    """
     module = getattr(function, "__module__", None)
     qualname = getattr(function, "__qualname__", "<unnamed>")
     if module in (None, "__main__") or "<" in qualname:
@@ -237,7 +243,9 @@ def get_importable_name(function: Callable[..., Any]) -> str:
 def encode_call(
     function: Callable[..., Any], arguments: tuple[object, ...], limits: ChildLimits
 ) -> bytes:
-    """Encode a call. Raises TypeError if the function or its arguments cannot be sent to a child."""
+    """Encode a function call for a child. Raises TypeError if the function or its arguments cannot
+    be sent.
+    """
     get_importable_name(function)
     parameters = inspect_signature(function).parameters
     if len(arguments) > len(parameters):
@@ -260,7 +268,7 @@ def list_descriptors(arguments: Iterable[object]) -> tuple[int, ...]:
 
 def check_open(descriptors: Iterable[int]) -> None:
     """Raise OSError if a file descriptor is not open in this process, so that no child is blamed
-    for it.
+    for the closed file.
     """
     for descriptor in descriptors:
         os.fstat(descriptor)
@@ -310,8 +318,8 @@ def encode_error(error: BaseException) -> Reply:
 
 
 def decode_error(reply: Reply) -> Exception:
-    """Return the exception in a reply with the outcome ERROR or FAULT. Raises LookupError if its
-    class or reason is unknown.
+    """Return the exception in a reply with the outcome ERROR or FAULT. Raises LookupError if the
+    class or reason of the exception is unknown.
     """
     if reply.outcome is CallOutcome.FAULT:
         return FaultError(f"in the child process:\n{reply.text}")

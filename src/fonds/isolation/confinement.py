@@ -24,7 +24,9 @@ from fonds.isolation.privileges import ChildUser, forbid_inspection
 
 
 class Layer(StrEnum):
-    """A layer of the confinement. Each is enforced by a different kernel mechanism."""
+    """Layer of the confinement of a child process. Each is enforced by a different kernel
+    mechanism.
+    """
 
     SYSTEM_CALLS = "system calls"
     FILES = "files"
@@ -35,7 +37,7 @@ class Layer(StrEnum):
 
 
 Layers = Mapping[Layer, str]
-"""Why each layer is inactive; '' for an active layer."""
+"""Why each layer of a child's confinement is inactive; '' for an active layer."""
 
 ACTIVE_MESSAGES: Mapping[Layer, str] = {
     Layer.SYSTEM_CALLS: "readers may only make the listed system calls",
@@ -79,8 +81,8 @@ class PreparedConfinement:
 def prepare(previous: PreparedConfinement | None = None) -> PreparedConfinement:
     """Collect the data that children forked from now on need to confine themselves.
 
-    Returns `previous` if the folders and files of Python modules are unchanged. Otherwise the rules
-    in `previous` are closed.
+    Returns `previous` if the folders and files of Python modules are unchanged. Otherwise the
+    Landlock rules in `previous` are closed.
     """
     libraries = landlock.find_library_paths()
     if previous is not None and previous.libraries == libraries:
@@ -100,8 +102,8 @@ def confine(prepared: PreparedConfinement, memory_bytes: int) -> Layers:
     inactive.
 
     The process cannot write files or core dumps, and can open few files. It has at most
-    `memory_bytes` of address space. It is killed when its parent ends, and first if the machine
-    runs out of memory.
+    `memory_bytes` of address space. It is killed when its parent ends, and before other processes
+    if the machine runs out of memory.
     """
     layers = dict.fromkeys(Layer, "")
     layers[Layer.LIMITS] = _set_limits(memory_bytes)
@@ -180,7 +182,7 @@ def _isolate_network() -> str:
     """Move this process to an empty network namespace. Used on machines without a system call
     filter.
 
-    Return '' on success, else why it failed.
+    Return a text for people that says whether the move succeeded.
     """
     flags = _CLONE_NEWNET if os.geteuid() == 0 else _CLONE_NEWNET | _CLONE_NEWUSER
     with suppress(OSError):
@@ -190,7 +192,7 @@ def _isolate_network() -> str:
 
 
 def _try_step(action: Callable[[], None]) -> str:
-    """Run one step of the confinement. Return '' on success, else why it failed."""
+    """Run one step of the confinement. Return '' on success, else why the step failed."""
     try:
         action()
     except (OSError, ValueError) as error:

@@ -130,7 +130,7 @@ class ForkServer:
 
     def run(self) -> None:
         """Execute the orders of the parent until the parent has ended. Report children that end,
-        and kill those that the parent gives up.
+        and kill children when the parent sends data on or closes their sentinel.
         """
         while True:
             for key, _ in self.selector.select():
@@ -148,7 +148,8 @@ class ForkServer:
 def main(control_fd: int, parent_pid: int) -> None:
     """Run the fork server in this process, which must have one thread.
 
-    `control_fd` is the file descriptor of the parent's socket, `parent_pid` its process id.
+    `control_fd` is the file descriptor of the socket to the parent, `parent_pid` the parent's
+    process id.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # Terminals and service managers signal all processes. The parent decides for its children.
@@ -178,7 +179,7 @@ def main(control_fd: int, parent_pid: int) -> None:
 def _wait_for_all() -> None:
     """Wait until all children have ended, so that none remains as a zombie.
 
-    The kernel then adds their processor time to that of the parent.
+    The kernel then adds the children's processor time to that of the parent.
     """
     with suppress(ChildProcessError):
         while True:

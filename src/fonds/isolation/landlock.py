@@ -1,8 +1,8 @@
 """Landlock rules, with which the Linux kernel lets a child process read only libraries and
 fonts.
 
-The rules are created once, and each child applies them. Source: landlock(7), `linux/landlock.h`;
-versions 1 to 7 of the interface. Each version can deny more.
+The rules are created once, and each child applies them to itself. Source: landlock(7),
+`linux/landlock.h`; versions 1 to 7 of the interface. Each version can deny more.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def find_library_paths() -> frozenset[Path]:
 
 
 def create_read_ruleset(paths: Iterable[Path]) -> int:
-    """Create rules that allow reading at and below these paths and deny all other file access.
+    """Create Landlock rules that allow reading at and below these paths and deny all other file
+    access.
 
     Return the file descriptor of the rules. Paths that do not exist are skipped. Raises OSError if
     the kernel has no Landlock.
@@ -103,7 +104,8 @@ def _allow(ruleset: int, path: Path) -> None:
 
 
 def restrict(ruleset: int) -> None:
-    """Permanently apply rules to this process. `ruleset` is their file descriptor.
+    """Permanently apply Landlock rules to this process. `ruleset` is the file descriptor of the
+    rules.
 
     The process must have called `forbid_new_privileges` before. Raises OSError if the kernel
     refuses.

@@ -1,4 +1,4 @@
-"""Pool of child processes with limits. Many threads may call functions in it.
+"""Pool of child processes with limits. Many threads may call functions in one pool.
 
 `FileCall` passes a body to a child as an open file, so that its bytes are not copied through a
 socket. `build_end_error` and the functions after it return the error for a child that ended during
@@ -48,7 +48,7 @@ class FileCall(Generic[ValueT]):
 
     - `isolate`: returns the Isolate to use for a body of a given size in bytes.
     - `function`: function whose first parameter is an OpenBody.
-    - `further_arguments`: its other arguments.
+    - `further_arguments`: arguments for the other parameters of `function`.
     - `folder`: folder for the temporary file with the body.
     """
 
@@ -107,7 +107,7 @@ _CLOSE_TO_LIMIT = 0.5
 
 
 def build_end_error(ending: ProcessEnd, limits: ChildLimits) -> ChildError | TransientError:
-    """Return the error for a child that ended, or was killed, during a call."""
+    """Return the error for a child process that ended, or was killed, during a call."""
     if ending.is_timed_out:
         return ChildError(
             Reason.TIMEOUT, f"reading it was stopped after {limits.wall_s:g} s (killed by SIGKILL)"
@@ -125,8 +125,8 @@ def build_end_error(ending: ProcessEnd, limits: ChildLimits) -> ChildError | Tra
 
 
 def build_memory_error(limits: ChildLimits, cause: str = "") -> ChildError:
-    """Return the error for a call that exceeded its memory limit. `cause` says how this was
-    noticed, such as `killed by …`.
+    """Return the error for a call in a child process that exceeded its memory limit. `cause` says
+    how this was noticed, such as `killed by …`.
     """
     size = f"{limits.memory_bytes / 2**20:,.0f} MiB"
     detail = f"reading it exceeded the memory limit of {size}"
@@ -134,12 +134,14 @@ def build_memory_error(limits: ChildLimits, cause: str = "") -> ChildError:
 
 
 def build_size_error(text: str) -> ChildError:
-    """Return the error for a reply above the size limit. `text` states both sizes."""
+    """Return the error for a child's reply above the size limit. `text` states the size and the
+    limit.
+    """
     return ChildError(Reason.OUT_OF_MEMORY, f"the result is too large: {text}")
 
 
 def build_reply_error(text: str) -> ChildError:
-    """Return the error for a malformed reply."""
+    """Return the error for a malformed reply of a child. `text` says what is wrong."""
     return ChildError(
         Reason.CRASHED_READER, (f"the isolated reader returned an invalid answer: {text}")
     )
@@ -172,8 +174,8 @@ class ChildPool:
     During a later call, the call is repeated in a new child, because an earlier call may be the
     cause.
 
-    - `limits`: limits of calls without other limits. No call may have more than their
-      `memory_bytes`.
+    - `limits`: limits of calls that set no limits of their own. No call may have more
+      `memory_bytes` than these.
     - `required`: use no child whose confinement is incomplete.
     """
 
@@ -215,9 +217,9 @@ class ChildPool:
         return self.call(self.limits, function, args)
 
     def with_limits(self, limits: ChildLimits) -> LimitedPool:
-        """Return this pool with other limits for its calls.
+        """Return a pool that makes calls in the same children within other limits.
 
-        Raises ValueError if they allow more memory than the limits of the pool.
+        Raises ValueError if `limits` allow more memory than the limits of this pool.
         """
         if limits.memory_bytes > self.limits.memory_bytes:
             raise ValueError(
@@ -229,8 +231,8 @@ class ChildPool:
     def call(
         self, limits: ChildLimits, function: Callable[..., ValueT], args: tuple[object, ...]
     ) -> ValueT:
-        """Call a function in a child within `limits`, and return its result. Raises the errors of
-        `__call__`.
+        """Call a function in a child within `limits`, and return its result. Raises the same errors
+        as a call of the pool.
         """
         call = _EncodedCall(encode_call(function, args, limits), list_descriptors(args))
         check_open(call.descriptors)
@@ -249,7 +251,8 @@ class ChildPool:
         return outcome[0]
 
     def get_layers(self) -> Layers:
-        """Return the confinement of the pool's children, as a newly started child reports it.
+        """Return why layers of the children's confinement are inactive, as a newly started child
+        reports it.
 
         Raises TransientError if no child can be started, and ConfigurationError if confinement is
         required but incomplete.
@@ -260,7 +263,9 @@ class ChildPool:
         return child.layers
 
     def close(self) -> None:
-        """End all child processes. Running calls raise RuntimeError. A second call does nothing."""
+        """End all child processes of the pool. Running calls raise RuntimeError. A second call does
+        nothing.
+        """
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
@@ -289,8 +294,8 @@ class ChildPool:
         The child stays reserved for the caller. If a child ends or lacks memory for a reason that
         may not be this call, the call is repeated in a new child.
 
-        Raises the error of `build_end_error` if this call caused the end of the child, and
-        TransientError after too many repetitions.
+        Raises ChildError or TransientError if this call caused the end of the child, and
+        TransientError after three attempts.
         """
         child = self._take_child(module)
         for _ in range(_TRIES_MAX):
@@ -325,9 +330,9 @@ class ChildPool:
             raise
 
     def _take_child(self, module: str) -> Child:
-        """Return an idle child that has loaded the module, or else a new child.
+        """Return an idle child that has loaded the given module, or else a new child.
 
-        Idle children that have not loaded it are released. A new child is cheap, because the fork
+        Idle children without this module are released. A new child is cheap, because the fork
         server loads the module once for all later children.
         """
         while True:
@@ -396,7 +401,7 @@ class ChildPool:
 class _EncodedCall:
     """Call that is encoded for sending to a child.
 
-    `frame`: the encoded call.
+    `frame`: bytes of the encoded call.
     `descriptors`: file descriptors of the open files among its arguments, to be sent with it.
     """
 
@@ -417,14 +422,18 @@ class LimitedPool:
     limits: ChildLimits
 
     def __call__(self, function: Callable[..., ValueT], *args: object) -> ValueT:
-        """Call a function in a child within these limits, and return its result."""
+        """Call a function in a child within the limits of this pool, and return the function's
+        result.
+        """
         return self.pool.call(self.limits, function, args)
 
 
 def _decode_reply(
     function: Callable[..., ValueT], reply: Reply, limits: ChildLimits
 ) -> tuple[ValueT, None] | tuple[None, Exception]:
-    """Return the result or the error in a reply. Raises ChildError if the reply is malformed."""
+    """Return the result or the error in a child's reply. Raises ChildError if the reply is
+    malformed.
+    """
     if reply.outcome is CallOutcome.OUT_OF_MEMORY:
         return None, build_memory_error(limits)
     if reply.outcome is CallOutcome.TOO_LARGE:

@@ -60,7 +60,8 @@ class ChildUser:
 
 
 def choose_user(libraries: Iterable[Path]) -> ChildUser | str:
-    """Return the user that a child should become, or the reason why it cannot change.
+    """Return the user that a child should become, or the reason why the child keeps the current
+    user.
 
     The reason is '' if this process does not run as administrator. The user must be able to read
     the files and folders in `libraries`.

@@ -62,7 +62,7 @@ def is_process_gone(identity: str, *, same_machine: bool = False) -> bool:
 
 
 def format_identity(identity: str) -> str:
-    """Format the identity of a process for display."""
+    """Format the identity of a process for people: `process PID on HOST`."""
     parts = identity.split("/")
     return f"process {parts[3]} on {parts[0]}" if len(parts) >= _PARTS else identity
 
@@ -75,7 +75,7 @@ def _read_boot_id() -> str:
 
 
 def _read_pid_namespace() -> str:
-    """Return the namespace of process ids, which is different in each container."""
+    """Return the id of this process's namespace of process ids, which differs in each container."""
     try:
         return str(Path("/proc/self/ns/pid").stat().st_ino)
     except OSError:

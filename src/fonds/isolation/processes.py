@@ -61,8 +61,8 @@ class ProcessEnd:
 
     - `status`: exit status in the form of wait(2); None if unknown.
     - `peak_bytes`: peak resident memory; 0 if unknown.
-    - `is_timed_out`: whether the parent killed it after the time limit.
-    - `is_hung_up`: whether it closed its socket without ending and was killed for that.
+    - `is_timed_out`: whether the parent killed the child after the time limit.
+    - `is_hung_up`: whether the child closed its socket without ending and was killed for that.
     """
 
     status: int | None
@@ -86,7 +86,7 @@ class ProcessEnd:
 class ChildEndedError(Exception):
     """Raised if the child ended or was killed during a call.
 
-    `ending` says how it ended. `started` is whether the called function had begun.
+    `ending` says how the child ended. `started` is whether the called function had begun.
     """
 
     def __init__(self, ending: ProcessEnd, started: bool) -> None:
@@ -99,8 +99,8 @@ class Child:
     """Handle of a child process. Only one thread may use it at a time.
 
     - `modules`: names of the modules that the child has loaded.
-    - `layers`: why layers of its confinement are inactive, as the child reported before its first
-      call.
+    - `layers`: why each layer of its confinement is inactive ('' if active), as the child reported
+      before its first call.
     """
 
     def __init__(
@@ -157,8 +157,8 @@ class Child:
         return msgspec.msgpack.decode(answer, type=prepare_type(Reply))
 
     def kill(self) -> ProcessEnd:
-        """Kill the child and all processes it started. Return how it ended. A second call returns
-        the same.
+        """Kill the child and all processes it started. Return how the child ended; a second call
+        returns a ProcessEnd without status.
         """
         self._work.close()
         with suppress(OSError):
@@ -189,9 +189,9 @@ class Child:
 
 
 class ForkServerHandle:
-    """The fork server's process, which is started immediately. Thread-safe.
+    """Handle of the fork server, whose process is started immediately. Thread-safe.
 
-    From then on, only an administrator can inspect this process.
+    From then on, only an administrator can inspect the memory of the current process.
     """
 
     def __init__(self) -> None:

@@ -70,10 +70,12 @@ _UNCONDITIONAL_CALLS = """
     sched_getaffinity getcpu set_robust_list rseq
 """
 UNCONDITIONAL_CALLS = frozenset(_UNCONDITIONAL_CALLS.split())
-"""System calls that are allowed with any arguments."""
+"""System calls that a child process may make with any arguments."""
 
 HIDDEN_CALLS = ("clone3", "openat2", "statx", "close_range")
-"""System calls that are reported as missing, so that libraries use older calls instead."""
+"""System calls that a child process finds missing, so that its libraries use older calls
+instead.
+"""
 
 REFUSED, UNKNOWN = errno.EPERM, errno.ENOSYS
 
@@ -136,8 +138,8 @@ MACHINES: Mapping[str, Architecture] = {
         ),
     ),
 }
-"""Architectures with a filter, by machine name. On other machines there is no filter. System calls
-that an architecture lacks are not in its table.
+"""Architectures with a system call filter, by machine name. Other machines have no filter. System
+calls that an architecture lacks are not in its table.
 """
 
 
@@ -183,7 +185,8 @@ def explain_unavailable() -> str:
 
 
 def install_filter(own_pid: int) -> None:
-    """Permanently refuse all system calls of this process that are not allowed.
+    """Permanently refuse all system calls of this process that the list for children does not
+    allow.
 
     `own_pid` is the id of this process, which must have called `forbid_new_privileges` before.
     Raises OSError if the kernel refuses.
@@ -192,8 +195,8 @@ def install_filter(own_pid: int) -> None:
 
 
 def install(instructions: list[Instruction]) -> None:
-    """Install a filter program in addition to existing filters. Raises OSError if the kernel
-    refuses.
+    """Install a system call filter program in addition to existing filters. Raises OSError if the
+    kernel refuses.
     """
     array = (_Instruction * len(instructions))(
         *(_Instruction(*instruction) for instruction in instructions)
@@ -202,9 +205,10 @@ def install(instructions: list[Instruction]) -> None:
 
 
 def build_program(machine: Architecture, own_pid: int) -> list[Instruction]:
-    """Build the filter program for the process `own_pid`.
+    """Build the system call filter program for the child process `own_pid`.
 
-    It checks the architecture, then allows each permitted system call, then refuses all others.
+    The program checks the architecture, then allows each permitted system call, then refuses all
+    others.
     """
     instructions: list[Instruction] = [
         (LOAD, 0, 0, _ARCHITECTURE_OFFSET),

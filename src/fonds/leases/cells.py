@@ -1,4 +1,4 @@
-"""Storage of leases in SQL, in the table `lease` or in two columns of another table's rows."""
+"""Storage of leases in SQL, in the table `lease` or in two columns of the rows of another table."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ class LeaseTable:
         return cells | {names_by_key[row.name]: get_cell(row) for row in rows}
 
     def swap(self, changes: Sequence[LeaseChange]) -> set[str]:
-        """Write the changes whose stored value still equals `before`; return the names written.
+        """Write those changes whose lease still has the stored value `before`; return the names of
+        these leases.
 
         Acquiring a lease inserts a row, and releasing a lease deletes the row.
         """
@@ -83,8 +84,8 @@ class LeaseTable:
 class LeaseColumns:
     """Storage of leases in the columns `lease_holder` and `lease_version` of another table's rows.
 
-    `kind` is the row type. Other columns that a change names are written in the same step as the
-    lease, or not at all.
+    `kind` is the type of these rows, such as SourceRow. Other columns that a change names are
+    written in the same step as the lease, or not at all.
     """
 
     records: Records
@@ -96,7 +97,8 @@ class LeaseColumns:
         return {str(getattr(row, self.kind.KEY[0])): get_cell(row) for row in rows}
 
     def swap(self, changes: Sequence[LeaseChange]) -> set[str]:
-        """Write the changes whose stored value still equals `before`; return the names written.
+        """Write those changes whose lease still has the stored value `before`; return the names of
+        these leases.
 
         All changes are written in one transaction.
         """

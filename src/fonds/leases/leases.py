@@ -41,8 +41,8 @@ class LeaseWrite:
     """Write that a process plans for a lease that it has: a renewal or a release.
 
     - `is_release`: True for a release, False for a renewal.
-    - `columns`: further columns of the row to write in the same step.
-    - `where`: columns and the values that they must have for the write to take place.
+    - `columns`: values of further columns of the lease's row, to write in the same step.
+    - `where`: columns of that row, and the values that they must have for the write to take place.
     """
 
     lease: Lease
@@ -52,8 +52,8 @@ class LeaseWrite:
 
     @property
     def change(self) -> LeaseChange:
-        """The same write as a change of the stored lease, made only if the stored value is still
-        the known one.
+        """The write as a LeaseChange, made only if the stored lease still equals what this process
+        last wrote.
         """
         lease = self.lease
         after = build_next_cell(lease.cell, None if self.is_release else lease.cell.holder)
@@ -61,7 +61,7 @@ class LeaseWrite:
 
 
 class Leases:
-    """Acquires, renews and releases leases under one holder name. Thread-safe.
+    """Leases that one holder name acquires, renews and releases. Thread-safe.
 
     `holder_name` must never be used by another object. `clock_s` must be monotonic. Two threads
     exclude each other as two processes do.
@@ -127,8 +127,9 @@ class Leases:
 
         - `name`: name of the lease.
         - `cell`: stored value of the lease, read just now.
-        - `columns`: further columns of the row to write in the same step.
-        - `where`: columns, and the values that they must have for the lease to be acquired.
+        - `columns`: values of further columns of the lease's row, to write in the same step.
+        - `where`: columns of that row, and the values that they must have for the lease to be
+          acquired.
         """
         return self.try_acquire_all({name: cell}, {name: columns}, where).get(name)
 
@@ -259,8 +260,8 @@ class Leases:
     def acquire(self, name: str, wait_s: float) -> Iterator[Lease]:
         """Acquire a lease for the duration of a `with` block, then release it.
 
-        Waits up to `wait_s` seconds for it. Raises LeaseConflictError if the lease is not free by
-        then.
+        Waits up to `wait_s` seconds for the lease. Raises LeaseConflictError if another process or
+        thread still has the lease then.
         """
         until_s = self._clock_s() + wait_s
         own = self._get_thread_lock(name)
@@ -354,8 +355,8 @@ class Leases:
     def _write(self, writes: Iterable[LeaseWrite]) -> set[str]:
         """Write renewals and releases of leases. Return the names of the leases that were written.
 
-        If an earlier attempt may have succeeded without a response, the stored values are read and
-        the write is completed. Leases that another process has are marked as lost.
+        A write that fails may have succeeded earlier without a response. Then the stored values are
+        read, and the write is completed. Leases that another process has are marked as lost.
         """
         pending = [write for write in writes if not write.lease.lost.is_set()]
         written_names = self._swap(pending)
@@ -409,7 +410,8 @@ def _has_arrived(write: LeaseWrite, cells: Mapping[str, LeaseCell]) -> bool:
 
 
 def _adopt(write: LeaseWrite, cells: Mapping[str, LeaseCell]) -> bool:
-    """Return whether to repeat a renewal, because an earlier attempt succeeded without a response.
+    """Return whether to repeat the renewal of a lease, because an earlier attempt succeeded without
+    a response.
 
     `cells` are the stored values read after the write failed. If the renewal is stored, the lease
     takes over the stored value. If another process has the lease, the lease is marked as lost.

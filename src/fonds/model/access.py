@@ -14,7 +14,7 @@ class Role(StrEnum):
     ADMIN = "admin"
 
     def covers(self, role: Role) -> bool:
-        """Return whether this role includes `role`.
+        """Return whether this role includes the rights of `role`.
 
         Do not compare roles with `<`: they are strings and would be compared alphabetically.
         """

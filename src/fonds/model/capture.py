@@ -124,7 +124,9 @@ class Capture:
 
     @property
     def about(self) -> str:
-        """Subject of the message: always "", because the SHA-1 of the file is not known yet."""
+        """Subject of a message with this capture: always "", because the SHA-1 of the file is not
+        known yet.
+        """
         return ""
 
     @property

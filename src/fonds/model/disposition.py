@@ -363,12 +363,14 @@ def quarantine(reason: Reason, detail: str = "") -> Disposition:
 
 
 def end(reason: Reason, detail: str = "") -> Disposition:
-    """Return the disposition for a reason: quarantine if the reason is a failure, else drop."""
+    """Return the disposition of a message that ends for a reason: quarantine after a failure, else
+    drop.
+    """
     return (quarantine if reason.weight is Weight.FAILED else drop)(reason, detail)
 
 
 def retry(reason: Reason, detail: str, after_s: float) -> Disposition:
-    """Return the disposition that retries a message after at least `after_s` seconds.
+    """Return the disposition that retries a failed message after at least `after_s` seconds.
 
     A retry counts as an attempt.
     """

@@ -10,7 +10,7 @@ from fonds.model.file import Kind
 
 
 class DateKind(StrEnum):
-    """Meaning of the publication date of a document in the index: published, or file created."""
+    """What the publication date of an indexed document means: published, or file created."""
 
     PUBLISHED = "published"
     CREATED = "created"  # creation of the file, perhaps long after publication
@@ -68,8 +68,8 @@ class IndexDocument:
       or cut, because there are too many versions or the texts are too long.
 
     The fields `url canonical_domain publication_date language article_title text_content
-    indexed_date` have the names of the Elasticsearch mapping in seed 004, so that existing clients
-    work.
+    indexed_date` have the names of the Elasticsearch mapping in seed document 004, so that existing
+    clients work.
     """
 
     id: str

@@ -46,8 +46,8 @@ def is_unread(entry_id: str) -> bool:
 class UnreadTally(dict[str, int]):
     """Report of a source that an input could not be read completely: the count `{reason: 1}`.
 
-    It counts the failure without making an entry for it. `detail` is a sentence that explains the
-    reason for people.
+    The count records the failure without an entry. `detail` is a sentence that explains the reason
+    for people.
     """
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -98,7 +98,7 @@ class Entry:
 
 
 def build_capture_entry(capture: Capture) -> Entry:
-    """Build the entry of a capture."""
+    """Build the entry that records that a capture entered Fonds."""
     return Entry(
         id=capture.id,
         input_id=capture.input_id,
@@ -157,12 +157,14 @@ class Link:
 
     @property
     def about(self) -> str:
-        """Subject of the message: always "", because the content of the URL is not known yet."""
+        """Subject of a message with this link: always "", because the content of the URL is not
+        known yet.
+        """
         return ""
 
     @property
     def order_key(self) -> str:
-        """Key that keeps messages in order: the registered domain of the URL.
+        """Key that keeps messages about one site in order: the registered domain of the URL.
 
         Messages with the same key stay together.
         """
@@ -170,7 +172,9 @@ class Link:
 
 
 def build_link_entry(link: Link) -> Entry:
-    """Build the entry of a link. The entry has no capture time and no location of bytes."""
+    """Build the entry that records that a link entered Fonds, without capture time and location of
+    bytes.
+    """
     return Entry(
         id=link.id,
         input_id=link.input_id,

@@ -12,7 +12,7 @@
     └── ConfigurationError      a person must change something first: do not start, or stop
         └── StorageFullError        a disk or a quota is full
 
-Any other error is a bug. A message during which it is raised is delivered again.
+Any other error is a bug. A message whose processing raises such an error is delivered again.
 """
 
 from __future__ import annotations

@@ -21,15 +21,16 @@ class HttpHead:
     headers: Sequence[tuple[str, str]] = ()
 
     def get(self, name: str) -> str | None:
-        """Return the value of the first header named `name`; None without one. Case does not
-        matter.
+        """Return the value of the first header of the response named `name`; None without one. Case
+        does not matter.
         """
         lowered = name.lower()
         return next((value for key, value in self.headers if key.lower() == lowered), None)
 
     @property
     def charset(self) -> str | None:
-        """Charset that the Content-Type header states, unchanged; None if it states none.
+        """Charset that the Content-Type header of the response states, unchanged; None if it states
+        none.
 
         Media Cloud's archives name the parameter `encoding` instead of `charset`.
         """

@@ -1,8 +1,8 @@
-"""Values of a dataclass that extends another one.
+"""Build a value of a dataclass from a value of the dataclass that it extends.
 
 A page or a route of the API answers with the value that a command writes as JSON, and adds fields
-such as links. Its type is a dataclass that extends the type of the value, so that the names of the
-shared fields are declared once.
+such as links. The type of the answer is a dataclass that extends the type of the command's value,
+so that the names of the shared fields are declared once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files, identified by their SHA-1, and the properties found by identifying their type."""
+"""Files, identified by their SHA-1, with their kinds, sizes, media types and hashes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Fonds reads no text from files of other kinds.
 
 @dataclass(frozen=True, slots=True)
 class FileMeta:
-    """Size, media types and hashes of a file, as stored in the table column `file:meta`.
+    """Size, media types and hashes of a file, as stored in column `file:meta` of the wide table.
 
     - `size`: size in bytes.
     - `mime`: normalized media type.
@@ -59,7 +59,7 @@ class FileMeta:
     - `magic_mime`: media type found from the bytes alone.
     - `sha1`, `md5`, `sha256`: hashes in lower-case hex.
 
-    Source: seed 000, `file:meta`.
+    Source: seed document 000, `file:meta`.
     """
 
     size: int
@@ -128,7 +128,9 @@ class IdentifiedCapture:
 
     @property
     def about(self) -> str:
-        """Subject of the message: SHA-1 of the file in hex; "" for a revisit capture."""
+        """Subject of a message with this capture: SHA-1 of the file in hex; "" for a revisit
+        capture.
+        """
         return self.file.sha1 if self.file else ""
 
     @property
@@ -164,19 +166,21 @@ class UnextractedPdf:
 
     @property
     def about(self) -> str:
-        """Subject of the message: SHA-1 of the file in hex."""
+        """Subject of a message with this payload: SHA-1 of the file in hex."""
         return self.file.sha1
 
 
 @dataclass(frozen=True, slots=True)
 class UnindexedFile:
-    """File to index again, because its document may lack rights that a later capture states."""
+    """File whose index document is built again, because it may lack rights that a later capture
+    states.
+    """
 
     sha1hex: str
 
     @property
     def about(self) -> str:
-        """Subject of the message: SHA-1 of the file in hex."""
+        """Subject of a message with this payload: SHA-1 of the file in hex."""
         return self.sha1hex
 
 
@@ -195,5 +199,5 @@ class UnparsedPage:
 
     @property
     def about(self) -> str:
-        """Subject of the message: SHA-1 of the file in hex."""
+        """Subject of a message with this payload: SHA-1 of the file in hex."""
         return self.file.sha1

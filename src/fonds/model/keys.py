@@ -42,11 +42,11 @@ def parse_record_id(text: str) -> str | None:
 
 
 def build_blob_key(folder: str, sha1hex: str, extension: str) -> str:
-    """Return the blob key `<folder>/<sha1[0:2]>/<sha1[2:4]>/<sha1><ext>`.
+    """Return the key in the blob store `<folder>/<sha1[0:2]>/<sha1[2:4]>/<sha1><ext>`.
 
     `sha1hex` is the SHA-1 of the file from which the blob was made.
 
-    Source: seed 003 and DESIGN, blob layout.
+    Source: seed document 003 and DESIGN, blob layout.
     """
     return f"{folder}/{sha1hex[0:2]}/{sha1hex[2:4]}/{sha1hex}{extension}"
 

@@ -24,8 +24,9 @@ class LeaseChange:
     """Compare-and-set of the stored value of one lease from `before` to `after`.
 
     - `name`: name of the lease.
-    - `columns`: further columns and values to write in the same step.
-    - `where`: further columns, and the values that they must have for the change to be written.
+    - `columns`: further columns of the lease's row, with values to write in the same step.
+    - `where`: further columns of the row, and the values that they must have for the change to be
+      written.
     """
 
     name: str

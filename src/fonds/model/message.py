@@ -112,24 +112,29 @@ class Subscription:
     def qualified_name(self) -> str:
         """Name of the subscription on a broker that several environments share.
 
-        The name begins with the prefix of the topic, so that environments do not share queues.
+        The name begins with the topic's name up to its last dot, so that environments do not share
+        queues.
         """
         prefix, dot, _ = self.topic.rpartition(".")
         return f"{prefix}{dot}{self.name}"
 
     @property
     def incoming(self) -> str:
-        """Name of the queue from which the consumers receive messages."""
+        """Name of the queue from which the consumers of the subscription receive messages."""
         return f"{self.name}-in"
 
     @property
     def delay(self) -> str:
-        """Name of the queue for messages that wait to return to the queue `incoming`."""
+        """Name of the subscription's queue for messages that wait to return to its queue
+        `incoming`.
+        """
         return f"{self.name}-delay"
 
     @property
     def quarantine(self) -> str:
-        """Name of the queue for quarantined messages; only tools for people read this queue."""
+        """Name of the subscription's queue for quarantined messages; only tools for people read
+        this queue.
+        """
         return f"{self.name}-quar"
 
 

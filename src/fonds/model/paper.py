@@ -17,7 +17,7 @@ Change this value when the request changes. Then `fonds catchup grobid` sends al
 again.
 """
 JATS_VERSION = "fonds-jats/3"
-"""Version of the code that reads JATS articles."""
+"""Version of the code of Fonds that reads JATS articles."""
 MATCH_VERSION = "fonds-match/1"
 """Version of the rules for matching papers with catalogue records.
 
@@ -91,7 +91,7 @@ class UngrobidedPdf:
 
     @property
     def about(self) -> str:
-        """Subject of the message: SHA-1 of the file in hex."""
+        """Subject of a message with this payload: SHA-1 of the file in hex."""
         return self.file.sha1
 
 
@@ -104,7 +104,7 @@ class UnreadArticle:
 
     @property
     def about(self) -> str:
-        """Subject of the message: SHA-1 of the file in hex."""
+        """Subject of a message with this payload: SHA-1 of the file in hex."""
         return self.file.sha1
 
 
@@ -116,7 +116,7 @@ class UnmatchedPaper:
 
     @property
     def about(self) -> str:
-        """Subject of the message: SHA-1 of the file in hex."""
+        """Subject of a message with this payload: SHA-1 of the file in hex."""
         return self.sha1hex
 
 
@@ -146,12 +146,12 @@ class GrobidOutput:
 
     @property
     def about(self) -> str:
-        """Subject of the message: SHA-1 of the file in hex."""
+        """Subject of a message with this payload: SHA-1 of the file in hex."""
         return self.sha1hex
 
 
 class MatchStatus(StrEnum):
-    """Confidence that a paper or reference is a certain work of the catalogue."""
+    """Strength of the match between a paper or reference and a work in the catalogue."""
 
     EXACT = "exact"
     STRONG = "strong"

@@ -1,4 +1,4 @@
-"""Conversion of rows to Apache Parquet: schema of the columns, and types of the values.
+"""Conversion of exported rows to Apache Parquet: schema of the columns, and types of the values.
 
 The type of a column is `text`, `integer`, `number`, `bytes`, `texts` (a list of texts), `date` or
 `time` (in UTC). Rows contain dates and times as texts, as in JSON and CSV. A date that is only a
@@ -36,7 +36,8 @@ def build_arrow_schema(columns: Columns) -> Any:
 def convert_rows(rows: Iterable[Mapping[str, Any]], columns: Columns) -> list[dict[str, Any]]:
     """Convert the texts in date and time columns of rows to dates and times.
 
-    A malformed text becomes None.
+    `columns` maps column names to types; those of dates and times are `date` and `time`. A
+    malformed text becomes None.
     """
     dates = [name for name, kind in columns.items() if kind == "date"]
     times = [name for name, kind in columns.items() if kind == "time"]

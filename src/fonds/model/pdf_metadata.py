@@ -1,6 +1,6 @@
 """Metadata of a PDF as stored in SQL rows: what the PDF states and what the extractor measured.
 
-Source: seed 003, `pdf_meta.metadata`, plus fields that Fonds adds.
+Source: seed document 003, `pdf_meta.metadata`, plus fields that Fonds adds.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class PdfMetadata(
     - `page0_rotation`: rotation of the first page, in degrees.
     - `pages_garbled`: numbers of pages without usable text, from 0.
     - `rights`: licences and rights holders that the PDF states.
-    - `unseen_chars`: number of characters of hidden text.
-    - `written_on`: number of form fields and notes in the text.
+    - `unseen_chars`: number of characters of hidden text in the PDF.
+    - `written_on`: number of form fields and notes whose content is part of the extracted text.
     - `text_truncated`: True if the extracted text was cut at a limit.
     - `word_count_whitespace`: number of words separated by white space; None if it equals
       `word_count`.

@@ -23,9 +23,7 @@ class ReasonClass(StrEnum):
     explanation: str
 
     def __new__(cls, value: str, explanation: str = "") -> ReasonClass:
-        """Create a member of an enumeration of published reasons, with the explanation shown to
-        readers.
-        """
+        """Create a published reason for a takedown, with the explanation shown to readers."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.explanation = explanation
@@ -76,7 +74,7 @@ EMBARGO_EXPLANATIONS: Mapping[EmbargoReason, str] = {
 
 
 class TakedownRest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Work that remains to be done for a takedown.
+    """Work that remains to be done for the takedown (removal) of a file.
 
     - `documents`: ids of documents to remove from the index.
     - `warcs`: names of WARC files, written by Fonds, from which to purge records.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 STATEMENTS_MAX = 100
-"""Maximum number of statements kept for one capture, and for one file."""
+"""Maximum number of rights statements kept for one capture, and for one file."""
 RAW_MAX_CHARS = 2_000
 
 
@@ -109,17 +109,19 @@ class Rights:
 
     @property
     def licenses(self) -> tuple[str, ...]:
-        """Stated licences, normalized as for the search field `license:`."""
+        """Licences stated for the capture, normalized as for the search field `license:`."""
         return self.list_values(Subject.LICENSE)
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """Names of the stated rights holders."""
+        """Names of the rights holders stated for the capture."""
         return self.list_values(Subject.HOLDER)
 
     @property
     def prefers(self) -> tuple[str, ...]:
-        """Stated usage preferences, normalized as for the search field `prefers:`."""
+        """Usage preferences stated for the capture, normalized as for the search field
+        `prefers:`.
+        """
         return self.list_values(Subject.PREFERENCE)
 
 

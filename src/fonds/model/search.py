@@ -171,10 +171,10 @@ class SearchResults:
       largest count first. The value '' counts documents without a value.
     - `beyond`: by facet, the number of matches whose value is not among the pairs. With the counts
       of the pairs, it adds up to `total`.
-    - `dates`: (`YYYY-MM` or `YYYY-MM-DD`, count) pairs for the requested date, in order.
-    - `undated`: number of matches without the requested date.
-    - `themes`: document ids of the themes used for the query. If they are passed to the next query,
-      it selects the same documents even after a rebuild of the themes.
+    - `dates`: (`YYYY-MM` or `YYYY-MM-DD`, count) pairs for the requested kind of date, in order.
+    - `undated`: number of matches without a date of this kind.
+    - `themes`: ids of the documents of each theme that the query names. If they are passed to the
+      next query, it selects the same documents even after a rebuild of the themes.
     - `generation`: identifier of the content of the index. Equal values mean the same documents;
       None if unknown.
     - `match`: whether the results match all words or any.

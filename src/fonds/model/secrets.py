@@ -105,8 +105,8 @@ class Credentials:
     by_origin: dict[tuple[str, str, int], str] = field(default_factory=dict, repr=False)
 
     def build_authorization(self, scheme: str, host: str, port: int) -> str | None:
-        """Return the value of the Authorization header for requests to an origin; None if it has no
-        credentials.
+        """Return the value of the Authorization header for requests to an origin; None without
+        credentials for this origin.
         """
         return self.by_origin.get((scheme, host, port))
 

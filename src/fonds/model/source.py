@@ -119,7 +119,7 @@ class Backfill:
 
     @property
     def listed(self) -> int:
-        """Number of entries on all pages that the backfill read."""
+        """Number of listed entries on all pages that the backfill read."""
         return self.entered + self.known + self.refused + self.outside + self.undated
 
     @property

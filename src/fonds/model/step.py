@@ -15,15 +15,15 @@ from fonds.model.message import DEFAULT_TRAITS, TopicTraits
 class Item(Protocol):
     """Payload of a message between steps. A step receives one item per message.
 
-    The class of an item may have two more attributes. `order_key` is the key by which messages are ordered,
-    if that is not `about` (for a fetched link, its registered domain). `tag` distinguishes payloads
-    of one type that go to different topics.
+    The class of an item may have two more attributes. `order_key` is the key by which messages are
+    ordered, if that is not `about` (for a fetched link, its registered domain). `tag` distinguishes
+    payloads of one type that go to different topics.
     """
 
     @property
     def about(self) -> str:
         """Subject of the message: SHA-1 of a file in hex, or the id of a story or document; ""
-        while unknown.
+        while the subject is unknown.
         """
 
 
@@ -55,7 +55,7 @@ class Output:
     tag: str | None = None
 
     def covers(self, other: Output) -> bool:
-        """Return whether this type and tag include every payload that `other` includes."""
+        """Return whether this type and tag match every payload that those of `other` match."""
         return self.payload is other.payload and self.tag in (None, other.tag)
 
 
@@ -87,10 +87,10 @@ class Stage:
 
     - `step`: name of the step.
     - `reads`: topic whose messages the step processes.
-    - `writes`, `omits`: topics to which the results are sent, and outputs that are discarded.
-      Together they contain everything that the step may emit. A message whose outputs were all
-      omitted ends as dropped with the reason `not-wanted`, unless the stage is a sink, which has
-      stored something.
+    - `writes`, `omits`: topics to which the results are sent, and types of results that no topic
+      receives. Together they contain everything that the step may emit. A message whose results
+      were all of such types ends as dropped with the reason `not-wanted`, unless the stage is a
+      sink, which has stored something.
     - `sink`: whether the step processes its messages as a batch and stores their content.
     - `tag`: distinguishes several stages of one step; "" if there is only one.
     - `threads`: number of threads; None means one per core.

@@ -24,8 +24,8 @@ UNKNOWN = "unknown"
 
 
 def is_stored_type(kind: Any) -> bool:
-    """Return whether values of a type are stored as JSON, because it is a struct, a dataclass or a
-    mapping.
+    """Return whether values of a type are stored as JSON, because the type is a struct, a dataclass
+    or a mapping.
     """
     if (get_origin(kind) or kind) is Mapping:
         return True
@@ -50,7 +50,9 @@ def encode_stored(value: object) -> Any:
 
 
 def encode_row(row: Any) -> dict[str, Any]:
-    """Return the columns of an SQL row by name, with typed values as plain JSON data."""
+    """Return an SQL row as a mapping from column name to value, with typed values as plain JSON
+    data.
+    """
     return {column.name: encode_stored(getattr(row, column.name)) for column in fields(row)}
 
 
@@ -88,7 +90,7 @@ def _decode_with_unknown(kind: type[msgspec.Struct], value: Mapping[str, Any]) -
 def _convert(kind: Any, value: Any) -> Any:
     """Convert plain JSON data to the type `kind`, leaving out invalid fields and elements.
 
-    Returns UNSET if no part of the data is valid for this type.
+    Returns `msgspec.UNSET` if no part of the data is valid for this type.
     """
     try:
         return msgspec.convert(value, prepare_type(kind))
@@ -112,7 +114,7 @@ def _convert(kind: Any, value: Any) -> Any:
 def _convert_fields(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> Any:
     """Convert the fields of a struct one by one, leaving out invalid ones.
 
-    Returns UNSET if a required field is missing or invalid.
+    Returns `msgspec.UNSET` if a required field is missing or invalid.
     """
     hints = get_type_hints(kind)
     values = {}
@@ -132,7 +134,7 @@ def _convert_fields(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> Any
 
 
 def _list_tuples(value: Any) -> Any:
-    """Return plain data with lists in place of tuples, as JSON decoders return it."""
+    """Return plain JSON data with lists in place of tuples, as a JSON decoder would return it."""
     if isinstance(value, dict):
         return {name: _list_tuples(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

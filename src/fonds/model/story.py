@@ -1,6 +1,6 @@
 """Stories: news pages with their extracted content and metadata, grouped into sub-objects.
 
-The field names and types are those of seed 004, plus fields that Fonds adds.
+The field names and types are those of seed document 004, plus fields that Fonds adds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class HttpMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ContentMetadata:
-    """Content and metadata extracted from a news page; field names of seed 004.
+    """Content and metadata extracted from a news page; field names of seed document 004.
 
     - `publication_date`: YYYY-MM-DD.
     - `language`: lower-case ISO 639-1 code.
@@ -76,8 +76,7 @@ class ContentMetadata:
 
 @dataclass(frozen=True, slots=True)
 class PageMetadata:
-    """Metadata of a news page that seed 004 does not contain; a sub-object that Fonds adds to a
-    story.
+    """Metadata of a news page that Fonds adds to the sub-objects of a story in seed document 004.
 
     - `unique_url_hash`: id of the URL in Media Cloud's index; None without one.
     - `published_on`, `modified_on`: YYYY-MM-DD.
@@ -113,13 +112,13 @@ class PageMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """News page with the four sub-objects of seed 004 and the sub-objects that Fonds adds.
+    """News page with the four sub-objects of seed document 004 and the sub-objects that Fonds adds.
 
     - `exchange`: HTTP exchange in which the page was fetched; None if Fonds did not fetch the page.
     - `unknown`: fields that other programs added, by name; for a sub-object a dict of its extra
       fields.
-    - `schema_version`: schema version that the input states; 0 if it states none, as Media Cloud's
-      stories.
+    - `schema_version`: schema version that the input states; 0 if it states none, as in Media
+      Cloud's stories.
     """
 
     rss_entry: RssEntry = field(default_factory=RssEntry)
@@ -151,7 +150,7 @@ class ParsedPage:
 
     @property
     def about(self) -> str:
-        """Subject of the message: SHA-1 of the file in hex."""
+        """Subject of a message with this payload: SHA-1 of the file in hex."""
         return self.file.sha1
 
 
@@ -172,5 +171,5 @@ class UnarchivedBody:
 
     @property
     def about(self) -> str:
-        """Subject of the message: SHA-1 of the file in hex."""
+        """Subject of a message with this payload: SHA-1 of the file in hex."""
         return self.file.sha1

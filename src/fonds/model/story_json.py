@@ -1,8 +1,8 @@
 """Convert stories to JSON and back, for messages, SQL rows and the metadata records of WARC files.
 
-The JSON contains the sub-objects of a story under the names of seeds 003 and 004.
+The JSON contains the sub-objects of a story under the names of seed documents 003 and 004.
 
-Source: DESIGN "Story"; field names of seeds 003 and 004.
+Source: DESIGN "Story"; field names of seed documents 003 and 004.
 A field that was added later is left out while it is empty, so that the JSON of older stories stays
 the same.
 """

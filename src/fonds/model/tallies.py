@@ -45,7 +45,9 @@ def encode_step_reason(outcome: str, step: str | None, reason: str | None) -> st
 
 
 def decode_step_reason(value: str) -> tuple[str | None, str | None]:
-    """Split a text from `encode_step_reason` into step and reason. Each is None if missing."""
+    """Split the text `STEP REASON` of an entry's outcome into step and reason. Each is None if
+    missing.
+    """
     step, _, reason = value.partition(" ")
     return step or None, reason or None
 
@@ -137,7 +139,7 @@ def find_host(url: str) -> str:
 def compute_failure_group(step: str, reason: str, detail: str, url: str) -> str:
     """Return the id of the failure group of a failure, as 16 hex digits.
 
-    It is a hash of the step, the reason, the normalized detail and the host of the URL.
+    The id is a hash of the step, the reason, the normalized detail and the host of `url`.
     """
     group_key = "\0".join((step, reason, normalize_cause(detail), find_host(url)))
     return sha256(group_key.encode("utf-8", "surrogatepass")).hexdigest()[:GROUP_CHARACTERS]

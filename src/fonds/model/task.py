@@ -12,7 +12,7 @@ from fonds.model.entry import MESSAGE, Entry
 from fonds.model.record_offset import format_record_place
 
 ITEM_ADDRESS = "https://archive.org/download/{item}/{path}"
-"""URL template for people of a file in an item of the Internet Archive.
+"""Template of the public URL of a file in an item of the Internet Archive, for people.
 
 The setting `elsewhere.petabox_url` decides where Fonds fetches the bytes.
 """
@@ -20,8 +20,8 @@ The setting `elsewhere.petabox_url` decides where Fonds fetches the bytes.
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Request to read a file (a work object of seed 003), parsed but not executed. None of its
-    values is trusted.
+    """Request to read a file (a work object of seed document 003), parsed but not executed. None of
+    its values is trusted.
 
     - `kind`: type of the location, which decides what fields give it: a WARC record (`path`,
       `offset`, `size_bytes`), a capture replayed by a web archive (`url`, `datetime14`), a file of
@@ -49,7 +49,9 @@ class Task:
 
     @property
     def about(self) -> str:
-        """Subject of the message: SHA-1 of the file in hex; "" if the task does not state it."""
+        """Subject of a message with this task: SHA-1 of the file in hex; "" if the task does not
+        state it.
+        """
         return self.sha1hex or ""
 
     @property
@@ -77,7 +79,7 @@ class Task:
 
     @property
     def place(self) -> str:
-        """Location of the bytes as text, as the task states it."""
+        """Location of the file's bytes as text, as the task states it."""
         return {
             PlaceKind.WARC: format_record_place(self.path, self.offset),
             PlaceKind.REPLAY: f"{self.datetime14}/{self.url}",

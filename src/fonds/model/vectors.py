@@ -47,7 +47,8 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Part of an inverted index. For some consecutive features, it lists the documents with each.
+    """Part of an inverted index. For some consecutive features, it lists the documents that contain
+    each feature.
 
     A feature is the number of a term in the dictionary. A posting is one document of one feature.
 

@@ -52,8 +52,9 @@ class PersistBibliographyStep:
     def __call__(self, items: Sequence[PdfText]) -> list[Result]:
         """Store the bibliography of each PDF. Storing the same PDF again changes nothing.
 
-        A bibliography of lower status than the stored one is not stored. For each stored paper, a
-        message to match it is emitted, unless GROBID has read the paper successfully.
+        A bibliography is not stored if its status is lower than that of the stored one: the order
+        is success, nothing found, not read. For each stored paper, a message to match it is
+        emitted, unless GROBID has read the paper successfully.
         """
         now = self.clock()
         keys = [item.sha1hex for item in items]
@@ -134,8 +135,8 @@ def _build_cells(row: BibliographyRow, paper: Paper) -> dict[str, bytes]:
 def remove_own_reading_from_grobid0(table: Table, journal: str, keys: Sequence[bytes]) -> None:
     """Delete the `grobid0` cells of these row keys that contain bibliographies read by Fonds.
 
-    Versions of Fonds without the column family `bib0` stored them there. Cells that GROBID or
-    another program wrote are kept.
+    Versions of Fonds without the column family `bib0` stored such bibliographies in `grobid0`.
+    Cells that GROBID or another program wrote are kept.
     """
     columns = (GROBID_METADATA, GROBID_STATUS)
     rows = table.get(journal, keys, columns) if keys else {}

@@ -57,7 +57,7 @@ RANGES = (
     b"wdoi:10.11",
     b"wdoi:10.2",
 )
-"""Boundaries of the ranges of sorted query keys. Each range is written by one writer."""
+"""Boundaries of the ranges of sorted query keys. One writer looks up the queries of each range."""
 _LAST_KEY = b"z"
 MATCH = "match"
 """Name of the step whose dispositions the job writes, and of the pipeline for entries of the job.
@@ -70,7 +70,8 @@ class MatchRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     - `sha1hex`: SHA-1 of the paper.
     - `query`: metadata to look up in the catalogue.
     - `number`: index of the reference from 0; None for the paper itself.
-    - `reference_count`: number of references of the paper.
+    - `reference_count`: number of references of the paper that are matched; 0 in a query for a
+      reference.
     - `reference`: reference as printed.
     - `printed_doi`: DOI in the printed reference; None if it has none.
     """
@@ -175,6 +176,7 @@ def build_matching_job(
     - `subject`: `papers` or `references`.
     - `stores`: function that opens the wide-row tables, function that opens the SQL tables, name of
       the wide-row table of files, name of the catalogue's table.
+    - `now`: time that is written to the results.
     - `fingerprint`: part of the job's name. It must differ in each run, because the tables change
       between runs.
     """
@@ -233,7 +235,7 @@ class _MatchBatch:
 
 
 def _write_endings(records: RecordsWithLedger, sha1hexes: Sequence[str], now: datetime) -> None:
-    """Record in the processing history that these papers are matched.
+    """Record in the ledger that these papers are matched.
 
     The dispositions (final statuses of messages) are those that the step `match` would write in the
     pipeline `match`. A paper keeps its disposition if the step has finished it or is working on it.

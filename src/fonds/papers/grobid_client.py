@@ -38,7 +38,7 @@ PATH = "/api/processFulltextDocument"
 ERROR_MAX_BYTES = 10_000
 PDF_MAX_BYTES = 256 * 2**20
 _DOCUMENT_ERROR_CODES = frozenset({400, 408, 413, 415, 422, 500})
-"""Status codes that describe the document; all other codes describe the server."""
+"""HTTP status codes of errors that the PDF causes; all other errors concern the GROBID server."""
 _SECONDS = re.compile(r"\d{1,6}")
 
 
@@ -81,7 +81,8 @@ class ServerPressure:
     def mark_away(self, message: str, requested_wait_s: float = 0.0) -> PostponedError:
         """Start or extend the back-off. Return the error for the caller to raise.
 
-        `requested_wait_s` is the number of seconds that the server asks to wait.
+        `message` says why the server is away. `requested_wait_s` is the number of seconds that the
+        server asks to wait.
         """
         with self._lock:
             now = self.clock()
@@ -94,7 +95,7 @@ class ServerPressure:
             return PostponedError(message, self._away_until_s - now)
 
     def mark_available(self) -> None:
-        """End the back-off."""
+        """End the back-off, because the server has accepted a request."""
         with self._lock:
             self._pause_s = 0.0
             self._away_until_s = 0.0

@@ -71,10 +71,11 @@ class GrobidStep:
     def __call__(self, item: UngrobidedPdf | Task) -> Result:
         """Request the bibliography of a PDF and emit a GrobidOutput, also for a failure.
 
-        Nothing is emitted if the result is known. While the server is unavailable, the message is
-        deferred, and no attempt is counted. If the bytes of a task cannot be read, but the task
-        states a SHA-1, the GrobidOutput has the reason. Raises PermanentError for a task without
-        SHA-1 whose bytes cannot be read, and the errors of the client.
+        Nothing is emitted if no request is needed, because the result is known already. While the
+        server is unavailable, the message is deferred, and no attempt is counted. If the bytes of a
+        task cannot be read, but the task states a SHA-1, the GrobidOutput has the reason. Raises
+        PermanentError for a task without SHA-1 whose bytes cannot be read, and the errors of the
+        client.
         """
         return register_then_run(
             self.register_task, item, UngrobidedPdf, self._request, self._build_missing
@@ -193,8 +194,8 @@ class PersistGrobidStep:
     def _build_row(
         self, item: GrobidOutput, now: datetime
     ) -> tuple[GrobidRow, bytes | None, BibliographyReading]:
-        """Build the row of a result, its TEI (None if it is not valid), and the parsed
-        bibliography.
+        """Build the SQL row of a result of GROBID, its TEI (None if it is not valid), and the
+        parsed bibliography.
         """
         status, error, tei = item.status, item.error_msg, None
         reading = _EMPTY_READING
@@ -243,7 +244,7 @@ class PersistGrobidStep:
 def _build_cells(
     row: GrobidRow, tei: bytes | None, reading: BibliographyReading
 ) -> dict[str, bytes]:
-    """Build the `grobid0` cells of a result.
+    """Build the `grobid0` cells of a result of GROBID.
 
     A text that is too long for a cell is stored only as a blob. The field `left_out` of the status
     cell names such texts.

@@ -107,7 +107,8 @@ class ImportJatsStep:
 def read_article(
     archive: Archive, parse: Callable[[bytes], JatsReading], item: UnreadArticle
 ) -> JatsReading:
-    """Read an article with `parse`. If the child process crashes, the result has an error.
+    """Read a JATS article from the archive and parse it with `parse`. If the child process crashes,
+    the result has an error.
 
     Raises PermanentError if the bytes of the article cannot be read from the archive.
     """
@@ -151,9 +152,9 @@ def _summarize(article: JatsReading) -> PaperSummary | None:
 
 
 def _build_cells(reading: BibliographyReading) -> dict[str, bytes]:
-    """Build the cells of an article.
+    """Build the wide-row table cells of a JATS article.
 
-    They have the same columns as for a PDF read without GROBID.
+    The cells have the same columns as those of a PDF that Fonds read without GROBID.
     """
     status = {"status": "success", "extractor": JATS_VERSION}
     return build_bibliography_cells(reading.full_json, reading.metadata, reading.quality, status)
@@ -164,7 +165,7 @@ def _build_cells(reading: BibliographyReading) -> dict[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class ArticleReader:
-    """Step that reads articles and stores nothing.
+    """Step that reads JATS articles and stores nothing.
 
     `read` parses an article in an isolated process.
     """

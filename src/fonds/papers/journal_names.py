@@ -24,7 +24,7 @@ def find_journals(records: Records, sha1hexes: Sequence[str]) -> Mapping[str, Jo
 def choose_journal(rows: Iterable[Row | None]) -> Journal | None:
     """Return the journal that the rows of one paper name; None if they name none.
 
-    The order of preference is that of `find_journals`.
+    The row of a JATS article is preferred, then that of GROBID, then that of Fonds.
     """
     readings = [row for row in rows if isinstance(row, Reading)]
     readings.sort(key=lambda row: _WORST_FIRST.index(type(row)))

@@ -54,8 +54,9 @@ class MatchedPaper:
 class MatchPapersStep:
     """Step that matches papers and their references to works.
 
-    It writes cells first, then citations, then rows, so that a row never refers to missing data.
-    `catalog` opens the catalogue, which may have no works.
+    The step writes the rows of references first, then cells, then the rows of papers, so that the
+    row of a paper never refers to missing data. `catalog` opens the catalogue, which may have no
+    works.
     """
 
     table: Table
@@ -88,7 +89,8 @@ class MatchPapersStep:
 
 
 def load_paper(cells: Mapping[str, bytes]) -> Paper | None:
-    """Return the first bibliography in the cells of a file that can be decoded, or None.
+    """Return the first bibliography in the wide-row table cells of a file that can be decoded, or
+    None.
 
     Columns are tried in the order of `PAPER_COLUMNS`.
     """
@@ -113,7 +115,8 @@ def list_references(paper: Paper | None) -> Sequence[Citation]:
 def match_paper(catalog: Catalog, sha1hex: str, paper: Paper | None) -> MatchedPaper:
     """Match a paper to a work of the catalogue.
 
-    `paper` is the bibliography of the paper. Without one (None), the result is no match.
+    `paper` is the bibliography of the paper. If it is None, the match has the status none and the
+    reason `no-bibliography`.
     """
     if paper is None:
         return MatchedPaper(
@@ -155,7 +158,7 @@ def build_citation_row(
 def save_matches(
     table: Table, records: Records, journal: str, papers: Sequence[MatchedPaper], now: datetime
 ) -> None:
-    """Write the cells and rows of matched papers.
+    """Write the wide-row table cells and SQL rows of matched papers.
 
     A DOI from an earlier match is deleted if a paper no longer matches a work with a DOI. Rows of
     references that a paper no longer has are deleted too.

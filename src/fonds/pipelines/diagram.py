@@ -17,8 +17,8 @@ CHAR_WIDTH = 7.0
 class Node:
     """A topic and the stage that reads it, as a node of a pipeline's tree.
 
-    - `stage`: None if the topic is drawn at another node.
-    - `children`: the topics that the stage writes.
+    - `stage`: stage that reads the topic; None if the topic is drawn in full at another node.
+    - `children`: nodes of the topics that the stage writes.
     """
 
     topic: Topic

@@ -1,10 +1,10 @@
 """Interfaces of the stores, queue, engine, sources and steps.
 
-Every backend of an interface (port) passes the same contract suite (`tests/contract`). Methods work
-in batches. A port promises nothing that RabbitMQ, Kafka, PostgreSQL, S3, Elasticsearch or HBase
-could not keep. All methods may raise StoreUnavailableError (try again) and StorageFullError (stop).
-The docstring of a method names its other errors. A port is safe to use from several threads of one
-process.
+Every backend of an interface (port) passes the same contract suite (`tests/contract`). Most methods
+take several values at once. A port promises nothing that RabbitMQ, Kafka, PostgreSQL, S3,
+Elasticsearch or HBase could not keep. All methods may raise StoreUnavailableError (try again) and
+StorageFullError (stop). The docstring of a method names its other errors. A port is safe to use
+from several threads of one process.
 """
 
 from fonds.ports.engine import Engine, Job

@@ -17,11 +17,11 @@ class LeaseCells(Protocol):
     def load(self, names: Sequence[str]) -> dict[str, LeaseCell]:
         """Return the stored values of leases by lease name.
 
-        A name for which the storage can have no lease is left out.
+        A name is left out if its lease would be stored in a row that does not exist.
         """
 
     def swap(self, changes: Sequence[LeaseChange]) -> set[str]:
-        """Write changes of leases. Each is written only if the stored value still equals
+        """Write changes of leases, each only if the stored value of its lease still equals
         `change.before`.
 
         Returns the names of the leases that were written. If several processes change one lease

@@ -61,21 +61,22 @@ class Queue(Protocol):
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """Renew the leases of received messages that the caller still works on.
 
-        Return the messages whose lease the caller still holds. The others were settled or released,
-        or are delivered to another reader, which repeats the work.
+        Return the messages whose lease the caller still holds. The other messages were settled or
+        released, or are delivered to another reader, which repeats the work.
         """
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """Return the number of messages that wait for a subscription.
+        """Return the numbers of ready, received, delayed and quarantined messages of a
+        subscription.
 
-        The number is exact on one machine and an estimate on brokers.
+        The numbers are exact on one machine and estimates on brokers.
         """
 
 
 class Topics(Protocol):
     """Interface for declaring the topics and subscriptions that a process uses on a queue.
 
-    Only the code that sets up a home (the folder of a library) calls it.
+    Only the code that sets up a home (the folder of a library) declares topics.
     """
 
     def declare(
@@ -85,7 +86,7 @@ class Topics(Protocol):
 
         Each open handle of a queue declares what it uses. `topics`: further topics that no step of
         Fonds subscribes to. An existing topic with other traits is used unchanged. A subscription
-        keeps its topic and pipeline for good: a subscription to another topic needs another name.
+        keeps its topic and pipeline forever: a subscription to another topic needs another name.
         Raises ConfigurationError for names that the backend cannot store.
         """
 

@@ -37,11 +37,11 @@ class ReadableRecords(Protocol):
         """Yield the rows of one table whose columns equal `where`; streamed, for results of any
         size.
 
-        `kind`: row type, which names the table. In `where`, a list matches any of its values,
-            `None` a missing value, `Prefix` all texts with that prefix, and `TimeRange` all times
-            in a range. `order` names columns, `-name` for descending. The default is the primary
-            key, which also breaks ties. `after` holds the values of the `order` columns in the row
-            after which to start.
+        `kind`: row type, which names the table. `where` maps columns to values: a list matches any
+            of its values, `None` a missing value, `Prefix` all texts with that prefix, and
+            `TimeRange` all times in a range. `order` names columns, `-name` for descending. The
+            default is the primary key, which also breaks ties. `after` holds the values of the
+            `order` columns in the row after which to start.
         """
 
     def count(
@@ -56,8 +56,8 @@ class ReadableRecords(Protocol):
         `columns`.
 
         Return {(): n} if `columns` is empty. `kind`: row type, which names the table. `where`:
-        conditions as in `find`. Counting stops at `count_max` rows; which rows are counted is then
-        undefined.
+        required values by column, as in `find`. Counting stops at `count_max` rows; which rows are
+        counted is then undefined.
         """
 
     def first_of_each(
@@ -94,8 +94,8 @@ class Records(ReadableRecords, Protocol):
         values: Mapping[str, object],
         where: Mapping[str, object] | None = None,
     ) -> int:
-        """Set columns to `values` in the rows with these keys that still match `where` (as in
-        `find`).
+        """Set columns to `values` in the rows with these keys that still match `where` (required
+        values by column).
 
         Return the number of changed rows; missing rows are no error. It is one transaction: if
         several callers change the same row with the same `where`, one succeeds.
@@ -140,13 +140,14 @@ class Ledger(Protocol):
         """Record the read positions of inputs, and their entries with a pending message for each of
         `steps`.
 
-        Known entries stay unchanged. Return the ids of the entries whose message has not ended in
-        every step. The caller must send their messages, or send them again.
+        Entries that are already recorded stay unchanged. Return the ids of the entries whose
+        message has not ended in every step. The caller must send the messages of these entries, or
+        send them again.
         """
 
     def write(self, rows: Sequence[DispositionRow]) -> None:
-        """Record how messages ended, and which messages are pending (verdict `pending`).
-        Idempotent.
+        """Record how messages ended, and which are pending (verdict `pending`). Repeating it
+        changes nothing.
 
         A pending row never replaces the end of a message, in either order of arrival. If a message
         ends twice, the last end wins.
@@ -161,7 +162,7 @@ class Ledger(Protocol):
 
 
 class RecordsWithLedger(Records, Protocol):
-    """Interface of an SQL database with the rows that people query and the ledger."""
+    """Interface of an SQL database that holds both the rows that people query and the ledger."""
 
     @property
     def ledger(self) -> Ledger:

@@ -1,4 +1,4 @@
-"""Interfaces of sources of work, of steps that process it, and of the isolation they run in."""
+"""Interfaces of sources of work, of steps that process the work, and of isolated function calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ class Source(Protocol):
     """
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield every input of the source with `position` 0; streamed, in a stable order."""
+        """Yield every input of the source, with its read position at 0; streamed, in a stable
+        order.
+        """
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
         """Yield the contents of one input, starting at its read position `row.position`.
@@ -37,8 +39,8 @@ class Isolate(Protocol):
         """Run the function in a child process and return its value.
 
         The function must be importable by name. Arguments and value are plain data, except that up
-        to four arguments may each be an OpenBody. Raises ChildError with the reason `timeout`,
-        `out-of-memory` or `crashed-reader`, and whatever the function raises.
+        to four arguments may each be an OpenBody (an open file). Raises ChildError with the reason
+        `timeout`, `out-of-memory` or `crashed-reader`, and whatever the function raises.
         """
 
 
@@ -65,7 +67,8 @@ class Sink(Protocol[ItemT]):
     def __call__(self, items: Sequence[ItemT], /) -> Sequence[Result]:
         """Process a batch of items; return one result per item, in order.
 
-        Raises the same errors as `Step`. The runtime then processes the items one by one.
+        Raises the same errors as `Step`. After an error, the runtime processes the items one by
+        one.
         """
 
 
@@ -90,7 +93,7 @@ class ConcurrentStep(Protocol):
         """Return the finished items as (number, result); wait at most `wait_s` seconds for the
         first.
 
-        An exception instead of a result is what a `Step` would raise for that item. If this method
+        An exception in place of a result is what a `Step` would raise for that item. If this method
         raises StoreUnavailableError, the next call returns the finished items.
         """
 

@@ -40,7 +40,7 @@ class Table(Protocol):
     ) -> None:
         """Create a table with its column families; repeating it is harmless.
 
-        Missing families are added to an existing table if the backend can add them. `compressions`
+        Families that an existing table lacks are added if the backend can add them. `compressions`
         names the compression of families as HBase does; backends without compression ignore it.
         Raises ConfigurationError if the existing table has a family that is not named, or lacks one
         that cannot be added.
@@ -84,7 +84,7 @@ class Table(Protocol):
         count_max: int = 1000,
         columns: Sequence[str] | None = None,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Return up to `count_max` rows whose key has `prefix` and is greater than `after`.
+        """Return up to `count_max` rows whose key begins with `prefix` and is greater than `after`.
 
         Rows are (key, cells), in byte order of keys. `columns`: columns or families to read; None
         reads all.
@@ -103,11 +103,11 @@ class Table(Protocol):
 class Blobs(Protocol):
     """Interface of a blob store: bytes by key. A put replaces the whole blob atomically.
 
-    There is no rename, and no listing on hot paths.
+    Blobs cannot be renamed or listed.
     """
 
     def put(self, blobs: Sequence[Blob]) -> None:
-        """Store blobs durably, each replacing an older one with its key.
+        """Store blobs durably; each replaces an older blob with the same key.
 
         After an error some of the blobs may be stored. Raises ConfigurationError for a key with
         `..`, an empty part or a NUL.
@@ -129,7 +129,7 @@ class Blobs(Protocol):
 
 
 class Index(Protocol):
-    """Interface of a full-text index. A document that is put replaces the one with the same
+    """Interface of a full-text index. A document that is put replaces the document with the same
     `id`.
     """
 
@@ -143,8 +143,9 @@ class Index(Protocol):
         """Delete the documents with these ids from the index; missing ones are no error."""
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """Return the existing documents with these ids, complete, by id, without waiting for a
-        refresh.
+        """Return the existing documents with these ids, complete, as a mapping from id to document.
+
+        A document just stored is included, even before the backend's refresh.
         """
 
     def search(self, query: SearchQuery) -> SearchResults:
@@ -159,7 +160,8 @@ class Index(Protocol):
     def find_similar_words(self, word: str) -> Sequence[str]:
         """Return up to five indexed words spelled almost like a word, the likeliest first.
 
-        `word`: folded (case and accents removed). The words are suggestions; do not count them.
+        `word`: folded (case and accents removed). The words are suggestions: a search for one may
+        find nothing.
         """
 
     def count(self) -> int:
@@ -187,7 +189,8 @@ class QueryCompleter(Protocol):
 
 
 class Archive(Protocol):
-    """Interface for reading bodies from any location, and for writing them to our own WARC files.
+    """Interface for reading bodies from any location, and for writing bodies to the WARC files of
+    Fonds.
 
     A body is the decoded content of an HTTP response or file.
     """
@@ -201,18 +204,18 @@ class Archive(Protocol):
         """
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """Append records to our own WARC files durably, with one fsync per batch.
+        """Append records to the WARC files of Fonds durably, with one fsync per batch.
 
-        Return the locations of the records in the order of `entries`. The path of a location in one
-        of our files is the bare file name, wherever the file is now or later. A full file is
-        finished by the next `write`, after the caller has recorded these locations. If a process
-        crashes, the same `capture_id` may be written twice; so callers call `recover` first.
+        Return the locations of the records in the order of `entries`. The path of such a location
+        is the bare file name, wherever the WARC file is now or later. A full file is finished by
+        the next `write`, after the caller has recorded these locations. If a process crashes, the
+        same `capture_id` may be written twice; so callers call `recover` first.
         """
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """Remove unfinished work from the WARC files that a killed process left open.
+        """Repair the WARC files that a killed process left open.
 
-        Records that no stored location refers to are cut off. `find_known_end(name)` returns the
+        Records to which no stored location refers are cut off. `find_known_end(name)` returns the
         position in bytes at which the last known record of a file ends, or None if none of its
         records is known.
         """
@@ -235,7 +238,7 @@ class WarcFiles(Protocol):
     def open(self, path: str) -> BinaryIO:
         """Open a WARC file for reading and seeking.
 
-        `path`: bare name of a file that Fonds wrote, or absolute path of another one on this
+        `path`: bare name of a file that Fonds wrote, or absolute path of another WARC file on this
             machine.
 
         Raises PermanentError (`missing-source`, `unreadable-source`); for a bucket also during
@@ -246,7 +249,7 @@ class WarcFiles(Protocol):
         """Return the state of a WARC file; None if the file is gone.
 
         - `path`: path of the WARC file, as in the location of one of its records.
-        - `repair`: first rebuild the CDXJ index of a finished file of our own from its records,
+        - `repair`: first rebuild the CDXJ index of a finished WARC file of Fonds from its records,
           whatever the index contains.
 
         Except for a repair, no record is read. For a file on another machine that Fonds did not
@@ -257,22 +260,22 @@ class WarcFiles(Protocol):
         """Return the finished WARC files of Fonds that are only on this machine and must be
         uploaded.
 
-        The result is the size in bytes, including the index, by file name. It is empty if files
+        The result maps file names to sizes in bytes, including the index. It is empty if WARC files
         stay where they are written.
         """
 
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """Replace the records of a removed file in one of our WARC files by tombstones of the same
+        """Replace the records of a removed file in one WARC file of Fonds by tombstones of the same
         length.
 
-        Related records that describe them are replaced too. All other bytes keep their offsets.
-        Readers see the old or the new WARC file, never a mix. The CDXJ index drops the replaced
-        records. Repeating it is harmless, but two purges must not run at once. `tick` receives the
-        number of bytes processed. A WARC file that is open for writing or cannot be found waits. A
-        WARC file that Fonds did not write is not changed. Raises DamagedInputError if damage may
-        hide such a record, and StorageFullError.
+        Other records that describe these records are replaced too. All other bytes keep their
+        offsets. Readers see the old or the new WARC file, never a mix. The CDXJ index drops the
+        replaced records. Repeating it is harmless, but two purges must not run at once. `tick`
+        receives the number of bytes processed. A WARC file that is open for writing or cannot be
+        found waits. A WARC file that Fonds did not write is not changed. Raises DamagedInputError
+        if damage may hide a record of the removed file, and StorageFullError.
         """
 
 
@@ -288,7 +291,7 @@ class Stores:
     """Open stores of one home, the folder of a library.
 
     - `table`: wide table with one row per file.
-    - `journal`: name of this table, the journal-extract table.
+    - `journal`: name of the table with one row per file (the journal-extract table) in `table`.
     - `records`: SQL rows that people query.
     - `ledger`: record of how every message ended.
     - `blobs`: bytes by key, such as texts and thumbnails.
@@ -314,7 +317,7 @@ class Stores:
 
 
 def close(*backends: object) -> None:
-    """Close those of the stores that have a `close` method, in the given order.
+    """Close those of the given stores that have a `close` method, in the given order.
 
     No interface of a store requires that method.
     """

@@ -26,8 +26,8 @@ from fonds.queues.messages.large_field import LargeField
 BODY_BLOB = "fonds-body"
 FOLDER = "messages"
 FRAMING_BYTES = 1_024
-"""Bytes reserved for what brokers add to body, key and headers: id, attempt, and the framing of a
-record.
+"""Bytes reserved for what brokers add to the body, key and headers of a message: id, attempt, and
+the framing of a record.
 """
 NO_FIELDS: Mapping[str, LargeField] = MappingProxyType({})
 CONTENT_TYPE = "application/octet-stream"
@@ -52,9 +52,9 @@ class LargeBodies:
 
     Between steps, a body over the limit is stored as one blob for each address that reads it. The
     message has the blob's key in the header `fonds-body`. The blob is deleted when the message is
-    settled. It is kept if no subscription declared on this object reads the topic. If the blob of a
-    message is missing, the message was settled before and delivered again. It is then settled and
-    not handed out.
+    settled. The blob is kept if no subscription declared on this object reads the topic. If the
+    blob of a message is missing, the message was settled before and delivered again. It is then
+    settled and not handed out.
 
     A message on a public topic is sent whole up to the topic's limit. Above this limit, other
     programs get a message in which the largest field is replaced by a reference to a blob. The
@@ -85,7 +85,7 @@ class LargeBodies:
     ) -> None:
         """Create the addresses and topics in the wrapped queue, and remember the subscriptions.
 
-        Raises ConfigurationError if the wrapped queue refuses.
+        Raises ConfigurationError if the wrapped queue refuses a declaration.
         """
         declared = list(subscriptions)
         self._queue.declare(declared, topics)
@@ -201,9 +201,9 @@ class LargeBodies:
         """Lease and return up to `count_max` messages with their complete bodies.
 
         Waits at most `wait_s` seconds for the first message. While the blob store is unavailable,
-        received messages are kept in this process. Releasing them would count as a delivery each
-        time. After about twenty deliveries they would be treated as messages that crash the
-        process.
+        received messages are kept in this process, not released. Releasing them would count as a
+        delivery each time. After about twenty deliveries they would be treated as messages that
+        crash the process.
         """
         with self._lock:
             waiting = self._waiting.pop(address, [])
@@ -258,7 +258,7 @@ class LargeBodies:
         return self._queue.get_depth(subscription)
 
     def close(self) -> None:
-        """Close the wrapped queue, if it has a method for that."""
+        """Close the wrapped queue, if it has a method `close`."""
         close(self._queue)
 
     def _store_body(self, message: Message, reader: str) -> Message:
@@ -293,7 +293,7 @@ def _measure_size(message: Message) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _DetachedReceipt:
-    """Receipt of a message whose body is stored as a blob.
+    """Receipt, by which a message is settled, of a message whose body is stored as a blob.
 
     - `receipt`: receipt that the wrapped queue gave.
     - `key`: key of the blob.

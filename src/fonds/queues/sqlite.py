@@ -49,7 +49,7 @@ class Receipt:
 
     - `address`: number of the address that the message was received from.
     - `seq`: sequence number of the message.
-    - `owner`: number of the process that leased it.
+    - `owner`: number of the process that leased the message.
     """
 
     address: int
@@ -79,7 +79,7 @@ class SqliteQueue:
     ) -> None:
         """Open or create the queue file.
 
-        Raises ConfigurationError if that fails or the file is not a queue.
+        Raises ConfigurationError if the file cannot be opened or is not a queue.
         """
         self._file = SqliteFile(path, rows.LAYOUT)
         self._lease_s = lease_s
@@ -185,7 +185,7 @@ class SqliteQueue:
     def get_depth(self, subscription: Subscription) -> Depth:
         """Return the numbers of ready, leased, delayed and quarantined messages of a subscription.
 
-        They are exact, and all from the same point in time.
+        The numbers are exact, and all from the same point in time.
         """
         with self._file.read_connection() as connection:
             return Depth(*rows.count_waiting(connection, subscription))

@@ -21,8 +21,8 @@ from fonds.model.message import Message, Subscription
 from fonds.stores.sqlite_file import FileLayout
 
 LEASES_MAX = 2
-"""Maximum number of lease durations from now to the end of a lease. A later end is from before a
-restart of the machine, so the lease is invalid.
+"""Maximum time from now to the end of a lease, as a multiple of the lease duration. A later end is
+from before a restart of the machine, so the lease is invalid.
 """
 
 LAYOUT = FileLayout(
@@ -234,7 +234,8 @@ def _select_new_ids(
 
 
 def remove(connection: sqlite3.Connection, rows: Sequence[tuple[int, int]]) -> None:
-    """Remove rows of `waiting`, given as (seq, address).
+    """Remove rows of the table `waiting`, given as (sequence number of the message, number of the
+    address).
 
     The content of a message that waits at no other address is removed too.
     """
@@ -279,7 +280,7 @@ def lease_messages(
 ) -> list[tuple[int, int, Message]]:
     """Lease up to `count_max` messages of an address, in the order in which they were put.
 
-    Return (sequence number, number of redeliveries, message) for each.
+    Return (sequence number, number of redeliveries, message) for each leased message.
     """
     rows = connection.execute(
         """SELECT seq, redelivered, contents.id, key, attempt, headers, body
@@ -299,7 +300,7 @@ def lease_messages(
 
 
 def release(connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]]) -> None:
-    """Make leased messages ready again, given as (seq, address, owner).
+    """Make leased messages ready again, given as (sequence number, address number, owner number).
 
     Messages that another owner has leased by now are skipped.
     """
@@ -309,7 +310,8 @@ def release(connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]]
 def renew_leases(
     connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]], lease_ends_at: float
 ) -> set[tuple[int, int, int]]:
-    """Extend leases to `lease_ends_at`, given as rows (seq, address, owner).
+    """Extend leases, given as rows (sequence number, address number, owner number), to
+    `lease_ends_at`.
 
     Return the rows that the owner still leases.
     """
@@ -329,8 +331,8 @@ _OVERDUE = "owner IS NOT NULL AND (ready_at <= ? OR ready_at > ?)"
 def has_overdue(connection: sqlite3.Connection, now: float, lease_s: float) -> bool:
     """Return whether any lease has expired. `now` is in seconds since boot.
 
-    A lease that ends too far in the future is from before a restart of the machine, so it counts as
-    expired.
+    A lease that ends more than two lease durations (`lease_s`) from now is from before a restart of
+    the machine, so it counts as expired.
     """
     row = connection.execute(
         f"SELECT 1 FROM waiting WHERE {_OVERDUE} LIMIT 1",  # noqa: S608 (a constant)
@@ -360,7 +362,7 @@ def list_owners(connection: sqlite3.Connection) -> list[tuple[int, str]]:
 
 def remove_owner(connection: sqlite3.Connection, owner: int) -> None:
     """Make the messages that a process has leased ready again, and remove the process from the
-    owners.
+    owners of leases.
 
     `owner` is the number of the process as an owner of leases.
     """
@@ -373,7 +375,7 @@ def count_waiting(
 ) -> tuple[int, int, int, int]:
     """Return a subscription's numbers of ready, leased, delayed and quarantined messages.
 
-    All are from the same point in time.
+    All four numbers are from the same point in time.
     """
     ready, in_hand, delayed, quarantined = connection.execute(
         """SELECT (SELECT count(*) FROM waiting WHERE address = ?1 AND ready_at = 0),

@@ -36,9 +36,10 @@ class EmbargoService:
     clock: Callable[[], datetime]
 
     def hide(self, embargo: EmbargoRow) -> EmbargoRow:
-        """Hide one file, or change the end of its embargo. Return the stored row.
+        """Hide one file, or change the end of its embargo. Return the stored row of `embargoes`.
 
-        The file may be unknown. If its bytes are ingested later, they are hidden at once.
+        The library need not have the file. If its bytes are ingested later, they are hidden at
+        once.
         """
         row = replace(embargo, lifting=None, ended=None)
         self.stores.records.put([row])
@@ -64,8 +65,8 @@ class EmbargoService:
     def lift_due(self, should_stop: Callable[[], bool] = lambda: False) -> int:
         """End the embargoes that have expired, and resume those whose end was interrupted.
 
-        Return the number of files. `should_stop` is called between two files; True ends the call
-        early.
+        Return the number of files shown again. `should_stop` is called between two files; True ends
+        the call early.
         """
         count = 0
         for row in iter_due_embargoes(self.stores, self.clock()):

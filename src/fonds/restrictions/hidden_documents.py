@@ -52,8 +52,8 @@ class WithheldDocuments:
 
 
 def list_document_ids(records: Records, sha1hex: str) -> list[str]:
-    """Return the ids of all documents that may contain a file, including stories that show another
-    version.
+    """Return the ids of all documents that may contain a file, including stories whose document
+    shows another version.
     """
     ids = [sha1hex]
     for kind, indexed in indexed_kinds():
@@ -66,8 +66,8 @@ def withhold_documents(
 ) -> int:
     """Withhold the documents of a file from all collections. Return the number of documents.
 
-    They are saved in a blob and then deleted from the collections. The call may be repeated, also
-    after an interruption.
+    The documents are saved in a blob and then deleted from the collections. The call may be
+    repeated, also after an interruption.
     """
     ids = list_document_ids(records, sha1hex)
     names = find_holding_collections(collection_writer.tables, ids)
@@ -88,8 +88,8 @@ def withhold_documents(
 def restore_documents(collection_writer: CollectionWriter, blobs: Blobs, sha1hex: str) -> int:
     """Restore the withheld documents of a file to those collections that still exist.
 
-    Return the number of documents. If a collection has a newer document with the same id, it keeps
-    the newer one. The call may be repeated.
+    Return the number of restored documents. If a collection has a newer document with the same id,
+    it keeps the newer one. The call may be repeated.
     """
     count = 0
     for withheld in _load_withheld(blobs, sha1hex).documents:

@@ -1,5 +1,5 @@
-"""Takedowns: remove a file from every store, redact its entries and messages, and refuse it for
-good.
+"""Takedowns: remove a file from every store, redact its entries and messages, and refuse its bytes
+from then on.
 
 The row in the table `takedowns` is written before anything is removed. An interrupted takedown can
 be repeated, because rows that lead to other rows are removed last. The names of the library's WARCs
@@ -80,7 +80,8 @@ class TakedownService:
     scans_all_warcs: bool = False
 
     def __call__(self, takedown: TakedownRow) -> TakedownRow:
-        """Take one file down, or resume an interrupted takedown. Return the stored row.
+        """Take one file down, or resume an interrupted takedown. Return the stored row of
+        `takedowns`.
 
         `finished` in the row is None while messages about the file are in progress, or while a WARC
         of the library that contains the file cannot be rewritten. In that case, repeat the call
@@ -115,8 +116,8 @@ class TakedownService:
     def _record_traces(self, row: TakedownRow, warcs: set[str]) -> TakedownRow:
         """Add the documents and WARCs that contain the file to the takedown row.
 
-        Return the new row. This happens before the rows by which they are found are removed.
-        `warcs` are further names of WARCs to add.
+        Return the new row. The rows by which documents and WARCs are found are removed only
+        afterwards. `warcs` are further names of WARCs to add.
         """
         records, sha1hex = self.stores.records, row.sha1hex
         documents = {
@@ -185,7 +186,8 @@ class TakedownService:
     def _show_other_versions(self, row: TakedownRow) -> None:
         """Rebuild the index documents of stories that contained the file, without its text.
 
-        Each shows another version of the story. A story without another version is not indexed.
+        Each document then shows another version of the story. A story without another version is
+        not indexed.
         """
         stores = self.stores
         for _, indexed in indexed_kinds():

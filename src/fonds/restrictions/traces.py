@@ -40,7 +40,7 @@ from fonds.stores.journal_table.keys import build_row_key
 
 _KINDS = tuple(kind.row for kind in iter_kinds_with_rows())
 _KINDS_REMOVED_LAST: Sequence[type[Row]] = (*_KINDS, CdxRow, FileMetaRow)
-"""Types of rows that lead to other rows. They are removed after all others."""
+"""Types of SQL rows by which a takedown finds other rows. It removes them after all others."""
 _BY_FILE: Sequence[type[Row]] = (
     *(
         row
@@ -84,7 +84,7 @@ class TakedownTraces:
 
 
 def find_traces(stores: Stores, tables: Tables | None, sha1hex: str) -> TakedownTraces:
-    """Search every store for data about a file."""
+    """Search every store for data about a file that a takedown removes or redacts."""
     records = stores.records
     counts = Counter(row.TABLE for row in iter_file_rows(records, sha1hex))
     captures = counts.pop(CdxRow.TABLE, 0)
@@ -121,14 +121,16 @@ def iter_file_rows(records: Records, sha1hex: str) -> Iterator[Any]:
 
 
 def _iter_existing(records: Records, rows: Sequence[Any]) -> Iterator[Any]:
-    """Yield those of the given rows that are stored, as they are stored now."""
+    """Yield those of the given SQL rows that are stored, as they are stored now."""
     for table in dict.fromkeys(type(row) for row in rows):
         keys = [build_key(row) for row in rows if type(row) is table]
         yield from records.get(table, keys)
 
 
 def build_key(row: Any) -> Any:
-    """Return the primary key of a row: one value, or a tuple if the key has several columns."""
+    """Return the primary key of an SQL row: one value, or a tuple if the key has several
+    columns.
+    """
     values = tuple(getattr(row, name) for name in row.KEY)
     return values[0] if len(values) == 1 else values
 
@@ -136,7 +138,7 @@ def build_key(row: Any) -> Any:
 def list_blob_keys(records: Records, sha1hex: str) -> list[str]:
     """Return all blob keys under which data of a file may be stored.
 
-    They are the standard keys for a SHA-1 and the keys named in rows of the file, in stored
+    These are the standard keys for a SHA-1 and the keys named in rows of the file, in stored
     checksums, and in messages on public topics.
     """
     keys = [
@@ -155,7 +157,7 @@ def list_blob_keys(records: Records, sha1hex: str) -> list[str]:
 def list_document_ids(records: Records, sha1hex: str) -> list[str]:
     """Return the ids of documents that contain a file.
 
-    Stories that show another version are omitted.
+    Stories whose document shows another version are omitted.
     """
     document_ids = [sha1hex]
     for kind, indexed in indexed_kinds():
@@ -179,7 +181,7 @@ def list_story_ids(records: Records, sha1hex: str) -> list[str]:
 def find_holding_collections(
     tables: Tables | None, documents: Sequence[str]
 ) -> list[CollectionName]:
-    """Return the names of the collections that contain any of these documents."""
+    """Return the names of the collections that contain any of the documents with these ids."""
     if tables is None:
         return []
     names = [name for name, _ in iter_collection_rows(tables)]

@@ -25,7 +25,7 @@ class OwnWarc:
     """WARC of the library that has records of a file.
 
     - `name`: name of the WARC.
-    - `captures`: number of captures of the file in its index; None without an index.
+    - `captures`: number of captures of the file in the WARC's index; None without an index.
     - `size_bytes`: size of the WARC; None if it cannot be found now.
     - `is_open`: whether the WARC is still being written.
     """
@@ -39,8 +39,8 @@ class OwnWarc:
 def find_warc_names(stores: Stores, sha1hex: str) -> set[str]:
     """Return the names, without folders, of the library's WARCs that may contain a file.
 
-    They are the names in the rows of the file, and in its takedown row if a takedown has still to
-    remove the file from them.
+    The names are in the rows of the file, and in its takedown row until the takedown has rewritten
+    the WARC.
     """
     paths = {row.warc_path for row in stores.records.find(CdxRow, {"sha1hex": sha1hex})}
     pages = iter_pages(stores.table, stores.journal, build_row_key(sha1hex), columns=[FILE_CDX])
@@ -71,7 +71,8 @@ def scan_warc_names(archive: WarcFiles, sha1hex: str) -> Iterator[str]:
 
 
 def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> list[OwnWarc]:
-    """Return size, number of captures of the file, and openness of each WARC named in `names`.
+    """Return size, number of captures of the file, and whether it is open, for each WARC in
+    `names`.
 
     The index of each WARC is read, not its records.
     """
@@ -89,12 +90,12 @@ def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> li
 class WarcPurge:
     """Rewriter that removes a file from the library's WARCs.
 
-    Call it with a takedown and the name of a WARC. Leases ensure that only one process rewrites a
-    WARC at a time.
+    Call the object with a row of `takedowns` and the name of a WARC. Leases ensure that only one
+    process rewrites a WARC at a time.
 
-    - `archive`: folder of WARCs.
-    - `leases`: leases, one for each WARC.
-    - `report`: function that receives a sentence about the outcome.
+    - `archive`: the library's WARCs.
+    - `leases`: leases, one for each WARC that is rewritten.
+    - `report`: function that receives a sentence about the outcome for people.
     - `tick`: function that receives the name of the WARC and the number of bytes done.
     """
 

@@ -25,7 +25,7 @@ def load_capture_rights(records: Records, captures: Mapping[str, str]) -> dict[s
 
 
 def merge_row_rights(row: CaptureRightsRow | None, file: FileRightsRow | None) -> Rights:
-    """Combine the rights in the rows of a capture and of its file. Each statement occurs once."""
+    """Combine the rights in the rows of a capture and of its file. Equal statements occur once."""
     statements = [
         statement for stated in (row, file) if stated for statement in stated.stated.statements
     ]
@@ -33,16 +33,16 @@ def merge_row_rights(row: CaptureRightsRow | None, file: FileRightsRow | None) -
 
 
 def parse_row_rights(row: CaptureRightsRow) -> Rights:
-    """Return the rights in the row of a capture, without those of its file."""
+    """Return the rights that the row of a capture states, without those of its file."""
     return merge_row_rights(row, None)
 
 
 def build_capture_rights_row(
     capture_id: str, sha1hex: str, rights: Rights, updated: datetime
 ) -> CaptureRightsRow | None:
-    """Build the row with the rights of a capture.
+    """Build the row of `capture_rights` with the rights of a capture.
 
-    Returns None if there is neither a statement nor a robots.txt.
+    Returns None if the rights contain neither a statement nor a robots.txt.
     """
     robots = rights.robots
     if robots is None and not rights.statements:

@@ -1,7 +1,8 @@
 """Rights of files, combined from the statements of each file and of all its captures.
 
 Limits: the 100 captures of a file that were recorded last, 1,000 statements, and 100 values of each
-kind with at most 2,000 characters each. Rows are read for ten files at a time.
+kind (licences, holders, preferences) with at most 2,000 characters each. Rows are read for ten
+files at a time.
 """
 
 from __future__ import annotations
@@ -23,14 +24,17 @@ _NEWEST = ("-updated", "capture_id")
 
 
 def add_rights(records: Records, documents: Sequence[IndexDocument]) -> list[IndexDocument]:
-    """Return the index documents with the rights of their files."""
+    """Return copies of index documents with the licences, rights holders and usage preferences of
+    their files.
+    """
     rights = load_file_rights(records, [document.sha1hex for document in documents])
     return [set_rights(document, rights[document.sha1hex]) for document in documents]
 
 
 @dataclass(frozen=True, slots=True)
 class RightsValues:
-    """Distinct values that rights statements state, at most 100 of each kind.
+    """Distinct licences, rights holders and usage preferences in rights statements, at most 100 of
+    each.
 
     - `licenses`: licences in lower case.
     - `holders`: names of rights holders.
@@ -43,7 +47,7 @@ class RightsValues:
 
 
 def build_values(rights: Rights) -> RightsValues:
-    """Collect the values that rights statements state, for index documents and exports."""
+    """Collect the distinct values of rights statements, for index documents and exports."""
     return RightsValues(
         licenses=_limit_values(license_name.lower() for license_name in rights.licenses),
         holders=_limit_values(rights.holders),
@@ -55,14 +59,14 @@ def _expand_preference(value: str) -> tuple[str, ...]:
     """Return the preferences that a value means in a search: `none` means `noindex` and
     `nofollow`.
 
-    `none` cannot be searched itself, because in a search it selects documents without a preference.
+    `none` itself is not indexed, because in a search `none` selects documents without a preference.
     Source: the robots meta element as search engines document it.
     """
     return ("noindex", "nofollow") if value.lower() == "none" else (value.lower(),)
 
 
 def set_rights(document: IndexDocument, rights: Rights) -> IndexDocument:
-    """Return a copy of an index document with the licences, rights holders and usage preferences of
+    """Return a copy of an index document with the licences, rights holders and usage preferences in
     `rights`.
     """
     values = build_values(rights)
@@ -72,9 +76,10 @@ def set_rights(document: IndexDocument, rights: Rights) -> IndexDocument:
 
 
 def load_file_rights(records: Records, sha1hexes: Sequence[str]) -> dict[str, Rights]:
-    """Return the rights of each file, by SHA-1: statements of the file, then those of its captures.
+    """Return the rights of each file, by SHA-1: first the statements of the file, then those of its
+    captures.
 
-    The robots.txt is that of the capture recorded last among those with a robots.txt.
+    The robots.txt is that of the last recorded capture with a known robots.txt.
     """
     keys = sorted(set(sha1hexes))
     rights_by_file: dict[str, Rights] = {}
@@ -93,8 +98,8 @@ def load_file_rights(records: Records, sha1hexes: Sequence[str]) -> dict[str, Ri
 def merge_rights(rights_list: Sequence[Rights]) -> Rights:
     """Merge several rights into one.
 
-    Each statement occurs once, at most 1,000 in total. The field `robots` is the first one that is
-    set.
+    Equal statements occur once; at most 1,000 are kept. The field `robots` is the first in the list
+    that is not None.
     """
     robots = next((rights.robots for rights in rights_list if rights.robots), None)
     statements = dict.fromkeys(
@@ -106,8 +111,8 @@ def merge_rights(rights_list: Sequence[Rights]) -> Rights:
 def load_capture_rights(
     records: Records, sha1hexes: Sequence[str]
 ) -> Mapping[str, Sequence[CaptureRightsRow]]:
-    """Return the rights rows of the captures of each file, by SHA-1: the last recorded first, at
-    most 100 per file.
+    """Return the rows of `capture_rights` for each file, by SHA-1: the last recorded first, at most
+    100 per file.
     """
     rows_by_file: dict[str, list[CaptureRightsRow]] = {key: [] for key in sha1hexes}
     for row in _load_newest(records, list(rows_by_file)):
@@ -117,7 +122,8 @@ def load_capture_rights(
 
 
 def _load_newest(records: Records, sha1hexes: Sequence[str]) -> list[CaptureRightsRow]:
-    """Return the rights rows of captures that were recorded last, with one query for all files.
+    """Return the rows of `capture_rights` that were recorded last for these files, with one query
+    for all.
 
     If a file with many captures could displace those of other files, there is one query per file.
     """
@@ -131,8 +137,6 @@ def _load_newest(records: Records, sha1hexes: Sequence[str]) -> list[CaptureRigh
 
 
 def _limit_values(values: Iterable[str]) -> tuple[str, ...]:
-    """Return distinct values, each on one line and cut to the maximum length, at most the maximum
-    number.
-    """
+    """Return the first 100 distinct values, each on one line and cut to 2,000 characters."""
     lines = (" ".join(value.split())[:RAW_MAX_CHARS] for value in values)
     return tuple(dict.fromkeys(value for value in lines if value))[:STATEMENTS_MAX]

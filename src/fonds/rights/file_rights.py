@@ -1,4 +1,4 @@
-"""Rows with the rights statements of files, such as licences in the metadata of a PDF."""
+"""Rows of `file_rights` with the statements of files, such as licences in the metadata of a PDF."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fonds.ports import Records
 
 
 def build_file_rights(row: DerivativeRow, statements: Iterable[Statement]) -> list[Row]:
-    """Build the rights row of a file, as a list. The list is empty if the file has no
+    """Build the row of `file_rights` for a file, as a list; an empty list if the file has no
     statements.
 
-    `row` is the derivative row of the file. The limits on statements apply whether Fonds or another
-    program extracted them.
+    `row` is the row with the data extracted from the file. At most 100 statements of at most 2,000
+    characters are kept, whichever program extracted them.
     """
     distinct = list(dict.fromkeys(statements))[:STATEMENTS_MAX]
     bounded = [
@@ -31,11 +31,11 @@ def build_file_rights(row: DerivativeRow, statements: Iterable[Statement]) -> li
 def remove_stale_rights(
     records: Records, rows: Sequence[DerivativeRow], promised_rows: Sequence[Row]
 ) -> None:
-    """Delete the stored rights rows of files that no longer have rights statements.
+    """Delete the rows of `file_rights` of files that no longer have rights statements.
 
-    - `rows`: derivative rows of files that were extracted again.
-    - `promised_rows`: rows that result from the extraction. A file without a rights row among them
-      has no statements.
+    - `rows`: rows with the data that was extracted again, one per file.
+    - `promised_rows`: all rows that the new extraction gives. A file without a row of `file_rights`
+      among them has no statements.
     """
     with_statements = {
         promised_row.sha1hex

@@ -2,12 +2,14 @@
 arrival.
 
 Both are called host files. A robots.txt is in force for captures within the 24 hours after its own
-capture (RFC 9309, 2.4). Only the last one before a capture counts. If the WARC names its crawler,
-the group for this name applies, otherwise the group for all crawlers. For pages that Fonds fetched,
-the robots.txt that allowed the request applies; the step `fetch` records it.
+capture (RFC 9309, 2.4). Only the last robots.txt before a capture counts. If the WARC file names
+its crawler, the group of rules for this crawler applies, otherwise the group for all crawlers. For
+pages that Fonds fetched, the robots.txt that allowed the request applies; the step `fetch` records
+this robots.txt.
 
-A tdmrep.json is in force in the same way. If there is none before a response, the first in the 24
-hours after the response counts, because crawlers request it once they know the host.
+A tdmrep.json is in force in the same way. If none was captured before a response, the first in the
+24 hours after the response counts, because crawlers request the tdmrep.json once they know the
+host.
 
 A host file or response is written before its counterpart is searched, so the step that writes later
 finds both. After writing rights, a step searches again, until the rights match the host files.
@@ -59,10 +61,11 @@ HostFilesInForce = Mapping[str, HostFileRow | None]
 
 @dataclass(frozen=True, slots=True)
 class HostRows:
-    """Rows to write for a batch of captures. Host files are robots.txt and tdmrep.json.
+    """Rows to write for a batch of captures. Host files are the robots.txt and tdmrep.json of
+    hosts.
 
-    - `captures`: responses that are not host files, with origin and time.
-    - `files`: host files, with origin and time.
+    - `captures`: rows of responses that are not host files, with origin and time.
+    - `files`: rows of host files, with origin and time.
     - `texts`: texts of host files, by SHA-1.
     """
 
@@ -72,7 +75,8 @@ class HostRows:
 
 
 def build_host_rows(items: Iterable[IdentifiedCapture]) -> HostRows:
-    """Build the rows for a batch of captures: rows of host files, and rows of all other responses.
+    """Build the rows for a batch of captures: rows of host files (robots.txt, tdmrep.json) and of
+    all other responses.
 
     Captures that are not HTTP responses or have no SHA-1 are skipped.
     """
@@ -98,7 +102,9 @@ def build_host_rows(items: Iterable[IdentifiedCapture]) -> HostRows:
 def build_host_file_row(
     url: str, captured_at: datetime, capture_id: str, sha1hex: str
 ) -> HostFileRow | None:
-    """Build the row of a host file at `url`; None if a host file cannot have this URL."""
+    """Build the row of a host file (robots.txt or tdmrep.json) captured at `url`; None if a host
+    file cannot have this URL.
+    """
     address = parse_web_url(url)
     name = PATHS.get(address.target) if address is not None else None
     if address is None or name is None:
@@ -107,9 +113,10 @@ def build_host_file_row(
 
 
 def write_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]:
-    """Write the rows of responses and host files, then update the rights of captures.
+    """Write the rows of responses and host files (robots.txt, tdmrep.json), then update the rights
+    of captures.
 
-    Captures are affected if they are among the rows, or if one of the host files is in force for
+    Captures are updated if they are among the rows, or if one of the host files is in force for
     them. Return the SHA-1s of files captured earlier whose rights changed.
     """
     known_hashes = {
@@ -129,7 +136,7 @@ def write_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]
 
 
 def withdraw_files(records: Records, files: Sequence[HostFileRow], now: datetime) -> set[str]:
-    """Remove the statements of these host files from the rights of captures.
+    """Remove the statements of host files (robots.txt or tdmrep.json) from the rights of captures.
 
     The caller deletes the host files afterwards. Other host files with the same bytes are withdrawn
     too. Return the SHA-1s of files whose rights changed.
@@ -143,7 +150,8 @@ def _update_rights_around(
     now: datetime,
     excluded: frozenset[str] = frozenset(),
 ) -> set[str]:
-    """Update the rights of captures for which one of these host files may be in force.
+    """Update the rights of captures for which a given host file (robots.txt or tdmrep.json) may be
+    in force.
 
     Host files with a SHA-1 in `excluded` are ignored. Return the SHA-1s of files whose rights
     changed.
@@ -159,7 +167,8 @@ def _update_rights_around(
 
 
 def remove_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]:
-    """Delete the rows of responses and host files that a batch of captures wrote.
+    """Delete the rows of responses and host files (robots.txt, tdmrep.json) written for a batch of
+    captures.
 
     Return the SHA-1s of files whose rights changed, because a deleted host file was in force for
     one of their captures.
@@ -193,7 +202,7 @@ def update_rights(
     now: datetime,
     excluded: frozenset[str] = frozenset(),
 ) -> set[str]:
-    """Update the stored rights of captures, so that they follow from the host files in force.
+    """Update the stored rights of captures, so that they agree with the host files in force.
 
     Host files (robots.txt and tdmrep.json) with a SHA-1 in `excluded` are ignored. Return the
     SHA-1s of files whose rights changed. With `excluded`, the captures must be at most two days
@@ -211,7 +220,9 @@ def update_rights(
 
 
 def is_settled(records: Records, captures: Sequence[HostCaptureRow], now: datetime) -> bool:
-    """Return whether the stored rights of captures agree with the host files in force."""
+    """Return whether the stored rights of captures agree with the robots.txt and tdmrep.json in
+    force.
+    """
     changed_rows, deleted_ids = _update_rights(
         records, captures, _find_in_force(records, captures), now
     )
@@ -239,10 +250,10 @@ def _update_rights(
     in_force: Sequence[HostFilesInForce],
     now: datetime,
 ) -> tuple[list[CaptureRightsRow], list[str]]:
-    """Compare the stored rights of captures with the host files in force for them.
+    """Compare the stored rights of captures with the robots.txt and tdmrep.json in force for them.
 
-    Return the rights rows to write, and the ids of captures whose rights rows must be deleted. Only
-    rows that change are returned.
+    Return the rows of `capture_rights` to write, and the ids of captures whose rows must be
+    deleted. Rows that do not change are left out.
     """
     sha1hexes = {
         file.sha1hex
@@ -273,7 +284,9 @@ def _find_in_force(
     captures: Sequence[HostCaptureRow],
     excluded: frozenset[str] = frozenset(),
 ) -> list[HostFilesInForce]:
-    """Return for each capture the robots.txt and tdmrep.json in force."""
+    """Return for each capture the robots.txt and tdmrep.json in force, by file name; None if there
+    is none.
+    """
     if not captures:
         return []
     first_at = min(capture.captured_at for capture in captures)
@@ -300,9 +313,9 @@ def _find_in_force(
 
 
 def _find_newest(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
-    """Return the last host file captured at or before `moment`.
+    """Return the last robots.txt or tdmrep.json of a host captured at or before `moment`.
 
-    Returns None if it was captured more than 24 hours before, or if there is none.
+    Returns None if that file was captured more than 24 hours before `moment`, or if there is none.
     """
     position = bisect_right(files_by_time, moment, key=lambda row: row.captured_at)
     candidate = files_by_time[position - 1] if position else None
@@ -312,9 +325,9 @@ def _find_newest(files_by_time: Sequence[HostFileRow], moment: datetime) -> Host
 
 
 def _find_next(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
-    """Return the first host file captured at or after `moment`.
+    """Return the first tdmrep.json of a host captured at or after `moment`.
 
-    Returns None if it was captured more than 24 hours later, or if there is none.
+    Returns None if that file was captured more than 24 hours after `moment`, or if there is none.
     """
     position = bisect_left(files_by_time, moment, key=lambda row: row.captured_at)
     candidate = files_by_time[position] if position < len(files_by_time) else None
@@ -326,10 +339,11 @@ def _find_next(files_by_time: Sequence[HostFileRow], moment: datetime) -> HostFi
 def _find_each_in_force(
     records: Records, captures: Sequence[HostCaptureRow]
 ) -> list[HostFilesInForce]:
-    """Return for each capture the robots.txt and tdmrep.json in force.
+    """Return for each capture the robots.txt and tdmrep.json in force, by file name; None if there
+    is none.
 
-    Each capture has its own queries. This is used if there may be many such files between the
-    captures.
+    Each capture has its own database queries. This is used for captures more than two days apart,
+    between which a host may have many such files.
     """
     earlier_filters = [
         {
@@ -358,9 +372,11 @@ def _find_each_in_force(
 def _apply_host_files(
     rights: Rights, capture: HostCaptureRow, files: HostFilesInForce, texts: Mapping[str, str]
 ) -> Rights:
-    """Return the rights of a capture with the statements of the host files in force.
+    """Return the rights of a capture with the statements of the robots.txt and tdmrep.json in
+    force.
 
-    - `rights`: rights until now. Statements from other robots.txt and tdmrep.json are removed.
+    - `rights`: rights of the capture until now. Their statements from other robots.txt and
+      tdmrep.json are removed.
     - `files`: host files in force for the capture, by name.
     - `texts`: texts of host files, by SHA-1.
     """

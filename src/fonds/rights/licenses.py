@@ -1,8 +1,8 @@
 """Normalize licences and rights holders that websites and files state.
 
 Source: SPDX License List 3.26; Creative Commons licence URLs
-(https://creativecommons.org/licenses/BY/VERSION/PORT/), RFC 3986.
-Limits: linear in the text; at most `RAW_MAX_CHARS` characters are read.
+(https://creativecommons.org/licenses/BY/VERSION/PORT/), RFC 3986. Limits: linear in the text; at
+most 2,000 characters are read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 from fonds.model.rights import RAW_MAX_CHARS, Statement, StatementSource, Subject
 
 VALUE_MAX_CHARS = 300
-"""Maximum length of a normalized value. Longer values are cut."""
+"""Maximum number of characters of a normalized licence or rights holder. Longer values are cut."""
 
 _CC_HOST = re.compile(r"(?:[a-z0-9-]{1,60}\.)?creativecommons\.org")
 _CC_PATH = re.compile(
@@ -96,8 +96,8 @@ def normalize_license(stated_text: str, base: str = "") -> str:
     """Return the normalized form of a stated licence in lower case: its SPDX identifier, else its
     URL, else the text.
 
-    `cc-by` is Creative Commons BY without a stated version. Return '' for a text without a word.
-    `base` is the URL to which a relative URL in the text refers; '' if there is none.
+    `cc-by` is Creative Commons BY without a stated version. Return '' for a text without letters
+    and digits. `base` is the URL to which a relative URL in the text refers; '' if there is none.
     """
     text = normalize_line(stated_text)
     url = _find_url(text, base)
@@ -107,8 +107,8 @@ def normalize_license(stated_text: str, base: str = "") -> str:
 
 
 def find_license_by_url(url: str) -> str | None:
-    """Return the SPDX identifier (lower case) of the licence at a URL; None if the URL is
-    unknown.
+    """Return the SPDX identifier (lower case) of the licence at a URL; None if no known licence has
+    this URL.
     """
     try:
         parts = urlsplit(url)
@@ -150,10 +150,11 @@ def is_creative_commons(url: str) -> bool:
 def build_license_statements(
     stated_text: str, source: StatementSource, name: str, base: str = ""
 ) -> list[Statement]:
-    """Return a list with the statement of a licence; empty for a text without a word.
+    """Return a list with one statement, a licence; empty for a text without letters and digits.
 
     - `stated_text`: the text of the statement.
-    - `source`, `name`: where it was stated, and the name of the field.
+    - `source`, `name`: kind of source in which the licence was stated, and name of the header,
+      element or property.
     - `base`: URL to which a relative URL in the text refers; '' if there is none.
     """
     value = normalize_license(stated_text, base)
@@ -167,9 +168,9 @@ def build_license_statements(
 def build_holder_statements(
     stated_text: str, source: StatementSource, name: str
 ) -> list[Statement]:
-    """Return a list with the statement of a rights holder; empty for a text without a name.
+    """Return a list with one statement, a rights holder; empty for a text without a name.
 
-    The name may follow `©` and a year.
+    The name of the holder may follow `©` and a year.
     """
     notice = _HOLDER.search(stated_text[:RAW_MAX_CHARS])
     value = _find_holder(notice[1] if notice else stated_text)
@@ -181,8 +182,8 @@ def build_holder_statements(
 def build_rights_statements(
     stated_text: str, source: StatementSource, name: str, base: str = ""
 ) -> list[Statement]:
-    """Return the statements in a text about rights: a licence that it names or links, a holder
-    after `©`, or both.
+    """Return the statements in a text about rights: a licence that the text names or links, a
+    rights holder after `©`, or both.
 
     A text with neither is taken as the licence itself, in lower case: `all rights reserved`.
     """
@@ -200,7 +201,7 @@ def build_rights_statements(
 
 
 def clean_raw_text(stated_text: str) -> str:
-    """Return a stated text without control characters, cut to `RAW_MAX_CHARS` characters."""
+    """Return the text of a rights statement without control characters, cut to 2,000 characters."""
     return normalize_line(stated_text[: 2 * RAW_MAX_CHARS])[:RAW_MAX_CHARS]
 
 
@@ -274,7 +275,9 @@ def _find_version_after(text: str, place: int) -> str:
 
 
 def _find_holder(text: str) -> str:
-    """Return the name in the text after `©` and the years; '' if there is none."""
+    """Return the name of the rights holder in the text after `©` and the years; '' if there is
+    none.
+    """
     line = normalize_line(text)
     end = _HOLDER_END.search(line)
     line = line[: end.start()] if end else line

@@ -3,9 +3,8 @@
 
 Source: draft-ietf-aipref-vocab and draft-ietf-aipref-attach (Content-Usage, a dictionary of RFC
 9651); contentsignals.org (Content-Signal); the TDM Reservation Protocol; RFC 8288 (Link);
-X-Robots-Tag and robots meta elements as search engines document them.
-Limits: linear in the text; at most `RAW_MAX_CHARS` characters of a value and `STATEMENTS_MAX`
-statements.
+X-Robots-Tag and robots meta elements as search engines document them. Limits: linear in the text;
+at most 2,000 characters of a value and 100 statements.
 """
 
 from __future__ import annotations
@@ -66,7 +65,9 @@ def read_header_statements(http: HttpHead, url: str) -> tuple[Statement, ...]:
 def parse_content_usage(
     stated_text: str, source: StatementSource, name: str = CONTENT_USAGE
 ) -> list[Statement]:
-    """Return the preferences of a Content-Usage value: `train-ai=n, search=y`."""
+    """Return the usage preferences in a Content-Usage value, such as `train-ai=n, search=y`, as
+    statements.
+    """
     members = parse_dictionary(stated_text[:RAW_MAX_CHARS])
     preferences = {label: value for label, value in members.items() if value in ("y", "n")}
     return [
@@ -78,7 +79,9 @@ def parse_content_usage(
 def parse_content_signal(
     stated_text: str, source: StatementSource, name: str = CONTENT_SIGNAL
 ) -> list[Statement]:
-    """Return the preferences of a Content-Signal value: `ai-train=no, search=yes`."""
+    """Return the usage preferences in a Content-Signal value, such as `ai-train=no, search=yes`, as
+    statements.
+    """
     preferences: dict[str, str] = {}
     for member in re.split("[,;]", stated_text[:RAW_MAX_CHARS]):
         label, mark, value = (part.strip().lower() for part in member.partition("="))
@@ -95,9 +98,9 @@ def parse_robots_directives(
 ) -> list[Statement]:
     """Return the directives of an X-Robots-Tag header or a robots meta element as statements.
 
-    `agent` is the crawler that they apply to, '' for all. A header may name another crawler:
-    `googlebot: noindex`. The name of the statement then includes the crawler: `X-Robots-Tag
-    googlebot`.
+    `agent` is the crawler to which the directives apply; '' for all crawlers. A header may name
+    another crawler: `googlebot: noindex`. The name of the statement then includes the crawler:
+    `X-Robots-Tag googlebot`.
     """
     preferences = []
     for directive in _iter_directives(stated_text[:RAW_MAX_CHARS]):
@@ -117,7 +120,7 @@ def parse_robots_directives(
 
 
 def parse_reservation(stated_text: str, source: StatementSource) -> list[Statement]:
-    """Return a list with the statement of a `tdm-reservation`, which is 1 or 0; empty for any other
+    """Return a list with the statement of a `tdm-reservation` value, 1 or 0; empty for any other
     value.
     """
     value = stated_text.strip()
@@ -140,9 +143,10 @@ def parse_policy(stated_text: str, source: StatementSource) -> list[Statement]:
 def build_preference(value: str, stated_text: str, source: StatementSource, name: str) -> Statement:
     """Build the statement of a usage preference.
 
-    - `value`: normalized value.
-    - `stated_text`: value as stated.
-    - `source`, `name`: where it was stated, and the name of the field.
+    - `value`: normalized value, such as `noindex` or `train-ai=n`.
+    - `stated_text`: value as the website states it.
+    - `source`, `name`: kind of source in which the preference was stated, and name of the header or
+      element.
     """
     return Statement(Subject.PREFERENCE, value, clean_raw_text(stated_text), source, name)
 
@@ -151,7 +155,7 @@ def parse_dictionary(text: str) -> Mapping[str, str]:
     """Return the members of an RFC 9651 dictionary by name, without parameters. A member without a
     value has `?1`.
 
-    Inner lists are not supported. A text that is not a dictionary has no members.
+    Inner lists are not supported. The result is empty for a text that is not a dictionary.
     """
     members: dict[str, str] = {}
     position, length = 0, len(text.rstrip(" \t"))
@@ -171,7 +175,9 @@ def parse_dictionary(text: str) -> Mapping[str, str]:
 
 
 def iter_link_targets(value: str, relation: str) -> Iterator[str]:
-    """Yield the URLs in a Link header (`value`) with the relation `relation`, as written there."""
+    """Yield the URLs in a Link header (`value`) that have the relation `relation`, as written in
+    the header.
+    """
     position = 0
     while (target := _LINK_TARGET.match(value, position)) is not None:
         position = target.end()
@@ -187,7 +193,9 @@ def iter_link_targets(value: str, relation: str) -> Iterator[str]:
 
 
 def _iter_directives(stated_text: str) -> Iterator[str]:
-    """Yield the parts of a text between commas. Commas in a date do not count."""
+    """Yield the directives in an X-Robots-Tag header or robots meta element: the parts between
+    commas. Commas in a date do not count.
+    """
     pending = ""
     for piece in stated_text.split(","):
         if pending and piece.strip()[:1].isdigit():

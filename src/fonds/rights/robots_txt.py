@@ -1,13 +1,13 @@
 """Read the rules and usage preferences of a robots.txt for one crawler.
 
 Groups of rules are chosen as RFC 9309 prescribes. The name of a crawler (product token) must match
-as a whole; case is ignored. Groups for the same name are merged. Only a rule ends a list of user
-agents. Crawl-delay, Content-Usage and Content-Signal apply to the user agents named above them.
+as a whole; case is ignored. Groups for the same name are merged. Only a rule (Allow or Disallow)
+ends a list of user agents. Crawl-delay, Content-Usage and Content-Signal apply to the user agents
+named above them.
 
 Source: RFC 9309; draft-ietf-aipref-attach (Content-Usage with an optional path);
-contentsignals.org.
-Limits: the caller limits the length of the text; at most `STATEMENTS_MAX` preferences; patterns are
-matched piece by piece.
+contentsignals.org. Limits: the caller limits the length of the text; at most 100 preferences;
+patterns are matched piece by piece.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class RobotsRules:
-    """Rules and preferences for one crawler.
+    """Rules and usage preferences of a robots.txt for one crawler.
 
-    - `rules`: (Allow or Disallow, path pattern).
-    - `preferences`: (name, value), in the order of the file.
-    - `delays`: values of Crawl-delay.
+    - `rules`: pairs of `Allow` or `Disallow` and a path pattern.
+    - `preferences`: pairs of name (`Content-Usage` or `Content-Signal`) and value, in the order of
+      the file.
+    - `delays`: values of Crawl-delay, as written.
     """
 
     rules: tuple[tuple[str, str], ...] = ()
@@ -60,12 +61,13 @@ class RobotsRules:
 
     @property
     def text(self) -> str:
-        """The rules as a robots.txt with one group for all crawlers."""
+        """These rules and delays as the text of a robots.txt with one group for all crawlers."""
         lines = [("User-agent", "*"), *((_DELAY, delay) for delay in self.delays), *self.rules]
         return "\n".join(f"{name}: {value}" for name, value in lines)
 
     def find_rule(self, target: str) -> str:
-        """Return the rule that applies to a path with query, as a line; '' if none matches.
+        """Return the robots.txt rule that applies to a path with query, such as `Allow: /news`; ''
+        if no rule matches.
 
         The longest matching pattern decides; if two are equally long, Allow decides.
         """
@@ -78,9 +80,10 @@ class RobotsRules:
         return max(candidates, key=lambda candidate: candidate[:2])[2] if candidates else ""
 
     def find_statements(self, target: str) -> tuple[Statement, ...]:
-        """Return the usage preferences for a path with query as statements.
+        """Return the usage preferences of a robots.txt for a path with query, as statements.
 
-        For Content-Usage and Content-Signal each, those with the longest matching pattern apply.
+        For Content-Usage and Content-Signal each, the preferences with the longest matching path
+        pattern apply.
         """
         path, candidates = _normalize_path(target), []
         for name, value in self.preferences:
@@ -106,11 +109,11 @@ NO_RULES = RobotsRules()
 
 
 def parse_robots_rules(text: str, token: str = "", *, crawler: str = "") -> RobotsRules:
-    """Return the rules for the crawler named `token`, or if there are none, the rules for all
-    crawlers.
+    """Return the rules of a robots.txt for the crawler named `token`; without such rules, those for
+    all crawlers.
 
     `token` '' means all crawlers. If only the User-Agent header of a crawler is known (`crawler`),
-    its name is the longest name in the header that has a group.
+    its name is the longest name in the header that has a group of rules.
     """
     groups = list(_iter_groups(text))
     tokens = {group_token for group in groups for group_token in group.tokens}
@@ -129,8 +132,8 @@ def parse_robots_rules(text: str, token: str = "", *, crawler: str = "") -> Robo
 
 
 def matches_pattern(pattern: str, path: str) -> bool:
-    """Return whether a pattern of RFC 9309 matches a normalized path. `*` matches any characters,
-    `$` the end.
+    """Return whether a path pattern of a robots.txt (RFC 9309) matches a normalized path. `*`
+    matches any characters, `$` the end.
     """
     is_whole = pattern.endswith("$")
     first, *pieces = (_normalize_path(piece) for piece in pattern.removesuffix("$").split("*"))
@@ -149,7 +152,9 @@ def matches_pattern(pattern: str, path: str) -> bool:
 
 
 def _normalize_path(path: str) -> str:
-    """Decode percent escapes in a path, except those of characters with a special meaning."""
+    """Decode percent escapes in a URL path, except those of `/`, `%`, `*` and `$`, which have a
+    special meaning.
+    """
     if "%" not in path:
         return path
     protected = _RESERVED_ESCAPE.sub(lambda match: f"%25{match[1].upper()}", path)
@@ -157,7 +162,9 @@ def _normalize_path(path: str) -> str:
 
 
 def _split_pattern(value: str) -> tuple[str, str]:
-    """Split a usage preference into its path pattern (default `/`) and its value."""
+    """Split a usage preference of a robots.txt into its path pattern (default `/`) and its
+    value.
+    """
     if value.startswith(("/", "*")):
         pattern, _, stated = value.partition(" ")
         return pattern, stated.strip()
@@ -168,7 +175,7 @@ def _split_pattern(value: str) -> tuple[str, str]:
 class _Group:
     """Group of a robots.txt: rules for a list of user agents.
 
-    - `tokens`: names of the user agents.
+    - `tokens`: names of the user agents, in lower case.
     - `rules`: (Allow or Disallow, path pattern) of each rule.
     - `delays`, `preferences`: values of Crawl-delay, and names and values of usage preferences.
       They apply only to the user agents named above them, so each is stored with these names.
@@ -181,7 +188,7 @@ class _Group:
 
 
 def _iter_groups(text: str) -> Iterator[_Group]:
-    """Yield the groups of a robots.txt. Rules before the first user agent are ignored."""
+    """Yield the groups of a robots.txt. Rules before the first `User-agent` line are ignored."""
     group = _Group()
     for line in _LINE_END.split(text):
         name, value = _split_directive(line.partition("#")[0].strip())
@@ -202,7 +209,7 @@ def _iter_groups(text: str) -> Iterator[_Group]:
 def _split_directive(line: str) -> tuple[str, str]:
     """Split a line of a robots.txt into field name and value, with or without a colon.
 
-    The name is normalized; it is '' for unknown fields.
+    The field name is normalized, such as `Disallow` for `disalow`; it is '' for unknown fields.
     """
     name, colon, value = line.partition(":")
     field_name = _FIELDS.get(name.strip().lower(), "") if colon else ""

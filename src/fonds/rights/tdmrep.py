@@ -1,5 +1,5 @@
-"""Read the statements of a tdmrep.json for a path. The file states rights for text and
-data mining.
+"""Read the statements of a tdmrep.json for a URL path. The file states rights for text and data
+mining.
 
 Source: TDM Reservation Protocol, "TDM file on the origin server".
 Limits: the first 10,000 entries, with path patterns of at most 2,000 characters; patterns are
@@ -23,8 +23,8 @@ LOCATION_MAX_CHARS = 2_000
 
 
 def read_tdmrep_statements(text: str, target: str) -> tuple[Statement, ...]:
-    """Return reservation and policy of the entry with the longest pattern that matches a path with
-    query.
+    """Return reservation and policy of the tdmrep.json entry with the longest pattern that matches
+    a path with query.
 
     Return () for a text that is not a JSON array of objects.
     """
@@ -40,8 +40,8 @@ def read_tdmrep_statements(text: str, target: str) -> tuple[Statement, ...]:
 
 @lru_cache(maxsize=16)
 def _parse_entries(text: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
-    """Return the path pattern and content of each entry. The result is cached, because all pages of
-    a host use it.
+    """Return the path pattern and content of each entry in a tdmrep.json. The result is cached,
+    because all pages of a host use the file.
     """
     try:
         decoded: Any = msgspec.json.decode(text)

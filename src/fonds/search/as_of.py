@@ -11,9 +11,9 @@ Fonds stores only the newest extraction of a file. If a file was extracted again
 earlier text is unknown. Fonds stores all versions of a story. The version that was indexed on that
 day is searched with the same query.
 
-Three numbers are limited: documents found now (`RESULTS_MAX`), rows written since (`CHANGED_MAX`)
-and versions (`VERSIONS_MAX`). The result states whether a limit was reached. A search by theme uses
-the current themes.
+Three numbers are limited: documents found now (`RESULTS_MAX`), database rows written since that day
+(`CHANGED_MAX`) and versions searched (`VERSIONS_MAX`). The result states whether a limit was
+reached. A search by theme uses the current themes.
 """
 
 from __future__ import annotations
@@ -122,17 +122,19 @@ def iter_row_documents(
 ) -> Iterator[IndexDocument]:
     """Yield the index documents of files, with their texts, one at a time.
 
-    `rows` are the database rows of the extracted texts; `kind` is the kind of document.
+    `rows` are the database rows of the extracted texts; `kind` is the kind of all documents, such
+    as PDF.
     """
     yield from iter_complete_documents(kind, records, blobs, [CurrentRow(row) for row in rows])
 
 
 RESULTS_MAX = 20_000
-"""Maximum number of documents found now that are compared with the earlier day."""
+"""Maximum number of documents that a search finds now and that are compared with an earlier day."""
 CHANGED_MAX = 20_000
-"""Maximum number of rows written since the earlier day that are examined, for each derivative kind.
+"""Maximum number of database rows written since the earlier day that are examined, for each
+derivative kind.
 
-Takedowns and embargoes have the same limit each.
+The rows of takedowns and those of embargoes have the same limit each.
 """
 VERSIONS_MAX = 2_000
 """Maximum number of earlier versions of stories that are searched in one comparison."""
@@ -176,7 +178,9 @@ SORTS: Mapping[str, ChangeSort] = {
     "taken_down": ChangeSort(OUTCOME_WORDS["taken_down"], None, False),
     "under_embargo": ChangeSort(OUTCOME_WORDS["under_embargo"], None, False),
 }
-"""Kinds of change by name, in display order. Only users who may see embargoes see `under_embargo`.
+"""Kinds of change of a document since an earlier day, by name, in display order.
+
+Only users who may see embargoes see `under_embargo`.
 """
 
 Matching = Callable[[Sequence[IndexDocument], SearchQuery], set[str]]
@@ -209,8 +213,8 @@ class AsOfResult:
     - `generation`: id of the index state during the comparison; None if unknown, or if it changed.
     - `knows_embargoes`: whether the user may see documents under embargo.
     - `has_all_found`: whether all documents found now were compared. If not, all counts except
-      those of removed and hidden files cover only the first documents in order of id.
-    - `is_all_changed`: whether all rows written since that day were examined.
+      those of files taken down or under embargo cover only the first documents in order of id.
+    - `is_all_changed`: whether all database rows written since that day were examined.
     - `listed`: documents by kind of change (a key of `SORTS`).
     """
 
@@ -225,8 +229,9 @@ class AsOfResult:
     def count_document(
         self, change: str, id_: str, sha1hex: str, title: str, reason: str = ""
     ) -> None:
-        """Add one document to the list of its kind of change. `change` is the kind, a key of
-        `SORTS`.
+        """Add one document to the list of its kind of change since the earlier day.
+
+        `change` is the kind, a key of `SORTS`.
         """
         self.listed.setdefault(change, []).append(
             ChangedDocument(change, id_, sha1hex, title, reason)
@@ -234,7 +239,7 @@ class AsOfResult:
 
     @property
     def sort_counts(self) -> list[ChangeSortCount]:
-        """Number of documents for each kind of change, in display order.
+        """Number of documents for each kind of change since the earlier day, in display order.
 
         Documents under embargo are included only if the user may see them.
         """
@@ -275,7 +280,7 @@ def end_of_day(day: date) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class AsOfContext:
-    """Comparison of searches now with their results on an earlier day.
+    """Stores and limits for comparing searches now with their results on an earlier day.
 
     Call it with a query and a day.
 
@@ -284,8 +289,8 @@ class AsOfContext:
     - `unfiltered_records`: SQL tables with the rows of all files; None unless the user may see
       embargoes.
     - `results_max`: maximum number of documents found now that are compared.
-    - `changed_max`: maximum number of rows written since the day that are examined, per kind of
-      extracted data.
+    - `changed_max`: maximum number of database rows written since the day that are examined, per
+      kind of extracted data.
     - `versions_max`: maximum number of earlier versions of stories that are searched.
     """
 
@@ -317,7 +322,7 @@ class AsOfContext:
 
 @dataclass(frozen=True, slots=True)
 class _ReplacedVersion:
-    """Version of a document that the index had on the earlier day and no longer has.
+    """Version of a document that the index had on an earlier day and no longer has.
 
     - `kind`: kind of document (PDF, story and so on); it builds documents from database rows.
     - `id`: id of the document.
@@ -388,7 +393,7 @@ class _AsOfSearch:
     def count_changed(self) -> None:
         """Count documents that changed since the earlier day and that the search does not find now.
 
-        Rows are examined in the order in which they were last written.
+        Their database rows are examined in the order in which they were last written.
         """
         for kind, indexed_kind in indexed_kinds():
             for chunk in iter_chunks(self._iter_written_since(kind)):
@@ -433,7 +438,7 @@ class _AsOfSearch:
     def search_versions(self) -> None:
         """Search the versions that the index had on the earlier day, and count their documents.
 
-        Versions beyond the limit count as not compared.
+        Versions beyond the limit `versions_max` count as not compared.
         """
         compared = self.versions[: self.context.versions_max]
         for batch in _iter_batches(self.context.stores, compared):
@@ -503,7 +508,7 @@ class _AsOfSearch:
 
 
 def _find_read_files(records: Records, sha1hexes: Sequence[str]) -> set[str]:
-    """Return those of the files (SHA-1s) from which Fonds has extracted text for the index."""
+    """Return the SHA-1s of those files from which Fonds has extracted text for the index."""
     return {
         getattr(row, "sha1hex")  # noqa: B009
         for kind, _ in indexed_kinds()
@@ -518,7 +523,7 @@ def _version_key(version: _ReplacedVersion) -> str:
 def _iter_batches(
     stores: Stores, versions: Sequence[_ReplacedVersion]
 ) -> Iterator[list[tuple[_ReplacedVersion, IndexDocument]]]:
-    """Yield replaced versions, each with the index document built from it, in batches.
+    """Yield replaced versions of documents, each with the index document built from it, in batches.
 
     A batch has at most `BATCH` documents and, if it has several, about `BATCH_MAX_CHARS` characters
     of text.
@@ -538,7 +543,7 @@ def _iter_batches(
 def _iter_documents(
     stores: Stores, versions: Sequence[_ReplacedVersion]
 ) -> Iterator[tuple[_ReplacedVersion, IndexDocument]]:
-    """Yield earlier versions, each with the index document built from it.
+    """Yield earlier versions of documents, each with the index document built from it.
 
     Database rows are read in chunks, texts one at a time.
     """
@@ -554,7 +559,7 @@ def _iter_documents(
 def validate_day(day: date | None, today: date) -> date:
     """Return `day` if it is before `today` (UTC).
 
-    Raises ValueError with a message for users if the day is None, or if it is not over.
+    Raises ValueError with a message for users if `day` is None, today or later.
     """
     if day is None:
         raise ValueError("give a day, such as 2024-05-31")

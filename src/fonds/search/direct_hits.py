@@ -48,7 +48,8 @@ class DirectHit:
 
     - `named`: type of identifier by which the text names the file.
     - `sha1hex`: SHA-1 of the file.
-    - `title`, `url`, `kind`: those of the file's document in the index; None if it has none.
+    - `title`, `url`, `kind`: those of the file's document in the index; None if the index has no
+      document of the file.
     """
 
     named: Identifier
@@ -71,7 +72,7 @@ def explain_short_key(key: str) -> str | None:
 def list_interpretations(text: str) -> list[Identifier]:
     """Return the types of identifier that a search text can be, judged by its syntax alone.
 
-    The list is empty if the text looks like none, and for a text that is too long.
+    The list is empty if the text looks like no identifier or is longer than `KEY_MAX_CHARS`.
     """
     key = text.strip()
     if not key or len(key) > KEY_MAX_CHARS:
@@ -93,7 +94,7 @@ def list_interpretations(text: str) -> list[Identifier]:
 
 
 def find_direct_hits(stores: Stores, text: str) -> list[DirectHit]:
-    """Return the stored files that a search text names, each file once, at most ten."""
+    """Return the stored files that a search text names, such as by URL, each once, at most ten."""
     key = text.strip()
     hits: dict[str, DirectHit] = {}
     for identifier in list_interpretations(text):
@@ -130,7 +131,8 @@ def _find_by_kind(stores: Stores, identifier: Identifier, key: str) -> Sequence[
 def _iter_named_documents(index: Index, name: str) -> Iterator[IndexDocument]:
     """Yield the documents whose URL ends in the file name `name`. Upper and lower case are equal.
 
-    Only the first `NAMES_SEARCHED_MAX` documents with the name in their URL are examined.
+    Only the first `NAMES_SEARCHED_MAX` documents with the name in their URL are examined, and as
+    many with the percent-encoded name if it differs.
     """
     folded_name = name.casefold()
     for url_name in dict.fromkeys((name, quote(name))):
@@ -140,7 +142,7 @@ def _iter_named_documents(index: Index, name: str) -> Iterator[IndexDocument]:
 
 
 def _search_documents(index: Index, text: str, count_max: int) -> list[IndexDocument]:
-    """Return the documents that a query finds; an empty list if the query is invalid."""
+    """Return the index documents that a query finds; an empty list if the query is invalid."""
     if not text:
         return []
     try:
@@ -169,9 +171,10 @@ def _build_file_hits(
 
 
 def load_file_documents(stores: Stores, sha1hexes: Sequence[str]) -> Mapping[str, IndexDocument]:
-    """Return the index documents that show the given files, by SHA-1 of the file.
+    """Return the index documents of the given files, by SHA-1 of the document's file.
 
-    Files that no document shows are omitted.
+    An earlier version of a story has the document of the current version. Files without a document
+    are omitted.
     """
     ids = {
         kind.indexed.get_id(row)

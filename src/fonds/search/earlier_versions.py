@@ -6,7 +6,7 @@ from fonds.model.search import SearchResults
 
 
 def build_earlier_note(results: SearchResults) -> str | None:
-    """Return a sentence that counts the stories which match only in an earlier version.
+    """Return a sentence that counts the stories that match a search only in an earlier version.
 
     The sentence has no full stop. Returns None if searching all versions (`version:all`) would find
     no further stories.

@@ -31,7 +31,7 @@ def normalize_kind(value: str) -> str:
 
 
 def normalize_language(value: str) -> str:
-    """Return the two-letter code of a language, given by its code.
+    """Return the two-letter code of a language, given any of its codes.
 
     Returns '' for `none`, which selects documents without a language. Raises ValueError with a
     message for users for an unknown language.
@@ -50,7 +50,7 @@ def normalize_language(value: str) -> str:
 
 
 def normalize_case(value: str) -> str:
-    """Return a field value in lower case.
+    """Return the value of a search field in lower case, as the index stores it.
 
     Returns '' for `none`, which selects documents without a value.
     """

@@ -47,9 +47,10 @@ class ExportFormat:
     - `title`: name for people.
     - `suffix`: file extension without dot.
     - `media_type`: MIME type.
-    - `rows`: function that encodes rows with the given columns, piece by piece; None for a format
-      that is written from documents.
-    - `documents`: function that encodes documents, piece by piece; used only if `rows` is None.
+    - `rows`: function that encodes table rows with the given columns, piece by piece; None for a
+      format that does not consist of rows, such as WARC.
+    - `documents`: function that encodes the documents found, piece by piece; used only if `rows` is
+      None.
     """
 
     title: str
@@ -82,7 +83,7 @@ def export_documents(
 
 
 def iter_json_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """Yield rows as JSON objects, one per line, with the column names as keys.
+    """Yield exported rows as JSON objects, one per line, with the column names as keys.
 
     `columns` is ignored; it is a parameter because every export format has it.
     """
@@ -90,7 +91,7 @@ def iter_json_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator
 
 
 def iter_csv_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """Yield rows as lines of CSV in UTF-8, after a header line.
+    """Yield exported rows as lines of CSV in UTF-8, after a header line.
 
     An absent value is empty. The values of a list are joined by "; ". Source: RFC 4180.
     """
@@ -112,7 +113,7 @@ def _encode_csv_line(values: list[Any]) -> bytes:
 
 
 def iter_parquet(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """Yield rows as an Apache Parquet file with zstd compression, piece by piece.
+    """Yield exported rows as an Apache Parquet file with zstd compression, piece by piece.
 
     `columns` gives the type of each column by name.
     """

@@ -50,7 +50,7 @@ COLUMNS: Mapping[str, str] = {
 }
 """Types of the columns of the ledger export, by column name. Times are written as ISO 8601.
 
-The names are those of fields of the entries. `count` is the number of entries that a row counts.
+`count` is the number of entries that a row counts. The other names are those of fields of entries.
 """
 COUNTED = "counted"
 
@@ -59,8 +59,9 @@ def iter_ledger_rows(records: Records) -> Iterator[dict[str, Any]]:
     """Yield rows for the entries of the ledger: one per stored entry, then one per group of entries
     that were only counted.
 
-    Inputs count skipped entries by reason instead of storing each. Such a row has the number of
-    entries of one input with one reason, `counted` as `kind`, and the path of the input as `place`.
+    Inputs count skipped entries by reason instead of storing each. The row of a group has the
+    number of entries of one input with one reason, `counted` as `kind`, and the path of the input
+    as `place`.
     """
     for entry in records.find(EntryRow):
         row = {name: getattr(entry, name) for name in COLUMNS if name != "count"}
@@ -111,12 +112,14 @@ FIELDS: Mapping[str, str] = {
 }
 """Types of the columns of the library export (`fonds.model.parquet`), by column name.
 
-Columns of files come first, then those of each derivative kind, then the text.
+Columns of files come first, then those of each derivative kind (such as PDF), then the text.
 """
 
 
 def iter_library_rows(stores: Stores, *, with_text: bool) -> Iterator[dict[str, Any]]:
-    """Yield a flat row with the keys of `FIELDS` for every stored file. Absent values are None.
+    """Yield a row of the library export, with the keys of `FIELDS`, for every stored file.
+
+    Absent values are None.
 
     The text of a file is loaded only with `with_text`; otherwise its column is None.
     """
@@ -155,7 +158,8 @@ TABLES: Mapping[str, ExportTable] = {
         COLUMNS, lambda stores: iter_ledger_rows(stores.records), "nothing has been ingested yet"
     )
 }
-"""Tables that are exported separately, by name: the series of each derivative kind and the ledger.
+"""Tables that are exported separately, by name: the series (such as citations) of each derivative
+kind, and the ledger.
 """
 
 
@@ -165,8 +169,8 @@ def iter_document_rows(
     """Yield a row with the keys of `FIELDS` for the file of each document, in the order of the
     documents.
 
-    Documents are read `CHUNK` at a time. If several in a chunk have the same file, it has one row.
-    Files that are not stored are omitted.
+    Documents are read `CHUNK` at a time. If several documents of a chunk have the same file, the
+    file has one row. Files that are not stored are omitted.
     """
     while chunk := list(islice(documents, CHUNK)):
         keys = [document.sha1hex for document in chunk]
@@ -235,8 +239,8 @@ def _load_derivatives(
 ) -> dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]]:
     """Return the derivatives (extracted data, such as a text) of each file, by SHA-1.
 
-    Each is a tuple of its kind, its database row, and the index document made from this row (None
-    if the index has none).
+    Each derivative is a tuple of its kind, its database row, and the index document made from this
+    row (None if the index has none).
     """
     derivatives: dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]] = {}
     for kind in iter_kinds_with_rows():
@@ -251,7 +255,7 @@ def _load_derivatives(
 
 
 def _find_first_capture(rows: Sequence[CdxRow]) -> CdxRow | None:
-    """Return the first of the captures that is not a revisit record; None if there is none.
+    """Return the first of a file's captures that is not a revisit record; None if there is none.
 
     A revisit record of a WARC refers to an earlier capture with the same content.
     """
@@ -261,7 +265,7 @@ def _find_first_capture(rows: Sequence[CdxRow]) -> CdxRow | None:
 def _load_robots(records: Records, captures: Mapping[str, CdxRow]) -> dict[str, RobotsInForce]:
     """Return the robots.txt in effect for each capture, with the rule that applied.
 
-    The result has the keys of `captures`. Captures for which it is unknown are omitted.
+    The result has the keys of `captures`. Captures whose robots.txt is unknown are omitted.
     """
     ids = sorted({row.capture_id for row in captures.values()})
     rows = {row.capture_id: row for row in records.get(CaptureRightsRow, ids)} if ids else {}

@@ -1,9 +1,9 @@
 """Export the captures of a search result as WARC, or as WACZ (a ZIP with the WARC and an index).
 
-The WARC has one record with its metadata for each document. Source: WARC/1.1; Web Archive
-Collection Zipped (WACZ) 1.1.1, sections 5 and 6; Frictionless data package. Memory: one response
-body at a time; for WACZ also the lines of the index and of the page list, about 600 bytes per
-document.
+The WARC has the capture of each document as one record, and its metadata. Source: WARC/1.1; Web
+Archive Collection Zipped (WACZ) 1.1.1, sections 5 and 6; Frictionless data package. Memory: one
+response body at a time; for WACZ also the lines of the index and of the page list, about 600 bytes
+per document.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ The record states the number of documents and lists those that could not be expo
 
 @dataclass(frozen=True, slots=True)
 class MissingDocument:
-    """Document that could not be exported.
+    """Document of a search result that could not be exported.
 
     - `id`: id of the document.
     - `sha1hex`: SHA-1 of its file.
@@ -92,7 +92,7 @@ class MissingDocument:
 
 @dataclass(slots=True)
 class MissingDocuments:
-    """Documents that could not be exported.
+    """Documents of a search result that could not be exported.
 
     - `count`: number of documents.
     - `first`: the first `MISSING_MAX` (1,000) of these documents.
@@ -175,7 +175,8 @@ def _iter_records(
 ) -> Iterator[WrittenRecord]:
     """Write a WARC record for each document to `out` and yield it, then write the summary record.
 
-    Documents whose capture cannot be read are added to `missed`.
+    The summary counts the documents and lists the missing ones. Documents whose capture cannot be
+    read are added to `missed`.
     """
     writer, count = RecordWriter(out), 0
     name, now = WARC.rpartition("/")[2], datetime.now(UTC)
@@ -211,8 +212,8 @@ def _load_captures(
 ) -> tuple[dict[str, CdxRow], dict[str, FileMetaRow]]:
     """Return the capture to export of each document, by document id, and the files by SHA-1.
 
-    It is the earliest capture with the URL of the document, or the earliest capture if none has
-    this URL.
+    The capture is the earliest with the URL of the document, or the earliest of its file if none
+    has this URL.
     """
     keys = list(dict.fromkeys(document.sha1hex for document in documents))
     rows: dict[str, list[CdxRow]] = {key: [] for key in keys}
@@ -227,9 +228,9 @@ def _load_captures(
 
 
 def _build_archive_entry(stores: Stores, row: CdxRow, file: FileMetaRow) -> ArchiveEntry:
-    """Return the content of the WARC record for a capture. For a revisit, it has the full body.
+    """Return the content of the WARC record for a capture. A revisit gets the full body too.
 
-    Raises PermanentError if the bytes cannot be read.
+    Raises PermanentError if the bytes of the capture cannot be read.
     """
     capture_body = load_capture_body(stores.records, stores.archive, row)
     return ArchiveEntry(

@@ -1,7 +1,8 @@
 """Count the documents of a search by theme, by date and by facet value.
 
-Theme counts come from the stored assignments of the current clustering, not from the index. After a
-rebuild, the counts are new at once, without reindexing. Limit: only the first 10,000 documents by
+Theme counts come from the stored assignments of documents to themes in the current clustering, not
+from the index. After a rebuild of the clustering, the counts are new at once, without reindexing.
+Limit: only the first 10,000 documents by
 id are counted by theme; `ThemeCounts.looked_at` is the number counted.
 """
 
@@ -39,7 +40,7 @@ class ThemeCounts:
     """Number of documents of a search in each theme of a collection.
 
     - `collection`: name of the collection, NAMESPACE/KEY.
-    - `themes`: labels of the themes of the first level with their number of
+    - `themes`: labels of the themes of the first level (granularity), each with its number of
       documents, the largest theme first.
     - `unclustered`: number of documents that are in the collection but in no theme.
     - `outside`: number of documents that are not in the collection.
@@ -143,7 +144,7 @@ def count_dates(
     """Return the number of documents of a search by day or by month, as (date, count) pairs.
 
     Dates are `YYYY-MM-DD` if the months of the result span at most 72 days, otherwise `YYYY-MM`.
-    Counts by day cost one more search, unless the results have them already.
+    Counts by day cost one more search, unless `results` has them already.
     """
     if query.is_by_day or not results.dates:
         return results.dates

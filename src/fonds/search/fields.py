@@ -198,7 +198,7 @@ After a change of this table, run `fonds reindex`.
 """
 
 THEME = "theme"
-"""Query name of the field for themes. Their documents are looked up outside the index."""
+"""Query name of the field for themes. The documents of a theme are looked up outside the index."""
 VERSION, VERSION_VALUES = "version", ("all", "current")
 """Query name of the field that selects which versions of a story are searched, and its values."""
 LISTED_FIELDS = tuple(field.query_name for field in SEARCH_FIELDS)
@@ -267,12 +267,12 @@ FORMS_FIELDS = tuple(field for field in SEARCH_FIELDS if field.type is FieldType
 EARLIER_FIELDS: Mapping[str, str] = MappingProxyType(
     {field.name: f"earlier_{field.query_name}" for field in FORMS_FIELDS}
 )
-"""Names of the fields for earlier versions of a story, by field of the current version."""
+"""Names of the index fields for earlier versions of a story, by field of the current version."""
 WORD_FIELDS: Mapping[str, str] = MappingProxyType(
     {field.name: f"{field.query_name}_words" for field in WORDS_FIELDS}
     | {name: f"{name}_words" for name in EARLIER_FIELDS.values()}
 )
-"""Names of index fields with folded words, by attribute of a document."""
+"""Names of index fields with folded words (no case, no accents), by attribute of a document."""
 STEM_FIELDS: Mapping[str, str] = MappingProxyType(
     {field.name: f"{field.query_name}_stems" for field in FORMS_FIELDS}
     | {name: f"{name}_stems" for name in EARLIER_FIELDS.values()}
@@ -290,7 +290,7 @@ def list_filter_values(query: SearchQuery) -> dict[str, Sequence[str]]:
 
 
 VALUE_FIELDS = tuple(field for field in _EXACT.values() if not field.facet)
-"""Exact fields whose values are not counted."""
+"""Search fields with exact values that are not counted as facets."""
 INDEXED_EXACT_FIELDS = tuple(_EXACT.values())
 OPTIONAL_FIELDS = frozenset(field.name for field in _EXACT.values() if field.is_optional)
 NUMBER_FIELDS = tuple(field.name for field in SEARCH_FIELDS if field.type is FieldType.NUMBER)

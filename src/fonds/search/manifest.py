@@ -40,7 +40,7 @@ _LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ManifestMember:
-    """Document that a manifest lists.
+    """Document that the manifest of an exported search lists.
 
     - `id`: id of the document.
     - `sha1hex`: SHA-1 of its file.
@@ -59,7 +59,8 @@ def build_members(
 ) -> dict[str, ManifestMember]:
     """Return the manifest's description of each document, by document id.
 
-    It has the current file, the hash of its text, and the extractor of the text.
+    Each description has the document's file, the hash of the file's text, and the extractor of the
+    text.
     """
     keys = sorted({document.sha1hex for document in documents})
     texts = load_text_hashes(records, keys)
@@ -172,7 +173,7 @@ class Manifest:
     """Description of an exported file, stored next to it.
 
     - `file`: name of the exported file.
-    - `format`: export format.
+    - `format`: export format, such as `csv`.
     - `rows`: number of exported rows or documents.
     - `sha256`: SHA-256 of the file in hexadecimal.
     - `fields`: names of the columns.
@@ -185,7 +186,7 @@ class Manifest:
     - `documents_sha256`: hash of the ids of its documents and the SHA-1s of their files.
     - `documents`: one line per document; None for more than 100,000 documents and in manifests of
       older versions of Fonds.
-    - `extractors`: names of the extractors; the lines refer to them by number.
+    - `extractors`: names of the extractors; the lines of `documents` refer to them by number.
     - `generation`: id of the index state during the export; None if unknown, or if it changed.
     """
 
@@ -233,8 +234,8 @@ def read_manifest(path: Path) -> Manifest:
 def parse_manifest(data: bytes) -> Manifest:
     """Return the manifest of an export, parsed from its JSON.
 
-    Raises ValueError that names the problem if the JSON or the stored search is invalid, or if a
-    number exceeds the limits.
+    Raises ValueError that names the problem if the JSON or the stored search is invalid, or if its
+    size or a number in it exceeds a limit.
     """
     if len(data) > MANIFEST_MAX_BYTES:
         raise ValueError(f"it is larger than {MANIFEST_MAX_BYTES:,} bytes")

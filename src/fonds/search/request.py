@@ -250,7 +250,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True, rename={"from_": 
         return {name: value for name, value in self.build_params().items() if name in FILTERS}
 
     def list_filters(self) -> list[ActiveFilter]:
-        """Return all active filters except the search words.
+        """Return all active filters of the request except the search words.
 
         Each filter has the change of URL parameters that removes it.
         """
@@ -273,7 +273,8 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True, rename={"from_": 
 class SearchParameter:
     """Parameter of a search, as its field of `SearchRequest` declares it.
 
-    - `attribute`: name of the field; it differs from the parameter's name if that is a keyword.
+    - `attribute`: name of the field; it differs from the parameter's name if that is a keyword of
+      Python (`from`).
     - `value_type`: type of one value with its limits; `value_info` is msgspec's description of it.
     - `values_max`: how often the parameter may be repeated; None for a parameter with one value.
     """
@@ -292,19 +293,19 @@ class SearchParameter:
 
     @property
     def is_flag(self) -> bool:
-        """Whether the value is yes or no."""
+        """Whether the value of the parameter is yes or no."""
         return isinstance(self.value_info, inspect.BoolType)
 
     @property
     def is_day(self) -> bool:
-        """Whether the value is a day."""
+        """Whether the value of the parameter is a day."""
         return isinstance(self.value_info, inspect.UnionType) and any(
             isinstance(member, inspect.DateType) for member in self.value_info.types
         )
 
     @property
     def choices(self) -> list[str]:
-        """The allowed values if they are a closed list, without ''; otherwise an empty list."""
+        """Values that the parameter allows, without ''; an empty list if it has no closed list."""
         if isinstance(self.value_info, inspect.EnumType):
             return [str(choice) for choice in self.value_info.cls]
         if isinstance(self.value_info, inspect.LiteralType):
@@ -313,7 +314,7 @@ class SearchParameter:
         return []
 
     def explain_value(self) -> str:
-        """Return what a valid value is, for the error about an invalid one."""
+        """Return why a value is invalid, such as `expected 1`, for the error message."""
         match self.value_info:
             case inspect.IntType(ge=least, le=most):
                 return f"expected a whole number from {least} to {most:,}"
@@ -380,7 +381,7 @@ def parse_request(parameters: Mapping[str, Any]) -> SearchRequest:
 
 
 def _parse_value(name: str, parameter: SearchParameter, text: Any) -> Any:
-    """Return the value that a text gives a parameter. Raises ParameterError if it is invalid."""
+    """Return the value of a parameter, parsed from text. Raises ParameterError if it is invalid."""
     try:
         value = entered_day(text) if parameter.is_day else text
         return msgspec.convert(value, prepare_type(parameter.value_type), strict=False)
@@ -407,7 +408,7 @@ def render_filters(request: SearchRequest) -> dict[str, str | list[str]]:
 class ActiveFilter:
     """Active filter of a search, as a page lists it.
 
-    - `name`, `value`: label and display value.
+    - `name`, `value`: label and display value, such as `language` and English.
     - `removal`: changes of URL parameters that remove the filter.
     """
 

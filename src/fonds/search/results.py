@@ -26,11 +26,11 @@ _Key = int | str
 
 
 def find_near_duplicates(records: Records, documents: Sequence[IndexDocument]) -> Mapping[str, str]:
-    """Return the near-duplicates among documents: their ids, each with the id of the document it
-    copies.
+    """Return the ids of the near-duplicates among documents, each with the id of the document that
+    represents its group.
 
-    That is the first document in the given order with nearly the same text. Documents that
-    represent a group are not keys of the result. A document without a sketch (MinHash values of its
+    The representative is the first document in the given order with nearly the same text; it is not
+    a key of the result. A document without a sketch (MinHash values of its
     text) is never a near-duplicate.
     """
     sketches = {row.sha1hex: row for row in records.get(TextSketchRow, _list_files(documents))}
@@ -59,7 +59,7 @@ def _iter_keys(row: TextSketchRow) -> Iterator[_Key]:
     """Yield the keys that a text shares with its near-duplicates: its hash and its MinHash bands.
 
     A story too short for a comparison has the hash of its whole text as its only key. A PDF with
-    such a short text has none, because the only text of a scanned PDF may be its owner's stamp.
+    such a short text has no key, because the only text of a scanned PDF may be its owner's stamp.
     """
     if row.signature or (row.story_id != row.sha1hex and row.text_sha256hex != NO_TEXT):
         yield row.text_sha256hex
@@ -77,7 +77,10 @@ def _are_similar(sketch: TextSketchRow, other: TextSketchRow) -> bool:
 
 
 COMPARED_MAX = IDS_MAX
-"""Maximum number of documents that are compared; a query may have at most as many ids."""
+"""Maximum number of documents that one search compares to find near-duplicates.
+
+A query may have at most as many ids.
+"""
 
 
 @dataclass(frozen=True, slots=True)

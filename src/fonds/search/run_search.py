@@ -30,7 +30,8 @@ from fonds.search.unread_files import has_no_text_filter
 class SearchAnswer:
     """Result of a search request.
 
-    - `request`, `query`: the search, with the match mode (all words or any word) that was used.
+    - `request`, `query`: the request and its index query, with the match mode (all words or any
+      word) that was used.
     - `page`: the requested page of results.
     - `direct_hits`: files that the search text names by URL, SHA-1, story id, DOI or file name.
       Empty on all pages but the first.

@@ -14,7 +14,7 @@ PAGE_DOCUMENTS = 500
 
 
 def iter_documents(index: Index, query: SearchQuery, count_max: int) -> Iterator[IndexDocument]:
-    """Yield up to `count_max` documents that a query finds, in order of id, without texts.
+    """Yield up to `count_max` documents that a query finds, by a hash of their ids, without texts.
 
     Each document is yielded once. A document indexed meanwhile may be missing. Themes in the query
     are resolved to documents once, by the first request. Raises ValueError with a message for users

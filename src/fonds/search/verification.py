@@ -2,8 +2,9 @@
 
 Each document has one outcome (a field of `ResultComparison`). The counts add up:
 
-exported then = unchanged + read_again + other_version + no_longer_found + taken_down +
-under_embargo + gone + not_compared found now = unchanged + read_again + other_version + added
+    exported then = unchanged + read_again + other_version + no_longer_found + taken_down
+           + under_embargo + gone + not_compared
+    found now = unchanged + read_again + other_version + added
 
 If the export was limited to the first documents by id, the comparison ends at the last exported
 document. At most `walked_max` documents of the current result are read. Exported documents after
@@ -67,7 +68,7 @@ class ResultComparison:
     - `taken_down`: removed by a takedown.
     - `under_embargo`: hidden by an embargo; None for users who may not see embargoes. They get
       these documents as `gone`.
-    - `gone`: missing for no known reason.
+    - `gone`: missing from the library for no known reason.
     - `not_compared`: not compared, because a limit was reached.
     - `added`: found now, but not in the export.
     - `listed`: the first 50 documents of each outcome except `unchanged`.
@@ -178,7 +179,7 @@ class VerificationResult:
 
     @property
     def generation_is_same(self) -> bool | None:
-        """Whether the index has not changed since the export.
+        """Whether the index is in the same state as at the export.
 
         None if the state of the index is unknown for the time of the export or for now.
         """
@@ -368,8 +369,8 @@ class ResultWalk:
 def _find_last_position(manifest: Manifest, remaining: Mapping[str, ManifestMember]) -> int:
     """Return the last position, in the order of ids, up to which the current result is compared.
 
-    It is that of the last exported document (`remaining`) if the export was limited to the first
-    documents. If it has all documents of its search, it is `ORDER_KEY_END`.
+    If the export was limited to the first documents, it is the position of the last exported
+    document (`remaining`). If the export has all documents of its search, it is `ORDER_KEY_END`.
     """
     search = manifest.search
     is_cut = (
@@ -385,8 +386,9 @@ def _find_last_position(manifest: Manifest, remaining: Mapping[str, ManifestMemb
 def _find_walk_limit(manifest: Manifest, search: ExportedSearch, walked_max: int) -> int:
     """Return the maximum number of documents to read from the current result of an exported search.
 
-    If the manifest lists no documents, it is one more than were exported. The extra document shows
-    that the result grew.
+    It is at most `walked_max`. If the manifest lists no documents, it is also at most the limit of
+    the export. Without a limit, it is one more than were exported: the extra document shows that
+    the result grew.
     """
     if manifest.documents is not None:
         return walked_max

@@ -130,12 +130,12 @@ class FolderBlobs:
                 raise
 
     def filter_existing(self, keys: Sequence[str]) -> set[str]:
-        """Return those of `keys` that exist."""
+        """Return those of the blob keys `keys` that exist."""
         return set(self.get_sizes(keys))
 
     def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return the size in bytes of each blob that exists, by key, with one `stat` call per
-        key.
+        """Return the size in bytes of each blob in `keys` that exists, by key, with one `stat` call
+        per key.
         """
         with _translate_errors(self._root):
             sizes = {key: self._get_size(key) for key in keys}
@@ -236,8 +236,8 @@ def _open_folder(root: Path, key: str, *, make: bool = False) -> Iterator[tuple[
 
 
 def _sweep(parts: Path) -> None:
-    """Remove temporary files older than a day. Killed processes left them: writing one blob never
-    takes a day.
+    """Remove temporary files of blobs that are older than a day. Killed processes left these files:
+    writing one blob never takes a day.
     """
     oldest_s = time.time() - PART_LIFE_S
     for part in parts.iterdir():
@@ -247,7 +247,7 @@ def _sweep(parts: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Sync the contents of a file to disk."""
+    """Write the contents of a file from memory to disk, so that they survive a power failure."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

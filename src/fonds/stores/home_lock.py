@@ -39,7 +39,7 @@ class HomeLock:
         self._handle: int | None = None
 
     def __enter__(self) -> HomeLock:
-        """Take the lock without waiting.
+        """Take the lock on the library folder without waiting.
 
         Raises ConfigurationError if another process holds a conflicting lock, or the lock file
         cannot be written.
@@ -68,7 +68,7 @@ class HomeLock:
         return self
 
     def fileno(self) -> int:
-        """Return the file descriptor of the lock file.
+        """Return the file descriptor of the library folder's lock file.
 
         A child process that inherits the descriptor holds the lock too. Raises ValueError if the
         lock is not held.

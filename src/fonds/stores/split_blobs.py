@@ -27,7 +27,7 @@ class SplitBlobs:
         self._prefix = f"{folder}/"
 
     def put(self, blobs: Sequence[Blob]) -> None:
-        """Write each blob to the store that its key belongs to."""
+        """Write each blob to the main or the separate store, whichever its key belongs to."""
         for store, group in self._group_by_store(blobs, lambda blob: blob.key):
             store.put(group)
 
@@ -36,7 +36,7 @@ class SplitBlobs:
         return self._choose_store(key).get(key)
 
     def filter_existing(self, keys: Sequence[str]) -> set[str]:
-        """Return those of `keys` that exist."""
+        """Return those of the blob keys `keys` that exist."""
         return {
             key
             for store, group in self._group_by_store(keys, str)
@@ -44,7 +44,7 @@ class SplitBlobs:
         }
 
     def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return the size in bytes of each blob that exists, by key."""
+        """Return the size in bytes of each blob in `keys` that exists, by key."""
         sizes: dict[str, int] = {}
         for store, group in self._group_by_store(keys, str):
             sizes |= store.get_sizes(group)
@@ -56,7 +56,7 @@ class SplitBlobs:
             store.delete(group)
 
     def close(self) -> None:
-        """Close both stores."""
+        """Close the main and the separate blob store."""
         close(self._main, self._separate)
 
     def _choose_store(self, key: str) -> Blobs:

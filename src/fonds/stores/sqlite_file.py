@@ -33,8 +33,8 @@ PRAGMA cache_size = -32768;
 """
 
 _orphans: list[sqlite3.Connection] = []
-"""Connections that a forked process inherited. They stay open: closing them could undo the parent's
-write-ahead log.
+"""SQLite connections that a forked process inherited. These connections stay open: closing them
+could undo the parent's write-ahead log.
 """
 
 
@@ -64,7 +64,7 @@ class SqliteFile:
     """
 
     def __init__(self, path: Path, layout: FileLayout) -> None:
-        """Open the file, creating it if missing. A file that cannot be written is opened for
+        """Open the SQLite file, creating it if missing. A file that cannot be written is opened for
         reading, and `read_only` is true.
 
         Raises ConfigurationError if the file belongs to another program or a newer Fonds, or cannot
@@ -80,7 +80,9 @@ class SqliteFile:
 
     @contextmanager
     def read_connection(self) -> Iterator[sqlite3.Connection]:
-        """Yield the connection under the lock. Each statement sees the last commit."""
+        """Yield the connection to the SQLite file, under its lock. Each statement sees the last
+        commit.
+        """
         if os.getpid() != self._pid:
             self._after_fork()
         with self._lock, _translate_errors(self.path):
@@ -88,7 +90,8 @@ class SqliteFile:
 
     @contextmanager
     def write_transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """Yield the connection in a write transaction, which is rolled back if the block raises.
+        """Yield the connection to the SQLite file in a write transaction, which is rolled back if
+        the block raises.
 
         With `durable` the commit survives a power cut, otherwise only the end of the process.
         Raises ConfigurationError if the file is read-only.
@@ -119,7 +122,7 @@ class SqliteFile:
                 connection.executescript(f"PRAGMA incremental_vacuum({pages_max:d})")
 
     def close(self) -> None:
-        """Close the connection. The object cannot be used afterwards."""
+        """Close the connection to the SQLite file. This object cannot be used afterwards."""
         with self._lock:
             if os.getpid() == self._pid:
                 self._connection.close()
@@ -218,8 +221,9 @@ def is_read_only(path: Path) -> bool:
 def connect_read_only(path: Path, **options: Any) -> sqlite3.Connection:
     """Open a SQLite file that cannot be written.
 
-    The write-ahead log is read too if it has content. Without a log the file is complete and in use
-    by nobody. Raises ConfigurationError if the log cannot be applied, and SQLite's errors.
+    The write-ahead log is read too if it has content. Without a log the file is complete, and no
+    process is writing it. Raises ConfigurationError if the log cannot be applied, and SQLite's
+    errors.
     """
     uri = f"{path.absolute().as_uri()}?mode=ro"
     log = path.with_name(f"{path.name}-wal")
@@ -239,7 +243,7 @@ def connect_read_only(path: Path, **options: Any) -> sqlite3.Connection:
 
 
 def build_read_only_error(path: Path) -> ConfigurationError:
-    """Return the error for a write to a read-only file."""
+    """Return the error for a write to a read-only SQLite file."""
     return ConfigurationError(
         f"{path} is read-only: its folder or file system is read-only or belongs to "
         "someone else. You can search, show, export and audit. For anything else, make "
@@ -297,8 +301,8 @@ def explain(error: BaseException, path: Path) -> FondsError | None:
 
 
 def _probe_disk(path: Path) -> FondsError | None:
-    """Write a small test file to the folder; return the error of Fonds for a lack of space or open
-    files, or None.
+    """Write a small test file next to a SQLite file. Return the error of Fonds if space is lacking
+    or too many files are open, else None.
 
     SQLite cannot tell a quota from a broken disk, or too many open files from missing permissions.
     """

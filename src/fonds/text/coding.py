@@ -11,8 +11,8 @@ Headers in archives are often wrong, since many crawlers decode a body and keep 
 The result does not depend on how the input is split into pieces, because each coding is decoded in
 steps of fixed size.
 
-Limits: linear in input and output; at most 8 codings, each of which produces at most 200 times its
-input beyond the first MiB; at most 100,000 gzip members.
+Limits: linear in input and output; at most 8 codings per body, each of which produces at most 200
+times its input plus 1 MiB; at most 100,000 gzip members.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ MEMBERS_MAX = 100_000
 
 _OUTPUT_BYTES = 256 * 1024
 _STEP_BYTES = {"gzip": 1024, "deflate": 1024, "br": 4096, "zstd": 16 * 1024}
-"""Number of bytes to decode per step, by coding. It is small, so that little data before a damage
-is lost.
+"""Number of bytes to decode per step, by coding. The number is small, so that little data before a
+damaged part is lost.
 """
 _WINDOW_MAX_BYTES = 8 * 1024 * 1024
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]{0,4000})?\r?\n")
@@ -69,8 +69,8 @@ class _NotCodedError(Exception):
 
 
 def list_codings(http: HttpHead) -> list[str]:
-    """Return the codings of a response to decode, in order: `chunked`, `gzip`, `deflate`, `br`,
-    `zstd`.
+    """Return the codings of a response's body, in the order in which to decode them: `chunked`,
+    `gzip`, `deflate`, `br`, `zstd`.
 
     Unknown names (`identity`, `utf-8`, …) are ignored, because servers write many other values.
     """
@@ -93,7 +93,7 @@ def list_unknown_codings(http: HttpHead) -> list[str]:
 
 
 def is_packed(body: bytes) -> bool:
-    """Return whether bytes begin like gzip or zstd."""
+    """Return whether a body begins like gzip or zstd data."""
     return body.startswith(tuple(_MAGICS.values()))
 
 
@@ -161,7 +161,7 @@ def _collect(pieces: Pieces, body_max_bytes: int) -> bytes:
 
 
 class _PieceReader:
-    """Reads a body that arrives in pieces, by line or by number of bytes."""
+    """Reader of a body that arrives in pieces, by line or by number of bytes."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
@@ -169,9 +169,9 @@ class _PieceReader:
         self._position = 0
 
     def read_line(self) -> bytes:
-        """Return the next line, at most 4 KiB.
+        """Return the next line of the body, at most 4 KiB.
 
-        It ends without a line end only at this limit or at the end of the body.
+        The line ends without a line end only at this limit or at the end of the body.
         """
         while (
             end := self._buffer.find(b"\n", self._position)
@@ -183,13 +183,15 @@ class _PieceReader:
         return self._take_bytes(min(stop - self._position, _LINE_MAX_BYTES))
 
     def read_some(self, size_max: int) -> bytes:
-        """Return 1 to `size_max` bytes; empty bytes at the end of the body."""
+        """Return the next 1 to `size_max` bytes of the body; empty bytes at its end."""
         if not self._count_ready():
             self._buffer, self._position = self._next_piece(), 0
         return self._take_bytes(min(size_max, self._count_ready()))
 
     def _next_piece(self) -> bytes:
-        """Return the next piece that is not empty; empty bytes at the end of the body."""
+        """Return the next piece of the body that is not empty; empty bytes at the end of the
+        body.
+        """
         return next(filter(None, self._pieces), b"")
 
     def _count_ready(self) -> int:
@@ -201,7 +203,7 @@ class _PieceReader:
 
 
 def _unchunk(pieces: Pieces, layer: int) -> Pieces:
-    """Decode the coding `chunked`.
+    """Decode the transfer coding `chunked` of a body.
 
     A body that does not begin with a chunk is not coded. A missing last chunk is no error.
     """
@@ -231,7 +233,9 @@ def _unchunk(pieces: Pieces, layer: int) -> Pieces:
 
 
 def _rechunk(pieces: Pieces, step_bytes: int) -> Pieces:
-    """Yield the same bytes in pieces of `step_bytes` bytes. The last piece may be shorter."""
+    """Yield the bytes of a body in new pieces of `step_bytes` bytes. The last piece may be
+    shorter.
+    """
     buffered: list[bytes] = []
     buffered_bytes = 0
     for piece in filter(None, pieces):
@@ -271,9 +275,9 @@ class _CountedPieces:
 def _decode_layer(pieces: Pieces, name: str, layer: int, *, is_whole: bool = False) -> Pieces:
     """Decode one coding of a body, such as gzip.
 
-    The output may have at most 200 times the size of the input, beyond the first MiB. `layer` is
-    the number of the coding in the list of the body's codings. With `is_whole`, an input that ends
-    too early is an error.
+    The output may have at most 200 times the size of the input plus 1 MiB. `layer` is the number of
+    the coding in the list of the body's codings. With `is_whole`, an input that ends too early is
+    an error.
     """
     counted = _CountedPieces(_rechunk(pieces, _STEP_BYTES[name]))
     made_bytes = 0
@@ -377,7 +381,7 @@ def _decode_brotli(pieces: Pieces) -> Pieces:
 
 
 class _PieceStream:
-    """Readable stream of pieces for the library zstandard."""
+    """Stream from which the library zstandard reads the pieces of a body."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._feed = _PieceReader(pieces)

@@ -18,10 +18,10 @@ SPOOL_FOLDER = "spool"
 
 
 def build_spool_key(capture_id: str) -> str:
-    """Return the blob key of the exchange of a capture.
+    """Return the blob key of the spooled exchange (requests and responses) of a capture.
 
-    Each input has its own folder, so pages that are fetched together are stored together. There are
-    at most as many folders as inputs in progress.
+    The key has one folder per input, so pages that are fetched together are stored together. There
+    are at most as many folders as inputs in progress.
     """
     return f"{SPOOL_FOLDER}/{capture_id.rpartition('-')[0] or 'others'}/{capture_id}"
 
@@ -32,13 +32,15 @@ def parse_spool_key(key: str) -> str:
 
 
 def encode_exchange(exchange: Exchange, body: bytes) -> bytes:
-    """Encode an exchange and its body, which keeps its content codings, as the bytes of a blob."""
+    """Encode an HTTP exchange and its body, which keeps its content codings, as the bytes of a
+    blob.
+    """
     return msgspec.json.encode(exchange) + b"\n" + body
 
 
 def decode_exchange(blob: bytes) -> tuple[Exchange, bytes]:
-    """Decode the bytes of a blob to the exchange and the body. Raises DamagedInputError if they are
-    malformed.
+    """Decode the bytes of a blob in the spool to the HTTP exchange and its body. Raises
+    DamagedInputError if the bytes are malformed.
     """
     line, mark, body = blob.partition(b"\n")
     try:

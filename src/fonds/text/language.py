@@ -1,7 +1,7 @@
 """Detect the language of a page from its text and from the language that the page declares.
 
-Source: BCP 47 (RFC 5646), as in langcodes; ISO 639-1. The model is that of py3langid. It is loaded
-once per process.
+Source: BCP 47 (RFC 5646), as in langcodes; ISO 639-1. The language model is that of py3langid. It
+is loaded once per process.
 """
 
 from __future__ import annotations
@@ -17,31 +17,33 @@ from fonds.text.language_codes import UNDETERMINED, find_two_letter_code
 from fonds.text.language_model import load_identifier
 
 SAMPLE_CHARS = 1000
-"""Number of characters of a text that are examined. More characters change no result on the test
-pages.
+"""Number of characters of a text that are examined to identify its language. More characters change
+no result on the test pages.
 """
 
 BEGINNING_CHARS = 400
 CERTAIN = 0.99
-"""Confidence (0 to 1) at which the beginning of a text decides, in 1,018 of 1,078 texts, with the
-same results as the whole sample.
+"""Confidence (0 to 1) from which the first 400 characters decide. They did in 1,018 of 1,078 texts,
+with the same results as the whole sample.
 """
 
 SURE = 0.5
 """Confidence (0 to 1) at which the detected language overrides the declared language. Without a
-declared language, less is sufficient.
+declared language, a confidence of 0.2 is sufficient.
 """
 PROBABLE = 0.2
 
 LETTERS_MIN = 20
-"""Minimum number of letters in a text. One or two words may be in any language."""
+"""Minimum number of letters in a page whose language is identified. One or two words may be in any
+language.
+"""
 
 TAG_MAX_CHARS = 60
 _LETTER = re.compile(r"[^\W\d_]")
 
 _EQUIVALENTS = {"nb": "no", "nn": "no", "bs": "hr", "sr": "hr", "ms": "id"}
-"""Languages that the model cannot distinguish in a short text. The declared language decides
-between them.
+"""Languages that the model cannot distinguish from another in a short text, with that other
+language. The declared language decides between them.
 """
 
 
@@ -51,14 +53,16 @@ def _load_identifier() -> LanguageIdentifier:
 
 
 def load_model() -> None:
-    """Load the language model now. The first time on a machine this takes half a second."""
+    """Load the model that identifies languages now. The first load on a machine takes half a
+    second.
+    """
     _load_identifier()
 
 
 def identify_language(text: str, max_chars: int = SAMPLE_CHARS) -> tuple[str, float] | None:
     """Return the ISO 639-1 code of a text's language, and the confidence (0 to 1).
 
-    Return None if the text is in no language, or if the language has no code.
+    Return None if the text has no letters, or if its language has no two-letter code.
     """
     sample = text[:max_chars]
     if not any(map(str.isalpha, sample)):
@@ -91,16 +95,16 @@ def choose_language(text: str, declared: str | None) -> tuple[str | None, str | 
     unknown.
 
     The detected language overrides the declared language, which is often wrong, unless the
-    confidence is low. The tag is the declared tag if it is of the chosen language, otherwise the
-    code.
+    confidence of the detection is low. The tag is the declared tag if it is of the chosen language,
+    otherwise the code.
     """
     language = _choose_language(declared, identify_language(text))
     return language.code, language.tag
 
 
 def identify_page_language(text: str, declared: str | None) -> IdentifiedLanguage:
-    """Identify the language of a page from its text and its declared language. A short text is
-    ignored.
+    """Identify the language of a page from its text and its declared language. A text of fewer than
+    20 letters is ignored.
     """
     is_long_enough = len(_LETTER.findall(text[:SAMPLE_CHARS])) >= LETTERS_MIN
     language = _choose_language(declared, identify_language(text) if is_long_enough else None)

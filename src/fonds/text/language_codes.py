@@ -37,8 +37,8 @@ Norwegian Bokmål has a code (`nb`), but pages, models and CLDR use `no` for bot
 def find_two_letter_code(label: str) -> str | None:
     """Return the two-letter code of a language (ISO 639-1), given any of its codes in lower case.
 
-    A withdrawn or longer code becomes the two-letter code that replaces it. Returns None if there
-    is none.
+    A withdrawn or longer code becomes the two-letter code that replaces it. Returns None if the
+    language has no two-letter code.
     """
     if (code := _COVERED.get(label, label)) in ISO_639_1:
         return code

@@ -22,7 +22,9 @@ from py3langid.modelio import load_model
 
 PACKED = Path(py3langid.__file__).parent / MODEL_FILE
 NAMES = ("ptc", "pc", "classes", "nextmove", "row", "output")
-"""Arrays of the model, in the order in which py3langid returns them. Each is one `.npy` file."""
+"""Arrays of the language model, in the order in which py3langid returns them. Each is one `.npy`
+file.
+"""
 
 
 def load_identifier(folder: Path | None = None) -> LanguageIdentifier:
@@ -48,13 +50,17 @@ def load_identifier(folder: Path | None = None) -> LanguageIdentifier:
 
 
 def _describe_packed() -> str:
-    """Return a name that changes with the packed model: version, size and time of its file."""
+    """Return a name that changes with the packed language model: version, size and time of its
+    file.
+    """
     status = PACKED.stat()
     return f"{version('py3langid')}-{status.st_size}-{status.st_mtime_ns}"
 
 
 def _map_arrays(folder: Path) -> dict[str, np.ndarray] | None:
-    """Return the arrays of an unpacked model by name, None if there is no complete copy."""
+    """Return the arrays of an unpacked language model by name; None if there is no complete
+    copy.
+    """
     try:
         return {
             name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
@@ -65,7 +71,7 @@ def _map_arrays(folder: Path) -> dict[str, np.ndarray] | None:
 
 
 def _write_arrays(folder: Path, loaded: tuple[object, ...]) -> None:
-    """Write an unpacked model. Other processes see all of it or nothing."""
+    """Write an unpacked language model. Other processes see the whole model or nothing."""
     folder.parent.mkdir(exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:

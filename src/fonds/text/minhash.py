@@ -1,8 +1,8 @@
 """MinHash signatures of texts, for finding near-duplicates.
 
 Source: A. Broder, "On the resemblance and containment of documents" (1997); multiply-shift hashing:
-M. Dietzfelbinger (1996).
-Limits: linear in the first 2,000,000 characters of a text; 4,096 shingles at a time, 4 MiB.
+M. Dietzfelbinger (1996). Limits: linear in the first 2,000,000 characters of a text; 4,096 shingles
+(runs of four words) at a time, 4 MiB.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from fonds.text.words import split_words
 
 SHINGLE_WORDS = 4
 SHINGLES_MIN = 50
-"""Minimum number of distinct shingles (runs of four words). Shorter texts, such as notices and
-forms, are alike everywhere.
+"""Minimum number of distinct shingles (runs of four words) in a text with a signature. Shorter
+texts, such as notices and forms, are alike everywhere.
 """
 MAX_CHARS = 2_000_000
 BATCH_SIZE = 4_096
@@ -28,13 +28,13 @@ _NUMBERS = np.frombuffer(shake_256(b"minhash/1").digest(8 * (SHINGLE_WORDS + 2 *
 _PLACES = _NUMBERS[:SHINGLE_WORDS] | np.uint64(1)
 FACTORS = _NUMBERS[SHINGLE_WORDS:-VALUES] | np.uint64(1)
 ADDENDS = _NUMBERS[-VALUES:]
-"""Addends of the hash functions `hash * factor + addend` in 64 bits. Collections use the first of
-the functions.
+"""Addends of the 128 MinHash functions `hash * factor + addend` in 64 bits. Collections use the
+first of the functions.
 """
 
 
 class _WordHashes(dict[str, int]):
-    """Hashes of words, by word. Each hash is computed when first used, and kept."""
+    """Mapping from words to their hashes. Each hash is computed when first used, and kept."""
 
     def __missing__(self, word: str) -> int:
         self[word] = value = zlib.crc32(word.encode("utf-8", "replace"))
@@ -59,7 +59,9 @@ def hash_shingles(text: str) -> NDArray[np.uint64]:
 
 
 def compute_signature(text: str) -> bytes | None:
-    """Return the 128 minimum hashes of a text, two bytes each; None if the text is too short."""
+    """Return the MinHash signature of a text: 128 minimum hashes, two bytes each; None if the text
+    is too short.
+    """
     hashes = hash_shingles(text)
     if len(hashes) < SHINGLES_MIN:
         return None
@@ -69,8 +71,8 @@ def compute_signature(text: str) -> bytes | None:
 def compute_minima(hashes: NDArray[np.uint64]) -> bytes:
     """Return the MinHash signature of a non-empty set of 32-bit hashes.
 
-    It is the minimum of the set under each of 128 hash functions. Bits 8 to 23 of each minimum are
-    stored, in two bytes, the high byte first.
+    The signature is the minimum of the set under each of 128 hash functions. Bits 8 to 23 of each
+    minimum are stored, in two bytes, the high byte first.
     """
     minima: NDArray[np.uint64] = np.full(VALUES, 2**64 - 1, dtype=np.uint64)
     for start in range(0, len(hashes), BATCH_SIZE):

@@ -21,8 +21,8 @@ _BLANKS = re.compile(r"\s*")
 def iter_sentence_ends(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
     """Yield the ends of sentences between two offsets of a text, in order.
 
-    Each is a pair: end of the sentence, and start of the next one. Only the characters between the
-    offsets are read, and the spaces and one character after them.
+    Each is a pair of offsets: end of the sentence, and start of the next sentence. Only the
+    characters between the two given offsets are read, and the spaces and one character after them.
     """
     for end in _END.finditer(text, first, last):
         blanks = _BLANKS.match(text, end.end(), last + 1)

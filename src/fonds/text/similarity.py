@@ -1,13 +1,13 @@
 """Resemblance of texts: its definition, the thresholds of near-duplicates, and MinHash signatures.
 
 The resemblance of two texts is the Jaccard index of their features: the number in both divided by
-the number in either. Words are those of `text/words.py`. For stories and files, a feature
-is a run of four words. In collections, which people make for grouping, it is a single word
-(decision 89 says why). One changed word changes four runs, so the threshold is lower for runs.
+the number in either. Words are those of `text/words.py`. For stories and files, a feature is a run
+of four words. In collections of documents to be grouped, a feature is a single word (decision 89
+says why). One changed word changes four runs, so the threshold is lower for runs.
 
 Source: A. Broder, "On the resemblance and containment of documents" (1997); J. Leskovec, A.
-Rajaraman and J. Ullman, "Mining of Massive Datasets", section 3.4.
-Limits: a signature has 256 bytes.
+Rajaraman and J. Ullman, "Mining of Massive Datasets", section 3.4. Limits: a MinHash signature has
+256 bytes.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ RUNS_RESEMBLANCE_MIN = 0.6
 """Minimum resemblance (0 to 1) of near-duplicates, if features are runs of four words."""
 
 TERMS_RESEMBLANCE_MIN = 0.8
-"""Minimum resemblance (0 to 1) of near-duplicates, if features are terms."""
+"""Minimum resemblance (0 to 1) of near-duplicates, if features are terms (single words), as in
+collections.
+"""
 
 VALUES = 128
-"""Number of minimum hashes in a signature. The estimated resemblance has a standard deviation of
-0.04 at a resemblance of 0.7.
+"""Number of minimum hashes in a MinHash signature. The estimated resemblance has a standard
+deviation of 0.04 at a resemblance of 0.7.
 """
 
 BANDS, ROWS = 16, 5
-"""Number of bands in a signature, and of minimum hashes in a band. Two texts share a band in 95 of
-100 cases at a resemblance of 0.7, in 999 of 1,000 at 0.8, and in 4 of 100 at 0.3.
+"""Number of bands (parts) in a MinHash signature, and of minimum hashes in a band. Two texts share
+a band in 95 of 100 cases at a resemblance of 0.7, in 999 of 1,000 at 0.8, and in 4 of 100 at 0.3.
 """
 
 
@@ -59,6 +61,6 @@ def compute_resemblance(shared: int, count: int, other_count: int) -> float:
 
 
 def estimate_resemblance(first: bytes, other: bytes) -> float:
-    """Return the resemblance (0 to 1) of two texts, estimated from their signatures."""
+    """Return the resemblance (0 to 1) of two texts, estimated from their MinHash signatures."""
     pairs = zip(memoryview(first).cast("H"), memoryview(other).cast("H"), strict=True)
     return sum(left == right for left, right in pairs) / VALUES

@@ -1,10 +1,10 @@
 """Stems of words, so that a search finds other forms of a word (`run`, `running`).
 
-A word has one or two stems in a language. The first is the stem of the word as written, after which
-accents are removed. The second is the stem of the word without accents, so that people who type
-without accents find the same documents. Two words are forms of each other if they share a stem. In
-a language without rules, and in texts without a language, a word has only its form without case and
-accents. Characters that are words by themselves have no stems.
+A word has one or two stems in a language. The first is the stem of the word as written, from which
+accents are then removed. The second is the stem of the word without accents, so that people who
+type without accents find the same documents. Two words are forms of each other if they share a
+stem. In a language without rules, and in texts without a language, a word has only its form without
+case and accents. Characters that are words by themselves have no stems.
 
 Source: Snowball, https://snowballstem.org, as in the package snowballstemmer.
 """
@@ -41,22 +41,23 @@ ALGORITHMS: Mapping[str, str] = MappingProxyType(
         "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
     }
 )  # fmt: skip
-"""Snowball algorithm of each language with rules, by ISO 639-1 code."""
+"""Snowball algorithm of each language with stemming rules, by ISO 639-1 code."""
 CHANGE_BEGINNINGS = frozenset(
     {"ar", "bs", "eo", "fa", "ga", "hi", "hr", "id", "ne", "nl", "sr", "ta", "yi"}
 )
-"""Languages whose rules may change the beginning of a word. In other languages a stem begins like
-its word.
+"""Languages whose stemming rules may change the beginning of a word. In other languages a stem
+begins like its word.
 """
 _THREAD_LOCAL = local()
 
 
 @dataclass(frozen=True, slots=True)
 class Stem:
-    """A stem to search for.
+    """Stem that a search looks for, and the languages of the texts in which it looks.
 
     - `text`: the stem.
-    - `languages`: languages of the texts to search; None for all except `other_languages`.
+    - `languages`: languages of the texts to search; None for all languages except
+      `other_languages`.
     - `other_languages`: languages of texts that are not searched; used if `languages` is None.
     """
 
@@ -78,7 +79,9 @@ def stem_text(text: str, language: str | None) -> str:
 
 
 def list_stems(word: str, language: str | None) -> set[str]:
-    """Return the stems of one word; empty if `word` is not exactly one word."""
+    """Return the stems of one word in a language; an empty set if `word` is not exactly one
+    word.
+    """
     words = list(iter_written_words(word))
     return set(stem_word(*words[0], language or "")) if len(words) == 1 else set()
 
@@ -126,9 +129,10 @@ def stem_word(word: str, folded: str, language: str) -> tuple[str, ...]:
 
 
 def _get_stemmer(algorithm: str) -> snowballstemmer.stemmer:
-    """Return the stemmer of this thread. A stemmer has state, so threads cannot share one.
+    """Return this thread's stemmer for an algorithm. A stemmer has state, so threads cannot share
+    it.
 
-    The package is imported here because it loads all languages.
+    The package `snowballstemmer` is imported here because it loads all languages.
     """
     import snowballstemmer
 

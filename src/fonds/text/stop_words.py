@@ -1,7 +1,7 @@
 """Stop words by language: words that occur in every text and say nothing about its subject.
 
-Closed classes only (articles, pronouns, prepositions, conjunctions, auxiliaries, common adverbs)
-and fragments of contractions. Folded as in `fonds.text.words`.
+The lists contain only closed classes (articles, pronouns, prepositions, conjunctions, auxiliaries,
+common adverbs) and fragments of contractions, in lower case without accents.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ _WORDS = {
 
 @cache
 def get_stop_words(language: str) -> frozenset[str]:
-    """Return the stop words of a language in lower case without accents, by two-letter code. Empty
-    for an unknown language.
+    """Return the stop words of the language with a two-letter code, in lower case without accents;
+    empty for an unknown language.
     """
     return frozenset(
         part for word in _WORDS.get(language, "").split() for part in split_words(word)
@@ -135,7 +135,7 @@ def get_stop_words(language: str) -> frozenset[str]:
 
 
 def list_languages() -> tuple[str, ...]:
-    """Return the languages with a list of stop words."""
+    """Return the two-letter codes of the languages with a list of stop words."""
     return tuple(language for language, listed in _WORDS.items() if listed)
 
 
@@ -143,8 +143,8 @@ def find_query_stop_words(query_words: Iterable[str]) -> frozenset[str]:
     """Return the stop words of the language that a query seems to be written in.
 
     `query_words` are in lower case without accents. The language is the one with the most stop
-    words among them, or English if no language has two: "war crimes" is not German although "war"
-    is a German stop word.
+    words among the query words, or English if no language has two there: "war crimes" is not German
+    although "war" is a German stop word.
     """
     distinct = set(query_words)
     counts = {language: len(distinct & get_stop_words(language)) for language in list_languages()}

@@ -1,8 +1,8 @@
 """Split texts into words, for indexing, searching and highlighting.
 
-Case and accents are folded; `C++` and `C#` are words other than `C`. In scripts without spaces, and
-in Hangul, whose words include particles, each character is a word, so that any part of a text can
-be found as a phrase.
+Case and accents are removed; `C++` and `C#` are other words than `C`. In scripts without spaces,
+and in Hangul, whose words include particles, each character is a word, so that any part of a text
+can be found as a phrase.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ STROKES = {
 class _FoldingTable(dict[int, str]):
     """Table for `str.translate` that folds characters to lower case without accents.
 
-    Entries are computed when first used. Unassigned character codes are not stored.
+    The entry of a character is computed when first used. Unassigned character codes are not stored.
     """
 
     def __missing__(self, code: int) -> str:
@@ -70,7 +70,7 @@ class _FoldingTable(dict[int, str]):
 class _WrittenTable(dict[int, str]):
     """Table for `str.translate` that changes characters of words to lower case and keeps accents.
 
-    All other characters become what `_FoldingTable` gives for them.
+    Other characters become the same as without accents: punctuation becomes a space, for example.
     """
 
     def __missing__(self, code: int) -> str:
@@ -87,7 +87,9 @@ def fold_text(text: str) -> str:
 
 
 def normalize_text(text: str) -> str:
-    """Return the words of a text in lower case with accents, in the order of `fold_text`."""
+    """Return the words of a text in lower case with accents, in the order of the text, separated by
+    spaces.
+    """
     return _neutralize_signs(compose_text(text)).translate(_WRITTEN_TABLE)
 
 
@@ -97,7 +99,7 @@ def split_words(text: str) -> list[str]:
 
 
 def compose_text(text: str) -> str:
-    """Return `text` in Unicode NFC, the input form of `fold_text`."""
+    """Return `text` in Unicode NFC, the form in which texts are split into words."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 

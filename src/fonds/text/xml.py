@@ -25,15 +25,15 @@ _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
 def has_entities(body: bytes) -> bool:
-    """Return whether a document declares entities, in any one-byte or two-byte encoding."""
+    """Return whether an XML document declares entities, in any one-byte or two-byte encoding."""
     return b"<!entity" in body.replace(b"\x00", b"").lower()
 
 
 def parse_strictly(body: bytes, charset: str | None = None) -> etree._Element:
-    """Return the root element of a well-formed document. Raises DamagedInputError for any other
+    """Return the root element of a well-formed XML document. Raises DamagedInputError for any other
     document.
 
-    `charset` is the encoding that the server declared. It is used if the document declares none.
+    `charset` is the encoding that the server declared; it is used if the document declares none.
     """
     refuse_entities(body)
     try:
@@ -47,13 +47,14 @@ def parse_strictly(body: bytes, charset: str | None = None) -> etree._Element:
 
 
 def refuse_entities(body: bytes) -> None:
-    """Raise DamagedInputError if a document declares entities."""
+    """Raise DamagedInputError if an XML document declares entities."""
     if has_entities(body):
         raise DamagedInputError(Reason.BAD_LISTING, "it declares its own entities")
 
 
 def iter_elements(body: bytes, *, repair: bool = False) -> Iterator[etree._Element]:
-    """Yield each element of a document when it ends. With `repair`, malformed parts are skipped.
+    """Yield each element of an XML document when the element ends. With `repair`, malformed parts
+    are skipped.
 
     Raises DamagedInputError if the document declares entities, or is malformed and `repair` is
     False. Callers release each element with `free_element`.
@@ -78,7 +79,7 @@ def iter_elements(body: bytes, *, repair: bool = False) -> Iterator[etree._Eleme
 
 
 def free_element(element: etree._Element) -> None:
-    """Free the memory of a processed element and of its preceding siblings."""
+    """Free the memory of a processed XML element and of its preceding siblings."""
     element.clear(keep_tail=False)
     parent = element.getparent()
     if parent is not None:
@@ -87,23 +88,23 @@ def free_element(element: etree._Element) -> None:
 
 
 def get_local_name(element: etree._Element) -> str:
-    """Return the name of an element without its namespace, in lower case."""
+    """Return the name of an XML element without its namespace, in lower case."""
     return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
 def get_namespace(element: etree._Element) -> str:
-    """Return the namespace of an element; '' if it has none."""
+    """Return the namespace of an XML element; '' if it has none."""
     return element.tag[1:].rpartition("}")[0] if isinstance(element.tag, str) else ""
 
 
 def get_text(element: etree._Element | None) -> str:
-    """Return all text within an element and its descendants; '' for None."""
+    """Return all text within an XML element and its descendants; '' for None."""
     return "" if element is None else "".join(element.itertext())
 
 
 def find_root_name(body: bytes) -> str:
-    """Return the name of the first element of a document in lower case without prefix; '' if there
-    is no element.
+    """Return the name of the first element of an XML document in lower case without prefix; '' if
+    there is no element.
     """
     head = body[:HEAD_BYTES].replace(b"\x00", b"")
     root = _ROOT.match(head.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n"))

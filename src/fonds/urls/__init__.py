@@ -1,3 +1,3 @@
-"""URLs: splitting, normalization, story ids, sort keys (SURT), domains, front pages and short
-links.
+"""URLs: splitting, normalization, story ids, sort keys (SURT), domains, and detection of front
+pages and short links.
 """

@@ -1,11 +1,12 @@
 """Compute the story ids of Media Cloud's index exactly as the library mediacloud-metadata does.
 
-An id is the hash of a URL that three libraries normalize one after the other. All their quirks are
-part of the id. Fonds' own `story_id` distinguishes URLs that have the same Media Cloud id. Both ids
-are stored, so that stories can be matched between the two systems.
+A story id is the hash of a URL that three libraries normalize one after the other. All quirks of
+these libraries are part of the id. Fonds' own `story_id` distinguishes URLs that have the same
+Media Cloud id. Both ids are stored, so that stories can be matched between the two systems.
 
 Source: the behaviour of mediacloud-metadata 1.4.3 with url-normalize 1.4.3 and furl 2.1.4, observed
-on 26,711 URLs. Later releases keep the order of the query and differ in one URL of forty.
+on 26,711 URLs. Later releases of mediacloud-metadata keep the order of the query and give another
+id for one URL in forty.
 
 Limits: URLs of up to 20,000 characters; longer URLs have no id.
 """
@@ -63,8 +64,8 @@ _DROPPED_NAMES = """
     altcast_code
 """
 _DROPPED = frozenset({"", *_DROPPED_NAMES.split()})
-"""Query parameters that are removed. Copied from mediacloud-metadata: two run-together names and
-some in capitals never match.
+"""Query parameters that are removed before a URL is hashed. The list is copied from
+mediacloud-metadata, where two joined names and some in capitals never match.
 """
 
 _NYTIMES_NAMES = "emc partner _r hp inline smid WT.z_sma bicmp bicmlukp bicmst bicmet abt abg"
@@ -79,7 +80,7 @@ _DROPPED_PREFIXES = ("_", "ga_", "utm_")
 
 @dataclass(frozen=True, slots=True)
 class _MediaCloudUrl:
-    """Parts of a URL as the library furl splits it.
+    """Parts of a URL as the library furl splits URLs.
 
     `host`: in Unicode if possible.
     `parameters`: names and values of the query; a value is None without an equals sign.
@@ -95,7 +96,9 @@ class _MediaCloudUrl:
     fragment: tuple[str, str]
 
     def __str__(self) -> str:
-        """Return the URL as text with the percent-encoding of the library furl, without the port."""
+        """Return the URL as text with the percent-encoding of the library furl, without the
+        port.
+        """
         netloc = self.userinfo + self.host.encode("idna").decode("ascii")
         path, query = self.fragment
         path = path if query else path.replace("%3F", "?")
@@ -119,9 +122,9 @@ def hash_url(url: str) -> str | None:
 
 
 def _normalize(url: str) -> str | None:
-    """Normalize a URL as Media Cloud does. Return None if it is not http(s) or too long.
+    """Normalize a URL as Media Cloud does. Return None if the URL is not http(s) or is too long.
 
-    Raises ValueError for invalid ports, hosts and brackets, as the libraries do.
+    Raises ValueError for invalid ports, hosts and brackets, as Media Cloud's libraries do.
     """
     if len(url) > URL_MAX_CHARS:
         return None

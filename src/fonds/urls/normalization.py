@@ -63,7 +63,7 @@ _SHORTENER_NAMES = """
     hubs.li spr.ly okt.to smarturl.it lnk.to ffm.to geni.us twurl.nl mzl.la redd.it git.io g.co db.tt
 """
 SHORTENERS = frozenset(_SHORTENER_NAMES.split())
-"""Hosts whose only service is to shorten links."""
+"""Hosts whose only service is to shorten links, such as bit.ly."""
 
 
 # Query parameters that track readers and never select a page.
@@ -76,7 +76,9 @@ SHORTENERS = frozenset(_SHORTENER_NAMES.split())
 
 
 PREFIXES = ("utm_", "hsa_")
-"""Prefixes of tracking parameters; no other parameter among 3,261 real addresses starts like this."""
+"""Prefixes of tracking parameters; no other parameter among 3,261 real addresses starts like
+this.
+"""
 
 _ANALYTICS = """
     _ga _gl ga_source ga_medium ga_campaign ga_term ga_content ga_place gclid gclsrc gad_source
@@ -131,11 +133,11 @@ class _NormalUrl:
     """Parts of a URL during normalization.
 
     `host`: lower case, in ASCII if possible.
-    `port`: colon and digits; "" for the default port of the scheme.
+    `port`: colon and digits; "" for the default port of http or https.
     `query`: text after `?`; None without a `?`.
     `route`: `#` and the fragment, if the fragment selects another page or file; otherwise "". On
-        the web, scripts select a page by some fragments (`#!/story/7`). Outside the web every
-        fragment selects (`file:///pages.zip#a.html`).
+        the web, scripts select a page by some fragments (`#!/story/7`). Outside the web, every
+        fragment selects a file (`file:///pages.zip#a.html`).
     """
 
     scheme: str
@@ -168,7 +170,7 @@ def normalize_url(url: str) -> str:
 def _normalize_other(parts: _NormalUrl) -> str:
     """Return the normalized form of a URL outside the web (`file:`, `urn:`), or of any other text.
 
-    The fragment stays: it names a member of a ZIP, or is part of an object's key in S3.
+    The fragment is kept, because it names a member of a ZIP, or is part of an object's key in S3.
     """
     query = f"?{_recode(parts.query, _QUERY_CHARS)}" if parts.query else ""
     tail = query + (f"#{_recode(parts.route[1:], _QUERY_CHARS)}" if parts.route else "")
@@ -200,7 +202,7 @@ _HOME_EXTENDED = re.compile(r"/[a-z]{2}(?:[-_][A-Za-z]{2})?/(?:index|default|hom
 def is_homepage_url(url: str) -> bool:
     """Return whether a URL is the front page of a site or of one of its language versions.
 
-    A URL with a query or with a fragment that selects a page is not.
+    A URL with a query, or with a fragment that selects a page, is no front page.
     """
     parts = _split(normalize_url(url))
     is_home = _HOME.fullmatch(parts.path) or _HOME_EXTENDED.fullmatch(parts.path)
@@ -248,8 +250,8 @@ def _split(url: str) -> _NormalUrl:
 def _split_host_and_port(authority: str) -> tuple[str, str]:
     """Split the authority of a URL into host and port; the user name is dropped.
 
-    The host is in lower case, in ASCII if possible. The port has its colon; it is "" for a default
-    port.
+    The host is in lower case, in ASCII if possible. The port includes its colon; it is "" for a
+    default port.
     """
     host, port = split_authority(_unquote(authority.rpartition("@")[2]).lower())
     if not host.startswith("["):
@@ -334,7 +336,7 @@ def find_canonical_domain(url: str) -> str:
     hosts that many sites share.
 
     An IP address is returned unchanged. Return "" if the URL has no host, such as a `file:` URL.
-    Only the host of the URL matters.
+    The result depends only on the host of the URL.
     """
     host = find_host(url)
     if not host or is_ip(host):
@@ -380,7 +382,8 @@ def _load_suffix_list() -> PublicSuffixList:
 def _count_suffix_labels(host: str) -> int:
     """Return the number of labels in the public suffix of a host, such as 2 for `co.uk`.
 
-    Private suffixes count too. Return 1 if no rule of the public suffix list matches.
+    Private suffixes, such as `github.io`, count too. Return 1 if no rule of the public suffix list
+    matches.
     """
     suffix = _load_suffix_list().publicsuffix(host)
     return suffix.count(".") + 1 if suffix else 1

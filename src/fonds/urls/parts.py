@@ -35,12 +35,12 @@ class UrlParts:
 
     @property
     def host(self) -> str:
-        """Host of the URL, unchanged, IPv6 in brackets; "" if missing."""
+        """Host of the URL, unchanged, an IPv6 address in brackets; "" if the URL has no host."""
         return split_authority(self.authority or "")[0]
 
     @property
     def port(self) -> str:
-        """Port of the URL as digits; "" if missing."""
+        """Port of the URL as digits; "" if the URL states no port."""
         return split_authority(self.authority or "")[1]
 
 
@@ -93,11 +93,11 @@ def member_name(url: str) -> str | None:
 
 
 def file_name(url: str) -> str:
-    """Return the file name in a URL: the last part of the member name if the URL has one, otherwise
-    of the path.
+    """Return the file name in a URL: the last part of its path, or of the name of a container
+    member (such as a file in a ZIP) if the URL has one.
 
-    Return "" if there is no name. A fragment that is only a WARC offset is ignored, so the result
-    is the name of the WARC.
+    Return "" if there is no file name. A fragment that is only the offset of a WARC record is
+    ignored, so the result is the name of the WARC file.
     """
     member = member_name(url)
     path = (

@@ -60,15 +60,15 @@ class RequestUrl:
 
     @property
     def domain(self) -> str:
-        """Canonical domain of the host: the domain of the site's publisher."""
+        """Canonical domain of the URL's host: the domain of the site's publisher."""
         return _find_domain(self.host)
 
 
 def parse_request_url(text: str) -> RequestUrl:
     """Parse a URL for an HTTP request.
 
-    Raises PermanentError (BAD_URL) unless it is an http(s) URL of a valid host and port, of at most
-    8,192 characters.
+    Raises PermanentError (BAD_URL) unless the text is an http(s) URL with a valid host and port, of
+    at most 8,192 characters.
     """
     bare = text.translate(_BREAKS).strip(_BLANKS)
     parts = split_address(bare)
@@ -85,7 +85,7 @@ def parse_request_url(text: str) -> RequestUrl:
 
 
 def parse_web_url(text: str | None) -> RequestUrl | None:
-    """Parse a URL for an HTTP request; return None if it is not a valid http(s) URL."""
+    """Parse a URL for an HTTP request; return None if the text is not a valid http(s) URL."""
     try:
         return parse_request_url(text) if text else None
     except PermanentError:

@@ -1,7 +1,8 @@
 """Build SURT keys of URLs: URLs with reversed hosts, so that sorting puts related URLs together.
 
 Source: the sort key of the Wayback Machine's CDX files (field N); Heritrix' SURT form; RFC 3986.
-URLs are changed as the writers of such indexes do, so that our keys match theirs.
+URLs are normalized as other programs that write CDX indexes do, so that the keys of Fonds match
+theirs.
 
 Limits: linear in the URL; escapes are decoded at most ten times.
 """
@@ -15,11 +16,11 @@ from hashlib import sha1
 from fonds.urls.parts import UrlParts, split_address
 
 NONE = "-"
-"""SURT key of an empty URL in CDX files."""
+"""SURT key that CDX files have for an empty URL."""
 
 LOOKUP_MAX_CHARS = 400
-"""Maximum characters of a SURT key in a database index. Databases limit the size of indexed
-texts.
+"""Maximum number of characters of a SURT key in a database index. Databases limit the size of
+indexed texts.
 """
 _KEY_MAX_CHARS = LOOKUP_MAX_CHARS - 41
 
@@ -68,11 +69,11 @@ def build_surt(url: str) -> str:
     """Return the SURT key of a URL: `org,example)/path?query`, lower case, without scheme.
 
     `www`, default ports, user names, session ids, trailing slashes and fragments are dropped. Query
-    parameters are sorted, escapes normalized. IPv4 addresses are reversed like names, as in other
-    tools' indexes. A URL without scheme counts as HTTP. `dns:`, `urn:` and other URLs without an
-    authority stay unchanged, except `file:/path`. Fragments of `file:` and `s3:` URLs stay: they
-    name a member of a ZIP, or are part of an object's key. Return "-" for an empty URL. Never
-    raises.
+    parameters are sorted, escapes normalized. IPv4 addresses are reversed like names, as in the
+    indexes of other tools. A URL without scheme counts as HTTP. `dns:`, `urn:` and other URLs
+    without an authority stay unchanged, except `file:/path`. Fragments of `file:` and `s3:` URLs
+    stay: they name a member of a ZIP, or are part of an object's key. Return "-" for an empty URL.
+    Never raises.
     """
     bare = re.sub(r"[\r\n\t]", "", url.strip())
     if not bare:
@@ -98,9 +99,9 @@ def build_surt(url: str) -> str:
 def build_lookup_key(key: str) -> str:
     """Return a SURT key in the form that database indexes store, at most 400 characters.
 
-    A longer key is replaced by its first 359 characters, `~` and the SHA-1 of the whole key. The
-    stored form is unique per SURT. It sorts like SURTs, except among SURTs that share their first
-    359 characters.
+    A longer key is replaced by its first 359 characters, `~` and the SHA-1 of the whole key. Each
+    SURT key has its own stored form. Stored forms sort like SURT keys, except among keys that share
+    their first 359 characters.
     """
     if len(key) <= LOOKUP_MAX_CHARS:
         return key
@@ -111,7 +112,7 @@ def build_lookup_key(key: str) -> str:
 def build_lookup_prefix(prefix: str) -> str:
     """Return the common prefix of the stored forms of all SURT keys that start with `prefix`.
 
-    The stored form is what `build_lookup_key` returns.
+    The stored form is the one in database indexes, at most 400 characters (`build_lookup_key`).
     """
     return prefix[:_KEY_MAX_CHARS]
 
@@ -171,7 +172,7 @@ def _normalize_query(query: str) -> str:
 
 
 def _unescape(data: bytes) -> bytes:
-    """Decode percent-escapes repeatedly until none is left, at most ten times; return the bytes."""
+    """Decode the percent-escapes of a URL part repeatedly until none is left, at most ten times."""
     for _ in range(_UNESCAPE_PASSES_MAX):
         plain = _ESCAPE.sub(lambda match: bytes([int(match.group(1), 16)]), data)
         if plain == data:

@@ -38,8 +38,8 @@ class Quotation:
     - `page`: page of the PDF, from 1; None if the text has no pages.
     - `start`, `end`: first character and end (exclusive), counted from 0 in the text of the page,
       or in the whole text if `page` is None.
-    - `count`: number of occurrences. The position is that of the first.
-    - `search`: query for the first words of the quotation as a phrase, to find it with a search.
+    - `count`: number of occurrences in the text. `start` and `end` are those of the first.
+    - `search`: search query for the first 12 words of the quotation as a phrase.
     """
 
     quote: str
@@ -110,7 +110,8 @@ def _find_text_position(
     *,
     is_end: bool,
 ) -> int:
-    """Convert a position in the joined words of a text to a position in the text itself.
+    """Convert a position in the words of a text, joined by single blanks, to a position in the
+    text.
 
     - `position`: index of a character in the joined words.
     - `begins`: start of each word in the joined words.
@@ -158,8 +159,9 @@ class CitationText:
       file and offset.
     - `quotation`: position of the quotation; None if nothing is quoted.
     - `extractor`: extractor that read the quoted text; None if unknown.
-    - `place`: location in a WARC file; None if no WARC file contains the file.
-    - `bibtex`, `csl`: reference in BibTeX and CSL-JSON; None if the file is not in the index.
+    - `place`: location of the file in a WARC file; None if no WARC file contains the file.
+    - `bibtex`, `csl`: reference in BibTeX and CSL-JSON; None if the file is not in the search
+      index.
     """
 
     sha1hex: str
@@ -211,7 +213,7 @@ def build_reference(
 ) -> CitationText:
     """Build the citation of a file, or of a quotation from it.
 
-    The location is the first archived capture.
+    The citation gives the location of the file's first archived capture.
     """
     places = _list_places(description)
     place = places[0] if places else None
@@ -239,7 +241,8 @@ def build_reference(
 def verify_places(archive: Archive, description: FileDescription) -> PlaceVerification:
     """Verify the locations of a file: read its archived records again and hash their bytes.
 
-    Results of earlier verifications are not used. `description` lists the locations.
+    Records are read from the WARC files each time, not from a cache. `description` lists the
+    locations.
     """
     places = _list_places(description)
     results: list[VerifiedPlace] = []

@@ -46,8 +46,8 @@ class CitedReference:
     """Reference of a paper as printed, and the work it was matched to.
 
     - `reference`: printed reference.
-    - `status`: status of the match; None if the reference was not matched against the catalogue.
-    - `work`, `doi`: id and DOI of the work; None if no work was found.
+    - `status`: status of the match; None if the reference was not compared with the catalogue.
+    - `work`, `doi`: id of the work in the catalogue, and its DOI; None if no work was found.
     """
 
     reference: str
@@ -124,8 +124,8 @@ class FileDescription:
     def title(self) -> str | None:
         """Title of the file's document in the index.
 
-        For a file that is not indexed, the title that its document would have. None if it has no
-        title.
+        For a file that is not indexed, the title that its document would have. None if the file has
+        no title.
         """
         if self.document is not None:
             return self.document.article_title
@@ -148,7 +148,7 @@ class ResolvedKey:
     """Files that a key (SHA-1, URL, path or story id) refers to.
 
     - `files`: SHA-1s of the files.
-    - `complete`: False if there may be more than 1,000 files and some are missing.
+    - `complete`: False if the key may refer to more than 1,000 files, so that some are missing.
     """
 
     files: Sequence[str]
@@ -185,8 +185,9 @@ def resolve(stores: Stores, key: str) -> ResolvedKey:
 def _find_captured_files(records: Records, url: str) -> list[str]:
     """Return the SHA-1s of the files captured at a URL.
 
-    Capture keys ignore upper and lower case of paths, and fragments of web URLs. If case or
-    fragment name a file or member, the URLs are compared again in full.
+    Captures are found by a key (SURT) that ignores the case of paths and the fragments of web URLs.
+    For `file:` URLs and URLs with a fragment, the full URLs are compared too, because case or
+    fragment may name another file or ZIP member.
     """
     if build_surt(url) == NONE:
         return []
@@ -216,7 +217,7 @@ def _list_distinct(values: Sequence[str]) -> list[str]:
 
 
 def build_description(stores: Stores, sha1hex: str) -> FileDescription:
-    """Build the description of a file from all stores."""
+    """Collect captures, metadata, derivatives and history of a file from all stores."""
     records = stores.records
     text_key, thumbnail_key = build_text_blob_key(sha1hex), build_thumbnail_blob_key(sha1hex)
     present = stores.blobs.filter_existing([text_key, thumbnail_key])
@@ -254,7 +255,9 @@ def build_description(stores: Stores, sha1hex: str) -> FileDescription:
 
 
 def _load_citations(stores: Stores, sha1hex: str) -> Sequence[Citation]:
-    """Load the references of a file, as GROBID or Fonds read them; [] if they cannot be decoded."""
+    """Load the reference list of a paper, as GROBID or Fonds extracted it; [] if it is missing or
+    cannot be decoded.
+    """
     key = build_row_key(sha1hex)
     columns = (GROBID_METADATA, BIB_METADATA)
     cells = stores.table.get(stores.journal, [key], columns).get(key, {})
@@ -282,7 +285,8 @@ def _add_matches(
 def _find_relatives(records: Records, derivatives: Mapping[str, DerivativeRow]) -> FileRelations:
     """Return the files related to a file, such as other versions of a story.
 
-    They come from the first kind of derivative that has any. The result is empty if none has.
+    The relations come from the first derivative kind, such as PDF text, that has any. The result is
+    empty if no kind has any.
     """
     for kind in iter_kinds_with_rows():
         row = derivatives.get(kind.name)

@@ -47,7 +47,7 @@ class EditKind(StrEnum):
 class LaterVersion:
     """Version of a story, compared with the version captured before.
 
-    - `row`, `previous`: rows of the two versions.
+    - `row`, `previous`: metadata rows of the version and of the version captured before.
     - `change`: kind of difference.
     - `headline`, `text`: differences of headline and text; None if equal or not compared.
     - `is_text_same`: whether the texts were compared and are equal.
@@ -94,9 +94,9 @@ def load_window(stores: Stores, site: str, after: Mapping[str, object] | None) -
 def _iter_versions(
     records: Records, site: str, after: Mapping[str, object] | None
 ) -> Iterator[tuple[StoryMetaRow, StoryMetaRow | None]]:
-    """Yield up to `WALKED_MAX` story versions, newest first, each with the previous version.
+    """Yield up to 1,000 story versions, newest first, each with the previous version of its story.
 
-    The previous version is None if there is none.
+    The first version of a story has None as its previous version.
 
     - `site`: site of the stories; "" for all.
     - `after`: position to continue from; None starts at the newest version.
@@ -115,7 +115,7 @@ def _iter_versions(
 
 
 def _find_versioned_stories(records: Records, rows: Sequence[StoryMetaRow]) -> set[str]:
-    """Return the ids of those stories that have more than one version."""
+    """Return the ids of the stories of these version rows that have more than one version."""
     if not rows:
         return set()
     conditions = {"story_id": sorted({row.story_id for row in rows})}
@@ -206,7 +206,7 @@ class Edit:
     def summary(self) -> str:
         """Size of the edit for people, such as `+12 −3 words, headline changed`.
 
-        It is "" if the words were not compared and the headline is the same.
+        The summary is "" if the words were not compared and the headline is the same.
         """
         parts = []
         if self.words_added is not None:
@@ -217,7 +217,7 @@ class Edit:
 
 
 def build_edit(version: LaterVersion) -> Edit:
-    """Build the edit that pages, API and command line show."""
+    """Describe a compared story version as the edit that pages, API and command line show."""
     row, previous = version.row, version.previous
     is_compared = version.change is EditKind.EDITED and (
         version.text is not None or version.is_text_same

@@ -1,4 +1,6 @@
-"""Processing history of entries: each message is below the message that led to it (its parent)."""
+"""Processing history of entries as trees of messages: each message is below the message that led to
+it (its parent).
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,10 @@ ENTRIES_MAX = 20
 class MessageBranch:
     """Final or current status of one message in the history of an entry.
 
-    A message may lead to further messages. They form a tree.
+    The messages form a tree, because a message may lead to further messages.
 
-    - `depth`: number of messages above it in the tree; 0 for the first message of the entry.
-    - `row`: row with the status (disposition).
+    - `depth`: number of messages above this one in the tree; 0 for the first message of the entry.
+    - `row`: row of `dispositions` with the status of the message.
     """
 
     depth: int
@@ -64,9 +66,9 @@ class EntryHistory:
 def build_branches(rows: Sequence[DispositionRow]) -> list[MessageBranch]:
     """Order the dispositions (statuses of messages) of an entry as a tree.
 
-    Each follows its parent, occurs once, and has its depth. Siblings are in the order in which
-    their messages were sent. A disposition whose parent is missing, or that would be its own
-    ancestor, is at the top.
+    Each disposition follows its parent, occurs once, and has its depth in the tree. Siblings are in
+    the order in which their messages were sent. A disposition whose parent is missing, or that
+    would be its own ancestor, is at the top.
     """
     key = {(row.pipeline, row.message_id, row.step): row for row in rows}
     children: dict[tuple[str, str, str] | None, list[tuple[str, str, str]]] = defaultdict(list)
@@ -98,11 +100,11 @@ def find_entry_history(records: Records, entry_id: str) -> EntryHistory | None:
 
 
 ENTRIES_SEARCHED_MAX = 200_000
-"""Maximum number of entries whose file names are compared in one search."""
+"""Maximum number of entries whose file names are compared in one search by file name."""
 
 
 def find_entry_histories(records: Records, key: str) -> EntryHistories:
-    """Return the histories of the entries that a key names: an id, URL or path.
+    """Return the histories of the entries that a key names: an entry id, URL or path.
 
     The result has no histories if the key is unknown.
     """
@@ -154,8 +156,8 @@ def _list_names(url: str) -> tuple[str, str]:
 
 
 def find_entries(records: Records, key: str, count_max: int) -> tuple[list[EntryRow], int]:
-    """Return up to `count_max` entries that match a key, newest first, and the number of all of
-    them.
+    """Return up to `count_max` entries that match a key, newest first, and the number of all
+    matching entries.
 
     A key is an entry id, a location of a record, a URL, or a path or URL of an input (WARC, ZIP,
     index or list).
@@ -189,9 +191,10 @@ def find_entries(records: Records, key: str, count_max: int) -> tuple[list[Entry
 def list_history(
     records: Records, about: str, count_max: int | None = None
 ) -> list[DispositionRow]:
-    """Return the dispositions of messages about one subject, oldest first.
+    """Return the dispositions (statuses) of messages about one subject, oldest first.
 
-    `about` is the subject, for example a SHA-1. `count_max` is the maximum number; None for all.
+    `about` is the subject, for example the SHA-1 of a file. `count_max` is the maximum number of
+    dispositions; None for all.
     """
     order = ("promised_at", "step")
     return list(records.find(DispositionRow, {"about": about}, order=order, count_max=count_max))

@@ -22,13 +22,13 @@ class AroundDay:
     """Other documents of the same domain within 3 days of a document's date.
 
     - `domain`: the domain.
-    - `dates`: whether dates of publication or of capture are compared.
+    - `dates`: the kind of date that is compared: publication or capture.
     - `date_kind`: whether the document's date is its publication or the creation of the file; None
       if unknown, and for dates of capture.
     - `day`: date of the document: date of publication, or of capture if that is unknown.
-    - `first`, `last`: first and last day of the range.
+    - `first`, `last`: first and last day of the range of 3 days before and after the date.
     - `total`: number of all documents in the range.
-    - `documents`: the documents nearest in time.
+    - `documents`: the up to five documents nearest in time.
     """
 
     domain: str
@@ -42,7 +42,9 @@ class AroundDay:
 
 
 def find_around_day(index: Index, document: IndexDocument) -> AroundDay | None:
-    """Find documents around the date of a document; None if it has no domain or no date."""
+    """Find documents of the same domain within 3 days of a document's date; None if the document
+    has no domain or no date.
+    """
     dates = DateOf.PUBLISHED if document.publication_date else DateOf.CAPTURED
     day = document.get_day(dates)
     if day is None or not document.canonical_domain:
@@ -98,7 +100,7 @@ def _distance_key(document: IndexDocument, dates: DateOf, day: date) -> tuple[in
 def _shift_day(day: date, days: int) -> date:
     """Return the date that is `days` days after `day`.
 
-    It is limited to the dates that the type `date` can represent.
+    Past the dates that the type `date` can represent, the first or last of them is returned.
     """
     ordinal = min(max(day.toordinal() + days, 1), date.max.toordinal())
     return date.fromordinal(ordinal)

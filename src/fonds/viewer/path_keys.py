@@ -17,7 +17,8 @@ from fonds.ports import Records
 from fonds.urls.parts import member_url
 
 MARKS_MAX = 5
-"""Maximum number of `#` characters in a key that are tried as the start of a member name.
+"""Maximum number of `#` characters in a key that are tried as the start of the name of a ZIP
+member.
 
 A file name may contain `#` too.
 """
@@ -25,7 +26,11 @@ _FILE_URL = "file://"
 
 
 def list_path_urls(key: str) -> list[str]:
-    """Return the `file:` URLs that a path of a file or ZIP member may mean; [] for a URL."""
+    """Return the `file:` URLs that a path of a file or ZIP member may mean; [] for a URL.
+
+    There can be several: a `#` may start a member name or belong to the file name, and `..` may be
+    resolved.
+    """
     if "://" in key or "\0" in key:
         return []
     text = key.strip()
@@ -40,7 +45,9 @@ def list_path_urls(key: str) -> list[str]:
 
 
 def list_path_inputs(records: Records, key: str) -> list[str]:
-    """Return the ids of inputs that were read from a path, a `file:` URL or a remote URL."""
+    """Return the ids of the inputs (such as WARCs or ZIPs) that were read from a path, a `file:`
+    URL or a remote URL.
+    """
     text = key.strip()
     if text.startswith(_FILE_URL):
         paths = [unquote(text.removeprefix(_FILE_URL))]
@@ -50,7 +57,8 @@ def list_path_inputs(records: Records, key: str) -> list[str]:
 
 
 def list_record_places(records: Records, key: str) -> list[tuple[str, int]]:
-    """Return the possible keys in the table `cdx` (captures) of a WARC record.
+    """Return the keys that a WARC record may have in the SQL table `cdx`: one for each recorded
+    name of its WARC.
 
     `key` names the record by WARC path and offset, such as `/data/crawl.warc.gz:85`. Returns an
     empty list for other keys.
@@ -64,7 +72,10 @@ def list_record_places(records: Records, key: str) -> list[tuple[str, int]]:
 
 
 def list_record_entries(records: Records, key: str) -> list[str]:
-    """Return the possible ids of ledger entries for a WARC record.
+    """Return the ids that ledger entries of a WARC record may have; the entries need not exist.
+
+    Each input that was read from the path of the WARC has two: one of the record, and one of damage
+    found there.
 
     `key` names the record by WARC path and offset, such as `/data/crawl.warc.gz:85`. Returns an
     empty list for other keys.
@@ -82,7 +93,8 @@ def list_record_entries(records: Records, key: str) -> list[str]:
 def _list_recorded_paths(text: str) -> list[str]:
     """Return the forms in which database rows may store a path given by a user.
 
-    They are absolute. Bytes that are not UTF-8 are escaped. Empty if the text is not a path.
+    The forms are absolute paths. Bytes that are not UTF-8 are escaped. Empty if the text is not a
+    path.
     """
     return [
         os.fsencode(path).decode("utf-8", "backslashreplace") for path in _list_absolute_paths(text)

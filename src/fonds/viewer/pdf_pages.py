@@ -1,14 +1,13 @@
 """Pages of PDFs: rendered images, search hits on the images, and which pages have text.
 
-Images are rendered on demand and cached as blobs in `SLOTS` slots. The slot of an image follows
-from its name (SHA-1, page and renderer). The number of images is therefore bounded without an
-index, whichever process writes them. An image replaces any other image in its slot. Each slot
-contains the name of its image, so a replaced image is recognised and rendered again.
+Images are rendered on demand and cached as blobs in 4,096 slots. The slot of an image follows from
+its name (SHA-1, page and renderer). The number of images is therefore bounded without an index,
+whichever process writes them. An image replaces any other image in its slot. Each slot contains the
+name of its image, so a replaced image is recognised and rendered again.
 
-Limits: `SLOTS` images of at most `CACHED_VIEW_MAX_BYTES` are cached. `DRAWING_MAX` images are
-rendered at the same time, and `WAITING_MAX` requests can wait. The first 2,000,000 characters of a
-text are searched. At most `PAGES_MAX` pages with hits and `CELLS_MAX` pages of the page strip are
-listed.
+Limits: 4,096 images of at most 1,000,000 bytes are cached. 2 images are rendered at the same time,
+and 6 requests can wait. The first 2,000,000 characters of a text are searched. At most 500 pages
+with hits and 500 pages of the page strip (which pages have text) are listed.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ CONTENT_TYPE = "application/msgpack"
 
 @dataclass(frozen=True, slots=True)
 class _StoredView:
-    """Content of a cache slot: the name of a page image and the image."""
+    """Content of a slot of the cache of PDF page images: the name of an image, and the image."""
 
     name: str
     view: PageView
@@ -99,8 +98,8 @@ class PageViews:
         """Return the image of page `number` (from 1) of the PDF with this SHA-1.
 
         `body` reads the PDF and is called only if the page must be rendered. If a page cannot be
-        rendered, the result has the reason. Raises TransientError if too many pages are being
-        rendered, and the errors of `body` and the stores.
+        rendered, the result has the reason instead of an image. Raises TransientError if too many
+        pages are being rendered, and the errors of `body` and the stores.
         """
         name = f"{sha1hex} {number} {self.renderer}"
         cached = self._find_crash(name) or load_stored_view(blobs, name)
@@ -151,7 +150,7 @@ class PageViews:
 
     @contextmanager
     def _wait_in_line(self) -> Iterator[None]:
-        """Count the caller as a waiting request while the context is open.
+        """Count the caller as a request that waits for a page image while the context is open.
 
         Raises TransientError if too many requests are waiting.
         """
@@ -166,9 +165,11 @@ class PageViews:
                 self.waiting -= 1
 
     def _remember_crash(self, name: str, view: PageView) -> PageView:
-        """Record that a page crashed the renderer, so that it is not rendered again for a while.
+        """Record that a page crashed the renderer, so that the page is not rendered again for 10
+        minutes.
 
-        `view` is the result for this page, which has the reason. It is returned unchanged.
+        `view` is the result for this page, with the reason instead of an image. It is returned
+        unchanged.
         """
         with self._lock:
             self._crashed[name] = (self._clock_s() + STOPPED_FOR_S, view)
@@ -183,8 +184,8 @@ class PageViews:
 
 
 def build_view_key(name: str) -> str:
-    """Return the blob key of the cache slot for an image name: `page-view/0000` to
-    `page-view/0fff`.
+    """Return the blob key of the cache slot of the page image with this name, from `page-view/0000`
+    to `page-view/0fff`.
     """
     slot = int.from_bytes(sha256(name.encode()).digest()[:4], "big") % SLOTS
     return f"page-view/{slot:04x}"
@@ -193,13 +194,16 @@ def build_view_key(name: str) -> str:
 def remove_views(blobs: Blobs) -> None:
     """Delete all cached page images.
 
-    A slot does not show which file its image belongs to. All images can be rendered again.
+    Images of one file cannot be deleted alone, because the key of a slot does not name the file.
+    All images can be rendered again.
     """
     blobs.delete(sorted(blobs.filter_existing([f"page-view/{slot:04x}" for slot in range(SLOTS)])))
 
 
 def load_stored_view(blobs: Blobs, name: str) -> PageView | None:
-    """Load the cached page image with this name; None if the slot is empty or has another image."""
+    """Load the cached page image with this name; None if its cache slot is empty or has another
+    image.
+    """
     raw = blobs.get(build_view_key(name))
     try:
         stored = (
@@ -211,7 +215,9 @@ def load_stored_view(blobs: Blobs, name: str) -> PageView | None:
 
 
 def _store_view(blobs: Blobs, name: str, view: PageView) -> None:
-    """Store a page image in the cache. An error of the blob store is ignored."""
+    """Store the image of a PDF page in the cache, unless it is larger than 1,000,000 bytes. An
+    error of the blob store is ignored.
+    """
     data = msgspec.msgpack.encode(_StoredView(name, view))
     if view.image is None or len(data) > CACHED_VIEW_MAX_BYTES:
         return
@@ -257,13 +263,15 @@ class TextQuery:
     find_marks: Callable[[str], list[tuple[int, int]]] | None
 
     def find_in_text(self, text: str) -> list[tuple[int, int]]:
-        """Return (start, end) of each hit in a text with composed accents."""
+        """Return (start, end) of each hit in a text whose accents are composed with their
+        letters.
+        """
         return self.find_marks(text) if self.find_marks else []
 
     def find_by_page(self, pages: Sequence[str]) -> tuple[list[PageHits], bool]:
         """Return the pages with hits, and whether all pages were searched.
 
-        `pages` are texts of pages.
+        `pages` are the texts of all pages of the PDF.
         """
         page_hits: list[PageHits] = []
         searched_chars = 0
@@ -277,7 +285,7 @@ class TextQuery:
         return page_hits, True
 
     def find_boxes(self, words: Sequence[PlacedWord]) -> list[Box]:
-        """Return the rectangles of hits on a page image.
+        """Return the rectangles of search hits on a page image.
 
         `words` are the words of the page with their positions. Adjacent words of one hit share a
         rectangle.
@@ -313,7 +321,7 @@ def _join_words(words: Sequence[PlacedWord]) -> tuple[str, list[tuple[int, int]]
 
 
 def _merge_boxes(boxes: Sequence[tuple[int, ...]]) -> list[Box]:
-    """Merge consecutive rectangles on the same line."""
+    """Merge consecutive rectangles of words on the same line of a page."""
     merged: list[Box] = []
     for left, top, right, bottom in boxes:
         center = (top + bottom) / 2
@@ -339,10 +347,10 @@ PAGE_SEPARATOR = "\f"
 
 @dataclass(frozen=True, slots=True)
 class PageCell:
-    """Page of a PDF in the page strip.
+    """Page of a PDF in the page strip, the overview of which pages have text.
 
     - `page`: page number from 1.
-    - `words`: number of words in its text; 0 for none, None if unknown.
+    - `words`: number of words in the text of the page; 0 for none, None if unknown.
     """
 
     page: int
@@ -353,7 +361,7 @@ class PageCell:
 class PageStrip:
     """Overview of which pages of a PDF have text.
 
-    - `cells`: the first pages.
+    - `cells`: the first 500 pages.
     - `pages_total`: number of all pages.
     - `with_text`, `without_text`, `unknown`: number of all pages with text, without text, and for
       which it is unknown.
@@ -370,7 +378,9 @@ class PageStrip:
 
 
 def find_page_strip(derivatives: Mapping[str, DerivativeRow], text: str | None) -> PageStrip | None:
-    """Build the page strip of a file from its derivatives; None if the file is not a PDF."""
+    """Build the page strip (which pages have text) of a file from its derivatives; None if the file
+    is not a PDF.
+    """
     row = next(
         (derivative for derivative in derivatives.values() if isinstance(derivative, PdfMetaRow)),
         None,
@@ -379,7 +389,9 @@ def find_page_strip(derivatives: Mapping[str, DerivativeRow], text: str | None) 
 
 
 def build_page_strip(row: PdfMetaRow, text: str | None) -> PageStrip | None:
-    """Build the page strip of a PDF; None if its number of pages is unknown."""
+    """Build the page strip (which pages have text) of a PDF; None if its number of pages is
+    unknown.
+    """
     if not row.page_count or row.page_count < 1:
         return None
     total = row.page_count

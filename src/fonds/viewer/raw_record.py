@@ -1,7 +1,7 @@
 """Raw bytes of a file in pieces, with the headers of the WARC record that contains them.
 
-Limits: a piece has `PIECE_BYTES` bytes. At most `FIELDS_MAX` header fields are shown, and
-`FIELD_MAX_CHARS` characters of each value.
+Limits: a piece has 4,096 bytes. At most 100 header fields are shown, and 2,000 characters of each
+value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PLACES_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class HeaderField:
-    """Name and value of a header field."""
+    """Name and value of one field in the header of an HTTP response or WARC record."""
 
     name: str
     value: str
@@ -37,7 +37,7 @@ class HeaderBlock:
     """Header of an HTTP response or WARC record.
 
     - `line`: status line; "" if there is none.
-    - `fields`: the first header fields.
+    - `fields`: the first 100 header fields.
     - `total`: number of all header fields.
     """
 
@@ -64,7 +64,7 @@ class HexRow:
 class ReadRecord:
     """WARC record from which the bytes of a file were read.
 
-    - `capture`: row of the capture.
+    - `capture`: row of the capture whose record this is.
     - `payload`: the bytes of the file, with content codings removed.
     """
 
@@ -75,8 +75,8 @@ class ReadRecord:
 def read_raw(archive: Archive, description: FileDescription) -> ReadRecord:
     """Read the bytes of a file from its first capture that still has them.
 
-    At most `PLACES_MAX` captures are tried. Raises PermanentError, with the last location tried, if
-    none has the bytes, and TransientError if the archive does not respond.
+    At most 20 captures are tried. Raises PermanentError, with the last location tried, if none has
+    the bytes, and TransientError if the archive does not respond.
     """
     full_records = [row for row in description.captures if row.mimetype != REVISIT_MIME]
     last_error = PermanentError(Reason.MISSING_SOURCE, "no WARC has a capture of this file")
@@ -89,7 +89,9 @@ def read_raw(archive: Archive, description: FileDescription) -> ReadRecord:
 
 
 def build_hex_rows(body: bytes, first: int) -> list[HexRow]:
-    """Return one piece of a body that begins at byte `first`, in rows of 16 bytes."""
+    """Return the up to 4,096 bytes of a file's body that begin at byte `first`, in rows of 16
+    bytes.
+    """
     piece = body[first : first + PIECE_BYTES]
     rows = range(0, len(piece), ROW_BYTES)
     return [
@@ -112,7 +114,9 @@ def build_http_head(payload: Payload) -> HeaderBlock | None:
 
 
 def build_record_head(payload: Payload) -> HeaderBlock | None:
-    """Return the header of the WARC record; None if the bytes do not come from a WARC record."""
+    """Return the header of the WARC record from which a file was read; None if the bytes do not
+    come from a WARC record.
+    """
     return _build_head("", payload.warc_headers.items()) if payload.warc_headers else None
 
 

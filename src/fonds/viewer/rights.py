@@ -1,4 +1,5 @@
-"""Statements about the use of one file, for its page, `fonds show` and the API.
+"""Statements about the permitted use of one file, for the page of the file, `fonds show` and the
+API.
 
 Limits: the 100 latest captures of the file, and 1,000 statements of these captures.
 """
@@ -33,9 +34,9 @@ SUBJECTS = {
     Subject.HOLDER: "Rights holder",
     Subject.PREFERENCE: "Preference",
 }
-"""Display titles of the subjects of statements."""
+"""Display titles of the subjects of rights statements."""
 _ELEMENTS = frozenset({StatementSource.LINK, StatementSource.TEXT})
-"""Sources of statements whose `name` is the name of an HTML element."""
+"""Sources of rights statements whose `name` is the name of an HTML element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class TdmrepAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CaptureRights:
-    """Statements that several captures of a file have in common.
+    """Rights statements that several captures of a file have in common.
 
     - `captures`: the captures, latest first.
     - `robots`: robots.txt in effect for the captures; None if unknown.
@@ -88,10 +89,10 @@ class CaptureRights:
 
 @dataclass(frozen=True, slots=True)
 class FileRights:
-    """Statements about the use of a file.
+    """Statements about the permitted use of a file.
 
     - `statements`: statements in the file itself.
-    - `captures`: statements of its captures.
+    - `captures`: statements of the captures of the file.
     - `is_complete`: False if earlier captures or statements are omitted.
     """
 
@@ -111,7 +112,7 @@ NO_RIGHTS = FileRights()
 
 
 def load_file_rights(records: Records, sha1hex: str) -> FileRights:
-    """Load the statements about the use of a file."""
+    """Load the statements about the permitted use of a file, from the file and its captures."""
     file_rights = merge_row_rights(None, next(iter(records.get(FileRightsRow, [sha1hex])), None))
     rows = load_capture_rights(records, [sha1hex])[sha1hex]
     captures_by_rights: dict[Rights, list[str]] = {}
@@ -158,13 +159,17 @@ def iter_by_subject(statements: Iterable[Statement]) -> Iterator[tuple[str, Stat
 
 
 def describe_source(statement: Statement) -> str:
-    """Describe the source of a statement: `HTTP header X-Robots-Tag`, `link to a licence <a>`."""
+    """Describe the source of a rights statement, such as `HTTP header X-Robots-Tag` or `link to a
+    licence <a>`.
+    """
     name = f"<{statement.name}>" if statement.stated_in in _ELEMENTS else statement.name
     return f"{statement.stated_in} {name}" if statement.name else str(statement.stated_in)
 
 
 def describe_robots(robots: RobotsInForce) -> str:
-    """Describe the response to a request for robots.txt, and the rule that matched."""
+    """Describe the response of a host to a request for robots.txt, and the rule that matched the
+    capture's URL.
+    """
     answer = (
         "could not be reached" if robots.answer == "unreachable" else f"answered {robots.answer}"
     )
@@ -173,7 +178,7 @@ def describe_robots(robots: RobotsInForce) -> str:
 
 
 def describe_tdmrep(tdmrep: TdmrepAnswer) -> str:
-    """Describe the response to a request for tdmrep.json."""
+    """Describe the response of a host to a request for tdmrep.json."""
     answer = f"answered {tdmrep.answer}" if tdmrep.answer.isdigit() else tdmrep.answer
     return answer if tdmrep.sha1hex else f"{answer}; none"
 
@@ -223,7 +228,8 @@ def _load_places(
 ) -> Mapping[str, tuple[str | None, str | None]]:
     """Return the time (14 digits) and URL of each capture, by capture id.
 
-    They come from the archived record, or else from the ledger entry. Unknown values are None.
+    Time and URL come from the archived record, or else from the ledger entry. Unknown values are
+    None.
     """
     if not ids:
         return {}

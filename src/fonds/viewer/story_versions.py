@@ -1,4 +1,4 @@
-"""Story for readers: byline, date, versions, and the changes between two versions.
+"""Story as its page shows it: byline, date, versions, and the changes between two versions.
 
 Limits: only the 200 latest versions of a story are shown.
 """
@@ -60,7 +60,7 @@ class StoryVersion:
     - `sha1hex`: SHA-1 of the version.
     - `captured`: time of the capture, 14 digits.
     - `title`: headline; None if unknown.
-    - `difference`: difference to the version before; None for the first version shown.
+    - `difference`: difference from the version before; None for the first version shown.
     """
 
     sha1hex: str
@@ -73,7 +73,7 @@ class StoryVersion:
 class StoryVersions:
     """Versions of a story.
 
-    - `shown`: the latest versions, oldest first.
+    - `shown`: the latest 200 versions, oldest first.
     - `total`: number of all versions.
     """
 
@@ -102,7 +102,7 @@ def load_story_head(records: Records, sha1hex: str) -> StoryHead | None:
 
 
 def load_versions(records: Records, story_id: str) -> StoryVersions:
-    """Load the latest versions of a story, with the difference of each to the version before."""
+    """Load the latest 200 versions of a story, each with its difference from the version before."""
     conditions = {"story_id": story_id}
     order = ("-captured", "-sha1hex")
     rows = list(records.find(StoryMetaRow, conditions, order=order, count_max=VERSIONS_MAX))[::-1]
@@ -196,7 +196,7 @@ class AlignedPair:
 
 
 def align_stretches(stretches: Sequence[DiffSpan]) -> list[AlignedPair]:
-    """Split a difference of two texts into pairs of passages.
+    """Split a difference of two texts into pairs of passages to show side by side.
 
     Each pair ends at a paragraph break that is in both texts.
     """

@@ -61,7 +61,7 @@ class WordDiff:
 
     - `stretches`: passages in order.
     - `added`, `removed`: number of words added and removed.
-    - `is_cut`: whether only the beginning of a text was compared.
+    - `is_cut`: whether only the first 20,000 words of a text were compared.
     - `is_coarse`: whether some passages were not compared word by word.
     """
 
@@ -92,7 +92,7 @@ def diff_words(before: str, after: str) -> WordDiff:
 
 
 def trim_unchanged(diff: WordDiff) -> list[DiffSpan]:
-    """Return the changes of a difference with some words of context.
+    """Return the changes in a difference of two texts, with 15 words of context on each side.
 
     The middle of long equal passages is replaced by a `left-out` passage.
     """
@@ -156,7 +156,7 @@ class _DiffSearch:
     def find_blocks(self) -> list[tuple[int, int, int]]:
         """Return the passages that are in both lists of words, in order.
 
-        Each is (position in old, position in new, number of words).
+        Each passage is (position in the old list, position in the new list, number of words).
         """
         blocks: list[tuple[int, int, int]] = []
         ranges = [(0, len(self._old), 0, len(self._new))]
@@ -168,11 +168,12 @@ class _DiffSearch:
     def _split_block(
         self, window: tuple[int, int, int, int], blocks: list[tuple[int, int, int]]
     ) -> list[tuple[int, int, int, int]]:
-        """Find equal words in a window: parts of the two texts that are compared.
+        """Find equal words in a window: a part of the old text and the part of the new text that it
+        is compared with.
 
         `window` is the start and end in the old text, and the start and end in the new text. Equal
-        words are added to `blocks`. Return the smaller windows between them that must still be
-        compared.
+        words are added to `blocks`. Return the smaller windows between the equal words that must
+        still be compared.
         """
         begin, end, new_begin, new_end = self._trim_ends(window, blocks)
         if begin == end or new_begin == new_end:

@@ -1,8 +1,8 @@
 """Actions: changes that people make with a form and programs with JSON, each declared once.
 
-An action has one function, one struct of parameters and one role. The routes of its form and of its JSON are
-built here, so parsing, the permission check, the entry in the log and the answer to an error are the same for
-every action.
+An action has one function, one struct of parameters and one role. The routes that receive its form
+and its JSON are built here. So parsing, the permission check, the entry in the log of changes and
+error responses are the same for every action.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NoParameters(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class InvalidParameterError(Exception):
-    """Error for a parameter of an action that has a missing or invalid value.
+    """Error for a missing or invalid value of a parameter of an action.
 
     `parameter`: name of the parameter. The message is a sentence for the person who sent it.
     """
@@ -103,8 +103,9 @@ class Action(Generic[P, A]):
     `role`: least role that the sender needs.
     `perform`: function that makes the change. FastAPI injects its arguments; the argument `sent`
         has the parsed parameters.
-    `parameters`: type of `sent`; None if `perform` parses the body itself.
-    `form`, `json`: the routes of the action; None for a route that the action lacks.
+    `parameters`: type of `sent`; None if `perform` parses the request's body itself.
+    `form`, `json`: the routes that receive the form and the JSON; None for a route that the action
+        lacks.
     `describe`: function that returns the text that the log of changes shows next to method and
         path; None for no text.
     """
@@ -246,7 +247,9 @@ def _build_form_endpoint(
 
 
 def _build_json_endpoint(action: Action[Any, Any]) -> tuple[Callable[..., Any], Any]:
-    """Return the endpoint of an action's JSON route, and the type that the endpoint returns."""
+    """Return the function that answers an action's JSON route, and the type that the function
+    returns.
+    """
 
     def endpoint(**arguments: Any) -> Any:
         try:
@@ -309,7 +312,7 @@ def parse_form(body: bytes, kind: type[P]) -> P:
     """Parse a URL-encoded form into a struct.
 
     A checkbox that is sent is true. An empty field counts as missing unless its type is text.
-    Raises RefusedError 400.
+    Raises RefusedError 400 for an unknown, missing or invalid field.
     """
     inspected = msgspec.inspect.type_info(kind)
     struct_fields = inspected.fields if isinstance(inspected, msgspec.inspect.StructType) else ()
@@ -357,7 +360,7 @@ def _split_form(body: bytes, n_fields: int) -> list[tuple[str, str]]:
 def _explain_fault(
     message: str, values: dict[str, Any], fields: Mapping[str, Sequence[msgspec.inspect.Type]]
 ) -> RefusedError:
-    """Explain a missing or invalid field in a sentence for the user."""
+    """Explain a missing or invalid field of a form in a sentence for the user."""
     name = next(
         (field for field in fields if f"`{field}`" in message or f"`$.{field}" in message), ""
     )

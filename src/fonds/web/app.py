@@ -71,10 +71,10 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error: what happened and what to do next, in a sentence.
+    """An error in a response: what happened and what to do next, in a sentence.
 
-    `parameter`: the invalid parameter.
-    `nearest`: the known name closest to an unknown one.
+    `parameter`: name of the invalid parameter.
+    `nearest`: the known name closest to the unknown name in the request.
     `start`, `end`: position of the error in the query, in characters.
     All are null if unknown.
     """
@@ -106,9 +106,10 @@ def create_app(
     gate: AccessGate | None = None,
     home: Path | None = None,
 ) -> FastAPI:
-    """Create the application over `stores`. Pages and API show only what readers may see.
+    """Create the web application over `stores`. Pages and API show only what readers may see.
 
-    `host`: address the server binds to. Only requests for it and for the loopback are answered.
+    `host`: address the server binds to. Only requests for this host and for a loopback address are
+        answered.
     `replay`: origin on which captures are replayed.
     `service`: grouping service with the collections; None creates one.
     `views`: renders pages of PDFs as pictures; without it only their text is shown.
@@ -156,13 +157,15 @@ def create_app(
 def _accepts_programs(path: str) -> bool:
     """Return whether clients other than browsers may send writing requests to a path.
 
-    All other paths accept only forms of our own pages.
+    All other paths accept only forms that pages of this server send.
     """
     return is_rest(path) or path.startswith(API_PREFIX)
 
 
 def describe(app: FastAPI) -> None:
-    """Add all routes, and the OpenAPI description with its access keys."""
+    """Add all routes to the application, and an OpenAPI description that states how access keys are
+    sent.
+    """
     app.openapi = partial(describe_api, app)  # type: ignore[method-assign]
     for router in ROUTERS:
         app.include_router(router)
@@ -235,7 +238,7 @@ async def handle_invalid(request: Request, error: Any) -> Response:
 async def handle_parameter(request: Request, fault: Any) -> Response:
     """Answer 400 for a ParameterError, with the name of the parameter and the nearest valid value.
 
-    On the search page the form stays, with all valid parameters.
+    On the search page, the search form is shown again with all valid parameters.
     """
     if request.url.path == "/search":
         return search.render_refusal(request, str(fault))
@@ -263,7 +266,7 @@ async def handle_unknown(request: Request, error: Any) -> Response:
 
 
 async def handle_trouble(request: Request, error: Any) -> Response:
-    """Answer an error: 503 if it is of a store that may answer later, otherwise 500."""
+    """Answer an error of Fonds: 503 if it is of a store that may answer later, otherwise 500."""
     if isinstance(error, TransientError):
         headers = {"Retry-After": str(RETRY_AFTER_S)}
         return _render_problem(request, 503, redact_secrets(str(error)), headers)

@@ -1,8 +1,8 @@
-"""Application on the replay port: captures, TimeGates and TimeMaps; an error message for everything
-else.
+"""Web application on the replay port: captures, TimeGates and TimeMaps; an error message for all
+other addresses.
 
 Source: RFC 7089, RFC 9110, section 5 (fields); web archives' names for the headers of an original.
-Limits: at most `ORIGINAL_MAX` headers of an original, together `ORIGINAL_MAX_BYTES`.
+Limits: at most 100 headers of an original response, together 16 KiB.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ from fonds.web.serving.responses import ConcurrencyLimit, ResponseMiddleware
 ORIGINAL = "X-Archive-Orig-"
 ORIGINAL_MAX, ORIGINAL_MAX_BYTES = 100, 16 * 1024
 RENDERED_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
-"""Types that a browser may render; all others are downloads."""
+"""Media types of captures that a browser may render; captures of other types are sent as
+downloads.
+"""
 
 POLICY_HEADERS = {
     "Content-Security-Policy": REPLAY_POLICY,
@@ -141,10 +143,12 @@ EXCERPT_CHARS = 200
 def create_replay(
     stores: Stores, *, host: str = "127.0.0.1", url: str = "", gate: AccessGate | None = None
 ) -> Starlette:
-    """Create the application on the replay port over `stores`. It shows only what readers may see.
+    """Create the web application on the replay port over `stores`. It shows only what readers may
+    see.
 
     `host`: the host the server is bound to.
-    `url`: the address browsers use, if it is not the requested one, for example behind a proxy.
+    `url`: the address that browsers use for the application, if it is not the requested one, for
+        example behind a proxy; '' if it is.
     `gate`: identifies the sender of a request; None creates a gate.
     """
     anybody, readers = (
@@ -239,7 +243,9 @@ def _redirect_to_nearest(
 def _show_memento(
     request: Request, stores: Stores, origin: MementoOrigin, replay_request: ReplayRequest
 ) -> Response:
-    """Return the capture of the URL at the requested second, or redirect to the nearest capture."""
+    """Replay the capture of a URL at the requested second; without one, redirect to the capture
+    nearest in time.
+    """
     try:
         digits = pad_lower14(replay_request.timestamp)
     except ValueError as error:
@@ -275,7 +281,7 @@ def _show_memento(
 
 
 def _show_timemap(records: Records, origin: MementoOrigin, request: ReplayRequest) -> Response:
-    """Return a TimeMap: at most `TIMEMAP_MAX` captures of a URL after the requested time."""
+    """Return a TimeMap: at most 5,000 captures of a URL after the requested time."""
     rows = list_seconds_after(records, request.url, request.timestamp, TIMEMAP_MAX)
     ends = dict(_find_ends(records, request.url))
     if not rows:
@@ -289,8 +295,8 @@ def _show_timemap(records: Records, origin: MementoOrigin, request: ReplayReques
 
 
 def _find_ends(records: Records, url: str) -> list[tuple[str, CdxRow]]:
-    """Return the first and the last capture of a URL, each with its name in links: `first` or
-    `last`.
+    """Return the first and the last capture of a URL, each with its link relation (`rel`): `first`
+    or `last`.
 
     Return an empty list if the URL has no capture.
     """
@@ -302,8 +308,8 @@ def _find_ends(records: Records, url: str) -> list[tuple[str, CdxRow]]:
 
 
 def _find_neighbours(records: Records, url: str, row: CdxRow) -> list[tuple[str, CdxRow]]:
-    """Return the captures to which the headers of a replayed capture link, each with its link relation
-    (`rel`), such as `prev`.
+    """Return the captures to which the headers of a replayed capture link, each with a link
+    relation (`rel`), such as `prev`.
 
     These are the first and the last capture of the URL, the ones before and after the replayed one,
     and the replayed one itself (named '').

@@ -1,4 +1,6 @@
-"""Routers of all pages and the API, in order. If two routes match a path, the first one answers."""
+"""Routers of all web pages and of the API, in order. If two routes match a path, the first one
+answers.
+"""
 
 from __future__ import annotations
 

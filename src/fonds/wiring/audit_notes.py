@@ -160,12 +160,12 @@ class AuditNoteRecords:
 def store_audit_notes_separately(
     stores: Stores, home: Path, settings: Settings
 ) -> Iterator[Stores]:
-    """Yield the stores. If the database of the records is read-only, they have a temporary database
-    for audit notes.
+    """Yield the stores of a library, with a temporary database for audit notes if the database of
+    the records is read-only.
 
     Audit notes are the progress and the faults of a deep audit. Existing notes are copied to the
-    temporary database first, so that a deep audit continues where the last one stopped. It is
-    deleted at the end. `home` is the library folder.
+    temporary database first, so that a deep audit continues where the last one stopped. The
+    temporary database is deleted at the end. `home` is the library folder.
     """
     scheme, _, name = settings.records.partition(":")
     if scheme != "sqlite" or not is_read_only(home / name):

@@ -168,7 +168,8 @@ def find_collection_writer(stores: Stores, settings: Settings) -> CollectionWrit
 def collect_rules(stores: Stores, settings: Settings) -> CollectCounts | None:
     """Add newly ingested documents to the collections whose rules (stored queries) match them.
 
-    Returns the numbers of changes; None if no collection has a rule.
+    Returns the numbers of documents examined, added or changed, and removed; None if no collection
+    has a rule.
     """
     tables = find_tables(stores, settings)
     if tables is None or next(iter_rules(tables), None) is None:
@@ -215,8 +216,8 @@ def create_collector(
 def count_rebuild_threads(settings: Settings, *, is_shared_machine: bool = False) -> int:
     """Return the number of threads that a rebuild of clusters may use.
 
-    It is the configured number, or else one per available core. On a shared machine it is half the
-    cores, because threads without a core wait busily.
+    It is the configured number, or else one per available core. On a shared machine the default is
+    half the cores, because threads without a core wait busily.
     """
     cores = len(os.sched_getaffinity(0))
     return settings.collections.threads or max(1, cores // 2 if is_shared_machine else cores)

@@ -1,6 +1,6 @@
 """Creation of the bulk passes that rebuild and count the documents of a collection.
 
-They import the algorithms of groupings, which other bulk jobs do without.
+Kept apart from other bulk jobs, which do without the grouping algorithms that this module imports.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def build_rebuild_passes(
     `url`: `local`, or the URL of a Spark master.
     `workers`: number of local processes; 0 for one per core.
 
-    Raises ConfigurationError as `open_engine` does.
+    Raises ConfigurationError for an unknown engine, and for Spark if the table is a file on this
+    machine.
     """
     engine = open_engine(url, home, settings, workers=workers, stores=GROUPING_STORES)
     digest = _hash_name(name, conf)
@@ -89,8 +90,8 @@ def count_document_frequencies(
     `url`: `local`, or the URL of a Spark master.
 
     Returns the number of documents, and the terms in order, each with its number of documents.
-    Nothing is encoded as vectors. Raises ConfigurationError as `open_engine` does, and ValueError
-    for an unknown configuration.
+    Nothing is encoded as vectors. Raises ConfigurationError for an unknown engine, and for Spark if
+    the table is a file on this machine. Raises ValueError for an unknown configuration.
     """
     engine = open_engine(url, home, settings, workers=workers, stores=GROUPING_STORES)
     until = decode_int(tables.get_row(COLLECTIONS, name.row, [Column.SEQUENCE]), Column.SEQUENCE)

@@ -210,7 +210,7 @@ def create_archive_body(stores: Stores, settings: Settings) -> ArchiveBodyStep:
 
 
 def get_fetcher(records: Records, settings: Settings) -> Fetcher:
-    """Return the fetcher of this process for these records; create it on first use.
+    """Return this process's fetcher with rate limits in `records`; create it on first use.
 
     All callers share it, because it enforces the rate limits.
     """
@@ -247,7 +247,7 @@ def create_scheduler(records: Records, settings: Settings) -> FetchScheduler:
 
 
 def build_frontier_rules(settings: FetchSettings) -> FrontierRules:
-    """Return the configured rate limits for requests to a host, a domain and an address."""
+    """Return the configured rate limits for requests to a host, a domain and an IP address."""
     gap_s = settings.host_gap_s
     return FrontierRules(
         host=PaceRules(gap_s, settings.gap_longest_s),

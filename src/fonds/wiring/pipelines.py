@@ -246,8 +246,8 @@ def fetch_file(url: str, home: Path, settings: Settings) -> Iterator[Path]:
 def open_input(source: PathSource | RemotePathSource, row: InputRow) -> Iterator[Path]:
     """Provide the local path of an input file until the `with` block ends.
 
-    A file at a URL is downloaded and deleted at the end. Raises ConfigurationError if it cannot be
-    fetched.
+    A file at a URL is downloaded and deleted at the end. Raises ConfigurationError if the file
+    cannot be fetched.
     """
     path = get_input_file(source, row)
     try:
@@ -270,7 +270,7 @@ def send_catchup(
     should_stop: Callable[[], bool] | None = None,
 ) -> CatchUpCount:
     """Send the stored files that `selection` describes to the step that reads them. Return the
-    counts.
+    numbers of files examined, sent and not sent.
 
     `tick`: called with the counts so far and the entries that were sent.
     `should_stop`: returns whether to stop. If given, sending waits while the queue of the step is
@@ -317,8 +317,8 @@ def _find_reader(
 
 CHECK_EVERY_S = 0.2
 PATIENCE_S = 600.0
-"""Seconds without any ended message after which a pipeline run stops waiting. Messages that are
-still open are left pending for another process.
+"""Seconds without a new outcome after which a pipeline run stops waiting for an input. Entries
+without an outcome are left pending for another process.
 """
 REPEAT_REASON = "extracted again in bulk"
 

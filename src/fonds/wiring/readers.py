@@ -1,6 +1,6 @@
 """Creation of the native parsers (of PDFs, pages and XML), which run in isolated processes.
 
-The processes start with the first body.
+The processes start when the first body is parsed.
 """
 
 from __future__ import annotations

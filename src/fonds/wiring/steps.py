@@ -1,5 +1,5 @@
-"""Creation of pipeline steps: one function per step. It imports the step when a
-pipeline uses it.
+"""Creation of pipeline steps: one function per step, which imports the step when a pipeline uses
+it.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def open_backend(port: str, url: str, home: Path, *options: object) -> Any:
     """Open the backend of a store by its URL.
 
     `port`: name of the store, such as `queue` or `records`.
-    `options`: further arguments, passed after the URL.
+    `options`: further arguments, passed to the backend after the URL.
 
     Raises ConfigurationError for an unknown URL scheme, and if the library of the backend is not
     installed.
@@ -282,7 +282,7 @@ def open_index(home: Path, settings: Settings, table: Table | None = None) -> In
 
 
 def open_stores(home: Path, settings: Settings) -> Stores:
-    """Open all stores of a library. Creates missing ones and migrates older ones.
+    """Open all stores of a library. Creates missing stores, and migrates those of older versions.
 
     Raises ConfigurationError for a store that cannot be opened.
     """
@@ -317,7 +317,7 @@ def create_warc_names(stores: Stores) -> WarcNames:
 
 
 def close_stores(stores: Stores) -> None:
-    """Close all stores. Leased messages are released, and files and connections are closed."""
+    """Close the stores of a library: release leased messages, close files and connections."""
     close(stores.queue, stores.table, stores.records, stores.blobs, stores.index, stores.archive)
 
 

@@ -26,7 +26,7 @@ SWEEP = RecurringTask("sweep", daily_at="03:00", jitter_s=3600)
 AUDIT = RecurringTask("deep-audit", daily_at="04:00", jitter_s=3600)
 LEFTOVER_AGE = timedelta(days=1)
 POLL_RETENTION = timedelta(days=90)
-"""Retention of polls that entered and rejected no link."""
+"""Time for which a poll's row is kept if the poll neither entered nor rejected a link."""
 
 
 logger = logging.getLogger("fonds.pipelines.runtime")
@@ -35,7 +35,7 @@ logger = logging.getLogger("fonds.pipelines.runtime")
 def create_runner(stores: Stores, spool: Path, audit_days: int) -> Runner:
     """Create the runner of the daily maintenance tasks of a library, without starting it.
 
-    `spool`: folder of temporary files, in which old files are deleted.
+    `spool`: folder of temporary files, in which files older than a day are deleted.
     `audit_days`: number of days in which the deep audit reads and hashes every file once.
     """
 

@@ -100,7 +100,7 @@ def test_a_document_is_excluded_listed_and_included_again(client: TestClient) ->
     assert forms == [f"{COLLECTION_PATH}/exclude"] * len(before["documents"])
     document_url = _post(client, "exclude", conf="DEFAULT", theme=theme["id"], ids=document["id"])
     page = read(client, document_url)
-    assert f"A curator removed it from {theme['label']}" in page.words()
+    assert f"A curator removed this document from {theme['label']}" in page.words()
     after = client.get(f"/api{theme['href']}").json()
     assert after["size"] == theme["size"] - 1
     assert document["id"] not in {row["id"] for row in after["documents"]}

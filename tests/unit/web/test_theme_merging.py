@@ -70,7 +70,7 @@ def test_the_page_lists_the_mergers_of_its_json(client: TestClient) -> None:
     assert len(data["merges"]) == 5 < data["merges_total"]
     page = read(client, PAGE)
     words = page.words(SECTION)
-    assert f"The 5 most similar of {data['merges_total']} pairs." in words
+    assert f"The 5 most similar of {data['merges_total']} pairs of themes." in words
     expected = [side["href"] for pair in data["merges"] for side in (pair["first"], pair["second"])]
     assert page.tree.xpath(f"{SECTION}//li//a/@href") == expected
     for pair in data["merges"]:

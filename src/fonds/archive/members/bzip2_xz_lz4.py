@@ -72,7 +72,7 @@ class PackedMember:
 
     `offset`: file offset where the member begins.
     `end`: file offset just past the member; None until the member was read to its end.
-    `damage`: always None; damage is raised by `read` at once.
+    `damage`: always None, because `read` raises MemberError at once for damage.
     """
 
     def __init__(self, raw: RawFile, offset: int) -> None:
@@ -126,8 +126,8 @@ class PackedMember:
 def probe_packed(raw: RawFile, offset: int, input_bytes: int) -> bool:
     """Return whether a bzip2, XZ or LZ4 member seems to begin at `offset` of a file.
 
-    The first `input_bytes` bytes of the member must decompress without error. Up to 64 bytes are
-    decompressed.
+    The first `input_bytes` bytes of the member must decompress without error. They are decompressed
+    to at most 64 bytes of output.
     """
     try:
         _UNPACKERS[raw.read_at(offset, 3)][1]().decompress(raw.read_at(offset, input_bytes), 64)

@@ -4,8 +4,8 @@ damage.
 Source: RFC 1952 (gzip), RFC 8878 (zstd), WARC/1.1 section 4 (record header), ARC 1.0 (URL-record
 line).
 
-Limits: a search takes time linear in the bytes that it skips. To check candidates it decompresses
-at most 4 times the file's size plus 64 MiB.
+Limits: a search takes time linear in the bytes that it skips. To check where a member may begin, it
+decompresses at most 4 times the file's size plus 64 MiB.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Framing:
         begins, or None.
 
         `offset` must be at least 1. The first bytes of a gzip member or zstd frame count only if
-        the decompressed content begins like a record. Once the decompression budget is used up,
-        only uncompressed records are found.
+        the decompressed content begins like a record. Once such checks have decompressed 4 times
+        the file's size plus 64 MiB, only uncompressed records are found.
         """
         while offset < stop:
             window = self.raw.read_at(offset - 1, CACHE_BYTES)

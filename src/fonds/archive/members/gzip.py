@@ -32,12 +32,14 @@ class PlainRange:
 
     @property
     def end(self) -> int | None:
-        """Offset of the end of the file; None until the range was read that far."""
+        """Offset of the end of the WARC file; None until the uncompressed bytes were read to that
+        end.
+        """
         return self._next if self._next >= self._raw.size_bytes else None
 
     @property
     def reach(self) -> int:
-        """File offset just past the bytes that were read so far."""
+        """File offset just past the uncompressed bytes that were read so far."""
         return self._next
 
     def read(self, size_max: int) -> bytes:
@@ -60,7 +62,7 @@ class GzipMember:
 
     `offset`: file offset where the member begins.
     `end`: file offset just past the member; None until the member was read to its end.
-    `damage`: the error that follows the returned bytes; None while no damage was found. It is set
+    `damage`: the error that the next `read` raises; None while no damage was found. It is set
         before `read` returns the bytes in front of the damage.
     """
 

@@ -14,9 +14,9 @@ from fonds.model.disposition import Reason
 INPUT_BYTES = 16 * 1024
 RATIO_MAX = 200
 RATIO_ALLOWANCE_BYTES = 1024 * 1024
-"""Output bytes that a compressed member may have whatever its compressed size.
+"""Output bytes that a compressed member may have in addition to 200 times its compressed size.
 
-Without the allowance, a short member of blanks would count as a decompression bomb.
+Without this allowance, a short member of blanks would count as a decompression bomb.
 """
 
 CACHE_BYTES = 128 * 1024

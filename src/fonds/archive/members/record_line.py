@@ -19,7 +19,9 @@ r"""Matches a WARC version line with any version, in any case. Some writers doub
 
 _SCHEME = rb"[A-Za-z][A-Za-z0-9+.-]{1,30}+:"
 LINE_START = rb"(?:" + WARC_LINE + rb"|(?:filedesc:|" + _SCHEME + rb"[^\s])[^\n]{0,8000}+\n)"
-"""Cheap first test for the first line of a record. `is_record_line` then checks the line fully."""
+"""Cheap first test for the first line of a WARC or ARC record. `is_record_line` then checks the
+line fully.
+"""
 
 _FIRST_LINE = re.compile(LINE_START)
 _LINE_START_PATTERN = re.compile(rb"(?<=\n)" + LINE_START)

@@ -53,8 +53,9 @@ class RecordStream:
     For each item, call `begin`, then `peek`, `read` or `skip`, then `finish`.
 
     All methods but `begin`, `peek` and `resync` raise MemberError if decompression fails. After an
-    error, only `resync` can continue. Memory is constant: one piece of 64 KiB plus the bytes that
-    were peeked at. After damage, at most the file's size plus 64 MiB of data are read twice.
+    error, only `resync`, which searches for the next record, can continue. Memory is constant: one
+    piece of 64 KiB plus the bytes that were peeked at. After damage, at most the file's size plus
+    64 MiB of data are read twice.
     """
 
     def __init__(self, stream: BinaryIO, offset: int) -> None:
@@ -91,7 +92,7 @@ class RecordStream:
 
     @property
     def position(self) -> int:
-        """Number of decompressed bytes that the stream has passed so far."""
+        """Number of decompressed bytes of the WARC or ARC file that were read or skipped so far."""
         return self._position
 
     def begin(self) -> bool:
@@ -143,7 +144,7 @@ class RecordStream:
 
     def skip(self, size_bytes: int) -> int:
         """Skip up to `size_bytes` decompressed bytes. Return the number of bytes skipped. Raises
-        MemberError.
+        MemberError if decompression fails.
         """
         remaining_bytes = size_bytes
         while remaining_bytes > 0:
@@ -192,8 +193,8 @@ class RecordStream:
         return self._fault
 
     def is_at_junk(self) -> bool:
-        """Return whether the bytes after blank lines are neither a record nor the end of the
-        file.
+        """Return whether junk follows the blank lines at the current position. Returns False before
+        a record or compressed member, and at the end of the file.
         """
         while not self._skip_blanks():
             if not self._fill(joining=False):
@@ -220,10 +221,10 @@ class RecordStream:
         return True
 
     def resync(self) -> None:
-        """Move to the next plausible record after the first byte of the current one, or to the end
-        of the file.
+        """Move to the next plausible record after the first byte of the current record, or to the
+        end of the file.
 
-        It is called after damage.
+        The method is called after damage.
         """
         if not self.is_plain and self._fault is None and self._search_member():
             return
@@ -242,7 +243,8 @@ class RecordStream:
     def _advance_in_buffer(self, offset: int) -> bool:
         """Move to a file offset if its bytes are in the buffer, which avoids a second read.
 
-        Returns False, without moving, if the bytes are not buffered or compressed data is involved.
+        Returns False, without moving, if the bytes are not buffered, or the current bytes or those
+        at the offset are compressed.
         """
         if not self.is_plain or self._framing.is_packed(offset):
             return False
@@ -276,8 +278,8 @@ class RecordStream:
             start = 1
 
     def _assign_junk(self, stop: int) -> None:
-        """Record that each later compressed member that contains some of the current junk has begun
-        with junk.
+        """Count the current junk as the first item of each later compressed member that contains a
+        part of it.
 
         The junk ends before the buffer index `stop`. A scan that starts at such a member counts
         this junk as the first item of the member. So a scan from the beginning must count it too,
@@ -318,7 +320,9 @@ class RecordStream:
         return True
 
     def _get_raw_offset(self) -> int:
-        """Return the file offset of the next byte. Valid only while the file is uncompressed."""
+        """Return the file offset of the next byte to be read. Valid only while the file is
+        uncompressed.
+        """
         return self._segments[0].member.offset + self._position - self._segments[0].start
 
     def _skip_blanks(self) -> bool:

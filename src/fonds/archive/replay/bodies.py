@@ -67,8 +67,8 @@ def load_capture_body(records: Records, archive: Archive, row: CdxRow) -> Replay
 
 
 def _iter_copies(records: Records, row: CdxRow) -> Iterator[CdxRow]:
-    """Iterate over the `cdx` rows from which the body of a capture can be read. Its own row comes
-    first.
+    """Iterate over the `cdx` rows from which the body of a capture can be read. The capture's own
+    row comes first.
 
     The other rows are captures with the same SHA-1. Revisits are left out, because their records
     have no body.

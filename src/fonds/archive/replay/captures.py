@@ -81,7 +81,7 @@ class KeyRange:
         return build_lookup_key(self.text) if self.is_exact else build_lookup_prefix(self.text)
 
     def reaches(self, row: CdxRow) -> bool:
-        """Return whether a capture's row, read in key order, is not yet past the end of the
+        """Return whether a capture's row, read in key order, is not yet past the end of this SURT
         range.
         """
         return (
@@ -91,7 +91,7 @@ class KeyRange:
         )
 
     def contains(self, row: CdxRow) -> bool:
-        """Return whether the full SURT of a capture's row is in the range.
+        """Return whether the full SURT of a capture's row is in this SURT range.
 
         Lookup keys alone do not decide, because long SURTs with the same beginning share one lookup
         key.
@@ -169,8 +169,8 @@ def iter_captures(
 ) -> Iterator[CdxRow]:
     """Iterate over the captures in SURT ranges after a cursor, oldest first within a URL.
 
-    Rows are read page by page. In an exact range, captures before `since` (14 digits) are skipped
-    without being read.
+    Rows are read page by page. In the range of a single SURT, captures before `since` (14 digits)
+    are skipped without being read.
     """
     for key_range in key_ranges:
         start = build_cursor_before(key_range.first_key, since if key_range.is_exact else "")

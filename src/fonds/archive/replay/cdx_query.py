@@ -73,7 +73,9 @@ class CdxFilter:
         return cdx_filter
 
     def select(self, rows: Sequence[Values]) -> list[bool]:
-        """Return for each row of capture fields whether the filter keeps it."""
+        """Return for each row, which has the fields of one capture, whether the filter keeps the
+        row.
+        """
         matches = _match_texts(self.pattern, [row[self.name] for row in rows])
         return [is_match is not self.is_negated for is_match in matches]
 
@@ -148,19 +150,22 @@ class CdxResumeKey:
     """Position after which a CDX query continues in the next response.
 
     `spot`: position of the last capture examined.
-    `last`: compared values of the last row returned; None if the query does not collapse rows.
+    `last`: values of the last row returned, in the fields by which the query collapses rows; None
+        if it does not collapse rows.
     """
 
     spot: Cursor
     last: tuple[str, ...] | None = None
 
     def encode(self) -> str:
-        """Encode the resume key as an opaque token for URLs."""
+        """Encode the resume key of a CDX query as an opaque token for URLs."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
 
     @classmethod
     def decode(cls, text: str) -> CdxResumeKey:
-        """Decode the token of a resume key. Raises ValueError if it is invalid."""
+        """Decode the token of a CDX query's resume key. Raises ValueError if the token is
+        invalid.
+        """
         try:
             padded = text + "=" * (-len(text) % 4)
             return msgspec.json.decode(
@@ -259,7 +264,8 @@ def _filter_time(rows: Iterator[CdxRow], query: CdxQuery) -> Iterator[CdxRow]:
 def _iter_matching(rows: Sequence[CdxRow], query: CdxQuery) -> Iterator[tuple[Values, bool]]:
     """Yield the fields of each capture, with True if the query selects the capture, else False.
 
-    The query selects a capture if it is within its times and passes all filters.
+    The query selects a capture if the capture is between the query's times and passes all its
+    filters.
     """
     values = [_build_values(row) for row in rows]
     until = query.until or MAX_DATETIME14

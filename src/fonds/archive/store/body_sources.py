@@ -67,7 +67,7 @@ class LayeredArchive:
         its CDXJ index.
 
         `find_known_end` is a function that returns, for a file name, the offset at which the last
-        recorded entry ends, or None.
+        recorded entry in the file ends, or None if no entry is recorded.
         """
         self._archive.recover(find_known_end)
 
@@ -92,7 +92,7 @@ class LayeredArchive:
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """Replace the records of a removed file in the WARC file `name` by tombstones.
+        """Replace each record of a file under takedown by a tombstone, in the WARC file `name`.
 
         `tick` is called with the number of bytes processed so far.
         """
@@ -141,7 +141,7 @@ class BodyCache:
         """Return the decoded body stored at a location, from the cache if possible.
 
         Only a call with a SHA-1 uses the cache, and a cached body is returned only if it has that
-        SHA-1. A change of the file since the first read is then not noticed.
+        SHA-1. A change of the file at the location since the first read is then not noticed.
         """
         if sha1hex is None:
             payload = self._archive.read(place)
@@ -172,7 +172,9 @@ class BodyCache:
             return cached.payload
 
     def _drop_expired(self, now_s: float) -> None:
-        """Remove cached bodies older than 60 seconds. The cache is in the order of reading."""
+        """Remove cached bodies that were read more than 60 seconds ago. The cache is in the order
+        of reading.
+        """
         while self._cache:
             place, oldest = next(iter(self._cache.items()))
             if now_s - oldest.read_at_s < CACHE_S:

@@ -113,8 +113,9 @@ class FolderArchive:
         """Append all entries (bodies to be archived, with metadata) durably to WARC files.
 
         Returns the location and WARC-Record-ID of each entry, in order. On an error the files are
-        restored to their previous content. Raises StorageFullError, StoreUnavailableError, and
-        ConfigurationError if the folder is not writable.
+        restored to their previous content. Raises StorageFullError if no space is left,
+        ConfigurationError if the folder is not writable, and StoreUnavailableError for other errors
+        of the file system.
         """
         if not entries:
             return []
@@ -144,7 +145,7 @@ class FolderArchive:
             self._finished()
 
     def _create_writer(self, out: AppendableFile) -> RecordWriter | MediaCloudWriter:
-        """Create the writer of WARC records for one file. Imports happen here because most commands
+        """Create the writer of records for one WARC file. Imports happen here because most commands
         write no file.
         """
         from fonds.archive.warc.media_cloud import MediaCloudWriter
@@ -179,8 +180,8 @@ class FolderArchive:
         its CDXJ index.
 
         Each file is truncated to `find_known_end(name)`, the offset at which its last recorded
-        entry ends. A file for which this is None is removed. Files that another living process is
-        writing are left alone.
+        entry ends. A file for which the function returns None is removed. Files that another living
+        process is writing are left alone.
         """
         with self._lock, translate_errors(self._folder):
             for path in iter_abandoned(self._folder):
@@ -205,7 +206,7 @@ class FolderArchive:
         """Inspect the file to which the name of a WARC written by another program refers.
 
         If several files may have the name, the result is for the largest. The result has no size if
-        the name was never seen, and it is None if none of the files exists any more.
+        Fonds knows no path for the name, and it is None if no file exists at the known paths.
         """
         paths: list[str] = []
         with suppress(PermanentError):
@@ -250,7 +251,7 @@ class FolderArchive:
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """Replace the records of a removed file in the WARC file `name` by tombstones.
+        """Replace each record of a file under takedown by a tombstone, in the WARC file `name`.
 
         A WARC that is still being written is left unchanged, and the result says that the purge
         waits. `tick` is called with the number of bytes processed so far.
@@ -269,8 +270,8 @@ class FolderArchive:
         return PurgeResult()
 
     def finish(self) -> None:
-        """Finish all open WARC files: write their CDXJ indexes and remove the markers of open
-        files.
+        """Finish all open WARC files: write their CDXJ indexes and remove their markers
+        `NAME.warc.gz.open`.
 
         Files that are open for reading are closed too.
         """

@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 class WarcBucket(Protocol):
     """Interface of a bucket (such as an S3 bucket) that stores whole WARC files and indexes by key.
 
-    All methods raise the errors of `S3Bucket`.
+    All methods raise the errors of the class `S3Bucket`.
     """
 
     @property
@@ -60,16 +60,18 @@ class WarcBucket(Protocol):
         """Return the size in bytes of the file with this key, or None if it does not exist."""
 
     def compute_sha256(self, key: str, size_bytes: int) -> str:
-        """Download the first `size_bytes` bytes of a file and return their SHA-256 in hex."""
+        """Download the first `size_bytes` bytes of a file in the bucket and return their SHA-256 in
+        hex.
+        """
 
     def upload(self, key: str, path: Path, content_type: str) -> None:
-        """Upload a local file under a key. The file is durable in the bucket when the method
-        returns.
+        """Upload a local file to the bucket under a key. The file is durable in the bucket when the
+        method returns.
         """
 
     def fetch(self, key: str, start: int, size_bytes: int) -> tuple[bytes, int]:
-        """Return up to `size_bytes` bytes of a file from the offset `start`, and the file's total
-        size in bytes.
+        """Return up to `size_bytes` bytes of a file in the bucket from the offset `start`, and the
+        file's total size in bytes.
         """
 
 
@@ -108,7 +110,8 @@ class WarcUploader:
                 self._thread.start()
 
     def list_waiting(self) -> list[Path]:
-        """Return the paths of finished local files that are not uploaded yet, sorted by name.
+        """Return the paths of finished local WARC files and indexes that are not uploaded yet,
+        sorted by name.
 
         Each WARC file comes after its CDXJ index.
         """
@@ -134,7 +137,9 @@ class WarcUploader:
         return sizes
 
     def count_waiting_bytes(self) -> int:
-        """Return the total size in bytes of all local files that wait for upload."""
+        """Return the total size in bytes of the local WARC files and indexes that wait for
+        upload.
+        """
         return sum(self.get_waiting_sizes().values())
 
     def move_all(self) -> None:
@@ -256,8 +261,8 @@ def _lock_finished_warc(warc: Path) -> Iterator[bool]:
 
 
 def _is_free(descriptor: int) -> bool:
-    """Lock an open file if no other process has locked it. Return whether this process now has the
-    lock.
+    """Lock an open WARC file or index if no other process has locked it. Return whether this
+    process now has the lock.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -32,8 +32,7 @@ class ArchiveOptions:
     - `prefix` begins the name of a WARC file, unless an entry has its own prefix.
     - `agent` is the User-Agent with which Fonds fetches; "" to leave it out of WARC files.
     - `version` is `WARC/1.1` or `WARC/1.0`.
-    - `is_for_media_cloud` selects the format of `archive/warc/media_cloud.py`, whatever `version`
-      is.
+    - `is_for_media_cloud` selects the WARC format that Media Cloud reads, whatever `version` is.
     - `stories_max` and `file_max_bytes` limit the entries and size of a WARC file. A single entry
       may be longer.
     - `waiting_folder` is the local folder for files that wait for upload to a bucket.

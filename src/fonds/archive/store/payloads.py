@@ -133,7 +133,8 @@ class PlaceReader:
     """Reads the decoded body at any location. Thread-safe.
 
     If the WARC of a location has a name without a folder, it is a WARC file that Fonds wrote to
-    `folder`. If it is no longer there, the function `read_uploaded` reads it, if one was given.
+    `folder`. If that file is no longer there, the function `read_uploaded`, if one was given, reads
+    it from a bucket.
     """
 
     def __init__(
@@ -198,8 +199,8 @@ class PlaceReader:
         """Try to read a body whose WARC file is given by its name, after reading it directly failed
         with `fault`.
 
-        Returns the payload, or None with the error to raise. The error is `fault` if the location
-        has no WARC name.
+        Returns the payload, or None with the error to raise: the new error if `fault` says that the
+        file is missing and the location has a WARC name, else `fault`.
         """
         try:
             return (self._read_by_name(place, sha1hex) if is_name(place) else None), fault
@@ -210,8 +211,8 @@ class PlaceReader:
     def _read_by_name(self, place: Place, sha1hex: str | None) -> Payload | None:
         """Read a body from a WARC written by another program, from any path where that WARC may be.
 
-        Returns None if no path is known or none exists. Raises the last error of a file that
-        exists.
+        If no file exists there and `sha1hex` is given, tries the WARC of the same file name that
+        Fonds wrote. Returns None if that fails too. Raises the last error of a file that exists.
         """
         fault: PermanentError | TransientError | None = None
         for path in self._list_paths(place.path):
@@ -250,9 +251,9 @@ class PlaceReader:
 
     def _read_own(self, place: Place) -> Payload:
         """Read a record of a WARC file that Fonds wrote, from this machine first, then from the
-        bucket.
+        bucket of the archive.
 
-        The file stays on this machine until it was uploaded.
+        A WARC file stays on this machine until it was uploaded.
         """
         try:
             return _reject_tombstone(self._read_local(place))
@@ -305,7 +306,7 @@ def is_own(place: Place) -> bool:
 def _reject_tombstone(payload: Payload) -> Payload:
     """Return the payload of a WARC record. Raise PermanentError if the record is a tombstone.
 
-    A tombstone is a record that replaces a removed one.
+    A tombstone is a record that replaces a record of a file under takedown.
     """
     if is_tombstone(payload.warc_headers.get("WARC-Target-URI", "")):
         raise PermanentError(Reason.UNREADABLE_SOURCE, "the record was taken down")
@@ -323,8 +324,8 @@ def _check_sha1(body: bytes, sha1hex: str) -> None:
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading. Pipes and devices are rejected without being opened.
 
-    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE), and TransientError if a retry may
-    help.
+    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) if the file cannot be opened, and
+    TransientError if a retry may help.
     """
     try:
         _check_regular(path.stat().st_mode)
@@ -365,8 +366,8 @@ def _translate_error(error: OSError) -> PermanentError | TransientError:
 
 
 def _unpack_body(body: bytes, body_max_bytes: int) -> bytes:
-    """Return the body of a file that is stored by itself, decompressed if it is a gzip file
-    (`page.html.gz`).
+    """Return the body of a file that is stored outside WARC files, decompressed if it is a gzip
+    file (`page.html.gz`).
 
     The body of a gzip file is its content, not the gzip data.
     """

@@ -1,4 +1,4 @@
-"""Purge the records of a removed file from the WARC files that Fonds wrote, local or uploaded to a
+"""Purge the records of a file under takedown from the WARC files that Fonds wrote, local or in a
 bucket.
 
 Records are replaced by tombstones in a copy, which then replaces the WARC file. A tombstone is a
@@ -53,7 +53,7 @@ It is called for the last time before the WARC file is replaced.
 
 @dataclass(frozen=True, slots=True)
 class PurgeableRecord:
-    """WARC record of a removed file, to be replaced by a tombstone.
+    """WARC record of a file under takedown, to be replaced by a tombstone.
 
     `offset`: bytes from the start of the WARC file to the record.
     `size_bytes`: length of the record on disk.
@@ -74,10 +74,11 @@ def is_own_warc_name(name: str) -> bool:
 
 
 def purge_local_warc(path: Path, tombstone: Tombstone, tick: Tick) -> PurgeResult:
-    """Replace the records of a removed file by tombstones in a finished local WARC file.
+    """Replace each record of a file under takedown by a tombstone, in a finished local WARC file.
 
     Then the lines of these records are removed from the CDXJ index. Returns the number and size of
-    the replaced records. Raises OSError and DamagedInputError.
+    the replaced records. Raises OSError, and DamagedInputError if a record of the file may remain;
+    the WARC file is then unchanged.
     """
     part = build_part_path(path)
     try:
@@ -101,7 +102,7 @@ def build_purge_result(records: Sequence[PurgeableRecord] | None) -> PurgeResult
     """Build the result of a purge from the records that were replaced: their number and their total
     size in bytes.
 
-    None counts as no records.
+    `records` is None if Fonds did not write the WARC, which counts as no records.
     """
     replaced = records or ()
     return PurgeResult(len(replaced), sum(record.size_bytes for record in replaced))
@@ -210,7 +211,7 @@ def write_tombstones(
 
 
 def purge_index(index: Path, sha1hex: str) -> None:
-    """Remove the lines of a file with this SHA-1 from a CDXJ index.
+    """Remove the lines about the file with the SHA-1 `sha1hex` from a CDXJ index.
 
     The index is replaced atomically. Raises OSError.
     """
@@ -238,7 +239,7 @@ def write_part(part: Path, data: bytes) -> None:
 
 
 def drop_index_lines(lines: bytes, sha1hex: str) -> bytes:
-    """Return the bytes of a CDXJ index without the lines of a file with this SHA-1.
+    """Return the bytes of a CDXJ index without the lines about the file with the SHA-1 `sha1hex`.
 
     All other lines stay identical.
     """
@@ -257,7 +258,7 @@ def _is_line_of(reader: IndexReader, line: bytes, digest: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class UploadedWarcPurge:
-    """Replaces the records of a removed file by tombstones in WARC files in a bucket.
+    """Replaces each record of a file under takedown by a tombstone, in WARC files in a bucket.
 
     `folder`: local folder to which a WARC file is downloaded; it needs room for one file.
     `bucket`: the bucket with the WARC files.
@@ -269,8 +270,8 @@ class UploadedWarcPurge:
     mover: WarcUploader
 
     def __call__(self, name: str, tombstone: Tombstone, tick: Tick) -> PurgeResult:
-        """Purge the records of a removed file from the finished WARC file `name`. A local file is
-        uploaded first.
+        """Purge the records of a file under takedown from the finished WARC file `name`. A local
+        WARC is uploaded first.
 
         Returns the number of replaced records, or the reason why the purge must wait. Raises
         DamagedInputError if damage may hide a record, StoreUnavailableError if the bucket fails,

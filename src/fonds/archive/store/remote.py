@@ -347,7 +347,7 @@ def _quote_url(url: str) -> str:
 
 def _build_head(response: ServiceResponse) -> HttpHead:
     """Build the HTTP head of a replayed capture. The web archive passes the original headers on
-    with a prefix.
+    with the prefix `x-archive-orig-`.
     """
     originals = [
         (name[len(_ORIGINAL) :], value)

@@ -44,8 +44,8 @@ from fonds.model.restrictions import Tombstone
 from fonds.stores.s3.bucket import PIECE_BYTES, S3Bucket
 
 READ_AHEAD_BYTES = 128 * 1024
-"""Bytes fetched beyond the end of a record. The reader of a record looks this far ahead, so a
-second request is saved.
+"""Bytes fetched from the bucket beyond the end of a WARC record. The reader of a record looks this
+far ahead, so a second request is saved.
 """
 
 INDEX_MAX_BYTES = 256 * 1024**2
@@ -66,8 +66,8 @@ class S3Archive:
     def __init__(
         self, url: str, options: ArchiveOptions, open_bucket: Callable[[str], WarcBucket] = S3Bucket
     ) -> None:
-        """Open the archive in the bucket `url`. The form of the URL is described by
-        `parse_address`.
+        """Open the archive in the bucket `url`, such as `s3://BUCKET/PREFIX` or
+        `s3://KEY:SECRET@HOST/BUCKET/PREFIX`.
 
         Raises ConfigurationError if the bucket is not usable.
         """
@@ -91,11 +91,11 @@ class S3Archive:
         return self._local_archive.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """Write entries durably to local WARC files. Return the location and WARC-Record-ID of
-        each, in order.
+        """Write entries (bodies to be archived, with metadata) durably to local WARC files. Return
+        the location and WARC-Record-ID of each, in order.
 
         Raises StoreUnavailableError if more than `options.waiting_max_bytes` wait for upload,
-        StorageFullError, and ConfigurationError if the folder is not writable.
+        StorageFullError if no space is left, and ConfigurationError if the folder is not writable.
         """
         waiting_bytes = self._mover.count_waiting_bytes()
         if waiting_bytes > self._options.waiting_max_bytes:
@@ -113,15 +113,15 @@ class S3Archive:
         files.
 
         Each open file is truncated to `find_known_end(name)`, the offset at which its last recorded
-        entry ends. A file for which this is None is removed.
+        entry ends. A file for which the function returns None is removed.
         """
         self._local_archive.recover(find_known_end)
         if self._mover.list_waiting():
             self._mover.wake()
 
     def finish(self) -> None:
-        """Finish all open WARC files and upload them. Files that cannot be uploaded stay until the
-        next start.
+        """Finish all open WARC files and upload them. Files that cannot be uploaded stay in the
+        local folder until the next start.
         """
         self._local_archive.finish()
         try:
@@ -226,8 +226,8 @@ class S3Archive:
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """Replace the records of a removed file in the WARC file `name` by tombstones. A local WARC
-        is uploaded first.
+        """Replace each record of a file under takedown by a tombstone, in the WARC file `name`. A
+        local WARC is uploaded first.
 
         A WARC that is still being written is left unchanged, and the result says that the purge
         waits. `tick` is called with the number of bytes processed so far. Raises

@@ -39,7 +39,8 @@ _PENDING_MAX_BYTES = 256 * 1024
 class Appender:
     """Appends bytes to an open file, and can undo a failed write exactly. Only `cut` removes bytes.
 
-    After a failed write it is unknown which of its bytes are in the file.
+    After a failed write it is unknown which of its bytes are in the file, until `cut` truncates the
+    file.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -66,7 +67,7 @@ class Appender:
             del self._pending[:written_bytes]
 
     def sync(self) -> None:
-        """Write all data durably to disk. Raises OSError."""
+        """Write all appended data durably to disk. Raises OSError."""
         self.flush()
         os.fsync(self._descriptor)
 
@@ -177,15 +178,15 @@ class Volume:
         self._out.cut(size_bytes)
 
     def discard(self) -> None:
-        """Remove the WARC file and the marker of the open file."""
+        """Remove the WARC file and its marker `NAME.warc.gz.open`."""
         self.path.unlink(missing_ok=True)
         build_marker_path(self.path).unlink(missing_ok=True)
         self._close()
 
     def finish(self) -> None:
-        """Write the CDXJ index of the WARC file and remove the marker of the open file.
+        """Write the CDXJ index of the WARC file and remove its marker `NAME.warc.gz.open`.
 
-        Raises OSError and may then be called again.
+        Raises OSError; the method may then be called again.
         """
         self.sync()
         write_index(self.path, self._lines)
@@ -199,10 +200,11 @@ class Volume:
 
 
 def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int]:
-    """Create a WARC file and its locked marker, under a name that begins with `beginning`.
+    """Create a WARC file and its locked marker `NAME.warc.gz.open`, with a NAME that begins with
+    `beginning`.
 
-    Returns its path, the file descriptor of the marker, and the descriptor of the file. Raises
-    OSError.
+    Returns the path of the WARC file, the file descriptor of the marker, and that of the WARC file.
+    Raises OSError.
     """
     for _ in range(NAME_ATTEMPTS_MAX):
         # Another machine with this name may create a file in the same second. The random part
@@ -224,8 +226,8 @@ def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int
 
 
 def get_host_name() -> str:
-    """Return the name of this machine as used in the names of WARC files; other characters become
-    `-`.
+    """Return the name of this machine as used in the names of WARC files. Characters other than
+    ASCII letters, digits, `.` and `-` become `-`.
     """
     return _INVALID_NAME_CHARS.sub("-", socket.gethostname()) or "localhost"
 
@@ -238,8 +240,8 @@ def is_written_here(name: str) -> bool:
 
 
 def _create_marker(path: Path) -> int:
-    """Create the marker of an open WARC file, already locked. Return the descriptor that holds the
-    lock.
+    """Create the marker `NAME.warc.gz.open` of a WARC file that is being written, already locked.
+    Return the descriptor that holds the lock.
 
     Raises FileExistsError if the marker exists.
     """
@@ -282,8 +284,8 @@ def lock_marker(path: Path) -> Iterator[bool]:
 
 
 def _is_marker_acquired(lock: int) -> bool:
-    """Lock an open marker without waiting. Return whether this process now has a lock on an
-    existing marker.
+    """Lock the open marker of a WARC file without waiting. Return whether this process now has a
+    lock on an existing marker.
 
     Returns False if another process has the lock, or if the previous holder of the lock removed the
     marker.
@@ -300,7 +302,7 @@ def build_part_path(path: Path) -> Path:
     folder.
 
     The name is fixed, so that it can be removed after a crash. No search for WARC files or indexes
-    matches it.
+    finds a file with this name.
     """
     return path.with_name(f".{path.name}.part")
 
@@ -349,9 +351,10 @@ def iter_abandoned(folder: Path) -> Iterator[Path]:
 
 
 def recover_file(path: Path, known_end: int | None) -> None:
-    """Truncate a WARC file that was left open to its known end in bytes, and finish it.
+    """Finish a WARC file that was left open, after truncating the file to `known_end`, the offset
+    where its last recorded entry ends.
 
-    The file is removed if it has no known end. Complete metadata and request records just after the
+    The file is removed if `known_end` is None. Complete metadata and request records just after the
     known end belong to the record before them, so they are kept. Raises OSError.
     """
     if path.exists():

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 HEADER_MAX_BYTES = 1024 * 1024
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
-"""Time of a record whose date cannot be parsed: 1970-01-01, which is never newer than a valid date.
+"""Time of a WARC or ARC record whose date cannot be parsed: 1970-01-01, which is never newer than a
+valid date.
 """
 
 _WINDOW_BYTES = 4096
@@ -98,7 +99,7 @@ class RecordFields:
 
     @property
     def captured_at(self) -> datetime:
-        """Date of the record (aware UTC); UNDATED if it cannot be parsed."""
+        """Date of the record (aware UTC); 1970-01-01 (UNDATED) if it cannot be parsed."""
         return parse_date(self.fields.get("WARC-Date", "")) or UNDATED
 
     @property
@@ -126,7 +127,8 @@ class RecordFields:
 
 
 def read_fields(records: RecordStream) -> RecordFields:
-    """Read the header of the record at the current position, and move the stream past it.
+    """Read the header of the WARC or ARC record at the stream's current position, and move the
+    stream past it.
 
     Raises NotARecordError if no valid header begins there, and MemberError if decompression fails.
     """
@@ -185,7 +187,7 @@ def _load_parser() -> StatusAndHeadersParser:
 def parse_warc_header(header: bytes) -> RecordFields:
     """Parse the header of a WARC record, including the blank line after it.
 
-    Raises NotARecordError if there is no valid Content-Length.
+    Raises NotARecordError if the header has no valid Content-Length.
     """
     # The parser rejects odd versions, and mistakes a doubled line end for the end of the header.
     lines = header.partition(b"\n")[2].replace(b"\r\r\n", b"\r\n")

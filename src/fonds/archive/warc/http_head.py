@@ -94,7 +94,7 @@ def _parse_headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _unfold(headers: list[tuple[str, str]], folded: list[str]) -> None:
-    """Append the continuation lines in `folded` to the value of the last header, and empty the
+    """Append the continuation lines in `folded` to the value of the last HTTP header, and empty the
     list.
 
     All lines of a header are joined at once, so that a header with many lines takes linear time.

@@ -1,7 +1,7 @@
 """Write stories in the format of Media Cloud's archives: WARC/1.0, without anything that Media
 Cloud's readers reject.
 
-Source: seed 004, "WARC file format" and its metadata fields.
+Source: seed document 004, "WARC file format" and its metadata fields.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class MediaCloudWriter:
     """
 
     def __init__(self, out: AppendableFile, *, version: str = "WARC/1.0", agent: str = "") -> None:
-        """Create a writer that appends to `out`.
+        """Create a writer that appends WARC records to `out`.
 
         `agent` is the User-Agent of a fetcher that obeys robots.txt, or "". `version` is ignored:
         files are always WARC/1.0.
@@ -61,11 +61,13 @@ class MediaCloudWriter:
     def write_warcinfo(
         self, filename: str, created_at: datetime, hostname: str | None = None
     ) -> None:
-        """Write the record at the start of a WARC: the software, host and format of the file."""
+        """Write the warcinfo record at the start of a WARC file: the software, host and format of
+        the file.
+        """
         self._writer.write_warcinfo(filename, created_at, hostname)
 
     def write_entry(self, entry: ArchiveEntry) -> WrittenRecord:
-        """Write the WARC records of an entry. Return the first, which has the body or is a
+        """Write the WARC records of an entry. Return the first record, which has the body or is a
         revisit.
         """
         return self._writer.write_entry(convert_to_media_cloud(entry))

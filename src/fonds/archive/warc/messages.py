@@ -2,10 +2,10 @@
 
 Each message is a `resource` record, from which it is loaded again. A message about a story has two
 more records before it, as in Media Cloud's dumps: a `response` with the page, and its metadata with
-`rabbitmq_headers`. Media Cloud's readers use these two and skip the rest.
+`rabbitmq_headers`. Media Cloud's readers use these two and skip the `resource` records.
 
-Source: WARC 1.0, section 6.4 `resource`; seed 004, "WARC file format" and Appendix B. The header
-fields `Fonds-*` are specific to Fonds.
+Source: WARC 1.0, section 6.4 `resource`; seed document 004, "WARC file format" and Appendix B. The
+header fields `Fonds-*` are specific to Fonds.
 """
 
 from __future__ import annotations

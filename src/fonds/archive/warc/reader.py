@@ -39,7 +39,7 @@ def read_record(stream: BinaryIO, offset: int, *, body_max_bytes: int) -> Payloa
     is the record's length on disk, or None if it shares its compressed member with others.
 
     Raises DamagedInputError (DAMAGED_RECORD, TRUNCATED_RECORD, BAD_ENCODING) and LimitError (BOMB,
-    TOO_LARGE). Messages name no file.
+    TOO_LARGE). The error messages name no file.
     """
     return RecordReader(stream).read(offset, body_max_bytes=body_max_bytes)
 
@@ -55,7 +55,9 @@ class RecordReader:
         self._stream = stream
         self._records: RecordStream | None = None
         self.offset = -1
-        """Offset of the last record read from a shared compressed member; -1 before the first."""
+        """Offset of the last record read from a compressed member that several records share; -1
+        before the first such record.
+        """
 
     def can_continue_to(self, offset: int) -> bool:
         """Return whether the reader can go on to the record at `offset` without starting at the
@@ -101,10 +103,11 @@ class RecordReader:
 def read_body(
     stream: BinaryIO, offset: int, codings: Sequence[str] | None, body_max_bytes: int
 ) -> bytes:
-    """Return the body of the record at `offset` after decoding `codings`, outermost first.
+    """Return the body of the WARC record at `offset` after decoding `codings`, outermost first.
 
-    If `codings` is None, all codings that the record names are decoded. Raises DamagedInputError
-    and LimitError. Damage after the body is not noticed.
+    If `codings` is None, all codings that the record names are decoded. Raises DamagedInputError,
+    and LimitError if the body has more than `body_max_bytes` or is a decompression bomb. Damage
+    after the body is not noticed.
     """
     try:
         return _read_body(_RecordBlock(stream, offset, None), body_max_bytes, codings)
@@ -184,7 +187,7 @@ class _RecordBlock:
         """Iterate over the bytes of the block after the HTTP head. A second call reads them from
         the file again.
 
-        Raises MemberError.
+        Raises MemberError if decompression fails.
         """
         if self.records.position > self._start:
             self._begin(None)
@@ -201,8 +204,8 @@ class _RecordBlock:
         in bytes.
 
         Returns None if the record shares its compressed member with other records. If blank lines
-        before the record were read with it, they are included in the size. Raises LengthError and
-        MemberError.
+        before the record were read with it, they are included in the size. Raises LengthError if
+        the declared length is wrong, and MemberError if decompression fails.
         """
         passed_bytes = self.records.position - self._start
         passed_bytes += self.records.skip(self.fields.length_bytes - passed_bytes)

@@ -85,7 +85,8 @@ class Damage:
 class LengthError(Exception):
     """Raised if the declared length of a WARC record is wrong.
 
-    The stream is then at the next record. `reason` is the reason code, `detail` the message.
+    The stream that was read is then at the next record. `reason` is the reason code, `detail` the
+    message.
     """
 
     def __init__(self, reason: Reason, detail: str) -> None:
@@ -128,7 +129,7 @@ def _is_same_member(offset: int, other_offset: int) -> bool:
 
 
 def read_fields_or_resync(records: RecordStream) -> RecordFields | Damage:
-    """Read the header of the record at the current position.
+    """Read the header of the WARC or ARC record at the stream's current position.
 
     If it cannot be read, move the stream to the next record and return the damage.
     """

@@ -151,7 +151,7 @@ class _RecordDigests:
         """Read a record's block of `size_bytes` bytes and compute its digests.
 
         Returns the number of bytes read, which is smaller if the data ends early. Raises
-        MemberError.
+        MemberError if decompression fails.
         """
         passed_bytes = 0
         while passed_bytes < size_bytes and (

@@ -49,10 +49,10 @@ class AppendableFile(Protocol):
     """Interface of the output file to which WARC records are appended."""
 
     def write(self, data: bytes, /) -> object:
-        """Append bytes to the file."""
+        """Append bytes to the output file."""
 
     def tell(self) -> int:
-        """Return the number of bytes in the file so far."""
+        """Return the number of bytes in the output file so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,8 @@ class RecordWriter:
         metadata_uri: str = METADATA_URI,
         agent: str = "",
     ) -> None:
-        """Create a writer that appends to `out`. Raises ValueError for an unsupported WARC version.
+        """Create a writer that appends WARC records to `out`. Raises ValueError for an unsupported
+        WARC version.
 
         `metadata_uri` is the prefix of the URI of a metadata record. The URL of the page that it
         describes follows. `agent` is the User-Agent of a fetcher that obeys robots.txt and writes
@@ -307,7 +308,7 @@ def _choose_revisit_profile(entry: ArchiveEntry) -> str:
     """Return the WARC revisit profile, which says how the body is known to be unchanged.
 
     `server-not-modified` means that the server answered 304. `identical-payload-digest` means that
-    the digest is the same.
+    the body has the same digest as the earlier capture.
     """
     is_not_modified = entry.http is not None and entry.http.status == _NOT_MODIFIED
     return "server-not-modified" if is_not_modified else "identical-payload-digest"

@@ -45,9 +45,9 @@ def restore_bodies(context: RepairContext) -> None:
 def _iter_broken_rows(context: RepairContext, subject: str) -> Iterator[CdxRow]:
     """Yield those `cdx` rows of a file, or of a WARC, that refer to an unreadable WARC record.
 
-    `subject` is the SHA-1 of a file in hex, or the path of a WARC. For a WARC, only rows beyond its
-    end are yielded, or all rows if it is missing. The SQL table `cdx` has one row per capture in a
-    WARC.
+    `subject` is the SHA-1 of a file in hex, or the path of a WARC. For a WARC, only rows of records
+    that extend beyond its end are yielded, or all rows if the WARC is missing. The SQL table `cdx`
+    has one row per capture in a WARC.
     """
     records = context.stores.records
     if len(subject) == 40 and "/" not in subject and "." not in subject:
@@ -106,9 +106,9 @@ def _restore_body(context: RepairContext, row: CdxRow) -> None:
 def _rearchive(context: RepairContext, row: CdxRow, file: FileMetaRow, payload: Payload) -> Place:
     """Write a new WARC record for the capture of a `cdx` row whose record is missing.
 
-    `file` describes the file, and `payload` has its bytes. The new location is stored in the table
-    and in `cdx` before the old row is deleted. Returns the new location. The SQL table `cdx` has
-    one row per capture in a WARC.
+    `file` describes the file, and `payload` has its bytes. The new location is stored in the
+    wide-column table and in `cdx` before the old `cdx` row is deleted. Returns the new location.
+    The SQL table `cdx` has one row per capture in a WARC.
     """
     records = context.stores.records
     primary = _find_owner(context, file) if row.mimetype == REVISIT_MIME else None

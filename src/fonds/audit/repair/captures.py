@@ -53,9 +53,9 @@ def _merge_rows(context: RepairContext, rows: Sequence[CdxRow], owner: str) -> N
     `rows`: the rows to merge.
     `owner`: id of the file's primary capture. Its row is kept, or else the row that was read first.
 
-    The kept row gets the name of a WARC written by Fonds, if a row has one. The table is written
-    first, then the kept row, and the other rows are deleted last. If the process is killed in
-    between, the next repair does the same merge again.
+    The kept row gets the name of a WARC written by Fonds, if one of the rows has such a name. The
+    wide-column table is written first, then the kept row, and the other rows are deleted last. If
+    the process is killed in between, the next repair does the same merge again.
 
     The SQL table `cdx` has one row per capture in a WARC.
     """
@@ -95,8 +95,9 @@ def _choose_name(context: RepairContext, rows: Sequence[CdxRow]) -> str:
 
     `rows`: the rows that are merged.
 
-    The name of a WARC written by Fonds is preferred. Otherwise it is the first in the order of
-    `rank_name`; a path becomes a name. The SQL table `cdx` has one row per capture in a WARC.
+    The name of a WARC written by Fonds is preferred. Otherwise the order is: `item/file`, a URL, a
+    name without a folder, an absolute path. An absolute path is replaced by a new name for the
+    WARC. The SQL table `cdx` has one row per capture in a WARC.
     """
     own_names = [
         row.warc_path

@@ -42,7 +42,8 @@ def sweep_stopped(records: Records, now: datetime) -> int:
 
 
 def sweep_spool(records: Records, blobs: Blobs, fetched_before: datetime) -> int:
-    """Delete old bodies of fetched captures from the spool. Return the number of captures.
+    """Delete old bodies of fetched captures from the spool. Return the number of captures whose
+    bodies were deleted.
 
     `fetched_before`: captures fetched at or after this time are kept.
 
@@ -68,10 +69,9 @@ def sweep_spool(records: Records, blobs: Blobs, fetched_before: datetime) -> int
 
 
 def sweep_polls(records: Records, older_than: datetime) -> int:
-    """Delete the rows of source polls that are older than a time and had no entries and no
-    rejections.
+    """Delete the rows of old, finished source polls that had no entries and no rejections.
 
-    The age is that of the last update. Returns the number of rows deleted.
+    A row is old if its last update was before `older_than`. Returns the number of rows deleted.
     """
     idle_filter = {"kind": POLL, "entries": 0, "tally_count": 0, "finished": True}
     removed_count = 0
@@ -85,8 +85,8 @@ def sweep_polls(records: Records, older_than: datetime) -> int:
 
 
 def sweep_files(folder: Path, older_than: datetime) -> int:
-    """Delete the files directly in a folder that were last written before a time. Return their
-    number.
+    """Delete the files directly in a folder that were last written before `older_than`. Return the
+    number of files deleted.
 
     Locked files, folders, links, and files that cannot be deleted are kept.
     """
@@ -121,7 +121,7 @@ def raise_if_emptied(stores: Stores) -> None:
 
     Without this check, further work would truncate WARCs of Fonds to what the records know. It
     would also ingest existing files again. An index that does not respond counts as empty, because
-    entries can wait for it.
+    entries can wait until it responds.
     """
 
     def count_indexed() -> int:

@@ -207,8 +207,8 @@ def resend_entries(
     `intake`: intake of the pipeline.
     `readers`: subscriptions of the pipeline, by step.
 
-    An item of the plan names an entry, or a step whose messages are missing. Items of other
-    pipelines are skipped.
+    An item of the plan names an entry, or a step whose messages are in no queue or quarantine.
+    Items of other pipelines are skipped.
     """
     pipeline = intake.gate.pipeline
     for items in context.plan.iter_items(RepairAct.SEND):
@@ -223,8 +223,8 @@ def resend_entries(
 def _send_step(
     context: RepairContext, intake: Intake, reader: Subscription, item: RepairItem
 ) -> None:
-    """Send the entries again whose messages are missing from the queue or the
-    quarantine of a step.
+    """Send again the entries that have unfinished messages at a step, or quarantined messages that
+    the quarantine of the step lacks.
     """
     records = context.stores.records
     step_filter = {"pipeline": item.pipeline, "step": item.step}

@@ -51,10 +51,10 @@ FILE_COLUMNS = [FILE_SIZE, FILE_MIME, FILE_META]
 
 
 def describe_files(context: RepairContext) -> None:
-    """Restore the `file_meta` row and the table cells of each file in the repair plan.
+    """Restore the `file_meta` row and the wide-column table cells of each file in the repair plan.
 
-    They are rebuilt from the bytes of the file, or else from the row or the cells, if only one is
-    left. The SQL table `file_meta` has one row per file.
+    Row and cells are rebuilt from the bytes of the file, or else each from the other, if only one
+    is left. The SQL table `file_meta` has one row per file.
     """
     for items in context.plan.iter_items(RepairAct.FILE):
         for item in items:
@@ -145,8 +145,8 @@ def _find_owner(context: RepairContext, sha1hex: str) -> str | None:
     """Return the id of the primary capture of a file whose `file_meta` row is missing; None if
     unknown.
 
-    It is the capture in the table cells of the file, or else an entry that was not a duplicate. The
-    SQL table `file_meta` has one row per file.
+    It is the capture whose WARC location the wide-column table has for the file, or else an entry
+    that was not a duplicate. The SQL table `file_meta` has one row per file.
     """
     stores = context.stores
     cells = stores.table.get(stores.journal, [build_row_key(sha1hex)]).get(
@@ -168,8 +168,8 @@ def _find_owner(context: RepairContext, sha1hex: str) -> str | None:
 
 
 def write_cells(context: RepairContext) -> None:
-    """Write the table cells of each file in the repair plan again: its description and the
-    locations of its captures.
+    """Write the wide-column table cells of each file in the repair plan again: its description and
+    the locations of its captures.
     """
     for items in context.plan.iter_items(RepairAct.TABLE):
         for sha1hex in {item.subject for item in items}:

@@ -37,8 +37,8 @@ class RepairItem(msgspec.Struct, frozen=True):
 
 
 class RepairPlan:
-    """The faults to repair, grouped by repair action. A context manager that deletes its files on
-    exit.
+    """The faults to repair, grouped by repair action. A context manager that deletes its temporary
+    files on exit.
 
     `folder`: folder for temporary files in the library folder (home).
     `is_exclusive`: whether no other process uses the library. Plans left by killed processes are
@@ -81,17 +81,18 @@ class RepairPlan:
     def add_item(
         self, act: RepairAct, subject: str, pipeline: str = "", step: str = "", message: str = ""
     ) -> None:
-        """Add a subject for a repair action that runs later.
+        """Add a faulty object, such as a file or entry, to the plan of a repair action that runs
+        later.
 
-        A repair action calls this for a subject that it cannot repair itself.
+        A repair action calls this for an object that it cannot repair itself.
         """
         line = msgspec.json.encode(RepairItem(subject, pipeline, step, message))
         with self._build_path(act).open("ab") as stream:
             stream.write(line + b"\n")
 
     def iter_items(self, act: RepairAct) -> Iterator[list[RepairItem]]:
-        """Yield the subjects of a repair action in batches. No subject occurs twice in
-        one batch.
+        """Yield the items of a repair action in batches. In one batch, no two items have the same
+        subject, pipeline and step.
         """
         path = self._build_path(act)
         if not path.exists():

@@ -28,10 +28,10 @@ class ReindexResult:
     """Result of a rebuild of the full-text index.
 
     - `indexed`: number of documents written.
-    - `remade`: number of derived rows that were rebuilt.
+    - `remade`: number of files whose derived rows were rebuilt, once per derivative kind.
     - `removed`: number of unexpected documents that were deleted.
-    - `strays`: number of documents left in the index that no other store knows.
-    - `textless`: files whose text blob is missing; they are indexed without text.
+    - `strays`: number of documents left in the index beyond those written.
+    - `textless`: SHA-1s of files whose text blob is missing; they are indexed without text.
     - `fault`: error of the index that stopped the rebuild; None if it was complete.
     """
 
@@ -150,7 +150,8 @@ def _iter_documents(records: Records, blobs: Blobs, textless: list[str]) -> Iter
     """Iterate over all documents that the full-text index should contain, as the pipeline steps
     write them.
 
-    Only one text is in memory at a time. Adds to `textless` the files whose text blob is missing.
+    Only one text is in memory at a time. Adds to `textless` the SHA-1s of files whose text blob is
+    missing.
     """
     for kind, indexed_kind in indexed_kinds():
         for page in iter_chunks(records.find(kind.row, indexed_kind.row_filter)):

@@ -105,8 +105,8 @@ PLACES = {
     "details": 14,
     "dialog": 14,
 }
-"""Elements that describe their content, with the number of each one's bit in `Node.places`. Bit 12
-is for `itemprop="articleBody"`.
+"""HTML elements whose tags describe what they contain, and for each the number of its bit in
+`Node.places`. Bit 12 is for `itemprop="articleBody"`.
 """
 PLACE_BITS = 15
 _ARTICLE_BODY = 1 << 12

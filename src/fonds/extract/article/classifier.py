@@ -28,7 +28,7 @@ _WEIGHTS = Path(__file__).parent / "weights.npz"
 
 @dataclass(frozen=True, slots=True)
 class ClassifierWeights:
-    """Weights of the networks.
+    """Weights of the networks of the block classifier.
 
     - `mean`, `spread`: mean and standard deviation of each feature, with which features are
       normalized.
@@ -47,8 +47,8 @@ class ClassifierWeights:
     last_offset: Floats
 
     def save(self, path: Path) -> None:
-        """Write the weights to a file in half precision. This changes no probability by more than
-        0.01.
+        """Write the weights to a file in half precision, which changes no block's probability by
+        more than 0.01.
         """
         parts = {part.name: getattr(self, part.name).astype(np.float16) for part in fields(self)}
         with path.open("wb") as file:
@@ -57,7 +57,7 @@ class ClassifierWeights:
 
 @cache
 def load_layers() -> ClassifierWeights:
-    """Load the packaged weights, once per process."""
+    """Load the weights of the block classifier that Fonds ships, once per process."""
     with np.load(_WEIGHTS, allow_pickle=False) as file:
         return ClassifierWeights(
             *(file[part.name].astype(np.float32) for part in fields(ClassifierWeights))

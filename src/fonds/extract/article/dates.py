@@ -69,8 +69,8 @@ UNRELATED_NAMES = re.compile(
     r"|(?<!post-)(?<!entry-)(?<!article-)footer",
     re.I,
 )
-"""Names of elements that do not belong to the article. The footer of an article is not matched,
-because it may state date and authors.
+"""Classes and ids of elements that do not belong to the article. The footer of an article is not
+matched, because it may state date and authors.
 """
 _KEY = r"""["'](?:{})\\?["']\s*[:=,]\s*\\?["']([^"'\\]{{8,40}})"""
 SCRIPT_DATE = re.compile(
@@ -140,7 +140,7 @@ class PageLayout:
     """Blocks of a page, and which of them are the article.
 
     - `blocks`, `nodes`: blocks in reading order, and the block elements of the page.
-    - `article_rows`: indexes in `blocks` of the longer blocks of the article.
+    - `article_rows`: indexes in `blocks` of the article's blocks with over 80 characters.
 
     All fields are empty for a page whose tree is too large.
     """
@@ -196,7 +196,8 @@ def find_dates(
     url: str | None,
     newest: date,
 ) -> PageDates:
-    """Search a page for its dates; dates after `newest` are ignored. Never raises.
+    """Search a page for the dates when it was published and modified; dates after `newest` are
+    ignored. Never raises.
 
     `marked_elements` are the elements with an `itemprop`, in page order.
     """
@@ -219,7 +220,9 @@ def find_dates(
 
 
 def _resolve_ambiguous(search: _DateSearch) -> None:
-    """Replace an ambiguous date by its other meaning if an unambiguous source states that date."""
+    """Replace an ambiguous date, such as 11/1/2023, by its other meaning if an unambiguous source
+    states the other date.
+    """
     sure_days = {
         finding.day for finding in search.published if finding.day not in search.ambiguous_days
     }
@@ -302,7 +305,7 @@ def _search_text(layout: PageLayout, search: _DateSearch) -> None:
     """Search the text of a page for its dates, and add the findings to `search`.
 
     The likeliest publication date is near the headline, alone on a line, or in an element with a
-    date-like class or id. It is added only if it is likely enough.
+    date-like class or id. This date is added only if it is likely enough.
     """
     blocks, nodes = layout.blocks, layout.nodes
     headline = next((row for row, block in enumerate(blocks) if nodes[block.node].tag == "h1"), 0)
@@ -458,8 +461,9 @@ def _localize(finding: DateFinding, search: _DateSearch) -> DateFinding:
     """Return the finding with the date in the page's own time zone, if its date is in UTC and
     another source states the neighbouring day.
 
-    From 14:00 UTC that is the next day, as further east. Before 8:00 UTC it is the previous day, as
-    in America. The date stays unchanged if the neighbouring day is a modification date.
+    At times from 14:00 UTC the neighbouring day is the next day, as in time zones further east.
+    Before 8:00 UTC it is the previous day, as in America. The date stays unchanged if the
+    neighbouring day is a modification date.
     """
     hour = finding.utc_hour
     if hour is None or 8 <= hour < 14:

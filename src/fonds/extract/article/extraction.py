@@ -4,8 +4,8 @@ A classifier selects the blocks of the article. If the classifier is uncertain, 
 trafilatura is run too. If the page has much more text than was selected, the results of other
 methods are compared. Nothing is fetched.
 
-Limits: pages of up to 10 MB. In pages with over 20,000 elements, 5,000 links or 250 levels, only
-`extract_paragraphs` is used.
+Limits: pages of up to 10 MB. In pages with over 20,000 elements, 5,000 links or 250 levels,
+paragraphs are extracted tag by tag, without the tree of the page.
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ from fonds.model.rights import Statement
 ELEMENTS_MAX = 20_000
 LINKS_MAX = 5_000
 DEPTH_MAX = 250
-"""Limits of a page's tree: elements, links and levels. The text of larger trees is read by
-`extract_paragraphs`.
+"""Limits of a page's tree: elements, links and levels. The text of pages with larger trees is read
+tag by tag, without the tree.
 
 The run time of tree walkers grows with the square of some sizes: 300,000 links kept trafilatura
 busy for a minute. The largest of 526 news pages has 7,417 elements and 2,492 links.
 """
 
 SCRIPT_MAX_CHARS = 1_000_000
-"""Maximum length of a script that is searched for an article. One of 9 MB took 18 seconds and 1.7
-GB.
+"""Maximum length of a script of a page in which trafilatura searches for an article. One of 9 MB
+took 18 seconds and 1.7 GB.
 """
 
 DOUBT_MAX = 0.18
-"""Uncertainty (0 to about 1) of the classifier above which trafilatura is run too. That is one page
-in five.
+"""Uncertainty (0 to about 1) of the classifier above which trafilatura is run too. One page in five
+is above.
 """
 
 OPINION_STRENGTH = 1.8
-"""Change of a block's logit by the result of trafilatura: added if its text has the block,
-otherwise subtracted.
+"""Change of a block's logit by the result of trafilatura: added if trafilatura's text contains the
+block, otherwise subtracted.
 """
 
 STUB_SHARE = 0.4
@@ -116,7 +116,7 @@ class PageAnalysis:
     - `markup`: the parsed markup, as UTF-8.
     - `marked`: elements with an attribute `itemprop`.
     - `head`, `linked`: what the head and the JSON-LD of the page state.
-    - `blocks`, `nodes`: blocks of the page and the block elements.
+    - `blocks`, `nodes`: blocks of the page in reading order, and the block elements of the page.
     - `features`: features of the blocks for the classifier, one row per block; None without blocks,
       or if the tree is too large.
     """
@@ -242,7 +242,7 @@ def _improve_text(
     article; otherwise `text` and `method`.
 
     The other texts come from JSON-LD, trafilatura (`opinion` is its text if it was run before) and
-    `extract_paragraphs`.
+    the paragraphs of the markup.
     """
     readings = [
         (normalize_text(page.linked.body), "json-ld"),
@@ -316,7 +316,9 @@ def _find_dates(
 
 
 def count_prose_chars(text: str) -> int:
-    """Return the number of characters in lines that read like sentences."""
+    """Return the number of characters in lines that read like sentences: lines of at least 40
+    characters, and lines that end like a sentence.
+    """
     lines = text.split("\n")
     return sum(
         len(line)
@@ -326,7 +328,7 @@ def count_prose_chars(text: str) -> int:
 
 
 def normalize_text(text: str) -> str:
-    """Normalize to NFC, one paragraph per line, no blank lines, single spaces, no control
+    """Normalize a text: NFC, one paragraph per line, no blank lines, single spaces, no control
     characters.
     """
     text = unicodedata.normalize("NFC", _CONTROLS.sub("", text))

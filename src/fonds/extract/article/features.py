@@ -23,8 +23,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 PROSE_WIDTH_MIN = 80
-"""Minimum width of a prose block that is not mostly links, in letters. A Chinese or Thai letter
-counts 2.5.
+"""Minimum width in letters of a block that counts as prose, if less than 40% of its text is linked.
+A Chinese or Thai letter counts 2.5.
 """
 
 _CUE_WIDTH_MAX = 400
@@ -43,10 +43,9 @@ _SENTENCE_ENDS = (". ", "! ", "? ", "。")
 class BlockColumns:
     """Properties of all blocks of a page, each as an array with one value per block.
 
-    - `width`: number of characters, in which a wide character (such as a Chinese one) counts as
-      several.
+    - `width`: number of characters, in which a wide character (such as a Chinese one) counts 2.5.
     - `links`: share of the text that is linked, 0 to 1.
-    - `prose`: whether the block is long and has few links.
+    - `prose`: whether the block is prose: at least 80 wide, and less than 40% linked.
     - `commas`: number of commas.
     - `ends`: 1 if the block ends like a sentence, else 0.
     - `node`, `parent`, `grandparent`, `great_grandparent`: indexes of the block's element and of
@@ -129,8 +128,8 @@ def compute_container_features(
 ) -> list[Floats]:
     """Return features of the elements that contain each block, up to the great-grandparent.
 
-    They are amounts of text, prose and links, and the relation of the block to the element that has
-    most of the page's prose.
+    The features are amounts of text, prose and links, and the relation of the block to the element
+    that has most of the page's prose.
     """
     totals, ends = _sum_subtrees(columns, nodes)
     density = totals[:, 1] / np.maximum(totals[:, 0], 1)
@@ -200,7 +199,7 @@ def _sum_subtrees(columns: BlockColumns, nodes: list[Node]) -> tuple[Floats, Int
 
 def compute_repetition(columns: BlockColumns, blocks: list[Block], nodes: list[Node]) -> Floats:
     """Return features of repetition for each block: how many blocks have the same text, how many
-    have the same kind of element, and averages over the latter.
+    have the same kind of element, and averages over the blocks of this kind.
 
     Elements are of the same kind if their tags, their names (such as class and id) and their
     parents' names are equal.
@@ -250,8 +249,9 @@ def compute_name_features(columns: BlockColumns, nodes: list[Node]) -> Floats:
 
 
 def compute_neighbour_features(columns: BlockColumns, headings: Floats) -> Floats:
-    """Return for each block the features of the two blocks before it and the two after it, and
-    whether the adjacent ones have the same parent element.
+    """Return for each block the width, links, prose, sentence end and heading of the two blocks
+    before it and the two after it, and whether the adjacent two have the same parent element as the
+    block.
 
     `headings` is 1 for each block that is a heading, else 0.
     """
@@ -298,8 +298,8 @@ def compute_position_features(
     """Return features of each block's position in the page: relative to all text, to the title and
     to the prose.
 
-    They include whether the block's text occurs in the title, description and article text that the
-    page states.
+    The features include whether the block's text occurs in the title, description and article text
+    that the page states.
     """
     count = len(blocks)
     index = np.arange(count)

@@ -24,7 +24,7 @@ class PageHead:
 
     - `meta`: first value of each meta tag, by the tag's name in lower case.
     - `title`: text of `<title>`; '' if there is none.
-    - `headings`: texts of the first `<h1>` elements.
+    - `headings`: texts of the first ten `<h1>` elements.
     - `canonical`, `amp`: canonical URL and URL of the AMP version, as written; '' if not stated.
     - `language`: declared language; None if not stated.
     """
@@ -96,9 +96,9 @@ def choose_title(head: PageHead, headline: str = "", url: str = "") -> str | Non
     - `headline`: title in JSON-LD.
     - `url`: URL of the page, whose domain helps to recognise the name of the site.
 
-    If an `<h1>` agrees with the title, its spelling is used. A stated title is ignored if it is
-    only the name or domain of the site. It is also ignored if neither `<title>` nor a heading
-    confirms it, but they confirm the headline.
+    If an `<h1>` agrees with the title, the spelling of the `<h1>` is used. A stated title is
+    ignored if it is only the name or domain of the site. A stated title is also ignored if neither
+    `<title>` nor an `<h1>` has it, but one of them has the headline.
     """
     meta = head.meta
     meta_titles = [meta.get(name, "") for name in ("og:title", "twitter:title", "dc.title")]

@@ -159,8 +159,8 @@ _WORD = re.compile(r"[^\W\d_][\w-]*|©")
 
 @lru_cache(maxsize=20_000)
 def find_name_groups(names: str) -> int:
-    """Return the groups to which the words in an element's class, id and role belong, as a bit
-    mask.
+    """Return the word groups, such as `comment` or `nav`, to which the words in an element's class,
+    id and role belong, as a bit mask.
     """
     groups = 0
     previous = ""
@@ -174,7 +174,9 @@ def find_name_groups(names: str) -> int:
 
 
 def find_cue_groups(line: str) -> int:
-    """Return the groups to which the words in a short line of text belong, as a bit mask."""
+    """Return the word groups, such as `share` or `byline`, to which the words in a short line of
+    text belong, as a bit mask.
+    """
     groups = 0
     for word in _WORD.findall(line.lower()):
         groups |= _CUES_BY_WORD.get(word, 0)

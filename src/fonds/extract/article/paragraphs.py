@@ -1,8 +1,8 @@
 """Extract paragraphs from markup tag by tag, without building a tree: linear time at any size and
 depth.
 
-It selects less well than the extraction of articles. It is used for pages whose tree is too large,
-or in which the extraction finds almost nothing. Limits: each expression passes over the markup
+This selects less well than the block classifier. It is used for pages whose tree is too large, or
+in which the classifier finds almost nothing. Limits: each regular expression passes over the markup
 once; at most a million tags are read.
 """
 
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 BLOCKS_MAX = 1_000_000
-"""Maximum number of tags that are read. The text of a larger page is cut there."""
+"""Maximum number of tags of a page that are read. Text after them is omitted."""
 
 PARAGRAPH_MIN_BYTES = 60
 """Minimum UTF-8 bytes of a paragraph: about ten English words or twenty Chinese characters."""

@@ -30,7 +30,7 @@ class Box(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """Horizontal centre in points."""
+        """Horizontal centre of the rectangle in points."""
         return (self.left + self.right) / 2
 
 

@@ -90,7 +90,9 @@ EXTRACTOR = (
     f"fonds-pdf/6 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
     f"qpdf {pikepdf.__libqpdf_version__})"
 )
-"""Name and versions of the programs that determine the result. `name_extractor` adds the limits."""
+"""Name and versions of the programs that determine the result of extracting a PDF. `name_extractor`
+adds the limits.
+"""
 
 # All keys are always present, so no caller has to distinguish missing from None.
 _PAGES_EXTRA: dict[str, Any] = {
@@ -163,15 +165,15 @@ def name_extractor(limits: PdfLimits) -> str:
 
 
 def warm_up() -> None:
-    """Load the language model, which every child process needs. Called once, before child processes
-    are forked.
+    """Load the model that identifies languages, which every child process needs. Called once,
+    before child processes are forked.
     """
     load_model()
 
 
 def extract_pdf(body: OpenBody, limits: PdfLimits) -> PdfExtraction:
-    """Extract the PDF in an open file, as `extract_pdf_bytes` does. Raises TransientError if the
-    file cannot be read.
+    """Extract the PDF in an open file, as far as it is readable. Raises TransientError if the file
+    cannot be read.
     """
     if body.size_bytes > limits.size_max_bytes:
         return _build_too_large(body.size_bytes, limits)
@@ -179,7 +181,7 @@ def extract_pdf(body: OpenBody, limits: PdfLimits) -> PdfExtraction:
 
 
 def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
-    """Extract a PDF. Of broken, locked or huge PDFs, extract whatever is readable.
+    """Extract a PDF. If the PDF is broken, locked or huge, extract whatever is readable.
 
     Raises MemoryError if the process has too little memory even for that.
     """
@@ -215,9 +217,9 @@ def _repair_and_read(
     draws something.
 
     - `first`: result of the first extraction. It is returned if the repair does not help.
-    - `blank`: its blank pages, from 0.
+    - `blank`: numbers (from 0) of the pages that were blank in the first extraction.
 
-    If such pages remain, the status SUCCESS becomes PARTIAL, and the message lists the pages.
+    If such pages remain, the status SUCCESS becomes PARTIAL, and the error message lists the pages.
     """
     unread_pages = find_drawing_pages(data, blank)
     if not unread_pages:
@@ -276,7 +278,7 @@ def _read(
 
 def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
     """Open the first page once for both thumbnail and text, because opening it is a fifth of all
-    work.
+    work. Return None if pdfium cannot open it.
     """
     try:
         return document[0]

@@ -220,8 +220,9 @@ def _find_title(sheet: _FrontPage, lines: Sequence[_TextLine]) -> tuple[int, int
     """Return the number of the title's first line and the number after its last line; None if there
     is no title.
 
-    The title is the text with the largest type size that may be a title. On a page with a single
-    type size, it is the first such line that is not a list of names.
+    The title is the text with the largest type size that may be a title. If no text in larger type
+    may be a title, the title is the first of the top five lines that may be one and is no list of
+    names.
     """
     heights = sorted(line.size for line in lines if line.size > 0)
     if not heights:

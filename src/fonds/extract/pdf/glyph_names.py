@@ -66,8 +66,8 @@ TEX_NAMES = frozenset(_TEX) | {name + size for name in _ALL for size in _SIZES}
 
 
 def find_glyph_text(name: str) -> str | None:
-    """Return the character for a glyph name, ignoring a size suffix; None if the name is
-    unknown.
+    """Return the character for a glyph name, ignoring a size suffix such as `big`; None if the name
+    is unknown.
     """
     if _LETTER.fullmatch(name):
         return name
@@ -125,7 +125,7 @@ T1: Mapping[int, str] = {
     0x1E: "ffi",
     0x1F: "ffl",
 }
-"""Character of each code in the EC text fonts."""
+"""Character of each code in TeX's EC text fonts."""
 
 OML: Mapping[int, str] = _build_table(
     f"{_GREEK}αβγδϵζηθικλµνξπρστυφχψωεϑϖϱςϕ↼↽⇀⇁  ▷◁0123456789.,</>⋆∂{_CAPITALS}♭♮♯⌣⌢ℓ{_SMALL}ıȷ℘⃗⁀"

@@ -168,8 +168,8 @@ _TEXT_MIN_CHARS = 50
 
 
 def is_picture(page: pypdfium2.PdfPage) -> bool:
-    """Return whether the page is a picture: one of its first 20 objects is an image that covers
-    most of it. In a scan it is.
+    """Return whether the page is a picture: one of its first 20 objects is an image that covers at
+    least 70% of it. Pages of scans are pictures.
     """
     width, height = page.get_size()
     area = abs(width * height)

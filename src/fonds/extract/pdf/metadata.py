@@ -195,7 +195,9 @@ _ARXIV_STAMP = re.compile(
 
 
 class MetadataSource(StrEnum):
-    """Where in a PDF a metadata value was found. Sources are in order of preference."""
+    """Where in a PDF a metadata value was found: Info dictionary, XMP packet, link on the first
+    page, or text of the first page. The order of preference is Info, XMP, page, link.
+    """
 
     INFO = "info"
     XMP = "xmp"
@@ -219,8 +221,8 @@ def extract_bibliographic(
     page: str,
     links: Sequence[str],
 ) -> dict[str, Any]:
-    """Return `title`, `authors`, `doi` and `arxiv_id` of a PDF, as far as found. `KEY_from` is the
-    source of each.
+    """Return `title`, `authors`, `doi` and `arxiv_id` of a PDF, as far as found. `title_from` and
+    so on are the source of each.
 
     - `info`: Info dictionary of the PDF.
     - `xmp`: fields of the XMP packet.

@@ -66,8 +66,8 @@ def _iter_word_runs(text: str) -> Iterator[tuple[range, bool]]:
     """Yield the character indexes of each word, and whether the word belongs to the previous word
     without a space.
 
-    It does if it follows a hyphen at a line end. It also does next to a character of a script
-    without spaces, such as Chinese, which is a word by itself.
+    A word does if it follows a hyphen at a line end. It also does next to a character of a script
+    without spaces, such as Chinese; each such character is a word by itself.
     """
     begin, is_joined, goes_on, is_hyphenated = 0, False, False, False
     for number, unit in enumerate(f"{text} "):
@@ -163,8 +163,8 @@ def draw_page_view(body: OpenBody, number: int, limits: ViewLimits) -> PageView:
 
 
 def draw_page_view_from_bytes(data: bytes, number: int, limits: ViewLimits) -> PageView:
-    """Draw a page of a PDF in memory. `number` is the page number, from 1. See `draw_page_view` for
-    the result.
+    """Draw a page of a PDF in memory. `number` is the page number, from 1. If the page cannot be
+    drawn, the result has an error message.
     """
     data = strip_leading_junk(data)
     structure = read_structure(data, xmp_max_bytes=_XMP_NONE)

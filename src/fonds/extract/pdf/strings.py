@@ -59,8 +59,8 @@ def clean_stored_text(text: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Clean text for reading and search: as `clean_stored_text`, with ligatures as separate
-    letters, and without soft hyphens and byte order marks.
+    """Clean text for reading and search: LF as line end, ligatures as separate letters, and no soft
+    hyphens, byte order marks and control characters except tab and line feed.
     """
     text = clean_stored_text(text)
     if text.isascii():

@@ -140,8 +140,8 @@ def _find_inherited(page: Any, key: str) -> Any:
 
 
 def _is_embedded(font: Any) -> bool:
-    """Return whether a font is embedded. A Type 3 font always is. A composite font is if its
-    descendant font is.
+    """Return whether a font is embedded. A Type 3 font is always embedded. A composite font is
+    embedded if its descendant font is.
     """
     if font.get("/Subtype") == "/Type3":
         return True
@@ -165,8 +165,8 @@ class PdfStructure:
     """What a PDF states about itself.
 
     - `info`: Info dictionary; None if missing.
-    - `extra`: `permanent_id` and `update_id` (lower-case hexadecimal), `pdf_version`, and traits
-      such as forms and encryption.
+    - `extra`: the file identifiers `permanent_id` and `update_id` (lower-case hexadecimal),
+      `pdf_version`, and traits such as forms and encryption.
     - `meta_xml`: XMP packet; None if missing.
     - `is_locked`: whether a password is needed.
     - `error`: why qpdf could not open the PDF; None if it could.
@@ -216,7 +216,7 @@ def _list_fonts(pdf: pikepdf.Pdf) -> list[PageFont]:
 
 def limit_unpacking(size_bytes: int) -> None:
     """Limit the decompressed size of any stream to 200 times the size of the file (`size_bytes`),
-    and at least 16 MiB.
+    but at least 16 MiB and at most 256 MiB.
 
     The limit applies to the whole process, which reads one file at a time.
     """

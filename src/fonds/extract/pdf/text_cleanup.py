@@ -1,7 +1,7 @@
 """Clean up the text of a PDF page as pdfium reads it: hyphens, accents, brackets, line ends.
 
-Limits: one pass over the page. At an accent, at most `_BLANKS_MAX` blanks on each side are
-examined.
+Limits: one pass over the page. At an accent that is drawn separately, at most 100 blanks on each
+side are examined.
 """
 
 from __future__ import annotations
@@ -284,7 +284,8 @@ def _find_letter(page: PageCharacters, place: int) -> int | None:
     """Return the index of the letter to which the accent at index `place` belongs; None if there is
     none.
 
-    It is the next or previous letter, or the letter that is drawn at the accent's position.
+    The letter is the next or previous one in the text, or the one that is drawn at the accent's
+    position.
     """
     accent = page.get_ink_box(place)
     is_below = _COMBINING.get(page.text[place], page.text[place]) in _MARKS_BELOW

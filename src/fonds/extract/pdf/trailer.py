@@ -44,8 +44,8 @@ class Trailer:
 
 
 def strip_leading_junk(data: bytes) -> bytes:
-    """Return a PDF without the bytes before its header `%PDF-`, if there are more of them than PDF
-    readers skip; otherwise `data`.
+    """Return a PDF without the bytes before its header `%PDF-`, if there are more than the 1,024
+    that PDF readers skip; otherwise `data` unchanged.
     """
     start = data.find(b"%PDF-", 0, _HEADER_SEARCH_MAX)
     return data[start:] if start > _HEADER_SEARCH_BYTES else data

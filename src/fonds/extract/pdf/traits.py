@@ -29,7 +29,8 @@ def read_outline(document: pypdfium2.PdfDocument) -> list[dict[str, Any]] | None
     """Return the outline (table of contents) of a PDF, at most 1,000 entries; None without an
     outline.
 
-    Each entry has `level` (from 0), `title`, and `page` (from 0, or None).
+    Each entry has `level` (from 0), `title`, and `page` (from 0; None if the entry leads to no
+    page).
     """
     entries = []
     for entry in islice(document.get_toc(max_depth=_DEPTH_MAX), _ENTRIES_MAX):
@@ -52,8 +53,8 @@ def _read_title(entry: pypdfium2.PdfBookmark) -> str:
 
 
 def read_labels(pdf: pikepdf.Pdf) -> list[str] | None:
-    """Return the labels of at most 2,000 pages, such as `iv`; None if the labels are simply 1, 2,
-    3.
+    """Return the labels of at most 2,000 pages, such as `iv`; None if the PDF has no labels, or
+    they are simply 1, 2, 3.
 
     Labels are read with qpdf, because pdfium crashes on a label tree that contains itself.
     """

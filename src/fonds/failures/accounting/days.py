@@ -52,7 +52,7 @@ class DayRange:
     def list_days(self) -> list[str] | None:
         """Return each day of the range as text YYYY-MM-DD.
 
-        Returns None if the range has no limit on a side, or is longer than 400 days.
+        Returns None if `first` or `last` is None, or if the range is longer than 400 days.
         """
         if self.first is None or self.last is None or (self.last - self.first).days >= DAYS_MAX:
             return None
@@ -67,7 +67,8 @@ def iter_daily_tallies(
     pipelines: Sequence[str],
     **where: object,
 ) -> Iterator[TallyRow]:
-    """Yield the stored counts (tallies) of some pipelines for a range of days.
+    """Yield the stored counts (tallies) of entries or inputs of these pipelines for a range of
+    days.
 
     `counters`: names of the counts, such as `ENTRIES_BY_DAY` and `INPUTS_BY_DAY`.
     `where`: further conditions on columns of the tally rows.
@@ -90,7 +91,8 @@ def list_pipelines(records: Records) -> list[str]:
 def build_daily_tallies(
     records: Records, days: DayRange, pipelines: Sequence[str]
 ) -> dict[date, OutcomeTally]:
-    """Return the counts by outcome for each day on which anything entered these pipelines.
+    """Return the numbers of entries by outcome for each day on which anything entered these
+    pipelines.
 
     An entry counts on the day on which it entered. Records that an input counted without creating
     entries count as `dropped`, on the day on which the input was last read.
@@ -112,7 +114,8 @@ def build_daily_tallies(
 
 
 def count_after(records: Records, last: date, pipelines: Sequence[str]) -> int:
-    """Return the number of entries, and of records without entries, dated after the day `last`.
+    """Return how many entries, and records counted without entries, entered these pipelines after
+    the day `last`.
 
     If `last` is today, the number is above 0 only if a clock was wrong.
     """
@@ -132,7 +135,8 @@ def count_entered(records: Records, days: DayRange, where: Mapping[str, object])
     """Count the entries that entered on these days and match the filter `where`.
 
     Filters on `outcome`, `reason` and `pipeline` use the stored counts, in which pending entries
-    have no reason yet. With a filter on any other column, the rows are counted.
+    have no reason yet. With a filter on any other column, the rows of the SQL table `entries` are
+    counted.
     """
     if not where.keys() <= _TALLIED_COLUMNS.keys():
         return records.count(EntryRow, (), {**where, "entered_at": days.build_time_range()})[()]
@@ -160,7 +164,7 @@ def list_entered(
 ) -> list[EntryRow]:
     """Return one page of the entries that entered on these days and match `where`, latest first.
 
-    `after`: sort and key columns of the last row of the previous page; None for the first page.
+    `after`: sort and key columns of the last entry of the previous page; None for the first page.
     `count_max`: maximum number of entries on the page.
     """
     if "failure_group" in where or "step" in where:
@@ -207,10 +211,10 @@ class UncapturedCounts:
     """Counts of records that inputs counted without creating an entry for each.
 
     `total`: number of such records in all inputs.
-    `inputs_count`: number of examined inputs that have any.
+    `inputs_count`: number of examined inputs that have such records.
     `inputs`: up to 50 inputs with the most such records, each with its count.
-    `complete`: False if further inputs may have some. Only the 1,000 inputs with the largest counts
-        are examined.
+    `complete`: False if further inputs may have such records. Only the 1,000 inputs with the
+        largest counts are examined.
     """
 
     total: int = 0

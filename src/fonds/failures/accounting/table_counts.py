@@ -1,4 +1,6 @@
-"""Counts over the wide table: files, captures, media types, GROBID statuses and missing columns."""
+"""Counts over the wide-column table, which has one row per file: files, captures, media types,
+GROBID statuses and missing columns.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ class RowCounter:
     def __call__(self, part: int) -> Iterator[bytes]:
         """Yield the counts of one part of the table, one record per counted value.
 
-        A record is the JSON array `[counter, value]`, a blank and the count.
+        A record is the JSON array `[counter, value]`, a blank and the count, such as
+        `["mime","text/html"] 12`.
         """
         table = self.open_table()
         counts: Counter[tuple[str, str]] = Counter()
@@ -75,10 +78,11 @@ class RowCounter:
 def build_counting_job(
     open_table: Callable[[], Table], table: str, schema: Schema, *, large: bool, fingerprint: str
 ) -> Job:
-    """Return the bulk job that counts the rows of a table.
+    """Return the bulk job that counts the rows of the wide-column table, and the values and missing
+    columns in them.
 
-    `large`: whether to also count the rows that lack a large column, which requires reading large
-        cells.
+    `large`: whether to also count the rows that lack a large column (such as TEI XML), which
+        requires reading large cells.
     `fingerprint`: makes the name of the job unique, so that it does not resume an older job.
     """
     columns = tuple(name for name, column in schema.columns.items() if large or not column.is_large)
@@ -133,7 +137,7 @@ def _count(
 def _count_value(counts: Counter[tuple[str, str]], counter_name: str, value: str) -> None:
     """Add 1 to the count of a value, such as a media type.
 
-    At most `VALUES_MAX` values are kept; further ones count as `OTHER_LABEL`.
+    At most 1,000 values of all counters are kept; further values count as `(others)`.
     """
     is_listed = (counter_name, value) in counts or len(counts) < VALUES_MAX
     counts[counter_name, value if is_listed else OTHER_LABEL] += 1

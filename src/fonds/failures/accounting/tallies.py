@@ -67,9 +67,9 @@ class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
         return self.received == ended + self.pending
 
     def filter_reasons(self, weight: Weight) -> dict[str, int]:
-        """Return the counts by reason, for the reasons of one category.
+        """Return the number of entries by reason, for the reasons of one weight (severity).
 
-        `weight`: the category: stored without text, skipped, rejected or failed.
+        `weight`: stored without text, skipped, rejected or failed.
 
         The largest count is first.
         """
@@ -79,7 +79,8 @@ class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
 
 @dataclass(frozen=True, slots=True)
 class StepFailures:
-    """Number of quarantined entries with the same pipeline, step and reason, and one of them.
+    """Number of quarantined entries with the same pipeline, step and reason, and one of these
+    entries.
 
     `count`: number of entries.
     `sample`: the entry that ended last; None if none was found.
@@ -113,7 +114,7 @@ def count_entries(
 
 
 def count_given_entries(records: Records, keys: Sequence[tuple[str, str]]) -> OutcomeTally:
-    """Count the entries with these keys (entry id and pipeline) by outcome."""
+    """Count by outcome the entries with these keys (pairs of entry id and pipeline)."""
     ended: Counter[tuple[str, str]] = Counter()
     for start in range(0, len(keys), INPUTS_A_QUERY):
         for row in records.get(EntryRow, keys[start : start + INPUTS_A_QUERY]):
@@ -122,7 +123,7 @@ def count_given_entries(records: Records, keys: Sequence[tuple[str, str]]) -> Ou
 
 
 def add_tallies(tally: OutcomeTally, other: OutcomeTally) -> OutcomeTally:
-    """Return the sum of two counts by outcome. They must have no entry in common."""
+    """Return the sum of two counts of entries by outcome. No entry may be in both counts."""
     return OutcomeTally(
         tally.received + other.received,
         tally.done + other.done,
@@ -134,7 +135,7 @@ def add_tallies(tally: OutcomeTally, other: OutcomeTally) -> OutcomeTally:
 
 
 def build_tally(outcome_counts: Counter[tuple[str, str]], counts: Counter[str]) -> OutcomeTally:
-    """Build the counts by outcome.
+    """Build the counts of entries by outcome.
 
     `outcome_counts`: number of entries by outcome and reason.
     `counts`: number of records without entries, by reason; they count as `dropped`.
@@ -226,7 +227,8 @@ def count_derivatives(records: Records) -> list[tuple[DerivativeKind, dict[str, 
 
 
 def count_step_failures(records: Records, pipeline: str | None = None) -> list[StepFailures]:
-    """Return the quarantined entries by pipeline, step and reason, largest count first.
+    """Return the number of quarantined entries by pipeline, step and reason, with the newest entry
+    of each, largest number first.
 
     `pipeline` None means all pipelines.
     """
@@ -265,7 +267,7 @@ def count_outcomes(records: Records, where: Mapping[str, object]) -> int:
 
     Filters on `outcome`, `reason`, `step` and `pipeline` use the stored counts. Pending entries
     have no reason and no step yet. Entries with a `failure_group` are in quarantine. With a filter
-    on any other column, the rows are counted.
+    on any other column, the rows of the SQL table `entries` are counted.
     """
     if "failure_group" in where and where.keys() <= _GROUPED_COLUMNS:
         return count_failures(records, where)
@@ -321,8 +323,8 @@ def list_outcomes_of_any(
 
 
 def _list_groups(records: Records, where: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """Split the filter `where` into filters that each fix pipeline and outcome, so that a database
-    index sorts the rows.
+    """Split the filter `where` for entries into filters that each fix pipeline and outcome, so that
+    a database index sorts the rows.
 
     Only combinations with matching entries are returned. Reason and step are fixed too if `where`
     has one of them.
@@ -364,16 +366,18 @@ def list_broken_inputs(
 
 
 def count_broken_inputs(records: Records, pipeline: str | None = None) -> int:
-    """Return the number of inputs that could not be read to the end. `pipeline` None means all."""
+    """Return the number of inputs that could not be read to the end. `pipeline` None means all
+    pipelines.
+    """
     return records.count(InputRow, (), {"error": Prefix(""), **_build_pipeline_filter(pipeline)})[
         ()
     ]
 
 
 def count_by_step(records: Records, pipeline: str) -> dict[str, dict[str, int]]:
-    """Return the number of messages of a pipeline by step, then by verdict.
+    """Return the number of messages of a pipeline as a mapping from step to verdict to count.
 
-    Open messages, which have no outcome yet, are included.
+    Open messages, which have no final verdict yet, are included.
     """
     table: dict[str, dict[str, int]] = {}
     for row in _iter_tallies(records, DispositionRow, pipeline=pipeline):
@@ -383,7 +387,7 @@ def count_by_step(records: Records, pipeline: str) -> dict[str, dict[str, int]]:
 
 
 def list_used_steps(records: Records) -> list[str]:
-    """Return the sorted names of the steps that have received messages."""
+    """Return the sorted names of the steps of all pipelines that have received messages."""
     return sorted({row.first for row in _iter_tallies(records, DispositionRow) if row.first})
 
 
@@ -408,7 +412,8 @@ def count_failures(records: Records, where: Mapping[str, object]) -> int:
     """Count the quarantined entries that match the filter `where`.
 
     Its keys may be `failure_group`, `step`, `reason` and `pipeline`. Without a `failure_group`, the
-    stored counts of entries are used; their number does not grow with the number of failure groups.
+    stored counts of entries are used; the number of these counts does not grow with the number of
+    failure groups.
     """
     if "failure_group" not in where:
         entry_filter = {_ENTRY_COLUMNS[name]: value for name, value in where.items()}

@@ -27,7 +27,8 @@ class StepBacklog:
     """Backlog of one step of a pipeline.
 
     `topic`: name of the topic from which the step reads.
-    `depth`: numbers of messages that the queue has for the step.
+    `depth`: numbers of messages that the queue has for the step, by state (such as ready or
+        delayed).
     `open_count`: number of messages sent to the step that have no outcome yet.
     `oldest_at`: time at which the oldest of the open messages was sent; None without open messages.
     `ended`: number of ended messages by verdict.
@@ -46,7 +47,7 @@ class EndedCount:
     """Number of entries of a pipeline that ended within the last hour.
 
     `count`: number of entries.
-    `is_lower_bound`: whether counting stopped at the limit, so that there may be more.
+    `is_lower_bound`: whether counting stopped at 250,000 entries, so that there may be more.
     `last_at`: time at which the last entry ended; None if no entry has ended.
     """
 
@@ -90,7 +91,8 @@ def list_backlogs(
 
 
 def _find_oldest(records: Records, pipeline: str, steps: Sequence[str]) -> dict[str, datetime]:
-    """Return for each step the time at which its oldest open message was sent.
+    """Return for each step of a pipeline the time at which the oldest open message of the step was
+    sent.
 
     Open messages have no outcome yet. Steps without open messages are left out. A database index
     sorts the messages by that time.
@@ -101,8 +103,7 @@ def _find_oldest(records: Records, pipeline: str, steps: Sequence[str]) -> dict[
 
 
 def count_ended_last_hour(records: Records, pipeline: str, now: datetime) -> EndedCount:
-    """Count the entries of a pipeline that ended within the hour before `now`, up to
-    `ENDED_COUNTED_MAX`.
+    """Count the entries of a pipeline that ended within the hour before `now`, up to 250,000.
 
     A database index covers the query, so no rows are read.
     """
@@ -147,8 +148,8 @@ class StepPace:
     def estimate_minutes_left(self, waiting_count: int) -> float | None:
         """Estimate how many minutes the step needs until `waiting_count` messages have ended.
 
-        Uses the rate of the current and the previous clock hour. Returns None if no message ended
-        in them.
+        Uses the rate at which messages ended in the current and the previous clock hour. Returns
+        None if no message ended in these hours.
         """
         ended = sum(self.ended[-2:])
         return waiting_count * (60 + self.minutes) / ended if ended else None
@@ -190,7 +191,8 @@ class StepWorkers:
     `ended`: number of messages that the processes at work have finished at the step since they
         started.
     `last_ended`: when the last message ended; None if none has.
-    `trouble`: why one of the processes at work has to wait; None if no process waits.
+    `trouble`: why one of the processes at work has to wait, such as an unavailable store; None if
+        no process waits.
     """
 
     at_work: int = 0
@@ -217,7 +219,7 @@ def summarize_workers(records: Records, pipeline: str, now: datetime) -> dict[st
 
 
 def iter_workers(records: Records, pipeline: str | None = None) -> Iterator[WorkerRow]:
-    """Iterate over the rows of worker processes, newest heartbeat first, at most `ROWS_MAX`.
+    """Iterate over the rows of worker processes, newest heartbeat first, at most 10,000 rows.
 
     Processes of this machine that are certainly gone are left out. `pipeline` None means all
     pipelines.
@@ -228,7 +230,7 @@ def iter_workers(records: Records, pipeline: str | None = None) -> Iterator[Work
 
 
 def is_overdue(row: WorkerRow, now: datetime) -> bool:
-    """Return whether a worker process has missed more than `MISSED_MAX` heartbeats."""
+    """Return whether a worker process has missed more than 4 heartbeats in a row."""
     return now - row.seen > timedelta(seconds=MISSED_MAX * row.every_s)
 
 

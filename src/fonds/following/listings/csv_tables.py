@@ -1,8 +1,8 @@
 """Parse rows of CSV files that list URLs, or download ids of the previous system (Media Cloud).
 
 In two periods (epochs), the database of that system assigned the same ids. For such an id, `choose`
-finds the stored object version that belongs to the download. Source: RFC 4180; seed 004, Appendix A
-(`csv`, `historical`); mediacloud/story-indexer, hist-fetcher (the range of ids and the dates).
+finds the stored object version that belongs to the download. Source: RFC 4180; seed document 004,
+Appendix A (`csv`, `historical`); mediacloud/story-indexer, hist-fetcher (range of ids and dates).
 
 Limits: time is linear in the length of a line, which the caller limits; a line has at most 200
 fields.
@@ -97,7 +97,7 @@ def parse_url_row(header: Header, fields: Sequence[str], via: str, day: str | No
     """Convert a row of a CSV table of URLs to a feed entry. Its `link` is None if the row has no
     URL.
 
-    - `via`: origin of the row, for the entry.
+    - `via`: text that says where the row came from, for the entry.
     - `day`: date in the name of the file; None if there is none.
     """
     link_url = next(
@@ -121,8 +121,8 @@ def parse_url_row(header: Header, fields: Sequence[str], via: str, day: str | No
 def parse_historical_row(
     header: Header, fields: Sequence[str], via: str, day: str | None
 ) -> HistoricalRow:
-    """Convert a row of a table of the previous system to a download. Raises ValueError if it has no
-    download id.
+    """Convert a row of a table of the previous system to a download. Raises ValueError if the row
+    has no download id.
 
     `via` is the origin of the row, `day` the date in the name of the file or None.
     """
@@ -166,7 +166,7 @@ def _parse_id(text: str | None) -> int | None:
 
 
 FIRST_ID, LAST_IDS = 3_211_617_605, 3_257_240_456
-"""First and last of the download ids that were given out in both epochs."""
+"""First and last of the download ids that the previous system assigned in both of two periods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,16 +182,16 @@ class Epoch:
     end: datetime
 
     def contains(self, moment: datetime) -> bool:
-        """Return whether an aware time is within the epoch."""
+        """Return whether an aware time is within the period, from `begin` to before `end`."""
         return self.begin <= moment < self.end
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectVersion:
-    """Version of an object in the object store.
+    """Version of an object in an object store, such as S3.
 
-    - `id`: version id of the store.
-    - `modified`: aware time of modification.
+    - `id`: id that the store gave to the version.
+    - `modified`: aware time when the version was written.
     """
 
     id: str
@@ -205,12 +205,15 @@ EPOCHS = (
 
 
 def is_ambiguous(downloads_id: int) -> bool:
-    """Return whether a download id was given out in both epochs."""
+    """Return whether the previous system assigned a download id in both of two periods (epochs)."""
     return FIRST_ID <= downloads_id <= LAST_IDS
 
 
 def find_epoch(moment: datetime) -> Epoch | None:
-    """Return the epoch that contains an aware time; None if it is in neither epoch."""
+    """Return the epoch (one of two periods with the same download ids) that contains an aware time.
+
+    Returns None if the time is in neither.
+    """
     return next((epoch for epoch in EPOCHS if epoch.contains(moment)), None)
 
 

@@ -3,7 +3,7 @@
 Source: RSS 2.0.11 (`copyright`); RFC 4287, 4.2.10 (`rights`); RFC 4946 (links to licences); the
 modules creativeCommons and `cc` of RSS; Dublin Core.
 
-Limits: at most `STATED_MAX` statements are read from a feed, and the same number from each entry.
+Limits: at most 10 statements are read from a feed, and at most 10 from each of its entries.
 """
 
 from __future__ import annotations

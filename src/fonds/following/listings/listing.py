@@ -156,8 +156,8 @@ def clean_url(text: str | None, base: str = "") -> str | None:
 
 
 def clean_title(text: str | None) -> str | None:
-    """Clean a title: remove markup and line breaks, decode entities once, and cut it to the maximum
-    length.
+    """Clean a title: remove markup and line breaks, decode entities once, and cut it to 1,000
+    characters.
 
     Returns None if nothing is left.
     """
@@ -174,7 +174,8 @@ def clean_title(text: str | None) -> str | None:
 
 
 ENTRIES_MIN = 3
-"""Number of links from which the fields of a listing are detected; with fewer, only the format is.
+"""Minimum number of links from which the fields of a listing's links are detected. With fewer, the
+fields stay as described for the source's last listing, if there was one.
 """
 SHARE_MIN = 0.5
 DESCRIBED_FIELDS = ("title", "pub_date")

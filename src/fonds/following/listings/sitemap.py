@@ -109,9 +109,9 @@ def _set_change(change_times: dict[str, str], url: str | None, values: Mapping[s
 
 
 def _build_entry(attributes: dict[str, str], url: str) -> RssEntry:
-    """Build the entry of a page.
+    """Build the entry of a page in a sitemap.
 
-    `lastmod` is not its publication date and is therefore not used.
+    `lastmod` is not the page's publication date and is therefore not used.
     """
     return RssEntry(
         link=clean_url(attributes.get("loc"), url),

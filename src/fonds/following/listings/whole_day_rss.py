@@ -1,6 +1,6 @@
 """Read RSS files of the program rss-fetcher that have all stories of one day, item by item.
 
-Source: seed 004, Appendix A (`batch-fetcher`); mediacloud/rss-fetcher, daily RSS: `link`,
+Source: seed document 004, Appendix A (`batch-fetcher`); mediacloud/rss-fetcher, daily RSS: `link`,
 `pubDate`, `domain`, `title`, `source` with `url`, `mcFeedId`, `mcSourceId`; the channel's
 `lastBuildDate`.
 

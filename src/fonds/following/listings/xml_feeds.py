@@ -292,7 +292,7 @@ def read_leniently(body: bytes, url: str, charset: str | None = None, problem: s
     """Parse a broken feed at `url` with feedparser.
 
     `problem` says why strict parsing failed. Entity declarations are removed first. Raises
-    DamagedInputError if the body has no trace of a feed.
+    DamagedInputError if feedparser fails, or finds neither a feed format nor entries.
     """
     safe_body = _ENTITY.sub(b"", _DOCTYPE.sub(b"", body, count=1))
     headers = {"content-location": url}

@@ -1,6 +1,6 @@
 """Algorithms that turn documents into vectors, clusters, labels and lineage.
 
-They take arrays and return arrays; they use no stores and no clock. Documents are identified by
+The algorithms take and return arrays; they use no stores and no clock. Documents are identified by
 their position in the input. The caller keeps ids and titles.
 
 The entry points:
@@ -18,8 +18,8 @@ The entry points:
 
 `version` numbers the builds of one collection, for example by the rebuild's timestamp. It is part
 of the dictionary, of each stored vector and of the ids of new clusters. `previous` is the previous
-clustering: the cluster of each input document, and the cluster ids. A rebuild that gets it starts
-from the previous clusters.
+clustering: the cluster of each input document, and the cluster ids. A rebuild with `previous`
+starts from the previous clusters.
 
 A family of algorithms is one function from prepared documents and options to a `methods.Partition`.
 Each is registered in `builder.FAMILIES`.

@@ -1,4 +1,4 @@
-"""Assignment of later documents to the clusters of an existing clustering.
+"""Assignment of documents added after a rebuild to the clusters of the existing clustering.
 
 Source: the incremental path of Grouperfish's HBase layout, v0.2 (`configuration:$conf:processed`).
 

@@ -79,9 +79,9 @@ class GroupingInput:
     """Documents to group, in any order. All sequences have one item per document.
 
     `languages`: language of each text; None if unknown, to be guessed.
-    `times_s`: date of each document in seconds of any clock, used by the algorithm `stories`; or
-        None.
-    `dense`: documents x dimensions, float32, from a language model; or None.
+    `times_s`: date of each document in seconds since any fixed time, used by the algorithm
+        `stories`; or None.
+    `dense`: dense vectors from a language model, documents x dimensions, float32; or None.
     """
 
     texts: Sequence[str]
@@ -110,8 +110,8 @@ class CountedDocuments:
     `counts`: term counts of the documents; grouping consumes them.
     `texts`: function that returns the texts of documents by position, to spell labels; "" for a
         missing text.
-    `times_s`: date of each document in seconds of any clock; or None.
-    `dense`: documents x dimensions, from a language model; or None.
+    `times_s`: date of each document in seconds since any fixed time; or None.
+    `dense`: dense vectors from a language model, documents x dimensions; or None.
     """
 
     counts: TermCounts
@@ -319,7 +319,7 @@ def _build_level(
 
 
 def _rank_members(members: Ints, scores: Floats, clusters: int) -> list[Ints]:
-    """Return the documents of each cluster, nearest to its centroid first.
+    """Return the documents of each cluster, nearest to the cluster's centroid first.
 
     `members`: cluster number of each document.
     `scores`: cosine similarity of each document to its cluster's centroid.
@@ -331,7 +331,7 @@ def _rank_members(members: Ints, scores: Floats, clusters: int) -> list[Ints]:
 
 
 def _compute_score_minimums(members: Ints, scores: Floats, clusters: int) -> Floats:
-    """Return the minimum cosine similarity at which each cluster accepts a later document.
+    """Return the minimum cosine similarity at which each cluster accepts a document added later.
 
     It is the 5th percentile of the similarities of the cluster's own documents; 1 for an empty
     cluster.

@@ -86,7 +86,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One granularity of a clustering, from few broad to many narrow clusters.
+    """Level of a clustering: one granularity, between few broad and many narrow clusters.
 
     `members`: cluster number of each document, int64; -1 for none.
     `scores`: cosine similarity of each document to its cluster's centroid, float32; 0 for a
@@ -105,7 +105,7 @@ class Clustering:
 
     Documents are identified by their position in the input.
 
-    `levels`: all granularities, the requested or chosen one first.
+    `levels`: all granularities; first that with the requested or chosen number of clusters.
     `originals`: for each document, the one it is a near-duplicate of, possibly itself; -1 for an
         empty document.
     `unclustered`: number of documents in no first-level cluster, by reason.
@@ -153,7 +153,7 @@ class Algorithm(StrEnum):
 class Options:
     """Parameters of a clustering algorithm.
 
-    `clusters`: number of topics or factors. None: topics choose one between 2 and `clusters_max`.
+    `clusters`: number of topics or factors. None: `TOPICS` chooses one from 2 to `clusters_max`.
     `granularities`: further numbers of topics, each computed as a level of its own.
     `threshold`: minimum cosine similarity between a document and a story.
     `half_life_s`: seconds without a document after which the similarities to a story are halved;

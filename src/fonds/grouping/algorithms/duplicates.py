@@ -80,7 +80,7 @@ def find_originals(counts: Matrix, order: Ints, document_hashes: Hashes, in_band
 
     EMPTY for a document without terms.
     `counts`: term frequencies, documents x terms.
-    `order`: documents in the order of rank.
+    `order`: documents in the order of rank, which `rank_documents` returns.
     `document_hashes`: content hash of each document.
     `in_bands`: documents x 5 MinHash bands; near-duplicates are likely to share a band.
     """

@@ -1,7 +1,7 @@
 """Labels of clusters: terms and phrases that distinguish a cluster, spelled as in its documents.
 
-A phrase replaces a single term that it contains if it is frequent enough. A label has up to three
-terms or phrases, which share no term. No two clusters have the same label.
+A phrase replaces a single term that it contains if the phrase is frequent enough. A label has up to
+three terms or phrases, which share no term. No two clusters have the same label.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ Doubles = NDArray[np.float64]
 SHARE_MIN = 1.5
 """Minimum ratio between a term's frequency in a cluster and elsewhere.
 
-A term below it cannot name the cluster. Frequencies are shares of documents.
+A term with a lower ratio cannot name the cluster. Frequencies are shares of documents.
 """
 
 

@@ -20,7 +20,7 @@ from fonds.grouping.algorithms.term_counts import Ints
 
 SHARED_MIN = 0.5
 PART_MIN = 0.2
-"""Minimum share of a cluster's documents in a new cluster to say that it split into this one."""
+"""Minimum share of a previous cluster's documents in each new cluster that it split into."""
 GROWN_MIN = 1.2
 
 

@@ -59,7 +59,7 @@ class Partition:
 class Family(Protocol):
     """Protocol of an algorithm that partitions documents into clusters.
 
-    It is deterministic: the same documents and options always give the same clusters.
+    The algorithm is deterministic: the same documents and options always give the same clusters.
     """
 
     def __call__(self, prepared_documents: PreparedDocuments, options: Options) -> Partition:
@@ -144,7 +144,7 @@ _REACH_PERCENTILE = 5
 def partition_by_density(prepared_documents: PreparedDocuments, options: Options) -> Partition:
     """Partition documents into dense groups (HDBSCAN); documents between groups are in no cluster.
 
-    A group has at least `options.size_min` documents, and at least five.
+    A group has at least `options.size_min` documents, or five if that is more.
     """
     vectors = prepared_documents.vectors
     places = sample_evenly(len(vectors), SAMPLE_DOCUMENTS)

@@ -1,6 +1,6 @@
 """Stop words by language: frequent words that occur in every text and name no theme.
 
-They come from `fonds.text.stop_words`. For English, those of scikit-learn are added.
+The stop words come from `fonds.text.stop_words`. For English, those of scikit-learn are added.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["list_languages", "load_stop_words"]
 def load_stop_words(language: str) -> frozenset[str]:
     """Return the case-folded stop words of a two-letter language; empty if the language is unknown.
 
-    "" means that the language was not detected; it gets the English stop words.
+    The language "", which means that none was detected, has the English stop words.
     """
     language = language or "en"
     words = get_stop_words(language)

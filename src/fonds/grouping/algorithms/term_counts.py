@@ -138,7 +138,7 @@ def select_features(counts: Ints, documents: int) -> Ints:
     """Return the numbers of the terms that become features, ascending, at most 500,000.
 
     Features are the terms that count when documents are compared. From 100 documents on, a feature
-    occurs in at least two of them. If there are too many, the most frequent ones are selected.
+    occurs in at least two of them. If more qualify, the most frequent ones are selected.
     `counts`: number of documents that contain each term.
     `documents`: number of documents.
     """

@@ -30,7 +30,7 @@ TERMS_MAX = 5_000_000
 TERM_CACHE_SIZE = 100_000
 """Maximum number of words whose terms are cached.
 
-They take at most 40 MB, since no cached word has more than `TERM_MAX_BYTES` characters.
+The cached words take at most 40 MB, since no cached word has more than `TERM_MAX_BYTES` characters.
 """
 BREAK = -1
 GUESS_TEXTS_MAX = 1000
@@ -41,7 +41,7 @@ _SPACELESS_FROM = "\u0e00"
 _MARKS_BETWEEN = re.compile(r" {3,}")
 _ADDRESS = re.compile(r"(?:https?://|ftp://|\bwww\.|\bdoi\.org/)[!-~]{1,2000}", re.IGNORECASE)
 _SHARE_MIN = 0.15
-"""Minimum share of stop words in running text of a language.
+"""Minimum share of a language's stop words in texts, for the language to be recognized.
 
 In English, about half of all words are stop words.
 """

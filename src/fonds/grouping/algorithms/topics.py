@@ -121,7 +121,7 @@ _DOCUMENTS_PER_MICRO_CLUSTER = 5
 EVIDENCE_CLUSTERS_MAX = 500
 """Number of clusters from which evidence (features x clusters) is not computed.
 
-It would need too much memory for its benefit.
+The evidence would need too much memory for its benefit.
 """
 
 
@@ -211,8 +211,8 @@ def _finish_topics(
     """Assign documents to topics by k-means from given centroids, then refine the topics by terms.
 
     Return the topic number of each document, and how strongly each term indicates each topic
-    (features x topics). The second item is None if there is a single topic, or if it would need too
-    much memory.
+    (features x topics). The second item is None for a single topic, and for 500 topics or more,
+    since it would need too much memory.
     `begin`: centroids to start from, topics x dimensions.
     """
     vectors = prepared_documents.vectors
@@ -234,8 +234,8 @@ def _refine_topics(
     """Refine the topics of documents by the documents' terms. Topics are numbered by size.
 
     Return the topic number of each document, and how strongly each term indicates each topic
-    (features x topics). The second item is None if there is a single topic, or if it would need too
-    much memory.
+    (features x topics). The second item is None for a single topic, and for 500 topics or more,
+    since it would need too much memory.
     `members`: current topic of each document.
     """
     clusters = int(members.max()) + 1

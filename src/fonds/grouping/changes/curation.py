@@ -137,8 +137,8 @@ def find_theme(writer: CollectionWriter, name: CollectionName, conf: str, theme:
     """Find a theme on the first level of the served clustering, by id, label or given name.
 
     A theme that no longer exists but was curated is found by id.
-    Raises ValueError for an unknown theme, with the most similar name, and for a name of several
-    themes.
+    Raises ValueError for an unknown theme, suggesting the most similar label, and for a name that
+    several themes have.
     """
     served_clusters = load_clusters(writer.tables, name, conf, top=0)
     clusters = served_clusters.clusters if served_clusters else ()

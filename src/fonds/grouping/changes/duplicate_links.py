@@ -52,8 +52,8 @@ def _release_duplicates(
 ) -> PlacementsById:
     """Return the new placements of the near-duplicates of originals that leave, by document id.
 
-    Of each original, the near-duplicate with the first id becomes an original. The others become
-    its near-duplicates.
+    Of an original's near-duplicates, the one whose id sorts first becomes an original. The others
+    become near-duplicates of this new original.
     """
     keys = [
         build_assignment_row(clustering.name, clustering.conf, clustering.timestamp, id_)
@@ -150,9 +150,9 @@ def _copy_placement(
 ) -> Placement:
     """Return the placement of a near-duplicate: that of its original, with a link to the original.
 
-    `original_id`: id of the other document. `placement`: placement of the other document. If it is
-        a near-duplicate itself, the link names its original instead.
-    There is no link if the other document is unclustered.
+    `original_id`, `placement`: id and placement of the document that is nearly duplicated. If that
+        document is a near-duplicate itself, the link names its original instead. If that document
+        is unclustered, there is no link.
     """
     return replace(
         placement,

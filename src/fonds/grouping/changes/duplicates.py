@@ -69,7 +69,7 @@ class _DocumentRun:
 
 @dataclass(slots=True)
 class _LaterDocuments:
-    """Documents added after the index was built, in runs (batches) of decreasing size."""
+    """Documents added after the inverted index was built, in runs (batches) of decreasing size."""
 
     runs: list[_DocumentRun] = field(default_factory=list)
 
@@ -204,7 +204,7 @@ class DuplicateFinder:
                 yield position, ids[number_]
 
     def _load_terms(self, tables: Tables, ids: Sequence[str]) -> tuple[list[str], TermSets]:
-        """Return the ids of those documents that exist, and the term sets of their texts."""
+        """Return those of the given document ids that exist, and the term sets of their texts."""
         existing_ids: list[str] = []
         sets: list[TermSets] = []
         for batch in iter_chunks(ids, BATCH_SIZE):

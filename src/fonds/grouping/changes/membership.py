@@ -1,9 +1,9 @@
 """Collector that keeps collections in line with their rules.
 
 The collector adds documents that match a rule and removes those that no longer match. Each rule
-has a mark: the update time up to which its records have been processed. Documents updated after
-the mark are searched in the index by id, so a rule matches the same documents as a search. The mark
-stays at least ten minutes in the past, because the index may show a document later than its record.
+has a mark: the update time up to which it has processed records. Documents updated after the mark
+are searched in the index by id, so a rule matches the same documents as a search. The mark stays at
+least ten minutes in the past, because the index may show a document later than its record.
 Processing a document twice changes nothing.
 """
 
@@ -93,10 +93,10 @@ class RuleCollector:
             self.writer.tables.put(COLLECTIONS, [(rule.name.row, cells)])
 
     def _iter_rows(self, mark: datetime) -> Iterator[tuple[IndexedKind, list[DerivativeRow]]]:
-        """Iterate over batches of records updated after the time `mark`.
+        """Iterate over batches of derivative rows updated after the time `mark`.
 
-        Each item is a type of indexed document and rows of that type. Items are ordered by type,
-        then by update time.
+        Each item is a kind of derivative that has index documents, and rows of that kind. Items are
+        ordered by kind, then by update time.
         """
         for kind in KINDS:
             if kind.indexed is None:

@@ -124,10 +124,10 @@ class CollectionWriter:
         """Put documents into a collection, in atomic batches; return how many were new or changed.
 
         Of several documents with one id the last wins. Documents put by several threads at once go
-        into one change. A missing collection is created. Raises ValueError for an invalid name, id
-        or time. Raises LimitError for a text over 4 MiB. Raises TransientError if the collection is
-        being removed. Raises LeaseConflictError if others change the collection for two minutes
-        without a break.
+        into one change. A missing collection is created. Raises ValueError for an invalid name, id,
+        time or vector. Raises LimitError for a text over 4 MiB. Raises TransientError if the
+        collection is being removed. Raises LeaseConflictError if other processes change the
+        collection for two minutes without a break.
         """
         validate_name(name)
         by_id = {document.id: validate_document(document) for document in documents}
@@ -346,7 +346,10 @@ def _measure_document(document: Document) -> int:
 
 
 def _iter_batches(documents: Sequence[Document]) -> Iterator[list[Document]]:
-    """Split documents into batches of at most `DOCUMENT_BATCH` documents and `CHANGE_MAX_BYTES`."""
+    """Split documents into batches of at most `DOCUMENT_BATCH` documents and `CHANGE_MAX_BYTES`.
+
+    A document that is larger is a batch of its own.
+    """
     batch: list[Document] = []
     size = 0
     for document in documents:

@@ -97,7 +97,7 @@ def release(writer: CollectionWriter, name: CollectionName) -> int:
 def _iter_orphans(tables: Tables, name: CollectionName) -> Iterator[list[bytes]]:
     """Iterate over row keys of missing documents that have exclusions, in batches.
 
-    The row key of an exclusion is that of its document.
+    The row key of an exclusion equals the row key of the excluded document.
     """
     if not has_exclusions(tables, name):
         return
@@ -115,7 +115,7 @@ DAMAGES_MAX = 100
 def find_damages(writer: CollectionWriter, name: CollectionName) -> list[Damage]:
     """Check a collection and return the damage found, at most 100 cases.
 
-    Return nothing if the collection does not exist, or changed during the check.
+    Return an empty list if the collection does not exist, or changed during the check.
     """
     cells_before = _load_cells(writer.tables, name)
     if not is_collection_row(cells_before):

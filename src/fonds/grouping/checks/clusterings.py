@@ -265,7 +265,7 @@ def _find_orphan_pages(
 ) -> Iterator[Damage]:
     """Yield the damage of pages in the table `readings` that interrupted rebuilds left.
 
-    A bulk engine stores pages of read documents there for the clustering being built.
+    A bulk engine stores pages of read documents in this table for the clustering being built.
     `rows`: all clusterings of the collection.
     """
     if not writer.tables.is_complete():

@@ -7,22 +7,25 @@ from enum import StrEnum
 
 
 class Remedy(StrEnum):
-    """Remedy for damage in a collection. Remedies are executed in this order."""
+    """Remedy for damage in a collection.
+
+    Remedies are executed in this order: count, forget, sweep, build, drop, release, settle.
+    """
 
     COUNT = "count"
     """Recount the documents of the collection."""
     FORGET = "forget"
-    """Remove vectors that an encoder computed from another text. They are recomputed on demand."""
+    """Remove encoder vectors that are damaged or of another text. They are recomputed on demand."""
     SWEEP = "sweep"
     """Remove the rows that an interrupted rebuild left."""
     BUILD = "build"
-    """Rebuild the damaged clustering and remove the old one."""
+    """Build a new clustering and remove the damaged one."""
     DROP = "drop"
     """Remove a damaged clustering that is kept but no longer served."""
     RELEASE = "release"
     """Remove exclusions of missing documents, and move others out of themes that exclude them."""
     SETTLE = "settle"
-    """Rewrite each document's cluster and vectors, and the dictionary and inverted index."""
+    """Rewrite documents' clusters and vectors, and their collection's dictionary and index."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,9 +42,9 @@ _TERM_RANGES = (b"t", b"tc", b"te", b"ti", b"tm", b"tp", b"ts", b"tu")
 SLICE_RANGES = 8
 
 OpenTables = Callable[[], Tables]
-"""Function that opens the tables in the process that does the work.
+"""Function that opens the tables of collections in the process that does the work.
 
-The caller closes their store with `close`.
+The caller closes the store of the tables with `close`.
 """
 
 

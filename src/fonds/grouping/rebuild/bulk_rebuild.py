@@ -1,6 +1,6 @@
 """Bulk passes of a rebuild, run by an engine in several processes.
 
-They read a collection into a `Corpus` of term counts, and write the placements of documents.
+The passes read a collection into a `Corpus` of term counts, and write documents' placements.
 """
 
 from __future__ import annotations
@@ -157,7 +157,8 @@ class BulkPasses:
         `last_change`: number of the last collection change (batch of added or deleted documents) to
             include; documents that a later change wrote are skipped.
         `progress`: function that is called with the number of documents collected.
-        `store_encoded`: function that stores the vectors that an encoder computed.
+        `store_encoded`: function that stores the vectors that an encoder computed, for the next
+            rebuild.
         """
         usual_language = detect_usual_language(tables, clustering.name)
         document_reader = DocumentReader(

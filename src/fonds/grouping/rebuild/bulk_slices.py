@@ -201,7 +201,7 @@ def iter_rows(
 ) -> Iterator[list[tuple[bytes, Cells]]]:
     """Iterate over the documents' rows in a range of row keys, in pages of row keys and cells.
 
-    Documents that were added after the collection was split into ranges are included.
+    Documents added to the range after the collection was split into ranges are included.
     """
     for page in tables.iter_pages(DOCUMENTS, name.row, COLUMNS, after=key_range.after):
         yield [(row, cells) for row, cells in page if row <= key_range.last]

@@ -1,4 +1,4 @@
-"""Removal of clusterings whose rebuild was interrupted, and of more than are to be kept."""
+"""Removal of clusterings whose rebuild was interrupted, and of old ones beyond those to keep."""
 
 from __future__ import annotations
 

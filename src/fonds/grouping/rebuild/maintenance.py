@@ -55,7 +55,7 @@ def maintain(
     threads: int | None = None,
     progress: ProgressCallback = lambda stage, done, total: None,
 ) -> list[MaintenanceResult]:
-    """Maintain a collection: clean up and rebuild each of its configurations when due.
+    """Maintain a collection: for each of its configurations, clean up, and rebuild if due.
 
     Return one result per configuration. Configurations that another process is building are
     skipped.

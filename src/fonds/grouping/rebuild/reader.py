@@ -60,14 +60,15 @@ SPELLED_CHARACTERS = 20_000
 _HASHES = 2**32
 
 StoreEncoded = Callable[[EncodedCells], None]
-"""Function that stores the vectors that an encoder computed from documents' texts."""
+"""Function that stores the vectors that an encoder computed from texts, for the next rebuild."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusPage:
     """Page (batch) of documents after reading: term counts instead of texts.
 
-    `ids`: ids of the documents that are grouped; the next fields are in their order.
+    `ids`: ids of the documents that are grouped; `languages`, `times`, `terms` and `dense` are in
+        their order.
     `languages`: as stated by the documents; '' if not stated.
     `times`: dates in seconds since 1970; NaN for undated documents.
     `unclustered`: id and reason of each document that the configuration does not group.
@@ -92,7 +93,8 @@ class Corpus:
 
     `counts`: term counts of the documents that are grouped.
     `texts`: function that loads the beginnings of the texts of documents, by id.
-    `ids`: ids of the grouped documents, ascending; the next fields are in their order.
+    `ids`: ids of the grouped documents, ascending; `languages`, `times` and `dense` are in their
+        order.
     `languages`: as stated by the documents; '' if not stated.
     `times`: dates in seconds since 1970; NaN for undated documents.
     `unclustered`: reason for each document that the configuration does not group, by id.
@@ -158,7 +160,8 @@ def read_corpus(
     `last_change`: number of the last collection change (batch of added or deleted documents) to
         include.
     `progress`: function that is called with the number of documents read.
-    `store_encoded`: function that stores the vectors that an encoder computed.
+    `store_encoded`: function that stores the vectors that an encoder computed, for the next
+        rebuild.
     """
     name, reader = clustering.name, TermReader()
     corpus = create_corpus(tables, name, reader.vocabulary)

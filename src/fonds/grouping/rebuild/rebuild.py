@@ -73,9 +73,9 @@ from fonds.leases.lease import LeaseConflictError
 from fonds.model.errors import ConfigurationError
 
 CATCH_UP_CHANGES_MAX = 100
-"""Number of changed documents that may be left before the clustering is published.
+"""Number of changed documents that may be left before the new clustering is published.
 
-They are processed under the collection's lease, which blocks other changes.
+The documents left are processed under the collection's lease, which blocks other changes.
 """
 
 ROUNDS_MAX = 50
@@ -92,7 +92,7 @@ Its arguments are the stage, the number of documents done, and the total, or 0 i
 class RebuildPasses:
     """The two passes of a rebuild over all documents of a collection.
 
-    They run in this process, row by row, or on a bulk engine. Both ways give the same result.
+    The passes run in this process, row by row, or on a bulk engine. Both give the same result.
 
     `read`: function that reads all documents, except those that were written after a given
         collection change. It passes the vectors that an encoder computed to a given function, which
@@ -123,8 +123,8 @@ def rebuild(
     `progress`: function that is called with the stage, the number of documents done, and the total.
     `passes`: functions that read documents and write placements; None to do both in this process.
 
-    Raises LeaseConflictError if another process is rebuilding it, or the collection is removed
-    meanwhile.
+    Raises LeaseConflictError if another process is rebuilding the collection by this configuration,
+    or the collection is removed meanwhile.
     Raises ValueError for an unknown configuration.
     Raises ConfigurationError for an unknown collection, or an encoder that is not installed.
     """
@@ -200,8 +200,8 @@ class _Rebuild:
     def begin(self) -> int:
         """Register the new clustering, so that collection changes are logged for it from now on.
 
-        Return the number of the last collection change before. A change is a batch of added or
-        deleted documents.
+        Return the number of the last collection change before the registration. A change is a batch
+        of added or deleted documents.
         Raises ConfigurationError if the collection does not exist.
         """
         with self.writer.lease(self.name) as collection:
@@ -274,7 +274,7 @@ class _Rebuild:
     def build(self, read: Corpus) -> Clustering:
         """Build the clustering from the documents' term counts.
 
-        It starts from the clusters of the served clustering, if there is one.
+        The build starts from the clusters of the served clustering, if there is one.
         """
         previous_clustering = None
         if self._previous is not None:
@@ -338,7 +338,7 @@ class _Rebuild:
     def catch_up(self, model: ClusteringModel, last_change: int) -> int:
         """Assign the documents that changed during the rebuild, until at most 100 are left.
 
-        Return the number of documents that were processed.
+        Stop after 50 rounds in any case. Return the number of documents that were processed.
         `last_change`: number of the last collection change that the clustering includes.
         """
         count, self._reached = 0, last_change

@@ -1,7 +1,7 @@
 """Requests for rebuilds, stored in cells of the collection's row.
 
-A request stays pending until a clustering built after it is served. It survives the process that
-made it and the process that was to run it: the next worker picks it up.
+A request stays pending until a clustering built after it is served, or its rebuild fails. It
+survives the process that made it and the process that was to run it: the next worker picks it up.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ REQUESTED = "requested_at"
 
 @dataclass(frozen=True, slots=True)
 class RebuildFailure:
-    """Failure of a rebuild request, as its cell stores it.
+    """Failure of a rebuild request, as a cell of the collection's row stores it.
 
     `requested_at`: time of the failed request, in seconds since 1970; None if no request failed.
     `error`: error message.
@@ -199,7 +199,7 @@ def run_request(
     threads: int | None = None,
     progress: ProgressCallback = lambda stage, done, total: None,
 ) -> bool:
-    """Run the last rebuild request of a collection and configuration. Return True if it ended.
+    """Run the last rebuild request of a collection and configuration. Return whether it ended.
 
     An error of the rebuild is stored as the request's failure and not raised. Return False, and
     leave the request pending, if another process is rebuilding or a store is unavailable.
@@ -228,7 +228,7 @@ def run_request(
 class _StoppedError(TransientError):
     """Raised in a rebuild to abandon it because the service is stopping.
 
-    The next rebuild removes the rows that it wrote.
+    The next rebuild removes the rows that the abandoned rebuild wrote.
     """
 
 
@@ -291,8 +291,8 @@ class Runs:
     def _run_pending(self) -> bool:
         """Run the pending rebuild requests, one after another.
 
-        Return True if there were none. Return False if any was tried or a store failed, so that the
-        worker checks again soon.
+        Return True if no request was pending. Return False if any was tried or a store failed, so
+        that the worker checks again soon.
         """
         try:
             pending = list(iter_pending_requests(self.writer.tables))

@@ -1,6 +1,6 @@
 """Rows of a new clustering: its clusters, and the placement of each document.
 
-Readers do not see them until the clustering is published.
+Readers see neither until the clustering is published.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ computes.
 normalized to length 1, since only the direction counts. `vector_<encoder>` is computed by a model.
 Its payload: eight bytes that identify the model and its settings, eight bytes of a digest of the
 encoded text, then the numbers as binary16, little-endian, of length 1, or all 0 for an empty text.
-A cell is valid for a model and a text if its first sixteen bytes match, in any row.
+A cell is valid for a model and a text if the first sixteen bytes of its payload match, in any row.
 
 Limits: 4,096 numbers. numpy starts threads when it is loaded, so it and `packing` are imported in
 functions.

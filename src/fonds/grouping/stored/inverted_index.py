@@ -1,4 +1,4 @@
-"""Encoding of the `index`: the inverted index of a collection, in separately readable chunks.
+"""Encoding of `processing:index`: a collection's inverted index, in separately readable chunks.
 
 Payload of a chunk: varints for the dictionary's version, the number of the first feature, the count
 of features and the count of postings; the number of postings of each feature in this chunk; the

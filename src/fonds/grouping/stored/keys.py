@@ -73,7 +73,7 @@ def build_cluster_row(
 
 
 def build_theme_row(namespace: str, collection_key: str, conf: str, theme_id: str) -> bytes:
-    """Return the row key of what people set for a theme: its name and pin.
+    """Return the row key, in the table `themes`, of the name and pin that people gave a theme.
 
     A theme has the same id in all clusterings of a configuration.
     """

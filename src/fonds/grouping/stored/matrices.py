@@ -2,9 +2,8 @@
 
 Payload of a chunk: varints for the dictionary's version, the number of its first row, the number of
 rows in the chunk, and the numbers of rows and columns of the matrix; the scale of each column as
-binary32; then the values row by row,
-little-endian. Each column is divided by its scale, its largest magnitude, so that small numbers
-keep three digits.
+binary32; then the values row by row, little-endian. Each column is divided by its scale, its
+largest magnitude, so that small numbers keep three digits.
 
 Limits: 10,000,000 rows, 4,096 columns, 8 MiB per chunk.
 """

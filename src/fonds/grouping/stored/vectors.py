@@ -29,7 +29,7 @@ from fonds.model.vectors import Numbers, Vector
 FEATURES_MAX = 1_000_000
 FEATURE_MAX = 2**31 - 1
 FREQUENCY_MAX = 2**24
-"""Integers up to this one are exact as float32."""
+"""Maximum term frequency stored; integers up to this one are exact as float32."""
 _MAX_BYTES = HEAD_BYTES + 20 + 9 * FEATURES_MAX
 
 

@@ -37,7 +37,7 @@ class ServedClustering:
     """Served clustering of one configuration; times in seconds since 1970.
 
     `rebuilt`: time of the clustering.
-    `processed`: when a document was last assigned.
+    `processed`: when a document was last assigned to a cluster.
     """
 
     conf: str
@@ -82,7 +82,7 @@ class ClusteringView:
     `clusters`: number of first-level clusters.
     `begun`, `ended`: when the rebuild began and ended.
     `later`: number of documents added since the rebuild.
-    `later_outliers`: number of those that are not similar enough to any cluster.
+    `later_outliers`: number of these documents that are not similar enough to any cluster.
     `configuration`: the configuration with which the clustering was built.
     """
 
@@ -105,7 +105,7 @@ class RebuildProgress:
 
     `conf`, `timestamp`: configuration and time of the clustering that is being built.
     `stage`: name of the current stage.
-    `done`, `total`: documents processed in the stage, and all documents; 0 if unknown.
+    `done`, `total`: documents processed in the stage, and all documents; a `total` of 0 is unknown.
     `begun`, `moved`: when the rebuild began and when it last made progress.
     `who`: the process that runs the rebuild; None if that process died.
     """
@@ -157,7 +157,8 @@ def list_clusterings(
 ) -> list[ClusteringView]:
     """Return the served and previously served clusterings of a collection.
 
-    `conf`: name of the configuration; None for all. Sorted by configuration, then newest first.
+    `conf`: name of the configuration; None for all.
+    The result is sorted by configuration, then newest first.
     """
     cells = tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
     clusterings = []

@@ -56,14 +56,15 @@ class ClusterMember:
 class ClusterView:
     """Cluster of a clustering as the pages and the API show it.
 
-    `id`: id of the cluster; it persists over rebuilds.
-    `label`: unique within its clustering.
+    `id`: id of the cluster; on the first level it persists over rebuilds.
+    `label`: label of the cluster, unique on its level.
     `size`: number of documents.
     `distinct`: number of documents that are not near-duplicates of another.
     `terms`: characteristic terms with their log-likelihood ratios, strongest first.
     `parent`: label of the cluster on level `parent_level` that has most of its documents; None on
         the coarsest level.
-    `position`: coordinates on the map, both between -1 and 1; None if it has none.
+    `position`: coordinates on the map of clusters, both between -1 and 1; None if none are stored,
+        as on all levels but the first.
     `top`: documents with the highest scores.
     `name`: name given by a person, '' if none.
     `pinned`: whether a person pinned the cluster, so that it is listed first.
@@ -264,7 +265,7 @@ def load_cluster_members(
         1,000.
 
     Return None if there is neither such a cluster nor such a reason. Raises ValueError for a
-    cursor of another list.
+    cursor that is invalid or of another list of documents.
     """
     row, cluster = decode_cursor(after), None
     if not is_reason:
@@ -333,12 +334,12 @@ def list_unclustered_members(
 ) -> MemberPage | None:
     """Return a page of the unclustered documents of a clustering.
 
-    `reason`: why they are unclustered, such as `outlier`; '' gives all, grouped by reason.
+    `reason`: why they are unclustered, such as `outlier`; '' gives all, ordered by reason.
     `timestamp`: time of the clustering; None for the served one. `count_max`: number of documents,
         at most 1,000.
 
     Return None if the clustering or reason does not exist. Raises ValueError for an `after` token
-    of another list.
+    of another list of documents.
     """
 
     def read(clustering_timestamp: int) -> MemberPage | None:

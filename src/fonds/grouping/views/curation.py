@@ -1,8 +1,8 @@
 """Read what people curated: names and pins of themes, and exclusions of documents from themes.
 
 A theme is identified by its id, which persists over rebuilds on the first level only. A library
-from an older version may lack the tables; then there are no results. Limits: 1,000 named or pinned
-themes per configuration.
+from an older version of Fonds may lack the tables `themes` and `exclusions`; then there are no
+results. Limits: 1,000 named or pinned themes per configuration.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def load_exclusions(
 
 
 def parse_exclusions(cells: Cells) -> dict[tuple[str, str], Exclusion]:
-    """Return the exclusions in the row of one document, by (configuration, theme id)."""
+    """Return the exclusions in one row of the table `exclusions`, by (configuration, theme id)."""
     exclusions = {}
     for column, value in cells.items():
         if column.startswith(Column.EXCLUDED_FROM_PREFIX):

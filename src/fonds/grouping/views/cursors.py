@@ -9,7 +9,7 @@ import binascii
 
 
 def encode_cursor(row: bytes) -> str:
-    """Encode the key of the last row of a page as a cursor. Clients cannot read the cursor."""
+    """Encode the key of the last row of a page as a cursor, which is opaque to clients."""
     return base64.urlsafe_b64encode(row).decode().rstrip("=")
 
 

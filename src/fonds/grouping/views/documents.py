@@ -1,5 +1,5 @@
 """Read-only views of one document: contents, placement in each clustering, and terms that explain
-it.
+a placement.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class PlacementExplanation:
     `terms`: terms of the document; those that indicate its cluster most come first.
     `next_label`: label of the second nearest cluster; the nearest one if the document is
         unclustered.
-    `score_min`: minimum score for the document's cluster.
+    `score_min`: minimum score for the document's cluster; None if no cluster can be compared.
     """
 
     place: DocumentPlacement

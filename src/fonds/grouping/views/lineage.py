@@ -146,9 +146,9 @@ def list_recorded_changes(
 ) -> tuple[ClusterChange, ...]:
     """Return the changes of clusters that the rebuild of `timestamp` recorded.
 
-    They compare it with the clustering of `previous_timestamp` and cover the documents at the time
-    of the rebuild. Only the clusters are read, so this is fast. Clusters that are no longer stored
-    are left out.
+    The rebuild compared its clustering with that of `previous_timestamp`. The changes cover the
+    documents at the time of the rebuild. Only the clusters are read, so this is fast. Clusters that
+    are no longer stored are left out.
     """
     events = _load_events(tables, name, conf, timestamp)
     if not events:

@@ -1,8 +1,8 @@
 """Find similar clusters on one level of a clustering.
 
 Pairs of similar clusters are candidates for a merge. The nearest clusters to one cluster can be
-found too. Two clusters form a pair if their centroids have a high cosine and they share terms.
-Decision 73 has the measurements for both thresholds.
+found too. Two clusters form a pair if their centroids have a cosine of at least 0.7 and they share
+at least two terms. Decision 73 has the measurements for both thresholds.
 
 Bounds: the 500 largest clusters are compared; the 1,000 nearest pairs are kept, the others only
 counted.

@@ -70,8 +70,8 @@ def list_theme_documents(tables: Tables, name: str) -> list[str]:
 
     `name`: label, id or given name, in any case, optionally after `NAMESPACE/KEY/`.
 
-    Raises ValueError for an unknown theme, a theme name found in several collections, and over
-    50,000 documents.
+    Raises ValueError for an unknown theme, a theme name found in several collections, over 50,000
+    documents, and a theme that rebuilds replaced in three attempts.
     """
     for _ in range(_ATTEMPTS):
         themes = find_themes(tables, name)
@@ -91,7 +91,7 @@ def list_theme_documents(tables: Tables, name: str) -> list[str]:
 def find_themes(tables: Tables, requested_name: str) -> list[ThemeView]:
     """Return the themes with this label, id or given name.
 
-    `requested_name`: in any case, optionally after `NAMESPACE/KEY/`.
+    `requested_name`: label, id or given name, in any case, optionally after `NAMESPACE/KEY/`.
 
     A label or id gives one theme, from the first level that has it. A given name gives all themes
     of one collection with that name. Raises ValueError for an unknown theme, or a theme name found
@@ -165,7 +165,7 @@ def iter_served_themes(tables: Tables, name: CollectionName) -> Iterator[ThemeVi
 
 
 def iter_themes(tables: Tables) -> Iterator[ThemeView]:
-    """Iterate over the themes of the first 200 collections that have themes, by collection.
+    """Iterate over the themes of the first 200 collections with themes, one collection at a time.
 
     Themes are read as the iteration proceeds.
     """
@@ -174,7 +174,7 @@ def iter_themes(tables: Tables) -> Iterator[ThemeView]:
 
 
 def _list_collections(tables: Tables) -> list[CollectionName]:
-    """Return the names of the first 200 collections that have themes, by name."""
+    """Return the names of the first 200 collections that have themes, in order of name."""
     if not tables.exist():
         return []
     collection_rows = iter_collection_rows(tables)

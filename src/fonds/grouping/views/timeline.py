@@ -110,7 +110,8 @@ def list_sampled_members(
 ) -> tuple[ClusterMember, ...]:
     """Return documents with their scores in a clustering and their titles, in the order of `ids`.
 
-    `conf`: configuration as in the row keys, of one level or of the unclustered documents.
+    `conf`: configuration part of the row keys: `NAME@1` for the second level, or
+        `NAME@unclustered` for unclustered documents.
     """
     rows = [build_assignment_row(name, conf, timestamp, id_) for id_ in ids]
     cells = tables.get_rows(ASSIGNMENTS, rows, [Column.SCORE])

@@ -34,7 +34,9 @@ words between hyphens.
 
 
 def is_paper(surt: str) -> bool:
-    """Return whether a SURT looks like the URL of a scholarly paper, ignoring case."""
+    """Return whether a SURT (URL with reversed host) looks like that of a scholarly paper,
+    ignoring case.
+    """
     folded = surt.lower()
     host, _, path = folded.partition(")")
     return bool(
@@ -46,8 +48,8 @@ def is_paper(surt: str) -> bool:
 
 
 FILTERS: Mapping[str, Callable[[str], bool]] = {"papers": is_paper}
-"""Filters by name, the values of the option `--filter`. A filter returns whether a SURT is
-accepted.
+"""Filters of CDX lines by name, the value of the option `--filter` of `fonds backfill cdx`. A
+filter returns whether the SURT of a line is accepted.
 """
 
 
@@ -81,6 +83,7 @@ def find_refusal_reason(
     - A response with a status other than 200, 203 or 226 is refused. An FTP transfer has no status
       and is not refused for that.
     - A media type outside `capture_filter.mimes` is refused.
+    - A SURT that the filter named by `capture_filter.filter` does not accept is refused.
     - A revisit is not checked for status and media type, since its line does not state those of the
       original response.
     """

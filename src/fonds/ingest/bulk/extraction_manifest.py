@@ -20,10 +20,11 @@ from fonds.model.disposition import PENDING, Disposition, Verdict
 from fonds.model.errors import ConfigurationError, cause_of
 
 MARK = b"~"
-"""Prefix of manifest lines in the records of the job. They sort after the lines of captures."""
+"""Prefix of manifest lines among the records that a job sorts. Manifest lines sort after captures.
+"""
 RECORDS = "records"
 Ending = tuple[str, str]
-"""How a record ended: its verdict, and its reason or '' if there is none."""
+"""How a WARC record ended: its verdict, and its reason or '' if there is none."""
 
 
 @dataclass(slots=True)
@@ -49,7 +50,8 @@ class ExtractionManifest:
     def iter_lines(self) -> Iterator[bytes]:
         """Yield the numbers of the manifest as lines of bytes, which `add_line` reads.
 
-        Each line is `MARK` and a JSON array. The lines are sorted by WARC path.
+        Each line is `~` (`MARK`) and a JSON array: WARC path, `records` or verdict, reason, number.
+        Lines with numbers of records come first; both groups are sorted by WARC path.
         """
         for path, count in sorted(self.records.items()):
             yield MARK + msgspec.json.encode([path, RECORDS, "", count])
@@ -58,7 +60,7 @@ class ExtractionManifest:
                 yield MARK + msgspec.json.encode([path, verdict, reason, count])
 
     def add_line(self, line: bytes) -> None:
-        """Add the number in one line of `iter_lines` to this manifest."""
+        """Add the number of records in one line that `iter_lines` yielded to this manifest."""
         path, word, reason, count = msgspec.json.decode(line.removeprefix(MARK))
         if word == RECORDS:
             self.records[path] += count
@@ -120,7 +122,7 @@ OWNER, MANIFEST_FILE = "job.json", "books.jsonl"
 def reserve_folder(folder: Path, job: str) -> None:
     """Reserve the output folder for a job, or check that the same job has reserved it before.
 
-    `job` identifies WARCs and settings. The reservation is a file with this id in the folder.
+    `job` is an id of the WARCs and settings. The reservation is a file with this id in the folder.
     Raises ConfigurationError if the folder is reserved by another job, contains files without a
     reservation, or cannot be written.
     """
@@ -141,8 +143,8 @@ def reserve_folder(folder: Path, job: str) -> None:
 def write_manifest(folder: Path, manifest: ExtractionManifest) -> None:
     """Write the manifest to the output folder, one JSON line per WARC.
 
-    Also remove the temporary Parquet files of killed processes. Raises OSError if the folder cannot
-    be written.
+    Also remove the temporary Parquet files that killed processes left in the folder. Raises OSError
+    if the folder cannot be written.
     """
     sweep(folder, RESULT_COLUMNS)
     partial = folder / f"{MANIFEST_FILE}.part"

@@ -64,7 +64,9 @@ RESULT_COLUMNS: Mapping[str, Mapping[str, str]] = {
     "files": FILE_COLUMNS,
     "captures": CAPTURE_COLUMNS,
 }
-"""Columns of each result folder: column name to type (`fonds.model.parquet`)."""
+"""Columns of the Parquet files in each output folder (`files` and `captures`): column name to type,
+such as `integer` (`fonds.model.parquet`).
+"""
 
 
 def build_capture_row(record: RecordState, ending: Disposition) -> dict[str, Any]:

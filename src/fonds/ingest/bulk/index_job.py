@@ -42,8 +42,8 @@ from fonds.urls.surt import build_lookup_key
 BATCH = 500
 FILES, CAPTURES, REVISITS = "files", "captures", "revisits"
 SETTLING_MAX = 10
-"""Maximum attempts to write a batch of CDX lines that contradict each other while other processes
-change the same rows.
+"""Maximum attempts to write the `cdx` rows of a batch of CDX lines, while other processes change
+the same rows.
 """
 
 
@@ -54,7 +54,7 @@ class CaptureWriter:
     It is the `write` function of the job. It opens the wide table and the SQL records in the
     process that calls it.
 
-    - `open_table`, `open_records`: functions that open the stores.
+    - `open_table`, `open_records`: functions that open the wide table and the SQL records.
     - `journal`: name of the wide table.
     - `started_at`: start of the job (aware UTC).
     """
@@ -65,11 +65,11 @@ class CaptureWriter:
     started_at: datetime
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """Write the captures of range `number` of the SHA-1s to the stores.
+        """Write the captures whose SHA-1 is in range `number` to the wide table and SQL records.
 
         `records` are the encoded captures of the range, sorted by SHA-1. When all are written,
         yields lines with the numbers of captures, files and refused index lines. Rows of `cdx` are
-        written before the table cells that refer to them.
+        written before the cells of the wide table that refer to them.
         """
         table, stored = self.open_table(), self.open_records()
         tallies = ExampleCounts()
@@ -190,11 +190,11 @@ def _drop_taken_down(records: Records, batch: Sequence[IndexedCapture]) -> Seque
 def _drop_known(
     records: Records, batch: Sequence[IndexedCapture]
 ) -> tuple[list[IndexedCapture], list[CdxRow]]:
-    """Return the captures to write, and the existing rows to replace.
+    """Return the captures of `batch` to write, and the existing `cdx` rows to remove.
 
-    A capture is omitted if a row lists it under another name of its WARC. A capture that Fonds has
-    read keeps its row. If one index names a WARC `file` and another `item/file`, the row with
-    `item/file` is kept.
+    A capture is omitted if Fonds has read it and its row has another path of the same WARC. If one
+    index names a WARC `file` and another index names it `item/file`, only the row with `item/file`
+    is kept.
     """
     where = {
         "sha1hex": sorted({capture.sha1hex for capture in batch}),
@@ -231,11 +231,11 @@ def _capture_key(capture: IndexedCapture) -> CaptureKey:
 
 
 def _strip_dropped(cells: Mapping[str, bytes], dropped: Sequence[CdxRow]) -> Mapping[str, bytes]:
-    """Return the table cells of a file, without `file:cdx` (its location) if this cell names a
-    dropped `cdx` row.
+    """Return the cells of a file in the wide table, without `file:cdx` (the file's location) if
+    this cell names a dropped `cdx` row.
 
-    The cells are returned unchanged if Fonds has read the file (`file:meta` exists), or if the cell
-    is missing or cannot be parsed.
+    The cells are returned unchanged if Fonds has read the file (`file:meta` exists), or if
+    `file:cdx` is missing or cannot be parsed.
     """
     try:
         location = read_location(cells)
@@ -252,7 +252,7 @@ def _iter_captures(records: Iterator[bytes], tallies: ExampleCounts) -> Iterator
     """Yield each distinct capture once, from sorted encoded captures.
 
     Adds to `tallies` the numbers of captures, revisits, files and repeated captures. Some of the
-    `records` are lines with counts from the reader of the index. They are added to `tallies` too.
+    `records` are lines in which the index reader counted refused lines. These counts are added too.
     """
     previous, previous_file = b"", b""
     for record in records:
@@ -315,10 +315,10 @@ def build_backfill_job(
     now: datetime,
     fingerprint: str,
 ) -> Job:
-    """Build the backfill job of these index parts.
+    """Build the job that writes the captures in these parts of CDX indexes to a library.
 
     - `range_count`: number of SHA-1 ranges to write in parallel.
-    - `stores`: the functions that open table and records, and the name of the journal.
+    - `stores`: functions that open the wide table and the SQL records, and the name of the table.
     - `now`: start of the job (aware UTC).
     - `fingerprint`: identifies the stores and the present content of the indexes. An interrupted
       job resumes only if its fingerprint is unchanged.

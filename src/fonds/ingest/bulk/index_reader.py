@@ -30,7 +30,7 @@ LEGEND = b" CDX "
 
 @dataclass(frozen=True, slots=True)
 class IndexPart:
-    """The lines of one index that begin in a byte range.
+    """The lines of one CDX index that begin in a byte range.
 
     - `path`: path of the index.
     - `start`: first byte of the range.
@@ -45,7 +45,7 @@ class IndexPart:
 
 
 def iter_parts(paths: Sequence[Path], part_bytes: int = PART_BYTES) -> Iterator[IndexPart]:
-    """Split indexes into parts of about `part_bytes` bytes. A compressed index is one part.
+    """Split CDX indexes into parts of about `part_bytes` bytes. A compressed index is one part.
 
     Raises OSError if an index cannot be read.
     """
@@ -62,9 +62,11 @@ def iter_parts(paths: Sequence[Path], part_bytes: int = PART_BYTES) -> Iterator[
 
 
 def iter_part_lines(part: IndexPart) -> Generator[bytes, None, None]:
-    """Yield the lines that begin in a part. Each line of an index belongs to exactly one part.
+    """Yield the lines that begin in a part (byte range) of a CDX index. Each line belongs to
+    exactly one part.
 
-    Lines over 64 KiB are split, as in `iter_lines`. Raises OSError and the errors of `iter_lines`.
+    Lines over 64 KiB are split. Raises OSError, and for a compressed index EOFError, zlib.error,
+    gzip.BadGzipFile or LimitError.
     """
     if part.end is None:
         yield from iter_lines(Path(part.path))
@@ -91,7 +93,8 @@ LINES = "lines"
 
 @dataclass(frozen=True, slots=True)
 class CaptureReader:
-    """Function object that reads one part of an index. It is the `read` function of a backfill job.
+    """Function object that reads one part (byte range) of a CDX index. It is the `read` function of
+    a backfill job.
 
     `filter` decides which lines are accepted.
     """

@@ -1,5 +1,5 @@
-"""Parquet files of a job: one per row type and range of records. Each is written completely or not
-at all.
+"""Parquet files of an extraction job: one per row type (`files`, `captures`) and range of SHA-1s.
+Each file is written completely or not at all.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from fonds.model.parquet import build_arrow_schema, convert_rows
 
 ROWS_MAX = 200
 GROUP_BYTES = 32 * 2**20
-"""Maximum number of buffered rows, and of bytes of their texts and pictures. At either limit the
-rows are written to the file.
+"""Maximum number of rows buffered for one Parquet file, and of bytes of their texts and pictures.
+At either limit the rows are written to the file.
 """
 UNFINISHED_SUFFIX = ".unfinished"
 Schemas = Mapping[str, Mapping[str, str]]
@@ -103,8 +103,8 @@ def open_result_files(folder: Path, schemas: Schemas, number: int) -> Iterator[P
 
 
 def sweep(folder: Path, schemas: Schemas) -> None:
-    """Remove the temporary files of killed processes. Call it only while no process writes Parquet
-    files.
+    """Remove temporary Parquet files that killed processes left below `folder`. Call it only while
+    no process writes Parquet files there.
     """
     for name in schemas:
         for partial in (folder / name).glob(f".*{UNFINISHED_SUFFIX}"):

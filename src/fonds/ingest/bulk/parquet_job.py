@@ -47,8 +47,8 @@ class WarcReader:
         """Read one WARC and yield each capture, encoded for sorting, then the manifest of the WARC
         as lines.
 
-        If reading a capture fails because of the capture, the failure is recorded as its ending.
-        All other errors are raised, such as an unavailable store.
+        If reading a capture fails because of the capture, the capture ends with this failure. All
+        other errors are raised, such as an unavailable store.
         """
         manifest = ExtractionManifest()
         reading = self.open_reading()
@@ -81,12 +81,12 @@ class ParquetWriter:
     urls: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """Extract the captures of range `number`, write their Parquet rows, then yield the manifest
-        as lines.
+        """Extract the captures of range `number`, write their Parquet rows, then yield the range's
+        manifest (captures counted by how they ended) as lines.
 
-        `records` are the encoded captures of the range, sorted by SHA-1, and manifest lines. Of
-        several captures with the same body, only the earliest is extracted. The others end as
-        duplicates.
+        `records` are the encoded captures of the range, sorted by SHA-1, and manifest lines of the
+        WARCs. Of several captures with the same body, only the earliest is extracted. All later
+        ones end as duplicates.
         """
         manifest, previous_body = ExtractionManifest(), ""
         with (
@@ -123,7 +123,7 @@ def _write_record(
     previous_body: str,
     files: ParquetFiles,
 ) -> Disposition:
-    """Extract the body of a capture unless it was just extracted, write its Parquet row, and return
+    """Extract the body of a capture, write its row to the Parquet file of type `files`, and return
     how the capture ended.
 
     Nothing is extracted or written if the capture has no body to extract, or if its body is that of
@@ -167,8 +167,8 @@ def build_extraction_job(
     - `fingerprint`: identifies extractor versions, limits and output folder.
     - `urls`: URL of each WARC that was fetched, by the path of its local copy.
 
-    The number of ranges depends on the WARCs only, so every engine writes the same files with any
-    number of workers. Raises ValueError for more than 100,000 WARCs.
+    The number of SHA-1 ranges depends only on the sizes of the WARCs, so every engine writes the
+    same files with any number of workers. Raises ValueError for more than 100,000 WARCs.
     """
     if len(parts) > WARCS_MAX:
         raise ValueError(

@@ -127,7 +127,8 @@ def identify(steps: Mapping[str, StepFunction], capture: Capture) -> RecordState
 
 
 def read_body(steps: Mapping[str, StepFunction], record: RecordState, file: FileMeta) -> BodyResult:
-    """Extract one body and return the result. If the child process dies, the result says so.
+    """Extract one body. If the child process that extracts it dies, the result ends with that
+    failure.
 
     Raises the errors of `run_step`.
     """

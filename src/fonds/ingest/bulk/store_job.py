@@ -45,7 +45,7 @@ class SingleInputSource:
     """Source of entries that is limited to one input of another source.
 
     - `source`: the other source.
-    - `row`: row of the input.
+    - `row`: the input's row of `inputs`.
     """
 
     source: Source
@@ -56,8 +56,8 @@ class SingleInputSource:
         yield self.row
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the entries of the single input, with positions and counts as the source yields
-        them.
+        """Yield the entries of the single input, with positions and counts as the other source
+        yields them.
         """
         yield from self.source.iter_entries(row)
 

@@ -5,8 +5,8 @@ Source: WARC 1.1 (ISO 28500), section 4 and annex D; IIPC WARC zstd draft (dicti
 1.0 and 2.0; CDX file format; CDXJ as pywb and OpenWayback write it; ZipNum clusters; RFC 1952; RFC
 8878.
 
-A file that looks like an archive counts as one, even if it is damaged. Its reader reports the
-damage.
+A file that looks like a WARC, ARC or ZIP counts as one, even if it is damaged. The reader of that
+type reports the damage.
 Limits: only the first 64 KiB of a file are examined, and at most 64 KiB of their unpacked content.
 """
 
@@ -60,7 +60,9 @@ _ARC_RECORD = re.compile(
     rb"[^\n]{1,1000}+(?<=[0-9])\r?\n",
     re.IGNORECASE,
 )
-"""An ARC record, for files without the leading `filedesc:`: URL, IP address, date, type, length."""
+"""First line of an ARC record: URL, IP address, date, type, length. It identifies ARC files that do
+not begin with `filedesc:`.
+"""
 _ARCHIVE_NAME = re.compile(
     r"\.w?arc(?:\.(?:gz|gzip|zst|zstd|lz4|bz2|xz|lzma|lz|z|br|open))*\Z", re.IGNORECASE
 )
@@ -188,7 +190,7 @@ def _matches_mostly(pattern: re.Pattern[bytes], lines: list[bytes]) -> bool:
 def _unpack_gzip(head: bytes) -> bytes:
     """Decompress the gzip members in `head`, the first bytes of a file, as far as possible.
 
-    Returns at most `UNPACKED_BYTES` bytes. A damaged member and all members after it are left out.
+    Returns at most 64 KiB. A damaged member and all members after it are left out.
     """
     unpacked_head = b""
     while head.startswith(_GZIP) and len(unpacked_head) < UNPACKED_BYTES:
@@ -230,7 +232,7 @@ def _unpack_stream(
 ) -> bytes:
     """Decompress the first stream in `head`, the first bytes of a file, with `unpacker`.
 
-    Returns at most `UNPACKED_BYTES` bytes, and b"" if the stream is damaged.
+    Returns at most 64 KiB, and b"" if the stream is damaged.
     """
     try:
         unpacked_head: bytes = unpacker.decompress(head, UNPACKED_BYTES)

@@ -36,7 +36,7 @@ PARTS_SEARCHED_MAX = 10_000
 def read_index(
     path: Path, row: InputRow, collection: str, warc_base: str, follows_links: bool = False
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """Yield a line number (from 0) and a capture for each line of an index, from
+    """Yield a line number (from 0) and a capture for each line of a CDX index, from line
     `row.position` on.
 
     An unreadable line yields a capture that reports the damage. `warc_base` is the folder or URL
@@ -88,11 +88,12 @@ def read_zipnum(
     collection: str,
     has_part: Callable[[Path, bytes], bool] = has_local_part,
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """Check that the parts of a ZipNum index exist. Yield one damaged capture if parts are
-    missing.
+    """Check that the parts of a ZipNum index exist. If parts are missing, yield one capture that
+    reports this.
 
     A ZipNum index names the compressed parts (CDX files) of a large index. The parts are read as
-    separate inputs. Only the first 10,000 parts are checked.
+    separate inputs. Only the first 10,000 parts are checked. If all exist, yields a count of one
+    input that is not a capture.
     """
     names = (line.split(b"\t")[1] for line in iter_lines(path) if line.count(b"\t") >= 3)
     parts = list(dict.fromkeys(islice(names, PARTS_SEARCHED_MAX)))
@@ -111,8 +112,8 @@ def read_zipnum(
 def read_lines(
     path: Path, row: InputRow, collection: str, build_entry: Callable[[bytes, int], Capture | None]
 ) -> Iterator[Capture | int]:
-    """Yield a line number and then a capture for each line of a file, from `row.position` on.
-    Numbers start at 0.
+    """Yield a line number (from 0) and then a capture for each line of a file, from line
+    `row.position` on.
 
     `build_entry` builds the capture from a line and its number, or returns None for a line without
     a capture. Such lines are counted but not yielded. If decompression fails, a last capture
@@ -144,9 +145,9 @@ def find_in_folder(
     - `warc_base`: the configured folder or URL to search below.
     - `follows_links`: whether the file may be outside the folder, through a symbolic link.
 
-    If no file exists, return the first path where it is expected. Return None if `filename`
-    contains no name. Raises PermanentError (NOT_FOLLOWED) for a symbolic link out of the folder,
-    unless `follows_links` is set.
+    If the file does not exist, return the first path where it is expected. Return None if
+    `filename` contains no name. Raises PermanentError (NOT_FOLLOWED) for a symbolic link out of the
+    folder, unless `follows_links` is set.
     """
     parts = _split_path(filename)
     if not parts:

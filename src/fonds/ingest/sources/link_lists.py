@@ -41,7 +41,9 @@ from fonds.urls.normalization import find_canonical_domain
 
 CHUNK_ROWS = 200
 RECENT_MAX = 2_000
-"""Maximum number of URLs remembered after they were yielded. The ledger may not have them yet."""
+"""Maximum number of URLs that a list source remembers after it yielded them, because the ledger may
+not have them yet.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class LinkListSource:
     downloads_url: str = ""
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield one input row per file. A file that cannot be read has a row too."""
+        """Yield one input row per list file. A file that cannot be read has a row too."""
         for name in self.names:
             if is_remote(name):
                 yield from (self._build_remote_input(path) for path in self.remotes.find(name))
@@ -89,7 +91,7 @@ class LinkListSource:
                 )
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the links of a list file from `row.position` on.
+        """Yield the links of a list file from line `row.position` on.
 
         Between the links (entries), yields positions as numbers, from which a later call can
         resume, and the number of refused lines by reason as mappings.
@@ -203,8 +205,8 @@ class LinkListSource:
         """Return those of the URLs that already have an entry in the pipeline's ledger, with the id
         of the first such entry.
 
-        If `allows_known`, this considers only entries of this input, and links of any input that
-        are not fetched yet.
+        If `allows_known` is set, only entries of the input `row` and links of any input that are
+        not fetched yet are considered.
         """
         if self.records is None or not urls:
             return {}
@@ -239,9 +241,7 @@ class LinkListSource:
         return self.home / "inbox" / f"list-{row.input_id}"
 
     def _is_within_named(self, found_path: FoundPath) -> bool:
-        """Return whether a found path is a file to read. A symbolic link out of the named paths is
-        not.
-        """
+        """Return whether a found path is read. False for a symbolic link out of the named paths."""
         return not found_path.is_outside
 
     def _build_local_input(self, found_path: FoundPath) -> InputRow:
@@ -356,8 +356,8 @@ class LimitedSource:
         return self.source.iter_inputs()
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield the entries of an input. When the maximum is reached, `is_done` becomes true at the
-        next position.
+        """Yield what the other source yields for an input. At the first position after the maximum
+        was reached, `is_done` becomes true.
         """
         for item in self.source.iter_entries(row):
             if isinstance(item, int) and self.sample.is_full():

@@ -137,7 +137,9 @@ READERS: Mapping[str, Callable[[Path, str, str], Rows]] = {
     RSS_DAY: iter_rss_items,
     DOWNLOADS: iter_download_rows,
 }
-"""Row reader of each format. Arguments: path, name of the file, URL of the downloads."""
+"""Row reader of each format of link lists. Arguments: path of the local file, name of the list,
+URL below which downloads are stored.
+"""
 
 
 def _build_epoch_suffix(row: HistoricalRow) -> str:
@@ -152,7 +154,7 @@ def _build_epoch_suffix(row: HistoricalRow) -> str:
 
 
 def _iter_lines(path: Path) -> Generator[tuple[int, str], None, None]:
-    """Yield the number (from 0) and text of each line that is neither empty nor a comment (`#`)."""
+    """Yield number (from 0) and text of each line of a file, without empty lines and comments."""
     with closing(iter_lines(path)) as lines:
         for number, line in enumerate(lines):
             text = line.decode("utf-8", "replace").strip("\ufeff\t\r\n ")

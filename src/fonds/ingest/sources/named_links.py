@@ -35,7 +35,7 @@ class NamedLinkSource:
     via: str = "the command line"
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield one input for all URLs."""
+        """Yield one input row for all URLs together; none if there are no URLs."""
         if self.urls:
             url_bytes = "\n".join(self.urls).encode("utf-8", "surrogateescape")
             timestamp = self.named_at.isoformat()
@@ -46,7 +46,7 @@ class NamedLinkSource:
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
         """Yield an entry for each URL after the first `row.position` URLs.
 
-        A repeated URL yields a mapping that counts it as repeated. Numbers between them are
+        A repeated URL yields a mapping that counts it as repeated. Numbers between the entries are
         positions from which a later call can resume.
         """
         rss_entry = RssEntry(via=self.via, fetch_date=self.named_at.date().isoformat())

@@ -92,7 +92,7 @@ class PathSource:
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
         """Yield the entries of an input (file) from `row.position` on.
 
-        Numbers between them are positions from which a later call can resume. Mappings count
+        Numbers between the entries are positions from which a later call can resume. Mappings count
         skipped records by reason. An input without records, members or lines yields one entry that
         reports this.
         """
@@ -100,7 +100,9 @@ class PathSource:
             yield build_capture_entry(capture) if isinstance(capture, Capture) else capture
 
     def iter_captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
-        """Yield the same as `iter_entries`, with a capture in place of each entry."""
+        """Yield the captures of an input in place of the entries, and the same positions and counts
+        as `iter_entries`.
+        """
         is_empty = row.position == 0
         for capture in self._read(row):
             is_empty = is_empty and isinstance(capture, int)
@@ -149,7 +151,9 @@ class PathSource:
         )
 
     def _build_link_capture(self, row: InputRow, path: Path) -> Capture:
-        """Build the capture that reports a symbolic link out of the given paths, and its target."""
+        """Build the capture that reports a symbolic link out of the given paths, with the path to
+        which the link points.
+        """
         return replace(
             self.build_unreadable(row, f"the link points to {path.resolve()}"),
             id=f"{row.input_id}-link",
@@ -189,10 +193,10 @@ class PathSource:
 
 
 def _build_input(found_path: FoundPath, warc_base: str, follows_links: bool) -> InputRow:
-    """Build the input row of a file or link.
+    """Build the input row of a file or symbolic link.
 
-    Its id depends on the path, size and modification time of the file. The id of an index also
-    depends on `warc_base`.
+    Its id depends on the path, size and modification time of the file. The id of an index or task
+    list also depends on `warc_base` and `follows_links`.
     """
     fingerprint = f"{found_path.size_bytes}:{found_path.modified_ns}"
     error, kind = found_path.error, "missing" if found_path.is_missing else "unreadable"

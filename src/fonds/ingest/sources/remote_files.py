@@ -82,7 +82,7 @@ class RemoteFiles:
     objects: Callable[[], Any]
     pauses_s: Sequence[float] = (1.0, 5.0)
     _answers: dict[str, Any] = field(default_factory=dict)
-    """Response that `find` keeps open, by URL."""
+    """HTTP response that `find` keeps open for a later `fetch`, by URL."""
 
     def find(self, url: str) -> Iterator[RemoteFile]:
         """Find the file at a URL, or all S3 objects with a prefix. An unavailable file is yielded

@@ -1,7 +1,7 @@
 """Source of captures from files at http(s) and S3 URLs. The files are fetched, then read like local
 files.
 
-Source: seed 004, "Queuers" (local files, directories, HTTP URLs, cloud storage with `*`).
+Source: seed document 004, "Queuers" (local files, directories, HTTP URLs, cloud storage with `*`).
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _ODD_NAMES = ("", ".", "..")
 
 @dataclass(frozen=True, slots=True)
 class RemotePathSource:
-    """Source of captures from URLs, from `s3://BUCKET/PREFIX*`, and from the paths of `local`.
+    """Source of captures from http(s) and S3 URLs, and from local paths.
 
     - `local`: source of the local paths.
-    - `urls`: the URLs.
+    - `urls`: the URLs; `s3://BUCKET/PREFIX*` means all objects with this prefix.
     - `remotes`: finds and fetches files.
     - `clock`: returns the current time (aware UTC).
     - `keeps_files`: whether fetched WARCs and single files are kept.
 
     Each file is fetched completely, to `inbox/INPUT-ID` in the library folder. If `keeps_files` is
-    set, it stays there and its captures refer to the local file. Otherwise (when workers on other
-    machines read the files) it is deleted after reading, and its captures refer to the URL.
+    set, the file stays there and its captures refer to the local file. Otherwise (when workers on
+    other machines read the files) it is deleted after reading, and its captures refer to the URL.
 
     Indexes and task lists are always deleted after reading. The WARCs that they name are read at
     URLs below `local.warc_base`, or below the URL folder of the index.
@@ -73,7 +73,7 @@ class RemotePathSource:
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
         """Yield the entries of an input (file) from `row.position` on.
 
-        Numbers between them are positions from which a later call can resume. Mappings count
+        Numbers between the entries are positions from which a later call can resume. Mappings count
         skipped records by reason.
         """
         if not is_remote(row.path):
@@ -192,7 +192,8 @@ class RemotePathSource:
 def _build_target_path(inbox: Path, url: str, input_id: str) -> Path:
     """Return the local path for a fetched file.
 
-    It ends with at most the last two segments of the URL's path, from which a WARC gets its name.
+    The path ends with at most the last two segments of the URL's path, from which a WARC gets its
+    name.
     """
     parts = [unquote(part).replace("/", "_")[-200:] for part in urlsplit(url).path.split("/")]
     names = [part for part in parts if part.strip() not in _ODD_NAMES and "\0" not in part]

@@ -1,8 +1,8 @@
 """Task lists: captures from JSON lines that give the location of a file.
 
-The module also decides which locations tasks of other programs may name. A line is a work object
-(`queues/messages/work_objects.py`). Files and WARCs are searched below a configured folder or URL,
-never at an arbitrary path.
+The module also decides which locations tasks of other programs may name. The format of a line is
+that of a work object (`queues/messages/work_objects.py`). Files and WARCs are searched below a
+configured folder or URL, never at an arbitrary path.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from fonds.queues.messages.work_objects import read_task
 def read_tasks(
     path: Path, row: InputRow, collection: str, base: str, follows_links: bool = False
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """Yield a line number (from 0) and a capture for each line, from `row.position` on.
+    """Yield a line number (from 0) and a capture for each line of a task list, from line
+    `row.position` on.
 
     An unreadable line yields a capture that reports the damage. Files and WARCs are searched below
     the folder or URL `base`; '' means the folder of the list.
@@ -118,8 +119,9 @@ class TaskPlaces:
     - `folder`: folder of single files, and of WARCs if `warc_base` is ''.
     - `follows_links`: whether files may be outside the folder, through symbolic links.
 
-    If both are empty, no local file is read. Without `warc_base`, a capture whose WARC is not below
-    `folder` is requested from the web archive, if the task states its time.
+    If `warc_base` and `folder` are empty, no local file is read. If only `warc_base` is empty, a
+    capture whose WARC is not below `folder` is requested from the web archive, if the task states
+    its time.
     """
 
     warc_base: str
@@ -129,8 +131,8 @@ class TaskPlaces:
     def __call__(self, task: Task) -> tuple[Place, str]:
         """Return the location of a task's bytes, and the URL of the capture.
 
-        Raises PermanentError (`unreadable-source`) if the location is not allowed; its text says
-        why.
+        Raises PermanentError (`unreadable-source`) if the location is not allowed; the text of the
+        error says why.
         """
         place = self._build_place(task)
         return place, _choose_url(task, place)
@@ -155,8 +157,8 @@ class TaskPlaces:
         return Place(PlaceKind.REPLAY, f"{task.datetime14}/{task.url}")
 
     def _resolve_allowed(self, name: str) -> str:
-        """Resolve a local path and its symbolic links. Raises PermanentError if it is outside the
-        folder.
+        """Resolve a local path and its symbolic links. Raises PermanentError if the result is
+        outside `folder`, or if `folder` is empty.
         """
         if not self.folder:
             detail = (

@@ -21,7 +21,7 @@ class FoundPath:
     - `modified_ns`: modification time in Unix nanoseconds.
     - `error`: why the file cannot be read; None if it can.
     - `is_missing`: whether the path does not exist.
-    - `is_outside`: whether it is a symbolic link to a target outside the given path.
+    - `is_outside`: whether the path is a symbolic link to a target outside the given path.
     """
 
     path: Path

@@ -35,8 +35,8 @@ def read_warc(
     """Yield the captures of a WARC or ARC. Before each, yield the offset of its record as a number.
 
     The offset is a position from which a later call can resume. For each record that is not a
-    capture, such as a request, a mapping with a count is yielded. A damaged record yields a capture
-    that reports the damage. So does a file without any record.
+    capture, such as a request, a mapping with a count is yielded. A damaged record, or a file
+    without any record, yields a capture that reports the damage.
 
     - `stream`: the open WARC.
     - `row`: input row; `row.position` is the offset to resume from.
@@ -66,11 +66,11 @@ def read_warc(
 
 
 def _find_crawler(stream: BinaryIO, offset: int) -> str:
-    """Return the crawler's User-Agent from the first warcinfo record of a WARC; '' if there is
-    none.
+    """Return the crawler's User-Agent from the warcinfo record at the beginning of a WARC; '' if
+    there is none.
 
-    Later warcinfo records are ignored. They belong to WARCs that were appended to this one, and a
-    scan may begin in the middle of a file.
+    Later warcinfo records are ignored: they belong to WARCs that were appended to the file, and a
+    scan may begin after them. `offset` is the offset of the WARC in `stream`.
     """
     try:
         payload = read_record(stream, offset, body_max_bytes=WARCINFO_MAX_BYTES)

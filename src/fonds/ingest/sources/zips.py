@@ -45,7 +45,7 @@ class Window(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """Return the position in the window, in bytes."""
+        """Return the current position in the byte range, in bytes from its start."""
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -130,8 +130,8 @@ class _OpenZip:
     inbox: Path
 
     def build_damaged(self, member: _ZipMember | None, reason: Reason, detail: str) -> Capture:
-        """Build the capture that reports that a member of the ZIP cannot be read. If `member` is
-        None, it reports this of the whole ZIP.
+        """Build the capture that reports that a member of the ZIP cannot be read, or the whole ZIP
+        if `member` is None.
         """
         suffix = "whole" if member is None else f"{member.number:012x}"
         return Capture(
@@ -150,8 +150,8 @@ class _OpenZip:
         """Build the capture of a ZIP member that is a single file, such as a PDF, rather than a
         WARC.
 
-        Its time is the member's modification time in the ZIP, taken as UTC. If that is invalid, it
-        is the time of the input row.
+        The capture time is the member's modification time in the ZIP, taken as UTC. If that is
+        invalid, the capture time is the time of the input row.
         """
         info = member.info
         try:
@@ -176,8 +176,8 @@ class _OpenZip:
         """Yield the captures of a WARC in the ZIP, and counts of its other records as mappings.
 
         No positions are yielded, because reading a ZIP resumes at a member, never at a record.
-        `base_bytes` is the offset of the WARC in the file `path`. If `prefix` is given, it becomes
-        part of the capture ids.
+        `base_bytes` is the offset of the WARC in the file `path`. If `prefix` is given, the capture
+        ids begin with it instead of the input id.
         """
         unread_row = replace(self.row, position=0)
         for item in read_warc(stream, unread_row, self.collection, path, base_bytes=base_bytes):
@@ -230,7 +230,8 @@ def _iter_member_captures(
     file.
 
     A ZIP in the ZIP, and a WARC that would become too large, yield a capture that reports this.
-    Raises one of the errors in `UNREADABLE` if the member is damaged.
+    Raises OSError, or an error of zipfile or of a decompressor (`UNREADABLE`), if the member is
+    damaged.
     """
     info, row = member.info, reading.row
     with archive.open(info) as unpacked:
@@ -279,8 +280,8 @@ def _find_data_offset(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
 
 
 def _unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> Path:
-    """Decompress a member of a ZIP to the path `target`, unless it is there already, and return the
-    path.
+    """Decompress a member of a ZIP to the path `target`, unless a file of its size is there, and
+    return the path.
 
     Raises OSError if the file cannot be written.
     """

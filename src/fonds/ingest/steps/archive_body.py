@@ -59,7 +59,7 @@ class ArchiveBodyStep:
 
     - `archive`: reads bodies and writes WARC records.
     - `journal`: name of the wide table that has the files.
-    - `leases`: grants each capture to one process at a time, for the duration `LEASE_S`.
+    - `leases`: grants each capture to one process at a time, for 10 minutes (`LEASE_S`).
     - `prefix`: beginning of the WARC file names; '' for the default. `{YYYY}` in it becomes the
       year of the capture.
 
@@ -115,10 +115,10 @@ class ArchiveBodyStep:
 
     def _find_originals(self, items: Sequence[UnarchivedBody]) -> dict[str, OriginalCapture]:
         """Return the original capture of each item whose bytes repeat those of an earlier capture,
-        by capture id.
+        by the id of the original capture.
 
         The original is the primary capture of the file. It is read from the cell `f:c` (first seen)
-        of the file's table row. If that is missing, it is read from the ledger entries of all
+        of the file's table row. If the cell is missing, it is read from the ledger entries of all
         pipelines. For a fetched page, the final URL and exact time are used.
         """
         primary_keys = {
@@ -222,9 +222,7 @@ def _build_original(row: FetchedPageRow, recorded: OriginalCapture | None) -> Or
 
 
 def _batch_by_size(items: Sequence[UnarchivedBody]) -> Iterator[list[UnarchivedBody]]:
-    """Yield the bodies in groups of at most `BATCH_MAX_BYTES` bytes. A larger body is alone in its
-    group.
-    """
+    """Yield the bodies in groups of at most 64 MiB. A larger body is alone in its group."""
     group: list[UnarchivedBody] = []
     size_bytes = 0
     for item in items:
@@ -242,7 +240,7 @@ ARCHIVE_UNPARSED_EMITS = (Output(UnarchivedBody),)
 
 @dataclass(frozen=True, slots=True)
 class ArchiveUnparsedStep:
-    """Step that sends pages to `archive_body` without parsing them.
+    """Step that sends pages to the step `archive_body` without parsing them.
 
     If `copies_bodies` is False, pages that are already in a WARC file are not sent.
     """

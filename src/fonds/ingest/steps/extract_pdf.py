@@ -54,7 +54,8 @@ class ExtractPdfStep:
     - `find_known_ending`: returns how an earlier extraction of the PDF ended, or None if the PDF
       must be extracted. It is called before the bytes are read.
     - `register_task`: records the file of a task (a request of another program), and returns an
-      UnextractedPdf and any other work on the file. If it is given an UnextractedPdf, it checks it.
+      UnextractedPdf and any other work on the file. Given an UnextractedPdf, it checks that the
+      file is known.
     """
 
     archive: Archive
@@ -130,10 +131,10 @@ class ExtractPdfStep:
         )
 
     def _read(self, body: bytes) -> PdfExtraction:
-        """Extract a PDF. If the isolated process fails, return only the metadata; if that fails
-        too, only the error.
+        """Extract a PDF. If the isolated process fails, return only the metadata and the error.
 
-        If `extract` has a bug (FaultError), only the error is returned.
+        Only the error is returned if the metadata cannot be extracted either, or if `extract` has a
+        bug (FaultError).
         """
         try:
             return self.extract(body)

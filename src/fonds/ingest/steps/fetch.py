@@ -44,7 +44,7 @@ class FetchRules:
 
     - `body_max_bytes`: maximum size of a body.
     - `redirects_max`: maximum number of redirects of one link.
-    - `active_max`: maximum number of links in progress.
+    - `active_max`: maximum number of links in progress at once.
     - `retry_s`: approximate delay in seconds after a temporary fault.
     """
 
@@ -61,7 +61,7 @@ class FetchStep:
     - `fetcher`: sends the requests in a thread of its own.
     - `spool`: stores fetched pages until they are archived.
     - `refusal`: returns why a redirect to a URL is refused, for links from sources and lists.
-    - `named_link_refusal`: the same, for links that a user named.
+    - `named_link_refusal`: returns why a redirect is refused, for links that a user named.
     - `keep_robots`: stores the robots.txt that allowed each fetch, and records it in the exchange
       (the requests and responses of the link).
     - `tdmrep`: holds each page until the tdmrep.json of its host was requested; None requests no
@@ -109,8 +109,8 @@ class FetchStep:
         return self._rules.active_max - sum(map(len, pending_lists)) - held_count
 
     def begin(self, items: Sequence[tuple[int, Link]]) -> None:
-        """Accept links to fetch, each with its number. `collect_finished` submits them to the
-        fetcher.
+        """Accept links to fetch, each with a number that identifies it. `collect_finished` submits
+        the links to the fetcher.
         """
         self._new_links += items
 
@@ -173,8 +173,8 @@ class FetchStep:
         return len(self._outcomes) + len(self._fetched_pages) + len(self._unchanged_pages)
 
     def _start_new(self) -> None:
-        """Submit the new links to the fetcher. If a link was fetched before (has a row), its stored
-        capture is used instead.
+        """Submit the new links to the fetcher. If the spool has a row of a link, its stored capture
+        is used instead.
         """
         if not self._new_links:
             return
@@ -231,7 +231,7 @@ class FetchStep:
         """Return fetched pages in the spool as results of this step, once the tdmrep.json of their
         hosts was requested.
 
-        Without `tdmrep`, they are results at once.
+        If no tdmrep.json is requested (`tdmrep` is None), the pages are results at once.
         """
         if self._tdmrep is None:
             self._finished_items += [
@@ -283,8 +283,8 @@ class FetchStep:
         )
 
     def _save_fetched(self) -> None:
-        """Write the next batch of fetched pages to the spool. All other pages are written in later
-        calls.
+        """Write the next batch of at most 64 fetched pages to the spool. All other pages are
+        written in later calls.
         """
         while self._unchanged_pages:
             self._handle_unchanged(*self._unchanged_pages[0])

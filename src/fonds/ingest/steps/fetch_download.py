@@ -1,7 +1,7 @@
-"""fetch_download: copy a page that an old system stored in S3 to the spool, as if it was fetched
-then.
+"""fetch_download: copy a page that an old system stored in S3 to the spool, as if Fonds had fetched
+it at that time.
 
-Source: seed 004, Appendix A (`historical`); mediacloud/story-indexer, hist-fetcher.
+Source: seed document 004, Appendix A (`historical`); mediacloud/story-indexer, hist-fetcher.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class DownloadStore(Protocol):
     def read_dated(
         self, url: str, max_bytes: int, version: str | None = None
     ) -> tuple[bytes, datetime]:
-        """Return the bytes of an object, and when it was written (aware UTC).
+        """Return the bytes of an S3 object, and when the object was written (aware UTC).
 
         If `version` is set, that version of the object is read, else the newest.
         """
 
     def list_versions(self, url: str) -> Sequence[tuple[str, datetime]]:
-        """Return the version ids of an object, each with the time when the version was written
+        """Return the version ids of an S3 object, each with the time when the version was written
         (aware UTC).
         """
 
@@ -70,8 +70,8 @@ class FetchDownloadStep:
         """Copy the page of a link to the spool and return its capture, with the URL and time that
         the link states.
 
-        If the link states none, the URL and write time of the object are used. Raises the errors of
-        `DownloadStore` and `decode_body`.
+        In place of a URL or time that the link does not state, that of the S3 object is used.
+        Raises the errors of `DownloadStore` and `decode_body`.
         """
         captures = self.spool.find_kept([link])
         if link.id in captures:
@@ -93,8 +93,8 @@ class FetchDownloadStep:
     def _choose_version(self, link: Link, url: str) -> str | Result | None:
         """Return the version id of the S3 object to read; None for the newest version.
 
-        An old version is needed if two downloads have the same id. If it cannot be determined,
-        returns a Result that drops the link and states the reason.
+        A certain version is needed if two downloads have the same id. If the version cannot be
+        determined, returns a Result that drops the link and states the reason.
         """
         number = _parse_downloads_id(link)
         if not is_ambiguous(number):

@@ -78,8 +78,8 @@ class IdentifyStep:
         states the reason.
 
         Raises DamagedInputError, LimitError and PermanentError under the conditions of
-        `Archive.read`. Also raises DamagedInputError if bytes fetched from elsewhere do not match
-        their declared digest.
+        `Archive.read`. Also raises DamagedInputError if a single file, or bytes requested from a
+        web archive, do not match their declared digest.
         """
         disposition = self._judge_unread(capture)
         if disposition is not None:
@@ -210,8 +210,8 @@ def _parse_moment(text: str) -> datetime | None:
 
 
 def _check_digest(capture: Capture, file: FileMeta) -> None:
-    """Check that the bytes that were fetched for a capture have the SHA-1 that the capture
-    declares.
+    """Check that single files, and bytes requested from a web archive, have the SHA-1 that their
+    capture declares.
 
     A web archive may return another capture of the URL. Local WARC records are not checked, because
     many declare the digest of a body with content codings. Raises DamagedInputError if the SHA-1s

@@ -37,8 +37,8 @@ class ImportStoryStep:
     """Step that stores parsed stories: first blobs, then rows, then the search index.
 
     This order ensures that everything a row refers to exists. The search index has one document per
-    story. It describes the version of the story that was captured last, and includes the texts of
-    earlier versions.
+    story. The document describes the version of the story that was captured last, and includes the
+    texts of earlier versions.
     """
 
     records: Records

@@ -1,4 +1,4 @@
-"""index_rights: update the index document of a file with the rights that later captures state."""
+"""index_rights: update the index document of a file when later captures state other rights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ EMITS = ()
 
 @dataclass(frozen=True, slots=True)
 class IndexRightsStep:
-    """Step that updates the index documents of files about which later captures state other rights.
+    """Step that updates the index documents of files whose rights may have changed, because of a
+    later capture of the file or a host file such as tdmrep.json.
 
     Documents that do not change are not written.
     """

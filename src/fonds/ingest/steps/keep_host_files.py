@@ -73,7 +73,7 @@ class HostFile:
 class KeptHostFile:
     """Result of storing a robots.txt or tdmrep.json (host file).
 
-    - `capture_id`: id of its capture; None if it was not stored.
+    - `capture_id`: id of the capture of the host file; None if the file was not stored.
     - `changed`: SHA-1s of files for whose earlier captures other rights now apply.
     """
 
@@ -101,8 +101,8 @@ class HostFileKeeper:
     capture_ids: OrderedDict[tuple[str, str], str | None] = field(default_factory=OrderedDict)
 
     def __call__(self, links: Sequence[FetchedLink]) -> Sequence[FetchedLink]:
-        """Store the robots.txt of each link. Return the links with its capture id and its
-        statements on rights in their exchange.
+        """Store the robots.txt that allowed each link to be fetched. Return the links, whose
+        exchanges now have the capture id and the rights statements of the robots.txt.
 
         The exchange is the requests and responses of the link.
         """
@@ -111,7 +111,8 @@ class HostFileKeeper:
         return [replace(link, exchange=_add_robots_id(link, ids)) for link in links]
 
     def save(self, file: HostFile) -> KeptHostFile:
-        """Store a host file if its bytes differ from the last stored bytes at its URL.
+        """Store a robots.txt or tdmrep.json (host file) if its bytes differ from the last stored
+        bytes at its URL.
 
         Also record that the file applies to captures of its host from its response time on. A file
         of another type, over 500 KiB or removed by a takedown is not stored. Raises
@@ -131,7 +132,7 @@ class HostFileKeeper:
         """Return the capture id of a robots.txt. Store the robots.txt first if it is not stored
         yet.
 
-        Returns None if it is not to be stored.
+        Returns None if the robots.txt is not stored, such as after a failed request.
         """
         if not robots.is_kept:
             return None
@@ -204,10 +205,9 @@ class HostFileKeeper:
 
 
 def _is_host_file(identified: IdentifiedCapture, mime: str) -> bool:
-    """Return whether the response to a request for a host file is such a file (`mime`), and a
-    tdmrep.json is not too large.
+    """Return whether the response to a request for a host file has the host file's type `mime`.
 
-    Many sites respond with an HTML page instead.
+    Many sites respond with an HTML page instead. Returns False for a tdmrep.json that is too large.
     """
     file = identified.file
     return file is not None and file.mime == mime and (mime != TDMREP or file.size <= MAX_BYTES)

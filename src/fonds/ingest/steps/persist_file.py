@@ -63,7 +63,7 @@ from fonds.stores.journal_table.keys import (
 )
 
 ROUNDS_MAX = 10
-"""Maximum number of attempts to write a cell while other processes write the same cell."""
+"""Maximum attempts to write the cell `f:c` of a file while other processes write the same cell."""
 
 
 def record_crawler_counts(
@@ -347,8 +347,8 @@ class PersistFileStep:
     def _remove_written(self, items: Sequence[IdentifiedCapture]) -> set[str]:
         """Remove the rows of these captures again, because their files were removed by a takedown.
 
-        Rows of files go last, since they lead to the others. Returns the SHA-1s of other files for
-        whose captures other rights now apply.
+        Rows of files are removed last, since all other rows are found through them. Returns the
+        SHA-1s of other files for whose captures other rights now apply.
         """
         now = self.clock()
         capture_rows = [row for item in items for row in self._list_captures(item, now)]
@@ -447,7 +447,8 @@ class PersistFileStep:
         """Build the wide-table rows (key and cells) of a capture, at most one.
 
         `first` is whether it is the primary capture of the file. Then the record id in a crawler's
-        note about the same record is kept. A capture that the plan does not store adds no location.
+        note about the same WARC record is kept. A capture that `plan` does not store adds no
+        location.
         """
         row = plan.rows.get(capture.id)
         place = replace(capture.place, path=row.warc_path) if row else capture.place
@@ -533,8 +534,8 @@ def _request_reindex(
 
 
 def _is_missing_sha1(identified: IdentifiedCapture) -> bool:
-    """Return whether a capture is a revisit that declares no SHA-1. Only the capture that it refers
-    to tells its bytes.
+    """Return whether a capture is a revisit that declares no SHA-1. Then its file is known only
+    from the capture to which the revisit refers.
     """
     return identified.refers_to is not None and identified.sha1hex is None
 
@@ -545,8 +546,8 @@ def _build_displaced_rows(
     """Build the alternate table rows of captures that an index had listed before the files were
     read.
 
-    Their locations give way in the files' own rows to the captures of this batch, so they become
-    later captures. Captures whose rows the plan replaces are left out.
+    In the file's own table row, a capture of this batch replaces the location of such a capture,
+    which becomes a later capture. Captures whose `cdx` rows the plan replaces are left out.
     """
     replaced_keys = set(_list_replaced_keys(plan))
     return [
@@ -579,7 +580,7 @@ def _build_file_row(capture: Capture, file: FileMeta, now: datetime) -> FileMeta
 
 
 def _build_rights_row(identified: IdentifiedCapture, now: datetime) -> CaptureRightsRow | None:
-    """Build the row of a capture's rights statements; None if there are none or the file is
+    """Build the row of a capture's rights statements; None if the capture has none or its SHA-1 is
     unknown.
     """
     sha1hex = identified.sha1hex

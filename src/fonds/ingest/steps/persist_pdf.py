@@ -90,8 +90,10 @@ class PersistPdfTextStep:
     stopped_days: float
 
     def __call__(self, items: Sequence[PdfText]) -> list[Result]:
-        """Store the texts. A repeated call has the same result. A failure never replaces an earlier
-        success.
+        """Store the results of PDF extractions. A failure never replaces an earlier success of the
+        same PDF.
+
+        A repeated call has the same result.
         """
         now = self.clock()
         keys = [item.sha1hex for item in items]
@@ -130,8 +132,8 @@ class PersistPdfTextStep:
     def _build_document(self, item: PdfText, row: PdfMetaRow, now: datetime) -> IndexDocument:
         """Build the index document of a PDF from its stored row.
 
-        If another process wrote the row, the text is read from the blobs, else it is that of
-        `item`.
+        If another process wrote the row, the text is read from the blobs, otherwise it is taken
+        from `item`.
         """
         url = item.source.url
         captured_date = item.source.captured_at.astimezone(UTC).date()
@@ -179,7 +181,7 @@ class PersistPdfTextStep:
 
 
 def _encode_text(item: PdfText) -> bytes | None:
-    """Return the text as bytes for the blobs; None for a text without words."""
+    """Return the text of a PDF as bytes for the blobs; None for a text of only white space."""
     return encode_text(item.text) if item.text and item.text.strip() else None
 
 
@@ -196,8 +198,10 @@ def _build_disposition(item: PdfText) -> Disposition:
 
 
 def _choose_best(items: Sequence[PdfText]) -> list[PdfText]:
-    """Return one result for each file. If a file has several, a success is preferred, then the last
-    of equal results.
+    """Return one extraction result for each file. Of several, a success is preferred, then a
+    permanent failure.
+
+    Of equally good results, the last is returned.
     """
     best: dict[str, PdfText] = {}
     for item in items:
@@ -258,11 +262,11 @@ def _build_row(item: PdfText, now: datetime, pictured: bool) -> PdfMetaRow:
 
 
 def _build_metadata(item: PdfText, extra: Mapping[str, Any]) -> PdfMetadata | None:
-    """Return the metadata fields of seed 003 and some short further fields, or None if there are
-    none.
+    """Return the metadata fields of a PDF that seed document 003 lists and some short further
+    fields, or None if there are none.
 
-    The spelling of field names is that of seed 003, whatever their case in the PDF. Title and DOI
-    are the ones judged to be those of the document.
+    The spelling of field names is that of seed document 003, whatever their case in the PDF. Title,
+    authors, DOI and arXiv id are the ones judged to be those of the document.
     """
     by_name: dict[str, str] = {}
     for name, value in (item.pdf_info or {}).items():

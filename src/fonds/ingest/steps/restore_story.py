@@ -1,7 +1,7 @@
 """restore_story: read a story from the metadata record that an archive stores with the page.
 
-The story is the one parsed when the page was archived. Source: seed 004, "WARC metadata record" and
-Appendix A (`archive`).
+The story is the one parsed when the page was archived. Source: seed document 004, "WARC metadata
+record" and Appendix A (`archive`).
 """
 
 from __future__ import annotations
@@ -88,7 +88,10 @@ class RestoreStoryStep:
 
 
 def _is_metadata_record(record: Payload, record_id: str, url: str) -> bool:
-    """Return whether a record is the metadata record of the page."""
+    """Return whether a WARC record is the metadata record of the page with this record id or URL.
+
+    The URL counts only if the record does not refer to a record id.
+    """
     headers = record.warc_headers
     if headers.get("Content-Type", "").partition(";")[0].strip().lower() != METADATA_TYPE:
         return False

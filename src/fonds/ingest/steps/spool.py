@@ -102,7 +102,7 @@ class Spool:
         self.blobs.delete([capture.place.path])
 
     def load_body(self, previous: FetchedPageRow) -> bytes | None:
-        """Return the body of a previous fetch; None if it is not stored or empty.
+        """Return the body of a previous fetch; None if the body is empty or no longer stored.
 
         Raises TransientError if a store is unavailable.
         """
@@ -156,8 +156,8 @@ def _get_mime(hop: Hop) -> str | None:
 
 
 def _get_validator(hop: Hop, name: str) -> str | None:
-    """Return the values of all response headers with this name, joined by commas and cut to a
-    maximum length.
+    """Return the values of all response headers with this name, joined by commas and cut to 2,000
+    characters.
 
     Returns None if there is no such header. `name` is in lower case.
     """

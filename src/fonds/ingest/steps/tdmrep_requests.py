@@ -94,9 +94,9 @@ class TdmrepRequests:
         """Add pages that may have to wait. Return the results of pages whose host needs no request
         now.
 
-        The others wait until `collect_finished` returns them. `on_outcome` is called with key and
-        outcome of each request, in the fetcher's thread. Raises StoreUnavailableError if the
-        records are unavailable; no page is added then.
+        All other pages wait until `collect_finished` returns their results. `on_outcome` is called
+        with key and outcome of each request, in the fetcher's thread. Raises StoreUnavailableError
+        if the records are unavailable; no page is added then.
         """
         now = self.clock()
         origins = {id(page): _choose_origin(page.capture, now) for page in pages}

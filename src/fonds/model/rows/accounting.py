@@ -1,7 +1,7 @@
 """Rows of the accounting tables, which record what became of everything that entered a pipeline.
 
-They store inputs, entries, how each message ended, counts by reason, and decisions and notes of
-people about failures.
+The tables store inputs, entries, how each message ended, counts by reason, and decisions and notes
+of people about failures.
 """
 
 from __future__ import annotations
@@ -168,15 +168,15 @@ class FailureNoteRow:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """Row of `decisions`: a decision of a person to retry or accept failures. Its own key ensures
-    that it is carried out once.
+    """Row of `decisions`: a decision of a person to retry or accept failures. The row's key ensures
+    that the decision is carried out once.
 
     - `act`: `retry` or `accept`.
-    - `failure_group`, `entry_id`: the failure group or the single entry of the pipeline to which it
-      applies; None if it does not apply to one.
+    - `failure_group`, `entry_id`: the failure group or the single entry of the pipeline to which
+      the decision applies; the other of the two is None.
     - `taken_by`: random id of the attempt that carries the decision out, so that only one attempt
       does.
-    - `ended_at`: time at which it was carried out; None until then.
+    - `ended_at`: time at which the decision was carried out; None until then.
     - `count`: number of messages that were retried or accepted; None until then.
     """
 

@@ -49,7 +49,7 @@ class CrashedPdfRow:
     """Row of `stopped`: a PDF that crashed an isolated reader, or exceeded a limit, with one
     extractor.
 
-    It is not read again with this extractor before `expires`.
+    The PDF is not read again with this extractor before `expires`.
 
     - `extractor`: program, versions and limits of the reader.
     - `status`: status of the text extraction, as in `PdfStatus`.
@@ -100,7 +100,8 @@ class GrobidRow:
     The columns are those of sandcrawler's table `grobid`, plus `quality`, `extractor` and
     `error_msg`.
 
-    - `fatcat_release`: release in the catalogue Fatcat. Only older results of other programs have it.
+    - `fatcat_release`: release in the catalogue Fatcat. Only older results of other programs have
+      it.
     """
 
     TABLE: ClassVar[str] = "grobid"
@@ -178,7 +179,7 @@ class MatchRow:
 
 @dataclass(frozen=True, slots=True)
 class CitationRow:
-    """Row of `citations`: an entry in the reference list of a file, and the work it was matched
+    """Row of `citations`: an entry in the reference list of a paper, and the work it was matched
     with.
 
     A work is a publication in the catalogue.
@@ -232,8 +233,8 @@ class StoryMetaRow:
 
 @dataclass(frozen=True, slots=True)
 class TextSketchRow:
-    """Row of `text_sketch`: sketch of one text, used to compare texts and to distinguish versions of a
-    story.
+    """Row of `text_sketch`: sketch of one text, used to compare texts and to distinguish versions
+    of a story.
 
     - `text_sha256hex`: SHA-256 of the text blob, in hex.
     - `signature`: MinHash values in hex (`text/similarity.py`); "" if `status` is `too-short`.
@@ -259,7 +260,8 @@ class TextSketchRow:
 
 @dataclass(frozen=True, slots=True)
 class TextBandRow:
-    """Row of `text_band`: a band of a text, which is several of its MinHash values as one key.
+    """Row of `text_band`: a band of a file's text, which is several MinHash values of the text as
+    one key.
 
     Similar texts very likely share at least one band.
     """

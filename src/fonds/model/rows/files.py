@@ -76,8 +76,8 @@ class WarcFileRow:
 
 @dataclass(frozen=True, slots=True)
 class CrawlerCountRow:
-    """Row of `crawler_counts`: how often a crawler captured a file before Fonds, according to the
-    table cell `f:c`.
+    """Row of `crawler_counts`: how often a crawler captured a file before Fonds, according to cell
+    `f:c` of the wide table.
 
     A count of 0 marks a file that no crawler recorded, and whose WARC record a CDX index assigns to
     another file. Its cell `f:c` must not be mistaken for a crawler's record.
@@ -93,7 +93,7 @@ class CrawlerCountRow:
 class TakedownRow:
     """Row of `takedowns`: a file removed from all stores.
 
-    Its bytes are refused from then on, and its address shows a tombstone.
+    The file's bytes are refused from then on, and its address shows a tombstone.
     """
 
     TABLE: ClassVar[str] = "takedowns"

@@ -184,7 +184,8 @@ class FixityRow:
 
 @dataclass(frozen=True, slots=True)
 class FaultRow:
-    """Row of `faults`: a problem that the deep audit found in a file and has not seen repaired.
+    """Row of `faults`: a problem that the deep audit found in a file and has not found repaired
+    since.
 
     - `subject`: id of the file.
     - `message`: sentence that describes the problem for people.

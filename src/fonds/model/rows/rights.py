@@ -17,8 +17,8 @@ class CaptureRightsRow:
     The row exists only if they state something.
 
     - `robots_url`: URL of the robots.txt that was in force; None if unknown.
-    - `robots_answer`, `robots_capture_id`, `robots_rule`: the response for the robots.txt, the id
-      of its capture, and the line that decided, as in `RobotsInForce`.
+    - `robots_answer`, `robots_capture_id`, `robots_rule`: the response to the request for the
+      robots.txt, the id of its capture, and the line that decided about the URL.
     - `stated`: the statements about permitted use.
     """
 
@@ -56,7 +56,7 @@ class FileRightsRow:
 class HostFileRow:
     """Row of `host_files`: a capture of a host's robots.txt or tdmrep.json.
 
-    - `origin`: scheme, host and port, as in requests.
+    - `origin`: scheme, host and port of the host, as in HTTP requests.
     - `name`: `robots.txt` or `tdmrep.json`.
     """
 
@@ -87,11 +87,11 @@ class HostCaptureRow:
     """Row of `host_captures`: a captured response to which the robots.txt and tdmrep.json of its
     host apply.
 
-    - `origin`: scheme, host and port of its URL, as in requests.
-    - `target`: path and query of its URL, as in requests.
+    - `origin`: scheme, host and port of the response's URL, as in HTTP requests.
+    - `target`: path and query of the response's URL, as in HTTP requests.
     - `crawler`: User-Agent that fetched the response; "" if unknown.
-    - `is_fetched`: whether Fonds fetched the response. Then its robots.txt is the one that allowed
-      the request.
+    - `is_fetched`: whether Fonds fetched the response. If so, the robots.txt that allowed the
+      request applies.
     """
 
     TABLE: ClassVar[str] = "host_captures"
@@ -109,7 +109,7 @@ class HostCaptureRow:
 class TdmrepAnswerRow:
     """Row of `tdmrep_answers`: the last response of a host to a request for its tdmrep.json.
 
-    - `origin`: scheme, host and port, as in requests.
+    - `origin`: scheme, host and port of the host, as in HTTP requests.
     - `answer`: HTTP status (`200`, `404`), or the reason why there was no response
       (`robots-denied`).
     - `capture_id`: id of the capture of the tdmrep.json; None if none was stored.

@@ -31,26 +31,28 @@ class SourceRow:
     - `lease_version`: number that changes with every write of the lease.
     - `etag`, `last_modified`, `digest`: ETag, Last-Modified and SHA-1 of the body of the last
       listing that was read.
-    - `mark`: id after which an API is queried.
+    - `mark`: id of the last link read from an API; for a sitemap index, the position of the next
+      sitemap to read.
     - `rate_day`: number of new links per day; None before the first listing.
     - `listed`: number of links in the last listing that had any.
     - `links`: number of links of all polls that entered the pipeline.
     - `failures`: number of failed polls since `last_well`, the time of the last successful poll.
     - `status`: HTTP status of the last poll; None without a response.
     - `error`: error of the last poll; None if it succeeded.
-    - `failing_since`: time of the first of these failures; None if there is none or it was not
-      recorded.
+    - `failing_since`: time of the first of the failures counted in `failures`; None if there is
+      none or its time was not recorded.
     - `moved_from`: earlier URL of a source that moved permanently; None if it did not move.
-    - `refused`: ids of the refused links in the last listing.
+    - `refused`: reasons for the refused links in the last listing, by id of the link.
     - `hints`: what the listing states about polling.
-    - `silent_polls`, `silent_since`: number of listings without links read since the last one with
+    - `silent_polls`, `silent_since`: number of listings without links since the last listing with
       links, and the time of the first of them.
     - `refused_tally`: number of refused links of all polls by reason.
     - `days`: polls, failed polls, new links and refused links by day (YYYY-MM-DD in UTC), for the
       last days with polls.
     - `health`: health of the source after the last poll (`following/health.py`), regardless of
       `state`.
-    - `muted_at`, `muted_until`, `mute_note`: when a person muted its alerts, until when, and why.
+    - `muted_at`, `muted_until`, `mute_note`: when a person muted the source's alerts, until when,
+      and why.
     - `form`: format of its listings (`following/listings/listing.py`); None before a listing with
       links was read.
     - `form_before`, `form_changed`: previous format, and when it changed.
@@ -176,7 +178,8 @@ class PaceRow:
     - `lease_version`: number that changes with every write of the lease.
     - `paces`: rate limit by host, with "" for the whole domain: time of the next allowed request in
       Unix seconds, the slowdown, and other values.
-    - `requested_by`, `requested_at`: process that waits to poll a source of the domain, and since when.
+    - `requested_by`, `requested_at`: process that waits to poll a source of the domain, and since
+      when.
     """
 
     TABLE: ClassVar[str] = "paces"

@@ -31,7 +31,9 @@ _IN_URLS = str.maketrans({"{": "%7B", "}": "%7D", "\\": "%5C", "%": r"\%", "#": 
 
 
 def format_bibtex(document: IndexDocument, journal: Journal | None = None) -> str:
-    """Format a BibTeX entry. Its key combines author, year and SHA-1, so it is unique."""
+    """Format a document as a BibTeX entry. The key of the entry combines author, year and the
+    beginning of the document id.
+    """
     journal = journal or Journal()
     day = document.publication_date
     fields = {
@@ -148,8 +150,8 @@ def _choose_csl_type(document: IndexDocument) -> str:
 def _build_citation_key(document: IndexDocument) -> str:
     """Build the key of a BibTeX entry from ASCII letters and digits.
 
-    It consists of the first author's family name or the site, the year, and the beginning of the
-    document id.
+    The key consists of the first author's family name (without authors, the site's name), the year,
+    and the beginning of the document id.
     """
     name = document.authors[0] if document.authors else document.canonical_domain.partition(".")[0]
     person = split_name(name)

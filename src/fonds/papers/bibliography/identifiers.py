@@ -45,14 +45,16 @@ def find_doi_in_text(text: str) -> str | None:
     """Return the first DOI in running text, in lower case and without punctuation at its end, or
     None.
 
-    A blank, quote or angle bracket ends the DOI, except for the brackets of a SICI.
+    A blank, quote or angle bracket ends the DOI, except for the angle brackets of a SICI, which is
+    a part of some DOIs.
     """
     match = _TEXT.search(text)
     return _strip_punctuation(match[0]) if match else None
 
 
 def parse_doi(text: str) -> str | None:
-    """Return the DOI that a text consists of, in lower case, without a resolver or `doi:`.
+    """Return the DOI that a text consists of, in lower case, without the address of a resolver or
+    `doi:`.
 
     Punctuation at the end belongs to the DOI. Returns None if the text is not exactly one DOI.
     """
@@ -61,7 +63,9 @@ def parse_doi(text: str) -> str | None:
 
 
 def parse_doi_link(url: str) -> str | None:
-    """Return the DOI of a link to a resolver, percent-decoded; None for other links."""
+    """Return the DOI of a link to the DOI resolver (`doi.org`), percent-decoded; None for other
+    links.
+    """
     return find_doi_in_text(unquote(url)) if "doi.org/10." in url.lower() else None
 
 
@@ -69,7 +73,8 @@ def find_labelled_doi(text: str) -> tuple[str, int] | None:
     """Return the first DOI with a label such as `doi:` or a resolver's address before it, and its
     position in the text.
 
-    Pages often mention DOIs of other works without a label.
+    The label is required, because pages often mention DOIs of other works without one. Returns None
+    if there is no such DOI.
     """
     match = _LABELLED.search(text) if "10." in text else None
     doi = _strip_punctuation(match[1]) if match else None
@@ -79,19 +84,22 @@ def find_labelled_doi(text: str) -> tuple[str, int] | None:
 def find_doi_span(text: str) -> re.Match[str] | None:
     """Return the match of the first DOI, including its label (`doi:`) or resolver address.
 
-    The caller can thus cut all of it out of the text. Returns None if the text has no DOI.
+    The caller can thus cut both DOI and label out of the text. Returns None if the text has no DOI.
     """
     return _SPAN.search(text) if "10." in text else None
 
 
 def strip_resolver(text: str) -> str:
-    """Remove a resolver or `doi:` from the beginning of a text."""
+    """Remove the address of a DOI resolver, such as `https://doi.org/`, or `doi:` from the
+    beginning of a text.
+    """
     match = _PREFIX.match(text)
     return text[match.end() :] if match else text
 
 
 def is_doi_prefix(path: str) -> bool:
-    """Return whether a part of a path looks like the prefix of a DOI, with three to five digits.
+    """Return whether a part of a URL's path looks like the prefix of a DOI, such as `/10.1000/`.
+    The prefix has three to five digits after `10.`.
 
     Crawls have been filtered by this rule, so it must keep selecting the same captures.
     """
@@ -99,7 +107,9 @@ def is_doi_prefix(path: str) -> bool:
 
 
 def _strip_punctuation(text: str) -> str | None:
-    """Remove trailing punctuation, but keep a closing bracket that was opened in the DOI."""
+    """Remove punctuation from the end of a DOI, but keep a closing bracket that was opened in the
+    DOI. Return the DOI in lower case; None if nothing of its suffix is left.
+    """
     cut = _TEXT.match(text[:_MAX_CHARS])
     doi = cut[0] if cut else ""
     while doi and (doi[-1] in ".,;'\u2019\u201d" or _is_unopened(doi)):
@@ -143,19 +153,21 @@ def parse_arxiv_id(text: str) -> str | None:
 
 
 def find_pmid(text: str) -> str | None:
-    """Return the PubMed number in a text that labels it as one."""
+    """Return the first PubMed number that a text labels as one, such as `PMID: 123`; None if there
+    is none.
+    """
     match = _PMID.search(text)
     return match[1] if match else None
 
 
 def find_pmcid(text: str) -> str | None:
-    """Return the PubMed Central id in a text, such as `PMC3546780`."""
+    """Return the first PubMed Central id in a text, such as `PMC3546780`; None if there is none."""
     match = _PMCID.search(text)
     return match[1].upper() if match else None
 
 
 def find_issn(text: str) -> str | None:
-    """Return the first ISSN with a correct check digit, such as `1234-5679`."""
+    """Return the first ISSN in a text with a correct check digit, such as `1234-5679`, or None."""
     for match in _ISSN.finditer(text[:2_000]):
         digits = (match[1] + match[2]).upper()
         total = sum((8 - position) * int(digit) for position, digit in enumerate(digits[:7]))
@@ -165,7 +177,7 @@ def find_issn(text: str) -> str | None:
 
 
 def find_isbn(text: str) -> str | None:
-    """Return the digits of the first ISBN with a correct check digit."""
+    """Return the digits of the first ISBN in a text with a correct check digit, or None."""
     for match in _ISBN.finditer(text[:2_000]):
         digits = re.sub(r"[- ]", "", match[1]).upper()
         if _is_isbn(digits):
@@ -181,7 +193,9 @@ def _is_isbn(digits: str) -> bool:
 
 
 def find_orcid(text: str) -> str | None:
-    """Return the first ORCID, such as `0000-0002-1825-0097`, if its check digit is correct."""
+    """Return the first ORCID in a text, such as `0000-0002-1825-0097`; None if its check digit is
+    wrong or there is none.
+    """
     match = _ORCID.search(text)
     if match is None:
         return None
@@ -224,7 +238,9 @@ BY_TYPE: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
     "issne": ("eissn", find_issn),
     "eissn": ("eissn", find_issn),
 }
-"""Field and parser for each stated type of identifier (in lower case)."""
+"""Field of a paper, and parser of the identifier's text, for each type that a source may state,
+such as `pmid` (in lower case).
+"""
 
 
 def collect_identifiers(pairs: list[tuple[str, str]]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Licences and rights holders stated in a JATS or NLM article.
 
 Source: ANSI/NISO Z39.96 (JATS 1.3), `permissions`; NISO RP-22 (`ali:license_ref`).
-Limits: at most `STATEMENTS_MAX` elements of each name are read.
+Limits: at most `STATEMENTS_MAX` (100) XML elements of each name are read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _STATED_IN = StatementSource.ARTICLE
 
 
 def read_article_rights(root: etree._Element) -> tuple[Statement, ...]:
-    """Return the licences and holders in the `permissions` of the article's own metadata."""
+    """Return the licences and rights holders that a JATS article states in the `permissions` of its
+    metadata.
+    """
     meta = root.find("front/article-meta")
     if meta is None:
         return ()
@@ -66,7 +68,9 @@ def _parse_license(element: etree._Element) -> list[Statement]:
 
 
 def _iter_license_urls(element: etree._Element) -> Iterator[str]:
-    """Yield URLs in a licence: those in `license_ref`, then links to Creative Commons."""
+    """Yield the URLs in a licence element: those in `license_ref`, then links to Creative Commons
+    licences.
+    """
     yield from (text for node in element.iter(_LICENSE_REF) if (text := get_text(node).strip()))
     links = (
         node.get(_HREF) or "" for node in islice(element.iter("ext-link", "uri"), STATEMENTS_MAX)

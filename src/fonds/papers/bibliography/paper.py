@@ -1,9 +1,9 @@
 """Bibliography of one paper: its metadata, text and references, with one JSON format, and its
 quality.
 
-Source: seed 000, `grobid0:tei_json`, `grobid0:metadata` and `grobid0:quality`, whose values the
-seed leaves to the writer. The field names are those that readers of GROBID's results have used
-since 2018.
+Source: seed document 000, table cells `grobid0:tei_json`, `grobid0:metadata` and `grobid0:quality`,
+whose values the seed leaves to the writer. The field names are those that readers of GROBID's
+results have used since 2018.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Funder(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Funder of a paper.
 
     - `name`: name of the funder.
-    - `grants`: numbers of its grants.
+    - `grants`: numbers of the grants for the paper.
     """
 
     name: str
@@ -43,9 +43,10 @@ class Citation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One reference in the reference list of a paper. Unknown fields are None or empty.
 
     - `id`: identifier of the reference in the source document.
-    - `index`: position in the list, from 0.
+    - `index`: position in the reference list, from 0.
     - `date`: as precise as stated (`2011`, `2011-03`, `2011-03-28`).
-    - `doi`, `pmid`, `pmcid`, `arxiv_id`, `issn`, `isbn`: normalised identifiers without prefix.
+    - `doi`, `pmid`, `pmcid`, `arxiv_id`, `issn`, `isbn`: normalised identifiers without a prefix
+      such as `doi:`.
     - `unstructured`: reference as printed.
     """
 
@@ -115,12 +116,14 @@ def encode_object(paper: Paper) -> dict[str, Any]:
 
 
 def encode_paper(paper: Paper) -> bytes:
-    """Encode `encode_object` as JSON in UTF-8; equal papers give equal bytes."""
+    """Encode a paper as JSON in UTF-8, always with `authors` and `citations`; equal papers give
+    equal bytes.
+    """
     return msgspec.json.encode(encode_object(paper), order="deterministic")
 
 
 def decode_paper(data: bytes) -> Paper:
-    """Decode a paper. Raises ValueError if it is invalid."""
+    """Decode a paper from JSON. Raises ValueError if the JSON is invalid or describes no paper."""
     try:
         return msgspec.json.decode(data, type=prepare_type(Paper))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -130,7 +133,7 @@ def decode_paper(data: bytes) -> Paper:
 def strip_full_text(paper: Paper) -> Paper:
     """Return a copy of a paper without body and annex, for the table cell `grobid0:metadata`.
 
-    The abstract stays (seed 000).
+    The abstract stays (seed document 000).
     """
     return msgspec.structs.replace(paper, body=None, annex=None)
 

@@ -52,7 +52,7 @@ _NEXT_MARK = re.compile(rf"(?<=[A-Za-z.,;])\s+(?=(?:\d{{1,2}}|{_SIGN})\s?[A-Z])"
 class AffiliationLine:
     """Affiliation on a line of a paper's first page.
 
-    - `line`: number of the line.
+    - `line`: number of the line on the page, from 0.
     - `mark`: sign before the affiliation that also follows the names of its authors, such as `1` or
       `*`; "" if there is none.
     - `affiliation`: affiliation without the mark.
@@ -85,7 +85,7 @@ def add_affiliations(authors: Sequence[Author], head: str) -> tuple[Author, ...]
 def parse_affiliation(text: str) -> Affiliation:
     """Parse a printed affiliation.
 
-    Institution, department and so on are recognised by typical words.
+    Institution, department and laboratory are recognised by typical words.
     """
     pieces = [piece.strip(" .;") for piece in re.split(r",\s|;\s", text)]
 
@@ -161,7 +161,8 @@ def _match_by_order(
     """Return the affiliations of each author, matched by the order of lines.
 
     A single affiliation belongs to all authors. Otherwise each group of authors has the
-    affiliations on the lines below the group.
+    affiliations on the lines below the group. The result is empty if an affiliation is above all
+    authors.
     """
     if len({place.affiliation for place in places}) == 1:
         return {author: [places[0].affiliation] for author in positions}
@@ -179,7 +180,8 @@ def _match_by_order(
 def _iter_blocks(
     begins: Sequence[int], places: Sequence[AffiliationLine]
 ) -> Iterator[tuple[int, list[Affiliation]]]:
-    """Yield the affiliations between each line with authors and the next line with authors.
+    """Yield the number of each line with authors, and the affiliations between this line and the
+    next line with authors.
 
     A line with no affiliations below it has those of the following line with authors.
     """
@@ -203,7 +205,8 @@ def _set_affiliations(author: Author, places: Sequence[Affiliation]) -> Author:
 
 
 VERSION = "fonds-bibliography/3"
-"""Extractor version of this module. If its output changes, change it and that of the PDF extractor.
+"""Version of the extractor of bibliographies from PDF text. If its results change, change this
+version and that of the PDF extractor.
 """
 FRONT_MAX_CHARS, ABSTRACT_MAX_CHARS = 12_000, 6_000
 _ABSTRACT = re.compile(
@@ -297,10 +300,10 @@ def _find_abstract(front: str) -> str | None:
 
 
 def _find_publication(first: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the date and journal of a paper by field name.
+    """Return the date and journal of a paper as a mapping with the keys `date` and `journal`.
 
-    They come from the citation of the paper that its first page prints, otherwise from other text
-    of the first page.
+    Both come from the citation of the paper itself that its first page prints, otherwise from other
+    text of the first page.
     """
     own = _find_self_citation(first, fields)
     if own is not None and (own.journal or own.date):
@@ -311,7 +314,9 @@ def _find_publication(first: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _find_self_citation(first: str, fields: Mapping[str, Any]) -> Any:
-    """Return the self-citation that many journals print at the foot of the first page."""
+    """Return the citation of the paper itself that many journals print at the foot of its first
+    page; None if there is none.
+    """
     doi, title = fields.get("doi"), fields.get("title")
     if not doi or not title:
         return None

@@ -1,6 +1,6 @@
 """Find the reference list in the text of a paper and split it into entries of one line each.
 
-Lines of an entry are joined: hyphenation is removed and addresses stay whole.
+Lines of an entry are joined: hyphenation is removed, and URLs and DOIs stay whole.
 Limits: linear in the text; at most 300,000 characters of a list and 5,000 entries of 4,000
 characters are read.
 """
@@ -299,10 +299,12 @@ def _find_next_label(text: str, place: int, number: int, pattern: re.Pattern[str
 
 
 def _split_by_names(lines: Sequence[str]) -> list[list[str]]:
-    """Split entries without labels.
+    """Split the lines of a reference list whose entries have no labels, such as `[1]`, into
+    entries.
 
     An entry begins at a line that begins with a name, if the line before can be the end of an
-    entry. If most entries have the year after the names, all must have it.
+    entry. If most entries have the year after the names, an entry begins only at a line with names
+    before a year, or with an unmistakable name.
     """
     width = sorted(map(len, lines))[int(0.9 * (len(lines) - 1))]
     possible_starts = [
@@ -350,8 +352,8 @@ def _filter_dated_starts(lines: Sequence[str], start_lines: Sequence[int]) -> li
 def _can_begin(lines: Sequence[str], place: int, width: int) -> bool:
     """Return whether an entry of the reference list can begin at line number `place`.
 
-    The line before must look like the end of an entry, and this line must not. `width` is a length
-    that few lines exceed, in characters.
+    The line before it must look like the end of an entry, and the line itself must not. `width` is
+    a length that few lines exceed, in characters.
     """
     line, before = lines[place], lines[place - 1]
     tail = before[-60:]
@@ -413,7 +415,7 @@ def _filter_alphabetic(lines: Sequence[str], starts: Sequence[int]) -> list[int]
 def _sort_key(line: str) -> str:
     """Return the first three letters of the first word with at least two letters, in lower case.
 
-    In an entry of a reference list, it is usually the first author's family name.
+    In an entry of a reference list, this word is usually the first author's family name.
     """
     words = re.findall(r"[^\W\d_]{2,}", line)
     return (words[0] if words else line).lower()[:3]

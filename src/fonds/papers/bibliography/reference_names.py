@@ -128,7 +128,7 @@ def _match_next(text: str, place: int, form: str, *, first: bool) -> re.Match[st
 def build_author(given_name: str, surname: str) -> Author:
     """Build an author, separating first and middle names.
 
-    Initials lose their dots, as in GROBID.
+    Initials lose their dots, as in the results of GROBID.
     """
     spaced = _RUN_TOGETHER.sub(" ", given_name.strip(" ,"))
     parts = [
@@ -146,7 +146,7 @@ def build_author(given_name: str, surname: str) -> Author:
 def parse_names(block: str) -> tuple[Author, ...]:
     """Parse a text that contains only names.
 
-    Text in no known form becomes one author, not split.
+    A text in no known form of names becomes the name of one author.
     """
     block = _EDITORS.sub("", block[:TEXT_MAX_CHARS]).lstrip(" ,.;:&").rstrip(" ,;:&")
     if not block:

@@ -86,7 +86,11 @@ _IN = re.compile(r"[.,]?\s+(?:[Ii]n:\s|In\s(?=[A-Z\d\u201c]))|,\s+in:?\s(?=[A-Z\
 
 
 def parse_reference(text: str, index: int = 0, label: str | None = None) -> Citation:
-    """Parse one printed reference. Its text, cut at 4,000 characters, is kept in `unstructured`."""
+    """Parse one printed reference. Its text, cut at 4,000 characters, is kept in `unstructured`.
+
+    - `index`: position of the reference in the reference list, from 0.
+    - `label`: id of the reference; None to build it from the index.
+    """
     printed = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
     text_without_label = _LABEL.sub("", printed, count=1)
     fields: dict[str, Any] = {}
@@ -104,7 +108,7 @@ def parse_reference(text: str, index: int = 0, label: str | None = None) -> Cita
 def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
     """Find DOI, arXiv id, other identifiers and URL in a reference and add them to `fields`.
 
-    Return the text without them.
+    Return the text of the reference without these.
     """
     doi = find_doi_span(text)
     if doi:
@@ -217,9 +221,10 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def _is_names(block: str) -> bool:
-    """Return whether a text may consist of names, although their form is unknown.
+    """Return whether a text may consist of author names in no known form.
 
-    It must consist mostly of capitalised words, and contain no digit and no end of a sentence.
+    It must consist mostly of capitalised words, and contain no two digits in a row and no end of a
+    sentence.
     """
     words = [word for word in _WORD.findall(block) if word not in _LOWERCASE_WORDS]
     capitals = sum(word[0].isupper() for word in words)
@@ -305,7 +310,7 @@ _COMMA_JOURNAL = re.compile(
 def _find_title_comma(text: str) -> int | None:
     """Return the position of the comma between a title and the journal; None if there is none.
 
-    It is used if no full stop ends the title.
+    The comma is needed if no full stop ends the title.
     """
     position = None
     for match in _COMMA_JOURNAL.finditer(text):
@@ -318,8 +323,8 @@ def _find_title_comma(text: str) -> int | None:
 def _parse_untitled(text: str, fields: dict[str, Any]) -> None:
     """Parse a part of a reference in which no title is separate from the journal.
 
-    If it looks like a journal with volume and pages, as in physics, it is parsed as such. Otherwise
-    it is the title, as of a book. The values are added to `fields`.
+    If the part looks like a journal with volume and pages, as in physics, it is parsed as these.
+    Otherwise it is taken as the title, for example of a book. The values are added to `fields`.
     """
     if _LIKE_JOURNAL.search(text):
         _parse_container(text, fields)

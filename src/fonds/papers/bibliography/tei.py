@@ -2,7 +2,8 @@
 
 Source: TEI P5, chapters 2 (header), 3.12 (bibliographic citations) and 13 (names); GROBID 0.4 to
 0.8, "TEI encoding of results".
-Limits: linear in the bytes, which the caller limits; counts are cut at the constants below.
+Limits: linear in the bytes, which the caller limits. At most 10,000 references, 5,000 authors, 100
+keywords and 100 funders are read.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ _ADDRESS_PARTS = {
 
 
 def get_plain_text(element: etree._Element) -> str:
-    """Return all text within an element on one line."""
+    """Return all text within an XML element on one line."""
     return " ".join("".join(map(str, element.itertext())).split())
 
 
 def parse_authors(elements: Iterable[etree._Element]) -> tuple[Author, ...]:
-    """Parse the elements that name a person or organisation.
+    """Parse the authors in TEI elements that name a person or organisation.
 
-    An author for whom only the affiliation was read is skipped.
+    An element without a name, such as one with only an affiliation, is skipped.
     """
     authors = (
         _parse_author(element) for element, _ in zip(elements, range(AUTHORS_MAX), strict=False)
@@ -150,7 +151,9 @@ _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 
 
 def read_tei(data: bytes) -> Paper:
-    """Parse a TEI document. Raises ValueError if it is not TEI or declares entities."""
+    """Parse a paper from a TEI document. Raises ValueError if the bytes are not TEI or declare XML
+    entities.
+    """
     try:
         root = parse_strictly(data)
     except DamagedInputError as error:
@@ -275,7 +278,9 @@ def _parse_date(source: etree._Element, header: etree._Element | None = None) ->
 
 
 def _parse_scope(monograph: etree._Element | None, unit: str) -> str | None:
-    """Return volume, issue or pages, by the attribute names of current and older versions."""
+    """Return the volume, issue or page (`unit`) that a TEI monograph states; None if there is none.
+    The attribute names of older GROBID versions are accepted too.
+    """
     if monograph is None:
         return None
     old_name = {"volume": "vol", "page": "pp"}.get(unit, unit)
@@ -374,10 +379,10 @@ class BibliographyReading:
 
     - `full_json`: JSON of the paper with its full text.
     - `metadata`: JSON of the paper without its full text.
-    - `summary`: selected fields for the row; None if there is an error.
+    - `summary`: selected fields of the paper for its SQL row; None if there is an error.
     - `quality`: quality of the bibliography; "" if there is an error.
     - `version`: extractor version that read the paper.
-    - `fatcat_release`: release id in older results; otherwise None.
+    - `fatcat_release`: fatcat release id in older results of other software; otherwise None.
     - `error`: why the document could not be read; None if it was read.
     """
 
@@ -391,12 +396,14 @@ class BibliographyReading:
 
 
 def read_tei_body(body: OpenBody) -> BibliographyReading:
-    """Read a TEI document from an open file. Raises TransientError when the file cannot be read."""
+    """Read the bibliography in a TEI document from an open file. Raises TransientError if the file
+    cannot be read.
+    """
     return read_tei_bytes(body.read_all("the TEI"))
 
 
 def read_tei_bytes(data: bytes) -> BibliographyReading:
-    """Read the bibliography in a TEI document. A document that cannot be read gives an error."""
+    """Read the bibliography in a TEI document. If it cannot be read, the result has an error."""
     try:
         paper = read_tei(data)
     except ValueError as error:

@@ -31,14 +31,17 @@ _MARKS = ("author", "authors", "identifier", "doi", "journal")
 
 
 def is_bibjson(record: Mapping[str, Any]) -> bool:
-    """Return whether a record looks like BibJSON: it has a title and one other known field."""
+    """Return whether a record looks like BibJSON: it has a title and one other known field, such as
+    `authors` or `doi`.
+    """
     return "title" in record and any(name in record for name in _MARKS)
 
 
 def parse_bibjson(record: Mapping[str, Any]) -> Work:
     """Parse a work from a BibJSON record.
 
-    Without an identifier, its id is the hash of the record.
+    The id of the work is its DOI, arXiv id or PubMed number, or else the record's own id, or else a
+    hash of the record.
     """
     identifiers = collect_identifiers(list(_iter_identifiers(record)))
     journal = record.get("journal")

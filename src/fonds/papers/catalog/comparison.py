@@ -46,9 +46,10 @@ OTHER_WORK_WORDS = (
     "erreur",
     "antwort",
 )
-"""Words in the title of a publication about another work, such as an erratum or a reply."""
+"""Words that mark the title of a publication about another work, such as an erratum or a reply."""
 ALIKE_MAX = 0.94
-"""Maximum score of similar titles. Equal titles, and titles that contain the other, score higher.
+"""Maximum score of titles that are only similar. Equal titles, and titles one of which contains the
+other, score higher.
 """
 NEAR_YEAR = 0.5
 _SMALL_WORDS = frozenset(
@@ -62,7 +63,7 @@ class Agreement(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     A field is None if the query or the work lacks it.
     - `doi`: 1 or 0.
-    - `identifier`: agreement of other identifiers.
+    - `identifier`: 1 if the arXiv id, PubMed number or PubMed Central id is equal, otherwise 0.
     - `title`: agreement of the titles, or how much of one title is contained in the other.
     - `author`: share of names that agree.
     - `year`: 0.5 for a difference of one year, as between online and print publication.
@@ -82,21 +83,23 @@ class Agreement(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def agreeing_numbers(self) -> int:
-        """Number of fields that agree, among year, volume, page, and journal or book."""
+        """Number of fields with an agreement of at least 0.5, among year, volume, page, and journal
+        or book.
+        """
         values = (self.year, self.volume, self.page, self.container)
         return sum(value is not None and value >= NEAR_YEAR for value in values)
 
     @property
     def score(self) -> float:
-        """Sum of the agreement of all known fields, to rank candidates. A field that differs counts
-        -1.
+        """Sum of the agreement of all known fields, to rank candidates. A field with agreement 0
+        counts -1.
         """
         fields: list[float | None] = [getattr(self, name) for name in self.__struct_fields__]
         return round(sum(value - (value == 0) for value in fields if value is not None), 4)
 
 
 def compare(query: MatchQuery, work: Work) -> Agreement:
-    """Compare every field of a query with the field of a work."""
+    """Compare every field of a query with the same field of a work."""
     printed_words = set(split_slug_words(query.printed)) if query.printed else set[str]()
     id_scores = [
         1.0 if query_id == work_id else 0.0
@@ -131,8 +134,8 @@ def _compare_equal(query_value: str | None, work_value: str | None) -> float | N
 def _compare_titles(query: MatchQuery, work: Work) -> float | None:
     """Return how well a work's title, with or without its subtitle, agrees with a query: 0 to 1.
 
-    The better of the two counts. If the query has a printed reference, it may contain the title.
-    Returns None if the query or the work has no title.
+    The better of the two titles counts. If the query has a printed reference, the title may also be
+    in the reference. Returns None if the query or the work has no title.
     """
     titles = {title: None for title in (work.title, work.full_title) if title and build_slug(title)}
     if not titles:

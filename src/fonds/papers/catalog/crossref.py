@@ -42,12 +42,13 @@ _DATES = ("issued", "published-print", "published-online", "published", "created
 
 
 def is_crossref(record: Mapping[str, Any]) -> bool:
-    """Return whether a record comes from Crossref."""
+    """Return whether a record comes from Crossref: it has a field `DOI`."""
     return "DOI" in record
 
 
 def parse_crossref(record: Mapping[str, Any]) -> Work | None:
-    """Parse a work from a Crossref record. Return None if its type is not a work.
+    """Parse a work from a Crossref record. Return None for a record of another type, such as a
+    journal.
 
     Raises ValueError if the record has no valid DOI.
     """
@@ -78,7 +79,7 @@ def parse_crossref(record: Mapping[str, Any]) -> Work | None:
 
 
 def parse_issns(values: Iterable[object]) -> tuple[str, ...]:
-    """Return at most four ISSNs with a correct check digit."""
+    """Return the ISSNs in `values` that have a correct check digit: each once, and at most four."""
     issns = (find_issn(value) for value in values if isinstance(value, str))
     return tuple(dict.fromkeys(issn for issn in issns if issn))[:4]
 

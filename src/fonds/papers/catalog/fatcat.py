@@ -34,19 +34,20 @@ TYPES: Mapping[str, str] = {
     "thesis": "dissertation",
     "article": "posted-content",
 }
-"""Crossref's name of each fatcat type. Types that are not listed have the same name."""
+"""Crossref's name of each fatcat type. Types that are not listed have the same name in both."""
 NO_WORKS = frozenset(("component", "stub", "abstract", "peer_review"))
 
 
 def is_fatcat(record: Mapping[str, Any]) -> bool:
-    """Return whether a record comes from fatcat."""
+    """Return whether a record is from fatcat: it has `ident`, and `ext_ids` or `release_type`."""
     return "ident" in record and ("ext_ids" in record or "release_type" in record)
 
 
 def parse_fatcat(record: Mapping[str, Any]) -> Work | None:
     """Parse a work from a fatcat release.
 
-    Return None if it is not a work, or is deleted or redirected.
+    Return None if the release is of a type that is no work, such as an abstract, or is deleted or
+    redirected.
 
     Raises ValueError if the release has no `ident`.
     """

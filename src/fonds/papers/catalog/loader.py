@@ -38,9 +38,9 @@ class LoadProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_progress(catalog: Catalog, name: str, fingerprint: str) -> LoadProgress:
-    """Return the stored progress of a file.
+    """Return the stored progress of loading a file into the catalogue.
 
-    If its fingerprint has changed, loading starts from zero.
+    If none is stored, or the file's fingerprint has changed, the progress is zero.
     """
     key = build_mark_key(name)
     progress = _decode_mark(catalog.table.get(catalog.name, [key], [MARK]).get(key, {}).get(MARK))
@@ -60,7 +60,8 @@ def load(
     already.
 
     - `tick`: function that is called with the progress after each batch.
-    - `name`: name of the file if it was fetched from a URL; None to use its path.
+    - `name`: name under which the progress of the file is stored, such as the URL it was fetched
+      from; None to use its path.
 
     Each batch is written before the progress. If the process is killed in between, the batch is
     written again, which changes nothing. Raises OSError if the file cannot be read.

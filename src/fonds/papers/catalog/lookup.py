@@ -49,9 +49,10 @@ class _Candidates:
 def find(catalog: Catalog, query: MatchQuery) -> Match:
     """Find the work of the catalogue that a query describes.
 
-    Searches by different fields run until one gives a sure match: by identifier, by title, by
-    author, by parts of the title. Each is a few short reads of the table. If an identifier leads to
-    a work with another title, the other searches still run.
+    Searches by different fields run until one gives a sure match (exact, strong or ambiguous): by
+    identifier, by title, by author, by parts of the title. Each search is a few short reads of the
+    catalogue table. If an identifier leads to a work with another title, the other searches still
+    run.
     """
     candidates = _Candidates(catalog)
     match = choose_match(query, ())
@@ -83,7 +84,7 @@ def _find_by_title_part(catalog: Catalog, query: MatchQuery) -> Iterable[WorkIds
 
 
 def _find_by_author(catalog: Catalog, query: MatchQuery) -> Iterable[WorkIds]:
-    """Search by first author, year and volume, then without volume.
+    """Search the catalogue by first author, year and volume, then without volume.
 
     Print and online years of a work may differ by one, and the reference has only one of them.
     Records of preprints and proceedings may lack a volume.

@@ -1,7 +1,7 @@
 """Choose the matching work among candidates, with status and reason.
 
-The result fills `match0:mstatus`, `match0:doi` and `match0:minfo`. Source: seed 000, `match0`.
-docs/matching.md explains each status and reason.
+The result fills the table cells `match0:mstatus`, `match0:doi` and `match0:minfo`. Source: seed
+document 000, column family `match0`. docs/matching.md explains each status and reason.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def choose_match(query: MatchQuery, works: Sequence[Work], *, common: bool = Fal
 
 
 def _weigh_candidate(query: MatchQuery, candidate: Candidate, work: Work) -> float:
-    """Return the score of a candidate.
+    """Return the score by which a candidate is ranked.
 
     If the query names a journal, a preprint scores lower than other works.
     """
@@ -242,8 +242,8 @@ def _match_fields(query: MatchQuery, work: Work, agreement: Agreement) -> MatchR
 def _is_sure_without_doi(agreement: Agreement) -> bool:
     """Return whether a work is surely the one in the query although their DOIs differ.
 
-    Title, author and one number must agree. The DOI may be misread, or belong to another version of
-    the work.
+    Title, author, and one of year, volume, page and journal must agree. The DOI may be misread, or
+    belong to another version of the work.
     """
     return (
         (agreement.title or 0) >= SAME_TITLE_MIN

@@ -99,7 +99,7 @@ class MatchQuery(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
         They are the title without its first word, first two words and so on, then the title without
         its last words. Parts without the last words are included only if they are too short to fill
-        a lookup key.
+        a lookup key, which has 40 letters.
         """
         parts = split_slug_words(self.title) if self.title else ()
         count = len(parts) - TAIL_WORDS_MIN
@@ -158,7 +158,9 @@ def _list_names(authors: tuple[Author, ...]) -> tuple[str, ...]:
 
 
 def _find_surname(authors: tuple[Author, ...]) -> str | None:
-    """Return the family name of the first author, or the last word of the name."""
+    """Return the family name of the first author; if it is unknown, the last word of the author's
+    name.
+    """
     if not authors:
         return None
     first = authors[0]
@@ -168,7 +170,7 @@ def _find_surname(authors: tuple[Author, ...]) -> str | None:
 def _find_last_year(text: str) -> int | None:
     """Return the last year in a printed reference.
 
-    Citation styles that omit titles put the year there. Returns None if there is no year.
+    Citation styles that omit titles put the year at the end. Returns None if there is no year.
     """
     years = _YEAR.findall(text[:TEXT_MAX_CHARS])
     return parse_year(years[-1]) if years else None

@@ -28,13 +28,15 @@ _ADDRESS = "https://openalex.org/"
 
 
 def is_openalex(record: Mapping[str, Any]) -> bool:
-    """Return whether a record comes from OpenAlex."""
+    """Return whether a record comes from OpenAlex: its `id` is the URL of a work there."""
     id_ = record.get("id")
     return isinstance(id_, str) and id_.startswith(f"{_ADDRESS}W")
 
 
 def parse_openalex(record: Mapping[str, Any]) -> Work | None:
-    """Parse a work from an OpenAlex record. Return None if its type is not a work."""
+    """Parse a work from an OpenAlex record. Return None for a record of another type, such as a
+    grant.
+    """
     kind = clean_text(record.get("type"))
     if kind in NO_WORKS:
         return None

@@ -132,7 +132,9 @@ FILE_EXTENSIONS = (
     ".ndjson.gz",
     ".gz",
 )
-"""Extensions of the files that are read in a folder. A file that is named itself is always read."""
+"""Extensions of the files that are read in a folder. A file whose own path is given is read with
+any extension.
+"""
 
 
 def iter_file_records(path: Path) -> Iterator[tuple[str, Any]]:
@@ -158,7 +160,7 @@ class _BoundedLines:
     """Reader of the lines of a stream of JSON, with a maximum length of lines.
 
     If the first line begins a JSON value that continues on further lines, the whole stream is
-    yielded as one value. Its maximum length is that of a file.
+    yielded as one value. The maximum length of this value is that of a file.
     """
 
     def __init__(self, stream: IO[bytes], unpacked_max_bytes: int) -> None:

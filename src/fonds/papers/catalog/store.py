@@ -65,7 +65,7 @@ def build_mark_key(name: str) -> bytes:
 def build_title_prefix(title_slug: str) -> bytes:
     """Return the prefix of lookup keys of works whose titles begin with `title_slug`.
 
-    A slug is a title in lower case without blanks. Long slugs are cut.
+    A slug is a title in lower case without blanks. It is cut at 40 letters.
     """
     return TITLE + title_slug[:SLUG_LETTERS_MAX].encode()
 
@@ -144,7 +144,9 @@ _COLUMNS = tuple(build_column(source) for source in SOURCES)
 
 @dataclass(frozen=True, slots=True)
 class WorkIds:
-    """Ids of works that a search found. `has_more` says whether there are more than are listed."""
+    """Ids of works that a search found. `has_more` says whether the search found more works than
+    `ids` lists.
+    """
 
     ids: tuple[str, ...]
     has_more: bool = False
@@ -158,7 +160,7 @@ class Catalog:
     name: str
 
     def declare(self) -> None:
-        """Create the table if it does not exist."""
+        """Create the table of the catalogue if it does not exist."""
         self.table.declare(self.name, [FAMILY], compressions={FAMILY: "SNAPPY"})
 
     def is_empty(self) -> bool:
@@ -212,7 +214,8 @@ class Catalog:
     def find_by_identifier(self, identifier: str) -> WorkIds:
         """Return works with an identifier such as `doi:…`, `arxiv:…`, `pmid:…` or `pmcid:…`.
 
-        The id of a work may differ from the identifier.
+        The identifier itself is the first id in the result, even if no work has this id. Ids of
+        other works with the identifier follow.
         """
         result = self._list_ids(build_identifier_prefix(identifier))
         return WorkIds(
@@ -223,8 +226,9 @@ class Catalog:
     def find_by_title(self, title: str, surname: str | None = None) -> WorkIds:
         """Return works whose title equals `title` or begins with it.
 
-        If too many works match, only works with exactly this title are returned. If these are also
-        too many, only works of the first author `surname` are returned.
+        A title of fewer than 12 letters must be equal. If more than 50 works match, only works with
+        exactly this title are returned. If these are also more than 50, only works of the first
+        author `surname` are returned.
         """
         slug = build_slug(title)
         if not slug:
@@ -244,7 +248,7 @@ class Catalog:
     def find_by_author(self, surname: str, year: int | None, volume: str | None = None) -> WorkIds:
         """Return works of a first author, optionally of one year and volume.
 
-        If too many works match, the result has no ids.
+        If more than 50 works match, the result has no ids.
         """
         if not fold_surname(surname):
             return WorkIds(())

@@ -39,10 +39,10 @@ class Work(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     - `source`: source of the record, one of `SOURCES`.
     - `year`: year of first publication.
     - `container`: name of the journal, book or proceedings.
-    - `container_short`: abbreviation of this name.
+    - `container_short`: abbreviated name of the journal, book or proceedings.
     - `pages`: pages as stated, or the article number.
     - `type`: type of publication, as Crossref names it if possible.
-    - `doi`, `arxiv_id`, `pmid`, `pmcid`: normalised identifiers without prefix.
+    - `doi`, `arxiv_id`, `pmid`, `pmcid`: normalised identifiers without a prefix such as `doi:`.
     """
 
     id: str
@@ -65,7 +65,7 @@ class Work(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def full_title(self) -> str | None:
-        """Title with subtitle, unless the title already contains it."""
+        """Title with subtitle, or only the title if it already contains the subtitle."""
         if (
             not self.title
             or not self.subtitle
@@ -81,7 +81,7 @@ def encode_work(work: Work) -> bytes:
 
 
 def decode_work(data: bytes) -> Work:
-    """Decode a work. Raises ValueError if it is invalid."""
+    """Decode a work from JSON. Raises ValueError if the JSON is invalid or describes no work."""
     try:
         return msgspec.json.decode(data, type=prepare_type(Work))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -106,7 +106,7 @@ def merge_records(records: Mapping[str, Work]) -> Work | None:
 def clean_text(value: object, max_chars: int = SHORT_MAX_CHARS) -> str | None:
     """Return a text from JSON without markup, cut to `max_chars`; None if there is none.
 
-    Of a list, the first item is used.
+    If the value is a list, its first item is used. A whole number is converted to text.
     """
     if isinstance(value, list):
         value = value[0] if value else None
@@ -125,8 +125,8 @@ def parse_year(value: object) -> int | None:
 
 
 def parse_name(value: object) -> WorkAuthor | None:
-    """Parse a name written as `Family, Given` or `Given Family`; particles belong to the family
-    name.
+    """Parse a person's name written as `Family, Given` or `Given Family`; particles such as "van"
+    belong to the family name.
     """
     text = clean_text(value, NAME_MAX_CHARS)
     if text is None:
@@ -140,7 +140,7 @@ def parse_name(value: object) -> WorkAuthor | None:
 
 
 def parse_names(values: Iterable[object]) -> tuple[WorkAuthor, ...]:
-    """Parse names, at most one hundred."""
+    """Parse the names of authors, at most one hundred."""
     authors: list[WorkAuthor] = []
     for value in values:
         name = parse_name(value)

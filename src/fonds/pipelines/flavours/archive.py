@@ -1,7 +1,7 @@
 """Flavour `archive`: stories from WARCs of Media Cloud or Fonds, as they were parsed when
 archived.
 
-Source: seed 004, Appendix A.
+Source: seed document 004, Appendix A.
 """
 
 from collections.abc import Sequence

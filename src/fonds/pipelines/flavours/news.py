@@ -1,8 +1,8 @@
 """Flavours that begin with links: fetch pages and PDFs, parse and archive them, and make them
 searchable.
 
-`queue-fetcher`, `csv`, `batch` and `historical` are from seed 004. They differ in their input and
-in the names of their WARCs. `historical` reads pages that an older system downloaded.
+`queue-fetcher`, `csv`, `batch` and `historical` are from seed document 004. They differ in their
+input and in the names of their WARCs. `historical` reads pages that an older system downloaded.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def build_batch(more_thumbnails: Sequence[str] = ()) -> Pipeline:
 
 
 def build_historical(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the pipeline `historical`, for downloads of an older system, listed by id in tables.
+    """Build the pipeline `historical`, for pages downloaded by an older system, which tables list.
 
     `more_thumbnails` has no effect.
     """

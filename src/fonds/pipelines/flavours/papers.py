@@ -1,5 +1,5 @@
-"""Flavours `grobid` and `match`. Also add their stages to any pipeline that reads PDFs or
-papers.
+"""Flavours `grobid` and `match`, and functions that add their stages to pipelines that read PDFs
+or papers.
 
 GROBID is a service that extracts bibliographic data from PDFs.
 """
@@ -28,7 +28,7 @@ MATCH = Stage("match", UNMATCHED, sink=True, batch_max=20, linger_s=LINGER_S)
 
 
 def build_grobid(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the pipeline `grobid`. `more_thumbnails` has no effect."""
+    """Build the pipeline `grobid`, for PDFs waiting for GROBID. `more_thumbnails` has no effect."""
     return Pipeline(
         "grobid",
         UNGROBIDED,
@@ -38,7 +38,7 @@ def build_grobid(more_thumbnails: Sequence[str] = ()) -> Pipeline:
 
 
 def build_match(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Build the pipeline `match`. `more_thumbnails` has no effect."""
+    """Build the pipeline `match`, for papers to be matched. `more_thumbnails` has no effect."""
     return Pipeline(
         "match", UNMATCHED, (MATCH,), "papers whose bibliographies wait for the catalogue"
     )

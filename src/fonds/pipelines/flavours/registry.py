@@ -13,9 +13,9 @@ DEFAULT = "library"
 
 
 def find_flavours() -> dict[str, Callable[[Sequence[str]], Pipeline]]:
-    """Return a function for each flavour that builds its pipeline. The default flavour comes first,
-    then by name.
+    """Return the function that builds each flavour's pipeline, by name of the flavour.
 
+    The default flavour comes first, the others follow in the order of their names.
     Each module of this package declares its flavours in its constant `FLAVOURS`.
     """
     builders: dict[str, Callable[[Sequence[str]], Pipeline]] = {}

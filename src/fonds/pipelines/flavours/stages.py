@@ -42,12 +42,12 @@ def build_thumbnail_topic(form: str) -> Topic:
 
 LINGER_S = 0.2
 NO_MATCH = (Output(UnmatchedPaper),)
-"""Output for papers to match, which stages omit unless `add_match` adds it."""
+"""Type of result for papers to match with works. Stages omit it unless `add_match` adds it."""
 
 
 FETCH = Stage("fetch", LINKS, (CAPTURED, UNINDEXED), is_concurrent=True, batch_max=200)
-"""Stage that fetches links. It also emits files whose rights changed because of a host's
-tdmrep.json.
+"""Stage that fetches links. It also emits files whose rights changed because of the tdmrep.json
+(stated usage rights) of a host.
 """
 
 FETCH_DOWNLOAD = Stage("fetch_download", DOWNLOADS, (CAPTURED,), threads=8, batch_max=8)
@@ -57,14 +57,14 @@ FETCH_DOWNLOAD = Stage("fetch_download", DOWNLOADS, (CAPTURED,), threads=8, batc
 def identify(*omits: Output) -> Stage:
     """Return the stage that reads the bytes of captures and identifies the file type.
 
-    `omits` are the results of the stage that the pipeline discards.
+    `omits` are the types of its results that the pipeline sends to no other stage.
     """
     return Stage("identify", CAPTURED, (IDENTIFIED,), omits)
 
 
 def omit_kinds(*kinds: Kind) -> tuple[Output, ...]:
-    """Return the results of the stage `identify` to discard, so that files of these kinds are
-    ignored.
+    """Return the results of the stage `identify` that a pipeline discards to ignore files of
+    `kinds`.
     """
     return tuple(Output(IdentifiedCapture, str(kind)) for kind in kinds)
 
@@ -83,7 +83,7 @@ def build_file_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage,
     `add_grobid` adds that.
 
     - `writes`: topics to which files are sent.
-    - `omits`: results that the pipeline discards.
+    - `omits`: types of results that the pipeline sends to no other stage.
     """
     articles = () if UNREAD_ARTICLES in writes else (Output(UnreadArticle),)
     unsent = (*omits, Output(UngrobidedPdf), *articles)
@@ -102,7 +102,7 @@ def build_pdf_stages(
     - `more_thumbnails`: thumbnail formats besides the default.
     - `writes`: further topics to which the stage `extract_pdf` writes. A task of another program
       can contain the bytes of a file, which must then be archived too.
-    - `omits`: outputs that `extract_pdf` does not produce.
+    - `omits`: types of results of `extract_pdf` that the pipeline sends to no other stage.
 
     Raises ConfigurationError for an invalid thumbnail format.
     """
@@ -147,7 +147,7 @@ def build_story_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage
     """Return the stages that parse web pages, and that store and index the resulting stories.
 
     - `writes`: topics to which the parsing stage sends its results.
-    - `omits`: results that the pipeline discards.
+    - `omits`: types of its results that the pipeline sends to no other stage.
     """
     return (
         Stage("parse_story", UNPARSED, writes, omits, threads=None, batch_max=8),

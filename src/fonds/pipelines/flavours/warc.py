@@ -1,6 +1,6 @@
 """Flavour `warc`: stories from any WARC, parsed and copied to the WARCs of Fonds, without PDFs.
 
-Source: seed 004, Appendix A, "If parsing (and archiving) data from WARC files is desired".
+Source: seed document 004, Appendix A, "If parsing (and archiving) data from WARC files is desired".
 """
 
 from collections.abc import Sequence

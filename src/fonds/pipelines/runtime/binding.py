@@ -101,8 +101,9 @@ def build_subscriptions(pipeline: Pipeline, prefix: str) -> list[Subscription]:
 
 
 def list_public_topics(pipeline: Pipeline, prefix: str) -> dict[str, TopicTraits]:
-    """Return the public topics that a pipeline writes, with their traits, also if no stage reads
-    them.
+    """Return the traits of the public topics that a pipeline writes, by topic name on the queue.
+
+    Topics that no stage reads are included.
     """
     written_topics = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
     return {name_topic(pipeline, topic, prefix): topic.traits for topic in written_topics}

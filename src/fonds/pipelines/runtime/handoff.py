@@ -23,12 +23,12 @@ QUEUE_EVERY = 8
 messages in memory.
 """
 OVERDUE_ROWS = 10
-"""Once this many times `rows_max` ledger rows are waiting, all threads wait until they are
+"""Once this many times `rows_max` ledger rows are waiting, all threads wait until the rows are
 written.
 """
 POLL_S, PAUSE_S = 0.1, 0.005
-"""Seconds between two checks of a waiting thread: for ledger rows to write, and for external
-messages of a stage that also receives messages in memory.
+"""Two waits in seconds: between two checks of a waiting thread for ledger rows to write and for
+messages, and before the next check while nothing may be received from the external queue.
 """
 
 
@@ -38,8 +38,8 @@ class HandoverLimits:
 
     - `messages_max`, `max_bytes`: maximum number and total size of messages in memory. Above these,
       messages between stages go through the external queue.
-    - `received_max`: maximum number of messages received from the external queue and not settled.
-      At this number, no more are received.
+    - `received_max`: number of messages in memory at which no more are received from the external
+      queue, except by every eighth receive.
     - `rows_max`: number of waiting ledger rows at which all of them are written.
     - `age_s`: age in seconds of the oldest waiting row at which all waiting rows are written.
     """
@@ -164,8 +164,8 @@ class Handover:
                     self._ended.append(root)
 
     def flush(self, *, due_only: bool = False) -> None:
-        """Write the waiting rows to the ledger, then settle the external messages to which they
-        belong.
+        """Write the waiting ledger rows, then settle the messages from the external queue to which
+        the rows belong.
 
         With `due_only`, do so only if the limit for the number of rows or for their age is reached.
         Raises the errors of the ledger and the queue if one is unavailable. Messages that could not

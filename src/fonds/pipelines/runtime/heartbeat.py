@@ -17,18 +17,18 @@ logger = logging.getLogger(__name__)
 
 HEARTBEAT_EVERY_S = 15
 REMOVED_AFTER = timedelta(days=7)
-"""Age at which a row is deleted if its process cannot be checked, for example on another
+"""Age at which a heartbeat row is deleted if its process cannot be checked, for example on another
 machine.
 """
 SWEPT_MAX = 1_000
 
 
 class Heartbeat:
-    """Writes one row per step at regular intervals, so that other processes see that this one is
-    alive.
+    """Writer of heartbeat rows, by which other processes see that this process is alive.
 
-    Deletes the rows at the end. The heartbeat never delays the work of the process. While the SQL
-    database is unavailable, no row is written.
+    It writes one `WorkerRow` per step at regular intervals, and deletes the rows at the end. The
+    heartbeat never delays the work of the process. While the SQL database is unavailable, no row is
+    written.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Heartbeat:
         - `pipeline`: name of the pipeline that the process runs.
         - `steps`: names of the steps that the process runs.
         - `clock`: returns the current time (aware UTC).
-        - `every_s`: interval between two rows in seconds.
+        - `every_s`: interval in seconds at which the rows are written again.
         """
         self._records = records
         self._worker = worker
@@ -80,7 +80,7 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop and delete the rows. A second call does nothing."""
+        """Stop the heartbeat and delete its rows. A second call does nothing."""
         if self._thread is None:
             return
         self._stopped.set()
@@ -124,7 +124,7 @@ class Heartbeat:
         self._records.delete(WorkerRow, [(self._worker, step) for step in self._steps])
 
     def _delete_stale_rows(self) -> None:
-        """Delete rows of killed processes, at most a thousand per call."""
+        """Delete heartbeat rows of killed processes; examine at most a thousand rows per call."""
         oldest_seen = self._clock() - REMOVED_AFTER
         rows = self._records.find(WorkerRow, order=("seen",), count_max=SWEPT_MAX)
         stale_rows = [row for row in rows if is_process_gone(row.worker) or row.seen < oldest_seen]

@@ -63,7 +63,7 @@ class IntakeCounts:
     - `input_ids`: ids of the inputs that were read, or could not be read.
     - `entries`: number of new entries.
     - `known_count`: number of entries in inputs that earlier runs had finished.
-    - `known_input_count`: number of these inputs.
+    - `known_input_count`: number of inputs that earlier runs had finished.
     - `read_later`: ids of failed inputs (unreadable paths) whose path was read in this run.
     - `still_failing`: ids of failed inputs whose path still could not be read.
     """
@@ -83,7 +83,7 @@ class _EntryBatch:
     - `entries`: new entries.
     - `repeated_entries`: entries that record the failure of an input, and that are sent again. The
       input failed before, and now fails for another cause, or fails again after it was read.
-    - `rows`: rows of the inputs by input id. Each has the position after the entries of this batch.
+    - `rows`: rows of `inputs` by input id. Each has the position after the entries of this batch.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -119,7 +119,7 @@ class EntryGate:
     """Where and under what conditions new entries enter a pipeline.
 
     - `pipeline`: name of the pipeline.
-    - `topic`: name of its first topic on the queue.
+    - `topic`: name of the pipeline's first topic on the queue.
     - `watched`: subscriptions of all stages. Reading of a source pauses while too many messages
       wait for any of them.
     - `steps`: names of the stages that read the first topic.
@@ -154,9 +154,9 @@ class Intake:
     def run(self, source: Source, counts: IntakeCounts, named_paths: Collection[str] = ()) -> None:
         """Enter all entries of a source, and update `counts`.
 
-        `named_paths` are the absolute paths that a user named. A recorded failure of a folder below
-        them ends when a file in the folder is found. If a store is unavailable, the source is read
-        again from its last position after a pause.
+        `named_paths` are the absolute paths that a user named. The recorded failure of a named
+        folder, or of a folder below it, ends when a file in the folder is found. If a store is
+        unavailable, the source is read again from its last position after a pause.
         """
         roots = frozenset(named_paths)
         pause_s = PAUSE_FIRST_S
@@ -201,7 +201,7 @@ class Intake:
             self.queue.put(reader.incoming, messages)
 
     def end_failures(self, counts: IntakeCounts) -> int:
-        """End the recorded failures of paths and files that this or a later run could read.
+        """End the recorded failures of paths and files that a run after the failure could read.
 
         Returns the number of failures ended. They are the failed inputs in `counts.read_later`, and
         entries whose file was missing and was found elsewhere. If the message of a failure is not
@@ -223,7 +223,7 @@ class Intake:
     def _iter_quarantined(
         self, reader: Subscription, entry_ids: Collection[str]
     ) -> Iterator[list[Delivery]]:
-        """Yield the messages of these entries that are in quarantine, in batches.
+        """Yield the messages of the entries `entry_ids` that are in quarantine, in batches.
 
         The caller must settle the messages.
         """
@@ -282,8 +282,8 @@ class Intake:
         }
 
     def _drop_failures(self, entry_ids: Collection[str]) -> None:
-        """Take the messages of these entries out of quarantine, and end them as dropped with reason
-        `read-later`.
+        """Take the messages of failed entries out of quarantine, and end them as dropped with
+        reason `read-later`.
         """
         for reader in self._first_readers():
             for quarantined in self._iter_quarantined(reader, entry_ids):
@@ -349,7 +349,8 @@ class Intake:
         resolves.
 
         The stored row is None for an input that no run has read. An input that can be read resolves
-        the failures recorded for its path, and for the folders around it that are in `roots`.
+        the failures recorded for its path, and for its parent folders up to the outermost in
+        `roots`.
         """
         for chunk in _iter_chunks(inputs):
             unread = {
@@ -567,7 +568,7 @@ def _iter_until_stopped(
 
 
 def build_failed_input(path: str, kind: str, updated: datetime, error: str) -> InputRow:
-    """Return the row that records that a path or URL cannot be read as an input.
+    """Return the row of `inputs` that records that a path or URL cannot be read.
 
     `error` says why. The row has an id of its own, so it does not replace the row of an input that
     was read from the same path before.
@@ -585,8 +586,9 @@ def build_unread_input(
     updated: datetime,
     error: str | None = None,
 ) -> InputRow:
-    """Return the row of an input that has not been read. `error` says why it cannot be read, or is
-    None.
+    """Return the row of `inputs` for an input that has not been read.
+
+    `error` says why the input cannot be read; None if no attempt failed.
     """
     return InputRow(
         input_id=input_id,

@@ -64,7 +64,7 @@ class BatchLoop:
         return len(batch.deliveries)
 
     def release(self) -> None:
-        """Release the unfinished messages of this batch, so that they can be received again."""
+        """Release the unfinished messages of the current batch, so that they are received again."""
         batch, self._batch = self._batch, None
         if batch is None:
             return
@@ -103,7 +103,8 @@ class ConcurrentLoop:
     """Runs one stage with a `ConcurrentStep` in one thread.
 
     The step limits the number of items in progress. Items that end at the same time are completed
-    together. `observe` is called as in `BatchLoop`.
+    together. `observe` is called for these with the name of the step, the disposition rows of their
+    messages, and the duration in seconds.
     """
 
     def __init__(self, io: StageIO, retry: RetryPolicy, observe: Observer = ignore_batch) -> None:

@@ -90,7 +90,7 @@ class _DepthCollector(Collector):
 
 class _QuietRequestHandler(WSGIRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name it overrides)
-        """Do not log requests."""
+        """Do not log HTTP requests for metrics."""
 
 
 class MetricsServer:
@@ -103,8 +103,8 @@ class MetricsServer:
     def __init__(
         self, host: str, port: int, metrics: Metrics, troubles: Callable[[], Mapping[str, str]]
     ) -> None:
-        """Start the server. Port 0 chooses a free port. Raises ConfigurationError if the port is in
-        use.
+        """Start the metrics server. Port 0 chooses a free port. Raises ConfigurationError if the
+        port is in use.
         """
         self._tell = make_wsgi_app(metrics.registry)
         self._troubles = troubles
@@ -128,7 +128,7 @@ class MetricsServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the server."""
+        """Stop the metrics server and its thread."""
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()

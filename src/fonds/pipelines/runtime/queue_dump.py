@@ -53,7 +53,8 @@ def resolve_address(address: str, subscriptions: Sequence[Subscription]) -> str:
 def take_batches(queue: Queue, address: str, count_max: int | None) -> Iterator[list[Delivery]]:
     """Receive batches of ready messages from an address, until there are no more.
 
-    With `count_max`, stop after that number of messages. The caller must settle or release them.
+    With `count_max`, stop after that number of messages. The caller must settle or release the
+    messages.
     """
     remaining, wait_s = count_max, FIRST_WAIT_S
     while remaining is None or remaining > 0:
@@ -90,8 +91,8 @@ def dump(
     find_story: FindStory = lambda message: None,
     filename: str = "",
 ) -> Iterator[int]:
-    """Write messages to a file and settle each batch once it is on disk. Yield the sizes of the
-    batches.
+    """Write messages to a file and settle each batch once it is on disk. Yield the number of
+    messages of each batch.
 
     - `address`: address to take messages from.
     - `out`: the open file.
@@ -123,7 +124,7 @@ def load(
     queue: Queue, path: Path, subscriptions: Sequence[Subscription], to: str | None
 ) -> Iterator[int]:
     """Put the messages of a file on the address `to`, or on the address each was taken from. Yield
-    the sizes of the batches.
+    the number of messages of each batch.
 
     Raises ConfigurationError for an unknown address, and DamagedInputError for an invalid file.
     """

@@ -153,7 +153,7 @@ def promise(
 
 
 def pack(bound: BoundStage, delivery: Delivery, result: Result) -> PackedMessage:
-    """Convert the result of a step to the messages to send, with the disposition of the message.
+    """Convert the result of a step to new messages, with the disposition of the processed message.
 
     Raises FaultError for an item that the stage neither writes nor omits, and the errors of
     encoding an item.

@@ -45,7 +45,7 @@ class RecurringTask:
 
 
 def check_times(task: RecurringTask) -> None:
-    """Check the interval and time of a task. Raises ConfigurationError if one is invalid."""
+    """Check the interval and times of a recurring task. Raises ConfigurationError if invalid."""
     is_daily_valid = not task.daily_at or (
         _DAILY.fullmatch(task.daily_at) and task.every_s == DAY_S
     )
@@ -57,7 +57,7 @@ def check_times(task: RecurringTask) -> None:
 
 
 def find_next_time(task: RecurringTask, moment: datetime) -> datetime:
-    """Return the first time after `moment` when the task is due."""
+    """Return the first time after `moment` at which a recurring task is due."""
     elapsed_s = (moment - _EPOCH).total_seconds() - task.offset_s
     next_time = _EPOCH + timedelta(
         seconds=(elapsed_s // task.every_s + 1) * task.every_s + task.offset_s

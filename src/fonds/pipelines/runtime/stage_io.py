@@ -2,8 +2,8 @@
 messages.
 
 The order matters. First the messages made from a message are sent. Then its disposition is written
-to the ledger. Then it is settled. If the process is killed in between, the message is delivered
-again and all work is repeated with the same ids. So nothing is lost or counted twice.
+to the ledger. Then the message is settled. If the process is killed in between, the message is
+delivered again and all work is repeated with the same ids. So nothing is lost or counted twice.
 
 The disposition of a message that will be retried is written before the message is put back on the
 queue. Otherwise the retry could end first, and the late row would overwrite its disposition.
@@ -101,14 +101,15 @@ class StageIO:
         return [message_rows[0] for message_rows in rows]
 
     def flush(self) -> None:
-        """Write waiting rows and settle finished messages, if that is due.
+        """Write the waiting ledger rows and settle finished messages, if enough rows wait or the
+        oldest has waited long enough.
 
         Raises the errors of ledger and queue if one is unavailable.
         """
         self.handover.flush(due_only=True)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Release unfinished messages to the queue."""
+        """Release unfinished messages, so that they can be received again."""
         self.handover.release(deliveries)
 
     def _pack(self, delivery: Delivery, result: Result) -> PackedMessage:

@@ -89,15 +89,15 @@ class Timetable:
                 self._records.change(TimetableRow, [row.name], changed, {"next_due": row.next_due})
 
     def get_next_s(self) -> float:
-        """Return the seconds until the next task is due: 0 if one is due now, and at most the lease
-        duration.
+        """Return the seconds until the next recurring task is due: 0 if one is due now, and at most
+        the lease duration.
         """
         now = self._clock()
         waits_s = [(row.next_due - now).total_seconds() for row in self._load_rows()]
         return max(0.0, min([*waits_s, self.leases.lease_s]))
 
     def list_due(self) -> list[str]:
-        """Return the names of tasks that are due and not running, the longest overdue first.
+        """Return the names of recurring tasks that are due and not running, longest overdue first.
 
         A task whose due time is too far in the future, because a clock was wrong, gets a new due
         time.
@@ -113,7 +113,10 @@ class Timetable:
         return [row.name for row in rows if self._is_due(row, now)]
 
     def acquire(self, name: str) -> TaskLease | None:
-        """Acquire the lease of a due task; None if it is not due or another process runs it."""
+        """Acquire the lease of a recurring task that is due.
+
+        Returns None if the task is not due, or if another process runs it.
+        """
         row = next(iter(self._records.get(TimetableRow, [name])), None)
         now = self._clock()
         if row is None or not self._is_due(row, now):
@@ -128,7 +131,7 @@ class Timetable:
         return TaskLease(self.tasks[name], replace(row, **columns), lease)  # type: ignore[arg-type]
 
     def finish(self, task_lease: TaskLease, error: str | None = None) -> bool:
-        """Record the result of a task and release its lease. `error` is None for a success.
+        """Record the result of a recurring task and release its lease. `error` is None for success.
 
         Return False, without writing, if this process has lost the lease.
         """
@@ -147,7 +150,7 @@ class Timetable:
         return self._records.get(TimetableRow, sorted(self.tasks))
 
     def _is_due(self, row: TimetableRow, now: datetime) -> bool:
-        """Return whether a task is due and no other process has its lease."""
+        """Return whether a recurring task is due and no other process has its lease."""
         cell = get_cell(row)
         unchanged_s = self.leases.observe(row.name, cell)
         is_free = self.leases.is_acquirable(row.name, cell)
@@ -177,11 +180,11 @@ FINISH_RETRY_S = 2.0
 logger = logging.getLogger("fonds.pipelines.runtime")
 
 Action = Callable[[], str]
-"""Function that performs a task. It returns a short result for the log, or ''."""
+"""Function that performs a recurring task. It returns a short result for the log, or ''."""
 
 
 class Runner:
-    """Runs due tasks one after the other, in a thread.
+    """Runs the recurring tasks that are due, one after the other, in a thread.
 
         with Runner(timetable, actions):
             ...
@@ -218,7 +221,7 @@ class Runner:
         self.stop()
 
     def stop(self) -> None:
-        """Start no more tasks, and wait a few seconds for a running task.
+        """Start no more recurring tasks, and wait a few seconds for a running one.
 
         If the task does not end by then, it is abandoned. It runs again later.
         """

@@ -44,7 +44,7 @@ TRACE_MAX_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Policy for temporary failures.
+    """Policy for retrying messages after temporary failures.
 
     - `count_max`: maximum number of retries.
     - `initial_s`: delay before the first retry in seconds. It doubles with each further retry.

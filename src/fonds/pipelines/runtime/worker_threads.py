@@ -64,7 +64,7 @@ class WorkerThreads:
     _troubles: dict[str, str] = field(default_factory=dict)
 
     def start(self) -> None:
-        """Start the threads."""
+        """Start the threads of the stages, of lease renewal and of the heartbeat."""
         for bound in self.stages:
             for number in range(self._count_threads(bound)):
                 name = f"{bound.stage.name}-{number}"
@@ -85,7 +85,7 @@ class WorkerThreads:
         return self.threads or bound.stage.threads or self.threads_default
 
     def is_stopping(self) -> bool:
-        """Return whether the threads should stop, or one of them failed."""
+        """Return whether the threads should stop, by request or because one of them failed."""
         return self._stop.is_set()
 
     def request_stop(self) -> None:

@@ -15,9 +15,9 @@ from fonds.model.message import Delivery
 
 READY_MAX, READY_MAX_BYTES = 1_000, 48 * 1024 * 1024
 BUFFER_MAX, BUFFER_MAX_BYTES = 10_000, 12 * 1024 * 1024
-"""Maximum number of messages, and of their bytes, for each topic of delayed messages. The limit is
-per topic, so that messages with short delays need not wait for space behind messages with long
-delays.
+"""Maximum number of buffered messages, and of their bytes, for each topic of delayed messages. The
+limit is per topic, so that messages with short delays need not wait for space behind messages with
+long delays.
 """
 Partition = tuple[str, int]
 _NUMBERS = count(1)
@@ -54,7 +54,7 @@ class DeliveryBuffer:
     """Messages that this process has read from Kafka and not handed out yet.
 
     `delayed` are the names of the Kafka topics of delayed messages. The methods are not
-    thread-safe: the caller must hold the lock of the `ReaderState`.
+    thread-safe: the caller must hold the lock on the Kafka reader's state (`ReaderState`).
     """
 
     def __init__(self, delayed: Iterable[str]) -> None:

@@ -39,7 +39,8 @@ class PendingCommits:
     """Offset commits of one Kafka client. Any thread requests a commit; the polling thread performs
     it.
 
-    Two threads must not use the Kafka client at once. `state` is the lock of the `ReaderState`.
+    Two threads must not use the Kafka client at once. `state` is the lock on the Kafka reader's
+    state (`ReaderState`).
     """
 
     def __init__(self, state: threading.Condition, broker_name: str) -> None:
@@ -52,7 +53,7 @@ class PendingCommits:
     def outstanding(self) -> set[Partition]:
         """Partitions whose offset commit was requested and is still pending or has failed.
 
-        The caller must hold the lock of the `ReaderState`.
+        The caller must hold the lock on the Kafka reader's state (`ReaderState`).
         """
         return set(self._requested)
 
@@ -79,8 +80,8 @@ class PendingCommits:
     def run_commits(
         self, consumer: Consumer, list_offsets: ListOffsets, skipped: Collection[Partition] = ()
     ) -> None:
-        """Commit the offsets of all requested partitions and of those in `skipped`. Then wake
-        waiting threads.
+        """Commit the offsets of all requested partitions and of `skipped`, partitions with records
+        that were not handed out. Then wake waiting threads.
 
         Only the polling thread calls this method, with its Kafka client. `list_offsets` returns the
         offset to commit for each partition. After an error, the partitions stay requested.
@@ -188,7 +189,7 @@ class Poller:
 
     def stop(self) -> None:
         """Ask the polling thread to leave the consumer group, without waiting. `close` waits for
-        it.
+        the thread.
         """
         self._closing = True
 
@@ -310,8 +311,8 @@ class Poller:
 
 
 def _choose_start(committed: TopicPartition) -> TopicPartition:
-    """Return the partition with the offset to read first: the committed one, or the earliest if
-    none is.
+    """Return the Kafka partition with the offset to read first: the committed one, or the earliest
+    if no offset is committed.
     """
     offset = committed.offset if committed.offset >= 0 else OFFSET_BEGINNING
     return TopicPartition(committed.topic, committed.partition, offset)
@@ -397,32 +398,33 @@ class Reader:
         self._commit(moved.union(*outstanding))
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Make leased messages ready again in this process, and count one more redelivery of
-        each.
+        """Make leased messages ready again in this process, and count one more redelivery of each
+        message.
         """
         self._state.release(deliveries, increment=1)
 
     def filter_owned(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Return the messages of `deliveries` that are still leased and in partitions assigned
-        here.
+        """Return the messages of `deliveries` that are still leased and in partitions assigned to
+        this process.
         """
         return self._state.filter_in_hand(deliveries)
 
     def get_positions(self, topic: str) -> dict[Partition, int]:
-        """Return the offset to read next in each assigned partition of a topic."""
+        """Return the offset to read next in each partition of a Kafka topic that is assigned to
+        this process.
+        """
         return self._state.get_positions([topic])
 
     def get_counts(self) -> BufferedCounts:
-        """Return how many messages this process has leased, buffered or settled, for the lag of the
-        group.
+        """Return how many messages this process has leased, buffered or settled, to correct the lag
+        of its group.
 
-        The lag of a Kafka consumer group is computed from committed offsets alone. These numbers
-        correct it.
+        The lag of a Kafka consumer group is computed from committed offsets alone.
         """
         return self._state.get_counts()
 
     def close(self) -> None:
-        """Leave all consumer groups. Kafka then delivers unsettled messages to other members
+        """Leave all Kafka consumer groups. Kafka then delivers unsettled messages to other members
         immediately.
         """
         for poller in self._pollers:

@@ -44,9 +44,10 @@ REBALANCE_CODES = frozenset(
         KafkaError._NO_OFFSET,
     }
 )
-"""Codes of failed commits after which the partition belongs to another member of the group.
+"""Codes of failed offset commits after which the Kafka partition belongs to another member of the
+group.
 
-The new owner receives the messages that were leased here.
+The new member receives the messages that this process had leased.
 """
 
 
@@ -59,14 +60,17 @@ _ELECTION_CODES = frozenset(
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
-"""Codes of errors that pass when another broker has taken over a partition or a group."""
+"""Codes of Kafka errors that end when another broker has taken over a partition or a consumer
+group.
+"""
 
 _ELECTION_RECHECK_S = 0.1
 _Result = TypeVar("_Result")
 
 
 def retry_during_election(request: Callable[[], _Result], duration_max_s: float) -> _Result:
-    """Call `request` and return its result. Repeat the call while another broker becomes leader.
+    """Call `request` and return its result. Repeat the call while another Kafka broker becomes
+    leader.
 
     Kafka answers with an error while another broker takes over a partition or a consumer group. The
     calls are repeated for at most `duration_max_s` seconds. Raises KafkaException for all other

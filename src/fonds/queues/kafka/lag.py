@@ -117,14 +117,16 @@ def list_spans(
 
 
 def count_all(spans: Spans) -> int:
-    """Return the total number of offsets in the ranges of all partitions."""
+    """Return the total number of offsets in `spans`, which has an offset range for each Kafka
+    partition.
+    """
     return sum(end - start for start, end in spans.values())
 
 
 def count_others(
     settings: Mapping[str, Any], spans: Spans, read_to: Mapping[Partition, int], pipeline: str
 ) -> int:
-    """Estimate how many unread records are for other pipelines than `pipeline`.
+    """Estimate how many unread Kafka records are for other pipelines than `pipeline`.
 
     `spans` are the uncommitted offsets, by partition. `read_to` is the offset that this process
     reads next, by partition; records before it are not counted. At most about `SCAN_COUNT_MAX`
@@ -147,8 +149,8 @@ def count_others(
 
 
 def _scan_batch(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tuple[int, int]:
-    """Read a sample of unread records. Return (offsets scanned, records of them for other
-    pipelines).
+    """Read a sample of unread Kafka records. Return the number of offsets scanned, and how many of
+    the records are for other pipelines than `pipeline`.
     """
     scanner = Consumer({**settings, **SCANNER_SETTINGS})
     positions = {partition: start for partition, (start, _) in unread.items()}

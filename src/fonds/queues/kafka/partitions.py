@@ -19,11 +19,12 @@ from fonds.queues.kafka.buffer import DeliveryBuffer, Partition, Receipt, get_pa
 from fonds.queues.kafka.records import decode_message, matches_pipeline
 
 ENDS_MAX, RUNS_MAX_CHARS = 50, 2_800
-"""Maximum number of unclean ends of readers, and of characters of settled ranges.
+"""Maximum number of offsets where earlier readers ended with unsettled messages, and of characters
+for the ranges of settled records.
 
 Both together fit the 4,096 bytes of metadata that Kafka stores with an offset commit.
 
-Settled records beyond that are delivered again if their reader is killed.
+Settled records beyond these limits are delivered again if their reader is killed.
 """
 UNKNOWN = -1
 
@@ -32,8 +33,9 @@ UNKNOWN = -1
 class OffsetLedger:
     """Offsets of one Kafka partition since it was assigned to this process.
 
-    Kafka stores one committed offset per partition, but messages may be settled in any order. The
-    first four fields are therefore stored in the metadata of each commit, for the next reader.
+    Kafka stores one committed offset per partition, but messages may be settled in any order. So
+    each commit stores `start` as its offset, and `handed_out_to`, `ends` and the ranges of settled
+    records in its metadata, for the next reader.
 
     - `start`: offset to commit: all records before it are settled. UNKNOWN until a record was read.
     - `handed_out_to`: offset after the last record that this or an earlier reader handed out.
@@ -58,8 +60,9 @@ class OffsetLedger:
     def resume(cls, committed: int, metadata: str | None) -> OffsetLedger:
         """Return the offsets of a partition as an earlier reader committed them.
 
-        `committed` is its committed offset; negative if there is none. `metadata` is the text that
-        it stored with the commit. Metadata that is missing or unreadable is ignored.
+        `committed` is the committed offset; negative if there is none. `metadata` is the text that
+        the earlier reader stored with the commit. Metadata that is missing or unreadable is
+        ignored.
         """
         numbers, _, runs = (metadata or "").partition(";")
         words, lengths = numbers.split(","), runs.split()
@@ -75,7 +78,7 @@ class OffsetLedger:
         return cls(committed, handed_to, ends, settled_ranges, last_committed=committed)
 
     def read(self, offset: int) -> bool:
-        """Record that the record at `offset` was read. Return whether to hand it out.
+        """Note that the Kafka record at `offset` was read. Return whether to hand the record out.
 
         A record that an earlier reader has settled is settled at once and not handed out.
         """
@@ -97,8 +100,8 @@ class OffsetLedger:
         return True
 
     def mark_end(self, offset: int) -> None:
-        """Record that the end of the partition was reached at `offset`: all records before it are
-        read.
+        """Note that the end of the partition was reached at `offset`: all records before that
+        offset are read.
         """
         self.position = max(self.position, offset)
 
@@ -109,7 +112,7 @@ class OffsetLedger:
         return sum(offset < end for end in self.ends)
 
     def hand_out(self, offset: int) -> None:
-        """Record that the record at `offset` was handed out.
+        """Note that the Kafka record at `offset` was handed out.
 
         If this reader is killed, the next reader counts all records up to this offset as handed
         out.
@@ -117,9 +120,10 @@ class OffsetLedger:
         self.handed_out_to = max(self.handed_out_to, offset + 1)
 
     def settle(self, offset: int) -> bool:
-        """Mark the record at `offset` as settled, and advance the offset to commit where possible.
+        """Mark the Kafka record at `offset` as settled, and advance the offset to commit where
+        possible.
 
-        Return whether the record was unsettled before. An offset that was never read returns False.
+        Return whether the record was unsettled before; False if it was never read.
         """
         if self.unsettled.get(offset, True):
             return False
@@ -137,8 +141,8 @@ class OffsetLedger:
 
     @property
     def ahead_count(self) -> int:
-        """Number of settled records that cannot be committed yet, because an earlier record is
-        unsettled.
+        """Number of settled records of a partition that cannot be committed yet, because an earlier
+        record is unsettled.
         """
         return sum(self.unsettled.values()) + sum(
             end - first for first, end in self._list_skipped()
@@ -148,7 +152,7 @@ class OffsetLedger:
     def uncommitted_count(self) -> int:
         """Number of offsets between the last committed offset and the offset to commit next.
 
-        Returns 0 if the last committed offset is unknown.
+        It is 0 if the last committed offset is unknown.
         """
         return max(0, self.start - self.last_committed) if self.last_committed != UNKNOWN else 0
 
@@ -305,7 +309,7 @@ class ReaderState:
         self._buffer.add(delivery, due_ms)
 
     def wait_until_ready(self, is_given_up: Callable[[], object], deadline: float) -> bool:
-        """Wait until a message is buffered. Return whether there is one.
+        """Wait until the buffer has a ready message. Return whether it has one.
 
         Stop waiting if `is_given_up` returns a true value, or if the monotonic clock reaches
         `deadline` (seconds).
@@ -373,7 +377,7 @@ class ReaderState:
 
     def list_offsets(self, partitions: Iterable[Partition]) -> list[TopicPartition]:
         """Return the offset to commit, with its metadata text, for each of `partitions` that is
-        assigned.
+        assigned to this process.
 
         The returned offsets count as committed from then on. A partition is left out if no record
         of it was read and it has no committed offset.
@@ -393,7 +397,9 @@ class ReaderState:
             return offsets
 
     def get_positions(self, topics: Collection[str]) -> dict[Partition, int]:
-        """Return the offset to read next in each assigned partition of these topics."""
+        """Return the offset to read next in each partition of these Kafka topics that is assigned
+        to this process.
+        """
         with self.lock:
             return {
                 partition: max(ledger.position, ledger.start, 0)
@@ -415,11 +421,10 @@ class ReaderState:
         return bool(self._in_hand)
 
     def get_counts(self) -> BufferedCounts:
-        """Return how many messages this process has leased, buffered or settled, for the lag of the
-        group.
+        """Return how many messages this process has leased, buffered or settled, to correct the lag
+        of its group.
 
-        The lag of a Kafka consumer group is computed from committed offsets alone. These numbers
-        correct it.
+        The lag of a Kafka consumer group is computed from committed offsets alone.
         """
         with self.lock:
             in_hand = len(self._in_hand)
@@ -451,5 +456,5 @@ class ReaderState:
 
 
 def list_partitions(deliveries: Iterable[Delivery]) -> set[Partition]:
-    """Return the (topic, partition number) pairs that the messages were read from."""
+    """Return the (Kafka topic, partition number) pairs that the messages were read from."""
     return {get_partition(delivery) for delivery in deliveries}

@@ -20,8 +20,8 @@ from fonds.queues.kafka.records import encode_headers, encode_key
 from fonds.queues.kafka.topics import MESSAGE_MAX_BYTES
 
 FRAMING_BYTES = 4_096
-"""Bytes that the client adds to body, key and headers. The limit of the topic applies to
-the sum.
+"""Bytes that the Kafka client adds to the body, key and headers of a message. The size limit of the
+topic applies to the sum.
 """
 
 SEND_TIMEOUT_MS = 25_000
@@ -76,7 +76,9 @@ class Outbox:
             raise explain_undelivered(batch.error, topic, self._broker_name)
 
     def close(self) -> None:
-        """Wait at most `RESPONSE_TIMEOUT_S` seconds until records in transmission are stored."""
+        """Wait at most `RESPONSE_TIMEOUT_S` seconds until Kafka has stored the records in
+        transmission.
+        """
         with self._lock:
             producer, self._producer = self._producer, None
         if producer is not None:
@@ -102,7 +104,7 @@ class Outbox:
 
 
 class _DeliveryBatch:
-    """Records that are produced together: the number of unconfirmed records, and the first
+    """Kafka records that are produced together: the number of unconfirmed records, and the first
     error.
     """
 

@@ -55,7 +55,9 @@ class KafkaQueue:
     """
 
     def __init__(self, url: str) -> None:
-        """Parse the URL; the first use connects. Raises ConfigurationError for an invalid URL."""
+        """Parse the URL of the Kafka brokers; the first use connects. Raises ConfigurationError for
+        an invalid URL.
+        """
         parts = urlsplit(url)
         self._broker_name = parts.netloc.rpartition("@")[2]
         options = dict(parse_qsl(parts.query))
@@ -83,7 +85,8 @@ class KafkaQueue:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """Create the Kafka topics that do not exist yet. Existing topics are not changed.
+        """Create the Kafka topics of subscriptions and public topics that do not exist yet.
+        Existing topics are not changed.
 
         Raises ConfigurationError if the cluster refuses the login or the creation of a topic, and
         StoreUnavailableError if it does not answer.
@@ -151,8 +154,8 @@ class KafkaQueue:
         return self._get_reader(address).take(count_max, wait_s) if count_max > 0 else []
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Settle messages, and commit the offset of the first unsettled message of each partition
-        to Kafka.
+        """Settle messages, and commit to Kafka the offset of the first unsettled message of each
+        partition.
 
         Messages that were settled after an unsettled one are stored in the commit's metadata.
         """
@@ -210,7 +213,9 @@ class KafkaQueue:
         )
 
     def close(self) -> None:
-        """Leave the consumer groups, and wait until records in transmission are stored."""
+        """Leave the Kafka consumer groups, and wait until Kafka has stored the records in
+        transmission.
+        """
         with self._lock:
             readers, self._readers = list(self._readers.values()), {}
         for reader in readers:
@@ -233,8 +238,8 @@ class KafkaQueue:
             return self._admin_client
 
     def _find_topic(self, address: str) -> str:
-        """Return the Kafka topic of a queue address. Raises ConfigurationError if it was not
-        declared.
+        """Return the Kafka topic of a queue address. Raises ConfigurationError if the address was
+        not declared.
         """
         if address in self._topics:
             return address

@@ -27,7 +27,7 @@ SINGLE_PARTITION = TopicTraits(partitions=1)
 class SubscriptionTopics:
     """Names of the Kafka topics and consumer groups of one queue subscription.
 
-    They begin with a prefix, so that several environments can share a cluster.
+    The names begin with the prefix of the topic, so that several environments can share a cluster.
     """
 
     subscription: Subscription
@@ -37,7 +37,7 @@ class SubscriptionTopics:
         """Name of the consumer group that reads the subscription's topic, which other subscriptions
         may share.
 
-        The names of the Kafka topics that only this subscription reads begin with it.
+        The names of the Kafka topics that only this subscription reads begin with this name.
         """
         return self.subscription.qualified_name
 
@@ -79,8 +79,8 @@ class SubscriptionTopics:
         return (fitting or self.delay_topics[-1:])[0]
 
     def build_topics(self, partitions: int | None) -> dict[str, TopicTraits]:
-        """Return the number of partitions, compression and compaction of the subscription's topics,
-        by name.
+        """Return the number of partitions, compression and compaction of the subscription's Kafka
+        topics, by topic name.
 
         `partitions` overrides the number of partitions unless None. Delay and quarantine topics
         always have one partition.
@@ -95,7 +95,8 @@ class SubscriptionTopics:
 def create_topics(
     admin: AdminClient, topics: dict[str, TopicTraits], replication: int, broker_name: str
 ) -> list[str]:
-    """Create the Kafka topics that do not exist. Return the names of those that existed.
+    """Create those of the Kafka topics `topics` that do not exist. Return the names of those that
+    existed.
 
     Waits until the new topics have leaders. `replication` is the number of replicas. Raises
     ConfigurationError if a name is illegal or the cluster refuses, and StoreUnavailableError if a
@@ -138,7 +139,8 @@ def list_message_limits(admin: AdminClient, names: Sequence[str]) -> dict[str, i
     """Return the Kafka setting `max.message.bytes` of each topic.
 
     Other programs may have created a topic with a limit of their own. Topics whose settings Fonds
-    is not authorized to read are omitted. Raises KafkaException if another request fails.
+    is not authorized to read are omitted. Raises KafkaException if Kafka refuses for another reason
+    or does not answer.
     """
     if not names:
         return {}
@@ -203,7 +205,7 @@ def collect_topics(
     partitions: int | None,
 ) -> dict[str, TopicTraits]:
     """Return the partition count, compression and compaction of all Kafka topics to create, by
-    name.
+    topic name.
 
     These are the topics of several subscriptions and the public topics. `partitions` overrides the
     number of partitions unless None; delay and quarantine topics always have one.

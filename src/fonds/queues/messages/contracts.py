@@ -90,7 +90,8 @@ _INTERNAL = ("Capture", "Place", "PlaceKind", "Reason")
 def list_published_blob_keys(sha1hex: str) -> list[str]:
     """Return the keys of all blobs to which public messages about one file may refer.
 
-    `sha1hex` is the SHA-1 of the file. The blobs need not exist.
+    `sha1hex` is the SHA-1 of the file. There is one key for each message format with a large field,
+    and the blobs need not exist.
     """
     fields = [contract.large_field for contract in CONTRACTS.values()]
     return [field.build_key(sha1hex) for field in fields if field is not None]

@@ -1,8 +1,8 @@
 """Encode message payloads as JSON bodies, and decode them.
 
 Payloads on public topics have their public format. Source: DESIGN "Story" and "Topics"; field names
-of seeds 003 and 004. Limits: linear in the size of the message, which the broker limits. JSON that
-is nested too deeply is refused.
+of seed documents 003 and 004. Limits: linear in the size of the message, which the broker limits.
+JSON that is nested too deeply is refused.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def encode(payload: object) -> bytes:
 def decode(message: Message, kind: type, tag: str | None = None) -> object:
     """Return the payload of a message, which has the type `kind`.
 
-    `tag` is the tag of the topic, such as a thumbnail format. A message of another program on a
-    work topic becomes a Task. Raises DamagedInputError if the body is invalid.
+    `tag` is the tag of the topic, such as the thumbnail format `180px-jpg`. A message of another
+    program on a work topic becomes a Task. Raises DamagedInputError if the body is invalid.
     """
     contract = CONTRACTS.get(kind)
     if contract:

@@ -50,9 +50,9 @@ class DetachedField:
 class LargeField:
     """String field of a JSON message body that may be stored as a blob.
 
-    If it is, the field is null and the field `NAME_blob` refers to the blob. The key of the blob
-    depends only on the topic and the message's key. So the next message with the same key replaces
-    the blob.
+    If it is stored as a blob, the field is null and the field `NAME_blob` refers to the blob. The
+    key of the blob depends only on the topic and the message's key. So the next message with the
+    same key replaces the blob.
 
     - `name`: name of the field.
     - `folder`, `extension`: folder and ending of the blob's key.

@@ -2,7 +2,7 @@
 
 These topics are for other programs. Fonds decodes only results that it sent itself.
 
-Sources: seed 003, "PDF Metadata and Text" and "Thumbnail Images"; sandcrawler's topic
+Sources: seed document 003, "PDF Metadata and Text" and "Thumbnail Images"; sandcrawler's topic
 `grobid-output` with `key`, `status`, `status_code`, `tei_xml`, `error_msg`, `file_meta` and
 `source`. In `pdf-text`, `key` and `has_page0_thumbnail` duplicate other fields because programs
 written for that topic read them.

@@ -1,10 +1,10 @@
 """Work objects: JSON objects that give the location of a file.
 
 They are the messages on the topics `unextracted` and `ungrobided`, and the lines of task lists.
-Work objects that Fonds sends also have its metadata of the file.
+Work objects that Fonds sends also have the metadata that Fonds stores for the file.
 
-Source: seed 003 (`file_meta`, "extraction work queue kafka topic") and the work topics of the
-systems it describes.
+Source: seed document 003 (`file_meta`, "extraction work queue kafka topic") and the work topics of
+the systems it describes.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ SHAPES: Mapping[PlaceKind, tuple[str, ...]] = {
     PlaceKind.PETABOX: ("item", "path"),
     PlaceKind.FILE: ("path",),
 }
-"""Fields that an object needs to name a location, by kind of location. The first kind whose fields
-are all present is used.
+"""Fields that a work object needs to name the location of a file, by kind of location. The first
+kind whose fields are all present is used.
 """
 
 PETABOX_NAMES = ("petabox_item", "petabox_path")
-"""Alternative names of the fields `item` and `path`."""
+"""Alternative names of the fields `item` and `path` of a work object, for a file in a petabox
+item.
+"""
 
 Text = Annotated[str, Meta(max_length=TEXT_MAX_CHARS)]
 ByteCount = Annotated[int, Meta(ge=0, le=MAX_BYTES)]

@@ -22,7 +22,7 @@ from fonds.queues.headers import DEPTH_MAX, HeaderTime, Value
 
 SHORT_MAX_BYTES = 255
 FLAGS = tuple(1 << bit for bit in range(15, 6, -1))
-"""Flags of the message properties up to `message_id`, in the order of the encoding. Later
+"""Flags of the AMQP message properties up to `message_id`, in the order of the encoding. Later
 properties are ignored.
 """
 CONTENT_TYPE, _, HEADERS, DELIVERY_MODE, PRIORITY, _, _, _, MESSAGE_ID = FLAGS
@@ -34,8 +34,8 @@ _NUMBERS = {
 
 @dataclass(slots=True)
 class Properties:
-    """AMQP properties of a message that Fonds reads or writes. It replaces the class of the library
-    pika.
+    """AMQP properties of a message that Fonds reads or writes. This class replaces that of the
+    library pika.
 
     A property that the message lacks is None. `delivery_mode` is 2 for a message that survives a
     restart of the broker.

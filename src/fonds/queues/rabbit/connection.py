@@ -72,7 +72,8 @@ class BrokerConnection:
         )
 
     def run(self, act: Callable[[pika.SelectConnection, Future[T]], None]) -> T:
-        """Call `act` in the connection's thread, and return the result that it sets on its future.
+        """Call `act` in the thread of the RabbitMQ connection, and return the result that `act`
+        sets on its future.
 
         `act` gets the connection and the future. Raises StoreUnavailableError if the connection
         ends, or if there is no result within `RESPONSE_TIMEOUT_S` seconds. Raises
@@ -98,7 +99,7 @@ class BrokerConnection:
         return self._await(future)
 
     def schedule(self, act: Callable[[], None]) -> None:
-        """Let the connection's thread call `act` soon, and return at once.
+        """Let the thread of the RabbitMQ connection call `act` soon, and return at once.
 
         Does nothing if the connection is closed.
         """

@@ -77,13 +77,15 @@ class Inbox:
     def is_closed(self) -> bool:
         """Whether the connection or the channel of this consumer is closed.
 
-        If it is, the broker delivers the leased messages again, here or elsewhere.
+        If so, the broker delivers the leased messages again, to this process or another.
         """
         return self._link.is_closed or not self._channel.is_open
 
     @property
     def waiting_count(self) -> int:
-        """Number of buffered messages that are not handed out yet."""
+        """Number of messages that RabbitMQ has delivered to this consumer and that are not handed
+        out yet.
+        """
         return len(self._buffer)
 
     @property

@@ -96,14 +96,14 @@ class Outbox:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the channel is closed."""
+        """Whether the RabbitMQ channel for publishing is closed."""
         return not self._channel.is_open
 
 
 class _ConfirmBatch:
-    """Messages that are published together.
+    """Messages that are published to RabbitMQ together.
 
-    - `future`: completed when the broker has confirmed all of them.
+    - `future`: completed when the broker has confirmed all these messages.
     - `remaining`: number of messages that are not confirmed yet.
     """
 

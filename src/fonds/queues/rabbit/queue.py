@@ -63,7 +63,9 @@ class RabbitQueue:
     """
 
     def __init__(self, url: str) -> None:
-        """Parse the URL; the first use connects. Raises ConfigurationError for an invalid URL."""
+        """Parse the URL of the RabbitMQ broker; the first use connects. Raises ConfigurationError
+        for an invalid URL.
+        """
         parts = urlsplit(url)
         options = parse_qs(parts.query)
         self._quorum = options.pop("quorum", ["0"])[0] == "1"
@@ -86,8 +88,8 @@ class RabbitQueue:
     ) -> None:
         """Create the RabbitMQ exchanges and queues of subscriptions and topics.
 
-        Raises ConfigurationError if one exists with other properties or a name is too long, and
-        StoreUnavailableError if the broker does not answer.
+        Raises ConfigurationError if an exchange or queue exists with other properties or a name is
+        too long, and StoreUnavailableError if the broker does not answer.
         """
         declared = list(subscriptions)
         for name in [
@@ -222,7 +224,7 @@ class RabbitQueue:
         )
 
     def close(self) -> None:
-        """Close the connection. The broker releases leased messages immediately."""
+        """Close the connection to RabbitMQ. The broker releases leased messages immediately."""
         with self._lock:
             link, self._link = self._link, None
             self._outbox, self._inboxes = None, {}
@@ -258,7 +260,8 @@ class RabbitQueue:
         raise ConfigurationError(f"{address!r} was never declared")
 
     def _call_broker(self, act: Callable[[Channel, Future[Any]], None]) -> Any:
-        """Call `act` with a new channel and return the result that it sets on its future.
+        """Call `act` with a new RabbitMQ channel and return the result that `act` sets on its
+        future.
 
         Raises ConfigurationError if the broker closes the channel because it refuses a request, and
         StoreUnavailableError if it does not answer.

@@ -29,7 +29,7 @@ class RequestRefusedError(Exception):
 
 
 def find_reason(reason_value: object) -> str:
-    """Return the outermost and the innermost reason in an error response, joined by ": "."""
+    """Return the outermost and innermost reason in a search server's error, joined by ": "."""
     reasons = []
     while isinstance(reason_value, Mapping):
         if isinstance(reason_value.get("reason"), str):
@@ -53,7 +53,7 @@ class ElasticClient(Protocol):
         """
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the server."""
 
 
 class ElasticsearchClient:
@@ -74,7 +74,11 @@ class ElasticsearchClient:
     def __call__(
         self, method: str, path: str, parameters: Mapping[str, Any], body: str | None, kind: str
     ) -> Any:
-        """Send a request and return the JSON response. See `ElasticClient`."""
+        """Send a request and return the JSON response. `kind` is the media type of the body.
+
+        Raises RequestRefusedError for an error response, and StoreUnavailableError without
+        response.
+        """
         from elasticsearch import ApiError, TransportError
 
         # The library's own media types carry its version; they mean the same as the plain ones.
@@ -95,7 +99,7 @@ class ElasticsearchClient:
         return response.body if hasattr(response, "body") else response
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the server."""
         self._client.close()
 
 
@@ -117,7 +121,11 @@ class OpensearchClient:
     def __call__(
         self, method: str, path: str, parameters: Mapping[str, Any], body: str | None, kind: str
     ) -> Any:
-        """Send a request and return the JSON response. See `ElasticClient`."""
+        """Send a request and return the JSON response. `kind` is the media type of the body.
+
+        Raises RequestRefusedError for an error response, and StoreUnavailableError without
+        response.
+        """
         from opensearchpy import ConnectionError as NoConnectionError
         from opensearchpy import TransportError
 
@@ -136,7 +144,7 @@ class OpensearchClient:
             raise RequestRefusedError(error.status_code, error.info) from error
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the server."""
         self._client.close()
 
 
@@ -194,7 +202,7 @@ class GenerationReader:
         return generation
 
     def invalidate(self) -> None:
-        """Forget the cached generation after a write.
+        """Forget the cached generation of the index after a write.
 
         The next call of `get_current` requests the generation again.
         """
@@ -217,8 +225,8 @@ class GenerationReader:
 def _compute_generation(answer: Mapping[str, Any]) -> str:
     """Compute the generation of an index (an id of its state) from the statistics of its shards.
 
-    They give the highest sequence number of each primary shard, which grows with each write.
-    It is -1 for a shard without writes.
+    The statistics give the highest sequence number of each primary shard, which grows with each
+    write. The number is -1 for a shard without writes.
     """
     parts, count = [], 0
     for index in answer["indices"].values():
@@ -245,9 +253,9 @@ def format_action(action: str, index: str, key: str) -> str:
 
 
 def iter_chunks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yield chunks of bulk lines with at most `REQUEST_MAX_BYTES` bytes in UTF-8.
+    """Yield the lines of a bulk request in chunks of at most `REQUEST_MAX_BYTES` bytes in UTF-8.
 
-    A longer line is one chunk.
+    A longer line is a chunk of its own.
     """
     chunk: list[str] = []
     size_bytes = 0

@@ -1,4 +1,4 @@
-"""Index port on an alias of Elasticsearch or OpenSearch.
+"""Full-text index behind an alias of Elasticsearch or OpenSearch. Implements the Index port.
 
 The alias refers to indices `ALIAS-000001` and up. If the newest index is large, a new one is
 created. A document stays in the index that first stored it, so older indices are searched before
@@ -79,7 +79,7 @@ def open_opensearch(url: str) -> ElasticIndex:
 
 
 class ElasticIndex:
-    """Index port on an Elasticsearch or OpenSearch server.
+    """Full-text index on an Elasticsearch or OpenSearch server. Implements the Index port.
 
     Options in the query string of the URL, with their defaults:
     - `scheme` (http): scheme of requests to the server.
@@ -140,7 +140,7 @@ class ElasticIndex:
         self._roll_over()
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Delete the documents with these ids."""
+        """Delete the documents with these ids from the index."""
         self._prepare()
         matches = {match["_id"]: match for match in self._fetch(ids, source=False)}
         lines = [format_action("delete", match["_index"], key) for key, match in matches.items()]
@@ -148,7 +148,7 @@ class ElasticIndex:
             self._send_bulk(chunk)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """Return the complete documents with these ids, by id, without waiting for a refresh.
+        """Return the documents with these ids, with texts, by id, without waiting for a refresh.
 
         Unknown ids are omitted.
         """
@@ -200,7 +200,7 @@ class ElasticIndex:
         return rank_similar(word, [(option["text"], option["freq"]) for option in options])
 
     def count(self) -> int:
-        """Return the number of documents, including those that are not searchable yet."""
+        """Return the number of documents in the index, including those not searchable yet."""
         self._prepare()
         self._request("POST", f"/{self._alias}/_refresh", {})
         return int(self._request("GET", f"/{self._alias}/_count", {})["count"])
@@ -214,11 +214,11 @@ class ElasticIndex:
         self._ready = False
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the server."""
         self._client.close()
 
     def _prepare(self) -> None:
-        """Create the template, the first index and the alias once, if they are missing.
+        """Create the index template, the first index and the alias once, if they are missing.
 
         Another process may create them at the same time.
         """
@@ -315,7 +315,10 @@ class ElasticIndex:
         self.roll_over()
 
     def roll_over(self) -> bool:
-        """Create a new index if the newest exceeds the limits. Return whether one was created."""
+        """Create a new index if the newest exceeds `max_docs` or `max_size`.
+
+        Return whether one was created.
+        """
         self._prepare()
         body = {"conditions": self._rollover}
         response = self._request("POST", f"/{self._alias}/_rollover", {}, body)
@@ -324,7 +327,7 @@ class ElasticIndex:
     def _send_bulk(self, lines: Sequence[str]) -> None:
         """Send the lines of a bulk request.
 
-        Lines that the server was too busy for are sent again.
+        Lines that the server was too busy for are sent again, at most `ATTEMPTS` times in all.
         """
         pending = list(lines)
         for attempt in range(ATTEMPTS):
@@ -400,7 +403,7 @@ class ElasticIndex:
 
 
 class _MissingError(StoreUnavailableError):
-    """Error: the alias or its index is missing on the server. The next call creates it."""
+    """Error: the alias or its index is missing on the server. The next operation creates both."""
 
 
 def _parse_buckets(aggregation: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

@@ -1,7 +1,7 @@
 """Map documents to Elasticsearch and OpenSearch: template, fields, encoding and decoding.
 
-The first seven fields and their types are those of story-indexer (seed 004), so that existing
-clients work. Fonds adds fields that are searched but not returned:
+The first seven fields and their types are those of story-indexer (seed document 004), so that
+existing clients work. Fonds adds fields that are searched but not returned:
 - `*_words`: words folded as in `words.py`. Both servers match exactly what the embedded index
   matches, without plugins. The cost is a second inverted index of each text.
 - `*_stems`: stems of words (`fonds.text.stems`), without positions.
@@ -37,15 +37,15 @@ DAYS = {
     DateOf.CAPTURED: "captured",
     DateOf.ADDED: "added_day",
 }
-"""Name of the field that has the days, for each kind of date.
+"""Name of the index field with the days of documents, for each kind of date.
 
-`indexed_date` is stored with narrower limits, so its days have a field of their own.
+`indexed_date` is stored with narrower limits (`date_nanos`), so its days have a field of their own.
 """
 MONTHS = {kind: f"{kind}_month" for kind in DateOf}
 UNSTORED_FIELDS = (
     *WORD_FIELDS.values(), *STEM_FIELDS.values(), *DERIVED_FIELDS, "added_day", *MONTHS.values(), ORDER
 )  # fmt: skip
-"""Names of fields that are computed for searching and not returned."""
+"""Names of index fields that are computed for searching and not returned with documents."""
 
 _KEYWORD = {"type": "keyword", "ignore_above": KEYWORD_MAX_CHARS}
 _WORDS = {"type": "text", "analyzer": "whitespace"}
@@ -54,7 +54,7 @@ _STORED_KEYWORD = {"type": "keyword", "index": False, "doc_values": False}
 
 
 def build_template(alias: str, shards: int, replicas: int, *, wildcard: bool) -> dict[str, Any]:
-    """Return the template for all indices of `alias`.
+    """Return the index template for all indices of `alias`.
 
     Without `wildcard`, the URL has the type `keyword` instead of `wildcard`.
     """

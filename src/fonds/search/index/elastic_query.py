@@ -119,7 +119,7 @@ def _build_counts(values_max: int, query: SearchQuery) -> Clause:
 def build_suggestions(word: str) -> Clause:
     """Build a request for indexed words of titles and texts that are spelled like `word`.
 
-    They differ from it by at most two edits.
+    The words differ from `word` by at most two edits.
     """
     options = {"suggest_mode": "always", "max_edits": 2, "prefix_length": 0, "size": SUGGESTED_MAX}
     fields = WORD_FIELDS["article_title"], WORD_FIELDS["text_content"]
@@ -266,7 +266,7 @@ def _build_filters(query: SearchQuery) -> list[Clause]:
 def _build_any_of(field: str, values: list[str]) -> Clause:
     """Build a query for documents with one of several exact values in a field.
 
-    In an optional field, '' matches documents without a value.
+    In a field that documents may lack, '' matches documents without a value.
     """
     with_value: Clause = {"terms": {field: values}}
     if field not in OPTIONAL_FIELDS or "" not in values:

@@ -39,7 +39,7 @@ _VERSIONS = {
     "current": "the newest version",
 }
 Names = Callable[[str, str], str]
-"""Function that returns the display name of a value, from field and value."""
+"""Function that returns the display name of a field value, from the field and the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def find_values(library: ValueLibrary, field: str, prefix: str) -> tuple[list[Kn
 
 
 def filter_matching(values: Iterable[KnownValue], prefix: str) -> list[KnownValue]:
-    """Return the values that match the typed text, ignoring case and accents.
+    """Return those field values that match the typed text, ignoring case and accents.
 
     Values that begin with the text, or whose names do, come first. Values with a word that begins
     with the text follow. Within each group, the value with the most documents comes first.
@@ -118,7 +118,7 @@ def filter_matching(values: Iterable[KnownValue], prefix: str) -> list[KnownValu
 def _rank_value(value: KnownValue, prefix: str) -> int | None:
     """Return how well a field value or its display name matches typed text: 0 is better than 1.
 
-    Returns 0 if it begins with the text, 1 if a later word does, and None if it does not match.
+    Returns 0 if the value or name begins with the text, 1 if a later word does, otherwise None.
     Accents are ignored, but only if the text consists of words.
     """
     texts = [value.value or "none", value.name]
@@ -248,8 +248,8 @@ def _list_themes(library: ValueLibrary) -> tuple[list[KnownValue], bool]:
 def _find_names(index: Index, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
     """Return matching names of authors or rights holders, and whether there may be more.
 
-    They are those of the first documents with a name that contains the typed words. The last word
-    may be the beginning of a word.
+    The names are those in the first documents with a name that contains the typed words. The last
+    typed word may be the beginning of a word.
     """
     *first, last = split_words(prefix) or [""]
     if len(last) < PREFIX_MIN_CHARS:
@@ -260,8 +260,8 @@ def _find_names(index: Index, field: str, prefix: str) -> tuple[list[KnownValue]
 def _find_stated_values(index: Index, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
     """Return values of a field that begin with the typed text, and whether there may be more.
 
-    They are those of the first matching documents, such as stated licences. The value '' (`none`)
-    is always included.
+    The values, such as stated licences, are those of the first matching documents. The value ''
+    (`none`) is always included.
     """
     start = "".join(prefix.split()).strip('"*').lower()
     is_plain = len(start) >= VALUE_PREFIX_MIN_CHARS and _BARE.fullmatch(start)

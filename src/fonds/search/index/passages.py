@@ -37,7 +37,7 @@ _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 def build_hit(
     document: IndexDocument, text: str, score: float, tree: Node, *, with_snippets: bool
 ) -> Hit:
-    """Return the hit for a document, with passages (snippets) if requested."""
+    """Return the search hit for a document, with passages (snippets) of `text` if requested."""
     if not with_snippets:
         return Hit(document, score)
     language = document.language
@@ -181,8 +181,8 @@ class _WordMatcher:
 def _build_pattern(words: Set[tuple[tuple[str, ...], bool]]) -> re.Pattern[str] | None:
     """Build a regular expression that finds any of the words in folded text; None for no words.
 
-    Each item is a sequence of words and whether the last word is only the beginning of a word.
-    Longer sequences are tried first.
+    Each item of `words` is a sequence of words and whether the last word is only the beginning of a
+    word. Longer sequences are tried first.
     """
     alternatives = [
         " +".join(map(re.escape, parts)) + ("[^ ]*" if prefix else "")
@@ -195,7 +195,7 @@ def _build_pattern(words: Set[tuple[tuple[str, ...], bool]]) -> re.Pattern[str] 
 def _iter_windows(text: str) -> Iterator[str]:
     """Yield a text in consecutive pieces (windows) of limited size.
 
-    They end at a space if possible, so that only very long words are cut.
+    The pieces end at a space if possible, so that only very long words are cut.
     """
     start = 0
     while start < len(text):
@@ -245,7 +245,7 @@ def _unfold_spans(window: str, spans: Iterable[tuple[int, int, str]]) -> list[tu
 def _cut_passage(
     window: str, matches: Sequence[tuple[int, int, str]]
 ) -> tuple[int, int, int, Snippet]:
-    """Return the passage with the most different matches: two positions, a third, and the passage.
+    """Return three positions, and the passage that has the most different matches.
 
     The positions are the start and end of the passage and the start of its first counted match, in
     characters of the window. The passage has collapsed whitespace, and its marks are adjusted.
@@ -282,7 +282,7 @@ def _cut_passage(
 def _find_passage_start(window: str, target_position: int, latest: int) -> tuple[int, bool]:
     """Return where a passage of a search result starts, and whether a sentence starts there.
 
-    It is a sentence start near `target_position`, or else the next word start. The passage never
+    The passage starts with a sentence near `target_position`, or else with the next word. It never
     starts after `latest`.
     """
     if target_position <= 0:
@@ -299,7 +299,7 @@ def _find_passage_start(window: str, target_position: int, latest: int) -> tuple
 def _find_passage_end(window: str, start: int, earliest: int) -> tuple[int, bool]:
     """Return where a passage of a search result ends, and whether a sentence ends there.
 
-    `start` is the start of the passage. It never ends before `earliest`.
+    `start` is the start of the passage. The passage never ends before `earliest`.
     """
     target_end = max(start + PASSAGE_CHARACTERS, earliest)
     if target_end >= len(window):
@@ -327,7 +327,10 @@ def _count_distinct(matches: Sequence[tuple[int, int, str]], first: int) -> int:
 
 
 def _find_word_start(window: str, target_position: int, latest: int) -> int:
-    """Return the start of the first word at or after `target_position`, but not after `latest`."""
+    """Return the start of the first word from `target_position` to `latest`.
+
+    Returns `target_position` if no word starts there.
+    """
     if target_position <= 0:
         return 0
     blank = _BLANKS.search(window, target_position - 1, latest)
@@ -335,7 +338,10 @@ def _find_word_start(window: str, target_position: int, latest: int) -> int:
 
 
 def _find_word_end(window: str, target_position: int, earliest: int) -> int:
-    """Return the end of the last word before `target_position`, but not before `earliest`."""
+    """Return the end of the last word that ends from `earliest` to `target_position`.
+
+    Returns the later of the two positions if no word ends there.
+    """
     if target_position >= len(window):
         return len(window)
     blanks = [blank.start() for blank in _BLANKS.finditer(window, earliest, target_position + 1)]

@@ -95,7 +95,7 @@ def _add_word_notes(
 def _add_earlier_count(
     results: SearchResults, index: Index, query: SearchQuery, tree: Node
 ) -> SearchResults:
-    """Return the results with the number of stories that match only in an earlier version."""
+    """Return search results with the number of stories that match only in an earlier version."""
     if not query.text.strip() or is_in_versions(tree):
         return results
     version_query = replace(

@@ -1,4 +1,4 @@
-"""Index port in a folder on this machine, with the tantivy library."""
+"""Full-text index in a folder on this machine, with tantivy. Implements the Index port."""
 
 from __future__ import annotations
 
@@ -115,7 +115,10 @@ def list_distinct_words(document: IndexDocument, text: str) -> set[str]:
 
 
 def read_generation(folder: Path) -> str | None:
-    """Return the generation of the last commit to an index folder; None if it is unreadable."""
+    """Return the generation (id of the state) of the index in `folder` after its last commit.
+
+    Returns None if the commit cannot be read.
+    """
     try:
         commit = json.loads((folder / "meta.json").read_bytes())
         parts = [
@@ -185,7 +188,7 @@ class TantivyIndex:
             self._write([], ids)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """Return the complete documents with these ids, by id. Unknown ids are omitted."""
+        """Return the documents with these ids, with texts, by id. Unknown ids are omitted."""
         distinct_ids = sorted({remove_surrogates(id_) for id_ in ids})
         with translate_errors(self._folder):
             searcher = self._get_searcher()
@@ -238,7 +241,7 @@ class TantivyIndex:
             return 0 if searcher is None else searcher.num_docs
 
     def close(self) -> None:
-        """Finish merging and release the write lock. The next `put` takes it again."""
+        """Finish merging index files and release the write lock. The next write takes it again."""
         with self._write_lock, translate_errors(self._folder):
             writer, self._writer = self._writer, None
             if writer is not None:
@@ -258,7 +261,7 @@ class TantivyIndex:
                 raise
 
     def _find_crash_reason(self) -> FondsError | None:
-        """Return the error that stopped the writer thread of the tantivy library; None if it runs.
+        """Return the error that stopped the tantivy writer's thread; None if the thread runs.
 
         The library reports this error only from a commit, which waits for the thread.
         """
@@ -354,8 +357,8 @@ class TantivyIndex:
     def _get_version(self) -> tuple[int, int, int] | None:
         """Return the inode, modification time and size of the index's `meta.json`.
 
-        They change with every commit. Returns None if the index does not exist. Raises ValueError
-        if an existing index has no `meta.json`.
+        These values change with every commit. Returns None if the index does not exist. Raises
+        ValueError if an existing index has no `meta.json`.
         """
         try:
             status = (self._folder / "meta.json").stat()

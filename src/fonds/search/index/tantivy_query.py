@@ -137,7 +137,7 @@ def _build_any_of(field: str, values: Sequence[str], schema: tantivy.Schema) -> 
 def _build_exact(node: ExactValue, schema: tantivy.Schema) -> Query:
     """Build a query for documents with an exact value in a field.
 
-    If the node says so, values that begin with it match too.
+    If the node is a prefix, values that begin with its value match too.
     """
     if not node.is_prefix:
         return Query.term_query(schema, node.field, node.value)

@@ -3,7 +3,7 @@
 - `*_words` and `*_stems`: folded words and their stems. They are searched but not stored.
 - `earlier_*`: the same fields for earlier versions of a story.
 - `fields` and `text_content`: the document as it was put. They are stored but not searched.
-- Raw fields: used by filters and facets.
+- Raw fields: whole values, used by filters and facets.
 - Dates: day numbers from year 1; undated is 0. The library's own dates, in nanoseconds, only cover
   1677 to 2262, but documents claim any year. Each kind of date has its day, its month, and its day
   with undated documents last.
@@ -115,18 +115,22 @@ def _build_date_fields(document: IndexDocument) -> dict[str, int]:
 
 
 def get_day_field(date_of: DateOf) -> str:
-    """Return the name of the field that has the days of a kind of date, from 1; 0 means undated."""
+    """Return the name of the index field with the day numbers of a kind of date; 0 means undated.
+
+    Day 1 is 0001-01-01.
+    """
     return f"{date_of}_day"
 
 
 def get_sort_field(date_of: DateOf) -> str:
-    """Return the name of the field that sorts by a kind of date, with undated documents last."""
+    """Return the name of the index field that sorts by a kind of date, undated documents last."""
     return f"{date_of}_last"
 
 
 def get_month_field(date_of: DateOf) -> str:
-    """Return the name of the field that has the months of a kind of date, from year 0; 0 means
-    undated.
+    """Return the name of the index field with the months of a kind of date; 0 means undated.
+
+    Months are counted from year 0.
     """
     return f"{date_of}_month"
 

@@ -31,7 +31,7 @@ class VersionedIndex:
 
     - `index`: the wrapped index.
     - `blobs`: store with the texts of all versions.
-    - `find_hidden`: function that returns those of the given SHA-1s whose files are hidden now.
+    - `find_hidden`: function that returns those of the given SHA-1s that are under embargo now.
     """
 
     index: Index
@@ -131,7 +131,8 @@ class _VersionSearch:
     def find_version(self, document: IndexDocument) -> VersionHit:
         """Return the earlier version of a document that contains the most search words.
 
-        If several contain equally many, the newest is returned.
+        If several contain equally many, the newest is returned. The result names no version if none
+        that could be searched contains a search word.
         """
         best: tuple[EarlierVersion, str] | None = None
         most_terms = 0

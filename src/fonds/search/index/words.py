@@ -11,7 +11,7 @@ from fonds.text.stems import stem_text
 from fonds.text.words import fold_text
 
 CUT_VERSIONS_FIELD = "earlier_left_out"
-"""Name of the index field that marks documents without some earlier version or part of its text."""
+"""Name of the index field that marks stories with an earlier version, or part of one, left out."""
 EARLIER_WEIGHT = 0.5
 """Weight of a match in an earlier version, relative to the current version."""
 _TEXT_SEPARATOR = f" {'| ' * (WORDS_BETWEEN_MAX + 1)}"

@@ -1,7 +1,7 @@
 """Wrappers of an index: query completion, embargoes, and themes.
 
 - IndexQueryCompleter completes fields and their values, with counts.
-- EmbargoFilterIndex keeps hidden documents and versions out of any index.
+- EmbargoFilterIndex keeps documents and versions under embargo out of any index.
 - ThemedIndex looks up the documents of themes in a query before it searches.
 """
 
@@ -33,7 +33,7 @@ from fonds.search.query.parser import Themes, parse
 
 COMPLETIONS_MAX = 10
 SAMPLED_SOURCES = frozenset({ValueSource.NAMES, ValueSource.DOCUMENTS})
-"""Sources of values that are found in some documents and then counted in all documents."""
+"""Sources of completions that are found in some documents and then counted in all documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,20 +126,20 @@ class IndexQueryCompleter:
 
 @dataclass(frozen=True, slots=True)
 class EmbargoFilterIndex:
-    """Wrapper of an index that keeps hidden files out of the index. Implements the Index port.
+    """Wrapper of an index that keeps files under embargo out of it. Implements the Index port.
 
     - `index`: the wrapped index.
-    - `find_hidden`: function that returns those of the given SHA-1s whose files are hidden now.
+    - `find_hidden`: function that returns those of the given SHA-1s that are under embargo now.
     """
 
     index: Index
     find_hidden: Callable[[Sequence[str]], Collection[str]]
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """Put documents, without those of hidden files and without hidden versions.
+        """Put documents, without those of files under embargo and without versions under embargo.
 
-        `find_hidden` is called again after the write, in case another process hides a file
-        meanwhile. That process records the file as hidden before it deletes the document, so that
+        `find_hidden` is called again after the write, in case another process puts a file under
+        embargo meanwhile. That process records the embargo before it deletes the document, so that
         at least one of the two processes removes the document.
         """
         visible = _filter_visible(documents, self.find_hidden(_list_files(documents)))
@@ -191,7 +191,10 @@ def _list_files(documents: Sequence[IndexDocument]) -> list[str]:
 def _filter_visible(
     documents: Sequence[IndexDocument], hidden: Collection[str]
 ) -> list[IndexDocument]:
-    """Return the documents whose files are not hidden, each without its hidden versions."""
+    """Return the documents whose files are not in `hidden`, each without its versions in `hidden`.
+
+    `hidden` has SHA-1s of files under embargo.
+    """
     visible = []
     for document in documents:
         if document.sha1hex in hidden:

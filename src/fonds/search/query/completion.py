@@ -29,7 +29,7 @@ from fonds.search.query.tree import ExactValue, IdSet, Node, Term
 _BARE = re.compile(r"\w[\w.-]*")
 _OPERATORS = frozenset({"OR", "AND", "NOT"})
 _OPERATOR_KINDS = frozenset({"not", "exact"})
-"""Kinds of tokens that may occur between a field name and its value."""
+"""Kinds of tokens that may occur between a field name and its value in a query."""
 
 
 def find_typed_text(text: str, cursor: int | None = None) -> TypedText:

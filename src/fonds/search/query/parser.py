@@ -147,7 +147,7 @@ def parse_query(query: SearchQuery) -> Node:
 
 
 def has_all_versions(text: str) -> bool:
-    """Return whether a query text contains `version:all`; False if it cannot be parsed."""
+    """Return whether a query text contains `version:all`, also if the text cannot be parsed."""
     if f"{VERSION}:" not in text.lower():
         return False
     tokens = list(tokenize_unfinished(text))
@@ -333,9 +333,10 @@ def _build_exact(token: Token, field: str) -> ExactValue:
 
 
 def _build_prefix_exact(token: Token, field: str) -> ExactValue:
-    """Return a tree node for all values of an exact field that begin with the text before the star.
+    """Return a query tree node for all values of an exact field that begin with a typed text.
 
-    Raises QueryError if the text is too short or has another star.
+    The token is this text and a star. Raises QueryError if the text is too short or has another
+    star.
     """
     start = token.text.removesuffix("*").lower()
     if len(start) < VALUE_PREFIX_MIN_CHARS or "*" in start:
@@ -360,7 +361,7 @@ def _build_range(token: Token, name: str) -> NumberRange:
 
 
 def _build_near(token: Token, field: str | None) -> Node:
-    """Return a tree node for two to four different words with few other words between them.
+    """Return a query tree node for two to four different words with few other words between them.
 
     The maximum number of words between is in the token's tail, as in `"a b"~5`. Raises QueryError
     if the words or the number are invalid.
@@ -384,7 +385,7 @@ def list_pairs(near: NearWords) -> list[tuple[str, str]]:
 
 
 def _build_prefix(token: Token, field: str | None) -> Term:
-    """Return a tree node for words that begin with the text before the star.
+    """Return a query tree node for words that begin with the text before the star.
 
     The star must be at the end of a word with at least three letters or digits, so that few words
     match. Raises QueryError otherwise.

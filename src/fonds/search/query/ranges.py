@@ -24,7 +24,7 @@ _DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 
 
 def parse_range(name: str, field: str, value: str) -> NumberRange:
-    """Return the tree node for the value of a date or number field as typed, such as `2020..2024`.
+    """Return the query tree node for a value of a date or number field, such as `2020..2024`.
 
     `name` is the field name in queries, `field` the attribute of documents. Raises ValueError with
     a message for users if the value is invalid.
@@ -66,7 +66,7 @@ def _build_range(name: str, field: str, begin: str, end: str) -> NumberRange:
 
 
 def _get_minimum(name: str) -> int:
-    """Return the first number of a range without a start.
+    """Return the lowest value of a date or number field, at which a range without a start begins.
 
     It is 1 for dates, because 0 means undated, and 0 for other numbers.
     """

@@ -12,7 +12,7 @@ from fonds.text.words import split_words
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Tree node for documents with one word, or with several adjacent words, in a field.
+    """Query tree node for documents with one word, or with several adjacent words, in a field.
 
     - `text`: words as typed, not case-folded.
     - `field`: attribute of documents; None for title or text.
@@ -31,7 +31,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class NearWords:
-    """Tree node for documents with two to four different words near each other, in any order.
+    """Query tree node for documents with two to four different words near each other, in any order.
 
     - `words`: words, which match only as written.
     - `between`: maximum number of other words between any two of the words.
@@ -47,7 +47,7 @@ class NearWords:
 
 @dataclass(frozen=True, slots=True)
 class ExactValue:
-    """Tree node for documents with an exact value in a field.
+    """Query tree node for documents with an exact value in a field.
 
     - `field`: attribute of documents.
     - `value`: value as the index stores it; '' for documents without a value.
@@ -61,7 +61,7 @@ class ExactValue:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """Tree node for documents whose number or date in `field` is in a range.
+    """Query tree node for documents whose number or date in `field` is in a range.
 
     - `first`, `last`: limits of the range, inclusive; None for no limit. If both are None, the node
       matches documents without a value. Dates are day numbers, as in `date.toordinal`.
@@ -74,28 +74,28 @@ class NumberRange:
 
 @dataclass(frozen=True, slots=True)
 class IdSet:
-    """Tree node for documents with one of these ids."""
+    """Query tree node for documents with one of these ids."""
 
     ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NotNode:
-    """Tree node for documents that `node` does not match."""
+    """Query tree node for documents that `node` does not match."""
 
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
 class AndNode:
-    """Tree node for documents that all child nodes match; without child nodes, every document."""
+    """Query tree node for documents that all child nodes match; all documents if it has none."""
 
     nodes: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OrNode:
-    """Tree node for documents that at least one of two or more child nodes matches."""
+    """Query tree node for documents that at least one of two or more child nodes matches."""
 
     nodes: tuple[Node, ...]
 

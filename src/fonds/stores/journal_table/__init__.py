@@ -1,5 +1,5 @@
 """The journal-extract table, a wide table with one row per file: schema, row keys, cells and dump
 formats.
 
-Source: seed 000, "PDF Table".
+Source: seed document 000, "PDF Table".
 """

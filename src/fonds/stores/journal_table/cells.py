@@ -2,7 +2,7 @@
 
 The functions do not depend on the database that stores the table.
 
-Source: seed 000, "PDF Table".
+Source: seed document 000, "PDF Table".
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MATCH_DOI = "match0:doi"
 MATCH_INFO = "match0:minfo"
 
 CELL_MAX_BYTES = 8 * 2**20
-"""Maximum bytes of a cell. HBase rejects cells over 10 MB."""
+"""Maximum bytes of a cell of the journal-extract table. HBase rejects cells over 10 MB."""
 
 _INTEGER = struct.Struct(">q")
 _UNKNOWN = "-"
@@ -115,8 +115,8 @@ def build_cdx_cell(capture: Capture, place: Place, surt: str) -> dict[str, bytes
 
 
 def encode_location(at: Location) -> bytes:
-    """Encode the cell `file:cdx` as JSON. All its values are strings, with `-` for an unknown
-    size.
+    """Encode the cell `file:cdx` (one capture of a file) as JSON. All its values are strings, with
+    `-` for an unknown size.
     """
     return encode_compact_json(
         {
@@ -133,8 +133,8 @@ def encode_location(at: Location) -> bytes:
 def build_first_seen_cell(
     capture: Capture, place: Place, *, count: int = 1, record_id: str | None = None
 ) -> dict[str, bytes]:
-    """Return the cell `f:c` of a capture, by column, in the format of the crawler Heritrix: numbers
-    as JSON numbers, unknown values left out.
+    """Return the cell `f:c` (first capture of a file) for a capture, by column, in the format of
+    the crawler Heritrix: numbers as JSON numbers, unknown values left out.
     """
     in_warc = place.kind is PlaceKind.WARC
     first_seen = FirstSeen(
@@ -149,7 +149,9 @@ def build_first_seen_cell(
 
 
 def encode_first_seen(first_seen: FirstSeen) -> bytes:
-    """Encode the cell `f:c` as JSON; fields that are None are left out."""
+    """Encode the cell `f:c` (first capture of a file) as JSON; fields that are None are left
+    out.
+    """
     values = {
         "u": first_seen.url,
         "d": first_seen.date,
@@ -167,9 +169,9 @@ def build_grobid_cells(
     """Return the cells of the column family `grobid0`, by column name.
 
     - `status`: result of GROBID's processing, stored as JSON.
-    - `code`: status code.
-    - `quality`: None stores no cell.
-    - `full`: further cells with texts, by column name.
+    - `code`: HTTP status of GROBID's response; negative if no server responded.
+    - `quality`: quality of the result, as text; None stores no cell.
+    - `full`: the cells with the texts of the paper, by column name.
     """
     cells = {GROBID_STATUS_CODE: encode_integer(code), GROBID_STATUS: encode_compact_json(status)}
     if quality is not None:
@@ -184,8 +186,9 @@ def build_bibliography_cells(
 
     They contain the metadata that Fonds itself extracted from a paper, without GROBID.
 
-    - `full_json`: complete result. If it is over 8 MiB, `metadata` is stored in its place.
-    - `metadata`: shorter JSON. It is left out if it is over 8 MiB or empty.
+    - `full_json`: complete result of the extraction. If it is over 8 MiB, `metadata` is stored in
+      its place.
+    - `metadata`: shorter JSON of the result. It is left out if it is over 8 MiB or empty.
     """
     if len(full_json) > CELL_MAX_BYTES:
         full_json = metadata
@@ -197,8 +200,8 @@ def build_bibliography_cells(
 def build_paper_cells(
     full_json: bytes, metadata: bytes, tei: bytes = b""
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Return the cells with the texts of a paper by column name, and the names of too large
-    columns.
+    """Return the cells with the texts of a paper by column name, and the names of the columns whose
+    texts are too large.
 
     A text over 8 MiB is left out, and its column is in the second value. A `full_json` of that size
     is replaced by `metadata`. The blob store has the complete texts.
@@ -212,7 +215,8 @@ def build_paper_cells(
 
 
 def read_location(cells: Mapping[str, bytes]) -> Location | None:
-    """Decode the cell `file:cdx` of a row; return None if the row lacks the cell.
+    """Decode the cell `file:cdx` (one capture of a file) of a row; return None if the row lacks the
+    cell.
 
     Numbers may be strings or, from older writers, JSON numbers. Raises ValueError if the cell is
     not a JSON object or a field is missing or invalid.
@@ -232,7 +236,8 @@ def read_location(cells: Mapping[str, bytes]) -> Location | None:
 
 
 def read_first_seen(cells: Mapping[str, bytes]) -> FirstSeen | None:
-    """Decode the cell `f:c` of a row; return None if the row lacks the cell.
+    """Decode the cell `f:c` (first capture of a file) of a row; return None if the row lacks the
+    cell.
 
     Raises ValueError if the cell is not a JSON object, lacks URL or date, or has an invalid field.
     """
@@ -273,9 +278,9 @@ def parse_first_archived(cells: Mapping[str, bytes]) -> OriginalCapture | None:
 
 
 def set_dupe_count(cell: bytes, count: int) -> bytes:
-    """Return the cell `f:c` with its `c` (how often the crawler saw the same bytes) set to `count`.
+    """Return the cell `f:c` (first capture of a file) with its field `c` set to `count`.
 
-    An invalid cell is returned unchanged.
+    The field says how often the crawler saw the same bytes. An invalid cell is returned unchanged.
     """
     try:
         values = read_object(F_C, cell)
@@ -285,7 +290,8 @@ def set_dupe_count(cell: bytes, count: int) -> bytes:
 
 
 def read_file(cells: Mapping[str, bytes]) -> FileMeta | None:
-    """Decode the cell `file:meta` of a row; return None if the row lacks the cell.
+    """Decode the cell `file:meta` (size, types and hashes of a file) of a row; return None if the
+    row lacks the cell.
 
     Raises ValueError if the cell is not a JSON object or a field is missing or invalid.
     """

@@ -1,5 +1,5 @@
-"""Read and write rows of the journal-extract table as JSON lines and as dumps of the HBase era,
-without loss.
+"""Read and write rows of the journal-extract table as JSON lines and as tab-separated dumps of
+older HBase tables, without loss.
 
 A JSON line is `{"key": ..., "cells": {column: value}}`. Integers are numbers, other cells are text,
 and binary cells are `{"base64": ...}`.
@@ -39,8 +39,8 @@ INTEGER_MAX = 2**63
 
 
 def decode_cell(kind: CellType | None, cell: bytes) -> Any:
-    """Convert a cell to a JSON value: an integer, text, or `{"base64": ...}` for bytes that are not
-    UTF-8.
+    """Convert a cell of the journal-extract table to a JSON value: an integer, text, or `{"base64":
+    ...}` for bytes that are not UTF-8.
 
     `kind` is the type of the column, or None for a column that the schema does not have.
     """
@@ -78,8 +78,8 @@ def encode_cell(value: Any) -> bytes:
 def build_row_line(
     key: bytes, cells: Mapping[str, bytes], schema: Schema, *, base32: bool = False
 ) -> dict[str, Any]:
-    """Return a table row as a JSON object with the fields `key` and `cells`. With `base32`, the
-    SHA-1 in the key is in base32 instead of hex.
+    """Return a row of the journal-extract table as a JSON object with the fields `key` and `cells`.
+    With `base32`, the SHA-1 in the key is in base32 instead of hex.
     """
     columns = schema.columns
     values = {
@@ -90,7 +90,8 @@ def build_row_line(
 
 
 def parse_row_line(line: bytes, *, older: bool = False) -> tuple[bytes, dict[str, bytes]]:
-    """Parse a table row from a JSON line; return its key and its cells by column.
+    """Parse a row of the journal-extract table from a JSON line; return its key and its cells by
+    column.
 
     With `older`, a key that starts with `sha1:` stays a key of the older table layout. Raises
     ValueError if the line is not JSON, or lacks a valid key or valid cells.
@@ -148,8 +149,8 @@ DIGITS_MAX = 19
 
 
 def parse_dump_line(line: bytes) -> tuple[bytes, dict[str, bytes]]:
-    """Parse one tab-separated line of an HBase-era dump; return the row key and the cells by
-    column.
+    """Parse one tab-separated line of a dump of an older HBase table; return the row key and the
+    cells by column.
 
     Raises ValueError if the line does not have four fields, the key is not a SHA-1, or a JSON cell
     is invalid.
@@ -169,10 +170,11 @@ def parse_dump_line(line: bytes) -> tuple[bytes, dict[str, bytes]]:
 
 
 def dump_line(key: bytes, cells: Mapping[str, bytes]) -> bytes | None:
-    """Format a table row as one tab-separated line of an HBase-era dump, without a line end.
+    """Format a row of the journal-extract table as one line of the tab-separated dumps of older
+    HBase tables, without a line end.
 
-    Returns None if the format cannot express the row. This is so if the row is for a later capture
-    of a file, lacks `f:c`, `file:mime` or `file:cdx`, or has a tab or line end in a field.
+    Returns None if the format cannot express the row: if the row is for a later capture of a file,
+    lacks `f:c`, `file:mime` or `file:cdx`, or has a tab or line end in a field.
     """
     sha1hex, capture_id = split_key(key)
     if capture_id is not None or any(name not in cells for name in COLUMNS):

@@ -1,7 +1,8 @@
 """Names and row keys of the journal-extract table. A row key is the SHA-1 of a file as 20 raw
 bytes; people see its hex or base32.
 
-Source: seed 000, "PDF Table". Keys of older tables are `sha1:` and 32 characters of base32.
+Source: seed document 000, "PDF Table". Keys of older tables are `sha1:` and 32 characters of
+base32.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _RAW = "hex:"
 
 
 def name_journal_table(group: str, version: int, env: str) -> str:
-    """Return the table name `{group}-journal-extract-{version}-{env}`.
+    """Return the name of a journal-extract table, `{group}-journal-extract-{version}-{env}`.
 
     Raises ConfigurationError if `version` is negative, or `group` or `env` has other characters
     than letters, digits, dots and underscores.
@@ -45,7 +46,7 @@ def build_row_key(sha1hex: str) -> bytes:
 
 
 def build_old_key(sha1hex: str) -> bytes:
-    """Return the row key of a file in tables of the HBase era: `sha1:` and the SHA-1 in base32, in
+    """Return the row key of a file in older HBase tables: `sha1:` and the SHA-1 in base32, in
     ASCII.
     """
     return OLD_KEY_PREFIX + encode_sha1_base32(build_row_key(sha1hex)).encode()
@@ -64,8 +65,8 @@ def build_alternate_key(sha1hex: str, capture_id: str) -> bytes:
 
 
 def split_key(key: bytes) -> tuple[str, str | None]:
-    """Return the SHA-1 in hex and the capture id of a row key. The capture id is None if the row
-    belongs to the file itself.
+    """Return the SHA-1 in hex and the capture id that a row key of the journal-extract table
+    contains. The capture id is None if the row belongs to the file itself.
 
     Keys of older tables are accepted. Raises ValueError if the key does not belong to a
     journal-extract table.
@@ -82,11 +83,11 @@ def split_key(key: bytes) -> tuple[str, str | None]:
 
 
 def format_key(key: bytes, *, base32: bool = False) -> str:
-    """Format a row key as text: the SHA-1 in hex or base32, then for a later capture a slash and
-    the capture id.
+    """Format a row key of the journal-extract table as text: the SHA-1 in hex or base32, then for a
+    later capture a slash and the capture id.
 
-    A key of an older table is returned as it is. A key that does not belong to a journal-extract
-    table becomes `hex:` and its hex.
+    A key of an older table (`sha1:` and base32) is returned as it is. A key that does not belong to
+    a journal-extract table becomes `hex:` and its hex.
     """
     try:
         sha1hex, capture_id = split_key(key)
@@ -100,7 +101,8 @@ def format_key(key: bytes, *, base32: bool = False) -> str:
 
 
 def parse_key(text: str, *, older: bool = False) -> bytes:
-    """Parse a row key that `format_key` wrote. Hex and base32 may be in upper or lower case.
+    """Parse the text of a row key of the journal-extract table, as `format_key` writes it. Hex and
+    base32 may be in upper or lower case.
 
     A leading `sha1:` is ignored; with `older` it means a key of an older table. Raises ValueError
     if the text is not a SHA-1.
@@ -117,8 +119,8 @@ def parse_key(text: str, *, older: bool = False) -> bytes:
 
 
 def split_keys(region_count: int) -> list[bytes]:
-    """Return the boundary keys that split a table into `region_count` regions of equal size. SHA-1s
-    are distributed uniformly.
+    """Return the boundary keys that split a table by SHA-1 into `region_count` regions of equal
+    size. SHA-1s are distributed uniformly.
 
     Raises ValueError if `region_count` is not from 1 to 4,096.
     """

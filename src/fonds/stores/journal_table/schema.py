@@ -1,6 +1,6 @@
 """Schema of the journal-extract table: column families, columns, cell types and compression.
 
-One version of each cell is kept. Source: seed 000, "PDF Table".
+One version of each cell is kept. Source: seed document 000, "PDF Table".
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _COLUMN = re.compile(rf"(?P<name>{_NAME})(?::(?P<type>[a-z]{{1,16}}))?")
 
 
 class CellType(StrEnum):
-    """Encoding of a cell: UTF-8 text, JSON, XML, or a signed 8-byte big-endian integer."""
+    """Encoding of a cell of the journal-extract table: UTF-8 text, JSON, XML, or a signed 8-byte
+    big-endian integer.
+    """
 
     TEXT = "text"
     JSON = "json"
@@ -36,7 +38,7 @@ class CellType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column of a column family.
+    """Column of a column family of the journal-extract table.
 
     `is_large`: the column's cells may have megabytes; they are read only on request.
     """
@@ -48,7 +50,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """HBase column family.
+    """Column family of an HBase table.
 
     `compression`: HBase's name of the compression, such as SNAPPY; "" for the compression that the
         table's URL sets.
@@ -69,12 +71,12 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the column families."""
+        """Names of the table's column families."""
         return tuple(family.name for family in self.families)
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """All columns, by `family:name`."""
+        """All columns of the table, by `family:name`."""
         return {
             f"{family.name}:{column.name}": column
             for family in self.families
@@ -83,7 +85,9 @@ class Schema:
 
     @property
     def compressions(self) -> Mapping[str, str]:
-        """HBase compression by family name, for the families that set a compression."""
+        """HBase's name of the compression by family name, for the families that set a
+        compression.
+        """
         return {family.name: family.compression for family in self.families if family.compression}
 
     def get_column(self, name: str) -> Column:
@@ -167,8 +171,8 @@ JOURNAL = build_schema(
         Family("match0", (Column("mstatus"), Column("doi"), Column("minfo", _JSON))),
     )
 )
-"""Schema of the journal-extract table: the families of seed 000, plus `bib0` for the metadata that
-Fonds itself extracts from papers.
+"""Schema of the journal-extract table: the column families of seed document 000, plus `bib0` for
+the metadata that Fonds itself extracts from papers.
 """
 
 
@@ -177,7 +181,7 @@ def build_journal_schema(extra_families: str = "") -> Schema:
 
     `extra_families` has families separated by blanks, each `NAME[+COMPRESSION]=COLUMN[:TYPE],...`.
     For example, `pdf0=pdf_status,pdf_certainty:json grobid1+SNAPPY=status1:json,tei1:xml` declares
-    two. Raises ConfigurationError for invalid text or a name that already exists.
+    two families. Raises ConfigurationError for invalid text or a name that already exists.
     """
     return build_schema((*JOURNAL.families, *_iter_extra_families(extra_families)))
 
@@ -243,8 +247,8 @@ def build_create_statement(
 
 
 def parse_table_options(url: str) -> tuple[frozenset[str], int]:
-    """Return two options of a table URL: the names in `in_memory=`, and the number of regions in
-    `regions=` (default 1).
+    """Return two options of a table URL: the names of column families in `in_memory=`, and the
+    number of regions in `regions=` (default 1).
 
     Raises ConfigurationError if the number of regions is not from 1 to 4,096.
     """

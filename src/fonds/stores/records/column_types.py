@@ -134,7 +134,9 @@ class StoredJson(TypeDecorator[Any]):
         return dialect.type_descriptor(JSONB(none_as_null=True))
 
     def process_bind_param(self, value: object, dialect: Dialect) -> Any:
-        """Convert a typed value to cleaned JSON data for the database."""
+        """Convert a typed value to JSON data for the database, without NUL characters and lone
+        surrogates.
+        """
         return clean_json(encode_stored(value))
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:

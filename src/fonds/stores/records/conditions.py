@@ -69,8 +69,8 @@ def build_count(
 
 @dataclass(frozen=True, slots=True)
 class IndexRange:
-    """One of the queries that together find sorted rows. A database index returns its rows in
-    order.
+    """One of the queries that together find sorted rows. A database index returns the rows of the
+    query in order.
 
     - `conditions`: SQL conditions on rows, all of which must hold.
     - `order`: SQL expressions to sort by.
@@ -134,8 +134,8 @@ def build_index_ranges(
 
 
 def _is_nullable(column: Column[Any]) -> bool:
-    """Return whether a column may be null. A column that is computed in a query counts as not
-    nullable.
+    """Return whether a database column may be null. A column that is computed in a query counts as
+    not nullable.
     """
     return bool(getattr(column, "nullable", False))
 

@@ -111,7 +111,7 @@ def build_verdict_group(pipeline: str, step: str, verdict: str) -> Group:
 def count_input_groups(row: InputRow) -> Counter[Group]:
     """Return how many items of an input were counted without an entry row of their own.
 
-    The counts have the keys of stored counts: by reason, and by day and reason.
+    The result has the keys of the stored counts: by reason, and by day and reason.
     """
     counts: Counter[Group] = Counter()
     for reason, count in row.tally.items():

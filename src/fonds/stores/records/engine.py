@@ -122,15 +122,15 @@ def _open_postgresql(url: URL) -> Engine:
 
 
 def connect_to_write(engine: Engine) -> Connection:
-    """Return a connection for writing. On SQLite its transactions take the write lock when they
-    begin, not at the first write.
+    """Return a connection to the SQL database for writing. On SQLite its transactions take the
+    write lock when they begin, not at the first write.
     """
     return engine.connect().execution_options(fonds_writes=True)
 
 
 def connect_snapshot(engine: Engine, rows_at_once: int) -> Connection:
-    """Return a connection for reading whose statements in one transaction share one snapshot.
-    Results are fetched `rows_at_once` rows at a time.
+    """Return a connection to the SQL database for reading, whose statements in one transaction
+    share one snapshot. Results are fetched `rows_at_once` rows at a time.
     """
     if engine.dialect.name == "sqlite":
         return engine.connect().execution_options(yield_per=rows_at_once)
@@ -140,8 +140,8 @@ def connect_snapshot(engine: Engine, rows_at_once: int) -> Connection:
 
 
 def reading(engine: Engine, *, is_snapshot: bool) -> Connection:
-    """Return a connection for reading. With `is_snapshot`, all statements in one transaction share
-    one snapshot.
+    """Return a connection to the SQL database for reading. With `is_snapshot`, all statements in
+    one transaction share one snapshot.
     """
     if not is_snapshot or engine.dialect.name == "sqlite":
         return engine.connect()

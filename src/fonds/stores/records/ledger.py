@@ -203,7 +203,9 @@ def _change_entries(
 
 
 def _clear_about(connection: Connection, key: Key) -> None:
-    """Erase the subject of all messages of an entry that was removed by a takedown."""
+    """Erase the subject (column `about`) of all dispositions of an entry whose file was taken
+    down.
+    """
     row = get_table(DispositionRow)
     conditions = (row.c.entry_id == key[0], row.c.pipeline == key[1])
     connection.execute(sa.update(row).where(*conditions).values(about=None))
@@ -222,8 +224,8 @@ def _load_dispositions(connection: Connection, key: Key) -> list[DispositionRow]
 def _find_unsettled(
     connection: Connection, known_entries: Mapping[Key, Any], steps: Sequence[str]
 ) -> set[str]:
-    """Return the ids of entries whose first message is still open, or missing, at one of
-    `steps`.
+    """Return the ids of those known entries whose first message is still open, or missing, at one
+    of `steps`.
     """
     keys = [(entry_id, pipeline, step) for entry_id, pipeline in known_entries for step in steps]
     rows = load(connection, DispositionRow, keys)

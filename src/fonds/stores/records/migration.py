@@ -17,8 +17,8 @@ from fonds.stores.records.revision import FOLDER, NEWEST, VERSION_TABLE
 
 
 def upgrade(connection: Connection, revision: str = NEWEST) -> list[str]:
-    """Run the missing migrations up to `revision` in the caller's transaction; return the revisions
-    that ran.
+    """Run the missing migrations of the SQL database up to `revision` in the caller's transaction;
+    return the revisions that ran.
 
     Raises ConfigurationError if the database was made by a newer Fonds.
     """

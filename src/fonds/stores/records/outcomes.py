@@ -106,7 +106,9 @@ def apply_ending(entry: EntryRow, ending: DispositionRow | None) -> EntryRow:
 
 
 def _compute_group(entry: EntryRow, ending: DispositionRow) -> str | None:
-    """Return the id of the failure group for a quarantined message; None for any other verdict."""
+    """Return the id of the failure group of a message that ended as quarantined; None for any other
+    verdict.
+    """
     if ending.verdict != Verdict.QUARANTINED:
         return None
     return compute_failure_group(ending.step, ending.reason or "", ending.detail, entry.url)
@@ -118,8 +120,8 @@ def _rank_entry(row: EntryRow) -> Rank:
 
 
 def reset_outcome(entry: EntryRow) -> EntryRow:
-    """Return the entry without an outcome: all fields that describe the outcome are None, its
-    weight is 0.
+    """Return the entry with the fields that explain its outcome, such as reason and step, set to
+    None, and weight 0.
     """
     return replace(
         entry,

@@ -50,8 +50,8 @@ def refuse_foreign(connection: Connection) -> None:
 
 
 def wait_for_turn(connection: Connection) -> None:
-    """Wait until no other process inspects or migrates the database, and keep others waiting until
-    the transaction ends.
+    """Wait until no other process inspects or migrates the SQL database, and keep others waiting
+    until the transaction ends.
 
     Several workers may start at once. On SQLite nothing is done here, because the write lock has
     the same effect.
@@ -66,7 +66,7 @@ def find_newest_revision() -> str:
 
 
 def read_revision(connection: Connection) -> str | None:
-    """Return the schema revision of a database; None if no migration has run."""
+    """Return the schema revision of an SQL database; None if no migration has run."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     table = sa.table(VERSION_TABLE, sa.column("version_num"))

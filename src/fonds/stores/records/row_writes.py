@@ -1,4 +1,6 @@
-"""Load rows by primary key, and insert or replace rows, inside a transaction of the caller."""
+"""Load rows of the SQL database by primary key, and insert or replace rows, inside a transaction of
+the caller.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,8 @@ def build_insert(dialect: str, table: Table) -> Any:
 
 @cache
 def build_upsert(dialect: str, kind: type[Row]) -> Insert:
-    """Return a statement that inserts a row, or replaces the row with the same key. Statements are
-    cached per dialect and row type.
+    """Return an SQL statement that inserts a row, or replaces the row with the same key. Statements
+    are cached per dialect and row type.
     """
     statement = build_insert(dialect, get_table(kind))
     if all(column.name in kind.KEY for column in get_table(kind).columns):
@@ -54,8 +56,8 @@ def build_upsert(dialect: str, kind: type[Row]) -> Insert:
 
 @cache
 def build_insert_new(dialect: str, kind: type[Row]) -> Insert:
-    """Return a statement that inserts a row unless a row with the same key exists. Statements are
-    cached per dialect and row type.
+    """Return an SQL statement that inserts a row unless a row with the same key exists. Statements
+    are cached per dialect and row type.
     """
     statement = build_insert(dialect, get_table(kind))
     insert_statement: Insert = statement.on_conflict_do_nothing(index_elements=kind.KEY)
@@ -63,18 +65,18 @@ def build_insert_new(dialect: str, kind: type[Row]) -> Insert:
 
 
 def iter_chunks(keys: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split keys into chunks of up to 500, for one SQL statement each."""
+    """Split primary keys into chunks of up to 500 keys, for one SQL statement each."""
     for start in range(0, len(keys), KEYS_PER_STATEMENT):
         yield keys[start : start + KEYS_PER_STATEMENT]
 
 
 def get_key(row: Row) -> Key:
-    """Return the primary key of a row."""
+    """Return the primary key of a row, as a tuple of the values of its key columns."""
     return tuple(getattr(row, name) for name in row.KEY)
 
 
 def load(connection: Connection, kind: type[Any], keys: Iterable[Key]) -> dict[Key, Any]:
-    """Load the rows with these primary keys; return those that exist, by key."""
+    """Load the rows of the type `kind` with these primary keys; return those that exist, by key."""
     unique_keys, rows = list(dict.fromkeys(keys)), {}
     for chunk in iter_chunks(unique_keys):
         query = sa.select(*get_table(kind).c).where(match_keys(list_key_columns(kind), chunk))
@@ -85,14 +87,14 @@ def load(connection: Connection, kind: type[Any], keys: Iterable[Key]) -> dict[K
 
 
 def insert(connection: Connection, kind: type[Row], rows: Iterable[Row]) -> None:
-    """Insert rows whose keys must not exist yet."""
+    """Insert rows of the type `kind`, whose primary keys must not exist yet."""
     values = build_values(kind, rows)
     if values:
         connection.execute(sa.insert(get_table(kind)), values)
 
 
 def upsert(connection: Connection, kind: type[Row], rows: Iterable[Row]) -> None:
-    """Insert rows, replacing those with the same key."""
+    """Insert rows of the type `kind`, replacing stored rows with the same primary key."""
     values = build_values(kind, rows)
     if values:
         connection.execute(build_upsert(connection.dialect.name, kind), values)

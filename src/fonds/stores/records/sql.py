@@ -59,8 +59,8 @@ from fonds.stores.records.visible_rows import visible_now
 R = TypeVar("R", bound=Row)
 
 CONDITIONS_PER_STATEMENT = 100
-"""Maximum conditions in one statement. SQLite allows 500 parts per UNION, and a condition has two
-parts if the sort column is nullable.
+"""Maximum conditions in one SQL statement that finds the first row of each condition. SQLite allows
+500 parts per UNION, and a condition has two parts if the sort column is nullable.
 """
 SIZES = (1, 2, 4, 8, 16, 25, 32, 64, CONDITIONS_PER_STATEMENT)
 STATEMENT_CACHE_SIZE = 64
@@ -112,8 +112,8 @@ def _prepare_statement(
 ) -> tuple[Any, dict[str, object]]:
     """Return a cached SQL statement that applies these filters, and its parameter values.
 
-    Statements exist only for certain numbers of filters. If there are fewer filters, the last one
-    is repeated.
+    Statements exist only for certain numbers of filters. If there are fewer filters, the last
+    filter is repeated.
     """
     size = next(candidate for candidate in SIZES if candidate >= len(filters))
     names = tuple(filters[0])
@@ -158,7 +158,7 @@ def _build_statement(
     """Build a UNION of queries that each find the first row of one condition.
 
     If the sort column is nullable, each condition has two queries: for rows in which the column is
-    null, and for the others.
+    null, and for rows in which it is not.
     """
     parts = build_index_ranges(source, order, [source.c[name] for name in kind.KEY])
     selects = []
@@ -183,7 +183,7 @@ class SqlRecords:
     """
 
     def __init__(self, url: str | URL) -> None:
-        """Connect to the database and run missing migrations.
+        """Connect to the SQL database and run missing migrations.
 
         Raises ConfigurationError if another program or a newer Fonds made the database, or the URL
         cannot be used.
@@ -197,8 +197,8 @@ class SqlRecords:
             raise
 
     def migrate(self, revision: str = NEWEST) -> list[str]:
-        """Run the missing migrations up to `revision`, all or none; return the revisions that
-        ran.
+        """Run the missing migrations of the SQL database up to `revision`, all or none; return the
+        revisions that ran.
         """
         with translate_errors(self._engine):
             with self._engine.connect() as connection:
@@ -219,7 +219,7 @@ class SqlRecords:
         return ran
 
     def for_readers(self) -> SqlRecords:
-        """Return a view of the same database that hides the rows about files under embargo.
+        """Return a view of this SQL database that hides the rows about files under embargo.
 
         Closing the original also closes the view.
         """
@@ -229,12 +229,12 @@ class SqlRecords:
 
     @property
     def ledger(self) -> SqlLedger:
-        """Ledger in the same database: what entered a pipeline, and how each message ended."""
+        """Ledger in this SQL database: what entered a pipeline, and how each message ended."""
         return SqlLedger(self._engine)
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
-        """Write rows in one transaction. With `replace`, existing rows with the same key are
-        replaced, otherwise kept.
+        """Write rows to the SQL database in one transaction. With `replace`, existing rows with the
+        same key are replaced, otherwise kept.
 
         Rows are written in the order of tables and keys, so that two writers never deadlock.
         """
@@ -244,7 +244,8 @@ class SqlRecords:
         self._write(list(rows_by_key.values()), build_upsert if replace else build_insert_new)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
-        """Return the existing rows with these primary keys, in no particular order.
+        """Return the existing rows of the type `kind` with these primary keys, in no particular
+        order.
 
         A key that is given several times gives one row.
         """
@@ -318,7 +319,8 @@ class SqlRecords:
         values: Mapping[str, object],
         where: Mapping[str, object] | None = None,
     ) -> int:
-        """Set columns to `values` in the rows with these keys that still match `where`.
+        """Set columns to `values` in the rows of one table with these keys that still match
+        `where`.
 
         Returns the number of changed rows. If another writer is changing a row, the method waits
         and then checks the row again. Raises ValueError for an unknown column, and if `values` is
@@ -346,8 +348,8 @@ class SqlRecords:
         return changed_count
 
     def change_each(self, kind: type[Row], changes: Sequence[RowChange]) -> list[bool]:
-        """Apply each change to its row, if the row still matches the change's condition; return one
-        boolean per change. A change without values deletes the row.
+        """Apply each change to its row, if the row still matches the change's condition; return for
+        each change whether it was applied. A change without values deletes the row.
 
         Rows are changed in key order, so that two writers never deadlock.
         """
@@ -378,7 +380,7 @@ class SqlRecords:
         return is_applied
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
-        """Delete the rows with these keys in one transaction."""
+        """Delete the rows of the type `kind` with these primary keys in one transaction."""
         with (
             translate_errors(self._engine),
             connect_to_write(self._engine) as connection,
@@ -391,7 +393,7 @@ class SqlRecords:
                 )
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections to the SQL database."""
         self._engine.dispose()
 
     def _write(self, rows: list[Row], statement: Callable[[str, type[Row]], Insert]) -> None:
@@ -433,7 +435,7 @@ class SqlRecords:
     def _iter_snapshot(
         self, request: FindRequest[R], statements: Sequence[BoundStatement], count_max: int | None
     ) -> Iterator[R]:
-        """Yield the rows of all statements, read from one snapshot of the database."""
+        """Yield the rows that all statements find, read from one snapshot of the database."""
         remaining, kind = count_max, request.kind
         with (
             translate_errors(self._engine),
@@ -492,8 +494,8 @@ def list_keys(rows: Sequence[Row]) -> list[object]:
 
 @cache
 def _select_by_key(source: FromClause, name: str) -> Select[Any]:
-    """Return a query for rows by a key of one column. Cached per table, because building the query
-    takes longer than running it.
+    """Return an SQL query for the rows of a table by a key of one column. Cached per table, because
+    building the query takes longer than running it.
     """
     key = source.c[name]
     return sa.select(*source.c).where(key.in_(sa.bindparam("keys", type_=key.type, expanding=True)))

@@ -41,7 +41,7 @@ Shape = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class BoundStatement:
-    """SQL query with its parameter values by name."""
+    """SQL query with the values of its parameters, by parameter name."""
 
     query: Select[Any]
     values: Mapping[str, object]
@@ -68,7 +68,8 @@ class FindRequest(Generic[R]):
     after: Mapping[str, object] | None
 
     def build_statements(self, table: Any) -> list[BoundStatement]:
-        """Return one or two SQL statements. Run in this order, together they find the rows, sorted.
+        """Return the SQL statement that finds the requested rows, sorted. If the first sort column
+        may be null, there can be two statements, to be run in this order.
 
         Raises ValueError for an unknown column.
         """
@@ -85,7 +86,8 @@ class FindRequest(Generic[R]):
 def build_counts(
     table: Any, columns: Sequence[str], where: Mapping[str, object] | None, count_max: int | None
 ) -> BoundStatement:
-    """Build a statement that counts the rows matching `where`, grouped by `columns`.
+    """Build an SQL statement that counts the rows of a table that match `where`, grouped by
+    `columns`.
 
     With `count_max`, at most that many rows are counted. Raises ValueError for an unknown column.
     """

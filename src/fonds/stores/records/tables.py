@@ -3,7 +3,7 @@
 A row type of `fonds.model.rows` without a table in this module gets a table derived from its
 fields.
 
-Source: seed 003 for `pdf_meta`; the row types of `fonds.model.rows` for the others.
+Source: seed document 003 for `pdf_meta`; the row types of `fonds.model.rows` for the others.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def _build_column(kind: type[Row], name: str, hint: Any) -> Column[Any]:
 
 
 POSTGRESQL_WHERE = "postgresql_where"
-"""Name of the `info` entry with a partial index's condition on PostgreSQL. As an option of the
-index, the condition would import PostgreSQL's dialect.
+"""Name of the entry in an index's `info` with the condition of a partial index on PostgreSQL. As an
+option of the index, the condition would make SQLAlchemy import PostgreSQL's dialect.
 """
 
 metadata = sa.MetaData()
@@ -505,5 +505,5 @@ def get_table(kind: type[Row]) -> Table:
 
 
 def list_key_columns(kind: type[Row]) -> list[Column[Any]]:
-    """Return the primary key columns of a row type's table, in order."""
+    """Return the primary key columns of a row type's SQL table, in the order of the key."""
     return [get_table(kind).c[name] for name in kind.KEY]

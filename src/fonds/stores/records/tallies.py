@@ -36,7 +36,7 @@ _TALLIES = get_table(TallyRow)
 
 
 def lock_tallies(connection: Connection) -> None:
-    """Lock the row counts against other writers until the transaction ends."""
+    """Lock the stored row counts against other writers until the transaction ends."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_KEY)))
 
@@ -44,7 +44,8 @@ def lock_tallies(connection: Connection) -> None:
 def add(connection: Connection, deltas: Mapping[Group, int]) -> None:
     """Add a difference to each stored row count; a missing count is created.
 
-    `deltas` are the differences by group. The caller must hold the lock of `lock_tallies`.
+    `deltas` are the differences by group: counter name, pipeline and three values. The caller must
+    hold the lock of `lock_tallies`.
     """
     rows = [
         dict(zip(TallyRow.KEY, group, strict=True), count=delta)
@@ -104,7 +105,9 @@ def _count_grouped(
 
 
 def recount(connection: Connection) -> Counter[Group]:
-    """Count all rows of the counted tables again. Return the counts by group."""
+    """Count all rows of the counted tables again. Return the counts by group: counter name,
+    pipeline and three values.
+    """
     counts: Counter[Group] = Counter()
     for kind, columns in COUNTED.items():
         counts.update(_count_grouped(connection, kind, columns))
@@ -137,7 +140,9 @@ def recount(connection: Connection) -> Counter[Group]:
 
 
 def load_tallies(connection: Connection) -> dict[Group, int]:
-    """Return all stored row counts that are not 0, by group."""
+    """Return all stored row counts that are not 0, by group: counter name, pipeline and three
+    values.
+    """
     columns = [_TALLIES.c[name] for name in (*TallyRow.KEY, "count")]
     rows = connection.execute(sa.select(*columns).where(_TALLIES.c.count != 0))
     return {(row[0], row[1], row[2], row[3], row[4]): row[5] for row in rows}

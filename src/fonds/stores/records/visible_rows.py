@@ -52,8 +52,8 @@ _BY_FILE: Mapping[type[Row], str] = {FaultRow: "subject"}
 
 
 def visible_now(connection: Connection, kind: type[Row]) -> FromClause:
-    """Return the table of a row type, or a query without hidden rows if any file is under embargo
-    now.
+    """Return the table of a row type, or, if any file is under embargo now, a query without the
+    rows about such files.
 
     `connection` must be in a transaction whose statements share one snapshot.
     """
@@ -146,7 +146,7 @@ def _select_inputs() -> Select[Any]:
 
 
 def _select_tallies() -> Select[Any]:
-    """Build a query for the stored row counts, minus the rows that readers may not see.
+    """Build a query for the stored row counts, minus the rows about files under embargo.
 
     Counts of an input without entry rows are unchanged, because they do not refer to files.
     """
@@ -161,7 +161,7 @@ def _select_tallies() -> Select[Any]:
 
 
 def _list_hidden_counts() -> list[Select[Any]]:
-    """Build queries that count the rows that readers may not see, with the same groups as the
+    """Build queries that count the rows about files under embargo, with the same groups as the
     stored row counts.
     """
     entry, dispositions = get_table(EntryRow).c, get_table(DispositionRow).c

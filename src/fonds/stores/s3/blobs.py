@@ -28,7 +28,7 @@ ValueT = TypeVar("ValueT")
 
 RETRY_TIMEOUT_S = 30.0
 PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6, 3.0)
-"""Delays between retries in seconds; the last delay repeats."""
+"""Delays between retries of a request to S3, in seconds; the last delay repeats."""
 
 THREADS_MAX = 16
 DELETE_BATCH_MAX = 1000
@@ -86,12 +86,14 @@ class S3Blobs:
         return self._fetch(self._build_name(key))
 
     def filter_existing(self, keys: Sequence[str]) -> set[str]:
-        """Return those of `keys` that exist, with one request per key, several in parallel."""
+        """Return those of the blob keys `keys` that exist, with one request per key, several in
+        parallel.
+        """
         return set(self.get_sizes(keys))
 
     def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return the size in bytes of each blob that exists, by key, with one request per key,
-        several in parallel.
+        """Return the size in bytes of each blob in `keys` that exists, by key, with one request per
+        key, several in parallel.
         """
         names = {key: self._build_name(key) for key in keys}
         sizes = self._threads.map(self._get_size, names.values())
@@ -104,7 +106,9 @@ class S3Blobs:
             self._remove(names[start : start + DELETE_BATCH_MAX])
 
     def close(self) -> None:
-        """Stop the threads after running requests have finished; waiting requests are cancelled."""
+        """Stop the threads that send requests to S3, after running requests have finished. Waiting
+        requests are cancelled.
+        """
         self._threads.shutdown(cancel_futures=True)
 
     def _fetch(self, name: str) -> bytes | None:
@@ -120,8 +124,8 @@ class S3Blobs:
         self._retry(lambda: obstore.delete(self._store, names))
 
     def _retry(self, act: Callable[[], ValueT]) -> ValueT:
-        """Call `act`; repeat the call after a transient error while enough time is left for another
-        attempt.
+        """Call `act`; repeat the call after a transient error while enough of `give_up_s` is left
+        for another attempt.
 
         Raises StoreUnavailableError when the time is over, and the translated error at once if a
         retry cannot help.
@@ -144,8 +148,8 @@ class S3Blobs:
         return self._quote_key(key)
 
     def _quote_key(self, key: str) -> str:
-        """Return the name of the object for a blob key: the prefix and the key. Characters that
-        obstore or XML do not support are percent-encoded.
+        """Return the name of the S3 object for a blob key: the prefix in the bucket's URL and the
+        key. Characters that obstore or XML do not support are percent-encoded.
 
         Raises ConfigurationError if the name is over 1,024 bytes.
         """

@@ -29,8 +29,8 @@ from fonds.stores.s3.client import (
 ValueT = TypeVar("ValueT")
 
 PIECE_BYTES = 16 * 1024**2
-"""Maximum bytes per request. On a slow line, each request then has its full timeout for this many
-bytes.
+"""Maximum bytes per request to S3. On a slow line, each request then has its full timeout for this
+many bytes.
 """
 
 UPLOAD_PARTS_MAX = 4
@@ -49,7 +49,7 @@ class S3Bucket:
     """
 
     def __init__(self, url: str) -> None:
-        """Open a bucket. `fonds.stores.s3.client` describes the formats of `url`.
+        """Open an S3 bucket. `fonds.stores.s3.client` describes the formats of `url`.
 
         Raises ConfigurationError if the bucket cannot be used as configured. A server that does not
         answer is not an error yet.
@@ -71,21 +71,25 @@ class S3Bucket:
         return self._address.display_url
 
     def iter_keys(self) -> Iterator[str]:
-        """Yield the keys of all objects below the prefix, unordered, a thousand per request."""
+        """Yield the keys of all objects below the prefix in the bucket's URL, unordered, a thousand
+        per request.
+        """
         prefix = self._address.prefix
         pages = obstore.list(self._store, prefix or None, chunk_size=LIST_BATCH)
         while page := self._call(lambda: next(pages, None)):
             yield from (item["path"].removeprefix(f"{prefix}/") for item in page)
 
     def get_size(self, key: str) -> int | None:
-        """Return the size of an object in bytes; None if it does not exist."""
+        """Return the size of an object of the bucket in bytes; None if the object does not
+        exist.
+        """
         try:
             return self._call_object(lambda name: obstore.head(self._store, name)["size"], key)
         except FileNotFoundError:
             return None
 
     def compute_sha256(self, key: str, size_bytes: int) -> str:
-        """Download the first `size_bytes` of an object and return their SHA-256 in hex."""
+        """Download the first `size_bytes` of an S3 object and return their SHA-256 in hex."""
         digest = hashlib.sha256()
         for start in range(0, size_bytes, PIECE_BYTES):
             piece, _ = self.fetch(key, start, min(PIECE_BYTES, size_bytes - start))
@@ -134,8 +138,8 @@ class S3Bucket:
             ) from None
 
     def _call_object(self, act: Callable[[str], ValueT], key: str) -> ValueT:
-        """Call `act` with the full name of an object. Raises FileNotFoundError if the object does
-        not exist.
+        """Call `act` with the full name of an S3 object, which is the prefix and `key`. Raises
+        FileNotFoundError if the object does not exist.
         """
         check_key(key)
         prefix = self._address.prefix

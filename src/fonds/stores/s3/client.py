@@ -40,7 +40,7 @@ received.
 """
 
 TRANSFER_TIMEOUT_S = 300.0
-"""Time limit of one request."""
+"""Time limit of one request to S3, in seconds."""
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
@@ -73,7 +73,7 @@ class S3Address:
 
 
 def parse_address(url: str) -> S3Address:
-    """Parse the URL of a bucket.
+    """Parse the URL of an S3 bucket.
 
     Raises ConfigurationError if the URL is invalid. The message shows a valid URL, and no part of
     the given one, which may contain a secret.
@@ -100,8 +100,8 @@ def parse_address(url: str) -> S3Address:
 
 
 def open_store(address: S3Address) -> S3Store:
-    """Return an obstore client for a bucket. The client does not retry; the caller decides how long
-    to retry.
+    """Return an obstore client for an S3 bucket. The client does not retry; the caller decides how
+    long to retry.
 
     Raises ConfigurationError if the environment contains settings that obstore does not accept.
     """
@@ -136,7 +136,7 @@ def open_store(address: S3Address) -> S3Store:
 
 def _build_credentials(address: S3Address) -> S3CredentialProvider | None:
     """Return obstore's provider of the access keys in the address, or None if it has no keys. A
-    session token in the environment is not used with them.
+    session token in the environment is not used with these keys.
     """
     if address.key is None or address.secret is None:
         return None
@@ -207,8 +207,8 @@ _ABSENT_CODES = frozenset({None, "NoSuchKey", "NotFound"})
 
 
 def is_absent(error: Exception) -> bool:
-    """Return whether an error says that an object does not exist. A missing bucket or user does not
-    count.
+    """Return whether an error of the S3 client says that an object does not exist. A missing bucket
+    or user does not count.
     """
     return isinstance(error, FileNotFoundError) and _parse_code(str(error)) in _ABSENT_CODES
 
@@ -250,16 +250,16 @@ def explain(error: Exception, address: S3Address) -> FondsError:
 
 
 def strip_request(error: Exception) -> Exception:
-    """Copy an error without the request that the server's response repeats: the request may contain
-    a session token.
+    """Copy an error of the S3 client without the request that the server's response repeats: the
+    request may contain a session token.
     """
     text = str(error)
     return type(error)(_format_error(text, _parse_status(text), _parse_code(text)))
 
 
 def _is_lasting(text: str, status: int | None, code: str | None) -> bool:
-    """Return whether the server would reject the same request again, so that a retry cannot
-    help.
+    """Return whether an S3 error means that the server would reject the same request again, so that
+    a retry cannot help.
     """
     if status is None:
         return code is None and bool(_NEVER.search(text))

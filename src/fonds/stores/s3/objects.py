@@ -5,7 +5,8 @@ Server and keys come from the setting `s3_url`, never from a location:
     s3:[?region=REGION]                                       AWS, with the keys of its environment
     s3://KEY:SECRET@HOST[:PORT][?scheme=http|https&region=REGION]   any other server
 
-A bucket and prefix in it, in the form of the blobs' URL, restrict reading to what is below them.
+If `s3_url` also has a bucket and prefix, in the form of the blobs' URL, only objects below them are
+read.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def _parse_time(text: str) -> datetime:
 
 
 def _request_bucket(address: S3Address, query: Mapping[str, str]) -> bytes:
-    """Send a GET request with this query to the bucket and return the body of the response."""
+    """Send a GET request with this query to an S3 bucket and return the body of the response."""
     origin, path = _build_bucket_url(address)
     query_string = "&".join(
         f"{name}={quote(value, safe='')}" for name, value in sorted(query.items())
@@ -130,7 +131,7 @@ def _request_bucket(address: S3Address, query: Mapping[str, str]) -> bytes:
 
 
 def _build_bucket_url(address: S3Address) -> tuple[str, str]:
-    """Return the origin and path of a bucket's URL. On AWS the bucket is part of the host."""
+    """Return the origin and path of an S3 bucket's URL. On AWS the bucket is part of the host."""
     if address.endpoint is not None:
         return address.endpoint, f"/{address.bucket}"
     region = address.region or DEFAULT_REGION
@@ -171,7 +172,7 @@ ValueT = TypeVar("ValueT")
 
 LISTED_MAX = 100_000
 CLIENTS_MAX = 16
-"""Maximum number of cached clients, one per bucket."""
+"""Maximum number of cached S3 clients, one per bucket."""
 
 _OBJECT = re.compile(r"s3://([A-Za-z0-9][A-Za-z0-9._-]{1,254})/([^/].*)", re.DOTALL | re.IGNORECASE)
 _ANY = "any-bucket"
@@ -184,8 +185,8 @@ class S3Objects:
     """
 
     def __init__(self, url: str) -> None:
-        """Configure server and keys from the setting `s3_url`, whose formats the module docstring
-        describes. No request is sent.
+        """Configure server and keys from the setting `s3_url`: `s3:` for AWS, or
+        `s3://KEY:SECRET@HOST`. No request is sent.
 
         Raises ConfigurationError if the URL is invalid.
         """
@@ -211,7 +212,7 @@ class S3Objects:
         return self._call(url, act)
 
     def read_all(self, url: str, max_bytes: int) -> bytes:
-        """Return the bytes of a whole object. Raises LimitError (TOO_LARGE) if it has more than
+        """Return the bytes of a whole S3 object. Raises LimitError (TOO_LARGE) if it has more than
         `max_bytes`, and the errors of `fetch`.
         """
         return self.read_dated(url, max_bytes)[0]
@@ -219,7 +220,7 @@ class S3Objects:
     def read_dated(
         self, url: str, max_bytes: int, version: str | None = None
     ) -> tuple[bytes, datetime]:
-        """Return the bytes of an object and its time of writing (aware). `version` selects a
+        """Return the bytes of an S3 object and its time of writing (aware). `version` selects a
         version id; None is the current version.
 
         Raises LimitError (TOO_LARGE) if the object has more than `max_bytes`, and the errors of
@@ -239,14 +240,14 @@ class S3Objects:
         return self._call(url, act)
 
     def list_versions(self, url: str) -> list[tuple[str, datetime]]:
-        """List the versions of an object as pairs of version id and time of writing (aware UTC).
+        """List the versions of an S3 object as pairs of version id and time of writing (aware UTC).
         Raises LimitError (TOO_LARGE) for more than 1,000 versions, and the errors of `fetch`.
         """
         bucket, key = self._split_url(url)
         return list_versions(replace(self._server, bucket=bucket), key)
 
     def list_objects(self, url: str) -> list[tuple[str, int, str]]:
-        """List URL, size in bytes and ISO 8601 modification time of all objects whose URLs begin
+        """List URL, size in bytes and ISO 8601 modification time of all S3 objects whose URLs begin
         with `url`, sorted by URL.
 
         Raises LimitError (TOO_LARGE) for more than 100,000 objects, and the errors of `fetch`.

@@ -55,7 +55,7 @@ def write_rows(
     rows: Sequence[tuple[bytes, Mapping[bytes, bytes]]],
     connection: happybase.Connection,
 ) -> None:
-    """Write the cells of these rows in one call."""
+    """Write the cells of these rows in one call of HBase's Thrift server."""
     batch = connection.table(table).batch()
     for key, cells in rows:
         batch.put(key, cells)
@@ -69,7 +69,9 @@ def write_if_equal(
     cells: Mapping[bytes, bytes],
     connection: happybase.Connection,
 ) -> None:
-    """Write cells of one row, each only if the value stored in its column equals `where_equal`."""
+    """Write cells of one HBase row, each only if the value stored in its column equals
+    `where_equal`.
+    """
     for column, value in cells.items():
         mutation = Mutation(isDelete=False, column=column, value=value)
         connection.client.checkAndPut(table.encode(), key, column, where_equal, mutation, {})
@@ -78,8 +80,8 @@ def write_if_equal(
 def read_rows(
     table: str, keys: Sequence[bytes], columns: list[bytes] | None, connection: happybase.Connection
 ) -> list[tuple[bytes, dict[bytes, bytes]]]:
-    """Return the existing rows with these keys. `columns` limits the cells to columns or families;
-    None means all cells.
+    """Return the existing rows of an HBase table with these keys. `columns` limits the cells to
+    columns or families; None means all cells.
     """
     return list(connection.table(table).rows(keys, columns))
 
@@ -102,7 +104,9 @@ def scan_rows(
     count_max: int,
     columns: list[bytes] | None,
 ) -> list[tuple[bytes, dict[bytes, bytes]]]:
-    """Return up to `count_max` rows with keys from `start` to before `end` (None for no end)."""
+    """Return up to `count_max` rows of an HBase table with keys from `start` to before `end` (None
+    for no end).
+    """
     rows = table.scan(
         row_start=start or None,
         row_stop=end,
@@ -115,7 +119,7 @@ def scan_rows(
 
 
 def delete_rows(table: happybase.Table, keys: Sequence[bytes], names: list[bytes] | None) -> None:
-    """Delete whole rows, or only the cells in the columns `names`."""
+    """Delete whole rows of an HBase table, or only the cells in the columns `names`."""
     for key in keys:
         table.delete(key, columns=names)
 
@@ -123,7 +127,9 @@ def delete_rows(table: happybase.Table, keys: Sequence[bytes], names: list[bytes
 def iter_chunks(
     rows: Sequence[tuple[bytes, Mapping[bytes, bytes]]],
 ) -> Iterator[list[tuple[bytes, Mapping[bytes, bytes]]]]:
-    """Group rows for write calls of at most 1,000 rows and about 8 MiB. A row is never split."""
+    """Group rows for write calls to HBase of at most 1,000 rows and about 8 MiB. A row is never
+    split.
+    """
     chunk: list[tuple[bytes, Mapping[bytes, bytes]]] = []
     size_bytes = 0
     for key, cells in rows:
@@ -138,12 +144,12 @@ def iter_chunks(
 
 
 def decode_cells(cells: Mapping[bytes, bytes]) -> dict[str, bytes]:
-    """Decode the column names of a row."""
+    """Return the cells of an HBase row by column, with the column names decoded to text."""
     return {name.decode(): value for name, value in cells.items()}
 
 
 def format_error(error: BaseException) -> str:
-    """Return an error's text in one line of at most 300 characters."""
+    """Return the text of an HBase error in one line of at most 300 characters."""
     message = getattr(error, "message", None) or str(error) or type(error).__name__
     text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
     return text.strip().splitlines()[0][:300] if text.strip() else type(error).__name__
@@ -172,14 +178,14 @@ class HbaseTable:
     filter of rows and uses the block cache. `?in_memory=f,file` names families that the block cache
     should prefer.
 
-    `?regions=256` makes a new journal table an error, because Thrift 1 cannot create split points;
-    the error contains the statement for the HBase shell. Cells get the region server's time, so the
-    later of two writers wins, whatever the clocks of the writers say.
+    With `?regions=256`, creating a journal table is an error, because Thrift 1 cannot create split
+    points; the error contains the statement for the HBase shell. Cells get the region server's
+    time, so the later of two writers wins, whatever the clocks of the writers say.
     """
 
     def __init__(self, url: str) -> None:
-        """Read the settings in the URL. Connects on first use. Raises ConfigurationError if the URL
-        is invalid.
+        """Read the settings in the URL of HBase's Thrift server. Connects on first use. Raises
+        ConfigurationError if the URL is invalid.
         """
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query))
@@ -198,7 +204,7 @@ class HbaseTable:
         self, table: str, families: Sequence[str], *, compressions: Mapping[str, str] | None = None
     ) -> None:
         """Create the table with these column families, or check that the existing table has exactly
-        these.
+        these families.
 
         A family is compressed as the URL says, else as `compressions` says, else with GZ. Raises
         ConfigurationError if families differ: a Thrift server cannot add families, so a person must
@@ -236,8 +242,8 @@ class HbaseTable:
             )
 
     def list_tables(self) -> dict[str, frozenset[str]]:
-        """Return the column families of all tables in the cluster, by table name, including tables
-        of other programs.
+        """Return the column families of all tables in the HBase cluster, by table name, including
+        tables of other programs.
         """
         names = self._call(lambda connection: connection.tables())
         families_by_table = {
@@ -251,8 +257,8 @@ class HbaseTable:
         return self._compression or compression or "GZ"
 
     def _build_family(self, family: str, compression: str | None) -> dict[str, Any]:
-        """Return Thrift's options of a family; its defaults have no bloom filter and no block
-        cache.
+        """Return the options with which Thrift creates a column family. Thrift's defaults have no
+        bloom filter and no block cache.
         """
         return {
             "max_versions": 1,
@@ -305,8 +311,8 @@ class HbaseTable:
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """Return the cells of the existing rows with these keys, by key. `columns` limits the cells
-        to columns or families.
+        """Return the cells of the existing rows of a table with these keys, by row key. `columns`
+        limits the cells to columns or families.
         """
         selection = select_columns(table, self._get_families(table), columns)
         if selection is not None and not selection:
@@ -328,8 +334,8 @@ class HbaseTable:
         count_max: int = 1000,
         columns: Sequence[str] | None = None,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Return up to `count_max` rows whose keys begin with `prefix` and sort after `after`, in
-        key order. `columns` limits the cells to columns or families.
+        """Return up to `count_max` rows of a table whose keys begin with `prefix` and sort after
+        `after`, in key order. `columns` limits the cells to columns or families.
         """
         selection = select_columns(table, self._get_families(table), columns)
         if count_max < 1 or (selection is not None and not selection):
@@ -349,7 +355,7 @@ class HbaseTable:
     def delete(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> None:
-        """Delete whole rows, or only the cells in `columns`.
+        """Delete whole rows of a table, or only their cells in `columns`.
 
         Returns after the server's clock has advanced: a cell written in the same millisecond as the
         deletion of its row would be deleted too.
@@ -368,7 +374,7 @@ class HbaseTable:
         threading.Event().wait(TICK_S)
 
     def close(self) -> None:
-        """Close idle connections."""
+        """Close the idle connections to HBase."""
         while self._idle:
             with suppress(IndexError):
                 self._idle.pop().close()
@@ -380,7 +386,9 @@ class HbaseTable:
         return families
 
     def _find_families(self, table: str) -> frozenset[str] | None:
-        """Return the column families of a table on the server; None if the table does not exist."""
+        """Return the column families of a table on the HBase server; None if the table does not
+        exist.
+        """
 
         def ask(connection: happybase.Connection) -> frozenset[str] | None:
             if table.encode() not in connection.tables():
@@ -394,8 +402,8 @@ class HbaseTable:
         return families
 
     def _call(self, act: Callable[[happybase.Connection], T]) -> T:
-        """Call `act` with a connection. If the connection is broken, try once more with a new one:
-        the server may have closed an idle connection.
+        """Call `act` with a connection to HBase. If the connection is broken, try once more with a
+        new one: the server may have closed an idle connection.
         """
         try:
             with suppress(*BROKEN), self._borrow_connection() as connection:
@@ -411,7 +419,9 @@ class HbaseTable:
 
     @contextmanager
     def _borrow_connection(self) -> Iterator[happybase.Connection]:
-        """Yield an idle or new connection; it is reused afterwards unless an error occurred."""
+        """Yield an idle or new connection to HBase. It is reused afterwards unless an error
+        occurred.
+        """
         if not self._slots.acquire(timeout=ANSWER_MAX_S):
             raise StoreUnavailableError(f"{self._server_name}: all connections are in use")
         try:

@@ -29,7 +29,8 @@ class ColumnSelection:
 def select_columns(
     table: str, families: Collection[str], columns: Sequence[str] | None
 ) -> ColumnSelection | None:
-    """Split `columns` into whole families and single columns; None means all cells of a row.
+    """Split `columns` into whole column families and single columns. None means all cells of a row
+    and is returned unchanged.
 
     Raises ConfigurationError for an unknown family, and ValueError for more than 1,000 columns.
     """
@@ -58,14 +59,16 @@ def check_cells(table: str, families: Collection[str], columns: Sequence[str]) -
 
 
 def check_key(key: bytes) -> None:
-    """Check a row key. Raises ValueError if it is empty or over 32,767 bytes, HBase's limit."""
+    """Check a row key of a wide-row table. Raises ValueError if it is empty or over 32,767 bytes,
+    HBase's limit.
+    """
     if not 0 < len(key) <= KEY_MAX_BYTES:
         raise ValueError(f"a row key must have 1 to {KEY_MAX_BYTES} bytes, not {len(key)}")
 
 
 def reject_extra_families(table: str, existing: Collection[str], expected: Collection[str]) -> None:
-    """Check the families of an existing table. Raises ConfigurationError if it has families that
-    are not in `expected`.
+    """Check the column families of an existing table. Raises ConfigurationError if it has families
+    that are not in `expected`.
     """
     if set(existing) - set(expected):
         raise ConfigurationError(
@@ -76,8 +79,8 @@ def reject_extra_families(table: str, existing: Collection[str], expected: Colle
 
 
 def check_families(table: str, families: Collection[str], columns: Iterable[str]) -> None:
-    """Check column names. Raises ConfigurationError for a column whose family the table does not
-    have.
+    """Check column names `family:name` of a wide-row table. Raises ConfigurationError for a column
+    whose family the table does not have.
     """
     for column in columns:
         if column.partition(":")[0] not in families or ":" not in column:

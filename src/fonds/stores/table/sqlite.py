@@ -53,8 +53,8 @@ class SqliteTable:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, creating it if missing. Raises ConfigurationError if it cannot be opened
-        or is not a table store.
+        """Open the SQLite file, creating it if missing. Raises ConfigurationError if it cannot be
+        opened or is not a table store.
         """
         self._file = SqliteFile(path, _LAYOUT)
 
@@ -63,8 +63,8 @@ class SqliteTable:
     ) -> None:
         """Create the table with these column families, or add missing families to it.
 
-        Raises ConfigurationError if `families` is empty, a name is invalid, or the table has other
-        families.
+        Raises ConfigurationError if `families` is empty, a name is invalid, or the table has
+        families that are not in `families`. In a read-only file nothing is created.
         """
         declared = sorted(set(families))
         if not declared or any(not family or ":" in family for family in declared):
@@ -130,8 +130,8 @@ class SqliteTable:
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """Return the cells of the existing rows with these keys, by key. `columns` limits the cells
-        to columns or families.
+        """Return the cells of the existing rows of a table with these keys, by row key. `columns`
+        limits the cells to columns or families.
         """
         with self._file.read_connection() as connection:
             number, families = _find_table(connection, table)
@@ -151,8 +151,9 @@ class SqliteTable:
         count_max: int = 1000,
         columns: Sequence[str] | None = None,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Return up to `count_max` rows whose keys begin with `prefix` and sort after `after`, in
-        key order. The rest of the table is not read.
+        """Return up to `count_max` rows of a table whose keys begin with `prefix` and sort after
+        `after`, in key order. `columns` limits the cells to columns or families. Other rows are not
+        read.
         """
         end = find_prefix_end(prefix)
         # The next possible key is the key and a zero byte.
@@ -171,7 +172,9 @@ class SqliteTable:
     def delete(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> None:
-        """Delete whole rows, or only the cells in `columns`; all or none."""
+        """Delete whole rows of a table, or only their cells in `columns`. After an error nothing is
+        deleted.
+        """
         with self._file.write_transaction() as connection:
             number, families = _find_table(connection, table)
             condition = "" if columns is None else " AND name = ?"
@@ -186,7 +189,7 @@ class SqliteTable:
             )
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the SQLite file that contains the tables."""
         self._file.close()
 
 

@@ -1,4 +1,6 @@
-"""Authentication of requests. Each request is identified once, before its body is read."""
+"""Authentication of requests. The sender of each request is identified once, before the request's
+body is read.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ address.
 
 @dataclass(frozen=True, slots=True)
 class AccessGate:
-    """Authentication of requests to the server that is bound to `host`, by access key or session.
+    """Authentication, by access key or session, of the senders of requests to the server that is
+    bound to `host`.
 
     The gate also writes the log of changes that users make, and counts the failed attempts to
     authenticate of each client address. Thread-safe.
@@ -157,10 +160,10 @@ def get_client_address(scope: Scope) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GateMiddleware:
-    """ASGI middleware that identifies the sender of every request.
+    """ASGI middleware that identifies the sender of every request, by access key or session.
 
-    If a writing request goes to a path that accepts a body, and the sender is not a curator, the
-    request is refused and its body is not read.
+    If a writing request goes to a path that accepts a body, and the sender is no curator, the
+    middleware refuses the request and does not read its body.
     `takes`: function that returns whether the route of a path accepts a request body.
     """
 
@@ -169,7 +172,7 @@ class GateMiddleware:
     takes: Callable[[str], bool]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Identify the sender of the request and pass the request on.
+        """Identify the sender of the request and pass the request on to the application.
 
         Answer 401, 403, 429, 500 or 503 instead if the request has a body that the sender may not
         send.
@@ -217,7 +220,7 @@ class GateMiddleware:
 
 
 def _forbid_caching(message: Message) -> None:
-    """Prevent shared caches from storing the response."""
+    """Prevent shared caches from storing a response: its content depends on the user's role."""
     MutableHeaders(scope=message).setdefault("Cache-Control", "private, no-cache")
 
 

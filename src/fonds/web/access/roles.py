@@ -61,7 +61,9 @@ class RoleMiddleware:
     least_role: LeastRole
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on if the sender has the role. Raises RefusedError as `check` does."""
+        """Pass the request on if the sender has the role that the route requires. Raises
+        RefusedError 401, 403 or 429 if not.
+        """
         check(scope, self.least_role)
         await self.app(scope, receive, send)
 
@@ -81,7 +83,7 @@ async def check_permission(request: Request) -> None:
 
     FastAPI runs this as the first dependency of every route. A route that declares no role requires
     an admin. If the request changes something, an entry in the log of changes is begun. Raises
-    RefusedError as `check` does.
+    RefusedError 401, 403 or 429 if the sender lacks the role.
     """
     least_role = find_least_role(request.scope["route"]) or LeastRole(Role.ADMIN)
     check(request.scope, least_role)
@@ -94,7 +96,7 @@ async def check_permission(request: Request) -> None:
 
 
 def check(scope: Scope, least_role: LeastRole) -> None:
-    """Check that the sender of a request has the declared role.
+    """Check that the sender of a request has the role that its route declares (`least_role`).
 
     Raises RefusedError: 401 or 403 without the role, 403 for a change that a page of another site
     requests, 429 after too many wrong keys. If a store failed while the sender was identified,
@@ -142,11 +144,11 @@ def find_refusal(requester: Requester, role: Role) -> RefusedError | None:
 
 
 def _refuse_cross_site(headers: Headers) -> RefusedError | None:
-    """Return the error that refuses a change which a page of another site requests, None for our
-    own page.
+    """Return the error that refuses a change which a page of another site requests, None if a page
+    of this server requests the change.
 
-    Browsers send the session cookie whatever page made the request, so a change must come from our
-    own page.
+    Browsers send the session cookie whatever page made the request, so a change must come from a
+    page of this server.
     """
     if is_same_origin(headers):
         return None
@@ -167,7 +169,8 @@ _EXPLAINED = (
 def describe_api(app: FastAPI) -> dict[str, Any]:
     """Build the OpenAPI description of the application once and cache it.
 
-    Each operation has its least role under `x-least-role` and the key scheme if it needs a role.
+    Each operation that requires a role states the role under `x-least-role`, and that an access key
+    is sent as a bearer token.
     """
     if app.openapi_schema is None:
         schema = get_openapi(title=app.title, version=app.version, routes=app.routes)

@@ -1,5 +1,5 @@
-"""Security of every response: known hosts only, no cross-origin changes, and headers that block
-scripts.
+"""Security of every request and response: known hosts only, no cross-origin changes, and headers
+that block scripts.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (recognised here, not 
 
 
 def is_host_allowed(header: str | None, bound: str) -> bool:
-    """True if the Host header of a request names the loopback or the host that the server is bound
-    to.
+    """True if the Host header of a request names a loopback address or the host that the server is
+    bound to.
 
     A server bound to every address (`0.0.0.0` or `::`) also accepts any IP address: only names can
     be rebound by a foreign DNS.
@@ -82,8 +82,8 @@ def is_from_browser(headers: Headers) -> bool:
     """True if a browser made the request: an `Origin`, `Sec-Fetch-Site` or `Referer` header is
     present.
 
-    Browsers state the origin of a writing request. Older browsers may omit it; their forms are
-    refused by media type (`ReadWriteLimits` in `serving/concurrency.py`).
+    Browsers state the origin of a writing request. Older browsers may omit the origin; their forms
+    are refused by media type (`ReadWriteLimits` in `serving/concurrency.py`).
     """
     return any(name in headers for name in ("origin", "sec-fetch-site", "referer"))
 
@@ -154,8 +154,8 @@ class SecurityMiddleware:
         return None
 
     def _refuse_write(self, headers: Headers) -> Response | None:
-        """Refuse a write from a browser page of another origin. Return None if the write is
-        allowed.
+        """Return the response that refuses a writing request from a browser page of another origin.
+        Return None if the request is allowed.
         """
         if is_from_browser(headers) and not is_same_origin(headers):
             return render_problem(403, "Rejected: changes must be sent from a page of this server.")

@@ -20,17 +20,17 @@ OWNER = Viewer("", Role.ADMIN)
 """User of this computer while no access key exists. Has full access."""
 REQUESTER_KEY = "fonds.requester"
 LOCAL_NAME = "this machine"
-"""The owner's name in the records of their changes."""
+"""Name recorded for the changes of this computer's user while no access key exists."""
 
 
 @dataclass(slots=True)
 class Requester:
     """Sender of a request, and what the sender may do.
 
-    `viewer`: the user and the user's role. None if reading needs a key and the request has no valid
-        one.
-    `is_by_session`: the browser authenticated with its session cookie.
-    `has_wrong_key`: the request has a key that is unknown, revoked or expired.
+    `viewer`: the user and the user's role. None if reading needs an access key and the request has
+        no valid one.
+    `is_by_session`: whether the browser authenticated with its session cookie.
+    `has_wrong_key`: whether the request has an access key that is unknown, revoked or expired.
     `wait_s`: seconds until keys from this client address are checked again; 0 if they are checked
         now.
     `has_keys`: whether this server has any access key.
@@ -70,7 +70,7 @@ def get_requester(scope: MutableMapping[str, Any]) -> Requester:
 async def get_viewer(request: Request) -> Viewer:
     """Return the user who sent a request; without a known user, an anonymous reader.
 
-    Requests that may not read were refused before.
+    Requests whose sender may not read were refused before.
     """
     return get_requester(request.scope).viewer or ANONYMOUS_READER
 
@@ -93,4 +93,4 @@ async def _get_actor_name(viewer: TheViewer) -> str:
 
 
 ActorName = Annotated[str, Depends(_get_actor_name)]
-"""Name that a change is recorded under."""
+"""Name of the user under which a change is recorded: that of the access key, or `this machine`."""

@@ -1,3 +1,3 @@
 """REST API of the grouping service: collections, documents, configurations, runs and clusters
-(docs/rest.md).
+(described in docs/rest.md).
 """

@@ -1,5 +1,5 @@
 """Documents in request bodies: one, a list, `{"bulk": […]}`, or one per line. Errors name the
-location.
+location in the body.
 
 Limits: a body has at most 32 MiB (`serving/concurrency.py`) and 10,000 documents; a document has no
 nesting. The whole body is validated before any document is stored.
@@ -39,9 +39,9 @@ class DocumentIn(msgspec.Struct, forbid_unknown_fields=True):
     """A document as an application sends it.
 
     `id`: id of the document in the application; a number is read as text.
-    `text`: the text to group. `title` and `url` are shown.
-    `language`: two letters.
-    `time`: seconds since 1970.
+    `text`: the text to group. `title` and `url` are shown in lists of documents.
+    `language`: language code of two letters.
+    `time`: date of the document, in seconds since 1970.
     `vector`: embedding of the document by the application's own language model.
     """
 
@@ -55,7 +55,7 @@ class DocumentIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class DocumentAtIdIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A document whose id is in the address and may be repeated here."""
+    """A document whose id is in the address of the request and may be repeated in the body."""
 
     text: str
     id: str | int | None = None

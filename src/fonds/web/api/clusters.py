@@ -1,8 +1,8 @@
-"""Clusters of a collection: of the current clustering, of earlier ones, and the changes between
-two.
+"""REST API of the clusters of a collection: clusters of the current clustering and of earlier ones,
+and the changes between two clusterings.
 
-Source: Grouperfish v0.2's REST: GET /clusters/<ns>/<ck>[/<label>]. Its responses are the plain
-form.
+Source: Grouperfish v0.2's REST: GET /clusters/<ns>/<ck>[/<label>]. Its responses are those of
+`form=plain`.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class MemberList:
     is_reason: bool = False
 
     def load_page(self, after: bytes | None, count: int) -> MemberPage | None:
-        """Return at most `count` documents after the cursor `after`, or the first ones if it is
-        None.
+        """Return at most `count` documents of the list after the cursor `after`, or the first
+        documents if `after` is None.
 
         Return None if there is no such cluster or reason. Raises ValueError if `after` is not a
         cursor of this list.
@@ -78,7 +78,8 @@ class MemberList:
         )  # fmt: skip
 
     def iter_ids(self) -> Iterator[bytes]:
-        """Stream the ids of all documents of the list as a JSON array.
+        """Stream the ids of all documents of a cluster, or of all unclustered documents with one
+        reason, as a JSON array.
 
         Raises TransientError if the clustering is removed meanwhile. The response then breaks off,
         so that no client takes it for complete.
@@ -104,14 +105,14 @@ class MemberList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOut(ClusterView):
-    """A cluster, with the address of its documents.
+    """A cluster, with the address that lists its documents.
 
-    `id` stays the same over rebuilds; `label` names it within its clustering.
-    `name`: the name a curator gave it, '' if none.
-    `pinned`: whether a curator listed it before the others.
-    `terms` with their weights and the `top` documents with their scores, highest first.
-    `parent`: the cluster of level `parent_level` that contains most of it.
-    `position`: its position on the map, both coordinates between -1 and 1.
+    `id` stays the same over rebuilds; `label` is unique within the clustering.
+    `name`: the name a curator gave the cluster, '' if none.
+    `pinned`: whether a curator pinned the cluster, so that it is listed before the others.
+    `terms`, `top`: terms with their weights, and documents with their scores, highest first.
+    `parent`: label of the cluster of level `parent_level` that contains most of the documents.
+    `position`: position of the cluster on the map of themes, both coordinates between -1 and 1.
     """
 
     href: str
@@ -119,9 +120,9 @@ class ClusterOut(ClusterView):
 
 @dataclass(frozen=True, slots=True)
 class ClustersOut(LevelView):
-    """A level of a clustering: its clusters, largest first.
+    """One level of granularity of a clustering, with its clusters, largest first.
 
-    `timestamp`: start of the build, in seconds since 1970.
+    `timestamp`: when the build of the clustering began, in seconds since 1970.
     `unclustered`: number of unclustered documents by reason.
     """
 
@@ -309,9 +310,13 @@ def cluster(
 def choose_clustering_time(
     service: CollectionService, name: CollectionName, conf: str, timestamp: int | None
 ) -> int:
-    """Return the time of the current clustering, or of the last one built until `timestamp`.
+    """Return the time of a collection's current clustering by `conf`, or of the last one built
+    until `timestamp`.
 
-    Raises RefusedError 404 if there is none.
+    `conf`: name of the configuration.
+    `timestamp`: seconds since 1970; None for the current clustering.
+
+    Raises RefusedError 404 if there is no such clustering.
     """
     cells = service.tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
     clusterings = [
@@ -372,7 +377,9 @@ def _iter_plain(
     level: int,
     labels: list[str],
 ) -> Iterator[bytes]:
-    """Stream the clusters as a JSON object: each label with the list of its document ids."""
+    """Stream clusters as a JSON object: the label of each cluster with the list of the cluster's
+    document ids.
+    """
     for index, label in enumerate(labels):
         yield (b"," if index else b"{") + msgspec.json.encode(label) + b":"
         yield from MemberList(service.tables, name, conf, time, level, label).iter_ids()

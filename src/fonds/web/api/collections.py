@@ -1,4 +1,4 @@
-"""Collections, and adding, replacing and removing their documents.
+"""REST API of collections, and of adding, replacing and removing their documents.
 
 Source: Grouperfish v0.2's REST: POST /collections/<ns>/<ck>, GET /docs/<ns>/<ck>/<id>.
 """
@@ -44,10 +44,10 @@ router = APIRouter(responses=RESPONSES, tags=["collections"], dependencies=[READ
 class PutOut:
     """Result of putting documents into a collection.
 
-    `href`: address of the document, or of the collection for several.
+    `href`: address of the document, or of the collection if several documents were sent.
     `documents`: number of documents sent.
-    `added`, `replaced`, `unchanged`: how many of them were new, replaced another text, or
-        already existed.
+    `added`, `replaced`, `unchanged`: how many of these documents were new, replaced another
+        document with the same id, or were already stored.
     """
 
     href: str
@@ -59,13 +59,14 @@ class PutOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectionOut(CollectionView):
-    """A collection, with its address.
+    """A collection, with the address of its details.
 
     `modified`: when a document was last put, in seconds since 1970.
     `query`: search that fills the collection.
-    `template`: key with a field in braces, for one of several collections of a rule.
-    `served`: configurations it is grouped by; `rebuilt` and `processed` are the times of the
-        clustering and of the last assignment of a document.
+    `template`: key with a field in braces, such as `news/{month}`, if a rule fills one collection
+        per value of the field; '' if not.
+    `served`: configurations that group the collection; `rebuilt` and `processed` are the times of
+        the current clustering and of the last assignment of a document.
     """
 
     href: str
@@ -73,7 +74,9 @@ class CollectionOut(CollectionView):
 
 @dataclass(frozen=True, slots=True)
 class Collections:
-    """Collections sorted by name. `next` is the address of the next page; None on the last page."""
+    """One page of collections sorted by name. `next` is the address of the next page; None on the
+    last page.
+    """
 
     collections: list[CollectionOut]
     next: str | None
@@ -83,8 +86,8 @@ class Collections:
 class ClusteringOut(ClusteringView):
     """A clustering that is or was served, with the address of its clusters.
 
-    `documents`: number of documents it was built from.
-    `later`: number of documents added since.
+    `documents`: number of documents from which the clustering was built.
+    `later`: number of documents added since the clustering was built.
     """
 
     href: str
@@ -101,7 +104,7 @@ class CollectionDetailOut:
 
 @dataclass(frozen=True, slots=True)
 class DocumentOut:
-    """A document as it was sent, and its placements in the served clusterings."""
+    """A document as it was sent, and the clusters to which the served clusterings assign it."""
 
     id: str
     text: str
@@ -127,7 +130,9 @@ def list_collections(service: TheService, after: After = None, count: Count = 10
 
 
 def _parse_after(after: str) -> CollectionName:
-    """Parse the `after` parameter. Raises RefusedError 400 for an invalid name."""
+    """Parse the `after` parameter, the name of a collection. Raises RefusedError 400 for an invalid
+    name.
+    """
     name = split_key(after)
     return parse_name(name.namespace, name.key)
 

@@ -1,4 +1,4 @@
-"""Configurations of a namespace, by name."""
+"""REST API of the configurations of a namespace, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST API of Grouperfish v0.1: the same collections under the paths and names of that version.
+"""REST API of Grouperfish v0.1: the collections of Fonds under the paths and names of that version.
 
 Each route translates names and calls the functions of `collections`, `configurations` and
 `clusters`.
@@ -56,7 +56,9 @@ from fonds.web.serving.problems import RESPONSES, RefusedError
 from fonds.wiring.collections import CollectionService
 
 KEY = "documents"
-"""Key of the collection for documents that v0.1 puts into a namespace."""
+"""Key of the collection for documents that the REST API of Grouperfish v0.1 puts into a
+namespace.
+"""
 QUERIES_MAX = 10_000
 DOCUMENTS_MAX = 10_000
 TEXT_MAX_CHARS = 2_000
@@ -94,14 +96,14 @@ def delete_document(service: TheService, ns: Namespace, id: Id) -> Response:  # 
 
 
 class QueryIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A query in a request. It has the syntax of `fonds search`."""
+    """A search that fills a collection, in the syntax of `fonds search`."""
 
     query: str
 
 
 @dataclass(frozen=True, slots=True)
 class QueryOut:
-    """A query and the address of its collection."""
+    """A search, and the address of the collection that it fills."""
 
     query: str
     collection: str
@@ -186,15 +188,15 @@ def delete_query(service: TheService, ns: Namespace, name: QueryName) -> Respons
 
 
 TRANSFORMS = {"textcluster": "stories", "coclustering": "topics"}
-"""Names of the original's transforms, and the algorithm closest in purpose."""
+"""Names of Grouperfish's transforms, each with the algorithm of Fonds closest in purpose."""
 TOP_DOCUMENTS = 10
 _FIELDS = {"id": "id", "text": "text"}
 
 
 class TransformIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A transform as v0.1 defines it.
+    """A configuration as the REST API of Grouperfish v0.1 defines it.
 
-    `transform` is an algorithm or a name from Grouperfish.
+    `transform` is an algorithm of Fonds or the name of a transform of Grouperfish.
     """
 
     transform: str
@@ -203,7 +205,7 @@ class TransformIn(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A configuration in the format of v0.1."""
+    """A configuration in the format of the REST API of Grouperfish v0.1."""
 
     transform: str
     parameters: Parameters
@@ -267,9 +269,9 @@ def _build_transform(configuration: Configuration) -> Transform:
 
 
 def _translate_parameters(parameters: Parameters) -> Parameters:
-    """Translate parameters of v0.1 into those of a configuration.
+    """Translate the parameters of a transform of Grouperfish v0.1 into those of a configuration.
 
-    Raises RefusedError 400 for parameters that are not supported here.
+    Raises RefusedError 400 for parameters that Fonds does not support.
     """
     values = dict(parameters)
     fields, limits = values.pop("fields", _FIELDS), values.pop("limits", {})
@@ -306,7 +308,9 @@ class TopDocument:
 
 @dataclass(frozen=True, slots=True)
 class ResultCluster:
-    """A cluster: its documents with the highest scores, and its terms, strongest first."""
+    """A cluster: its documents with the highest scores (10 by default), and its terms, strongest
+    first.
+    """
 
     top_documents: list[TopDocument]
     top_terms: list[str]
@@ -314,7 +318,9 @@ class ResultCluster:
 
 @dataclass(frozen=True, slots=True)
 class ResultMeta:
-    """Configuration and collection of a result. `date` is when its build began."""
+    """Configuration (`transform`) and collection (`query`) of a clustering. `date` is when its
+    build began.
+    """
 
     transform: str
     date: str
@@ -324,7 +330,7 @@ class ResultMeta:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Latest result of a collection."""
+    """Current clustering of a collection, in the format of the REST API of Grouperfish v0.1."""
 
     clusters: list[ResultCluster]
     meta: ResultMeta
@@ -391,7 +397,9 @@ def get_results(
 def _load_documents(
     service: CollectionService, name: CollectionName, ids: list[str]
 ) -> dict[str, TopDocument]:
-    """Load documents by id. The result lacks documents that were removed in the meantime."""
+    """Load documents of a collection by id. The result lacks documents that were removed in the
+    meantime.
+    """
     rows = service.tables.get_rows(
         DOCUMENTS, [name.build_document_row(id_) for id_ in ids], COLUMNS
     )

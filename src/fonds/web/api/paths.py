@@ -1,4 +1,5 @@
-"""Paths of the REST service. Their parts may contain any character, even slashes.
+"""Paths of the REST API of collections. The parts of a path may contain any character, even
+slashes.
 
 Source: RFC 3986, section 2.4: a path is split before its parts are decoded, and they are decoded
 once.
@@ -30,7 +31,9 @@ HEADS = frozenset(
     }
 )
 _PAGE = "docs"
-"""Page of the API. Its path is the first part of document paths, with nothing after it."""
+"""First part of the paths of documents (`/docs/…`). Alone, `/docs` is the page that describes the
+API.
+"""
 
 Part = Annotated[str, AfterValidator(unquote)]
 _PART_SCHEMA: dict[str, Any] = {"minLength": 1, "maxLength": PART_MAX_CHARS}
@@ -59,7 +62,7 @@ QueryName = Annotated[
 
 
 def is_rest(path: str) -> bool:
-    """True if a path belongs to the REST service, not to the pages."""
+    """True if a path belongs to the REST API of collections, not to the pages."""
     head, _, rest = path.lstrip("/").partition("/")
     return head in HEADS and not (head == _PAGE and not rest)
 
@@ -75,7 +78,9 @@ class EncodedPathMiddleware:
     app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Encode the path and pass the request on. Answer 400 for a path that is not UTF-8."""
+        """Percent-encode the parts of a request's path and pass the request on. Answer 400 for a
+        path that is not UTF-8.
+        """
         if scope["type"] != "http" or not is_rest(scope["path"]):
             await self.app(scope, receive, send)
             return

@@ -1,9 +1,9 @@
-"""Runs: rebuilds that are requested here and done in the background.
+"""REST API of runs: rebuilds of clusterings that are requested and then done in the background.
 
 The response comes at once and has the address of the run's status.
 
-Source: Grouperfish v0.1's REST: POST /run/<ns>[/<query>], /run/<ns>/<transform>/<query>. GET is
-ours.
+Source: Grouperfish v0.1's REST: POST /run/<ns>[/<query>], /run/<ns>/<transform>/<query>. GET is an
+addition of Fonds.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ router = APIRouter(responses=RESPONSES, tags=["runs"], dependencies=[READS])
 class Run:
     """A requested rebuild.
 
-    `requested_at`: when it was requested.
+    `requested_at`: when the rebuild was requested, in seconds since 1970.
     `state`: queued, building, done or failed.
     `stage`: current stage of the build.
     `done`, `total`: number of documents done, of the total; 0 if unknown.
-    `rebuilt`: the served clustering: the previous one until the rebuild is done, then its
-        result.
-    `error`: why it failed.
-    `results`: address of the results.
+    `rebuilt`: time of the served clustering, in seconds since 1970: of the previous one until the
+        rebuild is done, then of its result.
+    `error`: why the rebuild failed.
+    `results`: address of the served clustering.
     """
 
     namespace: str
@@ -67,7 +67,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The latest run of each collection and configuration. Pairs that were never requested are omitted."""
+    """The latest run of each pair of collection and configuration. Pairs without a requested run
+    are omitted.
+    """
 
     runs: list[Run]
 
@@ -163,7 +165,7 @@ def _list_collections(service: CollectionService, namespace: str) -> list[Collec
 def _list_confs(service: CollectionService, collection: CollectionView) -> list[str]:
     """Return the names of the configurations that group a collection and still exist.
 
-    Without any, return only `DEFAULT`.
+    If there are none, return only the default configuration.
     """
     configurations = configuration.list_configurations(service.tables, collection.name.namespace)
     return [

@@ -54,7 +54,7 @@ def _open(kind: str, width: float, height: float, title: str, desc: str, extra: 
 def _build_link(href: str, title: str, inner: Markup) -> Markup:
     """Make an SVG shape a link with a tooltip; without `href`, a shape with a tooltip.
 
-    The link is not a tab stop: the date form next to the chart opens the same rows.
+    The link is not a tab stop: the date form next to the chart opens the same records.
     """
     if not href:
         return Markup("<g><title>{}</title>{}</g>").format(title, inner)
@@ -107,8 +107,8 @@ def draw_meter(count: int, total: int) -> Markup:
 
 
 def draw_sparkline(counts: Sequence[int], tone: str) -> Markup:
-    """Draw a small bar for each of these counts. Text below has the same content; screen readers
-    skip the bars.
+    """Draw a small bar for each of these counts. Text below the bars has the same content; screen
+    readers skip the bars.
 
     The highest count has the full height. Every count above 0 is visible; a 0 is a mark on the
     baseline.
@@ -159,7 +159,7 @@ class StackedBar:
 
 
 def draw_stacks(bars: Sequence[StackedBar], title: str, desc: str) -> Markup:
-    """Draw stacked bars on one scale.
+    """Draw a chart of stacked bars, all on the same scale, as SVG.
 
     Parts above 0 are at least 2 of 120 units high; an empty bar is a mark on the baseline. Links
     are not tab stops: the date form below opens the same records.
@@ -232,7 +232,9 @@ MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "O
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Period of `count` documents dated from `first` to `last`, both inclusive."""
+    """Period from day `first` to day `last`, both inclusive, and the number of documents dated in
+    it.
+    """
 
     label: str
     first: date
@@ -248,7 +250,7 @@ def build_periods(
 
     `months`: (YYYY-MM, count). Invalid months are left out.
     `earliest`, `latest`: date limits of the search, None for no limit. No period extends beyond
-        them.
+        these limits.
     """
     counts = {month: n for text, n in months if (month := _parse_month(text)) is not None and n > 0}
     if not counts:
@@ -271,7 +273,8 @@ def build_periods(
 def build_spans(counts: Mapping[date, int]) -> list[Period]:
     """Build periods from the numbers of documents by day.
 
-    The periods are days if that gives at most 72 of them, otherwise as `build_periods` makes them.
+    The periods are days if that gives at most 72 periods, otherwise months, years, decades or
+    centuries.
     """
     dated = {day: n for day, n in counts.items() if n > 0}
     if not dated:

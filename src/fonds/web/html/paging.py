@@ -1,4 +1,4 @@
-"""Cursors of long lists.
+"""Cursors of long lists of database rows.
 
 The link to a page has a cursor that names the last row of the page before. The database reads on
 from that row, so the last page costs as much as the first.
@@ -38,7 +38,7 @@ class PageCursor:
     key: tuple[str, ...]
 
     def encode(self) -> str:
-        """Encode the cursor as text for links and the API. Clients cannot read the text."""
+        """Encode the cursor as text for links and the API. The text is opaque to clients."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
 
 
@@ -101,7 +101,8 @@ class CursorList:
 
 
 def get_first_number(mark: PageCursor | None) -> int:
-    """Return the number of the first row, from 1, on the page that begins after the cursor `mark`.
+    """Return the number in the list, from 1, of the first row on the page that begins after the
+    cursor `mark`.
 
     `mark`: None for the first page.
     """
@@ -112,7 +113,9 @@ def get_first_number(mark: PageCursor | None) -> int:
 
 
 AFTER_MAX_CHARS = 60_000
-"""A row has at most 32,767 bytes; base64 writes four characters for three bytes."""
+"""Maximum length of a cursor: a row key of at most 32,767 bytes in base64, which writes four
+characters for three bytes.
+"""
 
 AFTER: Any = Field(
     "",

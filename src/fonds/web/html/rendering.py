@@ -58,8 +58,8 @@ def list_requested_files(request: Request) -> list[str]:
 async def _get_stores(request: Request, viewer: TheViewer) -> Stores:
     """Return the stores as readers see them.
 
-    A curator whose request names a file under embargo gets the stores without the filter for
-    readers.
+    A curator whose request names a file under embargo gets the stores without the filter that hides
+    such files.
     """
     stores: Stores = request.app.state.stores
     if viewer.has_role(Role.CURATOR) and (hashes := list_requested_files(request)):
@@ -222,7 +222,9 @@ def to_datetime(seconds: int | None) -> datetime | None:
 
 
 def format_time14(text: str) -> Markup:
-    """Format the 14 digits of a CDX line as a <time>; return any other text escaped."""
+    """Format a time of 14 digits, as in a CDX line, as an HTML <time> element; return any other
+    text escaped.
+    """
     try:
         return format_time(parse_datetime14(text))
     except ValueError:
@@ -232,7 +234,7 @@ def format_time14(text: str) -> Markup:
 def mark_text(text: str, marks: Sequence[tuple[int, int]]) -> Markup:
     """Escape `text` for HTML and wrap the marked ranges in <mark> elements.
 
-    The parts of a range that overlap an earlier one or exceed the text are left out.
+    The parts of a range that overlap an earlier range or exceed the text are left out.
     """
     pieces: list[Markup] = []
     position = 0
@@ -282,15 +284,17 @@ def format_day(day: date) -> str:
 
 
 def describe_embargo(row: EmbargoRow) -> str:
-    """Describe until when a file is under embargo and why. Readers are shown nothing else about
-    it.
+    """Describe until when a file is under embargo and why. Readers are shown nothing else about the
+    file.
     """
     explanation = EMBARGO_EXPLANATIONS[EmbargoReason(row.reason_class)]
     return f"Under embargo until {format_day(row.until)} ({row.reason_class}): {explanation}"
 
 
 def choose_tone(outcome: str, reason: str | None) -> str:
-    """Return the CSS class for the outcome of a record, which ended for `reason`."""
+    """Return the CSS class for the outcome of a record. `reason`: why the record was dropped or
+    quarantined, None if it was not.
+    """
     if outcome in ("done", "pending"):
         return "kept" if outcome == "done" else "flight"
     try:
@@ -368,7 +372,9 @@ def _json_url(request: Request) -> str:
 
 
 def _csv_url(request: Request) -> str:
-    """Return the URL of the rows of the requested page as CSV, "" if the page lists none."""
+    """Return the URL of the rows of the requested page as CSV, "" if the page has no CSV
+    version.
+    """
     path = getattr(request.scope.get("route"), "path", "")
     return f"{PREFIX}{request.url.path}{_get_query(request)}" if path in CSV_PATHS else ""
 

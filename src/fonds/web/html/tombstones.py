@@ -1,4 +1,6 @@
-"""Responses for removed and embargoed files: the reason class and the date, nothing more."""
+"""Responses for removed and embargoed files: the reason class (such as `copyright`) and the date,
+nothing more.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from fonds.web.html.rendering import OpenStores, describe_embargo, format_day, l
 
 async def refuse_hidden(request: Request, stores: OpenStores, viewer: TheViewer) -> None:
     """Refuse a request that names a removed or embargoed file by its SHA-1, in the path or in a
-    parameter, in any spelling.
+    parameter, in hex or base32.
 
     Raises HTTPException 410 for a removed file, and 403 for an embargoed one unless the user is a
     curator.

@@ -37,7 +37,7 @@ class AdminPage:
 
 
 def load_admin(gate: AccessGate) -> AdminPage:
-    """Load all access keys and the newest recorded changes."""
+    """Load all access keys and the newest 200 recorded changes, for the admin page."""
     keys = [gate.keys.summarize(row) for row in gate.keys.list_all()]
     return AdminPage(keys, gate.action_log.list_newest(ACTS_MAX))
 
@@ -67,7 +67,9 @@ def admin_json(request: Request) -> AdminPage:
 
 
 class KeyIn(msgspec.Struct, forbid_unknown_fields=True):
-    """Form that creates an access key: its name, its role, and the day on which it ends, in UTC."""
+    """Form that creates an access key: the name and role of the key, and the day at whose start
+    (UTC) it expires.
+    """
 
     name: str
     role: Role

@@ -80,7 +80,8 @@ class PlacementLine:
     `label`: label of the theme, None if the document is unclustered.
     `name`: name that a curator gave the theme, '' if none.
     `unclustered_reason`: why the document is in no theme, None if it is in one.
-    `original_href`: if the document is a near-duplicate, the same page of the other document.
+    `original_href`: if the document is a near-duplicate, address of the same page for the other
+        document; None if not.
     """
 
     conf: str
@@ -120,7 +121,8 @@ class AssignmentPage:
     `unclustered_reason`: why the document is in no theme, None if it is in one.
     `terms`: the terms that are the strongest evidence for the document's theme over the second
         nearest theme.
-    `reach`: the lowest score at which the theme accepts documents that arrive after the clustering.
+    `reach`: the lowest score at which the theme accepts documents that arrive after the clustering
+        was built.
     `name`, `next_name`: names that curators gave the theme and the second nearest theme, '' if
         none.
     `excluded`: the themes from which a curator excluded the document.

@@ -34,8 +34,7 @@ class StoryCapture:
     """One capture of a story.
 
     A capture either is a version of the story, identified by its SHA-1 and compared with the
-    version
-    before it, or is a record that did not become a version, for a `reason`.
+    version before, or is a record that did not become a version, for a `reason`.
     `at`: time of the capture, 14 digits. If that time is unknown, the time at which the record was
         entered; `is_entered` is then True.
     """
@@ -64,7 +63,11 @@ class StoryCaptures:
 def build_story_captures(
     records: Records, versions: StoryVersions, addresses: Sequence[str]
 ) -> StoryCaptures:
-    """Return the captures of a story whose files were found at these URLs (`addresses`)."""
+    """Return the captures of a story, with failed and repeated captures of its URLs.
+
+    `versions`: the versions of the story.
+    `addresses`: URLs at which the files of the story were found.
+    """
     entries = _list_entries(records, addresses)
     version_hashes = {one.sha1hex for one in versions.shown}
     captures = [
@@ -140,7 +143,7 @@ def _is_time(text: str) -> bool:
 
 
 def describe_capture(capture: StoryCapture) -> str:
-    """Describe a capture of a story in a few words."""
+    """Describe a capture of a story in a few words, such as `text changed`."""
     description = CAPTURE_WORDS[capture.sort]
     if capture.sort == "failed" and capture.reason:
         description = f"{description}: {capture.reason}"

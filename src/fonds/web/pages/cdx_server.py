@@ -1,5 +1,5 @@
-"""CDX server: the index of captures in the format of web archives, as lines of fields or as
-JSON.
+"""CDX server: the index of captures as the CDX servers of web archives return it, as lines of
+fields or as JSON.
 """
 
 from __future__ import annotations
@@ -149,8 +149,7 @@ def cdx(stores: OpenStores, form: Annotated[CdxForm, Query()]) -> Response:
 
 def _build_table(query: CdxQuery, result: CdxResult, show_resume_key: bool) -> list[list[str]]:
     """Return a table of captures: a row of field names, then one row per capture. Return an empty
-    list
-    if there are no captures.
+    list if there are no captures.
     """
     rows = [list(query.fields), *map(list, result.rows)] if result.rows else []
     if show_resume_key and result.resume is not None:

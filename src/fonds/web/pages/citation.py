@@ -1,4 +1,4 @@
-"""Citation of a file, and verification of its archived records."""
+"""Page that cites a file, and the action that verifies the archived records of the file."""
 
 from __future__ import annotations
 
@@ -115,7 +115,9 @@ def cite_html(
 
 
 def _link_to_words(citation: CitationText) -> str:
-    """Return the URL of the page on which the quoted words of the file's text are highlighted."""
+    """Return the URL of the page of a file, or of a page of a PDF, on which the quoted words are
+    highlighted.
+    """
     quotation = citation.quotation
     if quotation is None:
         return build_url(f"/file/{citation.sha1hex}")

@@ -96,11 +96,11 @@ class ThemeLine:
     `turn`: `split` or `merged` if the theme came from a split or merger since the previous
         clustering, else ''.
     `came_of`: the themes of the previous clustering that were split or merged into this theme.
-    `size_before`: number of documents in the previous clustering. None if the theme was not in the
-        previous clustering, or no previous clustering is stored.
+    `size_before`: number of documents of the theme in the previous clustering. None if the theme
+        was not in the previous clustering, or no previous clustering is stored.
     `titles`: titles of the documents nearest to the centroid of the theme.
-    `trend`: number of sampled documents per period.
-    `undated`: number of sampled documents without a date.
+    `trend`: number of sampled documents of the theme per period.
+    `undated`: number of sampled documents of the theme without a date.
     `cohesion`: mean cosine of the sampled documents to the centroid, None if none was sampled.
     """
 
@@ -378,7 +378,8 @@ class _CollectionData:
     `level`: the level of the clustering, None if the collection has no clustering.
     `listed`: all themes in the order of the list: pinned themes first, then the largest.
     `visible`: the themes on the requested page.
-    `since`: marks, sizes and turns of themes since the previous clustering.
+    `since`: marks, splits and mergers of themes since the previous clustering, and their sizes in
+        it.
     `changes`: all changes of themes since the previous clustering.
     `courses`: the themes on the requested page over time, None without a clustering.
     `is_complete`: False if the collection has more documents than the sample that was counted.
@@ -438,7 +439,9 @@ def build_collection_page(
     form: CollectionForm,
     read: _CollectionData | None = None,
 ) -> CollectionPage:
-    """Build the requested page of a collection. Past the last page, its list of themes is empty."""
+    """Build the requested page of a collection. Past the last page of themes, its list of themes is
+    empty.
+    """
     read = read or _read(collections, selection, form)
     clustering, view = selection.clustering, selection.collection
     clusters = read.level.clusters if read.level else ()

@@ -34,7 +34,9 @@ from fonds.wiring.collections import CollectionService
 PAGE_SIZE = 25
 LABELS_MAX = 6
 LABELLED_MAX = 200
-"""Maximum number of clusters in a clustering whose labels the list of collections still reads."""
+"""The list of collections shows the largest themes only of clusterings with at most this many
+clusters.
+"""
 
 router = APIRouter(dependencies=[READS])
 PageNumber = Annotated[
@@ -59,9 +61,8 @@ class ThemeRefLink:
 
 @dataclass(frozen=True, slots=True)
 class GroupingLine:
-    """Current clustering of a collection by one configuration: the number of clustered documents,
-    the
-    number of themes, and the largest themes.
+    """Current clustering of a collection by one configuration: the numbers of clustered documents
+    and of themes, and the largest themes.
     """
 
     conf: str

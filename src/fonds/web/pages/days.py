@@ -1,4 +1,6 @@
-"""Chart of records per day or week, by outcome. Each bar links to its records."""
+"""Chart of records by the day or week of their arrival, and by outcome. Each bar links to its
+records.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ class DaysForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """Number of records with one outcome in one bar. `href` lists those records."""
+    """Number of records with one outcome in one bar of the chart. `href`: address that lists those
+    records.
+    """
 
     name: str
     title: str
@@ -62,7 +66,8 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class DayBar:
-    """One bar: the records that arrived from day `first` to day `last`, both inclusive, in UTC.
+    """One bar of the chart: the records that arrived from day `first` to day `last`, both
+    inclusive, in UTC.
 
     `received`: number of records, the sum of the counts in `parts`.
     """
@@ -81,7 +86,7 @@ class DaysPage:
 
     A record counts for the day on which it was entered, with its current outcome. Records that an
     input only counts, without storing them, count for the day on which the input was last read.
-    `received`: sum of the bars.
+    `received`: number of records in all bars.
     `before`: number of records that arrived before the first bar.
     `later`: number of records dated in the future, because a clock was wrong.
     `pipeline`: the pipeline that is counted; None for all `pipelines`.
@@ -103,9 +108,9 @@ class DaysPage:
 
 
 def build_days(records: Records, form: DaysForm, total: int, now: datetime) -> DaysPage:
-    """Build the chart that the form requests.
+    """Build the chart of records per day or week that a form requests.
 
-    `total`: number of records that ever arrived.
+    `total`: number of records that ever arrived, in all pipelines.
     `now`: the current time.
     Raises HTTPException 400 for an unknown pipeline.
     """

@@ -1,6 +1,6 @@
 """Lines that list the documents of a theme: title, thumbnail and links of each document.
 
-Titles and other fields come from the index if the index has the document.
+Titles and other fields come from the search index if it has the document.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class DocumentLine(ClusterMember):
     """One document in a list of a theme's documents.
 
     `title`, `url`: title and URL with which the document was added to the collection.
-    `heading`: title of the document in the index, else its title, URL or id, at most one line.
+    `heading`: title of the document in the search index, else its title, URL or id in the
+        collection, in one line.
     `file_href`: address of the page of the document's file, None if the library has no file.
     `original_href`: original URL of the document, None if unknown.
     `why_href`: address of the page that explains why the document is in its theme.
@@ -46,8 +47,8 @@ class DocumentLine(ClusterMember):
 def build_document_lines(
     index: Index, selection: Selection, members: Sequence[ClusterMember]
 ) -> list[DocumentLine]:
-    """Build one line per document of a theme, with fields from the index for documents in the
-    index.
+    """Build one line per document of a theme, with fields from the search index for documents in
+    it.
     """
     indexed = index.get([member.id for member in members]) if members else {}
     return [_build_line(selection, member, indexed.get(member.id)) for member in members]

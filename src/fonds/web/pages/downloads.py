@@ -83,7 +83,9 @@ def _send_bytes(
     media_type: str,
     name: str,
 ) -> Response:
-    """Return the bytes of a file, the requested byte range, or 304 if the browser has the bytes."""
+    """Return a response with the bytes of a file or the requested range, or 304 if the browser has
+    the bytes.
+    """
     try:
         content = read_body(stores, description)
     except PermanentError as error:

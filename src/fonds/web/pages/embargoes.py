@@ -1,4 +1,6 @@
-"""Embargoes page for curators: list hidden files, put files under embargo and lift embargoes."""
+"""Embargoes page for curators: list files under embargo, put files under embargo and lift
+embargoes.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ router = APIRouter(dependencies=[CURATES])
 
 @dataclass(frozen=True, slots=True)
 class HiddenFile:
-    """A file under embargo, hidden from readers until `until`. `title`: None if unknown."""
+    """A file under embargo, hidden from readers until the time `until`. `title`: title of the file,
+    None if unknown.
+    """
 
     sha1hex: str
     title: str | None
@@ -51,8 +55,8 @@ class HiddenFile:
 
 @dataclass(frozen=True, slots=True)
 class EmbargoesPage:
-    """Content of the embargoes page: files under embargo, those whose embargo ends first, and the
-    number of all files under embargo.
+    """Content of the embargoes page: the 200 files whose embargo ends first, and the number of all
+    files under embargo.
     """
 
     files: Sequence[HiddenFile]
@@ -60,7 +64,7 @@ class EmbargoesPage:
 
 
 def load_embargoes(records: Records) -> EmbargoesPage:
-    """Load the active embargoes, sorted by their end."""
+    """Load the files under embargo, at most 200, the file whose embargo ends first at the front."""
     where = {"lifting": None}
     order = ("until", "sha1hex")
     rows = records.find(EmbargoRow, where, order=order, count_max=LISTED_MAX)
@@ -127,8 +131,7 @@ def embargoes_json(request: Request) -> EmbargoesPage:
 
 class HideIn(msgspec.Struct, forbid_unknown_fields=True):
     """Form that puts a file under embargo: the file's SHA-1, the day at whose start (UTC) the
-    embargo
-    ends, the reason, and a note for curators.
+    embargo ends, the reason, and a note for curators.
     """
 
     sha1hex: str

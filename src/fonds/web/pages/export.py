@@ -104,8 +104,8 @@ def export(
 
 
 def _explain_empty(stores: Stores, form: SearchRequest) -> str:
-    """Return a sentence that says that the search found nothing to export, with the notes of the
-    search.
+    """Return a sentence that the search found nothing to export, with the notes of the search (such
+    as words that no document has).
     """
     notes = stores.index.search(replace(form.build_query(), count_max=1)).notes
     return " ".join(["The search finds no documents, so there is nothing to export.", *notes])
@@ -128,7 +128,7 @@ def iter_package(
 ) -> Iterator[bytes]:
     """Yield the bytes of a ZIP file with the exported results and, last, the manifest.
 
-    `fonds verify` accepts the manifest after unpacking.
+    `fonds verify` accepts the manifest after the ZIP file is unpacked.
     """
     contents, digest, sink = ResultContents(), hashlib.sha256(), DrainableStream()
     form, now, members = EXPORT_FORMATS[name], datetime.now(UTC), ManifestMembers(stores.records)

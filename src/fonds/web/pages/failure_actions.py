@@ -59,7 +59,7 @@ class FailureChoiceForm(BaseModel):
     entry: str = Field("", max_length=ENTRY_MAX_CHARS, description="Id of the entry")
 
     def build_decision(self, act: FailureAct, decision_id: str, note: str = "") -> DecisionRow:
-        """Build the decision to retry or accept (`act`) the selected failures.
+        """Build the decision to retry the selected failures or accept them as final (`act`).
 
         `taken_by`, the name of the user who decides, is left empty.
         """
@@ -170,9 +170,10 @@ class DecisionIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NoteIn(msgspec.Struct, forbid_unknown_fields=True):
-    """Form that sets the note on a failure group of a pipeline, and the name of the note's owner.
+    """Form that sets the note on a failure group of a pipeline, and who takes care of the group
+    (owner).
 
-    If note and owner are both empty, the existing note is deleted.
+    If note and owner are both empty, the note on the group is deleted.
     """
 
     pipeline: str

@@ -43,7 +43,7 @@ class NewGroupLine(FailureGroup):
     """New failure group: all its failures happened today or yesterday (UTC).
 
     `href`: address of the list of the failed records.
-    `group_href`: address of the details of the group and its actions.
+    `group_href`: address of the failures page with this group only, and the actions on it.
     """
 
     href: str
@@ -57,7 +57,8 @@ class RecentFailures:
     `new`: the first 10 of `new_total` groups. Groups that began today come first, then the largest.
     `new_is_all`: if False, `new_total` is a lower bound. The search for new groups stops after ten
         new groups, and after a thousand groups that failed on a day.
-    `last_accepted`: the failure that a user accepted last, if no failure is left; otherwise None.
+    `last_accepted`: the failure that a user last accepted as final, if no failure is left;
+        otherwise None.
     """
 
     new: Sequence[NewGroupLine]
@@ -80,7 +81,7 @@ class RecentFailures:
     def has_news(self) -> bool:
         """Whether to show the list of new failure groups.
 
-        True if there is a new group, and if not all groups were examined.
+        True if there is a new group, or if not all groups were examined.
         """
         return bool(self.new) or not self.new_is_all
 
@@ -131,7 +132,7 @@ class FailuresForm(BaseModel):
     )
 
     def build_query(self) -> FailureQuery:
-        """Build the failure query from these filters."""
+        """Build the query for failures from the filters of the page."""
         return FailureQuery(
             self.pipeline or None, self.step or None, self.reason, group=self.group or None
         )
@@ -147,7 +148,7 @@ class FailureLine:
 
     `retry`: the command that retries the failures, None if a retry cannot help.
     `href`: address of the list of the failed records.
-    `groups_href`: address of the list of their failure groups.
+    `groups_href`: address of the list of the failure groups of these failures.
     """
 
     pipeline: str
@@ -166,8 +167,8 @@ class FailureGroupLine(FailureGroup):
     """One failure group, with explanation, commands and links.
 
     `sample`: the newest failure, with links.
-    `again`: when a retry can help, as text. '' if a retry never helps; `retry` and `retry_href` are
-        then None.
+    `again`: under which condition a retry can help, as text. '' if a retry never helps; `retry` and
+        `retry_href` are then None.
     `retry`: the command that retries the failures. For a group of unreadable inputs, the command
         that reads the input again; `retry_href` is then None.
     `href`: address of the list of the failed records.
@@ -209,11 +210,11 @@ class FailuresPage:
     `groups`: 25 of `groups_total` failure groups, largest first.
     `first`: number of the first group on the page, counted from 1.
     `next`: value of the parameter `after` for the next page, None on the last page.
-    `recent`: the new groups.
-    `reasons`: all steps and reasons with their numbers of failures; the filter does not apply.
-    `accepted`: number of failures that users accepted. All other numbers exclude accepted failures.
+    `recent`: the failure groups that are new since yesterday.
+    `reasons`: numbers of failures for each step and reason in the library, whatever the filters.
+    `accepted`: number of failures that users accepted as final. All other numbers exclude them.
     `inputs`: unreadable inputs, at most 50 of `inputs_total`.
-    `since`: when the oldest input was read, None if nothing ever arrived.
+    `since`: when the least recently read input was read, None if no input was read.
     `settled_notes`: notes on groups that have no failures any more; None for users who are not
         curators.
     """
@@ -285,7 +286,8 @@ def build_group(group: FailureGroup, last_days: Sequence[int], now: datetime) ->
 def build_failures_page(
     records: Records, form: FailuresForm, now: datetime, all_records: Records | None = None
 ) -> FailuresPage:
-    """Build one page of failure groups, largest first, with the failures that sources only counted.
+    """Build one page of failure groups, largest first, with the numbers of failed records that
+    sources counted without storing them.
 
     `now`: the current time.
     `all_records`: the records without the filter for readers; None unless the user is a curator.
@@ -332,7 +334,9 @@ AllRecords = Annotated[Records | None, Depends(_get_all_records)]
 
 
 def describe_days(counts: Sequence[int]) -> str:
-    """Describe the daily numbers of failures in a sentence, even if all numbers are 0."""
+    """Describe the daily numbers of failures of a group in a sentence, even if all numbers are
+    0.
+    """
     if not sum(counts):
         return f"No failures in the last {len(counts)} days"
     ago = next(n for n, count in enumerate(reversed(counts)) if count)

@@ -61,7 +61,9 @@ from fonds.wiring.stores import build_marker
 
 
 HITS_MAX = 500
-"""Maximum number of search hits that are marked in a text. Fewer hits than this are all hits."""
+"""Maximum number of search hits that are marked in a text. If fewer are marked, the text has no
+other hits.
+"""
 
 Find = Annotated[
     str,
@@ -75,7 +77,7 @@ Find = Annotated[
 class TextHits:
     """Hits of a search within the text of one file.
 
-    `find`: the search.
+    `find`: the search, as the user wrote it.
     `marks`: (start, end) of each hit, in characters from 0, in the text with composed accents.
     `looked_chars`: number of characters, from the start of the text, that were searched.
     `is_cut`: whether the searched characters may contain more hits than the 500 listed.
@@ -162,8 +164,8 @@ router = APIRouter(dependencies=[READS])
 class ArchivedCopy:
     """Location of a capture of the file in a WARC: a row of the CDX table.
 
-    The WARC record there holds the bytes of the file. A record with the media type `warc/revisit`
-    only refers to another record that holds them.
+    The WARC record at this location holds the bytes of the file. A record with the media type
+    `warc/revisit` only refers to another record that holds the bytes.
     """
 
     capture_id: str
@@ -177,7 +179,9 @@ class ArchivedCopy:
 
 @dataclass(frozen=True, slots=True)
 class FileArrival:
-    """How a file arrived: the entry of one of its captures, as stored in the table `entries`."""
+    """How a file arrived: the entry of one of the file's captures, as stored in the SQL table
+    `entries`.
+    """
 
     entry_id: str
     pipeline: str
@@ -196,29 +200,28 @@ SerializedRow = Annotated[Any, PlainSerializer(encode_row, return_type=Any)]
 class FilePage:
     """Content of the page of a file: everything that Fonds knows about the file.
 
-    `outcome`: outcome of the primary capture, None if unknown.
+    `outcome`: outcome of the primary capture (the one recorded first), None if unknown.
     `derivatives`: rows of the derivatives by derivative kind.
     `language`: language of the text, None if unknown.
     `searched`: SHA-1 of the version of the story that is in the index; it may be another version.
     `relatives`: other versions of the story, and near-duplicates.
-    `citations`: entries of the reference list, as printed, with their matches; at most
-        `citations_total`.
-    `captures`, `history`: the oldest 1,000 captures and dispositions; `captures_total` and
-        `history_total` are the numbers of all.
+    `citations`: the first 1,000 of `citations_total` entries of a paper's reference list, as
+        printed, with the works that they were matched to.
+    `captures`, `history`: the oldest 1,000 captures, and dispositions of messages about the file;
+        `captures_total` and `history_total` are the numbers of all.
     `text_chars`: length of the text in characters; None if there is no text, or not yet.
     `text_href`, `thumbnail_href`, `body_href`: download addresses; None if there is no such
         download.
     `themes`: themes of the file's document.
     `themes_looked_in`: number of collections, first by name, that were searched for `themes`; None
-        if
-        all were searched.
+        if all were searched.
     `neighbours`: documents near the file's document: near-duplicates, same domain, same theme.
     `story`, `versions`: metadata and versions of a story, None for other files.
     `strip`: which pages of a PDF have text; None for other files, and if the pages were not
         counted.
     `rights`: what the file and its captures state about the use of the file.
     `story_captures`: the captures of a story, None for other files.
-    `hits`: hits of the search within the text.
+    `hits`: hits of a search within the text of the file; None without a search.
     """
 
     title: str
@@ -311,9 +314,7 @@ def _find_themes(
     collections: CollectionService, description: FileDescription
 ) -> tuple[list[ThemeLink], int | None]:
     """Return the themes of a file's document, and the number of collections that were searched;
-    None
-    if
-    all collections were searched.
+    None if all collections were searched.
     """
     document_themes = find_document_themes(
         collections, [description.document.id] if description.document else []
@@ -363,8 +364,8 @@ def load_file_text(stores: Stores, description: FileDescription) -> str | None:
 
 
 def _choose_title(description: FileDescription, values: Mapping[str, object]) -> str:
-    """Return the best title: of the document, else of a derivative, else the URL, else the
-    SHA-1.
+    """Return the best title of a file: of its document, else of a derivative, else its URL, else
+    its SHA-1.
     """
     named: list[object] = [description.title, values.get("title")]
     named += [row.url for row in description.captures[:1]] + [
@@ -388,7 +389,8 @@ def _list_claimed(description: FileDescription) -> list[Fact]:
 def _list_measured(description: FileDescription, outcome: EntryRow | None) -> list[Fact]:
     """List the facts that Fonds detected from the bytes of a file.
 
-    A placeholder for a missing fact states whether the fact may still follow.
+    The placeholder for a missing fact is `not yet` while the file is being processed, otherwise
+    `unknown`.
     """
     placeholder = "not yet" if outcome and outcome.outcome == "pending" else "unknown"
     file = description.file
@@ -403,8 +405,8 @@ def _list_measured(description: FileDescription, outcome: EntryRow | None) -> li
 
 
 def _limit_facts(facts: list[Fact]) -> list[Fact]:
-    """Limit the facts to the number that a page shows. The last fact states how many are
-    left out.
+    """Limit the facts about a file to the 200 that its page shows. One more fact states how many
+    are left out.
     """
     n_left_out = len(facts) - FACTS_MAX
     return (
@@ -415,7 +417,7 @@ def _limit_facts(facts: list[Fact]) -> list[Fact]:
 
 
 def _iter_facts(description: FileDescription, missing: str) -> Iterator[Fact]:
-    """Yield the facts of each derivative of a file.
+    """Yield the facts that each derivative of a file gives, such as the page count of a PDF.
 
     For each derivative that the file could have but lacks, yield a fact with the placeholder
     `missing`.
@@ -441,9 +443,7 @@ def _find_first_url(page: FilePage) -> str | None:
 
 
 def link_to_replay(row: ArchivedCopy) -> str:
-    """Return the path that leads to the replay of a capture, which is at this location in a
-    WARC.
-    """
+    """Return the URL path that replays a capture, given the capture's location in a WARC."""
     return f"/web/{row.datetime}/{escape_link_url(row.url)}"
 
 
@@ -452,7 +452,7 @@ def _list_distinct(values: Sequence[str]) -> list[str]:
 
 
 def explain_unknown_file(key: str) -> str:
-    """Explain that no stored file matches `key`, and where Fonds searched."""
+    """Explain that no stored file matches `key`, and how to look up a URL or story id instead."""
     return (
         f"There is no file “{shorten(key, 100)}” in this library. "
         "To look up a URL or a story id, open /show."
@@ -474,7 +474,8 @@ def _add_hits(stores: Stores, page: FilePage, text: str, find: str) -> FilePage:
 def _split_pages(page: FilePage, text: str) -> list[list[Markup]]:
     """Split the shown part of a file's text into pieces with marked hits, for display.
 
-    A story is split into paragraphs, any other text into pages and each page is one piece.
+    A story is returned as one list of its paragraphs. Any other text is returned as one list per
+    page, with the page as its only piece.
     """
     shown_text = text[:TEXT_MAX_CHARS]
     if page.story:

@@ -1,7 +1,7 @@
 """Neighbours of a document: near-duplicates, documents of the same domain, documents of the same
 themes.
 
-Limits: five documents of each sort, two themes, three queries to the index.
+Limits: five documents of each sort and theme, two themes, three queries to the search index.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ DocumentsById = Mapping[str, IndexDocument]
 class Neighbour:
     """One neighbour of a document.
 
-    `day`: the date by which its group is sorted, otherwise its publication date; None if unknown.
+    `day`: the date of the neighbour: in a domain's group, the kind of date that is compared;
+        otherwise its publication date or, without one, its date in the collection. None if unknown.
     `nearness`: resemblance for a near-duplicate; cosine similarity to the centroid for a document
-        of
-        the same theme; otherwise None.
+        of the same theme; otherwise None.
     """
 
     id: str
@@ -53,9 +53,8 @@ class NeighbourGroup:
 
     `total`: number of neighbours, without the document itself.
     `shown`: the nearest neighbours.
-    `href`: address that lists all neighbours and the document itself; None if `shown` is complete
-        or
-        no list exists.
+    `href`: address that lists all neighbours of this sort and the document itself; None if `shown`
+        is complete or no such list exists.
     `name`: the domain, or the label of the theme; None for near-duplicates.
     `collection`: collection of the theme, None for other sorts.
     `dates`, `date_kind`: for a domain, the kind of date that is compared.
@@ -117,8 +116,8 @@ def _load_documents(index: Index, ids: Sequence[str]) -> DocumentsById:
 
 
 def _find_theme(collections: CollectionService, theme: ThemeLink) -> ClusterView | None:
-    """Load a theme with one document more than the page shows, because the file's own document may
-    be in the list.
+    """Load a theme with its most typical documents: one more than the page shows, because the
+    file's own document may be among them.
     """
     name = parse(theme.collection)
     return find_cluster(collections.tables, name, theme.label, DEFAULT, top=NEIGHBOURS_MAX + 1)
@@ -191,8 +190,8 @@ def _build_member(
 ) -> Neighbour:
     """Build the neighbour for another document of the same theme.
 
-    A document that another program added to the collection is not in the index. Its link opens the
-    page that explains its theme.
+    A document that another program added to the collection is not in the index. The link of such a
+    document opens the page that explains the document's theme.
     """
     member_time = to_datetime(member.time)
     return Neighbour(

@@ -53,13 +53,14 @@ class FilesForm(BaseModel):
     def build_params(self) -> dict[str, Any]:
         """Return all query parameters of the list of files except the cursor, for links.
 
-        The default order is left out.
+        The order of the list is left out if it is the default, newest first.
         """
         return {"type": self.type, "sort": self.sort if self.sort != "newest" else None}
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Return the columns by which to sort files. A `-` marks a descending column.
+        """Return the columns of the SQL table of files by which to sort. A `-` marks a descending
+        column.
 
         Both orders use one database index, read from either end.
         """
@@ -74,7 +75,7 @@ class FileLine:
 
     `title`: title of the file's document, None if unknown.
     `url`: URL of the primary capture, None if unknown.
-    `has_thumbnail`: whether a picture of the first page is stored.
+    `has_thumbnail`: whether a picture of the first page of the file (a PDF) is stored.
     """
 
     sha1hex: str
@@ -92,7 +93,8 @@ class FilesPage:
 
     `first`: number of the first file on the page, counted from 1.
     `next`: value of the parameter `after` for the next page, None on the last page.
-    `notes`: existing media types to try instead, if the requested type is unknown.
+    `notes`: sentences that name existing media types to try instead, if the requested type is
+        unknown.
     """
 
     answer: str
@@ -106,7 +108,7 @@ class FilesPage:
 def build_files_page(
     stores: Stores, form: FilesForm, types: Sequence[tuple[str, int]]
 ) -> FilesPage:
-    """Build one page of the list of files, each with its title and the URL of its first capture.
+    """Build one page of the list of files, each with its title and the URL of its primary capture.
 
     `types`: the result of `count_files_by_type`: media types with their numbers of files.
     """

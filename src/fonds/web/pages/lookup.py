@@ -67,9 +67,9 @@ class LookupPage:
 
 
 def look_up_key(stores: Stores, key: str) -> LookupPage:
-    """Look up a SHA-1, URL or story id.
+    """Look up the files and records that match a SHA-1, URL or story id.
 
-    A URL whose file was never stored still has records; each record states the reason.
+    A URL whose file was never stored still has records, each with the reason why it was not stored.
     """
     try:
         resolved = resolve(stores, key)

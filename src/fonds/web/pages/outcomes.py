@@ -25,8 +25,8 @@ class ReasonCount:
 class OutcomeCount:
     """Number of records with one outcome: stored, skipped, rejected, failed or in progress.
 
-    `reasons`: numbers by reason. They add up to `count`, except for stored records: their reasons
-        count only the files without text.
+    `reasons`: numbers of records by reason. They add up to `count`, except for stored records,
+        where only files without text have a reason.
     """
 
     name: str
@@ -42,7 +42,7 @@ class OutcomeKind:
     """One of the five outcomes of records, without a number of records.
 
     `tone`: CSS class of the outcome.
-    `weight`: category of the reasons that lead to this outcome, None for records in progress.
+    `weight`: severity of the reasons that lead to this outcome, None for records in progress.
     `filters`: the query parameter of `/records` that lists the records with this outcome.
     """
 
@@ -75,7 +75,9 @@ def count_outcomes(tally: OutcomeTally) -> list[int]:
 
 
 def build_outcomes(tally: OutcomeTally) -> list[OutcomeCount]:
-    """Build the numbers of records of all five outcomes, each with its reasons."""
+    """Build the numbers of records of all five outcomes, each with the numbers of records by
+    reason.
+    """
     return [
         OutcomeCount(
             kind.name,

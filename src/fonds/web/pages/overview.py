@@ -47,15 +47,18 @@ COOKIE_S = 365 * 24 * 3600
 
 
 def find_last_visit(request: Request, today: date) -> date | None:
-    """Return the last day before today, in UTC, on which this browser opened the overview page.
+    """Return the last day before today, in UTC, on which the browser of a request opened the
+    overview page.
 
-    Return None if that day is unknown.
+    The day is read from a cookie. Return None if it is unknown.
     """
     return next((day for day in _parse_days(request) if day < today), None)
 
 
 def record_visit(request: Request, answer: Response, today: date) -> None:
-    """Store today and the day of the previous visit in a cookie, unless today is already stored."""
+    """Store the days of this visit to the overview page and of the one before in a cookie, unless
+    today is already stored.
+    """
     days = _parse_days(request)
     if days[:1] != [today]:
         answer.set_cookie(
@@ -131,9 +134,10 @@ class Overview:
     `received`: number of records that ever arrived.
     `unaccounted`: `received` minus the sum of all outcomes; 0 unless Fonds lost records.
     `newest_input_at`: when the newest input was read, None if nothing ever arrived.
-    `by_day`: records per day.
-    `since`: records that arrived since the requested day, None if no day is requested.
-    `as_of`: time of the count.
+    `by_day`: numbers of records per day or week, by outcome.
+    `since`: number of records that arrived since the requested day, by outcome; None if no day is
+        requested.
+    `as_of`: time at which the records were counted.
     """
 
     answer: str
@@ -194,8 +198,7 @@ def _list_file_types(records: Records) -> list[FileType]:
 
 def build_heading(tally: OutcomeTally, n_documents: int) -> str:
     """Return the heading of the overview page: the number of documents, or of records if there are
-    no
-    documents.
+    no documents.
     """
     if tally.received == 0:
         return "Your library is empty"

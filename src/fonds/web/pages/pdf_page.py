@@ -1,6 +1,5 @@
 """Page view of a PDF: the picture of one page next to the text of that page, with search hits
-marked
-in both.
+marked in both.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class PdfPage:
     `width`, `height`: size of the picture in pixels.
     `boxes`: (left, top, right, bottom) of the search hits on the picture, in pixels.
     `why`: why there is no picture, None if there is one.
-    `hits`: pages that contain search hits.
+    `hits`: pages of the PDF that contain search hits.
     `hits_complete`: False if further pages may contain hits.
     """
 

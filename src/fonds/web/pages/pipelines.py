@@ -42,17 +42,16 @@ class StepLine:
     """One step of a pipeline, with the topic from which the step reads messages.
 
     `ready`, `delayed`, `in_hand`: numbers of messages in the queue that are ready, wait for a
-        delay,
-        or are leased by a worker. Exact if the queue is on one machine, estimates on brokers.
+        delay, or are leased by a worker. Exact if the queue is on one machine, estimates on
+        brokers.
     `open`: number of messages that were sent to the step and have no disposition in the ledger yet.
-    `oldest_at`: when the oldest of those messages was recorded, None if there is none.
+    `oldest_at`: when the oldest message counted in `open` was sent, None if there is none.
     `ended`: number of all messages that ever ended at the step, by verdict.
-    `quarantined`: number of quarantined messages, from `ended`, because the queue's number would
-        include records that are hidden from a reader.
+    `quarantined`: number of quarantined messages, from `ended`, because the number in the queue
+        would include messages about files that a reader may not see.
     `workers`: worker processes of the step, counted by their heartbeats.
     `came_by_hour`, `ended_by_hour`: messages that arrived and ended in each of the last 24 clock
-        hours
-        (UTC), oldest hour first, including the current hour.
+        hours (UTC), oldest hour first, including the current hour.
     `minutes_left`: minutes until the backlog is finished at the rate of this and the previous hour;
         None if no message ended in those hours.
     `is_growing`: whether more messages arrived than ended in this and the previous hour.
@@ -107,7 +106,7 @@ class PipelineLine:
     """One pipeline, with its steps in order.
 
     `ended_last_hour`: number of entries that ended in the last hour.
-    `ended_more`: whether `ended_last_hour` is a lower bound.
+    `ended_more`: whether `ended_last_hour` is a lower bound, because counting stops at 250,000.
     `ended_last_at`: when the last entry ended, None if none ended yet.
     `seen`: newest heartbeat of a process that works on the pipeline, None if there is none.
     """
@@ -126,8 +125,7 @@ class PipelineLine:
 @dataclass(frozen=True, slots=True)
 class PipelinesPage:
     """Content of the page of pipelines: every pipeline that ever received an entry, and the
-    configured
-    pipeline of the library.
+    configured pipeline of the library.
     """
 
     answer: str

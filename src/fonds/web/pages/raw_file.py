@@ -1,5 +1,5 @@
-"""Page of the raw data of a file: bytes in hex, HTTP response headers, and the header of the WARC
-record.
+"""Page of the raw data of a file: its bytes in hex, its HTTP response headers, and the header of
+its WARC record.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ From = Annotated[
 @dataclass(frozen=True, slots=True)
 class RawFilePage:
     """Content of the page of raw data: a range of the bytes of a file, and the headers stored with
-    it.
+    the file.
 
     `first`: position of the first shown byte, from 0.
     `shown_bytes`: number of shown bytes.
@@ -60,7 +60,7 @@ class RawFilePage:
     `rows`: the shown bytes in hex; empty if nothing can be read.
     `place`: location of the WARC record from which the bytes were read.
     `http`: head of the HTTP response, None if the record has none.
-    `warc`: header of the WARC record.
+    `warc`: header of that WARC record, None if the bytes do not come from one.
     `why`: why nothing can be read, None if the bytes were read.
     """
 
@@ -78,7 +78,8 @@ class RawFilePage:
 
 
 def build_raw_file(stores: Stores, sha1hex: str, first: int) -> RawFilePage:
-    """Build the page of raw data, starting at byte `first`.
+    """Build the page of the raw data of a file, starting with the row of 16 bytes that contains
+    byte `first`.
 
     Raises HTTPException 404 for an unknown file, and if the file has no byte `first`.
     """

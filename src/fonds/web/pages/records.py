@@ -1,4 +1,6 @@
-"""Page that lists records by outcome, and the download of the whole ledger."""
+"""Page that lists records by outcome, and the download of the whole ledger (all entries and their
+outcomes).
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,7 @@ class RecordsForm(BaseModel):
     @property
     def reasons(self) -> list[str] | None:
         """Return the reasons by which to filter records: the requested reason, else all reasons of
-        the requested category (`weight`).
+        the requested severity (`weight`).
 
         Return None if neither a reason nor a category is requested.
         """
@@ -92,7 +94,7 @@ class RecordsForm(BaseModel):
         return None
 
     def build_filter(self) -> dict[str, object]:
-        """Return the filter on columns of the table `entries`.
+        """Return the filter for records, on columns of the SQL table `entries`.
 
         Pending records have no step and no reason.
         """
@@ -119,7 +121,7 @@ class RecordsForm(BaseModel):
 
     @property
     def days(self) -> DayRange | None:
-        """Return the range of days to filter records by, None for all days."""
+        """Return the range of days in which listed records arrived, None for all days."""
         return DayRange(self.from_, self.to) if self.from_ or self.to else None
 
 
@@ -127,10 +129,9 @@ class RecordsForm(BaseModel):
 class Record(EntryRow):
     """One record and its outcome: a row of the table `entries`, with links.
 
-    `file_href`: address of the page of the record's file, None if there is none.
+    `file_href`: address of the page of the record's file, None if the record has no file.
     `retry_href`, `accept_href`: addresses of the pages that retry or accept a failed record, None
-        if
-        the action is not available.
+        if the action is not available.
     """
 
     file_href: str | None
@@ -158,7 +159,9 @@ def build_record(row: EntryRow) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class InputTally:
-    """Number of records of one input that were only counted, without being stored one by one."""
+    """Number of records of one input that the input's source counted without storing them one by
+    one.
+    """
 
     input_id: str
     path: str
@@ -174,7 +177,8 @@ class RecordsPage:
     `counted_total`: number of records that sources only counted.
     `first`: number of the first row on the page, from 1.
     `next`: value of the parameter `after` for the next page, None on the last page.
-    `counted_inputs`: the inputs of the counted records, the largest number first.
+    `counted_inputs`: the inputs that contain the counted records, the input with the most such
+        records first.
     `counted_inputs_total`: number of such inputs; a lower bound unless `counted_inputs_complete`.
     """
 
@@ -193,9 +197,8 @@ class RecordsPage:
 def build_records_page(records: Records, form: RecordsForm) -> RecordsPage:
     """Build the requested page of records.
 
-    The total equals the number on the overview page for the same filter. Raises HTTPException 400
-    for
-    an unknown pipeline or step.
+    The total equals the number on the overview page for the same outcome, reason and days. Raises
+    HTTPException 400 for an unknown pipeline or step.
     """
     try:
         check_names(records, pipeline=form.pipeline, step=form.step)
@@ -223,8 +226,7 @@ def build_records_page(records: Records, form: RecordsForm) -> RecordsPage:
 
 def _load_rows(records: Records, form: RecordsForm) -> tuple[int, list[EntryRow], int, str | None]:
     """Load one page of records. Return the number of all stored rows that match, the rows of the
-    page,
-    the number of the page's first row (from 1), and the cursor of the next page.
+    page, the number of the page's first row (from 1), and the cursor of the next page.
     """
     where, days = form.build_filter(), form.days
     order = ENTRIES if days is None else ENTERED

@@ -1,4 +1,6 @@
-"""Search page and API: results, facets and histogram of a search. The URL holds the whole state."""
+"""Search page and API: results, facets and histogram of a search. The URL contains all settings of
+the search.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ DAYS = 7
 
 @dataclass(frozen=True, slots=True)
 class RecentAdditions:
-    """Number of documents of a search result that were added since a day.
+    """Number of documents of a search result that were added to the library since day `since`.
 
     `href`: address of the list of those documents, newest first.
     """
@@ -75,8 +77,7 @@ def count_recent_additions(
     """Count the results of a search that were added in the seven days until `today`, in UTC.
 
     Return None if the search already filters by the day of addition, or if the query with that
-    filter
-    would be too long.
+    filter would be too long.
     """
     since = today - timedelta(days=DAYS - 1)
     words = form.q.strip()
@@ -90,7 +91,7 @@ def count_recent_additions(
 
 
 EXPORTED_MAX = 100_000
-"""Maximum documents per response. `fonds export` has no limit."""
+"""Maximum number of documents in one export from the search page. `fonds export` has no limit."""
 COLLAPSE_NEEDS_PAGES_MESSAGE = (
     "Near-duplicates can be collapsed only on numbered pages, so not with sort=id or after."
 )
@@ -103,28 +104,32 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """One page of results.
+    """One page of the results of a search.
 
     `answer`: heading of the page.
-    `direct`: files that the words name: a URL, SHA-1, story id, DOI or file name.
-    `notes`: parts of the query that no document matches, if there are no results and no
-        `direct` files.
-    `meant`: corrected query.
-    `earlier`: stories that match in an earlier version; None if none does.
+    `direct`: files that the query names by a URL, SHA-1, story id, DOI or file name.
+    `notes`: parts of the query that no document matches, if there are no results and no `direct`
+        files.
+    `meant`: query with corrected spelling, as a suggestion; None if there is none.
+    `earlier`: stories of which only an earlier version matches; None if there are none.
     `match`: `best` if no document has all words and results have any of them.
     `total`: number of matching documents.
-    `listed`: number of results; fewer than `total` if near-duplicates are one result.
-    `compared`: number of documents compared for near-duplicates, the first of the result.
-    `reachable`: number of results that can be paged through.
-    `next`: value of `after` for the next page with sort=id, None on the last page. This pages
-        through any result.
-    `facets`: matches by value, ignoring the selected values of the same facet.
-    `beyond`: matches with values that are not listed.
-    `dates`: matches by YYYY-MM, or by YYYY-MM-DD if all are within 72 days.
-    `undated`: matches without a date.
-    `themes_looked_in`: number of collections, first by name, in which themes of results were
-        looked up; None for all.
-    `themes`: matches by theme of the requested collection; None without one.
+    `listed`: number of results; fewer than `total` if near-duplicates are collapsed into one
+        result.
+    `compared`: number of documents at the start of the result that were compared for
+        near-duplicates.
+    `reachable`: number of results that can be reached by page number.
+    `next`: value of `after` for the next page with sort=id, None on the last page. These cursors
+        reach all results.
+    `facets`: for each facet, numbers of matches by value, ignoring the selected values of the same
+        facet.
+    `beyond`: for each facet, the number of matches with values that are not listed.
+    `dates`: numbers of matches by YYYY-MM, or by YYYY-MM-DD if all are within 72 days.
+    `undated`: number of matches without a date.
+    `themes_looked_in`: number of collections, first by name, in which themes of results were looked
+        up; None for all.
+    `themes`: numbers of matches by theme of the requested collection; None if no collection is
+        requested.
     `generation`: id of the index contents; equal ids mean equal documents. None if unknown.
     """
 
@@ -214,7 +219,7 @@ def _build_earlier(results: SearchResults) -> EarlierVersionHits | None:
 
 
 def _find_next_page(form: SearchRequest, results: SearchResults) -> str | None:
-    """Return the cursor of the next page: the id of the last result on this page.
+    """Return the cursor of the next page of results: the id of the last result on the current page.
 
     Return None on the last page, and if the results are not sorted by id.
     """
@@ -258,7 +263,8 @@ def _build_bars(form: SearchRequest, page: SearchPage) -> list[HistogramBar]:
 
 
 def _list_date_kinds(form: SearchRequest) -> list[tuple[DateOf, str]]:
-    """Return each kind of date with the URL of the same search by that kind of date.
+    """Return each kind of date (such as published or captured) with the URL of the same search by
+    that kind of date.
 
     That URL has no limits of dates, because limits belong to one kind of date.
     """

@@ -1,6 +1,5 @@
 """Search as of a day: the documents that a search found at the end of a past day, and why the
-search
-finds other documents now.
+search finds other documents now.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class ChangeLine:
     """Number of documents of a search to which the same change happened since a past day.
 
     `words`: the change as text.
-    `is_found_then`: whether the search found the documents at the end of that day; null if unknown.
+    `is_found_then`: whether the search found the documents at the end of that day; None if unknown.
     `is_found_now`: whether the search finds the documents now.
     `href`: address of the list of the documents.
     """
@@ -84,9 +83,9 @@ class AsOfPage:
     `is_all_found`: false if only the first documents by id were compared.
     `is_all_changed`: false if not all documents written since the day were checked. `unknown` and
         `then` may then be too low.
-    `sorts`: numbers of documents by change.
-    `listed`: documents with the change `change`, one page of them.
-    Only curators see changes by an embargo.
+    `sorts`: numbers of documents by kind of change since the day.
+    `listed`: one page of the `listed_total` documents with the kind of change `change`.
+    Embargoes count as changes only for curators.
     """
 
     answer: str

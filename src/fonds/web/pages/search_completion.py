@@ -1,4 +1,6 @@
-"""Completions for the search box: JSON for its script, and links on the search page."""
+"""Completions for the search box: JSON for the script of the search box, and links on the search
+page.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +28,17 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class CompletionsOut:
-    """Completions at the cursor. All positions are in characters (Unicode code points) from 0.
+    """Completions of a search at the cursor. All positions are in characters (Unicode code points)
+    from 0.
 
     `kind`: what is being typed: `field` (a field name), `value` (of `field`) or `nothing`.
-    `said`: the part of it before the cursor.
+    `said`: the part of the field name or value before the cursor.
     `start`, `end`: range of the search that a completion replaces.
-    `completions`: at most ten, best first. `text` is the whole search with the completion, `at`
-        the position of the cursor in it, `count` the number of documents with the value, or in
-        the theme.
-    `more`: whether there are others, or may be.
-    `form`, `example`: how a value is written.
+    `completions`: at most ten, best first. `text` is the whole search with the completion, `at` the
+        position of the cursor in the whole search, `count` the number of documents with the value,
+        or in the theme.
+    `more`: whether there are other completions, or may be.
+    `form`, `example`: how a value of the field is written, in general and as an example.
     """
 
     kind: TypingKind
@@ -56,7 +59,7 @@ class OfferedValues:
     `field`: name of the field.
     `values`: each value with a link to the search that uses it.
     `more`: whether there are other values, or may be.
-    `example`: how a value is written.
+    `example`: an example of a value of the field.
     """
 
     field: str
@@ -93,7 +96,8 @@ def find_offered_values(
     form: SearchRequest,
     error: ValueError | None = None,
 ) -> OfferedValues | None:
-    """Suggest values for the last field of a search, or for the field at which `error` occurred.
+    """Suggest values for the last field of a search, or for the field at which the query error
+    `error` occurred.
 
     Return None unless that field has no value or an unknown one.
     """
@@ -117,7 +121,7 @@ def _create_completer(stores: Stores, service: CollectionService) -> QueryComple
         """Yield the themes that a search supports, once by label and once by the name that a
         curator gave.
 
-        Themes with more than `MEMBERS_MAX` documents are not supported.
+        A search does not support themes with more than 50,000 documents.
         """
         all_themes = iter_themes(service.tables)
         return (

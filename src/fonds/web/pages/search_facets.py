@@ -1,4 +1,6 @@
-"""Facets of a search, whose values can be selected or excluded, and themes of a collection."""
+"""Facets of a search, whose values can be selected or excluded, and numbers of matches by theme of
+a collection.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ class Facet:
 
     `name`: query parameter that selects the values.
     `beyond`: number of documents with values that are not listed.
-    `more_href`: URL of the search with more values listed, None if no more can be listed.
+    `more_href`: URL of the search with more values listed per facet, None if no more can be listed.
     """
 
     name: str
@@ -56,7 +58,8 @@ def build_facets(
 ) -> list[Facet]:
     """Build the facets of a search.
 
-    Facets without any values are left out, unless the request looks for values (`find`).
+    Facets without any values are left out, unless the request lists only values that contain a text
+    (`find`).
     """
     built = []
     for field, parameter in FACET_FIELDS.items():
@@ -130,9 +133,10 @@ class ThemeValue:
 
 @dataclass(frozen=True, slots=True)
 class ThemeFacet:
-    """The first themes of a collection, with the numbers of their documents that a search finds.
+    """The themes of a collection with the most documents of a search, with the numbers of these
+    documents.
 
-    `beyond`: sum of the numbers of the themes that are not listed.
+    `beyond`: sum of these numbers over the themes that are not listed.
     `less_href`: URL of the search without the list of themes.
     """
 
@@ -146,7 +150,7 @@ class ThemeFacet:
 class OfferedCollection:
     """A collection for whose themes the documents of a search can be counted.
 
-    `href`: URL of the search with those numbers.
+    `href`: URL of the search with its documents counted by the themes of the collection.
     """
 
     name: str
@@ -154,7 +158,8 @@ class OfferedCollection:
 
 
 def build_theme_facet(form: SearchRequest, counts: ThemeCounts | None) -> ThemeFacet | None:
-    """Build the list of themes of a search, with at most as many themes as a facet lists values.
+    """Build the list of themes that contain documents of a search, with at most as many themes as a
+    facet lists values.
 
     Return None if the documents were not counted by theme.
     """
@@ -174,7 +179,8 @@ def build_theme_facet(form: SearchRequest, counts: ThemeCounts | None) -> ThemeF
 def list_offered_collections(
     collections: CollectionService, form: SearchRequest
 ) -> list[OfferedCollection]:
-    """Return the first ten collections by name with themes, out of the first hundred collections.
+    """Return the first ten collections that have themes, in order of name, out of the first hundred
+    collections.
 
     Return an empty list if the search already counts its documents by the themes of a collection.
     """

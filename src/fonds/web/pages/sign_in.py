@@ -96,7 +96,7 @@ def sign_out(request: Request) -> Response:
 
 
 def restrict_to_local(path: str) -> str:
-    """Return `path` if it is an address on this site, otherwise "/"."""
+    """Return `path` if it is a path on this server, otherwise "/"."""
     is_ours = path.startswith("/") and not path.startswith("//") and "\\" not in path
     return path[:NEXT_MAX_CHARS] if is_ours and path.isprintable() else "/"
 

@@ -1,4 +1,6 @@
-"""Silent edits: stories whose later version has another headline or text, as a list and a feed."""
+"""Silent edits: stories of which a later version has another headline or text, as a list and an
+Atom feed.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +57,8 @@ Site = Annotated[
 
 
 class EditsForm(BaseModel):
-    """Query parameters that select later versions of stories. By default, the newest edited
-    versions.
+    """Query parameters that select story versions that have a previous version. By default, the
+    newest versions with edits.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -79,7 +81,7 @@ class EditsPage:
     """One page of the list of silent edits (later versions of stories).
 
     `walked`: number of versions that were examined for the page.
-    `later`: number of examined versions that have a previous version.
+    `later`: number of examined versions of which the library has a previous version.
     `counts`: number of those later versions by kind of change.
     `rows`: the later versions with the requested kind of change.
     `next`: cursor of the next page, None on the last page.
@@ -97,7 +99,7 @@ class EditsPage:
 def build_edits_page(stores: Stores, form: EditsForm) -> EditsPage:
     """Build the page of the list of silent edits that begins after the cursor of the form.
 
-    Its counts cover the same versions whatever kind of change is requested.
+    The counts of the page cover the same versions whatever kind of change is requested.
     """
     mark = LATER.decode(form.after)
     window = load_window(stores, form.site.strip().lower(), _build_cursor(mark))

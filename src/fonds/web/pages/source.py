@@ -56,7 +56,7 @@ class StageLine:
 
     `ended`: number of links that were lost at the stage.
     `endings`: the lost links by outcome and reason, the most frequent first.
-    `left`: number of links that passed the stage, or still wait.
+    `left`: number of links that were not lost at this stage or an earlier one.
     """
 
     stage: str
@@ -69,9 +69,8 @@ class StageLine:
 class LinkPassage:
     """Numbers of links of a source, from announced to stored.
 
-    `announced`: all links that the source listed. Each one was lost at one of the `stages`, is
-        still
-        `waiting`, or was stored (`kept`).
+    `announced`: number of all links that the source listed. Each link was lost at one of the
+        `stages`, is still `waiting`, or was stored (`kept`).
     `coverage`: share of announced links that was stored, as text; None if no link was announced.
     """
 
@@ -85,7 +84,9 @@ class LinkPassage:
 
 
 def build_passage(details: SourceDetails) -> LinkPassage:
-    """Count how the links of a source ended, by stage in pipeline order."""
+    """Count the links of a source that were stored, that wait, and that were lost at each stage of
+    its pipeline.
+    """
     row = details.source
     refused = get_refused_counts(row)
     by_stage: dict[str, list[EndingLine]] = {}
@@ -238,7 +239,7 @@ def describe_days(days: Sequence[SourceDay]) -> str:
 
 
 def _draw_usual(days: Sequence[SourceDay], maximum: float) -> Markup:
-    """Draw the range of the usual number of new links, one step per day."""
+    """Draw the range of the usual number of new links of a source, one step per day."""
     segments = [
         f"M{position * DAY_WIDTH}"
         f" {_compute_y(day.most, maximum):.1f}h{DAY_WIDTH}V{_compute_y(day.least, maximum):.1f}h-{DAY_WIDTH}z"
@@ -299,8 +300,9 @@ router = APIRouter(dependencies=[READS])
 class SourcePage:
     """Content of the page of a source: the source, its last polls (newest first), and its links.
 
-    `passage`: the stages at which the entered links and the refused links ended.
-    `days`: the last 90 days, until today.
+    `passage`: numbers of the source's links by the stage at which they were lost, and of stored
+        links.
+    `days`: new links on each of the last 90 days, until today.
     `nothing_older`: why the source cannot have a backfill, None if a backfill is possible.
     """
 

@@ -40,7 +40,7 @@ router = APIRouter()
 
 
 class SourceStateAct(StrEnum):
-    """Action on a source without parameters, named as in `fonds sources`."""
+    """Action without parameters on a followed source, named as in the command `fonds sources`."""
 
     POLL = "poll"
     PAUSE = "pause"
@@ -50,7 +50,8 @@ class SourceStateAct(StrEnum):
 
 
 class SourceEditIn(msgspec.Struct, forbid_unknown_fields=True):
-    """Title of a source, its folder in an export, and the collection of links from now on.
+    """Form that edits a source: its title, its folder in exports of sources, and the collection of
+    its future links.
 
     Missing fields do not change.
     """
@@ -61,7 +62,7 @@ class SourceEditIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class MuteIn(msgspec.Struct, forbid_unknown_fields=True):
-    """Day on which a source's alerts return, in UTC, and why they are muted.
+    """Form that mutes a source: the day on which its alerts return, in UTC, and why they are muted.
 
     Without a day, alerts return when the source recovers.
     """
@@ -71,9 +72,10 @@ class MuteIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class BackfillDaysIn(msgspec.Struct, forbid_unknown_fields=True):
-    """First and last day to backfill, in UTC; the last is today by default.
+    """Form that backfills a source: first and last day to backfill, in UTC; the last day is today
+    by default.
 
-    `undated` includes entries without a date.
+    `undated`: whether to include entries of the source without a date.
     """
 
     first: date = msgspec.field(name="from")

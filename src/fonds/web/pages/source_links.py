@@ -1,4 +1,6 @@
-"""Page of the links of a source: those of a day, a poll, an outcome, or that passed a stage."""
+"""Page of the links of a source: links found on a day or by a poll, with an outcome, or that passed
+a stage.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,8 @@ class LinksForm(BaseModel):
     )
 
     def build_filters(self, records: Records, details: SourceDetails) -> list[dict[str, object]]:
-        """Build filters on columns of `entries`; a link matches if it matches any of these filters.
+        """Build filters for links on columns of the SQL table `entries`; a link matches if it
+        matches any filter.
 
         Raises ValueError that names the nearest stage if the requested stage is unknown.
         """
@@ -103,13 +106,15 @@ class LinksForm(BaseModel):
         return parts
 
     def build_params(self) -> dict[str, Any]:
-        """Return all query parameters of the list except the cursor, for links."""
+        """Return all query parameters of the list of links except the cursor, for URLs of the
+        list.
+        """
         return self.model_dump(exclude={"after"}, mode="json")
 
 
 @dataclass(frozen=True, slots=True)
 class LinksPage:
-    """One page of the links of a source, last settled first.
+    """One page of the links of a source, the link that ended last first.
 
     `first`: number of the first link on the page, from 1.
     `next`: value of the parameter `after` for the next page, None on the last page.

@@ -56,7 +56,7 @@ class SourcesForm(BaseModel):
     page: int = Field(1, ge=1, le=PAGES_MAX, description="Page number, from 1")
 
     def build_query(self) -> SourceQuery:
-        """Build the database query for followed sources from these filters."""
+        """Build the query for followed sources from the filters of the page."""
         chosen_health = SourceHealth(self.health) if self.health else None
         since = datetime.combine(self.since, time.min, UTC) if self.since else None
         return SourceQuery(self.state, chosen_health, since)
@@ -80,9 +80,9 @@ class SourceLine(SourceSummary):
 
 @dataclass(frozen=True, slots=True)
 class FunnelStage:
-    """Number of links of a source that reached one stage.
+    """Number of links of a source that reached one stage: found, received, fetched or stored.
 
-    `href`: address of the list of those links, '' if the pipeline has no stages.
+    `href`: address of the list of those links, '' if the source's pipeline has no stages.
     """
 
     word: str
@@ -92,9 +92,9 @@ class FunnelStage:
 
 @dataclass(frozen=True, slots=True)
 class SourcesPage:
-    """One page of sources.
+    """One page of the list of followed sources.
 
-    `states`: number of all sources by state.
+    `states`: number of all sources by state: active, paused or gone.
     `health_counts`: number of all sources by health, those that need attention first.
     """
 
@@ -149,8 +149,8 @@ def format_coverage(funnel: Funnel) -> str:
 
 
 def build_sources_page(records: Records, form: SourcesForm, now: datetime) -> SourcesPage:
-    """Build the requested page. Raises HTTPException 400 for `since` with a health that has no
-    start time.
+    """Build the requested page of followed sources. Raises HTTPException 400 for `since` with a
+    health whose beginning is not stored.
     """
     counts, first = count_sources(records, now), (form.page - 1) * PAGE_SIZE + 1
     try:
@@ -224,9 +224,9 @@ def sources_html(
 
 
 def _drop_filter(params: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the query parameters without the filter `name`.
+    """Return the query parameters of the list of sources without the filter `name`.
 
-    Without the filter by health, `since` is removed too, because it depends on the health.
+    If `name` is the filter by health, `since` is removed too, because it depends on the health.
     """
     removed = {name, "since"} if name == "health" else {name}
     return {**params, **dict.fromkeys(removed)}

@@ -1,7 +1,7 @@
 """Changes between two versions of a story, word by word, in headline, byline, date and text.
 
 Versions read by different extractors can be read again by the current one. Then all differences
-are the page's own.
+come from the page, none from the extractors.
 """
 
 from __future__ import annotations
@@ -52,14 +52,16 @@ STORY = next(kind for kind in KINDS if kind.name == "story")
 
 
 def is_being_read(records: Records, sha1hexes: list[str]) -> bool:
-    """Return whether one of these files is queued to be read by an extractor."""
+    """Return whether one of these story versions is queued to be read again by an extractor."""
     step = STORY.reading.step if STORY.reading else ""
     where = {"about": sha1hexes, "step": step, "is_open": True}
     return any(True for _ in records.find(DispositionRow, where, count_max=1))
 
 
 class VersionIn(msgspec.Struct, forbid_unknown_fields=True):
-    """SHA-1 of the version that a story is compared with."""
+    """Form that has two versions of a story read again: the SHA-1 of the version that the other is
+    compared with.
+    """
 
     since: str
 
@@ -166,7 +168,7 @@ def build_changes(stores: Stores, sha1hex: str, title: str, since: str) -> Story
     """Compare two versions of a story.
 
     Raises HTTPException 404 if the file is no story, RefusedError 400 if `since` is no version of
-    it.
+    the same story.
     """
     head = load_story_head(stores.records, sha1hex)
     if head is None:
@@ -249,7 +251,9 @@ def changes_html(
 
 
 def _format_summary(changed: Sequence[StoryPart]) -> str:
-    """Summarize how many words the text gained and lost, and which other parts changed."""
+    """Summarize how many words the text of a story gained and lost, and which other parts
+    changed.
+    """
     counts = [(part.diff.added, part.diff.removed) for part in changed if part.name == "text"]
     words = [f"+{added:,} −{removed:,} words" for added, removed in counts]
     other_parts = [PART_NAMES[part.name].lower() for part in changed if part.name != "text"]

@@ -40,7 +40,7 @@ from fonds.wiring.stores import are_stores_shared, close_stores, get_utc_now, op
 
 LISTED_MAX = 200
 FILES_MAX = 20
-"""Maximum files shown for a key; each file queries every store."""
+"""Maximum number of files shown for a looked-up key; each file needs queries to every store."""
 
 router = APIRouter(dependencies=[CURATES])
 
@@ -50,8 +50,7 @@ class TakenDownFile:
     """A file that was taken down.
 
     `finished`: when the takedown was completed. None while bytes of the file remain in the
-        library's
-        WARCs listed in `warcs`, or in messages that were in progress.
+        library's WARCs listed in `warcs`, or in messages that were in progress.
     """
 
     sha1hex: str
@@ -67,8 +66,8 @@ class TakenDownFile:
 class TakedownCandidate:
     """A file that may be taken down, and what would be removed with it.
 
-    `hidden_by`: who put it under embargo; None without an embargo.
-    `refusal`: why this user cannot take it down; None if they can.
+    `hidden_by`: who put the file under embargo; None without an embargo.
+    `refusal`: why the user cannot take the file down; None if the user can.
     """
 
     sha1hex: str
@@ -81,10 +80,11 @@ class TakedownCandidate:
 
 @dataclass(frozen=True, slots=True)
 class TakedownsPage:
-    """Takedowns, unfinished first, then newest first. `total` counts all.
+    """Up to 200 takedowns, unfinished first, then newest first. `total` is the number of all
+    takedowns.
 
-    `candidates` are the files that the key names, 20 at most. `complete` is False if there are
-    more.
+    `candidates` are the files that the looked-up key names, 20 at most. `complete` is False if the
+    key names more files.
     """
 
     answer: str
@@ -148,8 +148,8 @@ def _build_taken_down(row: TakedownRow) -> TakenDownFile:
 
 
 def _find_titles(stores: Stores, key: str) -> tuple[dict[str, str | None], bool]:
-    """Return the titles of the files that a key names, by SHA-1, and whether these are all such
-    files.
+    """Return the titles of up to 20 files that a key names, by SHA-1, and whether the key names no
+    others.
 
     Raises HTTPException 404 if the key names no file.
     """
@@ -186,7 +186,7 @@ def _build_candidate(
 
 
 def explain_refusal(hidden: EmbargoRow | None, settings: Settings, viewer: Viewer) -> str | None:
-    """Return why this user may not take down a file, None if the user may.
+    """Return why a user may not take down a file, None if the user may.
 
     `hidden`: the embargo on the file, None without an embargo.
     """
@@ -264,10 +264,10 @@ def open_exclusive_stores(request: Request, settings: Settings) -> Iterator[Stor
 
 
 class TakedownIn(msgspec.Struct, forbid_unknown_fields=True):
-    """SHA-1 of a file, the reason, and a note for curators.
+    """Form that takes a file down: SHA-1 of the file, the reason, and a note for curators.
 
-    `sure` confirms a new takedown. `everywhere` searches the index of every WARC. A takedown that
-    continues keeps its reason and note.
+    `sure` confirms a new takedown. `everywhere` looks for the file in the index of every WARC. A
+    continued takedown keeps its first reason and note.
     """
 
     sha1hex: str

@@ -50,7 +50,9 @@ from fonds.wiring.collections import CollectionService
 
 
 DATED_MAX = 2 * MEMBERS_MAX
-"""Maximum number of documents whose dates are read, those nearest to the theme's centroid."""
+"""Maximum number of documents of a theme whose dates are read: those nearest to the theme's
+centroid.
+"""
 
 STAGES_MAX = 12
 
@@ -83,7 +85,9 @@ class ThemeStage:
 
 @dataclass(frozen=True, slots=True)
 class ThemeTurn:
-    """Split or merger that a theme took part in. `change`: `split` or `merged`."""
+    """Split or merger that a theme took part in. `change`: `split` or `merged`; `what`: the themes
+    before and after it.
+    """
 
     change: str
     what: ChangeLine
@@ -119,8 +123,8 @@ def build_bars(months: MonthCounts) -> list[HistogramBar]:
 
 
 def load_stages(tables: Tables, selection: Selection, theme_id: str) -> list[ThemeStage]:
-    """Return the label and size of the theme in each stored clustering that contains it, oldest
-    first.
+    """Return the label and size of a theme in each stored clustering that contains the theme,
+    oldest first.
 
     At most the newest twelve clusterings are read. The list is empty for levels other than the
     first.
@@ -148,7 +152,7 @@ def load_stages(tables: Tables, selection: Selection, theme_id: str) -> list[The
 
 
 def load_splits_and_mergers(tables: Tables, selection: Selection, theme_id: str) -> list[ThemeTurn]:
-    """Return the splits and mergers since the previous clustering that led to or from the theme."""
+    """Return the splits and mergers since the previous clustering in which a theme took part."""
     clustering, before = selection.clustering, selection.previous
     if clustering is None or before is None:
         return []
@@ -184,8 +188,8 @@ class ThemeForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class NearbyTheme:
-    """Another theme, and the cosine of the two centroids. `name`: the name a curator gave it, '' if
-    none.
+    """A similar theme, and the cosine of its centroid to that of the theme on the page. `name`: the
+    name a curator gave the similar theme, '' if none.
     """
 
     label: str
@@ -289,7 +293,9 @@ def build_theme_page(
 def _find_nearest(
     collections: CollectionService, selection: Selection, label: str
 ) -> list[NearbyTheme]:
-    """Return the most similar themes. The list is empty for levels other than the first."""
+    """Return the themes most similar to a theme. The list is empty for levels other than the
+    first.
+    """
     clustering = selection.clustering
     if clustering is None or selection.level:
         return []
@@ -317,7 +323,7 @@ def _find_parent(selection: Selection, cluster: ClusterView) -> str | None:
 
 
 def _link_to_act(selection: Selection) -> str | None:
-    """Return the URL to which curators send actions on the theme.
+    """Return the URL to which the page of a theme sends a curator's actions on the theme.
 
     Return None for past clusterings and for levels whose themes have no stable ids.
     """

@@ -1,4 +1,6 @@
-"""Changes since the previous clustering: new and rising themes, and the outcome of the others."""
+"""Changes of themes since the previous clustering: new and rising themes, and which others grew,
+split, merged or are gone.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ KINDS = ("new", "grown", "split", "merged", "gone", "kept")
 
 @dataclass(frozen=True, slots=True)
 class ChangeLine:
-    """One change between two clusterings: the themes before and after it."""
+    """One change of themes between two clusterings, such as a merger: the themes before and after
+    the change.
+    """
 
     before: Sequence[ThemeRefLink]
     after: Sequence[ThemeRefLink]
@@ -32,7 +36,9 @@ class ChangeLine:
 
 @dataclass(frozen=True, slots=True)
 class ChangesOfKind:
-    """All changes of one kind. At most 20 are listed, those with the most documents first."""
+    """All changes of themes of one kind, such as `split`. At most 20 are listed, those with the
+    most documents first.
+    """
 
     change: str
     total: int
@@ -100,7 +106,7 @@ def load_changes(tables: Tables, selection: Selection) -> Sequence[ClusterChange
 def find_splits_and_mergers(changes: Iterable[ClusterChange]) -> dict[str, ClusterChange]:
     """Return the split or merger from which each theme came, by theme id. Other themes are missing.
 
-    If there are several for a theme, the last one counts; mergers follow splits.
+    If a theme came from several of them, the last one counts; mergers follow splits.
     """
     turns = [change for change in changes if change.change in TURNS]
     return {side.id: change for change in turns for side in change.after}
@@ -128,7 +134,7 @@ def _build_kind(selection: Selection, kind: str, changes: Sequence[ClusterChange
 
 
 def link_change(selection: Selection, change: ClusterChange) -> ChangeLine:
-    """Build one change for the page, with links to its themes.
+    """Build one change of themes for a page, with links to the themes.
 
     Themes before the change link to the previous clustering, themes after it to the current one.
     """

@@ -1,4 +1,6 @@
-"""Curation of themes: documents excluded from themes, and actions on a theme."""
+"""Curation of themes: the list of documents excluded from themes, and a curator's actions on a
+theme.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ router = APIRouter(dependencies=[READS])
 
 
 class ExclusionsForm(BaseModel):
-    """Query parameters of the list of exclusions: the configuration, and the cursor of the page."""
+    """Query parameters of the list of documents that curators excluded from themes: the
+    configuration, and the cursor of the page.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -92,7 +96,8 @@ class ExclusionLine:
 
 @dataclass(frozen=True, slots=True)
 class ExclusionsPage:
-    """One page of the exclusions of a collection, sorted by document id: those of 20 documents.
+    """One page of the documents of a collection that curators excluded from themes: 20 documents in
+    order of their ids.
 
     `next` is the value of `after` for the next page; None on the last page.
     """
@@ -108,7 +113,9 @@ class ExclusionsPage:
 def build_exclusions_page(
     stores: Stores, collections: CollectionService, selection: Selection, after: str
 ) -> ExclusionsPage:
-    """Build one page of the list of exclusions. Raises HTTPException 400 for an invalid `after`."""
+    """Build one page of the list of documents that curators excluded from themes. Raises
+    HTTPException 400 for an invalid `after`.
+    """
     tables, name = collections.tables, selection.name
     with refuse_invalid_cursor():
         exclusions, last = list_exclusions(tables, name, decode_cursor(after), PAGE_SIZE)
@@ -232,7 +239,7 @@ def exclusions_json(
 
 
 class ThemeAct(StrEnum):
-    """Action on a theme, named as in `fonds clusters`."""
+    """Action of a curator on a theme, named as in the command `fonds clusters`."""
 
     RENAME = "rename"
     PIN = "pin"
@@ -252,10 +259,11 @@ _Ids = Annotated[list[_Word], msgspec.Meta(min_length=1, max_length=DOCUMENT_BAT
 
 
 class ThemeActIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The theme by its id, label or name, and the configuration.
+    """Form for an action on a theme: the theme by its id, label or name, and the configuration that
+    grouped it.
 
-    `rename` takes a `name`; an empty one removes the name. `exclude` and `include` take `ids` of
-    documents.
+    The action `rename` takes a `name`; an empty one removes the name. `exclude` and `include` take
+    `ids` of documents.
     """
 
     theme: _Word
@@ -334,8 +342,8 @@ def _describe(sent: ThemeActIn) -> str:
 
 
 def _choose_address(result: FormResult[ThemeActIn, ActResult]) -> str:
-    """Return the address of the page that the browser opens after a form was sent: it shows the
-    result.
+    """Return the address of the page that the browser opens after an action on a theme: a page that
+    shows the result.
     """
     path, sent = result.request.path_params, result.parameters
     name = CollectionName(unquote_part(path["namespace"]), unquote_part(path["key"]))

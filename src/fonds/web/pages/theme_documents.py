@@ -1,4 +1,4 @@
-"""Page of a theme's documents dated within some days, or without a date."""
+"""Page of the documents of a theme that are dated within a range of days, or have no date."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ThemeDocumentsForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DocumentGroup:
-    """A theme, or the unclustered documents with one reason.
+    """A theme, or the unclustered documents with one reason, as a request names it.
 
     `word`: id or label of the theme; if `is_reason`, the reason why the documents are unclustered.
     """
@@ -91,7 +91,8 @@ class ThemeDocumentsPage:
 
     `total`: number of matching documents.
     `name`: the name a curator gave the theme, '' if none.
-    `complete`: False if the collection has more documents than the sample, the first 20,000 by id.
+    `complete`: False if the collection has more documents than were searched, the first 20,000 by
+        id.
     """
 
     answer: str
@@ -164,7 +165,8 @@ def build_theme_documents_page(
 def _find_theme(
     collections: CollectionService, selection: Selection, at: ClusteringView, group: DocumentGroup
 ) -> ClusterView | None:
-    """Return the theme, None if `group` is the unclustered documents with one reason.
+    """Return the theme that `group` names, None if `group` is the unclustered documents with one
+    reason.
 
     Raises HTTPException 404 if there is no such theme or reason.
     """
@@ -184,8 +186,8 @@ def _find_theme(
 def _select_documents(
     sample: DocumentSample, label: str, is_theme: bool, form: ThemeDocumentsForm
 ) -> list[int]:
-    """Return the positions, in the sample, of the documents of a theme or reason whose dates match
-    the form.
+    """Return the positions, in the sample, of the documents of a theme, or unclustered for one
+    reason, whose dates match the form.
 
     `label`: label of the theme or, unless `is_theme`, the reason why the documents are unclustered.
     """

@@ -18,10 +18,12 @@ from fonds.wiring.collections import CollectionService
 THEMES = "/themes"
 API = "/api"
 UNCLUSTERED = "unclustered"
-"""Path part after a collection for its unclustered documents; a reason may follow."""
+"""Part of a URL path, after that of a collection, for the collection's unclustered documents; a
+reason may follow.
+"""
 
 RESERVED_PARTS = frozenset({UNCLUSTERED, "document", "over-time", "excluded"})
-"""Path parts after a collection that are not themes."""
+"""Parts of URL paths that, after that of a collection, do not name a theme."""
 
 _SPECIAL = re.compile(r"[/%~]")
 _ESCAPED = re.compile(r"~([0-9A-F]{2})")
@@ -50,15 +52,15 @@ def _escape(match: re.Match[str] | str) -> str:
 
 
 def link_to_collection(name: CollectionName, **params: Any) -> str:
-    """Return the URL of a collection."""
+    """Return the URL of the page of a collection's themes."""
     return build_url(f"{THEMES}/{quote_part(name.namespace)}/{quote_part(name.key)}", **params)
 
 
 def link_to_theme(name: CollectionName, theme: str, **params: Any) -> str:
     """Return the URL of the page of a theme, by its id or label.
 
-    A theme may have the name of another page of the collection. The first character of such a name
-    is escaped, so that the URLs differ.
+    A theme may be called like another page of the collection, such as `unclustered`. The first
+    character of such a name is escaped, so that the URLs differ.
     """
     part = f"{_escape(theme)}{theme[1:]}" if theme in RESERVED_PARTS else quote_part(theme)
     return build_url(f"{link_to_collection(name)}/{part}", **params)
@@ -78,7 +80,7 @@ def link_to_exclusions(name: CollectionName, **params: Any) -> str:
 
 
 def link_to_assignment(name: CollectionName, document_id: str, **params: Any) -> str:
-    """Return the URL of the page that explains the assignment of a document."""
+    """Return the URL of the page that explains why a document is in its theme."""
     return build_url(f"{link_to_collection(name)}/document", id=document_id, **params)
 
 
@@ -105,7 +107,8 @@ def find_document_themes(
 ) -> DocumentThemes:
     """Find the themes to which documents belong.
 
-    The more documents, the fewer collections are searched: `ROWS_MAX` rows in total.
+    The more documents, the fewer collections are searched: documents times collections is at most
+    1,000.
     """
     if not document_ids:
         return DocumentThemes({}, None)

@@ -1,7 +1,7 @@
 """Map of themes as SVG: one circle per theme, sized by its documents, at the position stored with
 the clustering.
 
-Overlapping circles are pushed apart, always in the same way.
+Overlapping circles are pushed apart. The same themes always give the same map.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ WIDTH, HEIGHT = 1000.0, 560.0
 CIRCLES_MAX = 60
 ROUNDS_MAX = 120
 FILLED_SHARE = 0.34
-"""Share of the picture that all circles cover together."""
+"""Share of the area of the map that all circles cover together."""
 GAP = 3.0
 CHARACTER_WIDTH, LINE_HEIGHT = 7.6, 17.0
 LINES_MAX, LABEL_MAX_CHARS = 3, 80
 CUT_MIN_CHARS = 4
 EDGE = 1.0
-"""Room for the outline of a circle at the edge of the picture."""
+"""Room for the outline of a circle at the edge of the map of themes, in units of the SVG
+picture.
+"""
 RADIUS_MIN = 7.0
 
 
@@ -33,7 +35,7 @@ RADIUS_MIN = 7.0
 class MapSpot:
     """A theme to draw on the map.
 
-    `size`: number of its documents.
+    `size`: number of documents of the theme.
     `position`: position that is stored with the clustering, both coordinates between -1 and 1.
     """
 
@@ -165,8 +167,8 @@ def fit_label(label: str, radius: float) -> list[str]:
 
 
 def _compute_room(radius: float, count: int) -> list[int]:
-    """Return how many characters fit in each of `count` lines of text in a circle of this
-    radius.
+    """Return how many characters fit in each of `count` lines of text in a circle of a theme, by
+    its radius.
     """
     rooms = []
     for number in range(count):
@@ -177,7 +179,7 @@ def _compute_room(radius: float, count: int) -> list[int]:
 
 
 def _wrap_words(words: Sequence[str], rooms: Sequence[int]) -> list[str] | None:
-    """Wrap words into lines. Return None if they do not fit.
+    """Wrap the words of a label into lines. Return None if the words do not fit.
 
     `rooms`: maximum width of each line in standard characters.
     """

@@ -1,4 +1,6 @@
-"""Selection of a theme page: the collection, configuration and clustering of a request."""
+"""Resolve the collection, configuration and clustering that a request for a page of themes
+selects.
+"""
 
 from __future__ import annotations
 
@@ -92,8 +94,8 @@ class Selection:
         return self.collection.name
 
     def build_params(self) -> dict[str, str | int | None]:
-        """Return the query parameters that select this clustering, for links. Default values are
-        None.
+        """Return the query parameters that select this clustering, for links. Parameters with
+        default values are None.
         """
         clustering = self.clustering
         return {

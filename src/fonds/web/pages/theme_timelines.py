@@ -43,12 +43,11 @@ _EPOCH = dt.date(1970, 1, 1)
 class ThemeTimeline:
     """Number of documents of one theme over time.
 
-    `counts`: number of documents per period.
+    `counts`: number of sampled documents of the theme per period.
     `sampled_count`: number of sampled documents of the theme.
     `undated`: number of sampled documents without a date.
     `change`: share of documents in the later half of the periods minus share in the earlier half,
-        in
-        percentage points; None if a half has no documents.
+        in percentage points; None if a half has no documents.
     `cohesion`: mean cosine of the sampled documents to the centroid, None if none was sampled.
     """
 
@@ -64,7 +63,8 @@ class ThemeTimeline:
 class ThemeTimelines:
     """Timelines of several themes. Themes whose share of documents changed most come first.
 
-    `periods`: number of sampled documents per period, in a theme or unclustered.
+    `periods`: the periods, each with the number of sampled documents dated in it, in a theme or
+        unclustered.
     `sampled_count`: number of all sampled documents.
     `undated`: number of sampled documents without a date.
     """
@@ -81,7 +81,9 @@ def build_timelines(
     earliest: dt.date | None = None,
     latest: dt.date | None = None,
 ) -> ThemeTimelines:
-    """Build the timelines of these themes within the requested days."""
+    """Build the timelines of these themes from day `earliest` to day `latest`; None means no
+    limit.
+    """
     days_by_place: dict[int, Counter[int]] = defaultdict(Counter)
     for (place, day), n in Counter(zip(sample.places, sample.days, strict=True)).items():
         if place != ABSENT:
@@ -110,8 +112,8 @@ def build_timelines(
 
 
 def _compute_cohesions(sample: DocumentSample) -> dict[int, float]:
-    """Return the mean score of the sampled documents of each cluster, by the cluster's number in
-    the sample.
+    """Return the mean score (similarity to the centroid) of the sampled documents of each cluster,
+    by the cluster's number in the sample.
     """
     sums: dict[int, float] = defaultdict(float)
     for place, score in zip(sample.places, sample.scores, strict=True):
@@ -195,8 +197,8 @@ class ChartBar:
 def draw_multiple(
     number: int, bars: Sequence[ChartBar], maximum: float, title: str, text: str
 ) -> Markup:
-    """Draw the chart of one theme, stretched to the available width. `maximum` is the value of the
-    full height.
+    """Draw the chart of one theme, stretched to the available width. `maximum` is the value of a
+    bar of full height.
 
     Periods without any documents of the collection are hatched. `number` makes the element ids
     unique within the page.
@@ -287,7 +289,7 @@ class Point:
 class TimelineLine:
     """A theme with one point per period.
 
-    `name`: the name a curator gave it, '' if none.
+    `name`: the name a curator gave the theme, '' if none.
     `change`: difference in share between the later and the earlier half of the periods, in
         percentage points; None if a half has no documents.
     """
@@ -309,8 +311,8 @@ class TimelinesPage:
     """The twelve largest themes over time, those whose share changed most first.
 
     `shown_at`: time of the clustering, None if none was built.
-    `looked_at`: number of sampled documents. `undated`: number of those without a date.
-    `complete`: False if there are more documents than the sample, the first 20,000 by id.
+    `looked_at`: number of sampled documents. `undated`: number of sampled documents without a date.
+    `complete`: False if the collection has more documents than the sample, the first 20,000 by id.
     """
 
     answer: str
@@ -425,8 +427,8 @@ def link_to_timelines(selection: Selection, **params: Any) -> str:
 def _build_charts(
     page: TimelinesPage, form: TimelinesForm
 ) -> list[tuple[TimelineLine, Any, float]]:
-    """Return each theme with its chart, and with the value that has the full height of the
-    chart.
+    """Return each theme with its chart, and with the share or number of documents at the chart's
+    full height.
     """
     by_share = form.measure == "share"
     values_by_theme = [

@@ -1,4 +1,6 @@
-"""Pages of unclustered documents, for one reason or all, at URLs that no theme can have."""
+"""Pages of unclustered documents, of one reason or all reasons, at URLs that no page of a theme can
+have.
+"""
 
 from __future__ import annotations
 
@@ -72,8 +74,8 @@ def link_to_unclustered(selection: Selection, reason: str = "") -> str:
 def build_unclustered_lines(
     selection: Selection, unclustered_count: Mapping[str, int]
 ) -> list[UnclusteredLine]:
-    """Build a line for each reason why documents are unclustered. Reasons without documents are
-    left out.
+    """Build a line with the number of documents for each reason why documents are unclustered.
+    Reasons without documents are left out.
     """
     return [
         UnclusteredLine(

@@ -1,4 +1,6 @@
-"""Verification of an export: compares its manifest with the library."""
+"""Verification of an export: compares the manifest of the export with what its search finds in the
+library now.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 FIELDS = ("file", "pasted")
 PARTS_MAX = 4
 FRAME_MAX_BYTES = 10_000
-"""Maximum size of what surrounds the parts of a form."""
+"""Maximum size in bytes of the boundaries and headers around the parts of a multipart form."""
 TOO_LONG = f"A manifest can have at most {MANIFEST_MAX_BYTES:,} bytes."
 _BOUNDARY = re.compile(r'boundary="?([0-9A-Za-z\'()+_,./:=? -]{1,70}?)"?\s*(?:;|$)')
 _NAME = re.compile(
@@ -46,8 +48,8 @@ _NAME = re.compile(
 
 
 async def _read_body(request: Request) -> bytes:
-    """Read the body of a request. Raises RefusedError 413 if it is longer than a manifest can
-    be.
+    """Read the body of a request that uploads a manifest. Raises RefusedError 413 if the body is
+    too long.
     """
     sent = bytearray()
     async for piece in request.stream():
@@ -160,9 +162,10 @@ def verify_json(
 def _verify_manifest(
     request: Request, stores: Stores, knows_embargoes: bool, data: bytes
 ) -> VerificationResult:
-    """Parse a manifest and compare its export with the library.
+    """Parse the manifest of an export, and compare the exported documents with those that the
+    search finds now.
 
-    Raises RefusedError 400 if the manifest is invalid or is not that of a search.
+    Raises RefusedError 400 if the manifest is invalid or belongs to an export without a search.
     """
     try:
         manifest = parse_manifest(data)

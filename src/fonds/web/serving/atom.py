@@ -1,4 +1,4 @@
-"""Atom feeds: elements of a feed, and text that XML allows.
+"""Atom feeds: create the elements of a feed, and remove characters that XML does not allow.
 
 Source: RFC 4287.
 """

@@ -1,8 +1,8 @@
 """Separate concurrency limits for reading and writing requests, with buffered request bodies.
 
-A body is received completely, within a limit per body and a limit for all bodies, before the
-request takes a slot. Slow clients therefore do not block others, and a busy
-collection does not block pages.
+The body of a writing request is received completely, within a limit per body and a limit for all
+bodies, before the request takes a slot. Slow clients therefore do not block others, and writing to
+collections does not block pages.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ LINES = frozenset({"application/x-ndjson", "application/jsonl", "application/ndj
 
 
 def get_media_type(headers: Headers) -> str:
-    """Return the media type of a request's body without its parameters, '' if the request states
-    none.
+    """Return the media type of a request's body without parameters such as the charset, '' if the
+    request states none.
     """
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
@@ -36,7 +36,7 @@ class ReadWriteLimits:
     requests.
 
     The whole body of a writing request is received before the request counts towards the limit.
-    `takes`: function that returns whether a path accepts request bodies.
+    `takes`: function that returns whether a path of the server accepts request bodies.
     `body_max_bytes`: maximum length of one body.
     `all_max_bytes`: maximum length of all bodies in memory together.
     """

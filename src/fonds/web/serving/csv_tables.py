@@ -18,7 +18,9 @@ from fonds.search.export_formats import iter_csv_lines
 
 PREFIX = "/csv"
 CSV_PATHS: set[str] = set()
-"""Paths, as declared by routes, of the pages that have a CSV version."""
+"""Paths of the pages that have a CSV version, as routes declare them, such as
+`/sources/{source_id}`.
+"""
 
 RouteP = ParamSpec("RouteP")
 Answer = TypeVar("Answer")
@@ -49,7 +51,9 @@ def add_csv_route(
 
 
 def build_csv_response(rows: Sequence[Any]) -> Response:
-    """Return rows as a response with a CSV file, an empty file if there are no rows."""
+    """Return the rows of a page as a response with a CSV file, which is empty if there are no
+    rows.
+    """
     flat = [dict(_iter_cells(row, _to_plain(row))) for row in rows]
     names = dict.fromkeys(name for row in flat for name in row)
     # A field that is a dataclass in one row and None in another has only the columns of the

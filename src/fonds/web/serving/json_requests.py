@@ -1,4 +1,4 @@
-"""Request bodies and JSON responses of the REST service."""
+"""Request bodies and JSON responses of the REST API."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from fonds.web.serving.problems import RefusedError
 from fonds.wiring.collections import CollectionService
 
 BODY_MAX_BYTES = 32_768
-"""Maximum length of the JSON body of an action on a page's subject."""
+"""Maximum length in bytes of the JSON body of a request that changes what a page shows, such as a
+source.
+"""
 
 T = TypeVar("T")
 _PLACE = re.compile(r" - at `(\$[^`]*)`$")
@@ -56,9 +58,10 @@ def decode_body(body: bytes, kind: type[T], line: int | None = None) -> T:
 
 
 def takes(schema: dict[str, Any], example: object, *, lines: bool = False) -> dict[str, Any]:
-    """Return the part of an OpenAPI operation that describes its request body: JSON of this schema.
+    """Return the part of an OpenAPI operation that describes its request body as JSON with this
+    schema.
 
-    `lines`: whether the body may also have one such value per line.
+    `lines`: whether the body may also have one JSON value of this schema per line.
     """
     content: dict[str, Any] = {"application/json": {"schema": schema, "example": example}}
     if lines:
@@ -89,8 +92,8 @@ def json_response(
 
 
 def escape_pointer(name: str) -> str:
-    """Escape the name of an object's member for a JSON pointer. Only 100 characters of it are
-    kept.
+    """Escape the name of an object's member for a JSON pointer. Only the first 100 characters of
+    the name are kept.
     """
     return name[:100].replace("~", "~0").replace("/", "~1")
 

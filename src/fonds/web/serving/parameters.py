@@ -1,4 +1,4 @@
-"""Parameters of a URL: which ones a page accepts, and errors for all others."""
+"""Query parameters of a URL: which ones a page accepts, and errors for all others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TITLE_MAX_CHARS = 300
 
 
 Day = Annotated[date | None, BeforeValidator(entered_day)]
-"""A day in a URL."""
+"""Day in a query parameter, as text YYYY-MM-DD; None if the parameter is empty."""
 
 
 def shorten(text: str, chars_max: int = TITLE_MAX_CHARS) -> str:
@@ -72,8 +72,8 @@ def _describe_field(name: str, parameter: SearchParameter) -> Any:
 async def reject_unknown_parameters(request: Request) -> None:
     """FastAPI dependency that checks the query parameters of a request.
 
-    Raises RefusedError 400 for a parameter that the page does not accept, and for a repeated one
-    that may not be repeated.
+    Raises RefusedError 400 for a parameter that the route does not accept, and for a repeated
+    parameter that may not be repeated.
     """
     dependant = getattr(request.scope.get("route"), "dependant", None)
     if dependant is None:
@@ -107,7 +107,7 @@ def _iter_parameters(dependant: Any) -> Iterator[tuple[str, bool]]:
 
 def parse_name(namespace: str, key: str) -> CollectionName:
     """Return the name of a collection with this namespace and key. Raises RefusedError 400 for an
-    invalid one.
+    invalid namespace or key.
     """
     for name, candidate in (
         ("ns", CollectionName(namespace, "-")),
@@ -121,13 +121,15 @@ def parse_name(namespace: str, key: str) -> CollectionName:
 
 
 def parse_namespace(namespace: str) -> str:
-    """Return the namespace in a path. Raises RefusedError 400 for an invalid one."""
+    """Return the namespace in the path of a request. Raises RefusedError 400 for an invalid
+    namespace.
+    """
     return parse_name(namespace, "-").namespace
 
 
 def parse_conf(conf: str) -> str:
-    """Return the name of the configuration in a path. Raises RefusedError 400 for an invalid
-    one.
+    """Return the name of the configuration in the path of a request. Raises RefusedError 400 for an
+    invalid name.
     """
     try:
         return validate_conf(conf)
@@ -136,7 +138,9 @@ def parse_conf(conf: str) -> str:
 
 
 def parse_id(document_id: str) -> str:
-    """Return the id of the document in a path. Raises RefusedError 400 for an invalid one."""
+    """Return the id of the document in the path of a request. Raises RefusedError 400 for an
+    invalid id.
+    """
     try:
         return validate_id(document_id)
     except ValueError as error:
@@ -144,6 +148,6 @@ def parse_id(document_id: str) -> str:
 
 
 def _capitalize(error: ValueError) -> str:
-    """Return an error's message with a capital letter."""
+    """Return the message of an error, with its first letter capitalized."""
     message = str(error)
     return f"{message[:1].upper()}{message[1:]}"

@@ -43,8 +43,8 @@ class RefusedError(HTTPException):
     """Error that refuses a request with an HTTP status and a message.
 
     `parameter`: name of the invalid query parameter.
-    `pointer`, `line`: JSON pointer to the error in the body, and the line of the body.
-    `nearest`: the closest valid name.
+    `pointer`, `line`: JSON pointer to the invalid value in the body, and its line, from 1.
+    `nearest`: the valid name closest to an unknown name in the request.
     `start`, `end`: position of the error in the text of the parameter, in characters.
     All are None if unknown.
     """
@@ -82,7 +82,7 @@ def render_problem(
 ) -> Response:
     """Return the error response for programs as JSON.
 
-    `members`: further members of the JSON object, those of `SCHEMA`.
+    `members`: further members of the JSON object, such as `parameter` or `nearest`.
     `headers`: further headers of the response.
     """
     title = HTTPStatus(status).phrase

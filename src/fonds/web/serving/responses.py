@@ -81,7 +81,7 @@ class ResponseMiddleware:
 
 
 def _fix_headers(message: Message) -> None:
-    """Change the headers of a response before it is sent.
+    """Adapt the headers of a response to compression and HEAD before the response is sent.
 
     Weaken the ETag of a compressed response, since its bytes differ, and add HEAD to an `Allow`
     header that has only GET.
@@ -99,8 +99,8 @@ class ConcurrencyLimit:
     """ASGI middleware that limits how many requests are processed at once, and how many wait for
     that.
 
-    Further requests get 503. A request occupies its slot until its response begins, so that slow
-    receivers do not block others.
+    All further requests are answered with status 503. A request occupies its slot until its
+    response begins, so that slow receivers do not block others.
     `work_max`: maximum number of requests processed at once.
     `waiting_max`: maximum number of waiting requests.
     """

@@ -3,7 +3,7 @@
 The library limits neither how long a request may take to arrive nor the number of open connections.
 Here every connection waits for a request, receives its body or sends its response, each with a
 deadline. When all connections are in use, the one that has waited longest for a request is closed
-to make room. None of this is logged.
+to make room. Deadlines and closed connections are not logged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ from fonds.model.errors import ConfigurationError, cause_of
 SWEEP_EVERY_S = 1.0
 CONNECTIONS_MAX = 1_000
 RESERVED_DESCRIPTORS = 96
-"""File descriptors reserved for the stores and for files that are being read."""
+"""Number of file descriptors that connections leave free for the stores and for files that are
+being read.
+"""
 CONNECTIONS_MIN = 16
 
 _LINGER_OFF = struct.pack("ii", 1, 0)
@@ -48,7 +50,7 @@ class ConnectionDeadlines:
 
     `head_s`: until the head of a request has arrived on a waiting connection.
     `body_s`: until the body has arrived.
-    `send_s`: how long the client may refuse to receive more of the response.
+    `send_s`: until a client that stopped receiving the response receives more of it.
     """
 
     head_s: float = 10.0
@@ -60,8 +62,8 @@ DEADLINES = ConnectionDeadlines()
 
 
 def compute_max_connections(wanted_max: int = CONNECTIONS_MAX) -> int:
-    """Return the maximum number of connections: `wanted_max`, or fewer if this process may open
-    fewer files.
+    """Return the maximum number of connections of the server: `wanted_max`, or fewer if this
+    process may open fewer files.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted_max if soft == resource.RLIM_INFINITY else soft - RESERVED_DESCRIPTORS
@@ -89,7 +91,8 @@ class ConnectionPool:
         return Connection(self, H11Protocol(**options), loop)
 
     def enter(self, connection: Connection) -> bool:
-        """Register a new connection. Return False if there is no room for it.
+        """Register a new connection. Return False if the maximum number of connections is open and
+        none can be closed.
 
         If all connections are in use, first close the one that has waited longest for a request.
         """
@@ -102,7 +105,7 @@ class ConnectionPool:
         return True
 
     def leave(self, connection: Connection) -> None:
-        """Remove a closed connection from the open ones."""
+        """Remove a closed connection from the pool of open connections."""
         self.open.pop(id(connection), None)
 
     def _make_room(self) -> bool:
@@ -127,8 +130,8 @@ class ConnectionPool:
 class Connection:
     """One TCP connection to the server.
 
-    It passes all events on to the HTTP protocol of the server library, and measures the time to
-    enforce deadlines.
+    The connection passes all events on to the HTTP protocol of the server library, and measures the
+    time to enforce deadlines.
     """
 
     def __init__(
@@ -151,7 +154,9 @@ class Connection:
         return cycle is not None and not cycle.response_complete
 
     def is_late(self, now: float, deadlines: ConnectionDeadlines) -> bool:
-        """True if the connection has exceeded the deadline of its current phase."""
+        """True if the connection has exceeded the deadline of its current phase, such as receiving
+        a request's body.
+        """
         if self._transport is not None and self._transport.is_closing():
             # Closing, but the client has not received what was written.
             self._stuck_since = self._stuck_since or now
@@ -175,7 +180,7 @@ class Connection:
         self._transport.abort()
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Register the new connection, or answer that all connections are in use and close it."""
+        """Register the new connection; if all connections are in use, answer 503 and close it."""
         self._transport = transport
         self._entered = self._pool.enter(self)
         if self._entered:
@@ -185,8 +190,8 @@ class Connection:
             transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Pass received data on to the server library. A new request restarts the clock of the
-        deadline.
+        """Pass received data on to the server library. A new request restarts the time until the
+        deadline of the connection.
         """
         if not self._entered:
             return
@@ -214,7 +219,7 @@ class Connection:
             self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Note that the client receives the response again."""
+        """Note that the client of the connection receives the response again."""
         self._stuck_since = None
         if self._entered:
             self._inner.resume_writing()
@@ -247,7 +252,7 @@ def listen(host: str, port: int) -> socket.socket:
 def create_server(
     app: ASGIApp, *, count_max: int | None = None, deadlines: ConnectionDeadlines = DEADLINES
 ) -> uvicorn.Server:
-    """Create the server; the caller runs it with listening sockets.
+    """Create the HTTP server of an application; the caller runs the server with listening sockets.
 
     `count_max`: maximum number of connections; None means as many as the process allows.
     `deadlines`: deadlines of each connection.

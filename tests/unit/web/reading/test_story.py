@@ -163,7 +163,7 @@ def test_versions_from_different_extractors_can_be_extracted_again(
             f"{path}?since={second}",
         )
     page_after = read(client, f"{path}?since={second}")
-    assert "Both texts are being extracted again." in page_after.words()
+    assert "The texts of both versions are being extracted again." in page_after.words()
     assert not page_after.tree.xpath("//button[text()='Extract both again']")
     (reader,) = [row for row in list_readers(Settings()) if row.name.endswith("parse_story")]
     waiting = stores.queue.receive(reader.incoming, 10, 0.0)

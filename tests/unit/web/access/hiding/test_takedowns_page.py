@@ -123,7 +123,7 @@ def test_only_admins_on_the_same_site_can_take_files_down(
         guarded_home.sign_in(Role.CURATOR).get(f"/takedowns?key={filled_home.pdfs[1]}").text
     )
     assert curator.tree.xpath("//form[@method='post'][@action='/takedowns']") == []
-    assert "Only an admin can take it down." in curator.words()
+    assert "Only an admin can take this file down." in curator.words()
     assert list(guarded_home.stores.records.find(TakedownRow)) == []
 
 
@@ -170,7 +170,7 @@ def test_an_interrupted_takedown_is_listed_first_and_can_continue(
     assert data["unfinished"] == 1
     assert [file["sha1hex"] for file in data["files"]] == [interrupted, finished]
     page = PageRead(admin.get("/takedowns").text)
-    assert "WARC still contains it" in page.words(f"//li[@id='t-{interrupted}']")
+    assert "WARC still contains the file" in page.words(f"//li[@id='t-{interrupted}']")
     assert page.tree.xpath(f"//li[@id='t-{interrupted}']//button/text()") == ["Continue takedown"]
     assert page.tree.xpath(f"//li[@id='t-{finished}']//button") == []
     response = admin.post("/takedowns", data={"sha1hex": interrupted}, headers=OWN)
