@@ -262,8 +262,8 @@ def build_settings(values: Mapping[str, Any]) -> Settings:
     except msgspec.ValidationError as error:
         problem, _, path = str(error).replace("Expected", "expected").partition(" - at `$.")
         name = path.rstrip("`")
-        if allowed := get_args(SETTINGS[name].kind):
-            problem = f"expected one of {', '.join(allowed)}"
+        if allowed_values := get_args(SETTINGS[name].kind):
+            problem = f"expected one of {', '.join(allowed_values)}"
         value = redact_secrets(str(values.get(name)))
         raise ConfigurationError(
             f"setting {name!r}: {problem.replace('`', '')} (it is {value!r})"
@@ -280,20 +280,20 @@ def _to_table(value: object) -> object:
 
 
 def _group_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    grouped: dict[str, Any] = {}
+    grouped_values: dict[str, Any] = {}
     for name, value in values.items():
         group, dot, member = name.partition(".")
         if dot:
-            grouped.setdefault(group, {})[member] = value
+            grouped_values.setdefault(group, {})[member] = value
         else:
-            grouped[name] = value
-    return grouped
+            grouped_values[name] = value
+    return grouped_values
 
 
 def _load_file(path: Path) -> Mapping[str, Any]:
     try:
-        parsed = tomllib.loads(path.read_text("utf-8"))
-        return dict(_flatten(parsed))
+        parsed_values = tomllib.loads(path.read_text("utf-8"))
+        return dict(_flatten(parsed_values))
     except FileNotFoundError:
         return {}
     except NotADirectoryError as error:

@@ -214,8 +214,8 @@ class AccessKeys:
         """
         now = self.clock()
         if row.last_used is None or now - row.last_used >= USED_UPDATE_INTERVAL:
-            expected = {"last_used": row.last_used}
-            self.records.change(AccessKeyRow, [row.name], {"last_used": now}, where=expected)
+            expected_values = {"last_used": row.last_used}
+            self.records.change(AccessKeyRow, [row.name], {"last_used": now}, where=expected_values)
 
     def _find_row(self, token: Secret) -> AccessKeyRow | None:
         where = {"prefix": token.prefix}

@@ -104,11 +104,11 @@ def build_first_seen(location: Location) -> FirstSeen:
     )
 
 
-def ranks_above(capture: IndexedCapture, other: IndexedCapture) -> bool:
-    """Return whether `capture` takes precedence over `other`, whose CDX line names the same WARC
-    record.
+def ranks_above(capture: IndexedCapture, other_capture: IndexedCapture) -> bool:
+    """Return whether `capture` takes precedence over `other_capture`, whose CDX line names the same
+    WARC record.
     """
-    return _place_key(capture) < _place_key(other)
+    return _place_key(capture) < _place_key(other_capture)
 
 
 def _place_key(capture: IndexedCapture) -> tuple[object, ...]:
@@ -135,8 +135,11 @@ def _build_alternate_rows(
     ]
 
 
-def _is_same_location(location: Location, stored: Location | None) -> bool:
-    return stored is not None and (location.warc, location.offset) == (stored.warc, stored.offset)
+def _is_same_location(location: Location, stored_location: Location | None) -> bool:
+    return stored_location is not None and (location.warc, location.offset) == (
+        stored_location.warc,
+        stored_location.offset,
+    )
 
 
 def _age_key(first_seen: FirstSeen) -> tuple[str, str, str, int]:

@@ -163,12 +163,12 @@ class IndexReader:
 
 def _parse_json_fields(text: str, fields: dict[str, str]) -> Mapping[str, str]:
     try:
-        loaded = msgspec.json.decode(text.encode("utf-8", "replace"))
+        json_value = msgspec.json.decode(text.encode("utf-8", "replace"))
     except (msgspec.DecodeError, RecursionError) as error:
         raise _FaultError(f"the JSON is not valid: {error}") from error
-    if not isinstance(loaded, dict):
+    if not isinstance(json_value, dict):
         raise _FaultError("the JSON is not an object")
-    texts = {name: str(value) for name, value in loaded.items() if isinstance(value, str | int)}
+    texts = {name: str(value) for name, value in json_value.items() if isinstance(value, str | int)}
     if "urlkey" in texts:
         texts.setdefault("surt", texts["urlkey"])
     return {**texts, **fields}

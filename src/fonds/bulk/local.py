@@ -82,8 +82,8 @@ def _iter_done(
                 break
         if not running:
             return
-        completed, running = wait(running, return_when=FIRST_COMPLETED)
-        for future in completed:
+        completed_futures, running = wait(running, return_when=FIRST_COMPLETED)
+        for future in completed_futures:
             yield future.result()
 
 
@@ -133,8 +133,8 @@ class LocalEngine:
 
         The job's folder is deleted after all results were yielded. Raises what `Engine.run` raises.
         """
-        folder, removed = self.folder / job.name, self.folder / f"{job.name}.removed"
-        shutil.rmtree(removed, ignore_errors=True)
+        folder, removed_folder = self.folder / job.name, self.folder / f"{job.name}.removed"
+        shutil.rmtree(removed_folder, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
         read = partial(_read_part, job.read, folder, job.ranges, self.memory_bytes)
         parts = [
@@ -156,8 +156,8 @@ class LocalEngine:
         for number in range(counts[1]):
             with _results_path(folder, number).open("rb") as stream:
                 yield from (line[:-1] for line in stream)
-        folder.replace(removed)
-        shutil.rmtree(removed)
+        folder.replace(removed_folder)
+        shutil.rmtree(removed_folder)
 
     def _report_progress(
         self, stage: str, results: Iterator[None], remaining: int, total: int
@@ -168,12 +168,12 @@ class LocalEngine:
         - `total`: number of all tasks of the stage, including those that an earlier run has done.
         """
         reported_at_s = time.monotonic()
-        for done, _ in enumerate(results, total - remaining + 1):
+        for done_count, _ in enumerate(results, total - remaining + 1):
             if self.report_progress and (
-                done == total or time.monotonic() - reported_at_s >= REPORT_EVERY_S
+                done_count == total or time.monotonic() - reported_at_s >= REPORT_EVERY_S
             ):
                 reported_at_s = time.monotonic()
-                self.report_progress(stage, done, total)
+                self.report_progress(stage, done_count, total)
 
 
 def _part_path(folder: Path, number: int) -> Path:

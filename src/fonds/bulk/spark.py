@@ -46,10 +46,12 @@ class SparkEngine:
         context = self._create_context(job.name)
         try:
             records = context.parallelize(list(job.parts), max(1, len(job.parts))).flatMap(job.read)
-            partitioned = records.map(_to_pair).repartitionAndSortWithinPartitions(
+            partitioned_records = records.map(_to_pair).repartitionAndSortWithinPartitions(
                 len(job.ranges) + 1, partial(find_range, job.ranges)
             )
-            results = partitioned.mapPartitionsWithIndex(partial(_write_range, job.write)).collect()
+            results = partitioned_records.mapPartitionsWithIndex(
+                partial(_write_range, job.write)
+            ).collect()
         except _failure_types() as error:
             raise StoreUnavailableError(f"Spark at {self.url}: {_format_error(error)}") from error
         finally:

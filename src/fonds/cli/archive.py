@@ -209,9 +209,13 @@ def list_(app: App, names: tuple[str, ...]) -> int:
             echo_json(description)
         else:
             cells = (description.size_bytes, description.captures)
-            shown = ("" if cell is None else f"{cell:,}" for cell in cells)
+            shown_cells = ("" if cell is None else f"{cell:,}" for cell in cells)
             table.add_row(
-                name, *shown, description.first or "", description.last or "", description.state
+                name,
+                *shown_cells,
+                description.first or "",
+                description.last or "",
+                description.state,
             )
     if not app.is_json and count:
         screen = open_console()
@@ -224,16 +228,22 @@ def list_(app: App, names: tuple[str, ...]) -> int:
 
 
 def _describe_file(files: WarcArchive, name: str, is_waiting: bool) -> WarcAnswer:
-    held = files.inspect(name)
-    if held is None:
+    file_state = files.inspect(name)
+    if file_state is None:
         # The file was moved or removed since its name was listed.
         return WarcAnswer(name, None, None, None, None, "gone")
-    times = sorted(record.datetime14 for record in held.records or ())
-    state = "open" if held.is_open else "without index" if held.records is None else "finished"
+    times = sorted(record.datetime14 for record in file_state.records or ())
+    state = (
+        "open"
+        if file_state.is_open
+        else "without index"
+        if file_state.records is None
+        else "finished"
+    )
     return WarcAnswer(
         name,
-        held.size_bytes,
-        None if held.records is None else len(held.records),
+        file_state.size_bytes,
+        None if file_state.records is None else len(file_state.records),
         times[0] if times else None,
         times[-1] if times else None,
         "waiting" if is_waiting else state,
@@ -289,17 +299,19 @@ def _build_answer(report: WarcReport) -> WarcReportAnswer:
 
 def _print_reports(reports: Sequence[WarcReport]) -> None:
     screen = open_console()
-    for one in reports:
-        for fault in one.faults[:FAULTS_MAX]:
-            at = _format_offset(fault.offset)
-            screen.print(f"[red]fault[/red] {escape(one.path)}{at}: {escape(fault.message)}")
-        if (more_count := one.fault_count - len(one.faults[:FAULTS_MAX])) > 0:
+    for warc_report in reports:
+        for fault in warc_report.faults[:FAULTS_MAX]:
+            offset_text = _format_offset(fault.offset)
             screen.print(
-                f"… and {more_count:,} more in {escape(one.path)}; --json lists a thousand"
+                f"[red]fault[/red] {escape(warc_report.path)}{offset_text}: {escape(fault.message)}"
             )
-        if one.unchecked_digest_count:
+        if (more_count := warc_report.fault_count - len(warc_report.faults[:FAULTS_MAX])) > 0:
             screen.print(
-                f"{escape(one.path)}: {one.unchecked_digest_count:,} digests have an unknown "
+                f"… and {more_count:,} more in {escape(warc_report.path)}; --json lists a thousand"
+            )
+        if warc_report.unchecked_digest_count:
+            screen.print(
+                f"{escape(warc_report.path)}: {warc_report.unchecked_digest_count:,} digests have an unknown "
                 "algorithm and were not checked"
             )
     wrong = sum(report.fault_count for report in reports)
@@ -419,15 +431,15 @@ def upload(app: App) -> int:
     with _report_upload(app, lambda: sum(files.list_unsent().values())):
         files.finish()
     unsent = files.list_unsent()
-    sent = {name: size for name, size in waiting_files.items() if name not in unsent}
+    sent_sizes = {name: size for name, size in waiting_files.items() if name not in unsent}
     if app.is_json:
-        echo_json(UploadAnswer(sent, unsent))
+        echo_json(UploadAnswer(sent_sizes, unsent))
     else:
         for name, size_bytes in unsent.items():
             print_note(f"{name} was not uploaded and stays here ({size_bytes:,} bytes)")
-        total = sum(sent.values())
+        total = sum(sent_sizes.values())
         open_console().print(
-            f"{pluralize(len(sent), 'WARC file')} uploaded and verified, {total:,} bytes; "
+            f"{pluralize(len(sent_sizes), 'WARC file')} uploaded and verified, {total:,} bytes; "
             f"{len(unsent):,} left."
         )
     return 1 if unsent else 0

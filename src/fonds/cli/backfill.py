@@ -101,10 +101,9 @@ def backfill_extract(
     If interrupted, run the same command again to resume. The exit code is 0 if everything could be
     read and 1 otherwise.
 
-    \b
-    fonds backfill extract --to parquet --out extracted/ crawl/ @more-warcs.txt
-    fonds backfill extract --to parquet --out /shared/extracted /shared/warcs --engine spark://master:7077
-    fonds backfill extract --to stores crawl/ "s3://bucket/2026/*"
+    \b fonds backfill extract --to parquet --out extracted/ crawl/ @more-warcs.txt fonds backfill
+    extract --to parquet --out /shared/extracted /shared/warcs --engine spark://master:7077 fonds
+    backfill extract --to stores crawl/ "s3://bucket/2026/*"
     """
     if (out is None) == (to == PARQUET):
         raise click.UsageError("--to parquet needs --out FOLDER; --to stores does not take it.")
@@ -180,7 +179,7 @@ def _extract_to_stores(
     stores = app.open_stores(settings, create=True)
     recover(stores)
     close_stores(stores)
-    with HomeLock(app.home, shared=are_stores_shared(settings)):
+    with HomeLock(app.home, is_shared=are_stores_shared(settings)):
         count = _count_processes(settings, workers)
         return sum_manifests(engine.run(build_stores_job(warcs, app.home, settings, count)))
 
@@ -281,7 +280,7 @@ def cdx(
         raise click.UsageError("No index to read.")
     # Create and migrate the stores before several processes open them.
     close_stores(app.open_stores(settings, create=True))
-    with HomeLock(app.home, shared=are_stores_shared(settings)):
+    with HomeLock(app.home, is_shared=are_stores_shared(settings)):
         job = build_captures_job(
             indexes, capture_filter, app.home, settings, workers, get_utc_now()
         )

@@ -67,13 +67,13 @@ def open_catalog(app: App, *, create: bool = False) -> Catalog:
     """
     settings = app.load_settings()
     table = app.open_table(settings, create=create)
-    opened = Catalog(table, name_catalog_table(settings.group, settings.env))
+    works_catalog = Catalog(table, name_catalog_table(settings.group, settings.env))
     if create:
-        opened.declare()
-    elif opened.name not in table.list_tables():
+        works_catalog.declare()
+    elif works_catalog.name not in table.list_tables():
         hint = app.format_command("catalog load PATH…")
         raise ConfigurationError(f"No catalogue yet. Run `{hint}` to create it.")
-    return opened
+    return works_catalog
 
 
 class CatalogAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +129,9 @@ def load_files(app: App, paths: tuple[str, ...]) -> int:
     fonds catalog load release_export.json.gz works/part_000.gz
     """
     names = expand_names(paths, app.home)
-    files, failed = _find_files(app, [Path(file) for file in names if not is_remote(file)])
+    files, failure_messages = _find_files(
+        app, [Path(file) for file in names if not is_remote(file)]
+    )
     target, progress, started_s = (
         open_catalog(app, create=True),
         _ProgressReporter(app.is_quiet),
@@ -142,16 +144,16 @@ def load_files(app: App, paths: tuple[str, ...]) -> int:
                 target, file.path, f"{file.size_bytes}:{file.modified_ns}", progress.tick
             )
         except OSError as error:
-            failed.append(f"{file.path}: {cause_of(error)}")
+            failure_messages.append(f"{file.path}: {cause_of(error)}")
             continue
         results.append(progress_of_file)
     results += _load_remote(
-        app, target, [file for file in names if is_remote(file)], progress, failed
+        app, target, [file for file in names if is_remote(file)], progress, failure_messages
     )
-    for message in failed:
+    for message in failure_messages:
         print_note(message)
-    _print_result(app, results, failed, time.monotonic() - started_s)
-    return 1 if failed else 0
+    _print_result(app, results, failure_messages, time.monotonic() - started_s)
+    return 1 if failure_messages else 0
 
 
 @command("show", answers={"one for each work": WorkAnswer})
@@ -193,8 +195,8 @@ def show_work(app: App, key: str) -> int:
 def search_titles(app: App, title: str, author: str | None) -> int:
     """Find works whose title is TITLE or begins with it.
 
-    If there are more than 50, only works with exactly this title are considered, and then only those
-    by --author. If these are still too many, none is listed.
+    If there are more than 50, only works with exactly this title are considered, and then only
+    those by --author. If these are still too many, none is listed.
 
     \b
     fonds catalog search "On the electrodynamics of moving bodies"
@@ -284,18 +286,18 @@ def _find_files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[
     extension, and the number of other files is printed.
     """
     named_paths = {Path(os.path.abspath(path)) for path in paths}  # noqa: PTH100 (as they are walked)
-    files, failed, other_count = [], [], 0
+    files, failure_messages, other_count = [], [], 0
     for file in iter_files(paths, app.home):
         if file.is_outside:
-            failed.append(f"{file.path} is a link out of the folder and is skipped")
+            failure_messages.append(f"{file.path} is a link out of the folder and is skipped")
         elif file.error:
-            failed.append(f"{file.path}: {file.error}")
+            failure_messages.append(f"{file.path}: {file.error}")
         elif file.path in named_paths or file.path.name.lower().endswith(FILE_EXTENSIONS):
             files.append(file)
         else:
             other_count += 1
     _print_skipped(other_count)
-    return files, failed
+    return files, failure_messages
 
 
 class _ProgressReporter:
@@ -307,18 +309,18 @@ class _ProgressReporter:
         self._count = 0
         self._last = ("", 0)
 
-    def tick(self, at: LoadProgress) -> None:
+    def tick(self, progress: LoadProgress) -> None:
         """Add the records read since the last call, and print the number if a report is due."""
         path, position = self._last
-        self._count += at.position - position if path == at.path else 0
-        self._last = (at.path, at.position)
+        self._count += progress.position - position if path == progress.path else 0
+        self._last = (progress.path, progress.position)
         now_s = time.monotonic()
         if self._quiet or now_s - self._reported_s < REPORT_EVERY_S:
             return
         self._reported_s = now_s
         print_note(
             f"{pluralize(self._count, 'record')},"
-            f" {self._count / (now_s - self._began_s):,.0f}/s; in {at.path}"
+            f" {self._count / (now_s - self._began_s):,.0f}/s; in {progress.path}"
         )
 
 
@@ -331,13 +333,13 @@ def _print_result(
         counts.update(file.counts)
         for reason, lines in file.examples.items():
             examples[reason] = [*examples.get(reason, []), *lines][:3]
-    accepted = {name: counts[name] for name in SOURCES if counts[name]}
+    loaded_counts = {name: counts[name] for name in SOURCES if counts[name]}
     refused_counts = {str(name): counts[name] for name in RefusalReason if counts[name]}
     if app.is_json:
         answer = CatalogAnswer(
             files=len(files),
             unfinished=_list_unfinished(files),
-            loaded=accepted,
+            loaded=loaded_counts,
             refused=refused_counts,
             examples=examples,
             failed=failed_paths,
@@ -351,8 +353,10 @@ def _print_result(
     duration = "" if seconds is None else f"; {seconds:,.1f} s"
     screen = open_console()
     files_text = pluralize(len(files), "file")
-    screen.print(f"{files_text}: {pluralize(sum(accepted.values()), 'record')} loaded{duration}.")
-    for name, count in accepted.items():
+    screen.print(
+        f"{files_text}: {pluralize(sum(loaded_counts.values()), 'record')} loaded{duration}."
+    )
+    for name, count in loaded_counts.items():
         screen.print(f"  {count:>12,}  {name}")
     for reason in RefusalReason:
         if count := refused_counts.get(reason, 0):
@@ -371,15 +375,17 @@ def _build_fields(work: Work) -> list[tuple[str, str]]:
     values: Mapping[str, Any] = msgspec.to_builtins(work)
     names = "; ".join(f"{author.given} {author.surname}".strip() for author in work.authors)
     values = {**values, "authors": names, "issn": ", ".join(work.issn)}
-    omitted = ("title", "subtitle", "source")
-    return [(name, str(value)) for name, value in values.items() if value and name not in omitted]
+    omitted_names = ("title", "subtitle", "source")
+    return [
+        (name, str(value)) for name, value in values.items() if value and name not in omitted_names
+    ]
 
 
 def _format_work(work: Work) -> str:
     names = ", ".join(author.surname for author in work.authors[:AUTHORS_MAX])
-    more = " et al." if len(work.authors) > AUTHORS_MAX else ""
+    suffix = " et al." if len(work.authors) > AUTHORS_MAX else ""
     return ". ".join(
-        filter(None, (names + more, str(work.year or ""), work.full_title, work.container))
+        filter(None, (names + suffix, str(work.year or ""), work.full_title, work.container))
     )
 
 

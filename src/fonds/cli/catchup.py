@@ -231,7 +231,7 @@ def _catch_up(
     stores = app.open_stores(settings)
     if dry_run:
         return _print_counts(app, stores, selection)
-    with HomeLock(app.home, shared=enter_only or are_stores_shared(settings)) as lock:
+    with HomeLock(app.home, is_shared=enter_only or are_stores_shared(settings)) as lock:
         if enter_only:
             counts = send_catchup(stores, settings, selection, _ignore_progress, _return_false)
             return _print_result(app, selection, counts)
@@ -251,7 +251,7 @@ def _run_catchup(
     from fonds.wiring.pipelines import send_catchup
 
     def feed(intake: Intake, intake_counts: IntakeCounts) -> None:
-        def note(sent: CatchUpCount, captures: Sequence[EntryRow]) -> None:
+        def note(sent_counts: CatchUpCount, captures: Sequence[EntryRow]) -> None:
             intake_counts.input_ids |= {row.input_id for row in captures}
 
         counts = send_catchup(stores, settings, selection, note, intake.stopping)

@@ -64,30 +64,30 @@ def changes(app: App, site: str, change: str, limit: int) -> int:
     fonds changes --site daily.example --json
     """
     stores = app.open_stores().for_readers()
-    counts, walked, shown_count = dict.fromkeys(map(str, EditKind), 0), 0, 0
-    after: Mapping[str, object] | None = None
+    counts, walked_count, shown_count = dict.fromkeys(map(str, EditKind), 0), 0, 0
+    cursor: Mapping[str, object] | None = None
     while True:
-        window = load_window(stores, site.strip().lower(), after)
-        walked += window.walked
+        window = load_window(stores, site.strip().lower(), cursor)
+        walked_count += window.walked
         for version in window.later:
             counts[version.change] += 1
             if version.change == change and shown_count < limit:
                 shown_count += 1
                 _print(app, open_console(), build_edit(version))
-        after = window.last
-        if after is None or shown_count == limit:
+        cursor = window.last
+        if cursor is None or shown_count == limit:
             break
     if app.is_json:
-        echo_json(EditCountAnswer(walked, counts, after is None))
-    elif not walked:
+        echo_json(EditCountAnswer(walked_count, counts, cursor is None))
+    elif not walked_count:
         of_site = f" of the site {site!r}" if site else ""
         open_console().print(f"No changed story{of_site}.", markup=False)
     else:
         open_console().print(
             ", ".join(f"{counts[version]:,} {version}" for version in EditKind), markup=False
         )
-    if counts[change] > shown_count or after is not None:
-        print_note(f"{shown_count:,} shown, {walked:,} versions examined; --limit shows more")
+    if counts[change] > shown_count or cursor is not None:
+        print_note(f"{shown_count:,} shown, {walked_count:,} versions examined; --limit shows more")
     return 0
 
 

@@ -101,7 +101,7 @@ def pin(app: App, name: str, theme: str, conf: str) -> int:
     fonds clusters pin news/floods 'river, dam, rain'
     """
     return _print_theme(
-        app, _change_collection(app, name, conf, "pin", _set_pinned(theme, conf, pinned=True))
+        app, _change_collection(app, name, conf, "pin", _set_pinned(theme, conf, is_pinned=True))
     )
 
 
@@ -116,7 +116,7 @@ def unpin(app: App, name: str, theme: str, conf: str) -> int:
     fonds clusters unpin news/floods 'river, dam, rain'
     """
     return _print_theme(
-        app, _change_collection(app, name, conf, "unpin", _set_pinned(theme, conf, pinned=False))
+        app, _change_collection(app, name, conf, "unpin", _set_pinned(theme, conf, is_pinned=False))
     )
 
 
@@ -166,10 +166,10 @@ def include(app: App, name: str, theme: str, documents: tuple[str, ...], conf: s
 
 
 def _set_pinned(
-    theme: str, conf: str, *, pinned: bool
+    theme: str, conf: str, *, is_pinned: bool
 ) -> Callable[[CollectionWriter, CollectionName], CuratedTheme]:
 
-    return lambda writer, name: curation.pin(writer, name, conf, theme, pinned=pinned)
+    return lambda writer, name: curation.pin(writer, name, conf, theme, is_pinned=is_pinned)
 
 
 def _change_collection(
@@ -192,8 +192,8 @@ def _change_collection(
 
 def _print_theme(app: App, curated_theme: CuratedTheme) -> int:
     if app.is_json:
-        pinned = curated_theme.pinned is not None
-        echo_json(build_answer(ThemeAnswer, curated_theme, pinned=pinned))
+        is_pinned = curated_theme.pinned is not None
+        echo_json(build_answer(ThemeAnswer, curated_theme, pinned=is_pinned))
         return 0
     name_prefix = f"“{escape(curated_theme.name)}”, labelled " if curated_theme.name else ""
     pin_suffix = ", pinned" if curated_theme.pinned is not None else ""
@@ -281,8 +281,8 @@ def show(
     Themes are listed largest first, and the documents of a theme nearest first.
 
     LABEL is a cluster's label, id or name, or a reason why documents are unclustered: outlier,
-    short, language, empty or excluded. With --unclustered, LABEL is always a reason, even if a cluster
-    has the same name.
+    short, language, empty or excluded. With --unclustered, LABEL is always a reason, even if a
+    cluster has the same name.
 
     \b
     fonds clusters news/floods
@@ -371,25 +371,27 @@ def _print_changes(
     app: App, tables: Tables, name: CollectionName, conf: str, timestamp: int | None
 ) -> int:
     times = [clustering.timestamp for clustering in list_clusterings(tables, name, conf)]
-    before = timestamp if timestamp is not None else times[1] if len(times) > 1 else None
+    previous_timestamp = (
+        timestamp if timestamp is not None else times[1] if len(times) > 1 else None
+    )
     comparison = (
         None
-        if before is None
-        else compare_clusterings(tables, name, conf, previous_timestamp=before)
+        if previous_timestamp is None
+        else compare_clusterings(tables, name, conf, previous_timestamp=previous_timestamp)
     )
-    if before is None:
+    if previous_timestamp is None:
         print_note(f"{name} has only one clustering by {conf}, so there is nothing to compare.")
         return 0
     if comparison is None:
         raise click.UsageError(
-            format_unknown_name("clustering of the time", str(before), map(str, times))
+            format_unknown_name("clustering of the time", str(previous_timestamp), map(str, times))
         )
     if app.is_json:
         echo_json(comparison)
         return 0
     screen = open_console()
     screen.print(
-        f"Since {before}: {comparison.stayed:.0%} of the documents stayed in their cluster"
+        f"Since {previous_timestamp}: {comparison.stayed:.0%} of the documents stayed in their cluster"
     )
     table = Table("Change", "Before", "Now", box=None, pad_edge=False)
     for change in comparison.changes:
@@ -399,13 +401,13 @@ def _print_changes(
 
 
 def _format_sides(change: ClusterChange) -> tuple[str, str]:
-    before, after = (
+    before_text, after_text = (
         " + ".join(
             f"{escape(cluster.name or cluster.label)} ({cluster.size:,})" for cluster in sides
         )
         for sides in (change.before, change.after)
     )
-    return before or "-", after or "-"
+    return before_text or "-", after_text or "-"
 
 
 def _format_identity(cluster: ClusterView) -> str:
@@ -413,8 +415,8 @@ def _format_identity(cluster: ClusterView) -> str:
 
     The generated label follows if a person renamed the cluster, and `pinned` if it is pinned.
     """
-    labelled = f" labelled {escape(cluster.label)}" if cluster.name else ""
-    return f"{cluster.id}{labelled}{' pinned' if cluster.pinned else ''}"
+    label_suffix = f" labelled {escape(cluster.label)}" if cluster.name else ""
+    return f"{cluster.id}{label_suffix}{' pinned' if cluster.pinned else ''}"
 
 
 def _print_terms(screen: Console, cluster: ClusterView) -> None:

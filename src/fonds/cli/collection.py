@@ -257,14 +257,14 @@ def list_(app: App, namespace: str | None) -> int:
         if app.is_json:
             echo_json(build_answer(CollectionAnswer, view, collection=str(view.name)))
             continue
-        served = ", ".join(
+        served_text = ", ".join(
             f"{clustering.conf} {format_seconds(clustering.rebuilt)}" for clustering in view.served
         )
         table.add_row(
             escape(str(view.name)),
             f"{view.size:,}",
             format_seconds(view.modified),
-            served or "never",
+            served_text or "never",
             escape(view.query),
         )
     if not app.is_json:

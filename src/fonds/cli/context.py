@@ -95,8 +95,8 @@ class App:
         # Imported here because the settings are slow to import.
         from fonds.config import load_settings
 
-        own = {name: value for name, value in continues_soon.items() if value is not None}
-        return load_settings(self.home, {**self.flags, **own})
+        given_options = {name: value for name, value in continues_soon.items() if value is not None}
+        return load_settings(self.home, {**self.flags, **given_options})
 
     def open_stores(self, settings: Settings | None = None, *, create: bool = False) -> Stores:
         """Return the opened stores of the library. They are closed when the command ends.

@@ -127,24 +127,24 @@ def embargo(
     return _hide(app, stores, settings, embargoes)
 
 
-def _search_files(stores: Stores, searched: str | None) -> list[str]:
+def _search_files(stores: Stores, query: str | None) -> list[str]:
     """Return the SHA-1s of the files that a search finds; an empty list for None.
 
     Raises click.UsageError for an invalid query, and if it finds more than 1,000 documents. Also
     refuses a query with `version:all`: a story that matches only in an earlier version is found
     with the file of its current version.
     """
-    if searched is None:
+    if query is None:
         return []
 
-    if has_all_versions(searched):
+    if has_all_versions(query):
         raise click.UsageError(
             "version:all also finds stories whose current version does not match. "
             "Name the files by their SHA-1s."
         )
 
     try:
-        matches = count_matches(stores.index, SearchQuery(searched))
+        matches = count_matches(stores.index, SearchQuery(query))
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if matches.total > FILES_MAX:
@@ -170,7 +170,7 @@ def _hide(app: App, stores: Stores, settings: Settings, embargoes: Sequence[Emba
             TakedownRow, [embargo_row.sha1hex for embargo_row in embargoes]
         )
     }
-    with HomeLock(app.home, shared=are_stores_shared(settings)):
+    with HomeLock(app.home, is_shared=are_stores_shared(settings)):
         act = _open_hiding(stores, settings)
         for new_row in embargoes:
             if new_row.sha1hex in removed_sha1s:
@@ -194,7 +194,7 @@ def _describe_embargo_act(row: EmbargoRow) -> str:
 def _lift(app: App, stores: Stores, settings: Settings, files: Sequence[str]) -> int:
 
     code = 0
-    with HomeLock(app.home, shared=are_stores_shared(settings)):
+    with HomeLock(app.home, is_shared=are_stores_shared(settings)):
         act = _open_hiding(stores, settings)
         for sha1hex in files:
             with record_act(stores.records, f"fonds embargo --lift {sha1hex}"):

@@ -196,13 +196,13 @@ def _format_count(counts: ExportCounts, form: str) -> str:
     return pluralize(counts.count - counts.missed.count, "document")
 
 
-def _say_missed(missed: MissingDocuments) -> None:
+def _say_missed(missing_documents: MissingDocuments) -> None:
     """Print notes about the documents that could not be exported."""
-    for document in missed.first[:MISSING_NAMES_MAX]:
+    for document in missing_documents.first[:MISSING_NAMES_MAX]:
         print_note(f"not exported: {document.id}: {document.why}")
-    if missed.count > MISSING_NAMES_MAX:
+    if missing_documents.count > MISSING_NAMES_MAX:
         print_note(
-            f"{missed.count - MISSING_NAMES_MAX:,} more were not exported; "
+            f"{missing_documents.count - MISSING_NAMES_MAX:,} more were not exported; "
             f"the last record, {SUMMARY_URL}, lists them"
         )
 
@@ -242,8 +242,8 @@ def _find_result(stores: Stores, request: SearchRequest) -> MatchCount:
 def _format_limit(total: int, limit: int | None) -> str:
     if limit is not None and limit < total:
         return f"{pluralize(total, 'document')} found; the first {limit:,} are exported"
-    written = "it is exported" if total == 1 else "all are exported"
-    return f"{pluralize(total, 'document')} found; {written}"
+    export_clause = "it is exported" if total == 1 else "all are exported"
+    return f"{pluralize(total, 'document')} found; {export_clause}"
 
 
 def _export_result(
@@ -261,7 +261,9 @@ def _export_result(
     )
     if counts.members is not None:
         documents = counts.members.collect(documents)
-    return export_documents(form, stores, documents, with_text=with_text, missed=counts.missed)
+    return export_documents(
+        form, stores, documents, with_text=with_text, missing_documents=counts.missed
+    )
 
 
 def _export_library(

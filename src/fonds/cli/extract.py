@@ -77,9 +77,8 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
     Each object has `path sha1hex kind status reason detail url`, and `pdf`, `story` or `article`
     with the whole record. The exit code is 1 if something could not be read.
 
-    \b
-    fonds extract paper.pdf
-    fonds extract crawl.warc.gz | jq -r 'select(.kind == "story") | .story.content_metadata.article_title'
+    \b fonds extract paper.pdf fonds extract crawl.warc.gz | jq -r 'select(.kind == "story") |
+    .story.content_metadata.article_title'
     """
     # Imported here because the pipelines, the readers, the steps and the stores are slow to import.
     from fonds.wiring.pipelines import create_named_source
@@ -89,7 +88,7 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
 
     check_warc_base(flags["warc_base"])
     settings = app.load_settings(**flags)
-    failed = False
+    has_failed = False
     with tempfile.TemporaryDirectory(prefix="fonds-extract-") as scratch:
         home = Path(scratch)
         source = create_named_source(expand_names(paths, home), home, settings)
@@ -100,11 +99,11 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
             for line in _iter_ordered(
                 source, archive, steps, settings.work.children or count_cores()
             ):
-                failed = failed or line.status == Verdict.QUARANTINED
+                has_failed = has_failed or line.status == Verdict.QUARANTINED
                 echo_json(line)
         finally:
             readers.close()
-    return 1 if failed else 0
+    return 1 if has_failed else 0
 
 
 def _iter_ordered(

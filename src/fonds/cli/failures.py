@@ -229,7 +229,7 @@ def failures(
             "--refused works only with --list, --reason, --step, --pipeline and --limit."
         )
     if action:
-        _check_no_list(action, limit, listed=listed)
+        _check_no_list(action, limit, shows_list=listed)
     _check_words(action, note, owner, yes=yes)
     if action == NOTE:
         return set_group_note(
@@ -243,7 +243,7 @@ def failures(
     if limit is None and not app.is_json:
         limit = LISTED
     if shows_refused:
-        _print_refused(app, records, query, limit, listed=listed)
+        _print_refused(app, records, query, limit, shows_list=listed)
     elif listed:
         _print_list(app, records, query, limit)
     else:
@@ -252,8 +252,8 @@ def failures(
     return 0
 
 
-def _check_no_list(action: str, limit: int | None, *, listed: bool) -> None:
-    if listed:
+def _check_no_list(action: str, limit: int | None, *, shows_list: bool) -> None:
+    if shows_list:
         raise click.UsageError(f"--list cannot be combined with {action}.")
     if limit is not None:
         raise click.UsageError("--limit works only with lists.")
@@ -369,8 +369,10 @@ def _print_group(screen: Console, group: FailureGroup) -> None:
     if group.sample:
         screen.print(f"   [dim]example: {escape(group.sample.place or group.sample.url)}[/dim]")
     days = [f"{moment:%Y-%m-%d}" for moment in (group.first_at, group.last_at) if moment]
-    again = f"retry {group.reason.retry_hint}" if group.reason.retry_hint else "a retry cannot help"
-    facts = ["group " + group.group, group.host, " to ".join(dict.fromkeys(days)), again]
+    retry_text = (
+        f"retry {group.reason.retry_hint}" if group.reason.retry_hint else "a retry cannot help"
+    )
+    facts = ["group " + group.group, group.host, " to ".join(dict.fromkeys(days)), retry_text]
     screen.print(f"   [dim]{escape(' · '.join(filter(None, facts)))}[/dim]")
 
 
@@ -401,10 +403,10 @@ def _print_group_total(failures: FailureList) -> None:
 
 
 def _print_refused(
-    app: App, records: Records, query: FailureQuery, limit: int | None, *, listed: bool
+    app: App, records: Records, query: FailureQuery, limit: int | None, *, shows_list: bool
 ) -> None:
     refusals = count_refused(records, query.pipeline, query.step, query.reason)
-    if listed:
+    if shows_list:
         rows = list_refused_entries(records, query.pipeline, query.step, query.reason, limit)
         _print_entries(app, rows)
         _print_shown_count(
@@ -474,7 +476,7 @@ def _retry(app: App, settings: Settings, query: FailureQuery) -> int:
     from fonds.wiring.pipelines import create_named_source
 
     stores, readers, now = _open_stores(app, settings, query)
-    with HomeLock(app.home, shared=are_stores_shared(settings)) as lock:
+    with HomeLock(app.home, is_shared=are_stores_shared(settings)) as lock:
         inputs = [
             row
             for row in list_unread_inputs(stores.records, query)
@@ -494,7 +496,7 @@ def _retry(app: App, settings: Settings, query: FailureQuery) -> int:
             if paths:
                 intake.run(source, intake_counts, resolve_paths(paths))
 
-        return run_and_report(app, settings, stores, lock, feed, retried=retry_result)
+        return run_and_report(app, settings, stores, lock, feed, retry_result=retry_result)
 
 
 def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes: bool) -> int:

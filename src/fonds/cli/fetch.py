@@ -111,7 +111,7 @@ def _fetch(
 
     files = expand_names(lists, app.home)
     create_home(app.home)
-    with HomeLock(app.home, shared=enter_only or are_stores_shared(settings)) as lock:
+    with HomeLock(app.home, is_shared=enter_only or are_stores_shared(settings)) as lock:
         stores = app.open_stores(settings, create=True)
         normalized_urls = [normalize_requested_url(url) for url in urls]
         pending_rows = list_pending_links(stores.records, settings.pipeline, normalized_urls)

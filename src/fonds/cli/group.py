@@ -122,11 +122,17 @@ class _ProgressReporter:
         self._stage = ""
         self._reported_s = 0.0
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
+    def __call__(self, stage: str, done_count: int, total: int) -> None:
         now_s = time.monotonic()
         if self._quiet or (stage == self._stage and now_s - self._reported_s < REPORT_EVERY_S):
             return
         self._stage, self._reported_s = stage, now_s
-        progress = f" {done:,} of {total:,}" if done and total else f" {done:,}" if done else ""
+        progress = (
+            f" {done_count:,} of {total:,}"
+            if done_count and total
+            else f" {done_count:,}"
+            if done_count
+            else ""
+        )
         sys.stderr.write(f"{stage}{progress}\n")
         sys.stderr.flush()

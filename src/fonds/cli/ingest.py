@@ -115,7 +115,7 @@ def ingest(
         )
     names = expand_names(paths, app.home)
     create_home(app.home)
-    with HomeLock(app.home, shared=enter_only or are_stores_shared(settings)) as lock:
+    with HomeLock(app.home, is_shared=enter_only or are_stores_shared(settings)) as lock:
         source = create_named_source(names, app.home, settings)
         stores = app.open_stores(settings, create=True)
         run_action = pipeline_run.run_intake_only if enter_only else pipeline_run.run_and_report

@@ -1,4 +1,5 @@
-"""Ingest the links in lists, or preview them: `fonds ingest` with a pipeline that begins with links."""
+"""Ingest the links in lists, or preview them: `fonds ingest` with a pipeline that begins with
+links."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ def ingest_links(
                 app, open_source(Path(scratch_folder), records), records, settings.pipeline
             )
     create_home(app.home)
-    with HomeLock(app.home, shared=enter_only or are_stores_shared(settings)) as lock:
+    with HomeLock(app.home, is_shared=enter_only or are_stores_shared(settings)) as lock:
         stores = app.open_stores(settings, create=True)
         lists = open_source(app.home, stores.records)
         run_action = (

@@ -68,14 +68,14 @@ class AnswerDescription:
 
 
 def define_answer(
-    name: str, /, *parts: type, omit: Collection[str] = (), **more: Any
+    name: str, /, *parts: type, omit: Collection[str] = (), **extra_fields: Any
 ) -> type[msgspec.Struct]:
     """Return a new struct type for a command's JSON answer that combines the fields of other types.
 
     - `name`: name of the new type.
     - `parts`: structs or dataclasses with annotated fields, which the new type gets.
     - `omit`: names of fields of `parts` that the new type does not get.
-    - `more`: annotated types of further fields, by name.
+    - `extra_fields`: annotated types of further fields, by name.
     """
     hints, names_in_json = dict[str, Any](), dict[str, str]()
     for part in parts:
@@ -87,7 +87,7 @@ def define_answer(
         (key, hint, msgspec.UNSET)
         if msgspec.UnsetType in get_args(_strip_meaning(hint))
         else (key, hint)
-        for key, hint in {**hints, **more}.items()
+        for key, hint in {**hints, **extra_fields}.items()
     ]
     return msgspec.defstruct(name, members, kw_only=True, frozen=True, rename=names_in_json)
 
@@ -98,12 +98,12 @@ def build_answer(kind: type[AnswerT], source: object, /, **values: Any) -> Answe
     The value of each field is taken from `values`, or else from the attribute of `source` with the
     same name.
     """
-    taken = {
+    source_values = {
         name: getattr(source, name)
         for name in _name_fields(kind)
         if name not in values and hasattr(source, name)
     }
-    return kind(**taken, **values)
+    return kind(**source_values, **values)
 
 
 def describe_answer(condition: str, kind: type) -> AnswerDescription:

@@ -36,8 +36,8 @@ CreatedKeyAnswer = define_answer(
 def keys(ctx: click.Context, /, **flags: Any) -> None:
     """Manage access keys for the web pages, and show the log of actions.
 
-    Readers can read, curators can also make changes, and admins can also manage keys. As long as there
-    are no keys, anyone on this computer has full access, and others can only read.
+    Readers can read, curators can also make changes, and admins can also manage keys. As long as
+    there are no keys, anyone on this computer has full access, and others can only read.
 
     \b
     fonds keys create anne --role curator
@@ -159,13 +159,13 @@ def acts(app: App, limit: int) -> int:
 
 
 def _format_key(row: AccessKeyRow) -> str:
-    used = f"{row.last_used:%Y-%m-%d %H:%M}" if row.last_used else "never"
+    last_use_text = f"{row.last_used:%Y-%m-%d %H:%M}" if row.last_used else "never"
     ends = f"  until {row.until:%Y-%m-%d}" if row.until else ""
     if row.until and row.until <= get_utc_now():
         ends = f"  EXPIRED {row.until:%Y-%m-%d}"
     if row.revoked:
         ends = f"  REVOKED {row.revoked:%Y-%m-%d} by {row.revoked_by}: {row.revoked_reason}"
-    return f"{row.name}  {row.role}  fonds_{row.prefix}_…  last used {used}{ends}"
+    return f"{row.name}  {row.role}  fonds_{row.prefix}_…  last used {last_use_text}{ends}"
 
 
 keys.add_command(create)

@@ -87,20 +87,20 @@ class AddedSourcesAnswer(msgspec.Struct, frozen=True):
 
 
 def report_added(
-    app: App, new_rows: list[SourceRow], known_count: int, refused: Mapping[str, str]
+    app: App, new_rows: list[SourceRow], known_count: int, refused_urls: Mapping[str, str]
 ) -> None:
     """Print the sources that were added.
 
     Also print the number of URLs that were followed already, and the refused URLs with reasons.
     """
     if app.is_json:
-        added = [AddedSource(row.source_id, row.url) for row in new_rows]
-        echo_json(AddedSourcesAnswer(added, known_count, refused))
+        added_sources = [AddedSource(row.source_id, row.url) for row in new_rows]
+        echo_json(AddedSourcesAnswer(added_sources, known_count, refused_urls))
         return
     screen = open_console()
     for row in new_rows:
         screen.print(f"{row.source_id}  {row.url}", markup=False)
-    for url, why in refused.items():
+    for url, why in refused_urls.items():
         screen.print(f"refused: {url}: {why}", markup=False)
     known_note = f"; {known_count:,} already followed" if known_count else ""
     noun = "source" if len(new_rows) == 1 else "sources"

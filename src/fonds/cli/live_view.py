@@ -57,14 +57,16 @@ class VerdictCounts:
 
         Messages that will be processed again do not count towards the rate.
         """
-        ended = Counter(row.verdict for row in rows)
+        verdict_counts = Counter(row.verdict for row in rows)
         reasons = Counter(
             row.reason for row in rows if row.verdict in _COUNTED_VERDICTS and row.reason
         )
         with self._lock:
-            self._ended.setdefault(step, Counter()).update(ended)
+            self._ended.setdefault(step, Counter()).update(verdict_counts)
             self._reasons.update(reasons)
-            count = sum(n for verdict, n in ended.items() if verdict not in RETURNING_VERDICTS)
+            count = sum(
+                n for verdict, n in verdict_counts.items() if verdict not in RETURNING_VERDICTS
+            )
             self._recent.append((self._seconds(), step, count))
             while self._recent and self._recent[0][0] < self._seconds() - RATE_OVER_S:
                 self._recent.popleft()
@@ -201,8 +203,8 @@ def format_sources(records: Records, pipeline: str, now: datetime) -> Text:
         "".join(f", {n:,} {s}" for s, n in states.items()),
     )
     due, next_at = 0, None
-    unpolled = {**where, "state": "active", "lease_holder": None}
-    for row in records.find(SourceRow, unpolled, order=("next_poll",)):
+    unpolled_filter = {**where, "state": "active", "lease_holder": None}
+    for row in records.find(SourceRow, unpolled_filter, order=("next_poll",)):
         if row.next_poll > now:
             next_at = row.next_poll
             break
@@ -224,7 +226,7 @@ def _build_work_table(counts: VerdictCounts, steps: Sequence[tuple[str, Depth | 
     for name in ("waiting", "in progress", "delayed", "done", "dropped", "failed", "per second"):
         table.add_column(name, justify="right")
     for step, depth in steps:
-        ended = counts.get_verdicts(step)
+        verdict_counts = counts.get_verdicts(step)
         depth_cells = (
             (f"{depth.ready:,}", f"{depth.in_hand:,}", f"{depth.delayed:,}") if depth else "???"
         )
@@ -233,7 +235,7 @@ def _build_work_table(counts: VerdictCounts, steps: Sequence[tuple[str, Depth | 
         table.add_row(
             step,
             *depth_cells,
-            *(f"{ended[verdict]:,}" for verdict in verdicts),
+            *(f"{verdict_counts[verdict]:,}" for verdict in verdicts),
             f"{rate:,.1f}" if rate else "",
         )
     return table
@@ -258,14 +260,14 @@ def _build_slowest_table(hosts: Sequence[HostLoad]) -> Table:
     table.add_column("slowest hosts")
     for name in ("waiting links", "next in", "delay", "for"):
         table.add_column(name, justify="right")
-    longest = sorted(hosts, key=lambda one: -one.duration_s)
-    for one in longest[:HOSTS_MAX]:
-        duration = format_duration(one.duration_s)
+    longest = sorted(hosts, key=lambda host: -host.duration_s)
+    for host_load in longest[:HOSTS_MAX]:
+        duration = format_duration(host_load.duration_s)
         table.add_row(
-            Text(one.host),
-            f"{one.waiting:,}",
-            format_duration(one.next_s),
-            f"{one.gap_s:.1f} s",
+            Text(host_load.host),
+            f"{host_load.waiting:,}",
+            format_duration(host_load.next_s),
+            f"{host_load.gap_s:.1f} s",
             duration,
         )
     if len(hosts) > HOSTS_MAX:

@@ -99,7 +99,8 @@ SUMMARIES: dict[str, str] = {
     "completion": "Print a completion script for SHELL (bash, zsh or fish).",
     "match": "Match all papers and references with the catalogue.",
 }
-"""Beginning of each command's help, for the list of commands. Importing all commands takes 0.5 s."""
+"""Beginning of each command's help, for the list of commands. Importing all commands takes 0.5
+s."""
 
 
 @click.group(

@@ -56,8 +56,8 @@ def match(ctx: click.Context, /, engine: str, workers: int, **flags: Any) -> int
     if ctx.invoked_subcommand is not None:
         return None
     # References first: the row of a paper contains its number of citations.
-    for what in (REFERENCES, PAPERS):
-        _run(ctx.obj, what, engine, workers)
+    for subject in (REFERENCES, PAPERS):
+        _run(ctx.obj, subject, engine, workers)
     return 0
 
 
@@ -168,7 +168,7 @@ def _run(app: App, subject: str, engine: str, workers: int) -> int:
     open_catalog(app)
     # Create and migrate the stores before several processes open them.
     close_stores(app.open_stores(settings, create=True))
-    with HomeLock(app.home, shared=are_stores_shared(settings)):
+    with HomeLock(app.home, is_shared=are_stores_shared(settings)):
         tallies = sum_tallies(
             job_engine.run(build_match_job(subject, app.home, settings, get_utc_now()))
         )

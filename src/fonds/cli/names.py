@@ -42,9 +42,9 @@ class SuggestingChoice(click.Choice[str]):
     `what`: noun for the values in the error message, such as "kind".
     """
 
-    def __init__(self, what: str, choices: Iterable[str]) -> None:
+    def __init__(self, noun: str, choices: Iterable[str]) -> None:
         super().__init__([str(choice) for choice in choices])
-        self.noun = what
+        self.noun = noun
 
     def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:
         """Return the text of a choice, with which the user's value is compared. For an enum member
@@ -109,9 +109,9 @@ class CommandGroup(click.Group):
         modules: Mapping[str, str] | None = None,
         summaries: Mapping[str, str] = MappingProxyType({}),
         default_command: str | None = None,
-        **more: Any,
+        **keyword_arguments: Any,
     ) -> None:
-        super().__init__(*arguments, **more)
+        super().__init__(*arguments, **keyword_arguments)
         self.modules, self.summaries = modules, summaries
         self.default_command = default_command
 

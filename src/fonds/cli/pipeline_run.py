@@ -142,7 +142,7 @@ def run_to_end(
     threads = create_threads(stores, readers, settings)
     intake = create_intake(stores, settings, threads.is_stopping)
     processes = _create_processes(app, settings, lock)
-    with _stop_on_signals(threads.request_stop) as interrupted:
+    with _stop_on_signals(threads.request_stop) as interrupt_event:
         try:
             threads.start()
             is_visible = not (app.is_json or app.is_quiet)
@@ -157,7 +157,7 @@ def run_to_end(
     if (failure := threads.get_failure()) is not None:
         raise failure
     result.later_read_count = intake.end_failures(counts)
-    result.is_interrupted, result.process_count = interrupted.is_set(), 1 + processes.started
+    result.is_interrupted, result.process_count = interrupt_event.is_set(), 1 + processes.started
     return result
 
 
@@ -169,7 +169,7 @@ def run_and_report(
     feed: Callable[[Intake, IntakeCounts], None],
     empty_message: str = "Nothing found: these paths contain no files.",
     delayed_wait_s: float = DELAYED_WAIT_S,
-    retried: RetryResult | None = None,
+    retry_result: RetryResult | None = None,
     urls: Sequence[str] = (),
 ) -> int:
     """Run the pipeline as `run_to_end` does, print a summary and close the stores.
@@ -179,7 +179,7 @@ def run_and_report(
 
     - `feed`: function that reads inputs and enters their contents through the intake.
     - `empty_message`: printed if there was nothing to do.
-    - `retried`: failures that are retried; the summary then covers only these failures.
+    - `retry_result`: failures that are retried; the summary then covers only these failures.
     - `urls`: URLs that the user named. If given, only the next attempts of these URLs are shown.
     """
     # Imported here because the stores are slow to import.
@@ -188,11 +188,11 @@ def run_and_report(
     started_s = time.monotonic()
     result = run_to_end(app, settings, stores, lock, feed, delayed_wait_s)
     counts = result.intake_counts
-    if retried is None:
+    if retry_result is None:
         tally = count_entries(stores.records, sorted(counts.input_ids), settings.pipeline)
     else:
-        ids = (counts.input_ids - result.unfinished_input_ids).union(retried.inputs)
-        tally = count_given_entries(stores.records, retried.entries)
+        ids = (counts.input_ids - result.unfinished_input_ids).union(retry_result.inputs)
+        tally = count_given_entries(stores.records, retry_result.entries)
         tally = add_tallies(tally, count_entries(stores.records, sorted(ids), settings.pipeline))
     retries = _find_retries(stores.records, settings.pipeline, urls) if result.pending_count else []
     seconds = time.monotonic() - started_s
@@ -209,13 +209,13 @@ def run_and_report(
         )
         echo_json(
             answer
-            if retried is None
-            else build_answer(RetriedAnswer, answer, retried=retried.count)
+            if retry_result is None
+            else build_answer(RetriedAnswer, answer, retried=retry_result.count)
         )
     else:
         end_state = (result.pending_count, result.is_interrupted, empty_message)
-        count = None if retried is None else retried.count
-        print_summary(app, open_console(), tally, counts, seconds, *end_state, retried=count)
+        count = None if retry_result is None else retry_result.count
+        print_summary(app, open_console(), tally, counts, seconds, *end_state, retried_count=count)
         print_retries(open_console(), retries)
         report_read_later(result.later_read_count)
     if not result.is_complete:
@@ -295,7 +295,7 @@ def run_intake_only(
     raise_if_emptied(stores)
     stop_event, counts = threading.Event(), IntakeCounts()
     intake = create_intake(stores, settings, stop_event.is_set)
-    with _stop_on_signals(stop_event.set) as interrupted:
+    with _stop_on_signals(stop_event.set) as interrupt_event:
         feed(intake, counts)
     read_later = intake.end_failures(counts)
     close_stores(stores)
@@ -312,7 +312,7 @@ def run_intake_only(
             f"({pluralize(counts.known_count, 'record was', 'records were')} already "
             f"known). `{app.format_command('status')}` shows the progress."
         )
-    return EXIT_INTERRUPTED if interrupted.is_set() else 0
+    return EXIT_INTERRUPTED if interrupt_event.is_set() else 0
 
 
 def _refresh_progress(
@@ -398,13 +398,13 @@ def _stop_on_signals(request_stop: Callable[[], None]) -> Iterator[threading.Eve
 
     A second signal ends the process at once.
     """
-    interrupted = threading.Event()
+    interrupt_event = threading.Event()
 
     def stop(number: signal.Signals) -> None:
-        if interrupted.is_set():
+        if interrupt_event.is_set():
             os._exit(EXIT_INTERRUPTED)
-        interrupted.set()
+        interrupt_event.set()
         request_stop()
 
     with handle_stop_signals(stop):
-        yield interrupted
+        yield interrupt_event

@@ -48,8 +48,8 @@ class PipelineAnswer(msgspec.Struct, frozen=True):
 def pipelines(app: App, names: tuple[str, ...], svg: bool) -> int:
     """List the pipelines, or show the topics that each stage reads and writes.
 
-    `fonds ingest --pipeline NAME` uses a pipeline once, and the setting `pipeline` selects one for the
-    library. Other programs can also read and write public topics, which have an asterisk.
+    `fonds ingest --pipeline NAME` uses a pipeline once, and the setting `pipeline` selects one for
+    the library. Other programs can also read and write public topics, which have an asterisk.
 
     \b
     fonds pipelines

@@ -134,7 +134,7 @@ def print_summary(
     is_interrupted: bool,
     empty_message: str,
     *,
-    retried: int | None = None,
+    retried_count: int | None = None,
 ) -> None:
     """Print how many records a pipeline run processed, and with which outcomes.
 
@@ -143,15 +143,15 @@ def print_summary(
     - `seconds`: duration of the run.
     - `pending_count`: number of messages that are still in the queue.
     - `empty_message`: printed if the run found nothing to do.
-    - `retried`: number of retried messages; None for a run that ingests.
+    - `retried_count`: number of retried messages; None for a run that ingests.
     """
     if tally.received == 0:
         _print_nothing_new(screen, intake_counts, INTERRUPTED if is_interrupted else empty_message)
         return
-    failing = len(intake_counts.still_failing) if retried is None else 0
+    failing = len(intake_counts.still_failing) if retried_count is None else 0
     received_count = tally.received - failing
-    if retried is not None:
-        retried_text = pluralize(retried, "message")
+    if retried_count is not None:
+        retried_text = pluralize(retried_count, "message")
         screen.print(
             f"[bold]{retried_text} retried[/bold] in {seconds:,.1f} s, for "
             f"{pluralize(received_count, 'record')}."
@@ -172,7 +172,7 @@ def print_summary(
     if is_interrupted or pending_count:
         screen.print(
             f"{tally.pending:,} are still in progress: [bold]run the same command again[/bold]."
-            if is_interrupted or retried is not None
+            if is_interrupted or retried_count is not None
             else (
                 f"{tally.pending:,} are still in progress. Run "
                 f"`{app.format_command('run')}` or the same command again to continue."

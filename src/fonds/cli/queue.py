@@ -135,8 +135,8 @@ def list_(app: App, **flags: Any) -> int:
 def peek(app: App, address: str, count: int, **flags: Any) -> int:
     """Show the first waiting messages without removing them.
 
-    Each call counts as a delivery. A message that is delivered 20 times without being settled goes to
-    the quarantine of its step.
+    Each call counts as a delivery. A message that is delivered 20 times without being settled goes
+    to the quarantine of its step.
 
     \b
     fonds queue peek parse_story
@@ -199,9 +199,9 @@ def dump(
 ) -> int:
     """Move messages from the queue to a WARC file.
 
-    A message is removed from the queue once it is on disk. Messages about stories have the format of
-    Media Cloud's `dump_archives`, so its `StoryArchiveReader` can read the file. `fonds queue load`
-    accepts all messages. Until they are loaded again, `fonds audit` reports them as missing.
+    A message is removed from the queue once it is on disk. Messages about stories have the format
+    of Media Cloud's `dump_archives`, so its `StoryArchiveReader` can read the file. `fonds queue
+    load` accepts all messages. Until they are loaded again, `fonds audit` reports them as missing.
 
     \b
     fonds queue dump extract_pdf-quar stuck.warc.gz
@@ -274,7 +274,7 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
     queue_address = dumping.resolve_address(address, subscriptions)
-    whose = next(
+    purged_subscription = next(
         subscription
         for subscription in subscriptions
         if queue_address in (subscription.incoming, subscription.quarantine)
@@ -282,7 +282,9 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
     if not yes:
         count = _count_ready(stores.queue, queue_address, subscriptions)
         click.confirm(f"Delete about {pluralize(count, 'message')} at {queue_address}?", abort=True)
-    batches = dumping.purge(stores.queue, stores.ledger, queue_address, whose, get_utc_now)
+    batches = dumping.purge(
+        stores.queue, stores.ledger, queue_address, purged_subscription, get_utc_now
+    )
     _report_count(app, batches, "deleted")
     return 0
 
@@ -330,8 +332,8 @@ def topics(app: App, action: str, **flags: Any) -> int:
     The schemas are described in `docs/wire.md`. A topic without a schema is internal or carries
     pictures.
 
-    Every command creates the topics it needs. Use `create` to create them in advance, for example if
-    the workers have no permission to do so. Repeating it does no harm.
+    Every command creates the topics it needs. Use `create` to create them in advance, for example
+    if the workers have no permission to do so. Repeating it does no harm.
 
     \b
     fonds topics
@@ -404,8 +406,8 @@ def _build_message_answer(delivery: Delivery) -> MessageAnswer:
     try:
         return msgspec.structs.replace(answer, body=message.body.decode("utf-8"))
     except UnicodeDecodeError:
-        encoded = base64.b64encode(message.body).decode("ascii")
-        return msgspec.structs.replace(answer, body_base64=encoded)
+        encoded_body = base64.b64encode(message.body).decode("ascii")
+        return msgspec.structs.replace(answer, body_base64=encoded_body)
 
 
 def _print_delivery(app: App, delivery: Delivery) -> None:

@@ -121,8 +121,8 @@ def _show_progress(app: App, records: Records) -> Iterator[Callable[[int], None]
     with Progress(*columns, console=screen, disable=not is_visible, transient=True) as bar:
         task = bar.add_task("indexing", total=count_expected(records))
 
-        def tick(indexed: int) -> None:
-            bar.update(task, completed=indexed)
+        def tick(indexed_count: int) -> None:
+            bar.update(task, completed=indexed_count)
 
         yield tick
 

@@ -126,8 +126,8 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
     if result is None:
         return EXIT_INTERRUPTED
     if app.is_json:
-        report, lost = build_report(result), sorted(repair_run.lost.values())
-        echo_json(build_answer(RepairAnswer, report, acts=repair_run.done, lost=lost))
+        report, lost_reasons = build_report(result), sorted(repair_run.lost.values())
+        echo_json(build_answer(RepairAnswer, report, acts=repair_run.done, lost=lost_reasons))
         return 0 if result.is_balanced else 1
     screen = open_console()
     print_audit(screen, result)

@@ -364,9 +364,9 @@ def _print_version(app: App, screen: Console, version: VersionHit) -> None:
     if version.sha1hex is None or version.captured is None:
         screen.print("   only in an earlier version")
         return
-    captured = f"{parse_datetime14(version.captured):%Y-%m-%d %H:%M}"
+    moment = f"{parse_datetime14(version.captured):%Y-%m-%d %H:%M}"
     screen.print(
-        f"   only in the version captured {captured}: [dim]{_format_show_command(app, version.sha1hex)}[/dim]"
+        f"   only in the version captured {moment}: [dim]{_format_show_command(app, version.sha1hex)}[/dim]"
     )
     if version.title_marks:
         _print_wrapped(

@@ -78,12 +78,14 @@ def _build_option(
     )
 
 
-def build_request(words: Sequence[str], options: Mapping[str, Any], **others: str) -> SearchRequest:
+def build_request(
+    words: Sequence[str], options: Mapping[str, Any], **other_parameters: str
+) -> SearchRequest:
     """Return the search request for the words and options of a command line.
 
     Raises click.UsageError for an invalid value.
     """
-    parameters: dict[str, str | Sequence[str]] = {"q": " ".join(words), **others}
+    parameters: dict[str, str | Sequence[str]] = {"q": " ".join(words), **other_parameters}
     for name in (*FILTERS[1:], "sort"):
         value = options.get("from_" if name == "from" else name)
         if value:

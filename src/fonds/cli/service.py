@@ -84,13 +84,13 @@ def serve(
     *,
     stages: Collection[str] | None,
     threads: int | None,
-    shared: bool,
+    is_shared: bool,
 ) -> int:
     """Run a pipeline, or some of its steps, until SIGTERM or SIGINT. Return the exit code, 0.
 
     - `stages`: names of the steps to run; None for the whole pipeline.
     - `threads`: number of threads; None for the default.
-    - `shared`: whether other processes may work on the library at the same time.
+    - `is_shared`: whether other processes may work on the library at the same time.
 
     Waits for stores that are unavailable or full. On a stop signal, the threads finish their
     current messages. Messages that take longer than a few seconds are requeued. Raises the error
@@ -105,7 +105,7 @@ def serve(
     check_limits()
     screen = _open_screen(app)
     create_home(app.home)
-    with HomeLock(app.home, shared=shared):
+    with HomeLock(app.home, is_shared=is_shared):
         stores = app.open_stores(settings, create=True)
         recover(stores)
         readers = open_readers(app.home / SPOOL, settings)

@@ -156,12 +156,12 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     if body + text + thumbnail > 1:
         raise click.UsageError("Use only one of --body, --text and --thumbnail.")
     stores = app.open_stores()
-    resolved = resolve(stores, key)
-    if not resolved.complete:
+    resolved_key = resolve(stores, key)
+    if not resolved_key.complete:
         print_note(
-            f"More than {len(resolved.files):,} captures match this key; these are the first."
+            f"More than {len(resolved_key.files):,} captures match this key; these are the first."
         )
-    descriptions = _find_descriptions(stores, resolved.files)
+    descriptions = _find_descriptions(stores, resolved_key.files)
     is_written = body or text or thumbnail
     if not descriptions:
         histories = find_entry_histories(stores.records, key)
@@ -202,8 +202,8 @@ def _print_files(app: App, stores: Stores, descriptions: Sequence[FileDescriptio
         if app.is_json:
             echo_json(_build_answer(description, placements))
             continue
-        for hidden in find_active_embargoes(stores.records, [description.sha1hex]).values():
-            until = f"{hidden.until:%Y-%m-%d} ({hidden.reason_class})"
+        for embargo in find_active_embargoes(stores.records, [description.sha1hex]).values():
+            until = f"{embargo.until:%Y-%m-%d} ({embargo.reason_class})"
             open_console().print(f"Under embargo until {until}: readers cannot see it.")
         _print(open_console(), description)
         if placements:
@@ -224,19 +224,19 @@ def _describe_takedown(stores: Stores, key: str) -> str | None:
 
 
 def _find_descriptions(stores: Stores, sha1hexes: Sequence[str]) -> list[FileDescription]:
-    described = (build_description(stores, sha1hex) for sha1hex in sha1hexes)
-    return [description for description in described if description.is_known]
+    descriptions = (build_description(stores, sha1hex) for sha1hex in sha1hexes)
+    return [description for description in descriptions if description.is_known]
 
 
-def _print_entries(app: App, entered: EntryHistories) -> None:
-    urls = {row.url for history in entered.newest for row in history.entries}
+def _print_entries(app: App, histories: EntryHistories) -> None:
+    urls = {row.url for history in histories.newest for row in history.entries}
     if len(urls) > 1 and not app.is_json:
-        _list_entries(entered.newest)
+        _list_entries(histories.newest)
     else:
-        for history in entered.newest:
+        for history in histories.newest:
             _print_entry(app, history)
-    if (more := entered.total - len(entered.newest)) > 0:
-        print_note(f"{more:,} more entries have this URL; these are the newest.")
+    if (unshown_count := histories.total - len(histories.newest)) > 0:
+        print_note(f"{unshown_count:,} more entries have this URL; these are the newest.")
 
 
 def _records(count: int) -> str:
@@ -250,8 +250,8 @@ def _list_entries(entries: Sequence[EntryHistory]) -> None:
     """
     screen = open_console()
     for row in (row for history in entries for row in history.entries):
-        ended = escape(f"{row.outcome} {row.reason or ''}".rstrip())
-        screen.print(f"[bold]{ended}[/bold] {escape(row.url)}", soft_wrap=True)
+        outcome_text = escape(f"{row.outcome} {row.reason or ''}".rstrip())
+        screen.print(f"[bold]{outcome_text}[/bold] {escape(row.url)}", soft_wrap=True)
         if row.detail:
             screen.print(f"   {row.detail}", markup=False, soft_wrap=True)
         screen.print(f"   {row.about or row.entry_id}", style="dim", markup=False)
@@ -447,8 +447,8 @@ def _format_rights(description: FileDescription) -> list[tuple[str, object]]:
         return []
     rows = list(_iter_statements(description.rights.statements))
     for group in description.rights.captures:
-        first, *others = group.captures
-        times = f" and {len(others):,} more" if others else ""
+        first, *other_captures = group.captures
+        times = f" and {len(other_captures):,} more" if other_captures else ""
         rows.append(("captured", f"{first.datetime or first.capture_id}{times}"))
         if group.robots:
             rows.append(("robots.txt", f"{group.robots.url} {describe_robots(group.robots)}"))
@@ -500,11 +500,15 @@ def _build_relatives(description: FileDescription) -> list[tuple[str, list[tuple
     ]
 
 
-def _format_relation(related: RelatedFile) -> str:
+def _format_relation(related_file: RelatedFile) -> str:
     """Return how the text of a related file differs from that of the file shown."""
-    if related.same_text:
+    if related_file.same_text:
         return "same text"
-    return "changed text" if related.resemblance is None else f"{related.resemblance:.2f} alike"
+    return (
+        "changed text"
+        if related_file.resemblance is None
+        else f"{related_file.resemblance:.2f} alike"
+    )
 
 
 def _format_heading(name: str, shown_count: int, total: int) -> str:

@@ -76,18 +76,18 @@ def check(app: App, names: tuple[str, ...], kind: str) -> int:
     fonds sources check https://example.org/feed.xml
     fonds sources check --kind page https://example.org/politics/
     """
-    failed = 0
+    failed_count = 0
     with _open_checker(app) as look:
         for name in names:
             try:
                 result: SourceCheck | FailedCheckAnswer = look(name, kind)
             except (TransientError, PermanentError) as error:
-                result, failed = FailedCheckAnswer(name, str(error)), failed + 1
+                result, failed_count = FailedCheckAnswer(name, str(error)), failed_count + 1
             if app.is_json:
                 echo_json(result)
             else:
                 _print_check(result)
-    return int(bool(failed))
+    return int(bool(failed_count))
 
 
 @contextmanager

@@ -121,7 +121,11 @@ def print_source(
 def _format_hints(hints: ListingHints | None) -> dict[str, object]:
     """Return what a listing states about polling, by name."""
     names = {} if hints is None else {field.name: field.encode_name for field in fields(hints)}
-    return {shown: getattr(hints, name) for name, shown in names.items() if getattr(hints, name)}
+    return {
+        shown_name: getattr(hints, name)
+        for name, shown_name in names.items()
+        if getattr(hints, name)
+    }
 
 
 def format_backfill(status: BackfillStatus) -> str:
@@ -194,8 +198,8 @@ def poll_line(poll: PollSummary) -> str:
     line += f"{poll.listed} listed, {poll.new} new, {poll.known} known{refusals}"
     if poll.backfill is not None:
         backfill = poll.backfill
-        skipped = f"{backfill.outside} outside the dates, {backfill.undated} undated"
-        line += f", {skipped}, on {pluralize(len(backfill.pages), 'page')} of its backfill"
+        skipped_text = f"{backfill.outside} outside the dates, {backfill.undated} undated"
+        line += f", {skipped_text}, on {pluralize(len(backfill.pages), 'page')} of its backfill"
     return line + (f"; {poll.problem}" if poll.problem else "")
 
 

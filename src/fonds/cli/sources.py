@@ -321,7 +321,7 @@ def poll(app: App, names: tuple[str, ...]) -> int:
 @click.option("--title", help="Title of the source.")
 @click.option("--folder", help="Folder in OPML, such as news/europe; '' for none.")
 @click.option("--collection", metavar="NAME", help="Collection for future links.")
-def edit(app: App, name: str, **said: str | None) -> int:
+def edit(app: App, name: str, **options: str | None) -> int:
     """Change the title, folder or collection of a source.
 
     \b
@@ -329,7 +329,7 @@ def edit(app: App, name: str, **said: str | None) -> int:
     """
     records = app.open_stores().records
     row = find_source(records, name)
-    changes = {key: value for key, value in said.items() if value is not None}
+    changes = {key: value for key, value in options.items() if value is not None}
     if not changes:
         raise click.UsageError("Give --title, --folder or --collection.")
     current = {"title": row.title, "folder": row.folder, "collection": row.collection}

@@ -72,7 +72,7 @@ def status(app: App, **flags: Any) -> int:
         for readers in list_used_readers(stores, settings, pipeline).values()
         for reader in readers
     }
-    indexed, generation = stores.index.count(), get_generation(stores.index)
+    indexed_count, generation = stores.index.count(), get_generation(stores.index)
     workers = list(iter_workers(stores.records, pipeline))
     if app.is_json:
         answer = build_answer(
@@ -81,7 +81,7 @@ def status(app: App, **flags: Any) -> int:
             home=str(app.home),
             pipeline=pipeline,
             files=dict(kinds),
-            searchable=indexed,
+            searchable=indexed_count,
             generation=generation,
             workers=workers,
             newest_input_at=find_newest_input(stores.records),
@@ -99,7 +99,7 @@ def status(app: App, **flags: Any) -> int:
     screen.print(f"{pluralize(tally.received, 'record')} ingested{suffix}")
     screen.print(build_summary_table(tally))
     screen.print(
-        f"{pluralize(indexed, 'document')} in the index, generation {generation or 'unknown'}"
+        f"{pluralize(indexed_count, 'document')} in the index, generation {generation or 'unknown'}"
     )
     for mime, count in kinds:
         screen.print(f"{pluralize(count, 'file')} of type {mime}")

@@ -127,30 +127,32 @@ def count_table(app: App, name: str | None, engine: str, workers: int, large: bo
     from fonds.wiring.jobs import build_table_counting_job, open_engine
 
     settings = app.load_settings()
-    _, chosen, schema = open_table(app, name)
+    _, table_name, schema = open_table(app, name)
     running = open_engine(engine, app.home, settings, workers=workers)
-    job = build_table_counting_job(chosen, schema, app.home, settings, large, uuid.uuid4().hex[:16])
-    found = _group_by_subject(running.run(job))
+    job = build_table_counting_job(
+        table_name, schema, app.home, settings, large, uuid.uuid4().hex[:16]
+    )
+    counts_by_subject = _group_by_subject(running.run(job))
     if app.is_json:
-        echo_json(found)
+        echo_json(counts_by_subject)
         return 0
     screen = open_console()
-    for what, counts in found.items():
+    for subject, counts in counts_by_subject.items():
         if list(counts) == [""]:
-            screen.print(f"{counts['']:>14,}  {what}")
+            screen.print(f"{counts['']:>14,}  {subject}")
             continue
-        screen.print(f"[bold]{escape(what)}[/bold]")
-        for value, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+        screen.print(f"[bold]{escape(subject)}[/bold]")
+        for value, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             screen.print(f"{count:>14,}  {escape(value)}")
     return 0
 
 
 def _group_by_subject(results: Iterator[bytes]) -> Mapping[str, Mapping[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for one in results:
-        what, value, count = msgspec.json.decode(one)
-        found.setdefault(what, {})[value] = count
-    return found
+    counts_by_subject: dict[str, dict[str, int]] = {}
+    for result in results:
+        subject, value, count = msgspec.json.decode(result)
+        counts_by_subject.setdefault(subject, {})[value] = count
+    return counts_by_subject
 
 
 # `fonds table export` and `import`: write a table to a file, and read it back.
@@ -184,9 +186,9 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
     fonds table export journal.jsonl.gz
     fonds table export ungrobided.tsv --format tsv
     """
-    store, chosen, schema = open_table(app, name)
+    store, table_name, schema = open_table(app, name)
     columns = list(DUMPED) if form == "tsv" else None
-    rows = iter_rows(store, chosen, columns=columns, page_rows=SCAN_ROWS)
+    rows = iter_rows(store, table_name, columns=columns, page_rows=SCAN_ROWS)
     n_rows = n_left_out = 0
     with _write_file(file) as stream:
         for key, cells in rows:
@@ -203,12 +205,12 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
     if app.is_json and file != "-":
         echo_json(ExportAnswer(n_rows, n_left_out))
     elif not app.is_quiet:
-        left = (
+        left_out_note = (
             f"; {n_left_out:,} left out because this format cannot represent them"
             if n_left_out
             else ""
         )
-        print_note(f"{pluralize(n_rows, 'row')} written{left}.")
+        print_note(f"{pluralize(n_rows, 'row')} written{left_out_note}.")
     return 0
 
 
@@ -230,34 +232,34 @@ def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bo
     fonds table import example_ungrobided.tsv --format tsv
     fonds table import https://example.org/journal.jsonl.gz
     """
-    store, chosen, schema = open_table(app, name)
+    store, table_name, schema = open_table(app, name)
     read: Callable[[bytes], Row] = (
         parse_dump_line if form == "tsv" else lambda line: parse_row_line(line, older=keep_keys)
     )
-    refused: list[str] = []
-    own = name is None
+    refusals: list[str] = []
+    is_own_table = name is None
 
     def understood(lines: Iterable[bytes]) -> Iterator[Row]:
         for number, line in enumerate(lines, 1):
             try:
                 key, cells = read(line)
-                for column in cells if own else ():
+                for column in cells if is_own_table else ():
                     schema.get_column(column)
                 yield key, cells
             except (ValueError, ConfigurationError) as error:
-                refused.append(f"line {number}: {error}" if len(refused) < NAMES_MAX else "")
+                refusals.append(f"line {number}: {error}" if len(refusals) < NAMES_MAX else "")
 
     with open_named_file(file, app) as path, _open_lines(str(path)) as lines:
-        count = _load_rows(store, chosen, understood(lines))
-    for told in filter(None, refused):
-        print_note(f"{file}: {told}")
+        count = _load_rows(store, table_name, understood(lines))
+    for refusal in filter(None, refusals):
+        print_note(f"{file}: {refusal}")
     if app.is_json:
-        echo_json(ImportAnswer(count, len(refused)))
+        echo_json(ImportAnswer(count, len(refusals)))
     elif not app.is_quiet:
         print_note(
-            f"{pluralize(count, 'row')} imported, {pluralize(len(refused), 'line')} refused."
+            f"{pluralize(count, 'row')} imported, {pluralize(len(refusals), 'line')} refused."
         )
-    return 1 if refused else 0
+    return 1 if refusals else 0
 
 
 def _encode_dump_line(key: bytes, cells: dict[str, bytes]) -> bytes | None:
@@ -296,9 +298,9 @@ def _write_file(file: str) -> Iterator[BinaryIO]:
     path = Path(file)
     partial = path.with_name(path.name + ".part")
     try:
-        packed = file.endswith(".gz")
+        is_compressed = file.endswith(".gz")
         with cast(
-            BinaryIO, gzip.open(partial, "wb", 6) if packed else partial.open("wb")
+            BinaryIO, gzip.open(partial, "wb", 6) if is_compressed else partial.open("wb")
         ) as stream:
             yield stream
         partial.replace(path)
@@ -319,8 +321,10 @@ def _open_lines(file: str) -> Iterator[Iterator[bytes]]:
         return
     try:
         with Path(file).open("rb") as plain:
-            packed = plain.read(2) == b"\x1f\x8b"
-        with cast(BinaryIO, gzip.open(file, "rb") if packed else Path(file).open("rb")) as stream:
+            is_compressed = plain.read(2) == b"\x1f\x8b"
+        with cast(
+            BinaryIO, gzip.open(file, "rb") if is_compressed else Path(file).open("rb")
+        ) as stream:
             yield _iter_bounded_lines(stream)
     except (OSError, EOFError) as error:
         raise ConfigurationError(f"Cannot read {file}: {cause_of(error)}") from error
@@ -381,19 +385,19 @@ def create(app: App, name: str | None, shell: bool, regions: int | None) -> int:
     """
     settings = app.load_settings()
     schema = build_journal_schema(settings.table_families)
-    chosen = name or name_journal_table(settings.group, settings.table_version, settings.env)
+    table_name = name or name_journal_table(settings.group, settings.table_version, settings.env)
     if shell:
         families = {family.name: family.compression for family in schema.families}
-        in_memory, told = parse_table_options(settings.table)
-        count = regions or (told if told > 1 else REGIONS)
-        click.echo(build_create_statement(chosen, families, count, in_memory))
+        in_memory, configured_regions = parse_table_options(settings.table)
+        count = regions or (configured_regions if configured_regions > 1 else REGIONS)
+        click.echo(build_create_statement(table_name, families, count, in_memory))
         return 0
-    store = app.open_table(settings, chosen, create=True)
-    store.declare(chosen, schema.names, compressions=schema.compressions)
+    store = app.open_table(settings, table_name, create=True)
+    store.declare(table_name, schema.names, compressions=schema.compressions)
     if app.is_json:
-        echo_json(CreatedTableAnswer(chosen, schema.names))
+        echo_json(CreatedTableAnswer(table_name, schema.names))
     else:
-        open_console().print(f"{escape(chosen)} exists, with {', '.join(schema.names)}.")
+        open_console().print(f"{escape(table_name)} exists, with {', '.join(schema.names)}.")
     return 0
 
 
@@ -430,20 +434,20 @@ def get(
     fonds table get 90ffd2359008d82298821d16b21778c5c39aec36
     fonds table get SD75ENMQBDMCFGECDULLEF3YYXBZV3BW --column file:cdx --json
     """
-    store, chosen, schema = open_table(app, name)
-    picked, lacking = select_columns(schema, columns), 0
+    store, table_name, schema = open_table(app, name)
+    selected_columns, lacking = select_columns(schema, columns), 0
     for text in keys:
         prefix = _parse_key(text)
-        rows = store.scan(chosen, prefix, count_max=LATER_MAX + 1, columns=picked)
-        rows += [*store.get(chosen, _build_crawler_keys(prefix), picked).items()]
+        rows = store.scan(table_name, prefix, count_max=LATER_MAX + 1, columns=selected_columns)
+        rows += [*store.get(table_name, _build_crawler_keys(prefix), selected_columns).items()]
         for key, cells in rows[:LATER_MAX]:
             _print_row(app, RowAnswer(**build_row_line(key, cells, schema, base32=base32)))
         if not rows:
             print_note(f"No row has the key {text}.")
             lacking += 1
         elif len(rows) > LATER_MAX:
-            rest = app.format_command(f"table scan --from {text}")
-            print_note(f"{text} has more than the {LATER_MAX:,} rows shown. Run `{rest}`.")
+            scan_command = app.format_command(f"table scan --from {text}")
+            print_note(f"{text} has more than the {LATER_MAX:,} rows shown. Run `{scan_command}`.")
     return 1 if lacking else 0
 
 
@@ -460,18 +464,18 @@ def put(app: App, key: str, cells: tuple[str, ...], name: str | None) -> int:
     fonds table put 90ffd2359008d82298821d16b21778c5c39aec36 grobid0:quality=good
     fonds table put SD75ENMQBDMCFGECDULLEF3YYXBZV3BW grobid0:tei_xml=@paper.tei.xml
     """
-    store, chosen, schema = open_table(app, name)
-    written = {}
+    store, table_name, schema = open_table(app, name)
+    parsed_cells = {}
     for cell in cells:
         column, equals, value = cell.partition("=")
         if not equals:
             raise click.UsageError(f"{cell!r} is invalid. Write FAMILY:NAME=VALUE.")
-        written[column] = parse_cell(schema, column, _parse_bytes(value))
-    store.put(chosen, [(_parse_key(key), written)])
+        parsed_cells[column] = parse_cell(schema, column, _parse_bytes(value))
+    store.put(table_name, [(_parse_key(key), parsed_cells)])
     if app.is_json:
-        echo_json(WrittenRowAnswer(format_key(_parse_key(key)), len(written)))
+        echo_json(WrittenRowAnswer(format_key(_parse_key(key)), len(parsed_cells)))
     elif not app.is_quiet:
-        open_console().print(f"{pluralize(len(written), 'cell')} written.")
+        open_console().print(f"{pluralize(len(parsed_cells), 'cell')} written.")
     return 0
 
 
@@ -497,22 +501,26 @@ def scan(
     fonds table scan --limit 100 --json
     fonds table scan --from 90ff --column file:mime
     """
-    store, chosen, schema = open_table(app, name)
+    store, table_name, schema = open_table(app, name)
     prefix, last = _parse_prefix(start), _parse_key(after) if after else None
-    picked, left = select_columns(schema, columns), limit
-    while left and (
+    selected_columns, remaining_count = select_columns(schema, columns), limit
+    while remaining_count and (
         rows := store.scan(
-            chosen,
+            table_name,
             prefix,
             after=last,
-            count_max=min(left, PAGE_ROWS),
-            columns=picked,
+            count_max=min(remaining_count, PAGE_ROWS),
+            columns=selected_columns,
         )
     ):
         for key, cells in rows:
             _print_row(app, RowAnswer(**build_row_line(key, cells, schema, base32=base32)))
-        left, last = left - len(rows), rows[-1][0]
-    if not left and last and store.scan(chosen, prefix, after=last, count_max=1, columns=picked):
+        remaining_count, last = remaining_count - len(rows), rows[-1][0]
+    if (
+        not remaining_count
+        and last
+        and store.scan(table_name, prefix, after=last, count_max=1, columns=selected_columns)
+    ):
         print_note(f"{limit:,} shown; more: --after {format_key(last, base32=base32)}")
     return 0
 
@@ -556,9 +564,9 @@ def _print_row(app: App, row: RowAnswer) -> None:
     screen.print(f"[bold]{escape(row.key)}[/bold]")
     for name, value in row.cells.items():
         text = str(value)
-        cut = f"... ({len(text):,} characters)" if len(text) > EXCERPT_CHARS else ""
-        shown = "".join(c if c.isprintable() else "·" for c in text[:EXCERPT_CHARS])
-        screen.print(f"  {escape(name)}  {escape(shown)}{cut}")
+        cut_note = f"... ({len(text):,} characters)" if len(text) > EXCERPT_CHARS else ""
+        shown_text = "".join(c if c.isprintable() else "·" for c in text[:EXCERPT_CHARS])
+        screen.print(f"  {escape(name)}  {escape(shown_text)}{cut_note}")
 
 
 for one in (create, list_, get, put, scan, count_table, export_table, import_table):

@@ -1,4 +1,5 @@
-"""`fonds takedown`: purge files from the library and refuse them from then on, or list takedowns."""
+"""`fonds takedown`: purge files from the library and refuse them from then on, or list
+takedowns."""
 
 from __future__ import annotations
 
@@ -70,8 +71,8 @@ def takedown(
     WARC files are not changed.
 
     If interrupted, run the same command again to resume. The exit code is 1 if messages about a
-    file are in progress, or if a WARC is being written or cannot be rewritten. Run the command again
-    later.
+    file are in progress, or if a WARC is being written or cannot be rewritten. Run the command
+    again later.
 
     \b
     fonds takedown 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b --reason copyright --dry-run
@@ -104,11 +105,11 @@ def takedown(
         click.confirm(
             f"Take down {pluralize(len(files), 'file')}? This cannot be undone", abort=True
         )
-    return _purge_files(app, files, reason or "", note, everywhere=everywhere)
+    return _purge_files(app, files, reason or "", note, searches_all_warcs=everywhere)
 
 
 def _purge_files(
-    app: App, files: Sequence[str], reason: str, note: str, *, everywhere: bool
+    app: App, files: Sequence[str], reason: str, note: str, *, searches_all_warcs: bool
 ) -> int:
     # Imported here because the audit and the collections are slow to import.
     from fonds.audit.repair.cleanup import recover
@@ -117,11 +118,11 @@ def _purge_files(
     settings = app.load_settings()
     stores = app.open_stores(settings)
     code = 0
-    with HomeLock(app.home, shared=are_stores_shared(settings)):
+    with HomeLock(app.home, is_shared=are_stores_shared(settings)):
         # A WARC that a killed process left open would otherwise block the takedown forever.
         recover(stores)
         act = create_takedown(
-            stores, settings, print_note, _ProgressReporter(app), everywhere=everywhere
+            stores, settings, print_note, _ProgressReporter(app), scans_all_warcs=searches_all_warcs
         )
         for sha1hex in files:
             with record_act(stores.records, f"fonds takedown {sha1hex} --reason {reason}"):

@@ -69,7 +69,7 @@ def _format_ending(row: TimetableRow) -> str:
     if row.lease_holder is not None:
         return f"running: {row.lease_holder}"
     if row.last_error is not None:
-        failed = f"failed {row.failures} times" if row.failures > 1 else "failed"
-        cut = "…" if len(row.last_error) > ERROR_MAX_CHARS else ""
-        return f"{failed}: {row.last_error[:ERROR_MAX_CHARS]}{cut}"
+        failure_text = f"failed {row.failures} times" if row.failures > 1 else "failed"
+        ellipsis = "…" if len(row.last_error) > ERROR_MAX_CHARS else ""
+        return f"{failure_text}: {row.last_error[:ERROR_MAX_CHARS]}{ellipsis}"
     return "never" if row.last_finished is None else f"ok, {_format_time(row.last_finished)}"

@@ -91,5 +91,5 @@ def _format_comparison(result: VerificationResult) -> list[str]:
 def _format_generation(result: VerificationResult) -> str:
     if result.generation_is_same:
         return f"The index is unchanged (generation {result.generation_now})."
-    then, now = result.generation_then or "unknown", result.generation_now or "unknown"
-    return f"The generation of the index was {then[:40]} then and is {now} now."
+    old_generation, now = result.generation_then or "unknown", result.generation_now or "unknown"
+    return f"The generation of the index was {old_generation[:40]} then and is {now} now."

@@ -43,7 +43,7 @@ def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) ->
     unknown_steps = [step for step in steps if step not in names]
     if unknown_steps:
         raise ConfigurationError(format_unknown_name("step", unknown_steps[0], names))
-    return serve(app, settings, stages=steps, threads=threads, shared=True)
+    return serve(app, settings, stages=steps, threads=threads, is_shared=True)
 
 
 @command("run", output="log lines as JSON on standard error")
@@ -69,4 +69,4 @@ def run(app: App, pipeline: str | None, **flags: Any) -> int:
 
     settings = app.load_settings(pipeline=pipeline, **flags)
     get_configured_pipeline(settings)
-    return serve(app, settings, stages=None, threads=None, shared=are_stores_shared(settings))
+    return serve(app, settings, stages=None, threads=None, is_shared=are_stores_shared(settings))

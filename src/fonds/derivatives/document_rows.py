@@ -103,7 +103,7 @@ def iter_index_documents(
     records: Records,
     blobs: Blobs,
     current: Sequence[CurrentRow],
-    loaded: Mapping[str, tuple[bytes, DocumentOrigin]] = MappingProxyType({}),
+    loaded_files: Mapping[str, tuple[bytes, DocumentOrigin]] = MappingProxyType({}),
     textless: list[str] | None = None,
 ) -> Iterator[IndexDocument]:
     """Build index documents with their texts from derivative rows, and yield one at a time.
@@ -111,15 +111,15 @@ def iter_index_documents(
     The documents do not have the rights of the files yet.
 
     - `current`: derivative rows from which the documents are built.
-    - `loaded`: text and origin of files that are in memory already, by SHA-1.
+    - `loaded_files`: text and origin of files that are in memory already, by SHA-1.
     - `textless`: list to which the SHA-1s of files whose text is missing are appended.
     """
     keys = [row_versions.row.sha1hex for row_versions in current]
-    origins = find_origins(records, [key for key in keys if key not in loaded])
+    origins = find_origins(records, [key for key in keys if key not in loaded_files])
 
     def text_of_file(sha1hex: str) -> bytes | None:
-        if sha1hex in loaded:
-            return loaded[sha1hex][0]
+        if sha1hex in loaded_files:
+            return loaded_files[sha1hex][0]
         blob = blobs.get(build_text_blob_key(sha1hex))
         if blob is None and textless is not None:
             textless.append(sha1hex)
@@ -127,7 +127,7 @@ def iter_index_documents(
 
     for row_versions, key in zip(current, keys, strict=True):
         text = text_of_file(key) if kind.has_text(row_versions.row) else None
-        origin = loaded[key][1] if key in loaded else origins.get(key, UNKNOWN)
+        origin = loaded_files[key][1] if key in loaded_files else origins.get(key, UNKNOWN)
         yield add_earlier_texts(
             kind.document(row_versions.row, text, origin), row_versions, text_of_file
         )

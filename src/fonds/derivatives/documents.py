@@ -170,13 +170,16 @@ def index_until_stable(
         rows = load()
         rights = load_file_rights(records, [row.sha1hex for row in rows.values()])
         now = {id_: (row, rights[row.sha1hex]) for id_, row in rows.items()}
-        changed = [row for id_, (row, _) in now.items() if previous.get(id_) != now[id_]]
+        changed_rows = [row for id_, (row, _) in now.items() if previous.get(id_) != now[id_]]
         removed_ids = {*ids} - rows.keys()
-        if not changed and removed_ids == absent:
+        if not changed_rows and removed_ids == absent:
             return
-        if changed:
+        if changed_rows:
             index.put(
-                [set_rights(document, rights[document.sha1hex]) for document in documents(changed)]
+                [
+                    set_rights(document, rights[document.sha1hex])
+                    for document in documents(changed_rows)
+                ]
             )
         if removed_ids - absent:
             index.delete(sorted(removed_ids - absent))

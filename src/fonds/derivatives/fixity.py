@@ -68,8 +68,8 @@ def build_row_fixity(row: DerivativeRow) -> FixityRow:
 
     The fixity is the same before the row is written and after it is read, in any database.
     """
-    excluded = set(getattr(row, "WITHOUT_FIXITY", ()))
-    names = [column.name for column in fields(row) if column.name not in excluded]  # type: ignore[arg-type]
+    excluded_names = set(getattr(row, "WITHOUT_FIXITY", ()))
+    names = [column.name for column in fields(row) if column.name not in excluded_names]  # type: ignore[arg-type]
     values = {name: _normalize_column(getattr(row, name)) for name in names}
     data = msgspec.json.encode(values, order="deterministic")
     return build_fixity(row.sha1hex, row.TABLE, data)

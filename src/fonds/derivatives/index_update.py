@@ -34,10 +34,10 @@ def reindex_files(records: Records, blobs: Blobs, index: Index, sha1hexes: Seque
     A file without a derivative row is skipped: the step that extracts it later builds the document
     with all rights. Raises StoreUnavailableError if the derivative rows keep changing.
     """
-    for kind, indexed in indexed_kinds():
-        ids = sorted({indexed.get_id(row) for row in records.get(kind.row, sha1hexes)})
+    for kind, indexed_kind in indexed_kinds():
+        ids = sorted({indexed_kind.get_id(row) for row in records.get(kind.row, sha1hexes)})
         documents = index.get(ids) if ids else {}
-        current = indexed.load_current(records, sorted(documents)) if documents else {}
+        current = indexed_kind.load_current(records, sorted(documents)) if documents else {}
         rights = load_file_rights(records, [row.sha1hex for row in current.values()])
         stale = [
             id_
@@ -45,7 +45,7 @@ def reindex_files(records: Records, blobs: Blobs, index: Index, sha1hexes: Seque
             if set_rights(documents[id_], rights[row.sha1hex]) != documents[id_]
         ]
         if stale:
-            index_documents_by_id(records, blobs, index, indexed, stale)
+            index_documents_by_id(records, blobs, index, indexed_kind, stale)
 
 
 def index_documents_by_id(

@@ -41,8 +41,10 @@ def find_rows(records: Records, sha1hexes: Sequence[str]) -> Mapping[str, JatsRo
 
     Files under embargo and articles that could not be read are omitted.
     """
-    rows, hidden = records.get(JatsRow, sha1hexes), find_active_embargoes(records, sha1hexes)
-    return {row.sha1hex: row for row in rows if row.status == SUCCESS and row.sha1hex not in hidden}
+    rows, embargoes = records.get(JatsRow, sha1hexes), find_active_embargoes(records, sha1hexes)
+    return {
+        row.sha1hex: row for row in rows if row.status == SUCCESS and row.sha1hex not in embargoes
+    }
 
 
 def build_document(row: JatsRow, blob: bytes | None, origin: DocumentOrigin) -> IndexDocument:

@@ -63,5 +63,6 @@ def count_expected(records: Records) -> int:
     A story counts once for each of its versions.
     """
     return sum(
-        records.count(kind.row, where=indexed.row_filter)[()] for kind, indexed in indexed_kinds()
+        records.count(kind.row, where=indexed_kind.row_filter)[()]
+        for kind, indexed_kind in indexed_kinds()
     )

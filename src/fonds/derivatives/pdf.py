@@ -86,8 +86,10 @@ def find_rows(records: Records, sha1hexes: Sequence[str]) -> dict[str, PdfMetaRo
     Files under embargo are omitted.
     """
     rows = records.get(PdfMetaRow, sha1hexes)
-    hidden = find_active_embargoes(records, sha1hexes)
-    return {row.sha1hex: row for row in rows if row.status in INDEXED and row.sha1hex not in hidden}
+    embargoes = find_active_embargoes(records, sha1hexes)
+    return {
+        row.sha1hex: row for row in rows if row.status in INDEXED and row.sha1hex not in embargoes
+    }
 
 
 def build_document(row: PdfMetaRow, blob: bytes | None, origin: DocumentOrigin) -> IndexDocument:
@@ -133,16 +135,16 @@ def build_rights_rows(row: PdfMetaRow) -> list[Row]:
 
 
 def _choose_date(
-    created: datetime | None, published: str | None
+    created_at: datetime | None, published_date: str | None
 ) -> tuple[date | None, DateKind | None]:
     """Return the date of a PDF, and which date it is: created or published.
 
     It is the creation date in the PDF, or else the publication date of the paper. Both values are
     None if neither date is known.
     """
-    if created:
-        return created.astimezone(UTC).date(), DateKind.CREATED
-    day = parse_first_day(published)
+    if created_at:
+        return created_at.astimezone(UTC).date(), DateKind.CREATED
+    day = parse_first_day(published_date)
     return day, DateKind.PUBLISHED if day else None
 
 

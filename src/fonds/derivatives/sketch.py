@@ -90,8 +90,8 @@ def _find_versions(
                 for version in window.get_window(row.sha1hex)
                 if version.sha1hex != row.sha1hex
             ]
-            related = [_build_related(row, version) for version in other_versions]
-            result[row.sha1hex] = (related, window.count - 1)
+            related_files = [_build_related(row, version) for version in other_versions]
+            result[row.sha1hex] = (related_files, window.count - 1)
     return {row.sha1hex: result.get(row.sha1hex, ([], 0)) for row in rows}
 
 
@@ -141,15 +141,17 @@ def _find_near_duplicates(
         key: {candidate for band in row_bands for candidate in sharing[band]} - {key}
         for key, row_bands in bands.items()
     }
-    others = _load_sketches(records, sorted(set().union(*candidates.values())))
+    other_rows = _load_sketches(records, sorted(set().union(*candidates.values())))
     result = {}
     for row in rows:
-        related = (
-            _build_related(row, others[key]) for key in candidates[row.sha1hex] if key in others
+        related_files = (
+            _build_related(row, other_rows[key])
+            for key in candidates[row.sha1hex]
+            if key in other_rows
         )
         near_duplicates = [
             candidate
-            for candidate in related
+            for candidate in related_files
             if (candidate.resemblance or 0.0) >= RUNS_RESEMBLANCE_MIN
             and candidate.story_id != row.story_id
         ]
@@ -184,21 +186,21 @@ def _load_sketches(records: Records, keys: Sequence[str]) -> dict[str, TextSketc
     return {row.sha1hex: row for row in records.get(TextSketchRow, keys)} if keys else {}
 
 
-def _build_related(row: TextSketchRow, other: TextSketchRow) -> RelatedFile:
+def _build_related(row: TextSketchRow, other_row: TextSketchRow) -> RelatedFile:
     """Compare the text of `row` with another text, and return the other file as a related file."""
-    both = bool(row.signature and other.signature)
-    is_same_text = row.text_sha256hex == other.text_sha256hex
-    signed = (bytes.fromhex(row.signature), bytes.fromhex(other.signature))
+    has_signatures = bool(row.signature and other_row.signature)
+    is_same_text = row.text_sha256hex == other_row.text_sha256hex
+    signatures = (bytes.fromhex(row.signature), bytes.fromhex(other_row.signature))
     return RelatedFile(
-        sha1hex=other.sha1hex,
-        story_id=other.story_id,
-        url=other.url,
-        captured=other.captured,
+        sha1hex=other_row.sha1hex,
+        story_id=other_row.story_id,
+        url=other_row.url,
+        captured=other_row.captured,
         same_text=is_same_text,
         resemblance=1.0
         if is_same_text
-        else round(estimate_resemblance(*signed), 2)
-        if both
+        else round(estimate_resemblance(*signatures), 2)
+        if has_signatures
         else None,
     )
 
@@ -217,34 +219,34 @@ def build_page_sketch(row: StoryMetaRow, text: str) -> TextSketchRow:
     return _build_sketch(row.sha1hex, row.story_id, row.captured, row.updated, row.url, text)
 
 
-def build_file_sketch(row: DerivativeRow, captured: str, url: str, text: str) -> TextSketchRow:
+def build_file_sketch(row: DerivativeRow, datetime14: str, url: str, text: str) -> TextSketchRow:
     """Compute the sketch of the text of a PDF or article; `text` is '' if the file has none.
 
-    `captured` (14 digits) and `url` are the time and URL of the primary capture.
+    `datetime14` (14 digits) and `url` are the time and URL of the primary capture.
     """
     key = row.sha1hex
-    sketch = _build_sketch(key, key, captured, row.updated, clean_text(url), text)
+    sketch = _build_sketch(key, key, datetime14, row.updated, clean_text(url), text)
     if isinstance(row, PdfMetaRow) and is_placeholder(row):
         return replace(sketch, status=PLACEHOLDER, signature="")
     return sketch
 
 
 def _build_sketch(
-    sha1hex: str, id_: str, captured: str, updated: datetime, url: str, text: str
+    sha1hex: str, id_: str, datetime14: str, updated_at: datetime, url: str, text: str
 ) -> TextSketchRow:
     # Imported here because most commands compute no sketch, and numpy takes 0.1 s to import.
     from fonds.text.minhash import compute_signature
 
-    signed = compute_signature(text)
+    signature = compute_signature(text)
     return TextSketchRow(
         sha1hex=sha1hex,
         story_id=id_,
-        captured=captured,
-        updated=updated,
-        status=SUCCESS if signed else TOO_SHORT,
+        captured=datetime14,
+        updated=updated_at,
+        status=SUCCESS if signature else TOO_SHORT,
         url=url,
         text_sha256hex=sha256(encode_text(text)).hexdigest(),
-        signature=signed.hex() if signed else "",
+        signature=signature.hex() if signature else "",
         extractor=EXTRACTOR,
     )
 
@@ -289,14 +291,14 @@ def rebuild_sketches(records: Records, blobs: Blobs, sha1hexes: Sequence[str]) -
     Return the number of sketches rebuilt.
     """
     stored_rows = {row.sha1hex: row for row in records.get(TextSketchRow, sha1hexes)}
-    promised = [band for row in stored_rows.values() for band in build_bands(row)]
-    keys = [(band_row.band, band_row.sha1hex) for band_row in promised]
-    stored = (
+    expected_bands = [band for row in stored_rows.values() for band in build_bands(row)]
+    keys = [(band_row.band, band_row.sha1hex) for band_row in expected_bands]
+    stored_keys = (
         {(band_row.band, band_row.sha1hex) for band_row in records.get(TextBandRow, keys)}
         if keys
         else set()
     )
-    incomplete = {sha1hex for band, sha1hex in keys if (band, sha1hex) not in stored}
+    incomplete = {sha1hex for band, sha1hex in keys if (band, sha1hex) not in stored_keys}
     complete = {
         key
         for key, row in stored_rows.items()
@@ -355,7 +357,8 @@ def _build_related_values(row: TextSketchRow, relatives: FileRelations) -> dict[
         "text_sha256hex": row.text_sha256hex,
         "versions": relatives.versions_total + 1 if of_story else None,
         "version_change": _describe_change(row, relatives) if of_story else None,
-        "near_duplicates": [related.sha1hex for related in relatives.near_duplicates] or None,
+        "near_duplicates": [related_file.sha1hex for related_file in relatives.near_duplicates]
+        or None,
         "near_duplicate_count": relatives.near_duplicates_total,
     }
 

@@ -121,7 +121,7 @@ def _build_values(row: StoryMetaRow, document: IndexDocument | None) -> dict[str
 
 def _build_facts(row: StoryMetaRow) -> list[Fact]:
     story = encode_story(row.story)
-    claimed = [story.get(part) for part in CLAIMED_PARTS]
+    claimed_parts = [story.get(part) for part in CLAIMED_PARTS]
     return [
         Fact("domain", row.canonical_domain or None),
         Fact("publication date", row.publication_date),
@@ -132,7 +132,7 @@ def _build_facts(row: StoryMetaRow) -> list[Fact]:
         Fact("extractor", row.extractor),
         *(
             fact
-            for part in claimed
+            for part in claimed_parts
             if isinstance(part, Mapping)
             for fact in iter_flat_facts(
                 {name: part[name] for name in part if name != "rights"}, is_claim=True

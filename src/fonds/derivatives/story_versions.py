@@ -27,15 +27,15 @@ _Versions: TypeAlias = dict[str, list[tuple[str, str]]]
 
 
 def load_current_versions(
-    records: Records, story_ids: Sequence[str], excluded: Collection[str] = ()
+    records: Records, story_ids: Sequence[str], excluded_files: Collection[str] = ()
 ) -> dict[str, CurrentRow]:
     """Return the version of each story captured last, with its earlier versions, by story id.
 
     If several versions were captured in the same second, the one with the largest SHA-1 counts as
-    last, so that the order of arrival does not matter. Files in `excluded` and files under embargo
-    are ignored. Stories without a version are omitted.
+    last, so that the order of arrival does not matter. Files in `excluded_files` and files under
+    embargo are ignored. Stories without a version are omitted.
     """
-    versions = _load_versions(records, story_ids, excluded)
+    versions = _load_versions(records, story_ids, excluded_files)
     story_by_sha1 = {
         story_versions[-1][1]: story_id for story_id, story_versions in versions.items()
     }
@@ -69,18 +69,21 @@ def list_versions_by_story(records: Records, story_ids: Sequence[str]) -> dict[s
 
 
 def _load_versions(
-    records: Records, story_ids: Sequence[str], excluded: Collection[str] = ()
+    records: Records, story_ids: Sequence[str], excluded_files: Collection[str] = ()
 ) -> _Versions:
     if not story_ids:
         return {}
     columns = ("story_id", "captured", "sha1hex")
     # Counting by these three columns loads no story JSON; there may be many versions.
     rows = sorted(records.count(StoryMetaRow, columns, {"story_id": list(story_ids)}))
-    hidden = {*excluded, *find_active_embargoes(records, [sha1hex for _, _, sha1hex in rows])}
+    hidden_files = {
+        *excluded_files,
+        *find_active_embargoes(records, [sha1hex for _, _, sha1hex in rows]),
+    }
     versions: _Versions = {}
-    for story_id, captured, sha1hex in rows:
-        if sha1hex not in hidden:
-            versions.setdefault(story_id, []).append((captured, sha1hex))
+    for story_id, datetime14, sha1hex in rows:
+        if sha1hex not in hidden_files:
+            versions.setdefault(story_id, []).append((datetime14, sha1hex))
     return versions
 
 
@@ -88,12 +91,14 @@ def _collect_earlier(
     records: Records, versions_by_story: _Versions
 ) -> dict[str, tuple[tuple[EarlierText, ...], int]]:
     """Return earlier versions by story id, newest first, with the number of versions omitted."""
-    compared = {id_: versions[::-1][:COMPARED_MAX] for id_, versions in versions_by_story.items()}
-    keys = [sha1hex for versions in compared.values() for _, sha1hex in versions]
+    compared_versions = {
+        id_: versions[::-1][:COMPARED_MAX] for id_, versions in versions_by_story.items()
+    }
+    keys = [sha1hex for versions in compared_versions.values() for _, sha1hex in versions]
     titles = _load_titles(records, keys)
     hashes = _load_text_hashes(records, keys)
     earlier = {}
-    for id_, versions in compared.items():
+    for id_, versions in compared_versions.items():
         different = list(_filter_different(versions, titles, hashes))
         uncompared_count = len(versions_by_story[id_]) - len(versions)
         omitted_count = uncompared_count + max(0, len(different) - VERSIONS_MAX)
@@ -112,17 +117,17 @@ def _filter_different(
     """
     texts: set[str] = set()
     headlines: set[str] = set()
-    for number, (captured, sha1hex) in enumerate(newest_first):
+    for number, (datetime14, sha1hex) in enumerate(newest_first):
         if sha1hex not in titles:
             # It has moved to another story since the versions were listed.
             continue
-        title, updated = titles[sha1hex]
+        title, updated_at = titles[sha1hex]
         text = hashes.get(sha1hex, f"unknown {sha1hex}")
         is_text_new, is_title_new = text not in texts, bool(title) and title not in headlines
         texts.add(text)
         headlines.add(title or "")
         if number and (is_text_new or is_title_new):
-            yield EarlierText(sha1hex, captured, title, text if is_text_new else None, updated)
+            yield EarlierText(sha1hex, datetime14, title, text if is_text_new else None, updated_at)
 
 
 def _load_titles(
@@ -132,8 +137,8 @@ def _load_titles(
     columns = ("sha1hex", "article_title", "updated")
     titles = {}
     for chunk in _iter_chunks(sha1hexes):
-        for sha1hex, title, updated in records.count(StoryMetaRow, columns, {"sha1hex": chunk}):
-            titles[sha1hex] = title, updated
+        for sha1hex, title, updated_at in records.count(StoryMetaRow, columns, {"sha1hex": chunk}):
+            titles[sha1hex] = title, updated_at
     return titles
 
 

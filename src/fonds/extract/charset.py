@@ -170,8 +170,8 @@ def decode_page(body: bytes, http_charset: str | None) -> tuple[str, str]:
     """Decode a page and return its text and charset. The charset is determined by byte order mark,
     HTTP header, the page's declaration or the text itself.
     """
-    decoded = decode(body, http_charset)
-    return decoded.text, decoded.charset
+    decoded_page = decode(body, http_charset)
+    return decoded_page.text, decoded_page.charset
 
 
 def decode(body: bytes, http_charset: str | None, host: str = "") -> DecodedPage:
@@ -197,10 +197,13 @@ def decode(body: bytes, http_charset: str | None, host: str = "") -> DecodedPage
             )
     if utf16 := _detect_utf16(body):
         return DecodedPage(_clean(_decode(body, utf16)), utf16, "zeros of UTF-16")
-    declared = {"http": normalize_charset(http_charset), "page": find_declared_charset(body)}
-    reading = _decode_declared(body, [charset for charset in declared.values() if charset])
+    declared_charsets = {
+        "http": normalize_charset(http_charset),
+        "page": find_declared_charset(body),
+    }
+    reading = _decode_declared(body, [charset for charset in declared_charsets.values() if charset])
     evidence = ", ".join(
-        f"{source}: {charset or 'nothing'}" for source, charset in declared.items()
+        f"{source}: {charset or 'nothing'}" for source, charset in declared_charsets.items()
     )
     if reading is None or (reading.charset in LANGUAGES and reading.foreign):
         reading, language_evidence = _decode_by_language(body, reading, host)
@@ -221,8 +224,8 @@ def find_declared_charset(body: bytes) -> str | None:
             return _replace_utf16(charset)
     for meta in _META.finditer(_COMMENT.sub(b"", head)):
         attributes = {
-            name.lower(): double_quoted or single_quoted or unquoted
-            for name, double_quoted, single_quoted, unquoted in _ATTRIBUTE.findall(meta[1])
+            name.lower(): double_quoted or single_quoted or unquoted_value
+            for name, double_quoted, single_quoted, unquoted_value in _ATTRIBUTE.findall(meta[1])
         }
         label = attributes.get(b"charset")
         if label is None and b"content" in attributes and b"http-equiv" in attributes:
@@ -272,24 +275,24 @@ def _read(body: bytes, charset: str) -> _CharsetReading:
     text = _decode(body, charset)
     if text.isascii():
         return _CharsetReading(text, charset, 0, 0)
-    damaged = sum(map(text.count, _DAMAGE))
+    damaged_count = sum(map(text.count, _DAMAGE))
     foreign = len(text) - len(text.encode("ascii", "ignore"))
-    return _CharsetReading(text, charset, foreign - damaged, damaged)
+    return _CharsetReading(text, charset, foreign - damaged_count, damaged_count)
 
 
 def _decode(body: bytes, charset: str) -> str:
     return codecs.decode(body, CODECS[charset], "replace")
 
 
-def _decode_declared(body: bytes, declared: list[str]) -> _CharsetReading | None:
+def _decode_declared(body: bytes, declared_charsets: list[str]) -> _CharsetReading | None:
     """Decode with the first declared charset that fits the bytes; None if none fits.
 
     If the result is mojibake (UTF-8 bytes decoded as another charset), decode as UTF-8.
     """
-    if not declared:
+    if not declared_charsets:
         return None
     utf8 = None if body.isascii() else _read(body, "utf-8")
-    for charset in declared:
+    for charset in declared_charsets:
         reading = utf8 if utf8 and charset == "utf-8" else _read(body, charset)
         if charset != "utf-8" and utf8 and utf8.is_plausible and _is_mojibake(reading, utf8):
             return utf8
@@ -313,15 +316,16 @@ def _is_mojibake(reading: _CharsetReading, utf8: _CharsetReading) -> bool:
 
 
 def _decode_by_language(
-    body: bytes, declared: _CharsetReading | None, host: str
+    body: bytes, declared_reading: _CharsetReading | None, host: str
 ) -> tuple[_CharsetReading, str]:
     """Decode a body with the charset whose text is most plausible in a language. Return the result
     and a short text on the evidence.
 
     A declared charset is kept unless its text is in no language and the text of another charset is.
-    Without a declared charset (`declared` is None), UTF-8 is tried first, then the other charsets.
+    Without a declared charset (`declared_reading` is None), UTF-8 is tried first, then the other
+    charsets.
     """
-    if declared is None:
+    if declared_reading is None:
         if b"\x1b$B" in body or b"\x1b$@" in body:
             japanese = _read(body, "iso-2022-jp")
             if japanese.is_plausible:
@@ -331,12 +335,12 @@ def _decode_by_language(
             return utf8, "valid as UTF-8"
     sample = _sample_non_ascii(body)[:SAMPLE_BYTES]
     hints = guess_languages(_find_page_language(body), host)
-    baseline = declared or _read(body, "windows-1252")
+    baseline = declared_reading or _read(body, "windows-1252")
     verdict = score_reading(_decode(sample, baseline.charset), baseline.charset, hints)
     evidence = f"as {baseline.charset} {verdict.language or 'no language'} {verdict.score:.2f}"
-    foreign_min = FOREIGN_MIN if declared else FOREIGN_MIN // 2
+    foreign_min = FOREIGN_MIN if declared_reading else FOREIGN_MIN // 2
     if (
-        verdict.score >= (DECLARED_SCORE_MIN if declared else TEXT_SCORE_MIN)
+        verdict.score >= (DECLARED_SCORE_MIN if declared_reading else TEXT_SCORE_MIN)
         or baseline.foreign < foreign_min
     ):
         return baseline, evidence
@@ -349,7 +353,7 @@ def _decode_by_language(
     reading = _read(body, charset)
     if best.score >= TEXT_SCORE_MIN and best.score > verdict.score and reading.is_plausible:
         return reading, f"{evidence}, as {charset} {best.language} {best.score:.2f}"
-    if declared is None and (guess := _guess_charset(sample, body)):
+    if declared_reading is None and (guess := _guess_charset(sample, body)):
         return guess, f"{evidence}, guessed"
     return baseline, evidence
 

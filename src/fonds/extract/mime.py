@@ -175,16 +175,18 @@ _NAME = r"[a-z0-9!#$&^_.+-]{1,127}"
 _TYPE = re.compile(rf"{_NAME}/{_NAME}")
 
 
-def normalize_mime(declared: str | None) -> str | None:
+def normalize_mime(declared_mime: str | None) -> str | None:
     """Return a declared media type in lower case, without parameters and with known misspellings
     corrected.
 
     Return None if the text is not a media type. `('application/pdf'`, `.pdf`, `image/pdf` and
     `Application/PDF;x=y` all become `application/pdf`.
     """
-    if declared is None:
+    if declared_mime is None:
         return None
-    bare = re.split(r"[;,]", declared, maxsplit=1)[0].strip(" \t\r\n\f\v\x00\"'`()[]<>:").lower()
+    bare = (
+        re.split(r"[;,]", declared_mime, maxsplit=1)[0].strip(" \t\r\n\f\v\x00\"'`()[]<>:").lower()
+    )
     if bare in _ALIASES:
         return _ALIASES[bare]
     for prefix, mime in _PREFIXES.items():
@@ -234,7 +236,7 @@ _JSON_FEED = re.compile(rb"https?:\\?/\\?/jsonfeed\.org\\?/version")
 _BINARY = bytes({*range(0x20)} - {*b"\t\n\f\r\x1b"})
 
 
-def sniff(head: bytes, declared: str | None) -> SniffedType:
+def sniff(head: bytes, declared_mime: str | None) -> SniffedType:
     """Detect the type of a body by its first bytes and its declared media type. Never raises.
 
     A signature in the bytes decides. If the bytes are ambiguous (text, formats without a signature,
@@ -242,29 +244,35 @@ def sniff(head: bytes, declared: str | None) -> SniffedType:
     """
     head = head[:HEAD_BYTES]
     magic_mime, magic = _detect_by_bytes(head)
-    return SniffedType(_choose_mime(head, magic_mime, normalize_mime(declared)), magic, magic_mime)
+    return SniffedType(
+        _choose_mime(head, magic_mime, normalize_mime(declared_mime)), magic, magic_mime
+    )
 
 
-def _choose_mime(head: bytes, magic_mime: str, declared: str | None) -> str:
-    if declared is None or declared in (OCTETS, magic_mime):
+def _choose_mime(head: bytes, magic_mime: str, declared_mime: str | None) -> str:
+    if declared_mime is None or declared_mime in (OCTETS, magic_mime):
         return magic_mime
-    if declared == "application/pdf":
+    if declared_mime == "application/pdf":
         return (
-            declared
+            declared_mime
             if magic_mime in (OCTETS, PLAIN) and looks_like_damaged_pdf(head)
             else magic_mime
         )
-    textual = declared.startswith("text/") or declared.endswith(("+xml", "json", "script"))
+    textual = declared_mime.startswith("text/") or declared_mime.endswith(
+        ("+xml", "json", "script")
+    )
     if magic_mime == PLAIN:
-        return declared if textual else PLAIN
+        return declared_mime if textual else PLAIN
     if magic_mime == OCTETS:
-        return OCTETS if textual else declared
-    if magic_mime == XML or (magic_mime == "text/html" and declared in HTML_MIMES):
-        return declared if declared.endswith("+xml") else magic_mime
+        return OCTETS if textual else declared_mime
+    if magic_mime == XML or (magic_mime == "text/html" and declared_mime in HTML_MIMES):
+        return declared_mime if declared_mime.endswith("+xml") else magic_mime
     if magic_mime in ("application/zip", "application/gzip", "application/x-ole-storage"):
-        return declared if declared.startswith("application/") else magic_mime
+        return declared_mime if declared_mime.startswith("application/") else magic_mime
     return (
-        declared if magic_mime == "application/json" and declared.endswith("json") else magic_mime
+        declared_mime
+        if magic_mime == "application/json" and declared_mime.endswith("json")
+        else magic_mime
     )
 
 
@@ -285,10 +293,10 @@ def _detect_by_bytes(head: bytes) -> tuple[str, str]:
     if not head:
         return OCTETS, "empty"
     text = _decode_text(head)
-    detected = _detect_pdf(head, text) or _detect_binary(head, is_text=text is not None)
-    if detected is None and text is not None:
-        detected = _detect_markup(text) or _detect_plain_text(text)
-    return detected or (OCTETS, "binary data")
+    detected_type = _detect_pdf(head, text) or _detect_binary(head, is_text=text is not None)
+    if detected_type is None and text is not None:
+        detected_type = _detect_markup(text) or _detect_plain_text(text)
+    return detected_type or (OCTETS, "binary data")
 
 
 def _detect_pdf(head: bytes, text: bytes | None) -> tuple[str, str] | None:
@@ -364,8 +372,8 @@ def _skip_prologue(text: bytes) -> bytes:
     document types other than HTML's are skipped.
     """
     position = 0
-    while skipped := _PROLOGUE.match(text, position):
-        position = skipped.end()
+    while prologue_match := _PROLOGUE.match(text, position):
+        position = prologue_match.end()
     return text[position:]
 
 
@@ -393,10 +401,10 @@ def _detect_markup(text: bytes) -> tuple[str, str] | None:
 
 
 def _detect_xml(
-    root: bytes, attributes: bytes, start: bytes, declared: bool
+    root: bytes, attributes: bytes, start: bytes, has_xml_declaration: bool
 ) -> tuple[str, str] | None:
     if root in _ROOT_KINDS and (
-        declared or attributes or root in (b"rss", b"urlset", b"sitemapindex")
+        has_xml_declaration or attributes or root in (b"rss", b"urlset", b"sitemapindex")
     ):
         return _ROOT_KINDS[root]
     if root == b"rdf":
@@ -428,12 +436,12 @@ def describe(body: bytes, declared_mime: str | None) -> FileMeta:
     `declared_mime` is the media type stated by the server or by an archive's index; None if there
     is none.
     """
-    sniffed = sniff(body, declared_mime)
+    sniffed_type = sniff(body, declared_mime)
     return FileMeta(
         size=len(body),
-        mime=sniffed.mime,
-        magic=sniffed.magic,
-        magic_mime=sniffed.magic_mime,
+        mime=sniffed_type.mime,
+        magic=sniffed_type.magic,
+        magic_mime=sniffed_type.magic_mime,
         sha1=hashlib.sha1(body, usedforsecurity=False).hexdigest(),
         md5=hashlib.md5(body, usedforsecurity=False).hexdigest(),
         sha256=hashlib.sha256(body).hexdigest(),

@@ -111,11 +111,11 @@ class Plausibility:
     language: str | None
 
 
-def guess_languages(declared: str | None, host: str) -> frozenset[str]:
-    """Return codes of languages that are likely for a page: `declared` (the value of `<html lang>`,
-    or None), and the language of the host's top-level domain.
+def guess_languages(declared_language: str | None, host: str) -> frozenset[str]:
+    """Return codes of languages that are likely for a page: `declared_language` (the value of
+    `<html lang>`, or None), and the language of the host's top-level domain.
     """
-    hints = {declared[:2].lower()} if declared else set()
+    hints = {declared_language[:2].lower()} if declared_language else set()
     country = _LANGUAGE_BY_COUNTRY.get(host.rpartition(".")[2])
     return frozenset(hints | ({country} if country else set()))
 

@@ -275,17 +275,17 @@ def execute_decision(
     """
     own_decision = replace(decision, taken_by=uuid4().hex)
     stores.records.put([own_decision], replace=False)
-    (stored,) = stores.records.get(DecisionRow, [decision.decision_id])
-    if stored.taken_by != own_decision.taken_by:
-        return stored
+    (stored_decision,) = stores.records.get(DecisionRow, [decision.decision_id])
+    if stored_decision.taken_by != own_decision.taken_by:
+        return stored_decision
     query = build_failure_query(own_decision)
     if own_decision.act == FailureAct.RETRY:
         count = retry(stores, readers, query, clock).count
     else:
         count = accept(stores, readers, query, clock, own_decision.note)
-    finished = replace(own_decision, ended_at=clock(), count=count)
-    stores.records.put([finished])
-    return finished
+    finished_decision = replace(own_decision, ended_at=clock(), count=count)
+    stores.records.put([finished_decision])
+    return finished_decision
 
 
 def build_failure_query(row: DecisionRow) -> FailureQuery:
@@ -325,14 +325,16 @@ def set_note(
         raise ValueError(
             f"a note can have at most {NOTE_TEXT_MAX_CHARS} characters, and an owner {OWNER_MAX_CHARS}"
         )
-    before = records.get(FailureNoteRow, [(pipeline, group)])
+    previous_notes = records.get(FailureNoteRow, [(pipeline, group)])
     if not note and not owner:
         records.delete(FailureNoteRow, [(pipeline, group)])
         return None
     step, reason = (
-        (before[0].step, before[0].reason) if before else _find_group(records, pipeline, group)
+        (previous_notes[0].step, previous_notes[0].reason)
+        if previous_notes
+        else _find_group(records, pipeline, group)
     )
-    if not before and records.count(FailureNoteRow)[()] >= NOTES_MAX:
+    if not previous_notes and records.count(FailureNoteRow)[()] >= NOTES_MAX:
         raise ValueError(
             f"the limit of {NOTES_MAX:,} groups with a note is reached. "
             "Remove notes of settled groups first"
@@ -352,10 +354,10 @@ def _find_group(records: Records, pipeline: str, group: str) -> tuple[str, str]:
 
 def list_pipelines(records: Records, group: str) -> list[str]:
     """Return the names of the pipelines in which a failure group has failures or a note."""
-    failed = records.find(TallyRow, {"counted": COUNTED_AS, "first": group})
+    failure_tallies = records.find(TallyRow, {"counted": COUNTED_AS, "first": group})
     notes = records.find(FailureNoteRow, {"failure_group": group})
     return sorted(
-        {row.pipeline for row in failed if row.count > 0} | {row.pipeline for row in notes}
+        {row.pipeline for row in failure_tallies if row.count > 0} | {row.pipeline for row in notes}
     )
 
 

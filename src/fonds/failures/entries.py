@@ -133,12 +133,12 @@ def list_failures(
         count_groups(records, query.build_filter()),
         count_failures(records, query.build_filter()),
     )
-    counted = _count_tallied(records, query)
+    counted_failures = _count_tallied(records, query)
     inputs, inputs_count = _list_inputs(records, query)
     return FailureList(
         groups,
         *totals,
-        counted,
+        counted_failures,
         inputs,
         inputs_count,
         _count_accepted(records, query),

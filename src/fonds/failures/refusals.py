@@ -97,12 +97,12 @@ def count_refused(
     for group in groups:
         with_row[group.reason] += group.count
     all_refused = Counter(count_entries(records, None, pipeline).filter_reasons(Weight.REJECTED))
-    counted = {
+    counted_rejections = {
         reason_name: count
         for reason_name, count in (all_refused - with_row).items()
         if reason in (None, reason_name)
     }
-    return RefusedRecords(groups, counted)
+    return RefusedRecords(groups, counted_rejections)
 
 
 def list_refused_entries(

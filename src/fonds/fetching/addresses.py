@@ -204,9 +204,9 @@ class Resolver:
         `callback` runs before this method returns.
         """
         with self._lock:
-            cached = self._cache.get((host, port))
-        if cached is not None and cached[0] > time.monotonic():
-            callback(cached[1])
+            cached_result = self._cache.get((host, port))
+        if cached_result is not None and cached_result[0] > time.monotonic():
+            callback(cached_result[1])
             return
         self._pool.submit(self._look_up, host, port, callback)
 

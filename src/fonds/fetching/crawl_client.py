@@ -103,9 +103,9 @@ class CrawlClient:
         ends_at_s = time.monotonic() + wait_s
         while True:
             self._run_once(max(0.0, ends_at_s - time.monotonic()))
-            finished = self._collect()
-            if finished or self._is_woken or time.monotonic() >= ends_at_s:
-                return finished
+            finished_requests = self._collect()
+            if finished_requests or self._is_woken or time.monotonic() >= ends_at_s:
+                return finished_requests
 
     def wake(self) -> None:
         """Interrupt the wait in `collect_finished`.
@@ -166,13 +166,15 @@ class CrawlClient:
         self._timer.due_s = None if wait_ms < 0 else time.monotonic() + wait_ms / 1000.0
 
     def _collect(self) -> list[tuple[Hashable, CrawlResponse | RequestFailure]]:
-        finished: list[tuple[Hashable, CrawlResponse | RequestFailure]] = []
+        finished_requests: list[tuple[Hashable, CrawlResponse | RequestFailure]] = []
         remaining = 1
         while remaining:
-            remaining, succeeded, failed = self._multi.info_read()
-            finished += [self._finish(handle, 0, "") for handle in succeeded]
-            finished += [self._finish(handle, code, message) for handle, code, message in failed]
-        return finished
+            remaining, succeeded_handles, failed_handles = self._multi.info_read()
+            finished_requests += [self._finish(handle, 0, "") for handle in succeeded_handles]
+            finished_requests += [
+                self._finish(handle, code, message) for handle, code, message in failed_handles
+            ]
+        return finished_requests
 
     def _finish(
         self, handle: pycurl.Curl, code: int, message: str

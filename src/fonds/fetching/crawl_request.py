@@ -192,19 +192,19 @@ class Transfer:
         self._check_tls(handle)
         self.tls_check = self.request.tls
 
-    def build_response(self, secured: dict[tuple[str, int], str]) -> CrawlResponse:
+    def build_response(self, tls_by_connection: dict[tuple[str, int], str]) -> CrawlResponse:
         """Build the response to the current request.
 
-        `secured` stores the TLS version and cipher of each open connection, by server address and
-        local port. A reused connection reports them only at its first request.
+        `tls_by_connection` stores the TLS version and cipher of each open connection, by server
+        address and local port. A reused connection reports them only at its first request.
         """
         handle = self.handle
         status_line, headers = _parse_head(self.lines)
         connection = (handle.getinfo(pycurl.PRIMARY_IP), handle.getinfo(pycurl.LOCAL_PORT))
         if self.secured:
-            secured[connection] = self.secured
-            while len(secured) > CONNECTIONS_MAX:
-                del secured[next(iter(secured))]
+            tls_by_connection[connection] = self.secured
+            while len(tls_by_connection) > CONNECTIONS_MAX:
+                del tls_by_connection[next(iter(tls_by_connection))]
         is_secure = self.request.url.scheme == "https"
         version = handle.getinfo(pycurl.INFO_HTTP_VERSION)
         hop = Hop(
@@ -216,7 +216,7 @@ class Transfer:
             request_head=self.sent.decode("latin-1"),
             address=connection[0],
             protocol=_PROTOCOLS.get(version, status_line.partition(" ")[0]),
-            tls=secured.get(connection, "") if is_secure else None,
+            tls=tls_by_connection.get(connection, "") if is_secure else None,
             connected_s=handle.getinfo(pycurl.APPCONNECT_TIME)
             or handle.getinfo(pycurl.CONNECT_TIME),
             first_byte_s=handle.getinfo(pycurl.STARTTRANSFER_TIME),

@@ -165,12 +165,12 @@ class DomainLeases:
         if not domains:
             return {}
         rows = {row.domain: row for row in self._records.get(PaceRow, domains)}
-        unknown = [domain for domain in domains if domain not in rows]
-        if unknown:
+        missing_domains = [domain for domain in domains if domain not in rows]
+        if missing_domains:
             now = self._clock()
-            fresh = [PaceRow(domain, None, 0, {}, now) for domain in unknown]
+            fresh = [PaceRow(domain, None, 0, {}, now) for domain in missing_domains]
             self._records.put(fresh, replace=False)
-            rows |= {row.domain: row for row in self._records.get(PaceRow, unknown)}
+            rows |= {row.domain: row for row in self._records.get(PaceRow, missing_domains)}
         return rows
 
     def _get_handover_s(self, domain: str, now_s: float) -> float:
@@ -274,13 +274,13 @@ class DomainLeases:
             paces = _encode_paces(self._frontier.get_paces(row.domain))
             columns[row.domain] = {"paces": paces, "updated": now}
         leases = {domain: self._domains[domain].lease for domain in domains}
-        renewed = self._leases.renew_all(
+        renewed_domains = self._leases.renew_all(
             [lease for domain, lease in leases.items() if domain not in released_domains], columns
         )
         self._leases.release_all(
             [lease for domain, lease in leases.items() if domain in released_domains], columns
         )
-        for domain in set(domains) - renewed:
+        for domain in set(domains) - renewed_domains:
             self._domains.pop(domain, None)
             self._frontier.return_domain(domain, ELSEWHERE_S)
 
@@ -303,7 +303,7 @@ def _encode_paces(paces: Mapping[str, Pace]) -> dict[str, StoredPace]:
 
     For hosts beyond the maximum number, those with the shortest waits are omitted.
     """
-    ordered = sorted(paces.items(), key=lambda one: (one[0] != "", -one[1].next_at_s))
+    ordered_paces = sorted(paces.items(), key=lambda item: (item[0] != "", -item[1].next_at_s))
     return {
         name: StoredPace(
             round(pace.next_at_s, 3),
@@ -312,7 +312,7 @@ def _encode_paces(paces: Mapping[str, Pace]) -> dict[str, StoredPace]:
             pace.floor_s,
             float(pace.failures),
         )
-        for name, pace in ordered[:HOSTS_MAX]
+        for name, pace in ordered_paces[:HOSTS_MAX]
     }
 
 
@@ -352,10 +352,10 @@ class AddressShares:
         Return the number of registered processes, including this one, for each address for which it
         was not registered before.
         """
-        requested = set(addresses)
-        fresh = requested - self._used.keys()
+        requested_addresses = set(addresses)
+        fresh = requested_addresses - self._used.keys()
         counts = self._write(fresh) if fresh else {}
-        for address in requested:
+        for address in requested_addresses:
             self._used[address] = now_s
         return counts
 
@@ -368,9 +368,11 @@ class AddressShares:
         if now_s < self._due_s:
             return {}
         self._due_s = now_s + LEASE_S / 3
-        unused = [address for address, used_s in self._used.items() if now_s - used_s > LEASE_S]
-        counts = self._write(self._used.keys() - unused)
-        self._leave(unused)
+        unused_addresses = [
+            address for address, used_s in self._used.items() if now_s - used_s > LEASE_S
+        ]
+        counts = self._write(self._used.keys() - unused_addresses)
+        self._leave(unused_addresses)
         return counts
 
     def leave_all(self) -> None:
@@ -380,9 +382,9 @@ class AddressShares:
     def _write(self, addresses: Collection[str]) -> dict[str, int]:
         now, counts = self._clock(), dict.fromkeys(addresses, 1)
         self._records.put([AddressUseRow(address, self._holder_name, now) for address in addresses])
-        ordered = sorted(addresses)
-        for start in range(0, len(ordered), BATCH_SIZE):
-            where = {"address": ordered[start : start + BATCH_SIZE]}
+        ordered_addresses = sorted(addresses)
+        for start in range(0, len(ordered_addresses), BATCH_SIZE):
+            where = {"address": ordered_addresses[start : start + BATCH_SIZE]}
             for row in self._records.find(AddressUseRow, where):
                 counts[row.address] += self._is_others(row, now)
         return counts

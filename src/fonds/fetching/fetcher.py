@@ -132,12 +132,12 @@ class Fetcher:
             while not self._closing:
                 self._take_submitted(chains)
                 try:
-                    finished = chains.collect_finished(WAIT_S, self._count_unsaved())
+                    finished_requests = chains.collect_finished(WAIT_S, self._count_unsaved())
                 except TransientError as error:
                     logger.warning("cannot fetch until the records are available: %s", error)
                     threading.Event().wait(AWAY_S)
                     continue
-                for key, outcome in finished:
+                for key, outcome in finished_requests:
                     callback = self._callbacks.pop(key, None)
                     if callback is not None:
                         callback(outcome)
@@ -170,20 +170,23 @@ class Fetcher:
     def _fail_all(self, error: Exception) -> None:
         """Pass an error to the callbacks of all unfinished requests."""
         with self._lock:
-            submitted, self._submitted = self._submitted, []
-        for callback in [*self._callbacks.values(), *(callback for _, callback in submitted)]:
+            submitted_requests, self._submitted = self._submitted, []
+        for callback in [
+            *self._callbacks.values(),
+            *(callback for _, callback in submitted_requests),
+        ]:
             callback(error)
         self._callbacks.clear()
 
     def _take_submitted(self, chains: FetchScheduler) -> None:
         with self._lock:
-            submitted, self._submitted = self._submitted, []
-            cancelled, self._cancelled = self._cancelled, []
-        self._callbacks |= {request.key: callback for request, callback in submitted}
-        chains.begin(request for request, _ in submitted)
-        if cancelled:
-            chains.forget(cancelled)
-            for key in cancelled:
+            submitted_requests, self._submitted = self._submitted, []
+            cancelled_keys, self._cancelled = self._cancelled, []
+        self._callbacks |= {request.key: callback for request, callback in submitted_requests}
+        chains.begin(request for request, _ in submitted_requests)
+        if cancelled_keys:
+            chains.forget(cancelled_keys)
+            for key in cancelled_keys:
                 self._callbacks.pop(key, None)
 
 

@@ -111,8 +111,8 @@ class Frontier:
         """Start up to `count_max` requests that the rate limits allow now. They count as active
         until `finish` is called.
         """
-        started: list[QueuedRequest] = []
-        while len(started) < count_max and self._heap and self._heap[0][0] <= now_s:
+        started_requests: list[QueuedRequest] = []
+        while len(started_requests) < count_max and self._heap and self._heap[0][0] <= now_s:
             at_s, _, is_address, name = heappop(self._heap)
             turn = (
                 self._take_from_address(name, at_s, now_s)
@@ -120,8 +120,8 @@ class Frontier:
                 else self._take_from_domain(name, at_s, now_s)
             )
             if turn is not None:
-                started.append(turn)
-        return started
+                started_requests.append(turn)
+        return started_requests
 
     def get_wake_at_s(self) -> float | None:
         """Return the earliest time (s) at which a request may start; None if none is scheduled."""
@@ -158,9 +158,9 @@ class Frontier:
 
     def withdraw(self, key: Hashable) -> None:
         """Remove a waiting request. Unknown keys are ignored."""
-        queued = self._queued.pop(key, None)
-        if queued is not None:
-            self._hosts[queued[0].host].domain.waiting -= 1
+        queued_entry = self._queued.pop(key, None)
+        if queued_entry is not None:
+            self._hosts[queued_entry[0].host].domain.waiting -= 1
 
     def list_loads(self, now_s: float) -> list[HostLoad]:
         """Return the number of waiting requests and the delay of each host that has waiting
@@ -252,7 +252,7 @@ class Frontier:
         domain = self._domains.get(name)
         if domain is None:
             if len(self._domains) >= self.rules.names_max:
-                forgettable = _select_forgettable(self._domains, now_s, lambda one: not one.hosts)
+                forgettable = _select_forgettable(self._domains, now_s, lambda pace: not pace.hosts)
                 for name_to_drop in forgettable:
                     del self._domains[name_to_drop]
             domain = self._domains[name] = DomainQueue(name, Pace(self.rules.domain))
@@ -264,7 +264,7 @@ class Frontier:
         if address is None:
             if len(self._addresses) >= self.rules.names_max:
                 for name_to_drop in _select_forgettable(
-                    self._addresses, now_s, lambda one: not one.line
+                    self._addresses, now_s, lambda pace: not pace.line
                 ):
                     del self._addresses[name_to_drop]
             address = self._addresses[name] = AddressQueue(name, Pace(self.rules.address))
@@ -273,7 +273,7 @@ class Frontier:
 
     def _drop_hosts(self, now_s: float) -> None:
         if len(self._hosts) >= self.rules.names_max:
-            for name_to_drop in _select_forgettable(self._hosts, now_s, lambda one: not one.line):
+            for name_to_drop in _select_forgettable(self._hosts, now_s, lambda pace: not pace.line):
                 self._hosts.pop(name_to_drop).domain.hosts.discard(name_to_drop)
 
     def _make_ready(self, host: HostQueue, now_s: float) -> None:
@@ -412,8 +412,10 @@ def _select_forgettable(
     returns whether the queue of a name is empty.
     """
     oldest = list(islice(names.items(), CANDIDATES_MAX))
-    unused = [(name, queue) for name, queue in oldest if is_free(queue) and queue.pace.active == 0]
-    forgettable = [name for name, queue in unused if queue.pace.is_forgettable(now_s)]
+    unused_queues = [
+        (name, queue) for name, queue in oldest if is_free(queue) and queue.pace.active == 0
+    ]
+    forgettable = [name for name, queue in unused_queues if queue.pace.is_forgettable(now_s)]
     for name, _ in oldest:
         names.move_to_end(name)
-    return forgettable or [name for name, _ in unused[:1]]
+    return forgettable or [name for name, _ in unused_queues[:1]]

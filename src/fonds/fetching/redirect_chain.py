@@ -179,6 +179,6 @@ def build_pace_outcome(end: CrawlResponse | RequestFailure) -> RequestOutcome:
     if isinstance(end, RequestFailure):
         return RequestOutcome(end.took_s, is_unreachable=end.is_unreachable, since_sent_s=0.0)
     after_s = retry_after_s(end.hop.get("retry-after"), end.hop.began_at)
-    refused = end.hop.status in REFUSALS
-    again_s = after_s if refused else 0.0
-    return RequestOutcome(end.hop.took_s, refused, again_s, since_sent_s=end.since_sent_s)
+    is_refused = end.hop.status in REFUSALS
+    again_s = after_s if is_refused else 0.0
+    return RequestOutcome(end.hop.took_s, is_refused, again_s, since_sent_s=end.since_sent_s)

@@ -146,12 +146,12 @@ def _decode_body(http: HttpHead, body: bytes) -> str:
         raise PermanentError(
             Reason.BAD_ENCODING, ("it is compressed, but its headers do not say how")
         )
-    if unknown := list_unknown_codings(http):
+    if unknown_codings := list_unknown_codings(http):
         # Some servers name codings that do not exist but send plain text.
         try:
             start[:MAX_BYTES].decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            message = f"unknown content coding {unknown[0][:50]!r}"
+            message = f"unknown content coding {unknown_codings[0][:50]!r}"
             raise PermanentError(Reason.BAD_ENCODING, message) from error
     if is_cut and codings:
         start = _keep_whole_lines(start)

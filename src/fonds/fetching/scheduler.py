@@ -132,16 +132,16 @@ class FetchScheduler:
         self._advance()
         self._leases.renew(self._seconds())
         self._share(self._shares.renew(self._seconds()))
-        finished, self._finished = self._finished, []
-        return finished
+        finished_requests, self._finished = self._finished, []
+        return finished_requests
 
     def forget(self, keys: Iterable[str]) -> None:
         """Cancel the requests with these keys. Active requests continue, but their outcomes are not
         returned.
         """
-        unwanted = set(keys)
+        unwanted_keys = set(keys)
         for chain in self._chains.values():
-            if not chain.is_robots and chain.request.key in unwanted:
+            if not chain.is_robots and chain.request.key in unwanted_keys:
                 chain.is_forgotten = True
                 self._frontier.withdraw(chain.key)
 
@@ -178,8 +178,8 @@ class FetchScheduler:
         """Continue all redirect chains that need not wait: check those with resolved hosts,
         postpone those that waited too long, and start requests.
         """
-        for chain, resolved in self._take_resolved():
-            self._run_guarded(chain, partial(self._apply_resolved, chain, resolved))
+        for chain, addresses_or_error in self._take_resolved():
+            self._run_guarded(chain, partial(self._apply_resolved, chain, addresses_or_error))
             self._leases.count_lookups(chain.url.domain, -1)
         now_s = self._seconds()
         for turn, after_s in self._frontier.take_late(now_s):
@@ -200,15 +200,17 @@ class FetchScheduler:
         """Register the IP addresses of hosts that were resolved. Return the redirect chains with
         the addresses or the error.
         """
-        resolved = [self._resolved.popleft() for _ in range(len(self._resolved))]
-        addresses = {result[0] for _, result in resolved if not isinstance(result, Exception)}
+        resolved_chains = [self._resolved.popleft() for _ in range(len(self._resolved))]
+        addresses = {
+            result[0] for _, result in resolved_chains if not isinstance(result, Exception)
+        }
         try:
             if addresses:
                 self._share(self._shares.join(addresses, self._seconds()))
         except TransientError:
-            self._resolved.extendleft(reversed(resolved))
+            self._resolved.extendleft(reversed(resolved_chains))
             raise
-        return resolved
+        return resolved_chains
 
     def _share(self, process_counts: Mapping[str, int]) -> None:
         for address, sharing in process_counts.items():
@@ -244,9 +246,9 @@ class FetchScheduler:
         be leased now.
         """
         now_s = self._seconds()
-        parked, self._parked = self._parked, []
-        self._parked = [entry for entry in parked if entry[0] > now_s]
-        for _, began_s, chain in (entry for entry in parked if entry[0] <= now_s):
+        parked_entries, self._parked = self._parked, []
+        self._parked = [entry for entry in parked_entries if entry[0] > now_s]
+        for _, began_s, chain in (entry for entry in parked_entries if entry[0] <= now_s):
             if chain.key in self._chains:
                 self._run_guarded(chain, partial(self._follow, chain, chain.url, began_s))
 
@@ -260,20 +262,26 @@ class FetchScheduler:
         self._leases.count_lookups(chain.url.domain, 1)
         self._resolver.resolve(chain.url.host, chain.url.port, partial(self._add_resolved, chain))
 
-    def _add_resolved(self, chain: RedirectChain, resolved: Sequence[str] | Exception) -> None:
-        self._resolved.append((chain, resolved))
+    def _add_resolved(
+        self, chain: RedirectChain, addresses_or_error: Sequence[str] | Exception
+    ) -> None:
+        self._resolved.append((chain, addresses_or_error))
         self._client.wake()
 
-    def _apply_resolved(self, chain: RedirectChain, resolved: Sequence[str] | Exception) -> None:
-        if isinstance(resolved, Exception):
+    def _apply_resolved(
+        self, chain: RedirectChain, addresses_or_error: Sequence[str] | Exception
+    ) -> None:
+        if isinstance(addresses_or_error, Exception):
             if chain.is_robots:
-                self._apply_robots(chain, self._build_unreachable(str(resolved)))
-            elif isinstance(resolved, TransientError):
-                self._finish(chain, self._build_retry(chain, Reason.NO_SUCH_HOST, str(resolved)))
+                self._apply_robots(chain, self._build_unreachable(str(addresses_or_error)))
+            elif isinstance(addresses_or_error, TransientError):
+                self._finish(
+                    chain, self._build_retry(chain, Reason.NO_SUCH_HOST, str(addresses_or_error))
+                )
             else:
-                self._finish(chain, resolved)
+                self._finish(chain, addresses_or_error)
             return
-        chain.addresses = resolved
+        chain.addresses = addresses_or_error
         if chain.is_robots:
             self._offer(chain)
         else:

@@ -126,8 +126,10 @@ class ServiceResponse:
         Raises LimitError (TOO_LARGE) if the body has more than `size_max` bytes. Raises
         SlowServiceError if the time limit is reached, and TransientError if the connection breaks.
         """
-        declared = self.headers.get("content-length", "").strip()
-        is_too_large = _LENGTH.fullmatch(declared) is not None and int(declared) > size_max
+        declared_length = self.headers.get("content-length", "").strip()
+        is_too_large = (
+            _LENGTH.fullmatch(declared_length) is not None and int(declared_length) > size_max
+        )
         body = b"" if is_too_large else self.read(size_max + 1)
         if is_too_large or len(body) > size_max:
             raise LimitError(Reason.TOO_LARGE, f"the server sent more than {size_max} bytes")

@@ -133,7 +133,7 @@ def _advance(
     previous: Backfill, backfill_poll: BackfillPoll, poll: InputRow, notes: PollNotes
 ) -> Backfill:
     dates = [day for day in (previous.earliest, backfill_poll.earliest) if day is not None]
-    after = replace(
+    updated_backfill = replace(
         previous,
         at=backfill_poll.at,
         seen=(*previous.seen, *(mark for mark in backfill_poll.marks if mark not in previous.seen)),
@@ -152,8 +152,8 @@ def _advance(
     )
     # A person may have stopped the backfill while the poll was running.
     if not previous.is_active or backfill_poll.state is BackfillState.RUNNING:
-        return after
-    return end_backfill(after, backfill_poll.state, backfill_poll.why, poll.updated)
+        return updated_backfill
+    return end_backfill(updated_backfill, backfill_poll.state, backfill_poll.why, poll.updated)
 
 
 def count_failed_attempts(previous: Backfill, trouble: str, pages: Sequence[str]) -> int:

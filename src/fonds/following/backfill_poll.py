@@ -64,7 +64,7 @@ def sort_entries(listing: Listing, backfill: Backfill) -> SortedEntries:
     """
     selected_entries: list[RssEntry] = []
     dates = list[date]()
-    outside = undated = 0
+    outside = undated_count = 0
     for entry in listing.entries:
         day = _find_day(entry)
         dates += [day] if day else []
@@ -77,13 +77,13 @@ def sort_entries(listing: Listing, backfill: Backfill) -> SortedEntries:
         if is_outside:
             outside += 1
         elif day is None and not backfill.takes_undated:
-            undated += 1
+            undated_count += 1
         else:
             selected_entries.append(entry)
     return SortedEntries(
         tuple(selected_entries),
         outside,
-        undated,
+        undated_count,
         min(dates, default=None),
         max(dates, default=None),
     )
@@ -345,10 +345,10 @@ def _read_sitemaps(reading: _BackfillReading, index: Listing) -> None:
         if not is_changed_before(index.change_times.get(url), first_day)
     ]
     reading.sitemaps = len(index.further_urls) - len(candidates)
-    unvisited = [url for url in candidates if hash_url(url) not in reading.visited_marks]
-    for number, url in enumerate(unvisited):
+    unvisited_urls = [url for url in candidates if hash_url(url) not in reading.visited_marks]
+    for number, url in enumerate(unvisited_urls):
         if reading.is_last():
-            remainder = f"{len(unvisited) - number:,} sitemaps of the index remain"
+            remainder = f"{len(unvisited_urls) - number:,} sitemaps of the index remain"
             reading.end(f"read {PAGES_MAX:,} pages, the limit of one backfill; {remainder}")
             return
         if reading.is_full():

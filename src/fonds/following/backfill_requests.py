@@ -137,13 +137,13 @@ def _find_resume_page(previous: Backfill | None, last: date) -> str:
 
 
 def _change_columns(records: Records, row: SourceRow, values: dict[str, object]) -> int:
-    expected = {
+    expected_values = {
         "state": row.state,
         "lease_version": row.lease_version,
         "polling": row.polling,
         "backfill_changes": row.backfill_changes,
     }
-    return records.change(SourceRow, [row.source_id], values, expected)
+    return records.change(SourceRow, [row.source_id], values, expected_values)
 
 
 def _reload(records: Records, row: SourceRow) -> SourceRow:

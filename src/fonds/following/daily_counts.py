@@ -68,12 +68,12 @@ def add_poll(days: Mapping[str, DayCounts] | None, poll: InputRow) -> dict[str, 
     `days` are the counts before the poll; None if there are none.
     """
     counts, day = dict(days or {}), format_day(poll.updated)
-    before = counts.get(day, DayCounts())
+    previous_counts = counts.get(day, DayCounts())
     counts[day] = DayCounts(
-        before.polls + 1,
-        before.failed + int(poll.error is not None),
-        before.new + poll.entries,
-        before.refused + poll.tally_count,
+        previous_counts.polls + 1,
+        previous_counts.failed + int(poll.error is not None),
+        previous_counts.new + poll.entries,
+        previous_counts.refused + poll.tally_count,
     )
     return {day: counts[day] for day in sorted(counts)[-DAYS_STORED:]}
 
@@ -108,7 +108,7 @@ def _build_day(day: date, counts: DayCounts | None, first: str) -> SourceDay:
         return SourceDay(
             day, DayOutcome.UNPOLLED if is_after_first else DayOutcome.UNKNOWN, 0, 0, 0, 0
         )
-    brought = (
+    outcome = (
         DayOutcome.NEW
         if counts.new
         else DayOutcome.FAILED
@@ -116,8 +116,8 @@ def _build_day(day: date, counts: DayCounts | None, first: str) -> SourceDay:
         else DayOutcome.NOTHING
     )
     # The first listing contains entries from long before the source was followed.
-    brought = DayOutcome.UNKNOWN if day.isoformat() == first else brought
-    return SourceDay(day, brought, counts.polls, counts.failed, counts.new, counts.refused)
+    outcome = DayOutcome.UNKNOWN if day.isoformat() == first else outcome
+    return SourceDay(day, outcome, counts.polls, counts.failed, counts.new, counts.refused)
 
 
 def _judge_day(day: SourceDay, previous_days: Sequence[SourceDay], today: date) -> SourceDay:

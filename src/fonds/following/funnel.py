@@ -122,14 +122,14 @@ def build_funnel(row: SourceRow, endings: Sequence[LinkEnding], stages: Sequence
     lost_later = sum(
         ending.count for ending in endings if ending.is_lost and ending.step in later_steps
     )
-    announced = entered_count + sum(get_refused_counts(row).values())
+    announced_count = entered_count + sum(get_refused_counts(row).values())
     return Funnel(
-        announced,
+        announced_count,
         entered_count,
         kept_count + lost_later,
         kept_count,
         sum(ending.count for ending in endings if ending.outcome == PENDING),
-        kept_count / announced if announced else None,
+        kept_count / announced_count if announced_count else None,
     )
 
 

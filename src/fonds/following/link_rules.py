@@ -123,14 +123,18 @@ class LinkRules:
         return None
 
 
-def create_link_rules(denied: str, allowed: str, *, private_addresses: bool = False) -> LinkRules:
+def create_link_rules(
+    denied_domains: str, allowed_domains: str, *, private_addresses: bool = False
+) -> LinkRules:
     """Build link rules from the default list of refused domains and two lists in the settings.
 
-    - `denied`: further domains to refuse, separated by blanks or commas.
-    - `allowed`: domains to remove from the list, in the same form.
+    - `denied_domains`: further domains to refuse, separated by blanks or commas.
+    - `allowed_domains`: domains to remove from the list, in the same form.
     - `private_addresses`: whether links to private networks are accepted.
     """
-    added_domains, removed_domains = (frozenset(_split_names(text)) for text in (denied, allowed))
+    added_domains, removed_domains = (
+        frozenset(_split_names(text)) for text in (denied_domains, allowed_domains)
+    )
     return LinkRules((NON_NEWS | added_domains) - removed_domains, private_addresses)
 
 
@@ -155,8 +159,8 @@ def is_local(host: str) -> bool:
         address = _parse_address(host)
     except (ValueError, OSError):
         return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return not (mapped or address).is_global
+    mapped_address = getattr(address, "ipv4_mapped", None)
+    return not (mapped_address or address).is_global
 
 
 def _parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

@@ -126,12 +126,12 @@ def update_rate(rate_day: float | None, new: int, elapsed_s: float) -> float:
     return rate_day * weight + recent_rate * (1.0 - weight)
 
 
-def estimate_first_rate(published: Sequence[datetime], now: datetime) -> float | None:
+def estimate_first_rate(publication_dates: Sequence[datetime], now: datetime) -> float | None:
     """Estimate new links per day from the publication dates in a source's first listing.
 
     Returns None with fewer than two dates.
     """
-    past = sorted(published_at for published_at in published if published_at <= now)
+    past = sorted(published_at for published_at in publication_dates if published_at <= now)
     if len(past) < 2:
         return None
     return (len(past) - 1) * DAY_S / max((now - past[0]).total_seconds(), GAP_MIN_S)

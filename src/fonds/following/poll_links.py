@@ -79,7 +79,7 @@ def sift(
     page, links to other sites are ignored.
     """
     poll, links = compute_input_id(row), dict[str, Link]()
-    refused: dict[str, str] = {}
+    current_refusals: dict[str, str] = {}
     rows: dict[str, RefusedLinkRow] = {}
     previous_refusals = row.refused or {}
     known_count = 0
@@ -89,7 +89,7 @@ def sift(
             continue
         if refusal is not None:
             refused_id = _compute_refused_id(entry)
-            refused[refused_id] = str(refusal[0])
+            current_refusals[refused_id] = str(refusal[0])
             if entry.link and refused_id not in previous_refusals and len(rows) < ROWS_A_POLL:
                 refused_row = _build_refused_row(row, entry.link, refusal, now)
                 rows.setdefault(refused_row.url_sha1, refused_row)
@@ -102,9 +102,11 @@ def sift(
     )
     new_links = [link for link in links.values() if link.url not in known_urls]
     newly_refused = Counter(
-        refusal for refused_row, refusal in refused.items() if refused_row not in previous_refusals
+        refusal
+        for refused_row, refusal in current_refusals.items()
+        if refused_row not in previous_refusals
     )
-    stored_refusals = dict(islice(refused.items(), REFUSED_LINKS_MAX))
+    stored_refusals = dict(islice(current_refusals.items(), REFUSED_LINKS_MAX))
     known_count += len(links) - len(new_links)
     return SiftedLinks(
         tuple(new_links), known_count, stored_refusals, newly_refused, tuple(rows.values())

@@ -194,7 +194,7 @@ def check_kind(row: SourceRow, listing: Listing) -> None:
         feed_hint = (
             f". It links to the feed {listing.further_urls[0]}" if listing.further_urls else ""
         )
-        expected = "a page of links" if row.kind == "page" else "a feed"
+        expected_kind = "a page of links" if row.kind == "page" else "a feed"
         raise PermanentError(
-            Reason.BAD_LISTING, (f"expected {expected}, got {listing.kind}{feed_hint}")
+            Reason.BAD_LISTING, (f"expected {expected_kind}, got {listing.kind}{feed_hint}")
         )

@@ -116,9 +116,9 @@ def find_source(records: Records, name: str) -> SourceRow:
         raise ConfigurationError(
             f"{len(fitting)} sources have an id that starts with {name}. Give more characters"
         )
-    moved = next((row for row in rows if row.moved_from == name), None)
-    if moved is not None:
-        return moved
+    moved_row = next((row for row in rows if row.moved_from == name), None)
+    if moved_row is not None:
+        return moved_row
     nearest = find_nearest_name(
         name, [name_or_id for row in rows for name_or_id in (row.url, row.source_id)]
     )
@@ -162,13 +162,13 @@ def _set_due(records: Records, row: SourceRow, values: Mapping[str, object], now
     """
     if row.lease_holder is not None and not is_process_gone(row.lease_holder):
         return False
-    unchanged = {
+    expected_columns = {
         "lease_version": row.lease_version,
         "polling": row.polling,
         "backfill_changes": row.backfill_changes,
     }
-    changed = {**values, **build_immediate_columns(row), "next_poll": now}
-    return bool(records.change(SourceRow, [row.source_id], changed, unchanged))
+    changed_columns = {**values, **build_immediate_columns(row), "next_poll": now}
+    return bool(records.change(SourceRow, [row.source_id], changed_columns, expected_columns))
 
 
 def edit_source(
@@ -208,7 +208,7 @@ def build_sources(
     Return the rows, and a sentence for each feed that cannot be a source, by the feed's URL.
     """
     rows: list[SourceRow] = []
-    refused: dict[str, str] = {}
+    refusal_by_url: dict[str, str] = {}
     for outline in outlines:
         outline_options = SourceOptions(
             "feed", outline.title, outline.folder, options.collection, options.pipeline, options.tls
@@ -216,5 +216,5 @@ def build_sources(
         try:
             rows.append(build_source(outline.url, outline_options, now))
         except ConfigurationError as error:
-            refused[redact_secrets(outline.url)] = str(error)
-    return rows, refused
+            refusal_by_url[redact_secrets(outline.url)] = str(error)
+    return rows, refusal_by_url

@@ -170,8 +170,8 @@ def find_related_sources(records: Records, url: str) -> list[SourceRow]:
     if not host:
         return []
     rows = records.find(SourceRow, count_max=SOURCES_SEARCHED_MAX)
-    related = (row for row in rows if _is_related(host, _strip_www(row.url)))
-    return list(islice(related, SOURCES_MAX))
+    related_rows = (row for row in rows if _is_related(host, _strip_www(row.url)))
+    return list(islice(related_rows, SOURCES_MAX))
 
 
 def _strip_www(url: str) -> str:

@@ -80,15 +80,15 @@ class CatchUpSelection:
             )
         return self.kind.reading
 
-    def __call__(self, row: DerivativeRow | None, refused: bool = False) -> bool:
+    def __call__(self, row: DerivativeRow | None, was_dropped: bool = False) -> bool:
         """Return whether the derivative of a file is to be computed again.
 
         - `row`: the derivative row of the file; None if it has none.
-        - `refused`: whether the last extraction of the file ended with the verdict `dropped`.
+        - `was_dropped`: whether the last extraction of the file ended with the verdict `dropped`.
         """
         if row is None:
             has_criteria = bool(self.statuses or self.made_by or self.before_time)
-            return not has_criteria and (self.rereads or not refused)
+            return not has_criteria and (self.rereads or not was_dropped)
         if self.rereads:
             return (
                 (not self.statuses or row.status in self.statuses)
@@ -105,8 +105,12 @@ class CatchUpSelection:
         rows = {row.sha1hex: row for row in records.get(self.kind.row, sha1hexes)}
         bare = [key for key in sha1hexes if key not in rows]
         where = {"about": bare, "step": self.reading.step, "verdict": str(Verdict.DROPPED)}
-        refused = {row.about for row in records.find(DispositionRow, where)} if bare else set()
-        return {key: rows.get(key) for key in sha1hexes if self(rows.get(key), key in refused)}
+        dropped_sha1hexes = (
+            {row.about for row in records.find(DispositionRow, where)} if bare else set()
+        )
+        return {
+            key: rows.get(key) for key in sha1hexes if self(rows.get(key), key in dropped_sha1hexes)
+        }
 
     def iter_files(self, records: Records) -> Iterator[FileMetaRow]:
         """Yield the rows of all files whose media type can have the selected kind of derivative.
@@ -171,16 +175,16 @@ class CatchUp:
         `tick` is called after each batch with the counts so far and the entries that were sent.
         Returns the final counts.
         """
-        sent = CatchUpCount()
+        counts = CatchUpCount()
         is_read_again = self.selection.rereads or self.selection.reading.is_shared
         after = self.clock() if is_read_again else None
-        freed = self._take_from_quarantine(after, sent, tick)
+        freed_sha1hexes = self._take_from_quarantine(after, counts, tick)
         files = self.selection.iter_files(self.records)
         while batch := list(islice(files, BATCH_MAX)):
             if not self.wait_for_room():
                 break
-            tick(sent, self._send(batch, after, freed, sent))
-        return sent
+            tick(counts, self._send(batch, after, freed_sha1hexes, counts))
+        return counts
 
     def _take_from_quarantine(
         self,
@@ -196,18 +200,18 @@ class CatchUp:
         unchanged. `counts.sent` is increased, and `tick` is called after each batch with the counts
         and the entries of the files.
         """
-        unselected, freed = [], set[str]()
+        unselected_deliveries, freed_sha1hexes = [], set[str]()
         if self.selection.only_files and not self._has_quarantined(self.selection.only_files):
-            return freed
+            return freed_sha1hexes
         while deliveries := self.queue.receive(self.reader.quarantine, BATCH_MAX, 0.0):
-            selected = self.selection.select(
+            selected_sha1hexes = self.selection.select(
                 self.records, [delivery.message.about for delivery in deliveries]
             )
             selected_deliveries = [
-                delivery for delivery in deliveries if delivery.message.about in selected
+                delivery for delivery in deliveries if delivery.message.about in selected_sha1hexes
             ]
             chosen_ids = {delivery.message.id for delivery in selected_deliveries}
-            unselected += [
+            unselected_deliveries += [
                 delivery for delivery in deliveries if delivery.message.id not in chosen_ids
             ]
             requests = [
@@ -216,11 +220,11 @@ class CatchUp:
             ]
             requeue(self.queue, self.ledger, self.reader, requests, self.clock())
             counts.sent += len(selected_deliveries)
-            freed |= {delivery.message.about for delivery in selected_deliveries}
+            freed_sha1hexes |= {delivery.message.about for delivery in selected_deliveries}
             entries = [delivery.message.entry for delivery in selected_deliveries]
             tick(counts, list(self.records.find(EntryRow, {"entry_id": entries})))
-        self.queue.release(unselected)
-        return freed
+        self.queue.release(unselected_deliveries)
+        return freed_sha1hexes
 
     def _has_quarantined(self, sha1hexes: Collection[str]) -> bool:
         """Return whether the ledger has a quarantined message about one of these files."""
@@ -231,12 +235,14 @@ class CatchUp:
         self,
         files: Sequence[FileMetaRow],
         after: datetime | None,
-        freed: set[str],
+        freed_sha1hexes: set[str],
         counts: CatchUpCount,
     ) -> Sequence[EntryRow]:
-        candidates = [file for file in files if file.sha1hex not in freed]
-        selected = self.selection.select(self.records, [file.sha1hex for file in candidates])
-        selected_files = [file for file in candidates if file.sha1hex in selected]
+        candidates = [file for file in files if file.sha1hex not in freed_sha1hexes]
+        selected_sha1hexes = self.selection.select(
+            self.records, [file.sha1hex for file in candidates]
+        )
+        selected_files = [file for file in candidates if file.sha1hex in selected_sha1hexes]
         counts.examined += len(files)
         last_endings = self._load_last_endings([file.sha1hex for file in selected_files])
         ready_files = [file for file in selected_files if _is_over(last_endings.get(file.sha1hex))]

@@ -54,21 +54,21 @@ def plan_captures(
         ):
             # The same record, for which an index gives another digest or time.
             same_capture_rows.append(row_there)
-        chosen = _choose_row(
+        chosen_row = _choose_row(
             row, same_capture_rows, is_owner=owners.get(row.sha1hex) == row.capture_id
         )
-        if chosen is None:
+        if chosen_row is None:
             plan.repeats.add(row.capture_id)
             continue
-        plan.rows[row.capture_id] = chosen
-        replaced = [
+        plan.rows[row.capture_id] = chosen_row
+        replaced_rows = [
             existing_row
             for existing_row in same_capture_rows
-            if existing_row != chosen and existing_row.capture_id != row.capture_id
+            if existing_row != chosen_row and existing_row.capture_id != row.capture_id
         ]
-        plan.replaced[row.capture_id] = replaced
-        same_capture_rows[:] = [chosen]
-        existing[build_cdx_key(chosen)] = chosen
+        plan.replaced[row.capture_id] = replaced_rows
+        same_capture_rows[:] = [chosen_row]
+        existing[build_cdx_key(chosen_row)] = chosen_row
     return plan
 
 
@@ -78,14 +78,16 @@ def write_captures(records: Records, plan: CapturePlan) -> None:
     """
     if plan.rows:
         records.put(list(plan.rows.values()), replace=False)
-    for capture_id, replaced in plan.replaced.items():
+    for capture_id, replaced_rows in plan.replaced.items():
         row = plan.rows[capture_id]
-        for old in replaced:
+        for old in replaced_rows:
             if build_cdx_key(old) == build_cdx_key(row):
                 values = {value.name: getattr(row, value.name) for value in fields(row)}
-                changed = {name: value for name, value in values.items() if name not in CdxRow.KEY}
+                changed_values = {
+                    name: value for name, value in values.items() if name not in CdxRow.KEY
+                }
                 records.change(
-                    CdxRow, [build_cdx_key(row)], changed, {"capture_id": old.capture_id}
+                    CdxRow, [build_cdx_key(row)], changed_values, {"capture_id": old.capture_id}
                 )
             else:
                 records.delete(CdxRow, [build_cdx_key(old)])

@@ -161,9 +161,9 @@ def _is_original(head: RecordHead, revisit: Capture, reference: RevisitReference
     if reference.record_id and head.record_id == reference.record_id:
         return True
     sha1 = parse_sha1(revisit.digest or "")
-    declared = parse_sha1(head.digest or "")
-    if sha1 is not None and declared is not None:
-        return sha1 == declared
+    declared_sha1 = parse_sha1(head.digest or "")
+    if sha1 is not None and declared_sha1 is not None:
+        return sha1 == declared_sha1
     if not reference.url or reference.captured_at is None:
         return False
     datetime14 = format_datetime14(reference.captured_at)

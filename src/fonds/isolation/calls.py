@@ -102,16 +102,16 @@ def receive_exactly(
     """
     data = bytearray(size_bytes)
     view = memoryview(data)
-    filled = 0
-    while filled < size_bytes:
+    filled_bytes = 0
+    while filled_bytes < size_bytes:
         stream.settimeout(_remaining_s(ends_at))
         try:
-            count = stream.recv_into(view[filled:])
+            count = stream.recv_into(view[filled_bytes:])
         except ConnectionError as error:
             raise EOFError("the other process closed the connection") from error
         if count == 0:
             raise EOFError("the other process closed the connection")
-        filled += count
+        filled_bytes += count
     return data
 
 

@@ -96,7 +96,10 @@ def _find_function(module: str, qualname: str) -> Callable[..., Any]:
 
 
 def run_child(
-    work: socket.socket, memory_bytes: int, parent_pid: int, prepared: PreparedConfinement
+    work: socket.socket,
+    memory_bytes: int,
+    parent_pid: int,
+    prepared_confinement: PreparedConfinement,
 ) -> None:
     """Confine a newly forked child, and serve calls until the parent closes the socket. Never
     returns.
@@ -104,13 +107,13 @@ def run_child(
     - `work`: socket to the parent.
     - `memory_bytes`: maximum address space that any call may be allowed.
     - `parent_pid`: process id of the parent; the child ends with it.
-    - `prepared`: data for the confinement.
+    - `prepared_confinement`: data for the confinement.
     """
     exit_code = 1
     try:
         os.setsid()
-        _close_all_but(work.fileno(), prepared.ruleset)
-        layers = confine(prepared, memory_bytes)
+        _close_all_but(work.fileno(), prepared_confinement.ruleset)
+        layers = confine(prepared_confinement, memory_bytes)
         # A parent that died before the death signal was set would never be noticed.
         if os.getppid() == parent_pid:
             serve(work, layers)

@@ -97,7 +97,7 @@ def prepare(previous: PreparedConfinement | None = None) -> PreparedConfinement:
     return PreparedConfinement(libraries, ruleset, reason, privileges.choose_user(libraries))
 
 
-def confine(prepared: PreparedConfinement, memory_bytes: int) -> Layers:
+def confine(prepared_confinement: PreparedConfinement, memory_bytes: int) -> Layers:
     """Permanently give up all privileges that reading a file does not need. Return why layers are
     inactive.
 
@@ -113,8 +113,8 @@ def confine(prepared: PreparedConfinement, memory_bytes: int) -> Layers:
     if layers[Layer.SYSTEM_CALLS]:
         layers[Layer.SYSTEM_CALLS] += "; " + _isolate_network()
     layers[Layer.PRIVILEGES] = _try_step(privileges.forbid_new_privileges)
-    layers[Layer.FILES] = _restrict(prepared)
-    layers[Layer.USER] = _switch_user(prepared.user)
+    layers[Layer.FILES] = _restrict(prepared_confinement)
+    layers[Layer.USER] = _switch_user(prepared_confinement.user)
     layers[Layer.PRIVILEGES] = layers[Layer.PRIVILEGES] or _try_step(privileges.drop_capabilities)
     layers[Layer.MEMORY] = privileges.forbid_inspection()
     privileges.set_parent_death_signal()
@@ -154,18 +154,18 @@ def _lower_limit(name: str, value: int) -> str:
     if limit is None:
         return f"this system has no limit {name}"
     _, hard = resource.getrlimit(limit)
-    lowered = _choose_lower(value, hard)
-    return _try_step(lambda: resource.setrlimit(limit, (lowered, lowered)))
+    lowered_value = _choose_lower(value, hard)
+    return _try_step(lambda: resource.setrlimit(limit, (lowered_value, lowered_value)))
 
 
 def _choose_lower(value: int, hard: int) -> int:
     return value if hard == resource.RLIM_INFINITY else min(value, hard)
 
 
-def _restrict(prepared: PreparedConfinement) -> str:
-    if prepared.ruleset is None:
-        return prepared.no_ruleset
-    ruleset = prepared.ruleset
+def _restrict(prepared_confinement: PreparedConfinement) -> str:
+    if prepared_confinement.ruleset is None:
+        return prepared_confinement.no_ruleset
+    ruleset = prepared_confinement.ruleset
     reason = _try_step(lambda: landlock.restrict(ruleset))
     os.close(ruleset)
     return reason

@@ -84,7 +84,7 @@ class ForkServer:
         work: socket.socket,
         sentinel: socket.socket,
         memory_bytes: int,
-        prepared: PreparedConfinement,
+        prepared_confinement: PreparedConfinement,
     ) -> None:
         # Existing objects are never collected, so that their pages stay shared with the children.
         gc.freeze()
@@ -93,7 +93,7 @@ class ForkServer:
         if pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            run_child(work, memory_bytes, parent_pid, prepared)
+            run_child(work, memory_bytes, parent_pid, prepared_confinement)
         work.close()
         self.sentinels[pid] = sentinel
         self.selector.register(sentinel, selectors.EVENT_READ, pid)

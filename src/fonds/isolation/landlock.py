@@ -90,8 +90,8 @@ def create_read_ruleset(paths: Iterable[Path]) -> int:
 def _allow(ruleset: int, path: Path) -> None:
     handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        allowed = _READ_FILE | _READ_DIR if path.is_dir() else _READ_FILE
-        beneath = _PathBeneath(allowed, handle)
+        allowed_access = _READ_FILE | _READ_DIR if path.is_dir() else _READ_FILE
+        beneath = _PathBeneath(allowed_access, handle)
         call_kernel(
             _ADD_RULE,
             ctypes.c_int(ruleset),

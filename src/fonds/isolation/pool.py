@@ -62,8 +62,8 @@ class FileCall(Generic[ValueT]):
 
         The body is written to a temporary file first. Raises the errors of the Isolate.
         """
-        with open_unnamed_body(body, self.folder) as opened:
-            return self.isolate(len(body))(self.function, opened, *self.further_arguments)
+        with open_unnamed_body(body, self.folder) as open_body:
+            return self.isolate(len(body))(self.function, open_body, *self.further_arguments)
 
 
 @contextmanager

@@ -89,10 +89,10 @@ class ChildEndedError(Exception):
     `ending` says how the child ended. `started` is whether the called function had begun.
     """
 
-    def __init__(self, ending: ProcessEnd, started: bool) -> None:
+    def __init__(self, ending: ProcessEnd, has_started: bool) -> None:
         super().__init__(ending)
         self.ending = ending
-        self.started = started
+        self.started = has_started
 
 
 class Child:
@@ -122,7 +122,7 @@ class Child:
             )
             self.layers = msgspec.msgpack.decode(report, type=dict[Layer, str])
         except (EOFError, TimeoutError, FrameTooLargeError, msgspec.MsgspecError) as error:
-            raise ChildEndedError(self.kill(), started=False) from error
+            raise ChildEndedError(self.kill(), has_started=False) from error
 
     def is_idle(self) -> bool:
         """Whether the child is ready for a call: it has not ended, and it has sent nothing
@@ -142,18 +142,18 @@ class Child:
         """
         ends_at = time.monotonic() + limits.wall_s
         self.calls += 1
-        started = False
+        has_started = False
         try:
             send_descriptors(self._work, descriptors, ends_at)
             send_frame(self._work, call, ends_at)
-            started = receive_exactly(self._work, 1, ends_at) == STARTED
+            has_started = receive_exactly(self._work, 1, ends_at) == STARTED
             answer = receive_frame(self._work, limits.output_max_bytes, ends_at)
         except TimeoutError as error:
-            raise ChildEndedError(replace(self.kill(), is_timed_out=True), started) from error
+            raise ChildEndedError(replace(self.kill(), is_timed_out=True), has_started) from error
         except (EOFError, OSError) as error:
             ending = self._wait_ending(_HANG_UP_TIMEOUT_S) or replace(self.kill(), is_hung_up=True)
             self.release()
-            raise ChildEndedError(ending, started) from error
+            raise ChildEndedError(ending, has_started) from error
         return msgspec.msgpack.decode(answer, type=prepare_type(Reply))
 
     def kill(self) -> ProcessEnd:

@@ -54,30 +54,30 @@ class LeaseTable:
 
         Acquiring a lease inserts a row, and releasing a lease deletes the row.
         """
-        inserted = {
+        inserted_rows = {
             change.name: LeaseRow(
                 _build_key(change.name), change.after.holder, change.after.version
             )
             for change in changes
             if change.before.holder is None and change.after.holder is not None
         }
-        inserted_names = self._insert(inserted) if inserted else set()
+        inserted_names = self._insert(inserted_rows) if inserted_rows else set()
         held_changes = [change for change in changes if change.before.holder is not None]
         rows = [
             RowChange(_build_key(change.name), _build_values(change), _build_where(change))
             for change in held_changes
         ]
-        changed = self.records.change_each(LeaseRow, rows) if rows else []
+        changed_flags = self.records.change_each(LeaseRow, rows) if rows else []
         return inserted_names | {
             change.name
-            for change, is_changed in zip(held_changes, changed, strict=True)
+            for change, is_changed in zip(held_changes, changed_flags, strict=True)
             if is_changed
         }
 
     def _insert(self, rows: Mapping[str, LeaseRow]) -> set[str]:
         self.records.put(list(rows.values()), replace=False)
-        stored = self.records.get(LeaseRow, [row.name for row in rows.values()])
-        return {name for name, row in rows.items() if row in stored}
+        stored_rows = self.records.get(LeaseRow, [row.name for row in rows.values()])
+        return {name for name, row in rows.items() if row in stored_rows}
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,8 @@ class LeaseWrite:
         last wrote.
         """
         lease = self.lease
-        after = build_next_cell(lease.cell, None if self.is_release else lease.cell.holder)
-        return LeaseChange(lease.name, lease.cell, after, self.columns, self.where)
+        next_cell = build_next_cell(lease.cell, None if self.is_release else lease.cell.holder)
+        return LeaseChange(lease.name, lease.cell, next_cell, self.columns, self.where)
 
 
 class Leases:
@@ -264,8 +264,8 @@ class Leases:
         thread still has the lease then.
         """
         until_s = self._clock_s() + wait_s
-        own = self._get_thread_lock(name)
-        if not own.acquire(timeout=max(0.0, wait_s)):
+        thread_lock = self._get_thread_lock(name)
+        if not thread_lock.acquire(timeout=max(0.0, wait_s)):
             raise LeaseConflictError(f"{name}: another thread of this process has the lease")
         try:
             lease = self._wait(name, until_s)
@@ -274,7 +274,7 @@ class Leases:
             finally:
                 self.release(lease)
         finally:
-            own.release()
+            thread_lock.release()
 
     @contextmanager
     def acquire_renewed(self, name: str, wait_s: float = 0.0) -> Iterator[Lease]:
@@ -342,15 +342,15 @@ class Leases:
 
     def _release(self, writes: list[LeaseWrite]) -> set[str]:
         try:
-            released = self._write(writes)
+            released_names = self._write(writes)
         except BaseException:
             self._forget(write.lease.name for write in writes)
             raise
-        self._forget(released)
+        self._forget(released_names)
         for item in writes:
-            if item.lease.name in released:
+            if item.lease.name in released_names:
                 item.lease.lost.set()
-        return released
+        return released_names
 
     def _write(self, writes: Iterable[LeaseWrite]) -> set[str]:
         """Write renewals and releases of leases. Return the names of the leases that were written.

@@ -24,8 +24,8 @@ class HttpHead:
         """Return the value of the first header of the response named `name`; None without one. Case
         does not matter.
         """
-        lowered = name.lower()
-        return next((value for key, value in self.headers if key.lower() == lowered), None)
+        lower_name = name.lower()
+        return next((value for key, value in self.headers if key.lower() == lower_name), None)
 
     @property
     def charset(self) -> str | None:
@@ -34,13 +34,13 @@ class HttpHead:
 
         Media Cloud's archives name the parameter `encoding` instead of `charset`.
         """
-        declared = self.get("content-type")
-        if not declared:
+        content_type = self.get("content-type")
+        if not content_type:
             return None
         from email.message import Message  # Importing it takes as long as the rest of the model.
 
         headers = Message()
-        headers["Content-Type"] = declared.encode("ascii", "replace").decode()
+        headers["Content-Type"] = content_type.encode("ascii", "replace").decode()
         charset = headers.get_param("charset") or headers.get_param("encoding")
         return charset if isinstance(charset, str) and charset else None
 

@@ -22,7 +22,7 @@ def extend(kind: type[T], value: DataclassInstance, /, **more: object) -> T:
     - `kind`: dataclass that extends the class of `value`.
     - `more`: the fields that `kind` adds, and those whose value differs.
     """
-    shared: dict[str, Any] = {
+    shared_fields: dict[str, Any] = {
         field.name: getattr(value, field.name) for field in fields(value) if field.name not in more
     }
-    return kind(**shared, **more)
+    return kind(**shared_fields, **more)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import date
 
 
-def parse_first_day(published: object) -> date | None:
+def parse_first_day(partial_date: object) -> date | None:
     """Parse `2011-03-28`, `2011-03` or `2011` to a date; return None for any other value.
 
     A month or year becomes its first day.
     """
-    parts = str(published or "").split("-")
+    parts = str(partial_date or "").split("-")
     try:
         return date(*map(int, (*parts, "1", "1")[:3]))
     except (ValueError, OverflowError):  # a number that fits no C integer

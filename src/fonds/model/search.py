@@ -112,9 +112,11 @@ class Snippet:
     @property
     def text_with_ellipses(self) -> tuple[str, Sequence[tuple[int, int]]]:
         """Passage and marks for display, with an ellipsis at each end where a sentence is cut."""
-        before, after_mark = "… " * self.begins_within, " …" * self.ends_within
-        moved = [(start + len(before), end + len(before)) for start, end in self.marks]
-        return f"{before}{self.text}{after_mark}", moved
+        before_mark, after_mark = "… " * self.begins_within, " …" * self.ends_within
+        moved_marks = [
+            (start + len(before_mark), end + len(before_mark)) for start, end in self.marks
+        ]
+        return f"{before_mark}{self.text}{after_mark}", moved_marks
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,9 @@ def redact_secrets(text: str) -> str:
     parameter = _PARAMETER_ALONE if is_alone else _PARAMETER
     text = _FONDS_SECRET.sub(rf"\1{HIDDEN}", text)
     text = _HEADER.sub(rf"\1\2{HIDDEN}", parameter.sub(rf"\1{HIDDEN}", text))
-    before, mark, rest = text.partition("://")
-    pieces = [rest] if is_alone else rest.split("://")
-    return before + mark + "://".join(_redact_password(piece, is_alone) for piece in pieces)
+    head, mark, tail = text.partition("://")
+    pieces = [tail] if is_alone else tail.split("://")
+    return head + mark + "://".join(_redact_password(piece, is_alone) for piece in pieces)
 
 
 def _redact_password(piece: str, is_alone: bool) -> str:
@@ -56,11 +56,11 @@ def _redact_password(piece: str, is_alone: bool) -> str:
     else in its first line.
     """
     end = None if is_alone else _LINE.search(piece)
-    line, rest = (piece, "") if end is None else (piece[: end.start()], piece[end.start() :])
-    before, at_sign, after = line.rpartition("@")
-    if at_sign and ":" in before:
-        return f"{HIDDEN}@{after}{rest}"
-    return _USER.sub(f"{HIDDEN}@", line) + rest
+    line, later_lines = (piece, "") if end is None else (piece[: end.start()], piece[end.start() :])
+    userinfo, at_sign, host_and_path = line.rpartition("@")
+    if at_sign and ":" in userinfo:
+        return f"{HIDDEN}@{host_and_path}{later_lines}"
+    return _USER.sub(f"{HIDDEN}@", line) + later_lines
 
 
 def check_secrets(url: str) -> None:
@@ -69,14 +69,14 @@ def check_secrets(url: str) -> None:
 
     Without encoding, the end of the password is ambiguous.
     """
-    _, mark, rest = url.partition("://")
+    _, mark, authority_and_path = url.partition("://")
     if not mark or not _URL_START.match(url):
         return
     if _CONTROLS.search(url):
         raise ValueError("a URL cannot contain line breaks or control characters")
-    before, at_sign, _ = rest.rpartition("@")
-    is_password = ":" in before or "@" in re.split(r"[/?#]", rest, maxsplit=1)[0]
-    if at_sign and is_password and _UNSAFE_CHARS.search(before):
+    userinfo, at_sign, _ = authority_and_path.rpartition("@")
+    is_password = ":" in userinfo or "@" in re.split(r"[/?#]", authority_and_path, maxsplit=1)[0]
+    if at_sign and is_password and _UNSAFE_CHARS.search(userinfo):
         raise ValueError(
             "invalid user and password before the last @. Percent-encode special "
             "characters in them: / as %2F, @ as %40, : as %3A, ? as %3F, # as %23, [ as "

@@ -66,10 +66,10 @@ def decode_stored(kind: Any, value: Any) -> Any:
         return build_story(value if isinstance(value, Mapping) else {})
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and _keeps_unknown(kind):
         return _decode_with_unknown(kind, value if isinstance(value, Mapping) else {})
-    converted = _convert(kind, value)
-    if converted is msgspec.UNSET:
+    converted_value = _convert(kind, value)
+    if converted_value is msgspec.UNSET:
         raise ValueError(f"the stored value is not a valid {kind}")
-    return converted
+    return converted_value
 
 
 def _keeps_unknown(kind: type[msgspec.Struct]) -> bool:
@@ -77,14 +77,18 @@ def _keeps_unknown(kind: type[msgspec.Struct]) -> bool:
 
 
 def _decode_with_unknown(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> msgspec.Struct:
-    decoded: msgspec.Struct = _convert_fields(kind, value)
-    known_fields = encode_stored(decoded)
-    unknown = {
+    decoded_value: msgspec.Struct = _convert_fields(kind, value)
+    known_fields = encode_stored(decoded_value)
+    unknown_fields = {
         name: item
         for name, item in value.items()
         if name not in known_fields or known_fields[name] != item
     }
-    return msgspec.structs.replace(decoded, unknown=unknown) if unknown else decoded
+    return (
+        msgspec.structs.replace(decoded_value, unknown=unknown_fields)
+        if unknown_fields
+        else decoded_value
+    )
 
 
 def _convert(kind: Any, value: Any) -> Any:
@@ -123,9 +127,9 @@ def _convert_fields(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> Any
     ):
         if name == UNKNOWN or stored_name not in value:
             continue
-        converted = _convert(hints[name], value[stored_name])
-        if converted is not msgspec.UNSET:
-            values[name] = converted
+        converted_value = _convert(hints[name], value[stored_name])
+        if converted_value is not msgspec.UNSET:
+            values[name] = converted_value
     try:
         return kind(**values)
     except TypeError:

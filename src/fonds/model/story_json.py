@@ -98,7 +98,7 @@ def build_story(values: Mapping[str, Any]) -> Story:
     """
     remaining = dict(values)
     sub_objects: dict[str, Any] = {}
-    unknown: dict[str, Any] = {}
+    unknown_fields: dict[str, Any] = {}
     stated_version = remaining.pop("schema_version", 0)
     version = (
         stated_version if type(stated_version) is int and 0 <= stated_version <= VERSION_MAX else 0
@@ -106,13 +106,13 @@ def build_story(values: Mapping[str, Any]) -> Story:
     for name, value in remaining.items():
         kind = _SUB_OBJECTS.get(name)
         if kind is None:
-            unknown[name] = value
+            unknown_fields[name] = value
         elif isinstance(value, dict):
-            if rest := value.keys() - _FIELD_NAMES[name]:
-                unknown[name] = {key: value[key] for key in value if key in rest}
-                value = {key: item for key, item in value.items() if key not in rest}
+            if unknown_names := value.keys() - _FIELD_NAMES[name]:
+                unknown_fields[name] = {key: value[key] for key in value if key in unknown_names}
+                value = {key: item for key, item in value.items() if key not in unknown_names}
             sub_objects[name] = _build_sub_object(kind, value)
-    return Story(**sub_objects, unknown=unknown, schema_version=version)
+    return Story(**sub_objects, unknown=unknown_fields, schema_version=version)
 
 
 def _build_sub_object(kind: type[Any], fields: dict[str, Any]) -> object:

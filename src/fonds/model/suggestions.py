@@ -31,9 +31,11 @@ def find_nearest_name(name: str, known_names: Iterable[str]) -> str | None:
 
     Case does not matter.
     """
-    folded = {known_name.casefold(): str(known_name) for known_name in known_names if known_name}
-    matches = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=SIMILARITY_MIN)
-    return folded[matches[0]] if matches else None
+    folded_names = {
+        known_name.casefold(): str(known_name) for known_name in known_names if known_name
+    }
+    matches = difflib.get_close_matches(name.casefold(), folded_names, n=1, cutoff=SIMILARITY_MIN)
+    return folded_names[matches[0]] if matches else None
 
 
 def format_alternatives(names: Iterable[str]) -> str:
@@ -50,11 +52,11 @@ def format_unknown_name(noun: str, name: str, known_names: Iterable[str]) -> str
     """
     names = list(dict.fromkeys(str(known_name) for known_name in known_names if known_name))
     separator = "; " if any("," in known_name for known_name in names) else ", "
-    listed = separator.join(names[:LISTED_NAMES_MAX])
+    listed_names = separator.join(names[:LISTED_NAMES_MAX])
     more_text = (
         f" and {len(names) - LISTED_NAMES_MAX:,} more" if len(names) > LISTED_NAMES_MAX else ""
     )
-    choices = f". Known: {listed}{more_text}" if names else ". None exist yet"
+    choices = f". Known: {listed_names}{more_text}" if names else ". None exist yet"
     nearest = find_nearest_name(name, names)
     return f"no {noun} named {name!r}{choices}" + (
         f". Did you mean {nearest!r}?" if nearest else ""

@@ -62,31 +62,33 @@ class PersistBibliographyStep:
             row.sha1hex: _WEIGHTS.get(row.status, 0)
             for row in self.records.get(BibliographyRow, keys)
         }
-        stored: dict[str, tuple[BibliographyRow, Paper | None]] = {}
+        stored_papers: dict[str, tuple[BibliographyRow, Paper | None]] = {}
         for item in items:
             row, paper = _build_row(item, now)
             if _WEIGHTS[row.status] >= weights.get(item.sha1hex, 0):
                 weights[item.sha1hex] = _WEIGHTS[row.status]
-                stored[item.sha1hex] = row, paper
+                stored_papers[item.sha1hex] = row, paper
         grobid_statuses = {
-            row.sha1hex: row.status for row in self.records.get(GrobidRow, list(stored))
+            row.sha1hex: row.status for row in self.records.get(GrobidRow, list(stored_papers))
         }
         cells = [
             (build_row_key(row.sha1hex), _build_cells(row, paper))
-            for row, paper in stored.values()
+            for row, paper in stored_papers.values()
             if paper is not None
         ]
         remove_own_reading_from_grobid0(self.table, self.journal, [key for key, _ in cells])
         self.table.put(self.journal, cells)
-        rows = [row for row, _ in stored.values()]
+        rows = [row for row, _ in stored_papers.values()]
         self.records.put([*rows, *map(build_row_fixity, rows)])
-        unmatched = {
+        unmatched_sha1hexes = {
             key
-            for key, (_, paper) in stored.items()
+            for key, (_, paper) in stored_papers.items()
             if paper is not None and grobid_statuses.get(key) != GrobidStatus.SUCCESS
         }
         return [
-            Result(items=(UnmatchedPaper(item.sha1hex),) if item.sha1hex in unmatched else ())
+            Result(
+                items=(UnmatchedPaper(item.sha1hex),) if item.sha1hex in unmatched_sha1hexes else ()
+            )
             for item in items
         ]
 
@@ -127,9 +129,9 @@ def _build_cells(row: BibliographyRow, paper: Paper) -> dict[str, bytes]:
 
     The full text is stored as a blob, not in the cells. Both JSON cells are therefore equal.
     """
-    encoded = encode_paper(paper)
+    encoded_paper = encode_paper(paper)
     status = {"status": row.status, "extractor": row.extractor}
-    return build_bibliography_cells(encoded, encoded, row.quality or "", status)
+    return build_bibliography_cells(encoded_paper, encoded_paper, row.quality or "", status)
 
 
 def remove_own_reading_from_grobid0(table: Table, journal: str, keys: Sequence[bytes]) -> None:

@@ -147,7 +147,7 @@ class MatchWriter:
 
         Then yield the encoded number of queries for each status and reason of a match.
         """
-        table, stored = self.open_table(), self.open_records()
+        table, library_records = self.open_table(), self.open_records()
         batch, tallies = _MatchBatch(), ExampleCounts()
         finder = _CachedMatcher(Catalog(table, self.catalog))
         try:
@@ -157,11 +157,11 @@ class MatchWriter:
                 tallies.count_one(f"{match.status} {match.reason}")
                 batch.add(request, match, self.started_at)
                 if batch.is_full():
-                    batch.write(table, stored, self.journal, self.started_at)
+                    batch.write(table, library_records, self.journal, self.started_at)
                     batch = _MatchBatch()
-            batch.write(table, stored, self.journal, self.started_at)
+            batch.write(table, library_records, self.journal, self.started_at)
         finally:
-            close(table, stored)
+            close(table, library_records)
         yield from tallies.iter_records()
 
 
@@ -242,8 +242,12 @@ def _write_endings(records: RecordsWithLedger, sha1hexes: Sequence[str], now: da
     """
     conditions = {"about": list(sha1hexes), "step": MATCH}
     rows = list(records.find(DispositionRow, conditions))
-    settled = {row.about for row in rows if row.is_open or row.verdict == Verdict.DONE}
-    files = [row for row in records.get(FileMetaRow, list(sha1hexes)) if row.sha1hex not in settled]
+    settled_sha1hexes = {row.about for row in rows if row.is_open or row.verdict == Verdict.DONE}
+    files = [
+        row
+        for row in records.get(FileMetaRow, list(sha1hexes))
+        if row.sha1hex not in settled_sha1hexes
+    ]
     captures = {row.capture_id for row in files}
     entries = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": sorted(captures)})}
     match_entries = [
@@ -260,9 +264,13 @@ def _write_endings(records: RecordsWithLedger, sha1hexes: Sequence[str], now: da
         )
         for entry in entries.values()
     ]
-    failed = {row.about: row for row in rows if row.about not in settled and row.pipeline == MATCH}
+    failed_rows = {
+        row.about: row
+        for row in rows
+        if row.about not in settled_sha1hexes and row.pipeline == MATCH
+    }
     dispositions = [
-        _build_ending(owner, failed.get(owner.sha1hex), now)
+        _build_ending(owner, failed_rows.get(owner.sha1hex), now)
         for owner in files
         if owner.capture_id in entries
     ]

@@ -177,17 +177,21 @@ class PersistGrobidStep:
         keys = [item.sha1hex for item in items]
         rows = self.records.get(GrobidRow, keys)
         weights = {row.sha1hex: _weigh_status(GrobidStatus(row.status)) for row in rows}
-        stored: dict[str, tuple[GrobidRow, bytes | None, BibliographyReading]] = {}
+        stored_results: dict[str, tuple[GrobidRow, bytes | None, BibliographyReading]] = {}
         for item in items:
             row, tei, reading = self._build_row(item, now)
             weight = _weigh_status(GrobidStatus(row.status))
             if weight >= weights.get(item.sha1hex, 0):
                 weights[item.sha1hex] = weight
-                stored[item.sha1hex] = row, tei, reading
-        self._save(list(stored.values()))
-        unmatched = {key for key, (_, tei, _) in stored.items() if tei is not None}
+                stored_results[item.sha1hex] = row, tei, reading
+        self._save(list(stored_results.values()))
+        unmatched_sha1hexes = {
+            key for key, (_, tei, _) in stored_results.items() if tei is not None
+        }
         return [
-            Result(items=(UnmatchedPaper(item.sha1hex),) if item.sha1hex in unmatched else ())
+            Result(
+                items=(UnmatchedPaper(item.sha1hex),) if item.sha1hex in unmatched_sha1hexes else ()
+            )
             for item in items
         ]
 

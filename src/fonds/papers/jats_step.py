@@ -82,8 +82,8 @@ class ImportJatsStep:
             )
         parts = [build_fixity(row.sha1hex, TEXT, text)] if article.text else []
         url = item.capture.url
-        captured = format_datetime14(item.capture.captured_at)
-        sketch = build_file_sketch(row, captured, url, article.text or "")
+        datetime14 = format_datetime14(item.capture.captured_at)
+        sketch = build_file_sketch(row, datetime14, url, article.text or "")
         rights = build_rights_rows(row)
         write_sketches(self.records, [sketch], [row, build_row_fixity(row), *parts, *rights])
         remove_stale_rights(self.records, [row], rights)

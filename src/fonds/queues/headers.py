@@ -87,12 +87,12 @@ def parse_value(text: str) -> Value:
     """
     if not text.startswith(MARK) or len(text) > SIZE_MAX_CHARS:
         return text
-    kind, _, rest = text[1:].partition(" ")
+    kind, _, value_text = text[1:].partition(" ")
     if kind == "text":
-        inner = parse_value(rest)
-        return rest if isinstance(inner, str) is False or inner != rest else text
+        inner = parse_value(value_text)
+        return value_text if isinstance(inner, str) is False or inner != value_text else text
     try:
-        value = _parse_leaf(kind, rest)
+        value = _parse_leaf(kind, value_text)
     except (ValueError, InvalidOperation, RecursionError):
         return text
     # Accept only the canonical encoding, so that each text stands for exactly one value.
@@ -160,18 +160,18 @@ def limit_headers(headers: dict[str, str]) -> dict[str, str]:
     """
     if len(headers) <= COUNT_MAX and _measure_size(headers) <= SIZE_MAX_CHARS:
         return headers
-    accepted: dict[str, str] = {}
+    accepted_headers: dict[str, str] = {}
     room, left_out = SIZE_MAX_CHARS, 0
     for name, text in headers.items():
         size = len(name) + len(text)
-        if len(accepted) >= COUNT_MAX or size > room:
+        if len(accepted_headers) >= COUNT_MAX or size > room:
             left_out += 1
             continue
-        accepted[name] = text
+        accepted_headers[name] = text
         room -= size
     if left_out:
         logger.warning("removed %d headers that exceed the limits", left_out)
-    return accepted
+    return accepted_headers
 
 
 def _measure_size(headers: dict[str, str]) -> int:

@@ -87,9 +87,11 @@ class LargeBodies:
 
         Raises ConfigurationError if the wrapped queue refuses a declaration.
         """
-        declared = list(subscriptions)
-        self._queue.declare(declared, topics)
-        self._subscriptions |= {subscription.name: subscription for subscription in declared}
+        declared_subscriptions = list(subscriptions)
+        self._queue.declare(declared_subscriptions, topics)
+        self._subscriptions |= {
+            subscription.name: subscription for subscription in declared_subscriptions
+        }
         self._public |= topics.keys()
 
     def get_message_max_bytes(self, address: str) -> int:
@@ -122,8 +124,8 @@ class LargeBodies:
                 # visible there.
                 target = address if len(readers) == 1 else reader
                 batches[target].append(self._store_body(message, reader))
-        for target, stored in batches.items():
-            self._queue.put(target, stored, delay_s=delay_s)
+        for target, stored_messages in batches.items():
+            self._queue.put(target, stored_messages, delay_s=delay_s)
 
     def _publish(self, topic: str, messages: Sequence[Message]) -> None:
         """Put messages on a public topic: whole, or with a reference to a blob if they exceed its
@@ -137,31 +139,33 @@ class LargeBodies:
         limit_bytes = min(self._limits.topic_bytes, below_bytes) - FRAMING_BYTES
         field = self._fields.get(topic)
         newest = {message.key: message for message in messages}
-        published: list[Message] = []
+        published_messages: list[Message] = []
         blobs: list[Blob] = []
         large: list[Message] = []
-        outdated: list[str] = []
+        outdated_keys: list[str] = []
         for message in messages:
             fits = _measure_size(message) <= limit_bytes
-            detached = None if fits or field is None else field.detach(message.key, message.body)
+            detached_field = (
+                None if fits or field is None else field.detach(message.key, message.body)
+            )
             is_newest = newest[message.key] is message
-            if detached is not None:
-                headers = {**message.headers, **detached.headers}
-                bare = replace(message, body=detached.body, headers=headers)
-                published.append(bare.restrict_to_others())
+            if detached_field is not None:
+                headers = {**message.headers, **detached_field.headers}
+                bare = replace(message, body=detached_field.body, headers=headers)
+                published_messages.append(bare.restrict_to_others())
                 large.append(message)
-                blobs += [detached.blob] if is_newest else []
+                blobs += [detached_field.blob] if is_newest else []
                 continue
             if fits:
-                published.append(message)
+                published_messages.append(message)
             else:
-                published.append(self._store_body(message, topic).restrict_to_others())
+                published_messages.append(self._store_body(message, topic).restrict_to_others())
                 large.append(message)
             key = field.find_key(message.key) if field is not None else None
-            outdated += [key] if key is not None and is_newest else []
+            outdated_keys += [key] if key is not None and is_newest else []
         if blobs:
             self.blobs.put(blobs)
-        self._queue.put(topic, published)
+        self._queue.put(topic, published_messages)
         readers = [
             subscription
             for subscription in self._subscriptions.values()
@@ -177,8 +181,8 @@ class LargeBodies:
                         for message_for_reader in matching
                     ],
                 )
-        if outdated:
-            self.blobs.delete(outdated)
+        if outdated_keys:
+            self.blobs.delete(outdated_keys)
 
     def _list_readers(self, address: str, message: Message) -> list[str]:
         """Return the addresses at which subscriptions receive a message that is put to `address`.
@@ -209,20 +213,20 @@ class LargeBodies:
             waiting = self._waiting.pop(address, [])
         # The blob store may be unavailable for longer than a lease.
         waiting = self._queue.renew(waiting)
-        deliveries, rest = waiting[:count_max], waiting[count_max:]
+        deliveries, kept_deliveries = waiting[:count_max], waiting[count_max:]
         try:
             deliveries = deliveries or self._queue.receive(address, count_max, wait_s)
-            restored = [
+            restored_deliveries = [
                 complete for delivery in deliveries if (complete := self._restore_body(delivery))
             ]
         except BaseException:
-            rest = deliveries + rest
+            kept_deliveries = deliveries + kept_deliveries
             raise
         finally:
-            if rest:
+            if kept_deliveries:
                 with self._lock:
-                    self._waiting.setdefault(address, []).extend(rest)
-        return restored
+                    self._waiting.setdefault(address, []).extend(kept_deliveries)
+        return restored_deliveries
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
         """Settle messages, then delete the blobs of their bodies.

@@ -230,9 +230,11 @@ class SqliteQueue:
             # With work available, or during a wait, look for dead processes only every
             # `WATCH_EVERY_S` seconds.
             skips_owner_check = (ready or not first) and self._was_watched_lately()
-            registered = [] if skips_owner_check else rows.list_owners(connection)
+            registered_owners = [] if skips_owner_check else rows.list_owners(connection)
         dead_owners = [
-            number for number, process in registered if is_process_gone(process, same_machine=True)
+            number
+            for number, process in registered_owners
+            if is_process_gone(process, same_machine=True)
         ]
         if not (ready or overdue or dead_owners):
             return []
@@ -248,8 +250,8 @@ class SqliteQueue:
             )
         self._owner = owner
         return [
-            Delivery(message, address, Receipt(place, seq, owner[1]), redelivered)
-            for seq, redelivered, message in leased_messages
+            Delivery(message, address, Receipt(place, seq, owner[1]), redelivery_count)
+            for seq, redelivery_count, message in leased_messages
         ]
 
     def _register(self, connection: sqlite3.Connection) -> tuple[int, int]:

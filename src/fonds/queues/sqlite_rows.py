@@ -189,20 +189,20 @@ def insert(
             newest[message.id] = message
     new_ids = {target.address: _select_new_ids(connection, target, newest) for target in targets}
     row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'contents'").fetchone()
-    numbered = [
+    numbered_messages = [
         (seq, message)
         for seq, message in enumerate(newest.values(), start=(row[0] if row else 0) + 1)
         if any(message.id in ids for ids in new_ids.values())
     ]
     connection.executemany(
         "INSERT INTO contents (seq, id, key, attempt, headers, body) VALUES (?, ?, ?, ?, ?, ?)",
-        [(seq, m.id, m.key, m.attempt, _encode_headers(m), m.body) for seq, m in numbered],
+        [(seq, m.id, m.key, m.attempt, _encode_headers(m), m.body) for seq, m in numbered_messages],
     )
     connection.executemany(
         "INSERT INTO waiting (seq, address, id, ready_at, redelivered) VALUES (?, ?, ?, ?, 0)",
         [
             (seq, address, message.id, ready_at)
-            for seq, message in numbered
+            for seq, message in numbered_messages
             for address, ids in new_ids.items()
             if message.id in ids
         ],
@@ -225,10 +225,10 @@ def _select_new_ids(
            WHERE address = ? AND waiting.id IN (SELECT value FROM json_each(?))""",
         (target.address, json.dumps(list(messages))),
     ).fetchall()
-    superseded = [
+    superseded_rows = [
         (seq, target.address) for id_, seq, attempt in rows if attempt < messages[id_].attempt
     ]
-    remove(connection, superseded)
+    remove(connection, superseded_rows)
     current_ids = {id_ for id_, _, attempt in rows if attempt >= messages[id_].attempt}
     return messages.keys() - current_ids
 
@@ -294,8 +294,8 @@ def lease_messages(
             (lease_ends_at, owner, address, rows[-1][0]),
         )
     return [
-        (seq, redelivered, Message(id_, body, key, attempt, json.loads(headers or "{}")))
-        for seq, redelivered, id_, key, attempt, headers, body in rows
+        (seq, redelivery_count, Message(id_, body, key, attempt, json.loads(headers or "{}")))
+        for seq, redelivery_count, id_, key, attempt, headers, body in rows
     ]
 
 
@@ -377,7 +377,7 @@ def count_waiting(
 
     All four numbers are from the same point in time.
     """
-    ready, in_hand, delayed, quarantined = connection.execute(
+    ready, in_hand, delayed_count, quarantined_count = connection.execute(
         """SELECT (SELECT count(*) FROM waiting WHERE address = ?1 AND ready_at = 0),
                   (SELECT count(*) FROM waiting WHERE address = ?1 AND ready_at > 0),
                   (SELECT count(*) FROM waiting WHERE address = ?2),
@@ -388,7 +388,7 @@ def count_waiting(
             find_own_address(connection, subscription.quarantine),
         ),
     ).fetchone()
-    return ready, in_hand, delayed, quarantined
+    return ready, in_hand, delayed_count, quarantined_count
 
 
 def _encode_headers(message: Message) -> str | None:

@@ -108,9 +108,12 @@ def _reindex_file(stores: Stores, sha1hex: str) -> None:
     The document of a story shows its newest visible version, with the texts of visible earlier
     versions.
     """
-    for kind, indexed in indexed_kinds():
+    for kind, indexed_kind in indexed_kinds():
         ids = sorted(
-            {indexed.get_id(row) for row in stores.records.find(kind.row, {"sha1hex": sha1hex})}
+            {
+                indexed_kind.get_id(row)
+                for row in stores.records.find(kind.row, {"sha1hex": sha1hex})
+            }
         )
         if ids:
-            index_documents_by_id(stores.records, stores.blobs, stores.index, indexed, ids)
+            index_documents_by_id(stores.records, stores.blobs, stores.index, indexed_kind, ids)

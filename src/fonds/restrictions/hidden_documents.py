@@ -56,8 +56,8 @@ def list_document_ids(records: Records, sha1hex: str) -> list[str]:
     shows another version.
     """
     ids = [sha1hex]
-    for kind, indexed in indexed_kinds():
-        ids += [indexed.get_id(row) for row in records.find(kind.row, {"sha1hex": sha1hex})]
+    for kind, indexed_kind in indexed_kinds():
+        ids += [indexed_kind.get_id(row) for row in records.find(kind.row, {"sha1hex": sha1hex})]
     return list(dict.fromkeys(ids))
 
 
@@ -80,8 +80,8 @@ def withhold_documents(
     for name in names:
         for document in _load_documents(collection_writer.tables, name, ids):
             withheld[name, document.id] = WithheldDocument(name.namespace, name.key, document)
-    encoded = msgspec.json.encode(WithheldDocuments(list(withheld.values())))
-    blobs.put([Blob(build_embargoed_blob_key(sha1hex), encoded, "application/json")])
+    encoded_documents = msgspec.json.encode(WithheldDocuments(list(withheld.values())))
+    blobs.put([Blob(build_embargoed_blob_key(sha1hex), encoded_documents, "application/json")])
     return sum(collection_writer.delete(name, ids) for name in names)
 
 

@@ -126,8 +126,10 @@ class TakedownService:
             *list_story_ids(records, sha1hex),
         }
         names = warcs | find_warc_names(self.stores, sha1hex)
-        rest = TakedownRest(documents=tuple(sorted(documents)), warcs=tuple(sorted(names)))
-        row = replace(row, rest=rest, finished=None)
+        remaining_work = TakedownRest(
+            documents=tuple(sorted(documents)), warcs=tuple(sorted(names))
+        )
+        row = replace(row, rest=remaining_work, finished=None)
         records.put([row])
         return row
 
@@ -139,8 +141,8 @@ class TakedownService:
         for name in row.rest.warcs:
             if self.warcs(row, name):
                 remaining = tuple(warc_name for warc_name in row.rest.warcs if warc_name != name)
-                rest = msgspec.structs.replace(row.rest, warcs=remaining)
-                row = replace(row, rest=rest)
+                remaining_work = msgspec.structs.replace(row.rest, warcs=remaining)
+                row = replace(row, rest=remaining_work)
                 self.stores.records.put([row])
         return row
 
@@ -157,8 +159,8 @@ class TakedownService:
         faults = stores.records.find(FaultRow, {"subject": sha1hex})
         stores.records.delete(FaultRow, [(item.subject, item.message) for item in faults])
         for files in iter_chunks(stores.records.find(HostFileRow, {"sha1hex": sha1hex})):
-            changed = withdraw_files(stores.records, files, self.clock())
-            reindex_files(stores.records, stores.blobs, stores.index, sorted(changed))
+            changed_sha1hexes = withdraw_files(stores.records, files, self.clock())
+            reindex_files(stores.records, stores.blobs, stores.index, sorted(changed_sha1hexes))
         for rows in iter_chunks(iter_file_rows(stores.records, sha1hex)):
             for table in dict.fromkeys(type(item) for item in rows):
                 keys = [build_key(item) for item in rows if type(item) is table]
@@ -190,9 +192,11 @@ class TakedownService:
         not indexed.
         """
         stores = self.stores
-        for _, indexed in indexed_kinds():
-            current = list(indexed.load_current(stores.records, row.rest.documents).values())
-            for document in iter_complete_documents(indexed, stores.records, stores.blobs, current):
+        for _, indexed_kind in indexed_kinds():
+            current = list(indexed_kind.load_current(stores.records, row.rest.documents).values())
+            for document in iter_complete_documents(
+                indexed_kind, stores.records, stores.blobs, current
+            ):
                 stores.index.put([document])
 
 

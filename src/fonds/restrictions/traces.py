@@ -79,8 +79,8 @@ class TakedownTraces:
 
         Records in the library's WARCs do not count.
         """
-        counted = (self.captures, self.rows, self.blobs, self.table_rows, self.documents)
-        return bool(any(counted) or self.collections or self.messages)
+        counted_traces = (self.captures, self.rows, self.blobs, self.table_rows, self.documents)
+        return bool(any(counted_traces) or self.collections or self.messages)
 
 
 def find_traces(stores: Stores, tables: Tables | None, sha1hex: str) -> TakedownTraces:
@@ -89,7 +89,7 @@ def find_traces(stores: Stores, tables: Tables | None, sha1hex: str) -> Takedown
     counts = Counter(row.TABLE for row in iter_file_rows(records, sha1hex))
     captures = counts.pop(CdxRow.TABLE, 0)
     documents = list_document_ids(records, sha1hex)
-    about = {"about": sha1hex}
+    subject_filter = {"about": sha1hex}
     cdx_rows = records.find(CdxRow, {"sha1hex": sha1hex})
     names = sorted(find_warc_names(stores, sha1hex))
     return TakedownTraces(
@@ -102,8 +102,8 @@ def find_traces(stores: Stores, tables: Tables | None, sha1hex: str) -> Takedown
         table_rows=sum(1 for _ in iter_rows(stores.table, stores.journal, build_row_key(sha1hex))),
         documents=sorted(stores.index.get(documents)),
         collections=[str(name) for name in find_holding_collections(tables, documents)],
-        messages=records.count(DispositionRow, (), about)[()],
-        in_flight=records.count(DispositionRow, (), {**about, "is_open": True})[()],
+        messages=records.count(DispositionRow, (), subject_filter)[()],
+        in_flight=records.count(DispositionRow, (), {**subject_filter, "is_open": True})[()],
     )
 
 
@@ -160,9 +160,9 @@ def list_document_ids(records: Records, sha1hex: str) -> list[str]:
     Stories whose document shows another version are omitted.
     """
     document_ids = [sha1hex]
-    for kind, indexed in indexed_kinds():
-        ids = [indexed.get_id(row) for row in records.find(kind.row, {"sha1hex": sha1hex})]
-        current = indexed.load_current(records, ids) if ids else {}
+    for kind, indexed_kind in indexed_kinds():
+        ids = [indexed_kind.get_id(row) for row in records.find(kind.row, {"sha1hex": sha1hex})]
+        current = indexed_kind.load_current(records, ids) if ids else {}
         document_ids += [
             id_ for id_ in ids if id_ not in current or current[id_].row.sha1hex == sha1hex
         ]
@@ -172,8 +172,8 @@ def list_document_ids(records: Records, sha1hex: str) -> list[str]:
 def list_story_ids(records: Records, sha1hex: str) -> list[str]:
     """Return the ids of all stories of which a file is a version, shown or not."""
     return [
-        indexed.get_id(row)
-        for kind, indexed in indexed_kinds()
+        indexed_kind.get_id(row)
+        for kind, indexed_kind in indexed_kinds()
         for row in records.find(kind.row, {"sha1hex": sha1hex})
     ]
 

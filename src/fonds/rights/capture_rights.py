@@ -27,7 +27,10 @@ def load_capture_rights(records: Records, captures: Mapping[str, str]) -> dict[s
 def merge_row_rights(row: CaptureRightsRow | None, file: FileRightsRow | None) -> Rights:
     """Combine the rights in the rows of a capture and of its file. Equal statements occur once."""
     statements = [
-        statement for stated in (row, file) if stated for statement in stated.stated.statements
+        statement
+        for rights_row in (row, file)
+        if rights_row
+        for statement in rights_row.stated.statements
     ]
     return Rights(_decode_robots(row), tuple(dict.fromkeys(statements)))
 
@@ -38,7 +41,7 @@ def parse_row_rights(row: CaptureRightsRow) -> Rights:
 
 
 def build_capture_rights_row(
-    capture_id: str, sha1hex: str, rights: Rights, updated: datetime
+    capture_id: str, sha1hex: str, rights: Rights, updated_at: datetime
 ) -> CaptureRightsRow | None:
     """Build the row of `capture_rights` with the rights of a capture.
 
@@ -55,7 +58,7 @@ def build_capture_rights_row(
         robots_capture_id=robots.capture_id if robots else None,
         robots_rule=robots.rule if robots else None,
         stated=StatedRights(rights.statements),
-        updated=updated,
+        updated=updated_at,
     )
 
 

@@ -18,14 +18,18 @@ def build_file_rights(row: DerivativeRow, statements: Iterable[Statement]) -> li
     characters are kept, whichever program extracted them.
     """
     distinct = list(dict.fromkeys(statements))[:STATEMENTS_MAX]
-    bounded = [
+    short_statements = [
         statement
         for statement in distinct
         if max(map(len, (statement.value, statement.raw, statement.name))) <= RAW_MAX_CHARS
     ]
-    if not bounded:
+    if not short_statements:
         return []
-    return [FileRightsRow(row.sha1hex, StatedRights(tuple(bounded)), row.extractor, row.updated)]
+    return [
+        FileRightsRow(
+            row.sha1hex, StatedRights(tuple(short_statements)), row.extractor, row.updated
+        )
+    ]
 
 
 def remove_stale_rights(

@@ -148,22 +148,22 @@ def _update_rights_around(
     records: Records,
     files: Iterable[HostFileRow],
     now: datetime,
-    excluded: frozenset[str] = frozenset(),
+    excluded_sha1hexes: frozenset[str] = frozenset(),
 ) -> set[str]:
     """Update the rights of captures for which a given host file (robots.txt or tdmrep.json) may be
     in force.
 
-    Host files with a SHA-1 in `excluded` are ignored. Return the SHA-1s of files whose rights
-    changed.
+    Host files with a SHA-1 in `excluded_sha1hexes` are ignored. Return the SHA-1s of files whose
+    rights changed.
     """
-    changed: set[str] = set()
+    changed_sha1hexes: set[str] = set()
     for file in files:
         start_at = file.captured_at - (VALIDITY if file.name == TDM else timedelta(0))
         time_range = TimeRange(start_at, file.captured_at + VALIDITY)
         captures = records.find(HostCaptureRow, {"origin": file.origin, "captured_at": time_range})
         while batch := list(islice(captures, BATCH_SIZE)):
-            changed |= update_rights(records, batch, now, excluded)
-    return changed
+            changed_sha1hexes |= update_rights(records, batch, now, excluded_sha1hexes)
+    return changed_sha1hexes
 
 
 def remove_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]:
@@ -173,14 +173,14 @@ def remove_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str
     Return the SHA-1s of files whose rights changed, because a deleted host file was in force for
     one of their captures.
     """
-    changed = withdraw_files(records, rows.files, now)
+    changed_sha1hexes = withdraw_files(records, rows.files, now)
     records.delete(
         HostCaptureRow,
         [(capture.origin, capture.captured_at, capture.capture_id) for capture in rows.captures],
     )
     records.delete(HostFileRow, [_sort_key(file) for file in rows.files])
     records.delete(HostTextRow, [text.sha1hex for text in rows.texts])
-    return changed
+    return changed_sha1hexes
 
 
 def remove_capture_rights(records: Records, rows: Sequence[CdxRow]) -> None:
@@ -190,9 +190,9 @@ def remove_capture_rights(records: Records, rows: Sequence[CdxRow]) -> None:
         return
     records.delete(CaptureRightsRow, sorted(ids))
     host_captures = records.find(HostCaptureRow, {"sha1hex": sorted({row.sha1hex for row in rows})})
-    replaced = [row for row in host_captures if row.capture_id in ids]
+    replaced_captures = [row for row in host_captures if row.capture_id in ids]
     records.delete(
-        HostCaptureRow, [(row.origin, row.captured_at, row.capture_id) for row in replaced]
+        HostCaptureRow, [(row.origin, row.captured_at, row.capture_id) for row in replaced_captures]
     )
 
 
@@ -200,23 +200,23 @@ def update_rights(
     records: Records,
     captures: Sequence[HostCaptureRow],
     now: datetime,
-    excluded: frozenset[str] = frozenset(),
+    excluded_sha1hexes: frozenset[str] = frozenset(),
 ) -> set[str]:
     """Update the stored rights of captures, so that they agree with the host files in force.
 
-    Host files (robots.txt and tdmrep.json) with a SHA-1 in `excluded` are ignored. Return the
-    SHA-1s of files whose rights changed. With `excluded`, the captures must be at most two days
-    apart.
+    Host files (robots.txt and tdmrep.json) with a SHA-1 in `excluded_sha1hexes` are ignored. Return
+    the SHA-1s of files whose rights changed. With `excluded_sha1hexes`, the captures must be at
+    most two days apart.
     """
-    changed: set[str] = set()
+    changed_sha1hexes: set[str] = set()
     previous: list[HostFilesInForce] = []
     for _ in range(ROUNDS_MAX):
-        in_force = _find_in_force(records, captures, excluded)
+        in_force = _find_in_force(records, captures, excluded_sha1hexes)
         if in_force == previous or not captures:
             break
         previous = in_force
-        changed |= _write(records, captures, in_force, now)
-    return changed
+        changed_sha1hexes |= _write(records, captures, in_force, now)
+    return changed_sha1hexes
 
 
 def is_settled(records: Records, captures: Sequence[HostCaptureRow], now: datetime) -> bool:
@@ -282,7 +282,7 @@ def _update_rights(
 def _find_in_force(
     records: Records,
     captures: Sequence[HostCaptureRow],
-    excluded: frozenset[str] = frozenset(),
+    excluded_sha1hexes: frozenset[str] = frozenset(),
 ) -> list[HostFilesInForce]:
     """Return for each capture the robots.txt and tdmrep.json in force, by file name; None if there
     is none.
@@ -297,7 +297,7 @@ def _find_in_force(
     where = {"origin": origins, "captured_at": TimeRange(first_at - VALIDITY, last_at + VALIDITY)}
     rows_by_name: dict[tuple[str, str], list[HostFileRow]] = {}
     for row in records.find(HostFileRow, where, order=("captured_at", "capture_id")):
-        if row.sha1hex not in excluded:
+        if row.sha1hex not in excluded_sha1hexes:
             rows_by_name.setdefault((row.origin, row.name), []).append(row)
     files_in_force: list[HostFilesInForce] = []
     for capture in captures:
@@ -415,8 +415,8 @@ def _sort_key(row: HostFileRow) -> tuple[str, str, datetime, str]:
     return row.origin, row.name, row.captured_at, row.capture_id
 
 
-def _parse_web_url(identified: IdentifiedCapture) -> RequestUrl | None:
+def _parse_web_url(identified_capture: IdentifiedCapture) -> RequestUrl | None:
     """Parse the URL of a response; None for captures that are not HTTP responses."""
-    if identified.capture.record_type not in ("response", "revisit"):
+    if identified_capture.capture.record_type not in ("response", "revisit"):
         return None
-    return parse_web_url(identified.capture.url)
+    return parse_web_url(identified_capture.capture.url)

@@ -157,8 +157,8 @@ def _normalize_path(path: str) -> str:
     """
     if "%" not in path:
         return path
-    protected = _RESERVED_ESCAPE.sub(lambda match: f"%25{match[1].upper()}", path)
-    return unquote(protected, errors="surrogateescape")
+    protected_path = _RESERVED_ESCAPE.sub(lambda match: f"%25{match[1].upper()}", path)
+    return unquote(protected_path, errors="surrogateescape")
 
 
 def _split_pattern(value: str) -> tuple[str, str]:
@@ -166,8 +166,8 @@ def _split_pattern(value: str) -> tuple[str, str]:
     value.
     """
     if value.startswith(("/", "*")):
-        pattern, _, stated = value.partition(" ")
-        return pattern, stated.strip()
+        pattern, _, stated_value = value.partition(" ")
+        return pattern, stated_value.strip()
     return "/", value
 
 

@@ -44,10 +44,10 @@ def _parse_entries(text: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
     because all pages of a host use the file.
     """
     try:
-        decoded: Any = msgspec.json.decode(text)
+        decoded_json: Any = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return ()
-    entries = decoded[:ENTRIES_MAX] if isinstance(decoded, list) else []
+    entries = decoded_json[:ENTRIES_MAX] if isinstance(decoded_json, list) else []
     return [
         (location, entry)
         for entry in entries

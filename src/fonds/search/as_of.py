@@ -357,15 +357,15 @@ class _AsOfSearch:
         count_max = self.context.results_max
         for chunk in iter_chunks(iter_documents(self.context.stores.index, self.query, count_max)):
             self.seen_ids.update(document.id for document in chunk)
-            unmatched = {document.id: document for document in chunk}
+            unmatched_documents = {document.id: document for document in chunk}
             for kind, indexed_kind in indexed_kinds():
                 rows = self.context.stores.records.get(
                     kind.row, [document.sha1hex for document in chunk]
                 )
-                ids = [id_ for id_ in map(indexed_kind.get_id, rows) if id_ in unmatched]
+                ids = [id_ for id_ in map(indexed_kind.get_id, rows) if id_ in unmatched_documents]
                 for id_, state in self._load_states(kind, indexed_kind, ids).items():
-                    self._count_document(indexed_kind, unmatched.pop(id_), state)
-            for document in unmatched.values():
+                    self._count_document(indexed_kind, unmatched_documents.pop(id_), state)
+            for document in unmatched_documents.values():
                 # It is only in the index, so its earlier state is unknown.
                 self._count("not_compared", document)
         if len(self.seen_ids) >= count_max < self.result.total:
@@ -440,8 +440,8 @@ class _AsOfSearch:
 
         Versions beyond the limit `versions_max` count as not compared.
         """
-        compared = self.versions[: self.context.versions_max]
-        for batch in _iter_batches(self.context.stores, compared):
+        compared_versions = self.versions[: self.context.versions_max]
+        for batch in _iter_batches(self.context.stores, compared_versions):
             documents = [document for _, document in batch]
             matching_ids = self.context.matching(documents, self.query)
             for version, document in batch:
@@ -489,15 +489,15 @@ class _AsOfSearch:
         if self.context.unfiltered_records is None:
             return
         all_records = self.context.unfiltered_records
-        hidden = all_records.find(EmbargoRow, {**since, "lifting": None})
-        for chunk in iter_chunks(self._limit_rows(hidden)):
+        embargo_rows = all_records.find(EmbargoRow, {**since, "lifting": None})
+        for chunk in iter_chunks(self._limit_rows(embargo_rows)):
             rows = {row.sha1hex: row for row in chunk}
-            arrived = {
+            existing_sha1hexes = {
                 row.sha1hex
                 for row in all_records.get(FileMetaRow, list(rows))
                 if row.row_created <= self.moment
             }
-            for key in sorted(arrived & _find_read_files(all_records, list(rows))):
+            for key in sorted(existing_sha1hexes & _find_read_files(all_records, list(rows))):
                 reason = f"{rows[key].reason_class}, until {rows[key].until:%Y-%m-%d}"
                 self.result.count_document("under_embargo", key, key, "", reason)
 

@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 
 def _reject_documents(
-    stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
+    stores: Stores, documents: Iterator[IndexDocument], missing_documents: MissingDocuments
 ) -> Iterator[bytes]:
     """Yield nothing. Placeholder for the function `documents` of export formats that consist of
     rows.
@@ -68,18 +68,18 @@ def export_documents(
     documents: Iterator[IndexDocument],
     *,
     with_text: bool,
-    missed: MissingDocuments,
+    missing_documents: MissingDocuments,
 ) -> Iterator[bytes]:
     """Yield the documents of a search result in an export format, as pieces of the file.
 
-    Documents that cannot be exported are added to `missed`. `with_text` includes the full texts in
-    formats that consist of rows.
+    Documents that cannot be exported are added to `missing_documents`. `with_text` includes the
+    full texts in formats that consist of rows.
     """
     if export_format.rows is not None:
         return export_format.rows(
             iter_document_rows(stores, documents, with_text=with_text), FIELDS
         )
-    return export_format.documents(stores, documents, missed)
+    return export_format.documents(stores, documents, missing_documents)
 
 
 def iter_json_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
@@ -131,14 +131,14 @@ def iter_parquet(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[by
 
 
 def _iter_bibtex(
-    stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
+    stores: Stores, documents: Iterator[IndexDocument], missing_documents: MissingDocuments
 ) -> Iterator[bytes]:
     for document, journal in _iter_with_journals(stores, documents):
         yield f"{format_bibtex(document, journal)}\n".encode("utf-8", "replace")
 
 
 def _iter_csl_json(
-    stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
+    stores: Stores, documents: Iterator[IndexDocument], missing_documents: MissingDocuments
 ) -> Iterator[bytes]:
     yield b"["
     for number, (document, journal) in enumerate(_iter_with_journals(stores, documents)):

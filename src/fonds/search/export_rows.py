@@ -188,7 +188,7 @@ def _iter_chunk_rows(
     derivatives = _load_derivatives(stores, keys)
     origins = find_origins(stores.records, keys)
     rights = load_file_rights(stores.records, keys)
-    related = {
+    relations_by_kind = {
         kind.name: kind.find_related(
             stores.records,
             [
@@ -226,8 +226,8 @@ def _iter_chunk_rows(
         values |= _build_rights_fields(rights[key], robots.get(key))
         for kind, row, document in derivatives.get(key, ()):
             values |= kind.build_values(row, document)
-            if key in related[kind.name]:
-                values |= kind.build_related_values(row, related[kind.name][key])
+            if key in relations_by_kind[kind.name]:
+                values |= kind.build_related_values(row, relations_by_kind[kind.name][key])
         if with_text:
             blob = stores.blobs.get(build_text_blob_key(key))
             values["text"] = blob.decode("utf-8", "replace") if blob is not None else None

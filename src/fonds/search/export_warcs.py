@@ -122,25 +122,25 @@ class WrittenRecord:
 
 
 def export_warc(
-    stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
+    stores: Stores, documents: Iterator[IndexDocument], missing_documents: MissingDocuments
 ) -> Iterator[bytes]:
     """Yield the captures of documents as a WARC file, piece by piece.
 
-    Documents whose capture cannot be read are added to `missed`.
+    Documents whose capture cannot be read are added to `missing_documents`.
     """
     out = DrainableStream()
-    for _ in _iter_records(stores, documents, missed, out):
+    for _ in _iter_records(stores, documents, missing_documents, out):
         yield out.drain()
     yield out.drain()
 
 
 def export_wacz(
-    stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
+    stores: Stores, documents: Iterator[IndexDocument], missing_documents: MissingDocuments
 ) -> Iterator[bytes]:
     """Yield the captures of documents as a WACZ file, piece by piece: the WARC comes first, then
     its index.
 
-    Documents whose capture cannot be read are added to `missed`.
+    Documents whose capture cannot be read are added to `missing_documents`.
     """
     sink, now, package_parts = DrainableStream(), datetime.now(UTC), list[_PackagePart]()
     lines, pages = list[CdxLine](), [_encode_line({"format": "json-pages-1.0", "id": "pages"})]
@@ -148,7 +148,7 @@ def export_wacz(
         data = _PackagePart(WARC)
         with archive.open(_build_zip_info(WARC, now), "w", force_zip64=True) as entry:
             out = DrainableStream()
-            for record in _iter_records(stores, documents, missed, out):
+            for record in _iter_records(stores, documents, missing_documents, out):
                 data.write(entry, out.drain())
                 lines.append(record.line)
                 pages.append(_encode_page(record))
@@ -170,13 +170,13 @@ def export_wacz(
 def _iter_records(
     stores: Stores,
     documents: Iterator[IndexDocument],
-    missed: MissingDocuments,
+    missing_documents: MissingDocuments,
     out: DrainableStream,
 ) -> Iterator[WrittenRecord]:
     """Write a WARC record for each document to `out` and yield it, then write the summary record.
 
     The summary counts the documents and lists the missing ones. Documents whose capture cannot be
-    read are added to `missed`.
+    read are added to `missing_documents`.
     """
     writer, count = RecordWriter(out), 0
     name, now = WARC.rpartition("/")[2], datetime.now(UTC)
@@ -187,12 +187,12 @@ def _iter_records(
         for document in batch:
             row, file = captures.get(document.id), files.get(document.sha1hex)
             if row is None or file is None:
-                missed.add(document, "no WARC contains a capture of this file")
+                missing_documents.add(document, "no WARC contains a capture of this file")
                 continue
             try:
                 entry = _build_archive_entry(stores, row, file)
             except PermanentError as error:
-                missed.add(document, error.detail)
+                missing_documents.add(document, error.detail)
                 continue
             offset = out.tell()
             size_bytes = writer.write_entry(entry).size_bytes
@@ -200,8 +200,8 @@ def _iter_records(
     summary_fields = {
         "fonds": __version__,
         "documents": count,
-        "written": count - missed.count,
-        "missing": missed.first,
+        "written": count - missing_documents.count,
+        "missing": missing_documents.first,
     }
     summary = msgspec.json.encode(summary_fields)
     writer.write_entry(ArchiveEntry("", SUMMARY_URL, now, "application/json", summary))

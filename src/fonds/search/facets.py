@@ -76,20 +76,22 @@ def count_themes(
     ]
     total = max(matches.total, len(ids))
     for _ in range(_ATTEMPTS):
-        served = find_served_timestamp(tables, name)
-        counts = Counter(_iter_labels(tables, name, served or 0, ids))
-        if find_served_timestamp(tables, name) == served:
+        served_timestamp = find_served_timestamp(tables, name)
+        counts = Counter(_iter_labels(tables, name, served_timestamp or 0, ids))
+        if find_served_timestamp(tables, name) == served_timestamp:
             break
-    unclustered, outside = counts.pop("", 0), counts.pop(None, 0)
+    unclustered_count, outside = counts.pop("", 0), counts.pop(None, 0)
     themes = [(label, count) for label, count in counts.items() if label is not None]
     return ThemeCounts(
         str(name),
         sorted(themes, key=lambda theme: (-theme[1], theme[0])),
-        unclustered,
+        unclustered_count,
         outside,
         len(ids),
         total,
-        load_label_names(tables, name, DEFAULT, served or 0, [label for label, _ in themes]),
+        load_label_names(
+            tables, name, DEFAULT, served_timestamp or 0, [label for label, _ in themes]
+        ),
     )
 
 
@@ -182,22 +184,22 @@ def count_facets(
     whose display names do, are listed. With `ids`, facets that the request filters by count only
     documents with these ids.
     """
-    facets, beyond = dict(results.facets), dict(results.beyond)
+    facets, beyond_counts = dict(results.facets), dict(results.beyond)
     for field, parameter in FACET_FIELDS.items():
         if getattr(request, parameter):
-            relaxed = structs.replace(request, **{parameter: []}, after=None, page=1)
-            other_results = index.search(replace(relaxed.build_query(ids), count_max=0))
-            facets[field], beyond[field] = (
+            relaxed_request = structs.replace(request, **{parameter: []}, after=None, page=1)
+            other_results = index.search(replace(relaxed_request.build_query(ids), count_max=0))
+            facets[field], beyond_counts[field] = (
                 other_results.facets.get(field, ()),
                 other_results.beyond.get(field, 0),
             )
-    folded = request.find.strip().casefold()
-    if folded:
+    folded_text = request.find.strip().casefold()
+    if folded_text:
         for field, parameter in FACET_FIELDS.items():
             facets[field] = [
                 (value, count)
                 for value, count in facets.get(field, ())
-                if folded in value.casefold()
-                or folded in format_value_name(parameter, value).casefold()
+                if folded_text in value.casefold()
+                or folded_text in format_value_name(parameter, value).casefold()
             ]
-    return facets, beyond
+    return facets, beyond_counts

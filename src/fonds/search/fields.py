@@ -254,8 +254,10 @@ def read_labelled_values(document: IndexDocument) -> dict[str, Sequence[str]]:
 
     Fields without a value are omitted.
     """
-    labelled = (field for field in SEARCH_FIELDS if field.label)
-    return {field.query_name: values for field in labelled if (values := field.read(document))}
+    labelled_fields = (field for field in SEARCH_FIELDS if field.label)
+    return {
+        field.query_name: values for field in labelled_fields if (values := field.read(document))
+    }
 
 
 # Index fields.

@@ -219,16 +219,20 @@ def read_manifest(path: Path) -> Manifest:
 
     Raises ConfigurationError if the manifest is missing or invalid.
     """
-    own = path if path.name.endswith(SUFFIX) else Path(f"{path}{SUFFIX}")
+    manifest_path = path if path.name.endswith(SUFFIX) else Path(f"{path}{SUFFIX}")
     try:
-        with own.open("rb") as stream:
+        with manifest_path.open("rb") as stream:
             data = stream.read(MANIFEST_MAX_BYTES + 1)
     except OSError as error:
-        raise ConfigurationError(f"Cannot read the manifest {own}: {cause_of(error)}") from error
+        raise ConfigurationError(
+            f"Cannot read the manifest {manifest_path}: {cause_of(error)}"
+        ) from error
     try:
         return parse_manifest(data)
     except ValueError as error:
-        raise ConfigurationError(f"{own} is not a manifest of an export: {error}") from error
+        raise ConfigurationError(
+            f"{manifest_path} is not a manifest of an export: {error}"
+        ) from error
 
 
 def parse_manifest(data: bytes) -> Manifest:

@@ -262,7 +262,9 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True, rename={"from_": 
             label = f"{self.dates} {name}" if is_date else name
             for item in value if isinstance(value, list) else [value]:
                 remaining = (
-                    [other for other in value if other != item] if isinstance(value, list) else None
+                    [other_item for other_item in value if other_item != item]
+                    if isinstance(value, list)
+                    else None
                 )
                 display = "undated" if name == "undated" else format_value_name(name, str(item))
                 active.append(ActiveFilter(label, display, {name: remaining or None}))

@@ -42,7 +42,7 @@ def find_near_duplicates(records: Records, documents: Sequence[IndexDocument]) -
             continue
         keys = list(_iter_keys(row))
         candidates = (pair for key in keys for pair in firsts[key])
-        first = next((id_ for id_, other in candidates if _are_similar(row, other)), None)
+        first = next((id_ for id_, other_row in candidates if _are_similar(row, other_row)), None)
         if first is not None:
             first_by_id[document.id] = first
             continue
@@ -67,12 +67,12 @@ def _iter_keys(row: TextSketchRow) -> Iterator[_Key]:
         yield from compute_bands(bytes.fromhex(row.signature))
 
 
-def _are_similar(sketch: TextSketchRow, other: TextSketchRow) -> bool:
-    if sketch.text_sha256hex == other.text_sha256hex:
+def _are_similar(sketch: TextSketchRow, other_sketch: TextSketchRow) -> bool:
+    if sketch.text_sha256hex == other_sketch.text_sha256hex:
         return True
-    if not (sketch.signature and other.signature):
+    if not (sketch.signature and other_sketch.signature):
         return False
-    signatures = (bytes.fromhex(row.signature) for row in (sketch, other))
+    signatures = (bytes.fromhex(row.signature) for row in (sketch, other_sketch))
     return estimate_resemblance(*signatures) >= RUNS_RESEMBLANCE_MIN
 
 

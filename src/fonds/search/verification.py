@@ -130,12 +130,12 @@ class ComparisonAccount:
     is_found: bool
 
 
-def build_accounts(compared: ResultComparison) -> list[ComparisonAccount]:
+def build_accounts(comparison: ResultComparison) -> list[ComparisonAccount]:
     """Return the number of documents for each outcome of a comparison, in display order.
 
     Documents under embargo are included only if the user may see them.
     """
-    counts = {name: getattr(compared, name) for name in OUTCOME_WORDS}
+    counts = {name: getattr(comparison, name) for name in OUTCOME_WORDS}
     return [
         ComparisonAccount(name, OUTCOME_WORDS[name], count, name in FOUND_SORTS)
         for name, count in counts.items()
@@ -203,7 +203,7 @@ def is_file_intact(path: Path, manifest: Manifest) -> tuple[str, bool]:
     return str(file), digest == manifest.sha256
 
 
-def ignore_progress(done: int) -> None:
+def ignore_progress(read_count: int) -> None:
     """Ignore the number of documents read. Default for `ManifestVerifier.progress`."""
 
 
@@ -296,16 +296,16 @@ class ManifestVerifier:
     def _classify_missing(
         self, remaining: Sequence[ManifestMember], last: int, comparison: ResultComparison
     ) -> None:
-        compared = [member for member in remaining if compute_order_key(member.id) <= last]
-        comparison.not_compared += len(remaining) - len(compared)
+        compared_members = [member for member in remaining if compute_order_key(member.id) <= last]
+        comparison.not_compared += len(remaining) - len(compared_members)
         records = self.unfiltered_records or self.stores.records
-        keys = sorted({member.sha1hex for member in compared})
+        keys = sorted({member.sha1hex for member in compared_members})
         takedowns = find_takedowns(records, keys)
         embargoes = (
             find_active_embargoes(records, keys) if self.unfiltered_records is not None else {}
         )
-        stored = {row.sha1hex for row in records.get(FileMetaRow, keys)}
-        for member in compared:
+        stored_sha1hexes = {row.sha1hex for row in records.get(FileMetaRow, keys)}
+        for member in compared_members:
             outcome, reason = "gone", ""
             if member.sha1hex in takedowns:
                 row = takedowns[member.sha1hex]
@@ -316,7 +316,7 @@ class ManifestVerifier:
                     "under_embargo",
                     f"{until.reason_class}, until {until.until:%Y-%m-%d}",
                 )
-            elif member.sha1hex in stored:
+            elif member.sha1hex in stored_sha1hexes:
                 outcome = "no_longer_found"
             comparison.count_document(
                 ChangedDocument(outcome, member.id, member.sha1hex, "", reason)

@@ -33,9 +33,9 @@ class HomeLock:
     pipelines whose stores support several processes. Otherwise the lock is exclusive.
     """
 
-    def __init__(self, home: Path, *, shared: bool = False) -> None:
+    def __init__(self, home: Path, *, is_shared: bool = False) -> None:
         self._path = home / LOCK_FILE
-        self._shared = shared
+        self._shared = is_shared
         self._handle: int | None = None
 
     def __enter__(self) -> HomeLock:

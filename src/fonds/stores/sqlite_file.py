@@ -265,10 +265,10 @@ def _translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        translated = explain(error, path)
-        if translated is None:
+        translated_error = explain(error, path)
+        if translated_error is None:
             raise
-        raise translated from error
+        raise translated_error from error
 
 
 def explain(error: BaseException, path: Path) -> FondsError | None:

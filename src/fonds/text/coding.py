@@ -79,8 +79,8 @@ def list_codings(http: HttpHead) -> list[str]:
         values = [value for name, value in http.headers if name.lower() == header]
         names = [part.strip().lower() for value in values for part in value.split(",")]
         canonical_names = [_CODING_ALIASES.get(name, name) for name in names]
-        allowed = _CODED | {"chunked"} if header == "transfer-encoding" else _CODED
-        codings += [name for name in reversed(canonical_names) if name in allowed]
+        allowed_names = _CODED | {"chunked"} if header == "transfer-encoding" else _CODED
+        codings += [name for name in reversed(canonical_names) if name in allowed_names]
     return codings
 
 
@@ -236,21 +236,21 @@ def _rechunk(pieces: Pieces, step_bytes: int) -> Pieces:
     """Yield the bytes of a body in new pieces of `step_bytes` bytes. The last piece may be
     shorter.
     """
-    buffered: list[bytes] = []
+    buffered_pieces: list[bytes] = []
     buffered_bytes = 0
     for piece in filter(None, pieces):
         if buffered_bytes + len(piece) < step_bytes:
-            buffered.append(piece)
+            buffered_pieces.append(piece)
             buffered_bytes += len(piece)
             continue
         head_bytes = step_bytes - buffered_bytes
-        yield b"".join([*buffered, piece[:head_bytes]])
+        yield b"".join([*buffered_pieces, piece[:head_bytes]])
         full_end = head_bytes + (len(piece) - head_bytes) // step_bytes * step_bytes
         for start in range(head_bytes, full_end, step_bytes):
             yield piece[start : start + step_bytes]
-        buffered, buffered_bytes = [piece[full_end:]], len(piece) - full_end
+        buffered_pieces, buffered_bytes = [piece[full_end:]], len(piece) - full_end
     if buffered_bytes:
-        yield b"".join(buffered)
+        yield b"".join(buffered_pieces)
 
 
 class _CountedPieces:
@@ -279,28 +279,30 @@ def _decode_layer(pieces: Pieces, name: str, layer: int, *, is_whole: bool = Fal
     the coding in the list of the body's codings. With `is_whole`, an input that ends too early is
     an error.
     """
-    counted = _CountedPieces(_rechunk(pieces, _STEP_BYTES[name]))
+    counted_pieces = _CountedPieces(_rechunk(pieces, _STEP_BYTES[name]))
     made_bytes = 0
     try:
-        for piece in _UNPACKERS[name](counted):
+        for piece in _UNPACKERS[name](counted_pieces):
             made_bytes += len(piece)
-            if made_bytes > RATIO_ALLOWANCE_BYTES + RATIO_MAX * counted.read_bytes:
+            if made_bytes > RATIO_ALLOWANCE_BYTES + RATIO_MAX * counted_pieces.read_bytes:
                 raise LimitError(
                     Reason.BOMB,
-                    (f"{counted.read_bytes} bytes of {name} decompress to more than {made_bytes}"),
+                    (
+                        f"{counted_pieces.read_bytes} bytes of {name} decompress to more than {made_bytes}"
+                    ),
                 )
             if piece:
                 yield piece
     except _TruncatedCodingError as cut:
-        if made_bytes == 0 and counted.read_bytes > 0:
+        if made_bytes == 0 and counted_pieces.read_bytes > 0:
             raise _build_fault(
-                counted, name, layer, made_bytes, "it ends before its first byte"
+                counted_pieces, name, layer, made_bytes, "it ends before its first byte"
             ) from cut
         if is_whole and made_bytes:
             message = f"the body's {name} coding ends too early"
             raise DamagedInputError(Reason.BAD_ENCODING, message) from cut
     except (zlib.error, brotli.error, zstandard.ZstdError) as fault:
-        raise _build_fault(counted, name, layer, made_bytes, str(fault)) from fault
+        raise _build_fault(counted_pieces, name, layer, made_bytes, str(fault)) from fault
 
 
 def _build_fault(

@@ -90,7 +90,7 @@ class IdentifiedLanguage:
     confidence: float | None = None
 
 
-def choose_language(text: str, declared: str | None) -> tuple[str | None, str | None]:
+def choose_language(text: str, declared_language: str | None) -> tuple[str | None, str | None]:
     """Return the ISO 639-1 code (lower case) and the BCP 47 tag of a text's language; None if
     unknown.
 
@@ -98,23 +98,27 @@ def choose_language(text: str, declared: str | None) -> tuple[str | None, str | 
     confidence of the detection is low. The tag is the declared tag if it is of the chosen language,
     otherwise the code.
     """
-    language = _choose_language(declared, identify_language(text))
+    language = _choose_language(declared_language, identify_language(text))
     return language.code, language.tag
 
 
-def identify_page_language(text: str, declared: str | None) -> IdentifiedLanguage:
+def identify_page_language(text: str, declared_language: str | None) -> IdentifiedLanguage:
     """Identify the language of a page from its text and its declared language. A text of fewer than
     20 letters is ignored.
     """
     is_long_enough = len(_LETTER.findall(text[:SAMPLE_CHARS])) >= LETTERS_MIN
-    language = _choose_language(declared, identify_language(text) if is_long_enough else None)
+    language = _choose_language(
+        declared_language, identify_language(text) if is_long_enough else None
+    )
     if language.tag is None and text.strip():
         return IdentifiedLanguage(UNDETERMINED, UNDETERMINED)
     return language
 
 
-def _choose_language(declared: str | None, guess: tuple[str, float] | None) -> IdentifiedLanguage:
-    tag = parse_language_tag(declared)
+def _choose_language(
+    declared_language: str | None, guess: tuple[str, float] | None
+) -> IdentifiedLanguage:
+    tag = parse_language_tag(declared_language)
     declared_code = find_two_letter_code(tag.partition("-")[0]) if tag else None
     if guess is not None and _is_accepted(guess, declared_code):
         code, confidence = guess
@@ -131,15 +135,15 @@ def _is_accepted(guess: tuple[str, float], text: str | None) -> bool:
     return confidence >= SURE and _EQUIVALENTS.get(code, code) != _EQUIVALENTS.get(text, text)
 
 
-def parse_language_tag(declared: str | None) -> str | None:
+def parse_language_tag(declared_language: str | None) -> str | None:
     """Return a declared language as a BCP 47 tag in its usual case (`pt-BR`, `zh-Hant-TW`); None if
     invalid.
 
     `en_US.UTF-8` becomes `en-US`. Of several languages (`de, en`) the first is returned.
     """
-    if declared is None:
+    if declared_language is None:
         return None
-    first_tag = re.split(r"[,;.@\s]", declared.strip(), maxsplit=1)[0][:TAG_MAX_CHARS]
+    first_tag = re.split(r"[,;.@\s]", declared_language.strip(), maxsplit=1)[0][:TAG_MAX_CHARS]
     try:
         tag = langcodes.standardize_tag(first_tag)
     except ValueError:

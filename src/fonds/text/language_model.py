@@ -33,13 +33,13 @@ def load_identifier(folder: Path | None = None) -> LanguageIdentifier:
     `folder` is where unpacked models are stored; None for the `__pycache__` of py3langid. A damaged
     copy is replaced.
     """
-    unpacked = (folder or PACKED.parent / "__pycache__") / f"model-{_describe_packed()}"
-    arrays = _map_arrays(unpacked)
+    unpacked_folder = (folder or PACKED.parent / "__pycache__") / f"model-{_describe_packed()}"
+    arrays = _map_arrays(unpacked_folder)
     if arrays is None:
-        loaded = load_model(PACKED)
+        loaded_model = load_model(PACKED)
         with suppress(OSError):
-            _write_arrays(unpacked, loaded)
-        ptc, pc, classes, nextmove, row, output = loaded
+            _write_arrays(unpacked_folder, loaded_model)
+        ptc, pc, classes, nextmove, row, output = loaded_model
     else:
         ptc, pc = arrays["ptc"], arrays["pc"]
         classes, output = arrays["classes"].tolist(), arrays["output"].tolist()
@@ -70,12 +70,12 @@ def _map_arrays(folder: Path) -> dict[str, np.ndarray] | None:
         return None
 
 
-def _write_arrays(folder: Path, loaded: tuple[object, ...]) -> None:
+def _write_arrays(folder: Path, loaded_model: tuple[object, ...]) -> None:
     """Write an unpacked language model. Other processes see the whole model or nothing."""
     folder.parent.mkdir(exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:
-        for name, values in zip(NAMES, loaded, strict=True):
+        for name, values in zip(NAMES, loaded_model, strict=True):
             np.save(work / f"{name}.npy", np.asarray(values), allow_pickle=False)
         shutil.rmtree(folder, ignore_errors=True)
         work.chmod(0o755)  # other users may read it, as they may read the packed model

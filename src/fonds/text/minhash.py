@@ -52,10 +52,12 @@ def hash_shingles(text: str) -> NDArray[np.uint64]:
     runs = len(words) - SHINGLE_WORDS + 1
     if runs < 1:
         return np.zeros(0, dtype=np.uint64)
-    hashed = np.array(words, dtype=np.uint64)
+    word_hashes = np.array(words, dtype=np.uint64)
     # The 64-bit overflow is intended: the upper half of the sum is the hash.
-    mixed = sum(hashed[offset : offset + runs] * _PLACES[offset] for offset in range(SHINGLE_WORDS))
-    return np.unique(np.asarray(mixed, dtype=np.uint64) >> np.uint64(32))
+    shingle_sums = sum(
+        word_hashes[offset : offset + runs] * _PLACES[offset] for offset in range(SHINGLE_WORDS)
+    )
+    return np.unique(np.asarray(shingle_sums, dtype=np.uint64) >> np.uint64(32))
 
 
 def compute_signature(text: str) -> bytes | None:
@@ -76,6 +78,6 @@ def compute_minima(hashes: NDArray[np.uint64]) -> bytes:
     """
     minima: NDArray[np.uint64] = np.full(VALUES, 2**64 - 1, dtype=np.uint64)
     for start in range(0, len(hashes), BATCH_SIZE):
-        mixed = hashes[start : start + BATCH_SIZE, None] * FACTORS + ADDENDS
-        np.minimum(minima, mixed.min(axis=0), out=minima)
+        mixed_hashes = hashes[start : start + BATCH_SIZE, None] * FACTORS + ADDENDS
+        np.minimum(minima, mixed_hashes.min(axis=0), out=minima)
     return (minima >> np.uint64(8)).astype(np.uint16).astype(">u2").tobytes()

@@ -34,13 +34,15 @@ a band in 95 of 100 cases at a resemblance of 0.7, in 999 of 1,000 at 0.8, and i
 """
 
 
-def compute_bands(signed: bytes) -> list[int]:
+def compute_bands(signature: bytes) -> list[int]:
     """Return one key for each band (part) of a MinHash signature, as signed 64-bit numbers.
 
     Similar texts are very likely to share at least one key.
     """
     size = 2 * ROWS
-    return [_build_band_key(band, signed[band * size : (band + 1) * size]) for band in range(BANDS)]
+    return [
+        _build_band_key(band, signature[band * size : (band + 1) * size]) for band in range(BANDS)
+    ]
 
 
 def _build_band_key(band: int, part: bytes) -> int:
@@ -53,14 +55,14 @@ def _build_band_key(band: int, part: bytes) -> int:
     return int(key)
 
 
-def compute_resemblance(shared: int, count: int, other_count: int) -> float:
+def compute_resemblance(shared_count: int, count: int, other_count: int) -> float:
     """Return the resemblance (0 to 1) of two texts with `count` and `other_count` features,
-    `shared` of them in both.
+    `shared_count` of them in both.
     """
-    return shared / max(count + other_count - shared, 1)
+    return shared_count / max(count + other_count - shared_count, 1)
 
 
-def estimate_resemblance(first: bytes, other: bytes) -> float:
+def estimate_resemblance(first: bytes, other_signature: bytes) -> float:
     """Return the resemblance (0 to 1) of two texts, estimated from their MinHash signatures."""
-    pairs = zip(memoryview(first).cast("H"), memoryview(other).cast("H"), strict=True)
+    pairs = zip(memoryview(first).cast("H"), memoryview(other_signature).cast("H"), strict=True)
     return sum(left == right for left, right in pairs) / VALUES

@@ -72,9 +72,9 @@ def stem_text(text: str, language: str | None) -> str:
     """
     return " ".join(
         stem
-        for word, folded in iter_written_words(text)
-        if not is_spaceless(folded[0])
-        for stem in stem_word(word, folded, language or "")
+        for word, folded_word in iter_written_words(text)
+        if not is_spaceless(folded_word[0])
+        for stem in stem_word(word, folded_word, language or "")
     )
 
 
@@ -93,39 +93,41 @@ def list_search_stems(word: str) -> Sequence[Stem]:
 
     `word` is one word as a user typed it.
     """
-    written_word, folded = next(iter(iter_written_words(word)))
-    languages: dict[str, list[str]] = {folded: []}
+    written_word, folded_word = next(iter(iter_written_words(word)))
+    languages: dict[str, list[str]] = {folded_word: []}
     for language in ALGORITHMS:
-        for stem in stem_word(written_word, folded, language):
+        for stem in stem_word(written_word, folded_word, language):
             languages.setdefault(stem, []).append(language)
     changing_languages = tuple(
-        language_code for language_code in ALGORITHMS if language_code not in languages[folded]
+        language_code for language_code in ALGORITHMS if language_code not in languages[folded_word]
     )
     other_stems = [
         (text, tuple(stem_languages))
         for text, stem_languages in languages.items()
-        if text != folded
+        if text != folded_word
     ]
     return (
-        Stem(folded, None, changing_languages),
+        Stem(folded_word, None, changing_languages),
         *(Stem(text, stem_languages) for text, stem_languages in other_stems),
     )
 
 
 @lru_cache(STEM_CACHE_SIZE)
-def stem_word(word: str, folded: str, language: str) -> tuple[str, ...]:
+def stem_word(word: str, folded_word: str, language: str) -> tuple[str, ...]:
     """Return the one or two stems of a word in a language.
 
     - `word`: the word in lower case, with accents.
-    - `folded`: the word in lower case, without accents. It is its own stem if the language has no
-      rules or the word is too long.
+    - `folded_word`: the word in lower case, without accents. It is its own stem if the language has
+      no rules or the word is too long.
     """
     if language not in ALGORITHMS or len(word) > STEMMED_MAX_CHARS:
-        return (folded,)
+        return (folded_word,)
     stemmer = _get_stemmer(ALGORITHMS[language])
-    bare = "".join(fold_text(stemmer.stemWord(folded)).split())
-    accented = bare if word == folded else "".join(fold_text(stemmer.stemWord(word)).split())
-    return tuple(dict.fromkeys(stem or folded for stem in (bare, accented)))
+    bare = "".join(fold_text(stemmer.stemWord(folded_word)).split())
+    accented_stem = (
+        bare if word == folded_word else "".join(fold_text(stemmer.stemWord(word)).split())
+    )
+    return tuple(dict.fromkeys(stem or folded_word for stem in (bare, accented_stem)))
 
 
 def _get_stemmer(algorithm: str) -> snowballstemmer.stemmer:
@@ -147,5 +149,7 @@ def iter_written_words(text: str) -> Iterator[tuple[str, str]]:
 
     The first is in lower case with accents, the second in lower case without accents.
     """
-    folded = fold_text(text).split()
-    return zip(folded if text.isascii() else normalize_text(text).split(), folded, strict=True)
+    folded_words = fold_text(text).split()
+    return zip(
+        folded_words if text.isascii() else normalize_text(text).split(), folded_words, strict=True
+    )

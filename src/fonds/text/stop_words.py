@@ -136,7 +136,7 @@ def get_stop_words(language: str) -> frozenset[str]:
 
 def list_languages() -> tuple[str, ...]:
     """Return the two-letter codes of the languages with a list of stop words."""
-    return tuple(language for language, listed in _WORDS.items() if listed)
+    return tuple(language for language, words in _WORDS.items() if words)
 
 
 def find_query_stop_words(query_words: Iterable[str]) -> frozenset[str]:

@@ -61,10 +61,10 @@ class _FoldingTable(dict[int, str]):
     """
 
     def __missing__(self, code: int) -> str:
-        folded = _fold_character(chr(code))
+        folded_text = _fold_character(chr(code))
         if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs"):
-            self[code] = folded
-        return folded
+            self[code] = folded_text
+        return folded_text
 
 
 class _WrittenTable(dict[int, str]):
@@ -74,8 +74,8 @@ class _WrittenTable(dict[int, str]):
     """
 
     def __missing__(self, code: int) -> str:
-        folded = _TABLE[code]
-        character = folded if not folded or " " in folded else chr(code).lower()
+        folded_text = _TABLE[code]
+        character = folded_text if not folded_text or " " in folded_text else chr(code).lower()
         if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs"):
             self[code] = character
         return character

@@ -228,11 +228,11 @@ def _format_query(parameters: tuple[tuple[str, str | None], ...]) -> str:
 
 
 def _format_pair(name: str, value: str | None) -> str:
-    quoted = quote(name, safe="").replace("%20", "+")
+    quoted_name = quote(name, safe="").replace("%20", "+")
     if value is None:
-        return quoted
+        return quoted_name
     right = quote(value, safe="").replace("%20", "+")
-    return f"{quoted}={right if quoted else right.replace('%3D', '=')}"
+    return f"{quoted_name}={right if quoted_name else right.replace('%3D', '=')}"
 
 
 def _normalize_youtube(url: str) -> str:
@@ -256,9 +256,9 @@ def _clean(url: str) -> str:
 
     Return the URL unchanged if that library raises an error.
     """
-    cleaned = _UTM_SOURCE.sub("", url).rstrip("&? ")
+    cleaned_url = _UTM_SOURCE.sub("", url).rstrip("&? ")
     try:
-        scheme, netloc, path, query, _ = urlsplit(cleaned.strip())
+        scheme, netloc, path, query, _ = urlsplit(cleaned_url.strip())
         userinfo, at_sign, host = netloc.partition("@") if "@" in netloc else ("", "", netloc)
         userinfo = "" if userinfo in ("", ":") else userinfo + at_sign
         host, colon, port = host.partition(":")
@@ -308,9 +308,14 @@ def _strip_tracking(url: str) -> str:
         if name not in dropped_names and not name.startswith(_DROPPED_PREFIXES)
     )
     # Cleaning may turn an escape into a fragment; only its path-like part is dropped.
-    _, rest = parts.fragment
+    _, fragment_query = parts.fragment
     return str(
         _MediaCloudUrl(
-            parts.scheme, parts.userinfo, parts.host, parts.path, kept_parameters, ("", rest)
+            parts.scheme,
+            parts.userinfo,
+            parts.host,
+            parts.path,
+            kept_parameters,
+            ("", fragment_query),
         )
     )

@@ -107,8 +107,8 @@ def is_tracking(name: str) -> bool:
 
     `name`: name of the parameter, percent-decoded and in any case.
     """
-    lowered = name.lower()
-    return lowered in NAMES or lowered.startswith(PREFIXES)
+    lower_name = name.lower()
+    return lower_name in NAMES or lower_name.startswith(PREFIXES)
 
 
 _STRIPPED = "".join(map(chr, range(0x21)))
@@ -234,8 +234,8 @@ def _split(url: str) -> _NormalUrl:
     if doubled_scheme := _DOUBLED_SCHEME.match(text):
         text = text[doubled_scheme.end() :]
     if web_scheme := _WEB.match(text):
-        rest = web_scheme[1].replace("\\", "/").lstrip("/")
-        text = f"http://{rest}{text[web_scheme.end() :]}"
+        authority_and_path = web_scheme[1].replace("\\", "/").lstrip("/")
+        text = f"http://{authority_and_path}{text[web_scheme.end() :]}"
     address = split_address(text)
     scheme, path = address.scheme, address.path
     host, port = _split_host_and_port(address.authority or "")
@@ -347,9 +347,9 @@ def find_canonical_domain(url: str) -> str:
         host = label.replace("--", "\0").replace("-", ".").replace("\0", "-")
     host = next(
         (
-            _strip_file_subdomain(host, shared)
-            for shared in FILE_HOSTS
-            if host.endswith(f".{shared}")
+            _strip_file_subdomain(host, file_host)
+            for file_host in FILE_HOSTS
+            if host.endswith(f".{file_host}")
         ),
         host,
     )
@@ -366,12 +366,13 @@ def find_canonical_domain(url: str) -> str:
     return ".".join((*(subdomains if domain in SHARED_WHOLLY else subdomains[-1:]), domain))
 
 
-def _strip_file_subdomain(host: str, shared: str) -> str:
+def _strip_file_subdomain(host: str, file_host: str) -> str:
     """Return the host of the site whose files a file host serves.
 
-    `a.files.example.com` becomes `a.example.com`. `shared`: the common part, `files.example.com`.
+    `a.files.example.com` becomes `a.example.com`. `file_host`: the common part,
+    `files.example.com`.
     """
-    return host.removesuffix(shared) + shared.partition(".")[2]
+    return host.removesuffix(file_host) + file_host.partition(".")[2]
 
 
 @cache

@@ -59,8 +59,8 @@ def split_authority(authority: str) -> tuple[str, str]:
     """
     host_and_port = authority.rpartition("@")[2]
     if host_and_port.startswith("["):
-        host, bracket, rest = host_and_port.partition("]")
-        return host + bracket, rest.removeprefix(":")
+        host, bracket, port_part = host_and_port.partition("]")
+        return host + bracket, port_part.removeprefix(":")
     host, colon, port = host_and_port.rpartition(":")
     is_port = bool(colon) and (not port or (port.isascii() and port.isdigit()))
     return (host, port) if is_port else (host_and_port, "")

@@ -76,8 +76,8 @@ def parse_request_url(text: str) -> RequestUrl:
     host = _normalize_host(parts.host) if is_web and _HOST_TEXT.fullmatch(parts.host) else ""
     is_usable = (_IPV6 if ":" in host else _HOST).fullmatch(host) and _is_port(parts.port)
     if not is_usable:
-        redacted = redact_secrets(text)[:200]
-        raise PermanentError(Reason.BAD_URL, f"not a URL that can be fetched: {redacted!r}")
+        redacted_url = redact_secrets(text)[:200]
+        raise PermanentError(Reason.BAD_URL, f"not a URL that can be fetched: {redacted_url!r}")
     path = parts.path if parts.path.startswith("/") else f"/{parts.path}"
     query = "" if parts.query is None else f"?{_escape(parts.query)}"
     port = int(parts.port) if parts.port else _PORTS[parts.scheme]

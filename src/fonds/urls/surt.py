@@ -87,10 +87,10 @@ def build_surt(url: str) -> str:
         path, _, query = path_and_query.partition("?")
         return f"file:{_normalize_path(path)}{_normalize_query(query)}{hash_sign}{fragment}"
     if scheme_match and _is_host_and_port(bare, scheme_match.end()):
-        scheme, rest = "http", bare
+        scheme, authority_and_path = "http", bare
     else:
-        rest = bare[scheme_match.end() :] if scheme_match else bare
-    parts = split_address("//" + rest.lstrip("/"))
+        authority_and_path = bare[scheme_match.end() :] if scheme_match else bare
+    parts = split_address("//" + authority_and_path.lstrip("/"))
     fragment = f"#{parts.fragment}" if parts.fragment and scheme in _KEEP_FRAGMENTS else ""
     path, query = _normalize_path(parts.path), _normalize_query(parts.query or "")
     return f"{_reverse_host(parts, scheme)}){path}{query}{fragment}"
@@ -157,18 +157,20 @@ def _normalize_path(path: str) -> str:
         elif part not in (b"", b"."):
             parts.append(part)
     trailing = b"/" if parts and raw.endswith((b"/", b"/.", b"/..")) else b""
-    escaped = _escape(b"/" + b"/".join(parts) + trailing).decode("ascii").lower()
-    return escaped[:-1] if len(escaped) > 1 and escaped.endswith("/") else escaped
+    escaped_path = _escape(b"/" + b"/".join(parts) + trailing).decode("ascii").lower()
+    return (
+        escaped_path[:-1] if len(escaped_path) > 1 and escaped_path.endswith("/") else escaped_path
+    )
 
 
 def _normalize_query(query: str) -> str:
     for session in _QUERY_SESSIONS:
         query = session.sub("", query)
-    escaped = _escape(_unescape(query.encode("utf-8", "replace"))).decode("ascii").lower()
-    if not escaped:
+    escaped_query = _escape(_unescape(query.encode("utf-8", "replace"))).decode("ascii").lower()
+    if not escaped_query:
         return ""
     # An empty parameter sorts first: `a=1&` gives `?&a=1`, as in other indexes.
-    return "?" + "&".join(sorted(escaped.split("&"), key=lambda item: item.split("=", 1)))
+    return "?" + "&".join(sorted(escaped_query.split("&"), key=lambda item: item.split("=", 1)))
 
 
 def _unescape(data: bytes) -> bytes:

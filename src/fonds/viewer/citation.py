@@ -90,8 +90,8 @@ def _find_words(quote: str, text: str) -> _QuoteMatch | None:
     normalized_quote = " ".join(compose_text(quote).split())
     spans = [token.span() for token in _WORD.finditer(text)]
     words = [compose_text(text[start:end]) for start, end in spans]
-    joined = " ".join(words)
-    position = joined.find(normalized_quote) if normalized_quote else -1
+    joined_words = " ".join(words)
+    position = joined_words.find(normalized_quote) if normalized_quote else -1
     if position < 0:
         return None
     word_starts = list(accumulate((len(token) + 1 for token in words), initial=0))
@@ -99,7 +99,7 @@ def _find_words(quote: str, text: str) -> _QuoteMatch | None:
     last = _find_text_position(
         position + len(normalized_quote) - 1, word_starts, spans, words, is_end=True
     )
-    return _QuoteMatch(normalized_quote, first, last, joined.count(normalized_quote))
+    return _QuoteMatch(normalized_quote, first, last, joined_words.count(normalized_quote))
 
 
 def _find_text_position(
@@ -295,7 +295,7 @@ def _format_reference(
     document = description.document
     authors = ", ".join(document.authors[:20]) if document else ""
     day = document.publication_date.isoformat() if document and document.publication_date else ""
-    about = ", ".join(
+    document_details = ", ".join(
         part
         for part in (
             f"{authors}: “{title}”" if authors else f"“{title}”",
@@ -304,7 +304,7 @@ def _format_reference(
         )
         if part
     )
-    sentences = [f"{about}."]
+    sentences = [f"{document_details}."]
     if place is not None:
         sentences.append(f"{place.url}, captured {_format_day(place.captured)}.")
     sentences.append(f"SHA-1 {description.sha1hex}{f', page {page}' if page else ''}.")

@@ -174,12 +174,14 @@ def resolve(stores: Stores, key: str) -> ResolvedKey:
     urls = [key, *list_path_urls(key)]
     # A page from a loose file was captured under its path, but its story has the URL that the page
     # states.
-    resolved = _build_resolved(
+    resolved_key = _build_resolved(
         hashes,
         *(_find_captured_files(records, url) for url in urls),
         *(list_versions(records, compute_story_id(url), LISTED_MAX + 1) for url in urls),
     )
-    return resolved if resolved.files else _build_resolved(_find_entered_files(records, urls))
+    return (
+        resolved_key if resolved_key.files else _build_resolved(_find_entered_files(records, urls))
+    )
 
 
 def _find_captured_files(records: Records, url: str) -> list[str]:
@@ -194,8 +196,8 @@ def _find_captured_files(records: Records, url: str) -> list[str]:
     rows = list(islice(iter_url_captures(records, url), LISTED_MAX + 1))
     is_file = url.lower().startswith("file:")
     if is_file or "#" in url:
-        normalized = normalize_url(url)
-        matches = [row for row in rows if normalize_url(row.url) == normalized]
+        normalized_url = normalize_url(url)
+        matches = [row for row in rows if normalize_url(row.url) == normalized_url]
         rows = matches if matches or is_file else rows
     return [row.sha1hex for row in rows]
 
@@ -203,8 +205,8 @@ def _find_captured_files(records: Records, url: str) -> list[str]:
 def _find_entered_files(records: Records, urls: Sequence[str]) -> list[str]:
     """Return the SHA-1s of stored files that were ingested as entries with one of these URLs."""
     entries = records.find(EntryRow, {"url": list(urls)}, count_max=LISTED_MAX + 1)
-    about = _list_distinct([row.about for row in entries if row.about])
-    return [row.sha1hex for row in records.get(FileMetaRow, about)] if about else []
+    subjects = _list_distinct([row.about for row in entries if row.about])
+    return [row.sha1hex for row in records.get(FileMetaRow, subjects)] if subjects else []
 
 
 def _build_resolved(*hashes: Sequence[str]) -> ResolvedKey:
@@ -233,13 +235,13 @@ def build_description(stores: Stores, sha1hex: str) -> FileDescription:
     }
     document = _find_document(stores, sha1hex, derivatives)
     references = _load_citations(stores, sha1hex)
-    searched = document.sha1hex if document else None
+    document_sha1hex = document.sha1hex if document else None
     return FileDescription(
         sha1hex=sha1hex,
         file=next(iter(records.get(FileMetaRow, [sha1hex])), None),
         derivatives=derivatives,
-        document=document if searched == sha1hex else None,
-        searched=searched,
+        document=document if document_sha1hex == sha1hex else None,
+        searched=document_sha1hex,
         captures=list(captures),
         entries=list(records.find(EntryRow, {"entry_id": entry_ids})) if entry_ids else [],
         history=history,

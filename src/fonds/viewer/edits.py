@@ -82,13 +82,15 @@ def load_window(stores: Stores, site: str, after: Mapping[str, object] | None) -
     `site` restricts the versions to one site; "" selects all sites.
     """
     later: list[LaterVersion] = []
-    walked = 0
-    for walked, (row, previous) in enumerate(_iter_versions(stores.records, site, after), 1):
+    walked_count = 0
+    for walked_count, (row, previous) in enumerate(_iter_versions(stores.records, site, after), 1):
         if previous is not None:
             later.append(_compare_versions(stores, row, previous))
-        if len(later) == LATER_MAX or walked == WALKED_MAX:
-            return VersionWindow(later, walked, {"captured": row.captured, "sha1hex": row.sha1hex})
-    return VersionWindow(later, walked, None)
+        if len(later) == LATER_MAX or walked_count == WALKED_MAX:
+            return VersionWindow(
+                later, walked_count, {"captured": row.captured, "sha1hex": row.sha1hex}
+            )
+    return VersionWindow(later, walked_count, None)
 
 
 def _iter_versions(

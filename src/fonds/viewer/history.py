@@ -140,11 +140,13 @@ def find_entries_by_file_name(records: Records, name: str) -> tuple[list[EntryRo
 
 def find_files_named(records: Records, name: str) -> list[str]:
     """Return the SHA-1s of stored files whose entry has a URL or path that ends in a file name."""
-    about = dict.fromkeys(
+    subjects = dict.fromkeys(
         row.about for row in find_entries_by_file_name(records, name)[0] if row.about
     )
-    stored = {row.sha1hex for row in records.get(FileMetaRow, list(about))} if about else set()
-    return [sha1hex for sha1hex in about if sha1hex in stored]
+    stored_sha1hexes = (
+        {row.sha1hex for row in records.get(FileMetaRow, list(subjects))} if subjects else set()
+    )
+    return [sha1hex for sha1hex in subjects if sha1hex in stored_sha1hexes]
 
 
 def _list_names(url: str) -> tuple[str, str]:
@@ -189,12 +191,14 @@ def find_entries(records: Records, key: str, count_max: int) -> tuple[list[Entry
 
 
 def list_history(
-    records: Records, about: str, count_max: int | None = None
+    records: Records, subject_id: str, count_max: int | None = None
 ) -> list[DispositionRow]:
     """Return the dispositions (statuses) of messages about one subject, oldest first.
 
-    `about` is the subject, for example the SHA-1 of a file. `count_max` is the maximum number of
-    dispositions; None for all.
+    `subject_id` is the subject, for example the SHA-1 of a file. `count_max` is the maximum number
+    of dispositions; None for all.
     """
     order = ("promised_at", "step")
-    return list(records.find(DispositionRow, {"about": about}, order=order, count_max=count_max))
+    return list(
+        records.find(DispositionRow, {"about": subject_id}, order=order, count_max=count_max)
+    )

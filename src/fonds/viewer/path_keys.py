@@ -63,10 +63,10 @@ def list_record_places(records: Records, key: str) -> list[tuple[str, int]]:
     `key` names the record by WARC path and offset, such as `/data/crawl.warc.gz:85`. Returns an
     empty list for other keys.
     """
-    parsed = parse_record_place(key.strip())
-    if parsed is None:
+    record_place = parse_record_place(key.strip())
+    if record_place is None:
         return []
-    path, offset = parsed
+    path, offset = record_place
     rows = records.find(WarcFileRow, {"path": _list_recorded_paths(path)})
     return [(name, offset) for name in dict.fromkeys((path, *(row.name for row in rows)))]
 
@@ -80,12 +80,12 @@ def list_record_entries(records: Records, key: str) -> list[str]:
     `key` names the record by WARC path and offset, such as `/data/crawl.warc.gz:85`. Returns an
     empty list for other keys.
     """
-    parsed = parse_record_place(key.strip())
-    if parsed is None:
+    record_place = parse_record_place(key.strip())
+    if record_place is None:
         return []
     ids = [
-        f"{input_id}-{build_offset_id(parsed[1])}"
-        for input_id in list_path_inputs(records, parsed[0])
+        f"{input_id}-{build_offset_id(record_place[1])}"
+        for input_id in list_path_inputs(records, record_place[0])
     ]
     return [*ids, *(f"{input_id}-damage" for input_id in ids)]
 

@@ -102,9 +102,9 @@ class PageViews:
         pages are being rendered, and the errors of `body` and the stores.
         """
         name = f"{sha1hex} {number} {self.renderer}"
-        cached = self._find_crash(name) or load_stored_view(blobs, name)
-        if cached is not None:
-            return cached
+        cached_view = self._find_crash(name) or load_stored_view(blobs, name)
+        if cached_view is not None:
+            return cached_view
         with self._lock:
             pending = self._pending.get(name)
             if pending is None:
@@ -206,12 +206,12 @@ def load_stored_view(blobs: Blobs, name: str) -> PageView | None:
     """
     raw = blobs.get(build_view_key(name))
     try:
-        stored = (
+        stored_view = (
             msgspec.msgpack.decode(raw, type=prepare_type(_StoredView)) if raw is not None else None
         )
     except msgspec.MsgspecError:
         return None
-    return stored.view if stored is not None and stored.name == name else None
+    return stored_view.view if stored_view is not None and stored_view.name == name else None
 
 
 def _store_view(blobs: Blobs, name: str, view: PageView) -> None:
@@ -322,20 +322,24 @@ def _join_words(words: Sequence[PlacedWord]) -> tuple[str, list[tuple[int, int]]
 
 def _merge_boxes(boxes: Sequence[tuple[int, ...]]) -> list[Box]:
     """Merge consecutive rectangles of words on the same line of a page."""
-    merged: list[Box] = []
+    merged_boxes: list[Box] = []
     for left, top, right, bottom in boxes:
         center = (top + bottom) / 2
-        if merged and merged[-1][1] < center < merged[-1][3] and merged[-1][0] <= left:
-            previous = merged[-1]
-            merged[-1] = (
+        if (
+            merged_boxes
+            and merged_boxes[-1][1] < center < merged_boxes[-1][3]
+            and merged_boxes[-1][0] <= left
+        ):
+            previous = merged_boxes[-1]
+            merged_boxes[-1] = (
                 previous[0],
                 min(previous[1], top),
                 max(previous[2], right),
                 max(previous[3], bottom),
             )
         else:
-            merged.append((left, top, right, bottom))
-    return merged
+            merged_boxes.append((left, top, right, bottom))
+    return merged_boxes
 
 
 # Pages with text

@@ -130,5 +130,9 @@ def _build_head(line: str, fields: Iterable[tuple[str, str]]) -> HeaderBlock:
 
 
 def _escape_controls(text: str) -> str:
-    redacted = redact_secrets(text[: FIELD_MAX_CHARS + 1])
-    return redacted if len(redacted) <= FIELD_MAX_CHARS else f"{redacted[: FIELD_MAX_CHARS - 1]}…"
+    redacted_text = redact_secrets(text[: FIELD_MAX_CHARS + 1])
+    return (
+        redacted_text
+        if len(redacted_text) <= FIELD_MAX_CHARS
+        else f"{redacted_text[: FIELD_MAX_CHARS - 1]}…"
+    )

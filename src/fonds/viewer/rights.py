@@ -153,9 +153,11 @@ def iter_by_subject(statements: Iterable[Statement]) -> Iterator[tuple[str, Stat
 
     The groups are licences, then rights holders, then usage preferences.
     """
-    listed = list(statements)
+    all_statements = list(statements)
     for subject, title in SUBJECTS.items():
-        yield from ((title, statement) for statement in listed if statement.subject is subject)
+        yield from (
+            (title, statement) for statement in all_statements if statement.subject is subject
+        )
 
 
 def describe_source(statement: Statement) -> str:
@@ -248,5 +250,5 @@ def _load_archived_hashes(records: Records, ids: Sequence[str]) -> Mapping[str, 
     if not ids:
         return {}
     rows = list(records.find(CdxRow, {"capture_id": list(dict.fromkeys(ids))}))
-    embargoed = find_active_embargoes(records, [row.sha1hex for row in rows])
-    return {row.capture_id: row.sha1hex for row in rows if row.sha1hex not in embargoed}
+    embargoes = find_active_embargoes(records, [row.sha1hex for row in rows])
+    return {row.capture_id: row.sha1hex for row in rows if row.sha1hex not in embargoes}

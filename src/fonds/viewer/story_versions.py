@@ -117,15 +117,17 @@ def load_versions(records: Records, story_id: str) -> StoryVersions:
     return StoryVersions(versions, records.count(StoryMetaRow, (), conditions)[()])
 
 
-def compare_two_versions(records: Records, previous: str, after: str) -> VersionDifference:
+def compare_two_versions(records: Records, previous: str, later_version: str) -> VersionDifference:
     """Return the kind of difference between two versions of a story, given by SHA-1."""
-    rows = records.get(TextSketchRow, [previous, after])
-    return _compare_hashes({row.sha1hex: row.text_sha256hex for row in rows}, previous, after)
+    rows = records.get(TextSketchRow, [previous, later_version])
+    return _compare_hashes(
+        {row.sha1hex: row.text_sha256hex for row in rows}, previous, later_version
+    )
 
 
-def list_changed_parts(stores: Stores, previous: str, after: str) -> list[StoryPart]:
+def list_changed_parts(stores: Stores, previous: str, later_version: str) -> list[StoryPart]:
     """Compare title, byline, date and text of two versions of a story, given by SHA-1."""
-    texts = [_load_parts(stores, sha1hex) for sha1hex in (previous, after)]
+    texts = [_load_parts(stores, sha1hex) for sha1hex in (previous, later_version)]
     return [
         StoryPart(
             name, texts[0][name] != texts[1][name], diff_words(texts[0][name], texts[1][name])
@@ -157,14 +159,14 @@ def _build_head(row: StoryMetaRow) -> StoryHead:
     )
 
 
-def _compare_hashes(hashes: dict[str, str], previous: str, after: str) -> VersionDifference:
-    if previous == after:
+def _compare_hashes(hashes: dict[str, str], previous: str, later_version: str) -> VersionDifference:
+    if previous == later_version:
         return VersionDifference.SAME_BYTES
-    if previous not in hashes or after not in hashes:
+    if previous not in hashes or later_version not in hashes:
         return VersionDifference.UNKNOWN
     return (
         VersionDifference.SAME_TEXT
-        if hashes[previous] == hashes[after]
+        if hashes[previous] == hashes[later_version]
         else VersionDifference.CHANGED_TEXT
     )
 

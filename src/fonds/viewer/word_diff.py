@@ -72,9 +72,9 @@ class WordDiff:
     is_coarse: bool
 
 
-def diff_words(before: str, after: str) -> WordDiff:
+def diff_words(old_text: str, new_text: str) -> WordDiff:
     """Compare two texts and return their difference by words."""
-    old, new = _tokenize(before), _tokenize(after)
+    old, new = _tokenize(old_text), _tokenize(new_text)
     is_cut = len(old) > WORDS_MAX or len(new) > WORDS_MAX
     old, new = old[:WORDS_MAX], new[:WORDS_MAX]
     search = _DiffSearch(
@@ -82,13 +82,13 @@ def diff_words(before: str, after: str) -> WordDiff:
         [token_or_span.strip() for token_or_span in new],
     )
     spans = list(_iter_stretches(old, new, search.find_blocks()))
-    added = sum(
+    added_count = sum(
         token_or_span.words for token_or_span in spans if token_or_span.kind is DiffKind.ADDED
     )
-    removed = sum(
+    removed_count = sum(
         token_or_span.words for token_or_span in spans if token_or_span.kind is DiffKind.REMOVED
     )
-    return WordDiff(spans, added, removed, is_cut, search.is_coarse)
+    return WordDiff(spans, added_count, removed_count, is_cut, search.is_coarse)
 
 
 def trim_unchanged(diff: WordDiff) -> list[DiffSpan]:
@@ -96,20 +96,20 @@ def trim_unchanged(diff: WordDiff) -> list[DiffSpan]:
 
     The middle of long equal passages is replaced by a `left-out` passage.
     """
-    trimmed: list[DiffSpan] = []
+    trimmed_spans: list[DiffSpan] = []
     last = len(diff.stretches) - 1
     for number, span in enumerate(diff.stretches):
         tokens = _tokenize(span.text) if span.kind is DiffKind.SAME else []
         head = CONTEXT_WORDS if number else 0
         tail = CONTEXT_WORDS if number < last else 0
         if len(tokens) <= head + tail + CONTEXT_WORDS:
-            trimmed.append(span)
+            trimmed_spans.append(span)
             continue
         middle = tokens[head : len(tokens) - tail]
-        trimmed += _build_stretch(DiffKind.SAME, tokens[:head])
-        trimmed.append(DiffSpan(DiffKind.LEFT_OUT, "", _count(middle)))
-        trimmed += _build_stretch(DiffKind.SAME, tokens[len(tokens) - tail :])
-    return trimmed
+        trimmed_spans += _build_stretch(DiffKind.SAME, tokens[:head])
+        trimmed_spans.append(DiffSpan(DiffKind.LEFT_OUT, "", _count(middle)))
+        trimmed_spans += _build_stretch(DiffKind.SAME, tokens[len(tokens) - tail :])
+    return trimmed_spans
 
 
 def _tokenize(text: str) -> list[str]:
@@ -261,12 +261,12 @@ def _find_longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int
             last.append(number)
         else:
             ends[rank], last[rank] = new_position, number
-    chosen: list[tuple[int, int]] = []
+    chosen_pairs: list[tuple[int, int]] = []
     number = last[-1] if last else -1
     for _ in range(len(ends)):
-        chosen.append(pairs[number])
+        chosen_pairs.append(pairs[number])
         number = predecessors[number]
-    return chosen[::-1]
+    return chosen_pairs[::-1]
 
 
 def _iter_stretches(

@@ -268,10 +268,10 @@ def _perform(action: Action[Any, Any], arguments: dict[str, Any]) -> Any:
     """
     if action.describe is not None:
         describe_act(arguments["request"], action.describe(arguments["sent"]))
-    accepted = inspect.signature(action.perform).parameters
+    accepted_parameters = inspect.signature(action.perform).parameters
     try:
         return action.perform(
-            **{name: value for name, value in arguments.items() if name in accepted}
+            **{name: value for name, value in arguments.items() if name in accepted_parameters}
         )
     except ConfigurationError as error:
         message = str(error)
@@ -314,8 +314,10 @@ def parse_form(body: bytes, kind: type[P]) -> P:
     A checkbox that is sent is true. An empty field counts as missing unless its type is text.
     Raises RefusedError 400 for an unknown, missing or invalid field.
     """
-    inspected = msgspec.inspect.type_info(kind)
-    struct_fields = inspected.fields if isinstance(inspected, msgspec.inspect.StructType) else ()
+    inspected_type = msgspec.inspect.type_info(kind)
+    struct_fields = (
+        inspected_type.fields if isinstance(inspected_type, msgspec.inspect.StructType) else ()
+    )
     fields = {field.encode_name: _list_types(field.type) for field in struct_fields}
     values: dict[str, Any] = {}
     for name, text in _split_form(body, len(fields)):

@@ -191,7 +191,8 @@ def show_schema(request: Request) -> JSONResponse:
 
 
 def show_robots() -> PlainTextResponse:
-    """Disallow all crawlers: the content belongs to others, and each page is computed on request."""
+    """Disallow all crawlers: the content belongs to others, and each page is computed on
+    request."""
     return PlainTextResponse("User-agent: *\nDisallow: /\n")
 
 

@@ -82,10 +82,10 @@ def build_replay_headers(capture: ReplayedCapture) -> dict[str, str]:
     """Build the HTTP headers of the response that replays a capture, except the links to other
     captures.
     """
-    declared = capture.http.get("content-type") if capture.http else None
+    declared_type = capture.http.get("content-type") if capture.http else None
     kind = (
-        declared.strip()
-        if declared and _TYPE.fullmatch(declared.strip())
+        declared_type.strip()
+        if declared_type and _TYPE.fullmatch(declared_type.strip())
         else _get_detected_type(capture)
     )
     headers = {**build_original_headers(capture), **POLICY_HEADERS, "Content-Type": kind}
@@ -114,12 +114,12 @@ def build_original_headers(capture: ReplayedCapture) -> Mapping[str, str]:
     Values with the same name are joined. Characters outside ASCII are percent-encoded.
     """
     headers: dict[str, str] = {}
-    spelled: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     left_out = size_bytes = 0
     for name, value in capture.http.headers if capture.http else ():
         plain = name if name.lower().startswith(ORIGINAL.lower()) else f"{ORIGINAL}{name}"
         clean = quote(_CONTROLS.sub(" ", value).strip(), safe=_PRINTABLE, errors="replace")
-        first_spelling = spelled.setdefault(plain.lower(), plain)
+        first_spelling = spellings.setdefault(plain.lower(), plain)
         is_new = first_spelling not in headers
         size = size_bytes + len(plain) + len(clean)
         too_many = is_new and len(headers) >= ORIGINAL_MAX

@@ -264,8 +264,8 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
         return "; ".join(messages)
 
     def lift() -> str:
-        lifted = EmbargoService(stores, writer, get_utc_now).lift_due(stop_event.is_set)
-        return f"{lifted} embargoes lifted" if lifted else ""
+        lifted_count = EmbargoService(stores, writer, get_utc_now).lift_due(stop_event.is_set)
+        return f"{lifted_count} embargoes lifted" if lifted_count else ""
 
     every_s = settings.collections.every_s
     with (
@@ -294,14 +294,13 @@ def create_takedown(
     report: Callable[[str], None],
     tick: Tick = lambda name, done_bytes: None,
     *,
-    everywhere: bool = False,
+    scans_all_warcs: bool = False,
 ) -> TakedownService:
     """Create the takedown service, which removes files from all stores.
 
-    `report`: called with a sentence about each WARC written by Fonds.
-    `tick`: called with the name of the current WARC and the bytes processed.
-    `everywhere`: whether to search the indexes of all WARCs of the library, to find copies that no
-        row names.
+    `report`: called with a sentence about each WARC written by Fonds. `tick`: called with the name
+    of the current WARC and the bytes processed. `scans_all_warcs`: whether to search the indexes of
+    all WARCs of the library, to find copies that no row names.
     """
     return TakedownService(
         stores,
@@ -310,5 +309,5 @@ def create_takedown(
         get_utc_now,
         create_warc_purge(stores, report, tick),
         remove_views,
-        scans_all_warcs=everywhere,
+        scans_all_warcs=scans_all_warcs,
     )

@@ -154,10 +154,10 @@ def _find_permanent_target(hops: Sequence[Hop]) -> str:
     none.
     """
     moved_to = ""
-    for before, after in pairwise(hops):
-        if before.status not in PERMANENT_REDIRECTS:
+    for hop, next_hop in pairwise(hops):
+        if hop.status not in PERMANENT_REDIRECTS:
             break
-        moved_to = after.url
+        moved_to = next_hop.url
     return moved_to
 
 
@@ -237,7 +237,7 @@ def poll_due(polling: Poller, threads: int, should_stop: Callable[[], bool]) -> 
     The sources of one host are polled one after the other. Up to `threads` hosts are polled at the
     same time.
     """
-    polls = new_links = failed = 0
+    polls = new_links = failed_count = 0
     with ThreadPoolExecutor(threads, thread_name_prefix="poll") as pool:
         while not should_stop() and (due := polling.list_due(DUE_MAX)):
             hosts: dict[str, list[SourceRow]] = defaultdict(list)
@@ -248,22 +248,26 @@ def poll_due(polling: Poller, threads: int, should_stop: Callable[[], bool]) -> 
             ):
                 polls += counts[0]
                 new_links += counts[1]
-                failed += counts[2]
-    return f"{polls} sources polled, {new_links} new links, {failed} failed" if polls else ""
+                failed_count += counts[2]
+    return f"{polls} sources polled, {new_links} new links, {failed_count} failed" if polls else ""
 
 
 def _poll_rows(
     polling: Poller, rows: list[SourceRow], should_stop: Callable[[], bool]
 ) -> tuple[int, int, int]:
-    polls = new_links = failed = 0
+    polls = new_links = failed_count = 0
     for poll in poll_in_turn(polling, rows):
-        polls, new_links, failed = polls + 1, new_links + poll.new, failed + bool(poll.error)
+        polls, new_links, failed_count = (
+            polls + 1,
+            new_links + poll.new,
+            failed_count + bool(poll.error),
+        )
         counts = {"source": poll.row.url, "new": poll.new, "error": poll.error}
         log_fields = {**counts, **encode_stored(poll.notes)}
         logger.info("polled", extra={"poll": log_fields})
         if should_stop():
             break
-    return polls, new_links, failed
+    return polls, new_links, failed_count
 
 
 @contextmanager

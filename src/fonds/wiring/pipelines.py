@@ -100,9 +100,11 @@ def create_threads(
         heartbeat.observe(step, rows, seconds)
         observe(step, rows, seconds)
 
-    def make_loop(bound: BoundStage) -> BatchLoop | ConcurrentLoop:
-        io = StageIO(bound, stores.queue, stores.ledger, handover, get_utc_now)
-        return (ConcurrentLoop if bound.stage.is_concurrent else BatchLoop)(io, retry, observe_step)
+    def make_loop(bound_stage: BoundStage) -> BatchLoop | ConcurrentLoop:
+        io = StageIO(bound_stage, stores.queue, stores.ledger, handover, get_utc_now)
+        return (ConcurrentLoop if bound_stage.stage.is_concurrent else BatchLoop)(
+            io, retry, observe_step
+        )
 
     threads_default = work.children or count_cores()
     return WorkerThreads(
@@ -135,11 +137,13 @@ def _bind_stages(
             f"No step {missing[0]!r} in the pipeline {pipeline.name!r}. Known: "
             f"{', '.join(stage_names)}"
         )
-    bound = bind(
+    bound_stages = bind(
         pipeline, build_pipeline_steps(stores, readers, settings), build_topic_prefix(settings)
     )
     local_stages = [
-        local_stage for local_stage in bound if stages is None or local_stage.stage.name in stages
+        local_stage
+        for local_stage in bound_stages
+        if stages is None or local_stage.stage.name in stages
     ]
     read_addresses = {local_stage.subscription.incoming for local_stage in local_stages}
     written_addresses = {

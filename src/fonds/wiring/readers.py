@@ -84,9 +84,9 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
     spool.mkdir(parents=True, exist_ok=True)
     pdf = ChildLimits(wall_s=settings.pdf.timeout_s, memory_bytes=settings.work.child_memory_bytes)
     page = replace(pdf, wall_s=settings.page.timeout_s)
-    required = settings.isolation == "required"
-    pool = ChildPool(settings.work.children or count_cores(), pdf, required=required)
-    if required:
+    requires_isolation = settings.isolation == "required"
+    pool = ChildPool(settings.work.children or count_cores(), pdf, required=requires_isolation)
+    if requires_isolation:
         _refuse_less(pool)
     pdf_limits = build_pdf_limits(settings)
     text_limits = replace(pdf_limits, pages_max=0, thumbnails=())
@@ -120,11 +120,11 @@ def open_page_views(spool: Path, settings: Settings) -> PageViews:
     folder = spool if os.access(spool, os.W_OK) else Path(tempfile.gettempdir())
     wall_s = min(PAGE_VIEW_S, settings.pdf.timeout_s)
     limits = ChildLimits(wall_s=wall_s, memory_bytes=settings.work.child_memory_bytes)
-    required = settings.isolation == "required"
+    requires_isolation = settings.isolation == "required"
     pool = ChildPool(
-        DRAWING_MAX, replace(limits, output_max_bytes=VIEW_MAX_BYTES), required=required
+        DRAWING_MAX, replace(limits, output_max_bytes=VIEW_MAX_BYTES), required=requires_isolation
     )
-    if required:
+    if requires_isolation:
         _refuse_less(pool)
     view = ViewLimits(pixels_max=settings.pdf.pixels_max, size_max_bytes=settings.pdf.max_bytes)
 

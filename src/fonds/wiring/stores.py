@@ -290,7 +290,7 @@ def open_stores(home: Path, settings: Settings) -> Stores:
     records = open_backend("records", settings.records, home)
     archive = _open_bare_archive(home, settings, lambda: records)
     limit_bytes = max(settings.pdf.max_bytes, settings.page.max_bytes)
-    spooled = SpooledBodies(
+    spooled_bodies = SpooledBodies(
         archive, queue.blobs, partial(_find_archived_place, records), limit_bytes
     )
     table = open_backend("table", settings.table, home)
@@ -301,7 +301,7 @@ def open_stores(home: Path, settings: Settings) -> Stores:
         ledger=records.ledger,
         blobs=queue.blobs,
         index=_build_visible_index(open_index(home, settings, table), records, queue.blobs),
-        archive=LayeredArchive(archive, BodyCache(spooled)),
+        archive=LayeredArchive(archive, BodyCache(spooled_bodies)),
         journal=name_journal_table(settings.group, settings.table_version, settings.env),
     )
     schema = build_journal_schema(settings.table_families)
@@ -355,8 +355,8 @@ def _build_visible_index(index: Index, records: Records, blobs: Blobs) -> Index:
     """Wrap a full-text index so that it leaves out files under embargo, and also searches earlier
     versions of stories.
     """
-    hidden = partial(find_active_embargoes, records)
-    return EmbargoFilterIndex(VersionedIndex(index, blobs, hidden), hidden)
+    find_hidden = partial(find_active_embargoes, records)
+    return EmbargoFilterIndex(VersionedIndex(index, blobs, find_hidden), find_hidden)
 
 
 def open_archive(home: Path, settings: Settings) -> WarcArchive:
@@ -386,7 +386,7 @@ def _open_bare_archive(
         if ambiguity is not None:
             raise ambiguity
 
-    elsewhere = settings.elsewhere
+    elsewhere_settings = settings.elsewhere
     options = ArchiveOptions(
         prefix=settings.warc.prefix,
         agent=settings.fetch.user_agent,
@@ -397,12 +397,12 @@ def _open_bare_archive(
         body_max_bytes=max(settings.pdf.max_bytes, settings.page.max_bytes),
         waiting_folder=home / "archive",
         waiting_max_bytes=settings.warc.waiting_max_bytes,
-        allows_private_addresses=elsewhere.private_addresses,
+        allows_private_addresses=elsewhere_settings.private_addresses,
         remotes={"s3": create_s3_opener(home, settings)},
-        replay_url=strip_credentials(elsewhere.replay_url),
-        petabox_url=strip_credentials(elsewhere.petabox_url),
+        replay_url=strip_credentials(elsewhere_settings.replay_url),
+        petabox_url=strip_credentials(elsewhere_settings.petabox_url),
         credentials=collect_credentials(
-            (settings.warc.base, elsewhere.replay_url, elsewhere.petabox_url)
+            (settings.warc.base, elsewhere_settings.replay_url, elsewhere_settings.petabox_url)
         ),
         list_paths=iter_paths,
     )

@@ -43,9 +43,9 @@ def create_runner(stores: Stores, spool: Path, audit_days: int) -> Runner:
         rows = sweep_stopped(stores.records, get_utc_now())
         polls = sweep_polls(stores.records, get_utc_now() - POLL_RETENTION)
         files = sweep_files(spool, get_utc_now() - LEFTOVER_AGE)
-        refused = sweep_spool(stores.records, stores.blobs, get_utc_now() - LEFTOVER_AGE)
+        pages = sweep_spool(stores.records, stores.blobs, get_utc_now() - LEFTOVER_AGE)
         summary = (
-            f"{rows} expired rows, {polls} old polls, {files} old files and {refused} refused pages"
+            f"{rows} expired rows, {polls} old polls, {files} old files and {pages} refused pages"
         )
         return f"{summary} removed"
 

@@ -38,7 +38,7 @@ def test_a_home_in_use_by_workers_names_no_earlier_process(tmp_path: Path) -> No
     with HomeLock(tmp_path):
         pass
     with (
-        HomeLock(tmp_path, shared=True),
+        HomeLock(tmp_path, is_shared=True),
         pytest.raises(ConfigurationError, match="is in use by workers"),
         HomeLock(tmp_path),
     ):

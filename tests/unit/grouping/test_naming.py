@@ -101,7 +101,7 @@ def test_an_empty_name_removes_the_name_and_its_row(store: CollectionStore) -> N
     rename(store.writer, NEWS, DEFAULT, GIVEN_NAME, " ")
     assert list_themes(store)[0].display_name == theme.label
     assert list_themes(store)[0].pinned
-    pin(store.writer, NEWS, DEFAULT, theme.id, pinned=False)
+    pin(store.writer, NEWS, DEFAULT, theme.id, is_pinned=False)
     assert list_curated_themes(store.tables, NEWS, DEFAULT) == {}
     assert store.tables.get_page(THEMES, b"") == []
 

@@ -239,6 +239,6 @@ def test_many_versions_are_compared_by_time_only(bench: Bench) -> None:
     assert current_versions[STORY_1].row.captured == "20240305060808"
     assert load_current_versions(bench.records, []) == {}
     without_current = load_current_versions(
-        bench.records, [STORY_1], excluded={current_versions[STORY_1].row.sha1hex}
+        bench.records, [STORY_1], excluded_files={current_versions[STORY_1].row.sha1hex}
     )
     assert without_current[STORY_1].row.sha1hex != current_versions[STORY_1].row.sha1hex

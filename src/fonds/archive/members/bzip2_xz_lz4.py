@@ -106,15 +106,15 @@ class PackedMember:
         return b""
 
     def _unpack(self, size_max: int) -> bytes:
-        packed = b""
+        packed_piece = b""
         if self._unpacker.needs_input:
-            packed = self._raw.read_at(self._next, INPUT_BYTES)
-            self._next += len(packed)
-            if not packed:
+            packed_piece = self._raw.read_at(self._next, INPUT_BYTES)
+            self._next += len(packed_piece)
+            if not packed_piece:
                 detail = f"the file ends inside the {self._name} at offset {self.offset}"
                 raise MemberError(Reason.TRUNCATED_RECORD, detail)
         try:
-            piece = self._unpacker.decompress(packed, size_max)
+            piece = self._unpacker.decompress(packed_piece, size_max)
         except _FAULTS as fault:
             detail = f"the {self._name} at offset {self.offset} is damaged: {fault}"
             raise MemberError(Reason.DAMAGED_RECORD, detail) from fault

@@ -100,28 +100,28 @@ class GzipMember:
         return b""
 
     def _unpack(self, size_max: int) -> bytes:
-        packed = self._inflate.unconsumed_tail
-        if not packed:
-            packed = self._raw.read_at(self._next, INPUT_BYTES)
-            self._next += len(packed)
+        packed_piece = self._inflate.unconsumed_tail
+        if not packed_piece:
+            packed_piece = self._raw.read_at(self._next, INPUT_BYTES)
+            self._next += len(packed_piece)
         try:
-            piece = self._inflate.decompress(packed, size_max)
+            piece = self._inflate.decompress(packed_piece, size_max)
         except zlib.error as fault:
             self.damage = MemberError(
                 Reason.DAMAGED_RECORD,
                 f"the gzip member at offset {self.offset} is damaged: {fault}",
             )
-            return self._salvage(packed) if self._output_bytes == 0 else b""
+            return self._salvage(packed_piece) if self._output_bytes == 0 else b""
         if self._inflate.eof:
             self.end = self._next - len(self._inflate.unused_data)
-        elif not packed and not piece:
+        elif not packed_piece and not piece:
             raise MemberError(
                 Reason.TRUNCATED_RECORD,
                 f"the file ends inside the gzip member at offset {self.offset}",
             )
         return piece
 
-    def _salvage(self, packed: bytes) -> bytes:
+    def _salvage(self, packed_piece: bytes) -> bytes:
         """Decompress the start of a damaged gzip member in small steps, and return the output
         before the damage.
 
@@ -130,8 +130,8 @@ class GzipMember:
         inflate = zlib.decompressobj(31)
         output = b""
         try:
-            for start in range(0, len(packed), _STEP_BYTES):
-                output += inflate.decompress(packed[start : start + _STEP_BYTES])
+            for start in range(0, len(packed_piece), _STEP_BYTES):
+                output += inflate.decompress(packed_piece[start : start + _STEP_BYTES])
                 if len(output) > _SALVAGE_MAX_BYTES:
                     break
         except zlib.error:

@@ -159,12 +159,12 @@ def probe_frame(raw: RawFile, offset: int, dictionary: Dictionary) -> tuple[byte
     if first is None:
         return b"", 0
     block_start, block_bytes = first
-    packed = raw.read_at(offset, block_start + 3 + block_bytes - offset)
+    packed_data = raw.read_at(offset, block_start + 3 + block_bytes - offset)
     try:
-        probe: bytes = _create_decompressor(dictionary).stream_reader(packed).read(64)
+        probe: bytes = _create_decompressor(dictionary).stream_reader(packed_data).read(64)
     except zstandard.ZstdError:
-        return b"", len(packed)
-    return probe, len(packed)
+        return b"", len(packed_data)
+    return probe, len(packed_data)
 
 
 def skip_skippable_frame(raw: RawFile, offset: int) -> int | None:
@@ -175,8 +175,8 @@ def skip_skippable_frame(raw: RawFile, offset: int) -> int | None:
     head = raw.read_at(offset, 8)
     if len(head) < 8 or not _SKIPPABLE.match(head):
         return None
-    after = offset + 8 + int.from_bytes(head[4:8], "little")
-    return after if after <= raw.size_bytes else None
+    end_offset = offset + 8 + int.from_bytes(head[4:8], "little")
+    return end_offset if end_offset <= raw.size_bytes else None
 
 
 def read_dictionary(raw: RawFile) -> Dictionary:

@@ -31,13 +31,13 @@ def pad_lower14(text: str) -> str:
 
     `2020` becomes `20200101000000`. Raises ValueError if `text` is not a time.
     """
-    padded = text + "00000101000000"[len(text) :]
+    padded_text = text + "00000101000000"[len(text) :]
     if len(text) < 4 or len(text) % 2 or not text.isascii():
         raise ValueError(
             "write a time as YYYY, YYYYMM, YYYYMMDD, YYYYMMDDhh, YYYYMMDDhhmm or YYYYMMDDhhmmss"
         )
-    parse_datetime14(padded)
-    return padded
+    parse_datetime14(padded_text)
+    return padded_text
 
 
 def pad_upper14(text: str) -> str:

@@ -167,9 +167,9 @@ class CdxResumeKey:
         invalid.
         """
         try:
-            padded = text + "=" * (-len(text) % 4)
+            padded_text = text + "=" * (-len(text) % 4)
             return msgspec.json.decode(
-                base64.urlsafe_b64decode(padded), type=prepare_type(CdxResumeKey)
+                base64.urlsafe_b64decode(padded_text), type=prepare_type(CdxResumeKey)
             )
         except (binascii.Error, msgspec.DecodeError, UnicodeError, ValueError) as error:
             raise ValueError("the resume key is not valid; start again without it") from error
@@ -269,13 +269,13 @@ def _iter_matching(rows: Sequence[CdxRow], query: CdxQuery) -> Iterator[tuple[Va
     """
     values = [_build_values(row) for row in rows]
     until = query.until or MAX_DATETIME14
-    selected = [query.since <= row.datetime <= until for row in rows]
+    is_selected = [query.since <= row.datetime <= until for row in rows]
     for cdx_filter in query.filters:
-        selected = [
+        is_selected = [
             was_selected and is_match
-            for was_selected, is_match in zip(selected, cdx_filter.select(values), strict=True)
+            for was_selected, is_match in zip(is_selected, cdx_filter.select(values), strict=True)
         ]
-    return zip(values, selected, strict=True)
+    return zip(values, is_selected, strict=True)
 
 
 def _build_values(row: CdxRow) -> Values:

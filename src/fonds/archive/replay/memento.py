@@ -220,8 +220,8 @@ class TimeMap:
         """
 
         def describe(row: CdxRow) -> dict[str, str]:
-            at = parse_datetime14(row.datetime).replace(tzinfo=None).isoformat()
-            return {"datetime": f"{at}Z", "uri": origin.build_memento_url(row)}
+            iso_time = parse_datetime14(row.datetime).replace(tzinfo=None).isoformat()
+            return {"datetime": f"{iso_time}Z", "uri": origin.build_memento_url(row)}
 
         next_url = origin.build_timemap_url(self.url, "json", self.rows[-1].datetime)
         return {

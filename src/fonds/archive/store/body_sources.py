@@ -165,11 +165,11 @@ class BodyCache:
 
     def _get(self, place: Place) -> Payload | None:
         with self._lock:
-            cached = self._cache.pop(place, None)
-            if cached is None:
+            cached_body = self._cache.pop(place, None)
+            if cached_body is None:
                 return None
-            self._bytes -= len(cached.payload.body)
-            return cached.payload
+            self._bytes -= len(cached_body.payload.body)
+            return cached_body.payload
 
     def _drop_expired(self, now_s: float) -> None:
         """Remove cached bodies that were read more than 60 seconds ago. The cache is in the order
@@ -231,9 +231,9 @@ class SpooledBodies:
         return payload
 
     def _build_payload(self, blob: bytes) -> Payload:
-        exchange, sent = decode_exchange(blob)
+        exchange, sent_body = decode_exchange(blob)
         http = exchange.hops[-1].http
         # The transfer coding was decoded when the response was received.
         codings = [name for name in list_codings(http) if name != "chunked"]
-        body = decode_body(lambda: iter([sent]), codings, body_max_bytes=self._body_max_bytes)
+        body = decode_body(lambda: iter([sent_body]), codings, body_max_bytes=self._body_max_bytes)
         return Payload(body, http, exchange=exchange)

@@ -43,11 +43,11 @@ class BodyFileCache:
         None.
         """
         with self._lock:
-            cached = self._cache.get((place, sha1hex))
-            if cached is None:
+            cached_file = self._cache.get((place, sha1hex))
+            if cached_file is None:
                 return None
             self._cache.move_to_end((place, sha1hex))
-            payload, file, _ = cached
+            payload, file, _ = cached_file
             file.seek(0)
             return replace(payload, body=file.read())
 
@@ -92,6 +92,6 @@ class BodyFileCache:
         file.close()
 
 
-def _close_files(cached: Mapping[tuple[Place, str], _CachedFile]) -> None:
-    for _, file, _ in cached.values():
+def _close_files(cached_files: Mapping[tuple[Place, str], _CachedFile]) -> None:
+    for _, file, _ in cached_files.values():
         file.close()

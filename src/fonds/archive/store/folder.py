@@ -87,8 +87,8 @@ class FolderArchive:
         from fonds.fetching.service_client import ServiceClient
 
         options = self._options
-        allowed = choose_address_check(allows_private=options.allows_private_addresses)
-        client = ServiceClient(allowed, credentials=options.credentials)
+        is_allowed = choose_address_check(allows_private=options.allows_private_addresses)
+        client = ServiceClient(is_allowed, credentials=options.credentials)
         remote_bodies = create_remote_bodies(
             client, options.remotes, options.replay_url, options.petabox_url
         )
@@ -123,7 +123,7 @@ class FolderArchive:
             self._finish_full()
             batch = _WriteBatch(self._open)
             try:
-                archived = [self._append(entry, batch) for entry in entries]
+                archived_records = [self._append(entry, batch) for entry in entries]
                 batch.sync()
             except BaseException:
                 batch.undo()
@@ -136,7 +136,7 @@ class FolderArchive:
             self._open = {**older, **batch.open}
             for prefix in list(self._open)[:-PREFIXES_OPEN_MAX]:
                 self._full.append(self._open.pop(prefix))
-            return archived
+            return archived_records
 
     def _finish_full(self) -> None:
         while self._full:

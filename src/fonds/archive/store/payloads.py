@@ -107,9 +107,9 @@ class ReaderPool:
     def _return_reader(self, file: _File, reader: RecordReader, stream: BinaryIO) -> None:
         with self._lock:
             self._idle.append((file, reader, stream))
-            dropped = self._idle[:-_READERS_MAX]
+            dropped_readers = self._idle[:-_READERS_MAX]
             del self._idle[:-_READERS_MAX]
-        for _, _, old in dropped:
+        for _, _, old in dropped_readers:
             old.close()
 
 

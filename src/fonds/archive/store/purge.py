@@ -104,8 +104,8 @@ def build_purge_result(records: Sequence[PurgeableRecord] | None) -> PurgeResult
 
     `records` is None if Fonds did not write the WARC, which counts as no records.
     """
-    replaced = records or ()
-    return PurgeResult(len(replaced), sum(record.size_bytes for record in replaced))
+    replaced_records = records or ()
+    return PurgeResult(len(replaced_records), sum(record.size_bytes for record in replaced_records))
 
 
 def find_records(stream: BinaryIO, name: str, sha1hex: str) -> list[PurgeableRecord] | None:

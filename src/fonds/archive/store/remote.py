@@ -264,10 +264,10 @@ class WebArchiveReader:
         with self.web.open(replay_url, {}, total_s=DOWNLOAD_TIMEOUT_S, follows=follows) as response:
             if _MEMENTO_HEADER not in response.headers:
                 check_status(response.status, 200)
-            replayed = self._parse_url(response.url) or (timestamp, url)
+            replayed_capture = self._parse_url(response.url) or (timestamp, url)
             body = read_full_body(response, max_bytes)
             return Payload(
-                body, _build_head(response), None, _build_record_fields(url, replayed[0])
+                body, _build_head(response), None, _build_record_fields(url, replayed_capture[0])
             )
 
     def _check_same(self, url: str, target: str) -> None:
@@ -354,9 +354,11 @@ def _build_head(response: ServiceResponse) -> HttpHead:
         for name, value in response.headers.items()
         if name.lower().startswith(_ORIGINAL)
     ]
-    declared = response.headers.get("content-type")
-    if declared is not None and not any(name.lower() == "content-type" for name, _ in originals):
-        originals.append(("Content-Type", declared))
+    declared_type = response.headers.get("content-type")
+    if declared_type is not None and not any(
+        name.lower() == "content-type" for name, _ in originals
+    ):
+        originals.append(("Content-Type", declared_type))
     is_known_status = response.status in HTTPStatus._value2member_map_
     phrase = HTTPStatus(response.status).phrase if is_known_status else ""
     return HttpHead(response.status, f"HTTP/1.1 {response.status} {phrase}".rstrip(), originals)

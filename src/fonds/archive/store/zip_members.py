@@ -195,11 +195,11 @@ def _unpack_member(stream: BinaryIO, member: _ZipMember) -> bytes:
     inflate = zlib.decompressobj(-15) if member.method == _DEFLATED else None
     body = bytearray()
     remaining_bytes = member.packed_bytes
-    while remaining_bytes > 0 and (packed := stream.read(min(remaining_bytes, _PIECE_BYTES))):
-        remaining_bytes -= len(packed)
+    while remaining_bytes > 0 and (packed_piece := stream.read(min(remaining_bytes, _PIECE_BYTES))):
+        remaining_bytes -= len(packed_piece)
         output_max_bytes = member.size_bytes + 1 - len(body)
         try:
-            body += inflate.decompress(packed, output_max_bytes) if inflate else packed
+            body += inflate.decompress(packed_piece, output_max_bytes) if inflate else packed_piece
         except zlib.error as fault:
             raise DamagedInputError(
                 Reason.DAMAGED_RECORD, f"cannot decompress the member: {fault}"

@@ -107,11 +107,11 @@ class RecordFields:
         """Declared SHA-1 of the record's payload in base32; None if missing or if another hash is
         declared.
         """
-        declared = self.fields.get("WARC-Payload-Digest")
-        if declared is None and self.type in ("resource", "conversion"):
+        declared_digest = self.fields.get("WARC-Payload-Digest")
+        if declared_digest is None and self.type in ("resource", "conversion"):
             # Without an HTTP head, the block is the payload.
-            declared = self.fields.get("WARC-Block-Digest")
-        raw = parse_sha1(declared) if declared else None
+            declared_digest = self.fields.get("WARC-Block-Digest")
+        raw = parse_sha1(declared_digest) if declared_digest else None
         return encode_sha1_base32(raw) if raw else None
 
     @property
@@ -191,9 +191,9 @@ def parse_warc_header(header: bytes) -> RecordFields:
     """
     # The parser rejects odd versions, and mistakes a doubled line end for the end of the header.
     lines = header.partition(b"\n")[2].replace(b"\r\r\n", b"\r\n")
-    parsed = _load_parser().parse(io.BytesIO(b"WARC/1.1\r\n" + lines))
+    parsed_header = _load_parser().parse(io.BytesIO(b"WARC/1.1\r\n" + lines))
     fields: dict[str, str] = {}
-    for name, value in parsed.headers:
+    for name, value in parsed_header.headers:
         fields.setdefault(_canonicalize(name), value.strip())
     length = fields.get("Content-Length", "")
     if not _LENGTH.fullmatch(length):
@@ -281,8 +281,8 @@ def parse_date(text: str) -> datetime | None:
 
     Returns aware UTC, or None if the text is not a date. Digits after the microseconds are ignored.
     """
-    stripped = text.strip()
-    match = _DIGITS_DATE.fullmatch(stripped) or _ISO_DATE.fullmatch(stripped)
+    stripped_text = text.strip()
+    match = _DIGITS_DATE.fullmatch(stripped_text) or _ISO_DATE.fullmatch(stripped_text)
     if match is None:
         return None
     year, month, day, hour, minute, second, fraction, zone = match.groups()

@@ -80,29 +80,29 @@ def _parse_lines(head: bytes) -> HttpHead:
 
 def _parse_headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
     headers: list[tuple[str, str]] = []
-    folded: list[str] = []
+    folded_lines: list[str] = []
     for line in lines:
         if line[:1] in (" ", "\t") and headers:
-            folded.append(line.strip())
+            folded_lines.append(line.strip())
             continue
-        _unfold(headers, folded)
+        _unfold(headers, folded_lines)
         name, colon, value = line.partition(":")
         if colon and name.strip():
             headers.append((name.strip(), value.strip()))
-    _unfold(headers, folded)
+    _unfold(headers, folded_lines)
     return tuple(headers)
 
 
-def _unfold(headers: list[tuple[str, str]], folded: list[str]) -> None:
-    """Append the continuation lines in `folded` to the value of the last HTTP header, and empty the
-    list.
+def _unfold(headers: list[tuple[str, str]], folded_lines: list[str]) -> None:
+    """Append the continuation lines in `folded_lines` to the value of the last HTTP header, and
+    empty the list.
 
     All lines of a header are joined at once, so that a header with many lines takes linear time.
     """
-    if folded:
+    if folded_lines:
         name, value = headers[-1]
-        headers[-1] = (name, " ".join([value, *folded]).strip())
-        folded.clear()
+        headers[-1] = (name, " ".join([value, *folded_lines]).strip())
+        folded_lines.clear()
 
 
 def _decode(line: bytes) -> str:

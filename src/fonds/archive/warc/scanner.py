@@ -236,8 +236,8 @@ def close_record(
         )
     try:
         size_bytes = records.finish()
-        if strict and (cut := records.get_pending_fault()):
-            raise cut
+        if strict and (pending_fault := records.get_pending_fault()):
+            raise pending_fault
     except MemberError as fault:
         if strict or fault.reason is not Reason.TRUNCATED_RECORD:
             raise

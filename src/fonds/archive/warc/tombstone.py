@@ -51,9 +51,9 @@ def build_tombstone_member(
     """Yield pieces of a gzip member of exactly `size_bytes` bytes that contains one tombstone
     record.
 
-    `replaced_type` is the type of the replaced record, `version` its WARC version, such as `WARC/1.1`.
-    Raises ValueError if `size_bytes` is too small for a record. Every record that Fonds writes is
-    large enough.
+    `replaced_type` is the type of the replaced record, `version` its WARC version, such as
+    `WARC/1.1`. Raises ValueError if `size_bytes` is too small for a record. Every record that Fonds
+    writes is large enough.
     """
     head = _build_head(tombstone, version)
     text = _build_text(tombstone, replaced_type)

@@ -184,13 +184,13 @@ class _RecordDigests:
         return mismatches
 
 
-def _matches_digest(raw: bytes, declared: str) -> bool:
+def _matches_digest(raw: bytes, declared_digest: str) -> bool:
     """Return whether a computed digest equals the declared text, in hex, base32 or base64."""
     spellings = {raw.hex(), _encode_base32(raw).lower()}
-    if declared.lower().rstrip("=") in spellings:
+    if declared_digest.lower().rstrip("=") in spellings:
         return True
-    encoded = base64.urlsafe_b64encode(raw).decode().rstrip("=")
-    return declared.rstrip("=").replace("+", "-").replace("/", "_") == encoded
+    encoded_digest = base64.urlsafe_b64encode(raw).decode().rstrip("=")
+    return declared_digest.rstrip("=").replace("+", "-").replace("/", "_") == encoded_digest
 
 
 def _encode_base32(raw: bytes) -> str:
@@ -213,10 +213,10 @@ def _matches_decoded_digest(
     codings = list_codings(http)
     outer = [coding for coding in codings if coding == "chunked"]
     try:
-        stored = read_body(stream, offset, (), body_max_bytes)
+        stored_body = read_body(stream, offset, (), body_max_bytes)
         for codings_to_decode in (outer, codings):
             body = decode_body(
-                lambda: iter([stored]), codings_to_decode, body_max_bytes=body_max_bytes
+                lambda: iter([stored_body]), codings_to_decode, body_max_bytes=body_max_bytes
             )
             if _matches_digest(hashlib.new(algorithm, body, usedforsecurity=False).digest(), value):
                 return True

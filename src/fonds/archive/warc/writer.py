@@ -131,11 +131,11 @@ class RecordWriter:
         """
         start = self._out.tell()
         record_id = StatusAndHeadersParser.make_warc_id()
-        shared = {
+        shared_fields = {
             "WARC-Date": self._format_date(entry.captured_at),
             "WARC-Warcinfo-ID": self._warcinfo_id,
         }
-        fields = {"WARC-Record-ID": record_id, **shared}
+        fields = {"WARC-Record-ID": record_id, **shared_fields}
         head = None
         if entry.http:
             head, protocol = _build_http_head(entry.http, len(entry.body))
@@ -151,11 +151,11 @@ class RecordWriter:
         self._write(record_type, entry.url, fields, content_type, body, head)
         size_bytes = self._out.tell() - start
         if entry.metadata_json is not None:
-            related_fields = {**shared, "WARC-Refers-To": record_id}
+            related_fields = {**shared_fields, "WARC-Refers-To": record_id}
             uri = f"{self._metadata_uri}{entry.url}"
             self._write("metadata", uri, related_fields, METADATA_TYPE, entry.metadata_json)
         if entry.exchange and (request := entry.exchange.hops[-1].request_head):
-            related_fields = {**shared, "WARC-Concurrent-To": record_id}
+            related_fields = {**shared_fields, "WARC-Concurrent-To": record_id}
             media_type = "application/http; msgtype=request"
             self._write(
                 "request",

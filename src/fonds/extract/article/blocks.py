@@ -220,12 +220,12 @@ class _TreeWalk:
 
     def _end_block(self) -> None:
         if self.pieces:
-            joined = "".join(self.pieces)
+            joined_text = "".join(self.pieces)
             if self.breaks:
-                lines = (" ".join(line.split()) for line in joined.split(_BREAK))
+                lines = (" ".join(line.split()) for line in joined_text.split(_BREAK))
                 text = "\n".join(line for line in lines if line)
             else:
-                text = " ".join(joined.split())
+                text = " ".join(joined_text.split())
             if text:
                 counts = (self.linked, self.bold, self.links, self.breaks, self.images)
                 self.blocks.append(Block(text, self.node, *counts))

@@ -103,6 +103,6 @@ def apply_opinion(scores: Floats, agrees: NDArray[np.bool_], strength: float) ->
     - `agrees`: for each block, whether the other extractor also found it.
     - `strength`: number added to the logit of a block that was found, and subtracted otherwise.
     """
-    bounded = np.clip(scores, 1e-4, 1 - 1e-4)
-    logit = np.log(bounded / (1 - bounded)) + strength * np.where(agrees, 1, -1)
+    bounded_scores = np.clip(scores, 1e-4, 1 - 1e-4)
+    logit = np.log(bounded_scores / (1 - bounded_scores)) + strength * np.where(agrees, 1, -1)
     return np.asarray(1 / (1 + np.exp(-logit)), dtype=np.float32)

@@ -180,10 +180,10 @@ class _DateSearch:
     def add_finding(
         self, findings: list[DateFinding], text: str | None, source: str, confidence: float
     ) -> bool:
-        parsed = self.parse(text) if text else None
-        if parsed:
-            findings.append(DateFinding(parsed[0], source, confidence, parsed[1]))
-        return parsed is not None
+        parsed_date = self.parse(text) if text else None
+        if parsed_date:
+            findings.append(DateFinding(parsed_date[0], source, confidence, parsed_date[1]))
+        return parsed_date is not None
 
 
 def find_dates(
@@ -236,7 +236,8 @@ def _resolve_ambiguous(search: _DateSearch) -> None:
 
 
 def find_url_day(url: str | None) -> date | None:
-    """Return the date in a URL: `/2024/05/31/`, `-20240531`, `/31-05-2024`; None if there is none."""
+    """Return the date in a URL: `/2024/05/31/`, `-20240531`, `/31-05-2024`; None if there is
+    none."""
     if not url:
         return None
     match = URL_DATE.search(url)
@@ -415,14 +416,17 @@ def _search_source(markup: str, linked_data: LinkedData, search: _DateSearch) ->
 
 
 def _choose_dates(search: _DateSearch) -> PageDates:
-    modified = max(search.modified, key=lambda finding: finding.confidence, default=None)
-    published = _choose_most_agreed(search)
-    if published is None:
+    modified_finding = max(search.modified, key=lambda finding: finding.confidence, default=None)
+    published_finding = _choose_most_agreed(search)
+    if published_finding is None:
         # A modified page existed before; nothing better is known.
         return PageDates(
-            replace(modified, confidence=modified.confidence / 2) if modified else None, modified
+            replace(modified_finding, confidence=modified_finding.confidence / 2)
+            if modified_finding
+            else None,
+            modified_finding,
         )
-    return PageDates(_localize(published, search), modified)
+    return PageDates(_localize(published_finding, search), modified_finding)
 
 
 def _choose_most_agreed(search: _DateSearch) -> DateFinding | None:

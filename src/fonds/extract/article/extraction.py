@@ -163,17 +163,17 @@ def read_page(markup: str) -> PageAnalysis | None:
     head = read_head(tree)
     if _is_too_large(tree):
         return PageAnalysis(data, tree, [], head, LinkedData(), [], [], None)
-    marked = tree.xpath("//*[@itemprop]") if b"itemprop" in data.lower() else []
-    linked = read_linked_data(tree)
+    marked_elements = tree.xpath("//*[@itemprop]") if b"itemprop" in data.lower() else []
+    linked_data = read_linked_data(tree)
     blocks, nodes = read_blocks(tree)
     meta = head.meta
     claims = PageClaims(
-        title=meta.get("og:title") or linked.headline or head.title,
+        title=meta.get("og:title") or linked_data.headline or head.title,
         description=meta.get("description") or meta.get("og:description") or "",
-        body=linked.body,
+        body=linked_data.body,
     )
     features = compute_features(blocks, nodes, claims) if blocks else None
-    return PageAnalysis(data, tree, marked, head, linked, blocks, nodes, features)
+    return PageAnalysis(data, tree, marked_elements, head, linked_data, blocks, nodes, features)
 
 
 def _parse(data: bytes, kind: type[etree.HTMLParser]) -> Element | None:
@@ -222,8 +222,10 @@ def _choose_text(page: PageAnalysis, scores: Floats | None, markup: str) -> tupl
     if compute_uncertainty(scores, page.features) > DOUBT_MAX:
         opinion = _run_trafilatura(page.markup)
         if len(opinion) >= ENOUGH_CHARS:
-            squashed = _squash(opinion)
-            agrees = np.array([_squash(score.text[:400]) in squashed for score in page.blocks])
+            squashed_opinion = _squash(opinion)
+            agrees = np.array(
+                [_squash(score.text[:400]) in squashed_opinion for score in page.blocks]
+            )
             scores = apply_opinion(scores, agrees, OPINION_STRENGTH)
             method = "blocks+trafilatura"
     kept_texts = (

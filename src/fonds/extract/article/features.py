@@ -192,9 +192,9 @@ def _sum_subtrees(columns: BlockColumns, nodes: list[Node]) -> tuple[Floats, Int
         [width, width * columns.links, prose, np.where(prose, width, 0), np.ones(len(width))]
     )
     np.add.at(totals[1:], columns.node, block_values)
-    cumulated = np.cumsum(totals, axis=0)
+    cumulative_totals = np.cumsum(totals, axis=0)
     ends = np.array([node.end for node in nodes], dtype=np.int64)
-    return cumulated[ends] - cumulated[:-1], ends
+    return cumulative_totals[ends] - cumulative_totals[:-1], ends
 
 
 def compute_repetition(columns: BlockColumns, blocks: list[Block], nodes: list[Node]) -> Floats:
@@ -259,20 +259,22 @@ def compute_neighbour_features(columns: BlockColumns, headings: Floats) -> Float
         [np.log1p(columns.width), columns.links, columns.prose, columns.ends, headings]
     )
     number: Floats = columns.parent.astype(np.float64) + 1
-    same_parent = [_shift(number, by) == number for by in (1, -1)]
-    return np.column_stack([*(_shift(block_values, by) for by in (1, -1, 2, -2)), *same_parent])
+    same_parent = [_shift(number, offset) == number for offset in (1, -1)]
+    return np.column_stack(
+        [*(_shift(block_values, offset) for offset in (1, -1, 2, -2)), *same_parent]
+    )
 
 
 def _shift(values: Floats, columns: int) -> Floats:
     """Return the rows of a table moved down by `columns` rows, or up if negative. Rows without a
     source are zeros.
     """
-    shifted = np.zeros_like(values)
+    shifted_values = np.zeros_like(values)
     if columns > 0:
-        shifted[columns:] = values[:-columns]
+        shifted_values[columns:] = values[:-columns]
     else:
-        shifted[:columns] = values[-columns:]
-    return shifted
+        shifted_values[:columns] = values[-columns:]
+    return shifted_values
 
 
 # Position features: before or after the title, and between which prose.

@@ -102,8 +102,8 @@ def choose_title(head: PageHead, headline: str = "", url: str = "") -> str | Non
     """
     meta = head.meta
     meta_titles = [meta.get(name, "") for name in ("og:title", "twitter:title", "dc.title")]
-    ranked = [*meta_titles, headline, head.title, meta.get("title", ""), *head.headings[:1]]
-    candidates = [title for title in ranked if title]
+    ranked_titles = [*meta_titles, headline, head.title, meta.get("title", ""), *head.headings[:1]]
+    candidates = [title for title in ranked_titles if title]
     names = _collect_site_names(head, url)
     base = next((candidate for candidate in candidates if _squash(candidate) not in names), "")
     base = base or next(iter(candidates), "")
@@ -116,9 +116,9 @@ def choose_title(head: PageHead, headline: str = "", url: str = "") -> str | Non
         and _is_confirmed_by_heading(headline, head)
     ):
         base = headline
-    normalized = _normalize(base)
+    normalized_title = _normalize(base)
     for heading in head.headings:
-        if _is_headline(_normalize(heading), normalized):
+        if _is_headline(_normalize(heading), normalized_title):
             return heading
     return _strip_site(base, head, names) or base
 
@@ -156,9 +156,9 @@ def _collect_site_names(head: PageHead, url: str) -> frozenset[str]:
 
 
 def _is_confirmed_by_heading(title: str, head: PageHead) -> bool:
-    normalized = _normalize(title)
-    return normalized in _normalize(head.title) or any(
-        normalized == _normalize(heading) for heading in head.headings
+    normalized_title = _normalize(title)
+    return normalized_title in _normalize(head.title) or any(
+        normalized_title == _normalize(heading) for heading in head.headings
     )
 
 

@@ -64,12 +64,13 @@ def read_linked_data(tree: Element) -> LinkedData:
     """Read all JSON-LD of a page; invalid JSON is ignored. Never raises."""
     things = list(_iter_objects(tree))
     types = frozenset(name for thing in things for name in _list_types(thing))
-    about = [thing for thing in things if any(map(_ARTICLE_TYPES.search, _list_types(thing)))]
-    about.sort(key=lambda thing: all(name.lower() == "webpage" for name in _list_types(thing)))
+    articles = [thing for thing in things if any(map(_ARTICLE_TYPES.search, _list_types(thing)))]
+    articles.sort(key=lambda thing: all(name.lower() == "webpage" for name in _list_types(thing)))
 
     def first(*names: str) -> str:
         return next(
-            (text for thing in about for name in names if (text := _get_text(thing.get(name)))), ""
+            (text for thing in articles for name in names if (text := _get_text(thing.get(name)))),
+            "",
         )
 
     ids_with_names = (
@@ -84,7 +85,7 @@ def read_linked_data(tree: Element) -> LinkedData:
         )
         return tuple(islice(dict.fromkeys(texts), RIGHTS_MAX))
 
-    body = max((_get_text(thing.get("articleBody")) for thing in about), key=len, default="")
+    body = max((_get_text(thing.get("articleBody")) for thing in articles), key=len, default="")
     return LinkedData(
         types=types,
         headline=html.unescape(first("headline")),
@@ -92,11 +93,12 @@ def read_linked_data(tree: Element) -> LinkedData:
         published=first("datePublished", "dateCreated"),
         modified=first("dateModified"),
         authors=next(
-            (names for thing in about if (names := _find_authors(thing.get("author"), things))), ()
+            (names for thing in articles if (names := _find_authors(thing.get("author"), things))),
+            (),
         ),
-        image=next((url for thing in about if (url := _find_image(thing.get("image")))), ""),
+        image=next((url for thing in articles if (url := _find_image(thing.get("image")))), ""),
         is_free=next(
-            (is_free for thing in about if (is_free := _is_free(thing)) is not None), None
+            (is_free for thing in articles if (is_free := _is_free(thing)) is not None), None
         ),
         licenses=all_of("license", "url", "name"),
         holders=all_of("copyrightHolder", "name", "url"),
@@ -144,10 +146,10 @@ def _find_authors(value: object, objects: list[Mapping[str, Any]]) -> tuple[str,
     names: list[str] = []
     for author in value[:AUTHORS_MAX] if isinstance(value, list) else [value]:
         if isinstance(author, dict) and "name" not in author and "@id" in author:
-            described = (
+            named_authors = (
                 thing for thing in objects if thing.get("@id") == author["@id"] and "name" in thing
             )
-            author = next(described, author)
+            author = next(named_authors, author)
         name = _get_text(author.get("name")) if isinstance(author, dict) else _get_text(author)
         is_person = not isinstance(author, dict) or "Organization" not in _list_types(author)
         if name and is_person:
@@ -184,11 +186,11 @@ def _find_image(value: object) -> str:
 
 
 def _is_free(obj: Mapping[str, Any]) -> bool | None:
-    stated = obj.get("isAccessibleForFree")
-    if isinstance(stated, bool):
-        return stated
+    stated_value = obj.get("isAccessibleForFree")
+    if isinstance(stated_value, bool):
+        return stated_value
     return (
-        {"true": True, "false": False}.get(stated.strip().lower())
-        if isinstance(stated, str)
+        {"true": True, "false": False}.get(stated_value.strip().lower())
+        if isinstance(stated_value, str)
         else None
     )

@@ -53,8 +53,8 @@ def extract_paragraphs(markup: str) -> str:
         )
         if is_long_enough and not is_unrelated and not _is_mostly_links(block, text):
             prose.append(text)
-    joined = "\n".join(prose)
-    return joined if len(joined) >= ENOUGH_CHARS else "\n".join(all_texts)
+    joined_prose = "\n".join(prose)
+    return joined_prose if len(joined_prose) >= ENOUGH_CHARS else "\n".join(all_texts)
 
 
 def _strip_hidden_elements(markup: str) -> str:
@@ -63,16 +63,16 @@ def _strip_hidden_elements(markup: str) -> str:
     """
     pieces: list[str] = []
     position = 0
-    while opened := _HIDDEN_START.search(markup, position):
-        pieces.append(markup[position : opened.start()])
-        if opened[1] is None:
-            end = markup.find("-->", opened.end())
+    while start_match := _HIDDEN_START.search(markup, position):
+        pieces.append(markup[position : start_match.start()])
+        if start_match[1] is None:
+            end = markup.find("-->", start_match.end())
             position = end + 3 if end >= 0 else len(markup)
-        elif opened[0].endswith("/>"):
-            position = opened.end()
+        elif start_match[0].endswith("/>"):
+            position = start_match.end()
         else:
-            closed = _END_TAGS[opened[1].lower()].search(markup, opened.end())
-            position = closed.start() if closed else len(markup)
+            end_match = _END_TAGS[start_match[1].lower()].search(markup, start_match.end())
+            position = end_match.start() if end_match else len(markup)
     pieces.append(markup[position:])
     return " ".join(pieces)
 

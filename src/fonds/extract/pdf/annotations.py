@@ -92,9 +92,9 @@ def _iter_values(form: Any, annotation: Any) -> Iterator[str]:
         if pdfium.FPDFAnnot_IsChecked(form, annotation):
             yield _read_field_text(pdfium.FPDFAnnot_GetFormFieldExportValue, form, annotation)
     elif kind in _CHOICES:
-        selected = list(_iter_chosen(form, annotation))
-        if selected:
-            yield from selected
+        selected_values = list(_iter_chosen(form, annotation))
+        if selected_values:
+            yield from selected_values
         else:
             yield _read_field_text(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
     elif kind == pdfium.FPDF_FORMFIELD_TEXTFIELD:

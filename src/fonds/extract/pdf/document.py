@@ -53,25 +53,25 @@ class OpenedPdf:
 
 def open_pdf(data: bytes) -> OpenedPdf:
     """Open a PDF. If pdfium cannot open it, open it after qpdf has rewritten it. Never raises."""
-    opened = _open(data)
-    if opened.document is not None:
-        return opened
+    opened_pdf = _open(data)
+    if opened_pdf.document is not None:
+        return opened_pdf
     # qpdf also supports ciphers and empty owner passwords that pdfium does not.
-    repaired = open_repaired(data)
-    return opened if repaired is None else repaired
+    repaired_pdf = open_repaired(data)
+    return opened_pdf if repaired_pdf is None else repaired_pdf
 
 
-def open_mapped(data: bytes, mapped: bytes | None) -> OpenedPdf:
-    """Open `mapped`, the PDF with added maps from character codes to characters.
+def open_mapped(data: bytes, mapped_data: bytes | None) -> OpenedPdf:
+    """Open `mapped_data`, the PDF with added maps from character codes to characters.
 
-    If `mapped` is None or cannot be opened without repair, open the original PDF in `data`.
+    If `mapped_data` is None or cannot be opened without repair, open the original PDF in `data`.
     """
-    if mapped is not None:
-        opened = open_pdf(mapped)
-        if opened.document is not None and not opened.is_repaired:
-            return opened
-        if opened.document is not None:
-            opened.document.close()
+    if mapped_data is not None:
+        opened_pdf = open_pdf(mapped_data)
+        if opened_pdf.document is not None and not opened_pdf.is_repaired:
+            return opened_pdf
+        if opened_pdf.document is not None:
+            opened_pdf.document.close()
     return open_pdf(data)
 
 
@@ -89,11 +89,11 @@ def init_forms(document: pypdfium2.PdfDocument) -> None:
 
 def open_repaired(data: bytes) -> OpenedPdf | None:
     """Rewrite a PDF with qpdf and open it; None if that fails."""
-    repaired = _repair(data)
-    opened = None if repaired is None else _open(repaired)
-    if opened is None or opened.document is None:
+    repaired_data = _repair(data)
+    opened_pdf = None if repaired_data is None else _open(repaired_data)
+    if opened_pdf is None or opened_pdf.document is None:
         return None
-    return replace(opened, is_repaired=True)
+    return replace(opened_pdf, is_repaired=True)
 
 
 def find_drawing_pages(data: bytes, numbers: Sequence[int]) -> tuple[int, ...]:
@@ -105,8 +105,8 @@ def find_drawing_pages(data: bytes, numbers: Sequence[int]) -> tuple[int, ...]:
     limit_unpacking(len(data))
     try:
         with pikepdf.open(BytesIO(data)) as pdf:
-            examined = numbers[:_PAGES_MAX]
-            return tuple(n for n in examined if read_or_none(_has_drawing, pdf.pages[n]))
+            examined_pages = numbers[:_PAGES_MAX]
+            return tuple(n for n in examined_pages if read_or_none(_has_drawing, pdf.pages[n]))
     except UNREADABLE:
         return ()
 

@@ -75,13 +75,13 @@ def count_words(text: str) -> WordCount:
         return WordCount(whitespace, whitespace)
     if not _UNSPACED_RUN.search(text):
         return WordCount(whitespace, whitespace)
-    spaced, unspaced = _UNSPACED.subn(" ", text)
-    for run in _RUN_TOGETHER.finditer(spaced):
-        unspaced += math.ceil(len(run[0]) / _RUN_TOGETHER_WORD_CHARS)
-    if unspaced == 0:
+    spaced_text, unspaced_count = _UNSPACED.subn(" ", text)
+    for run_match in _RUN_TOGETHER.finditer(spaced_text):
+        unspaced_count += math.ceil(len(run_match[0]) / _RUN_TOGETHER_WORD_CHARS)
+    if unspaced_count == 0:
         return WordCount(whitespace, whitespace)
-    words = len(_RUN_TOGETHER.sub(" ", _WIDE_PUNCTUATION.sub(" ", spaced)).split())
-    return WordCount(words + unspaced, whitespace)
+    words = len(_RUN_TOGETHER.sub(" ", _WIDE_PUNCTUATION.sub(" ", spaced_text)).split())
+    return WordCount(words + unspaced_count, whitespace)
 
 
 logger = logging.getLogger(__name__)
@@ -191,17 +191,17 @@ def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
         return PdfExtraction(PdfStatus.EMPTY_BLOB, error_msg="the file is empty")
     data = strip_leading_junk(data)
     structure = read_structure(data, xmp_max_bytes=limits.xmp_max_bytes)
-    opened = open_mapped(data, structure.mapped)
-    if opened.document is None:
-        if opened.status is PdfStatus.PARSE_ERROR and not looks_like_pdf(data):
+    opened_pdf = open_mapped(data, structure.mapped)
+    if opened_pdf.document is None:
+        if opened_pdf.status is PdfStatus.PARSE_ERROR and not looks_like_pdf(data):
             return PdfExtraction(
                 PdfStatus.NOT_PDF, error_msg=("no PDF header, page or end marker found")
             )
-        return _build_result(opened.status, structure, {}, error_msg=opened.error_msg)
+        return _build_result(opened_pdf.status, structure, {}, error_msg=opened_pdf.error_msg)
     try:
-        result, blank = _read(opened.document, opened, structure, limits)
+        result, blank = _read(opened_pdf.document, opened_pdf, structure, limits)
     finally:
-        opened.document.close()
+        opened_pdf.document.close()
     # pdfium does not report objects it cannot find.
     return _repair_and_read(data, result, blank, structure, limits) if 0 in blank else result
 
@@ -224,14 +224,17 @@ def _repair_and_read(
     unread_pages = find_drawing_pages(data, blank)
     if not unread_pages:
         return first
-    opened = open_repaired(data)
-    if opened is not None and opened.document is not None:
+    opened_pdf = open_repaired(data)
+    if opened_pdf is not None and opened_pdf.document is not None:
         try:
-            repaired, blank_again = _read(opened.document, opened, structure, limits)
+            repaired_result, blank_again = _read(opened_pdf.document, opened_pdf, structure, limits)
         finally:
-            opened.document.close()
+            opened_pdf.document.close()
         if len(blank_again) < len(blank):
-            first, unread_pages = repaired, tuple(n for n in unread_pages if n in blank_again)
+            first, unread_pages = (
+                repaired_result,
+                tuple(n for n in unread_pages if n in blank_again),
+            )
     if not unread_pages or first.status is not PdfStatus.SUCCESS:
         return first
     message = f"cannot read pages that are not empty: {_format_numbers(unread_pages)}"
@@ -239,14 +242,17 @@ def _repair_and_read(
 
 
 def _read(
-    document: pypdfium2.PdfDocument, opened: OpenedPdf, structure: PdfStructure, limits: PdfLimits
+    document: pypdfium2.PdfDocument,
+    opened_pdf: OpenedPdf,
+    structure: PdfStructure,
+    limits: PdfLimits,
 ) -> tuple[PdfExtraction, Sequence[int]]:
     """Extract an open PDF. Return the result, and the numbers (from 0) of the pages that have no
     objects.
     """
     if structure.extra.get("form_field_count") is not None:
         init_forms(document)
-    extra: dict[str, Any] = {"page_count": len(document), "repaired": opened.is_repaired}
+    extra: dict[str, Any] = {"page_count": len(document), "repaired": opened_pdf.is_repaired}
     if structure.error is not None or structure.is_locked:
         structure = _complete_structure(structure, document)
     extra["outline"] = read_outline(document)
@@ -269,8 +275,8 @@ def _read(
         if page0 is not None:
             page0.close()
     extra |= {**_measure_page0(document), **_build_text_extra(pages)}
-    declared = structure.extra.get("language_declared")
-    extra["language"], _ = choose_language(pages.text or "", declared)
+    declared_language = structure.extra.get("language_declared")
+    extra["language"], _ = choose_language(pages.text or "", declared_language)
     status, message = _decide_status(pages)
     fields = {"text": pages.text, "thumbnails": thumbnails, "error_msg": message}
     return _build_result(status, structure, extra, pages, **fields), pages.blank_pages

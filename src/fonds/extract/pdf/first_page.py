@@ -161,18 +161,18 @@ def is_title(text: str) -> bool:
     """Return whether a text may be the title of a document. Running heads, file names, stamps and
     labels may not.
     """
-    stripped = " ".join(text.split())
-    words = _WORD.findall(stripped)
-    letters = sum(map(str.isalpha, stripped))
+    stripped_text = " ".join(text.split())
+    words = _WORD.findall(stripped_text)
+    letters = sum(map(str.isalpha, stripped_text))
     return (
         bool(words)
         and (len(words) > 1 or letters >= 4)
-        and 4 <= len(stripped) <= TITLE_MAX_CHARS
-        and 2 * letters > len(stripped)
-        and "@" not in stripped
-        and (" " in stripped or "_" not in stripped)
-        and _NOT_A_TITLE.match(stripped) is None
-        and _FILE_NAME.fullmatch(stripped) is None
+        and 4 <= len(stripped_text) <= TITLE_MAX_CHARS
+        and 2 * letters > len(stripped_text)
+        and "@" not in stripped_text
+        and (" " in stripped_text or "_" not in stripped_text)
+        and _NOT_A_TITLE.match(stripped_text) is None
+        and _FILE_NAME.fullmatch(stripped_text) is None
     )
 
 
@@ -325,12 +325,12 @@ def _iter_columns(sheet: _FrontPage, line: _TextLine) -> Iterator[str]:
     """
     page, begin = sheet.page, line.begin
     for blanks in re.finditer(" +", page.text[line.begin : line.end]):
-        place, after = line.begin + blanks.start(), line.begin + blanks.end()
-        if begin < place and after < line.end:
-            left, right = page.get_cell_box(place - 1), page.get_cell_box(after)
+        place, gap_end = line.begin + blanks.start(), line.begin + blanks.end()
+        if begin < place and gap_end < line.end:
+            left, right = page.get_cell_box(place - 1), page.get_cell_box(gap_end)
             if right.left - left.right > _NAME_GAP * line.size:
                 yield sheet.clean_text(begin, place)
-                begin = after
+                begin = gap_end
     yield sheet.clean_text(begin, line.end)
 
 

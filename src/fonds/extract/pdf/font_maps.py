@@ -149,9 +149,9 @@ def _read_names(encoding: Any, cache: dict[tuple[int, int], dict[int, str]]) -> 
     return cache[place]
 
 
-def _iter_differences(encoded: bytes) -> Iterator[tuple[int, str]]:
+def _iter_differences(encoded_differences: bytes) -> Iterator[tuple[int, str]]:
     code = 0
-    for name, number in _ENTRY.findall(encoded):
+    for name, number in _ENTRY.findall(encoded_differences):
         if number:
             code = int(number)
         else:

@@ -72,8 +72,8 @@ def find_glyph_text(name: str) -> str | None:
     if _LETTER.fullmatch(name):
         return name
     text = _ALL.get(name)
-    if text is None and (sized := _SIZED.fullmatch(name)):
-        text = _ALL.get(sized[1])
+    if text is None and (size_match := _SIZED.fullmatch(name)):
+        text = _ALL.get(size_match[1])
     return text
 
 

@@ -168,8 +168,8 @@ def _list_texts(element: etree._Element) -> list[str]:
     """
     items = list(element.iter(f"{_RDF}li")) or [element]
     items.sort(key=lambda item: item.get(_LANGUAGE) != "x-default")
-    cleaned = (clean_text(item.text or "").strip()[:_VALUE_MAX_CHARS] for item in items)
-    return [text for text in cleaned if text]
+    cleaned_texts = (clean_text(item.text or "").strip()[:_VALUE_MAX_CHARS] for item in items)
+    return [text for text in cleaned_texts if text]
 
 
 _AUTHORS_MAX, _NAME_MAX_CHARS = 200, 200
@@ -293,12 +293,12 @@ def _iter_dois(
     for name in ("doi", "wps-articledoi", "subject", "keywords", "title"):
         yield find_doi_in_text(info.get(name, "")), MetadataSource.INFO
     yield xmp.doi, MetadataSource.XMP
-    labelled = find_labelled_doi(page)
-    if labelled is not None and _REFERENCES.search(page, 0, labelled[1]):
-        labelled = None
-    yield labelled[0] if labelled else None, MetadataSource.PAGE
-    linked = {parse_doi_link(link) for link in links} - {None}
-    yield linked.pop() if len(linked) == 1 else None, MetadataSource.LINK
+    labelled_doi = find_labelled_doi(page)
+    if labelled_doi is not None and _REFERENCES.search(page, 0, labelled_doi[1]):
+        labelled_doi = None
+    yield labelled_doi[0] if labelled_doi else None, MetadataSource.PAGE
+    linked_dois = {parse_doi_link(link) for link in links} - {None}
+    yield linked_dois.pop() if len(linked_dois) == 1 else None, MetadataSource.LINK
 
 
 def _iter_arxiv_ids(
@@ -310,5 +310,5 @@ def _iter_arxiv_ids(
     # Other papers are cited as `arXiv:…` too; a paper's own stamp has subject or date.
     stamp = _ARXIV_STAMP.search(page)
     yield stamp[1] if stamp else None, MetadataSource.PAGE
-    linked = {find_arxiv_id(link) for link in links} - {None}
-    yield linked.pop() if len(linked) == 1 else None, MetadataSource.LINK
+    linked_ids = {find_arxiv_id(link) for link in links} - {None}
+    yield linked_ids.pop() if len(linked_ids) == 1 else None, MetadataSource.LINK

@@ -168,13 +168,13 @@ def draw_page_view_from_bytes(data: bytes, number: int, limits: ViewLimits) -> P
     """
     data = strip_leading_junk(data)
     structure = read_structure(data, xmp_max_bytes=_XMP_NONE)
-    opened = open_mapped(data, structure.mapped)
-    if opened.document is None:
-        return PageView(None, error=opened.error_msg or "cannot open it as a PDF")
+    opened_pdf = open_mapped(data, structure.mapped)
+    if opened_pdf.document is None:
+        return PageView(None, error=opened_pdf.error_msg or "cannot open it as a PDF")
     try:
-        view, is_blank = _draw_checked(opened.document, number, structure, limits)
+        view, is_blank = _draw_checked(opened_pdf.document, number, structure, limits)
     finally:
-        opened.document.close()
+        opened_pdf.document.close()
     # pdfium neither draws nor reports objects it cannot find.
     return _draw_repaired(data, number, structure, limits) or view if is_blank else view
 
@@ -186,13 +186,13 @@ def _draw_repaired(
 
     Return None if the page is really blank, or if the rewritten PDF cannot be opened.
     """
-    opened = open_repaired(data) if find_drawing_pages(data, [number - 1]) else None
-    if opened is None or opened.document is None:
+    opened_pdf = open_repaired(data) if find_drawing_pages(data, [number - 1]) else None
+    if opened_pdf is None or opened_pdf.document is None:
         return None
     try:
-        return _draw_checked(opened.document, number, structure, limits)[0]
+        return _draw_checked(opened_pdf.document, number, structure, limits)[0]
     finally:
-        opened.document.close()
+        opened_pdf.document.close()
 
 
 def _draw_checked(

@@ -60,16 +60,18 @@ def draw_thumbnails(
     width, height = page.get_size()
     sizes = {form: fit_box(width, height, box[0], box[1]) for form, box in boxes.items()}
     images: dict[str, bytes] = {}
-    rendered: Image.Image | None = None
+    rendered_image: Image.Image | None = None
     for form, size in sorted(
         sizes.items(), key=lambda form_size: form_size[1] or (0, 0), reverse=True
     ):
         factor = _choose_oversampling(size, pixels_max) if size else 0
         if size is None or factor == 0:
             continue
-        if rendered is None:
-            rendered = render(page, size[0] * factor, size[1] * factor)
-        thumbnail = rendered.resize(size, Image.Resampling.LANCZOS, reducing_gap=_REDUCING_GAP)
+        if rendered_image is None:
+            rendered_image = render(page, size[0] * factor, size[1] * factor)
+        thumbnail = rendered_image.resize(
+            size, Image.Resampling.LANCZOS, reducing_gap=_REDUCING_GAP
+        )
         images[form] = _encode_image(thumbnail, boxes[form][2])
     return images
 

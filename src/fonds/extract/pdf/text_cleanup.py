@@ -54,10 +54,12 @@ def normalize_page_text(raw: str) -> str:
     )
     last_piece = other_pieces[-1:]
     # Several marks in a row count as one.
-    marked = LINE_END_HYPHEN.join([first_piece, *filter(None, other_pieces[:-1]), *last_piece])
-    if any(end in marked for end in _HYPHEN_ENDS) or any(sign in marked for sign in _OTHER_HYPHENS):
-        marked = _LINE_END_HYPHEN.sub(_restore_hyphen, marked)
-    text = _join_tex_signs(clean_text(_rejoin(marked))).strip()
+    marked_text = LINE_END_HYPHEN.join([first_piece, *filter(None, other_pieces[:-1]), *last_piece])
+    if any(end in marked_text for end in _HYPHEN_ENDS) or any(
+        sign in marked_text for sign in _OTHER_HYPHENS
+    ):
+        marked_text = _LINE_END_HYPHEN.sub(_restore_hyphen, marked_text)
+    text = _join_tex_signs(clean_text(_rejoin(marked_text))).strip()
     if text.isascii() or not _RIGHT_TO_LEFT.search(text):
         return text
     return _fix_brackets(text)
@@ -76,31 +78,31 @@ def _fix_brackets(text: str) -> str:
 def _fix_line_brackets(line: str) -> str:
     if _is_balanced(line) or not _RIGHT_TO_LEFT.search(line):
         return line
-    mirrored = line.translate(_MIRRORED_BRACKETS)
-    return mirrored if _is_balanced(mirrored) else line
+    mirrored_line = line.translate(_MIRRORED_BRACKETS)
+    return mirrored_line if _is_balanced(mirrored_line) else line
 
 
 def _is_balanced(line: str) -> bool:
-    expected: list[str] = []
+    expected_brackets: list[str] = []
     for bracket in _BRACKET.findall(line):
         if bracket in _CLOSING:
-            expected.append(_CLOSING[bracket])
-        elif not expected or expected.pop() != bracket:
+            expected_brackets.append(_CLOSING[bracket])
+        elif not expected_brackets or expected_brackets.pop() != bracket:
             return False
-    return not expected
+    return not expected_brackets
 
 
 def _restore_hyphen(match: re.Match[str]) -> str:
     """Return pdfium's mark for a hyphen at a line end if `match` divides a word there; otherwise
     the unchanged text of `match`.
     """
-    before = match.string[max(0, match.start() - 1) : match.start()]
+    previous_character = match.string[max(0, match.start() - 1) : match.start()]
     if match[1] != "-":
-        return LINE_END_HYPHEN if before.isalnum() else match[0]
+        return LINE_END_HYPHEN if previous_character.isalnum() else match[0]
     # pdfium left the hyphen because it saw a new line begin; only a divided word continues in lower
     # case.
     follows = match.string[match.end() : match.end() + 1]
-    return LINE_END_HYPHEN if follows.islower() and before.isalpha() else match[0]
+    return LINE_END_HYPHEN if follows.islower() and previous_character.isalpha() else match[0]
 
 
 def _join_tex_signs(text: str) -> str:
@@ -116,10 +118,10 @@ def _join_tex_signs(text: str) -> str:
 
 def _rejoin(raw: str) -> str:
     pieces = raw.split(LINE_END_HYPHEN)
-    joined = [pieces[0]]
+    joined_pieces = [pieces[0]]
     for left, right in pairwise(pieces):
-        joined += ("-" if _keeps_hyphen(left, right) else "", right)
-    return "".join(joined)
+        joined_pieces += ("-" if _keeps_hyphen(left, right) else "", right)
+    return "".join(joined_pieces)
 
 
 def _keeps_hyphen(left_text: str, right: str) -> bool:
@@ -296,13 +298,13 @@ def _find_letter(page: PageCharacters, place: int) -> int | None:
     height = page.get_cell_box(place).top - page.get_cell_box(place).bottom
     inside = _INSIDE * height
     probe = accent.top + inside if is_below else accent.bottom - inside
-    covered = page.find_at(accent.middle, probe)
+    covered_place = page.find_at(accent.middle, probe)
     if (
-        covered is not None
-        and covered != place
-        and _is_accented(page, covered, place, accent, is_below)
+        covered_place is not None
+        and covered_place != place
+        and _is_accented(page, covered_place, place, accent, is_below)
     ):
-        return covered
+        return covered_place
     return None
 
 
@@ -418,10 +420,10 @@ def _find_suspect_lines(text: str) -> list[tuple[int, int]]:
         place += len(line) + 2
         if len(line) > _SHORT_MAX_CHARS and len(following) > _SHORT_MAX_CHARS:
             # A line that ends with a word, followed by a word, continues normally.
-            last, before = line[-1], line[-2]
+            last, second_last = line[-1], line[-2]
             if last == " ":
-                last, before = before, line[-3]
-            ends = before != " " and (last.isalnum() or last in _ENDS)
+                last, second_last = second_last, line[-3]
+            ends = second_last != " " and (last.isalnum() or last in _ENDS)
             if ends and following[1] != " " and following[0].isalnum():
                 continue
         elif not line or not following:

@@ -62,14 +62,14 @@ def scan_trailer(data: bytes) -> Trailer:
     """
     header = _HEADER.search(data, 0, _HEADER_SEARCH_MAX)
     ids = _find_last_ids(data)
-    linearized = _LINEARIZED.search(data, 0, 2 * _HEADER_SEARCH_BYTES)
-    pages = _PAGES.search(linearized[0]) if linearized else None
+    linearization_match = _LINEARIZED.search(data, 0, 2 * _HEADER_SEARCH_BYTES)
+    pages = _PAGES.search(linearization_match[0]) if linearization_match else None
     return Trailer(
         pdf_version=header[1].decode("ascii") if header else None,
         permanent_id=ids[0],
         update_id=ids[1],
         encrypted=_ENCRYPT.search(data) is not None,
-        linearized=linearized is not None,
+        linearized=linearization_match is not None,
         page_count=int(pages[1]) if pages else None,
     )
 

@@ -97,18 +97,18 @@ def build_daily_tallies(
     An entry counts on the day on which it entered. Records that an input counted without creating
     entries count as `dropped`, on the day on which the input was last read.
     """
-    ended: dict[str, Counter[tuple[str, str]]] = {}
+    outcomes_by_day: dict[str, Counter[tuple[str, str]]] = {}
     without_entries: dict[str, Counter[str]] = {}
     for row in iter_daily_tallies(records, _COUNTERS, days, pipelines):
         if row.counted == ENTRIES_BY_DAY:
-            ended.setdefault(row.first, Counter())[row.second, row.third] += row.count
+            outcomes_by_day.setdefault(row.first, Counter())[row.second, row.third] += row.count
         else:
             without_entries.setdefault(row.first, Counter())[row.second] += row.count
     return {
         date.fromisoformat(day): build_tally(
-            ended.get(day, Counter()), without_entries.get(day, Counter())
+            outcomes_by_day.get(day, Counter()), without_entries.get(day, Counter())
         )
-        for day in sorted(ended.keys() | without_entries.keys())
+        for day in sorted(outcomes_by_day.keys() | without_entries.keys())
         if day
     }
 

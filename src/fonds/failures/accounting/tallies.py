@@ -63,8 +63,8 @@ class OutcomeTally(msgspec.Struct, frozen=True, rename={"received": "in"}):
     @property
     def is_balanced(self) -> bool:
         """Whether each received entry has exactly one outcome."""
-        ended = self.done + sum(self.dropped.values()) + sum(self.quarantined.values())
-        return self.received == ended + self.pending
+        ended_count = self.done + sum(self.dropped.values()) + sum(self.quarantined.values())
+        return self.received == ended_count + self.pending
 
     def filter_reasons(self, weight: Weight) -> dict[str, int]:
         """Return the number of entries by reason, for the reasons of one weight (severity).
@@ -115,22 +115,22 @@ def count_entries(
 
 def count_given_entries(records: Records, keys: Sequence[tuple[str, str]]) -> OutcomeTally:
     """Count by outcome the entries with these keys (pairs of entry id and pipeline)."""
-    ended: Counter[tuple[str, str]] = Counter()
+    outcome_counts: Counter[tuple[str, str]] = Counter()
     for start in range(0, len(keys), INPUTS_A_QUERY):
         for row in records.get(EntryRow, keys[start : start + INPUTS_A_QUERY]):
-            ended[row.outcome, row.reason or ""] += 1
-    return build_tally(ended, Counter())
+            outcome_counts[row.outcome, row.reason or ""] += 1
+    return build_tally(outcome_counts, Counter())
 
 
-def add_tallies(tally: OutcomeTally, other: OutcomeTally) -> OutcomeTally:
+def add_tallies(tally: OutcomeTally, other_tally: OutcomeTally) -> OutcomeTally:
     """Return the sum of two counts of entries by outcome. No entry may be in both counts."""
     return OutcomeTally(
-        tally.received + other.received,
-        tally.done + other.done,
-        dict(Counter(tally.dropped) + Counter(other.dropped)),
-        dict(Counter(tally.quarantined) + Counter(other.quarantined)),
-        tally.pending + other.pending,
-        dict(Counter(tally.without_text) + Counter(other.without_text)),
+        tally.received + other_tally.received,
+        tally.done + other_tally.done,
+        dict(Counter(tally.dropped) + Counter(other_tally.dropped)),
+        dict(Counter(tally.quarantined) + Counter(other_tally.quarantined)),
+        tally.pending + other_tally.pending,
+        dict(Counter(tally.without_text) + Counter(other_tally.without_text)),
     )
 
 
@@ -140,14 +140,14 @@ def build_tally(outcome_counts: Counter[tuple[str, str]], counts: Counter[str]) 
     `outcome_counts`: number of entries by outcome and reason.
     `counts`: number of records without entries, by reason; they count as `dropped`.
     """
-    dropped = counts + Counter(
+    dropped_counts = counts + Counter(
         {
             reason: n
             for (outcome, reason), n in outcome_counts.items()
             if outcome == "dropped" and reason
         }
     )
-    quarantined = Counter(
+    quarantined_counts = Counter(
         {
             reason: n
             for (outcome, reason), n in outcome_counts.items()
@@ -164,8 +164,8 @@ def build_tally(outcome_counts: Counter[tuple[str, str]], counts: Counter[str]) 
     return OutcomeTally(
         received=outcome_counts.total() + counts.total(),
         done=sum(n for (outcome, _), n in outcome_counts.items() if outcome == "done"),
-        dropped=dict(sorted((+dropped).items())),
-        quarantined=dict(sorted((+quarantined).items())),
+        dropped=dict(sorted((+dropped_counts).items())),
+        quarantined=dict(sorted((+quarantined_counts).items())),
         pending=sum(n for (outcome, _), n in outcome_counts.items() if outcome == "pending"),
         without_text=dict(sorted((+without_text).items())),
     )
@@ -174,13 +174,13 @@ def build_tally(outcome_counts: Counter[tuple[str, str]], counts: Counter[str]) 
 def _count_all(
     records: Records, pipeline_filter: Mapping[str, object]
 ) -> tuple[Counter[tuple[str, str]], Counter[str]]:
-    ended: Counter[tuple[str, str]] = Counter()
-    counted: Counter[str] = Counter()
+    outcome_counts: Counter[tuple[str, str]] = Counter()
+    reason_counts: Counter[str] = Counter()
     for row in _iter_tallies(records, EntryRow, **pipeline_filter):
-        ended[row.first, row.second] += row.count
+        outcome_counts[row.first, row.second] += row.count
     for row in _iter_tallies(records, InputRow, **pipeline_filter):
-        counted[row.first] += row.count
-    return ended, counted
+        reason_counts[row.first] += row.count
+    return outcome_counts, reason_counts
 
 
 def _iter_tallies(records: Records, kind: type[Any], **where: object) -> Iterator[TallyRow]:
@@ -190,17 +190,17 @@ def _iter_tallies(records: Records, kind: type[Any], **where: object) -> Iterato
 def _count_inputs(
     records: Records, input_ids: Sequence[str], pipeline_filter: Mapping[str, object]
 ) -> tuple[Counter[tuple[str, str]], Counter[str]]:
-    ended: Counter[tuple[str, str]] = Counter()
-    counted: Counter[str] = Counter()
+    outcome_counts: Counter[tuple[str, str]] = Counter()
+    reason_counts: Counter[str] = Counter()
     for start in range(0, len(input_ids), INPUTS_A_QUERY):
         where = {"input_id": list(input_ids[start : start + INPUTS_A_QUERY]), **pipeline_filter}
         for (outcome, reason), count in records.count(
             EntryRow, ("outcome", "reason"), where
         ).items():
-            ended[outcome, reason or ""] += count
+            outcome_counts[outcome, reason or ""] += count
         for row in records.find(InputRow, where):
-            counted.update(row.tally)
-    return ended, counted
+            reason_counts.update(row.tally)
+    return outcome_counts, reason_counts
 
 
 def count_files_by_type(records: Records) -> list[tuple[str, int]]:
@@ -214,9 +214,9 @@ def count_derivatives(records: Records) -> list[tuple[DerivativeKind, dict[str, 
 
     If several kinds share a table, only the first of them is returned.
     """
-    counted = [kind.row.TABLE for kind in iter_kinds_with_rows()]
+    table_names = [kind.row.TABLE for kind in iter_kinds_with_rows()]
     by_table: dict[str, list[TallyRow]] = {}
-    for row in records.find(TallyRow, {"counted": counted}):
+    for row in records.find(TallyRow, {"counted": table_names}):
         by_table.setdefault(row.counted, []).append(row)
     counts = []
     for kind in iter_kinds_with_rows():

@@ -151,8 +151,8 @@ class StepPace:
         Uses the rate at which messages ended in the current and the previous clock hour. Returns
         None if no message ended in these hours.
         """
-        ended = sum(self.ended[-2:])
-        return waiting_count * (60 + self.minutes) / ended if ended else None
+        ended_count = sum(self.ended[-2:])
+        return waiting_count * (60 + self.minutes) / ended_count if ended_count else None
 
 
 def compute_paces(records: Records, pipeline: str, now: datetime) -> Mapping[str, StepPace]:
@@ -236,12 +236,12 @@ def is_overdue(row: WorkerRow, now: datetime) -> bool:
 
 def _summarize_rows(rows: list[WorkerRow], now: datetime) -> StepWorkers:
     at_work = [row for row in rows if not is_overdue(row, now)]
-    ended = [row.last_ended for row in rows if row.last_ended is not None]
+    ended_times = [row.last_ended for row in rows if row.last_ended is not None]
     return StepWorkers(
         at_work=len(at_work),
         overdue=len(rows) - len(at_work),
         seen=max(row.seen for row in rows),
         ended=sum(row.ended for row in at_work),
-        last_ended=max(ended, default=None),
+        last_ended=max(ended_times, default=None),
         trouble=next((row.trouble for row in at_work if row.trouble), None),
     )

@@ -103,13 +103,13 @@ def parse_url_row(header: Header, fields: Sequence[str], via: str, day: str | No
     link_url = next(
         (value for name in _URL_NAMES if (value := _get_field(header, fields, name))), None
     )
-    published = next(
+    published_text = next(
         (value for name in _DATE_NAMES if (value := _get_field(header, fields, name))), None
     )
     return RssEntry(
         link=clean_url(link_url),
         title=clean_title(_get_field(header, fields, "title")),
-        pub_date=format_rfc2822(published),
+        pub_date=format_rfc2822(published_text),
         fetch_date=day,
         source_url=clean_url(_get_field(header, fields, "source_url")),
         source_feed_id=_parse_id(_get_field(header, fields, "feed_id")),
@@ -218,25 +218,25 @@ def find_epoch(moment: datetime) -> Epoch | None:
 
 
 def choose(
-    downloads_id: int, collected: datetime | None, versions: Sequence[ObjectVersion]
+    downloads_id: int, collected_at: datetime | None, versions: Sequence[ObjectVersion]
 ) -> ObjectVersion | None:
     """Return the stored object version that holds a download; None if that is uncertain.
 
-    - `collected`: aware time of the download; None if unknown.
+    - `collected_at`: aware time of the download; None if unknown.
     - `versions`: all versions stored under the download id.
 
     For an unambiguous id, the newest version is returned. For an ambiguous id, it is the newest
-    version from the epoch that contains `collected`. Without `collected`, an ambiguous id must have
-    exactly one version.
+    version from the epoch that contains `collected_at`. Without `collected_at`, an ambiguous id
+    must have exactly one version.
     """
     newest_first = sorted(
         versions, key=lambda version: (version.modified, version.id), reverse=True
     )
     if not is_ambiguous(downloads_id):
         return newest_first[0] if newest_first else None
-    if collected is None:
+    if collected_at is None:
         return newest_first[0] if len(newest_first) == 1 else None
-    epoch = find_epoch(collected)
+    epoch = find_epoch(collected_at)
     epoch_versions = [
         version
         for version in newest_first

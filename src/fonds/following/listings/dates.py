@@ -27,10 +27,10 @@ def format_rfc2822(text: str | None) -> str | None:
 
     Returns None if the text is not a valid time.
     """
-    moment, zoned = read_moment(text)
+    moment, has_zone = read_moment(text)
     if moment is None:
         return None
-    return format_datetime(moment if zoned else moment.replace(tzinfo=None))
+    return format_datetime(moment if has_zone else moment.replace(tzinfo=None))
 
 
 def read_moment(text: str | None) -> tuple[datetime | None, bool]:
@@ -38,12 +38,12 @@ def read_moment(text: str | None) -> tuple[datetime | None, bool]:
 
     Without a zone, UTC is assumed. The time is None if the text is not a valid time.
     """
-    stripped = (text or "").strip()[:MAX_CHARS]
-    if not stripped or not stripped.isascii():
+    stripped_text = (text or "").strip()[:MAX_CHARS]
+    if not stripped_text or not stripped_text.isascii():
         return None, False
     try:
-        match = _ISO.fullmatch(stripped)
-        return _parse_iso(match) if match else _parse_mail_date(stripped)
+        match = _ISO.fullmatch(stripped_text)
+        return _parse_iso(match) if match else _parse_mail_date(stripped_text)
     except (ValueError, OverflowError):
         return None, False
 
@@ -73,10 +73,10 @@ def _parse_zone(text: str | None) -> timezone:
 
 
 def _parse_mail_date(text: str) -> tuple[datetime | None, bool]:
-    plain = _FROM_GMT.sub(lambda at: f"{at[1]}{int(at[2]):02d}{at[3] or '00'}", text)
+    plain = _FROM_GMT.sub(lambda match: f"{match[1]}{int(match[2]):02d}{match[3] or '00'}", text)
     parts = parsedate_tz(plain)
     if parts is None:
         return None, False
     moment = datetime(*parts[:5], min(parts[5], 59), tzinfo=UTC)
-    zoned = _ZONED.search(plain) is not None
-    return moment - timedelta(seconds=parts[9] or 0), zoned
+    has_zone = _ZONED.search(plain) is not None
+    return moment - timedelta(seconds=parts[9] or 0), has_zone

@@ -145,13 +145,13 @@ def clean_url(text: str | None, base: str = "") -> str | None:
     Returns None if nothing is left. A URL that is too long is cut to one character over the limit,
     so that the link rules refuse it.
     """
-    stripped = (text or "").translate(_BREAKS).strip(_EDGES)
-    if not stripped:
+    stripped_text = (text or "").translate(_BREAKS).strip(_EDGES)
+    if not stripped_text:
         return None
     try:
-        joined_url = urljoin(base, stripped) if base else stripped
+        joined_url = urljoin(base, stripped_text) if base else stripped_text
     except ValueError:
-        joined_url = stripped
+        joined_url = stripped_text
     return _CONTROLS.sub("", joined_url)[: URL_MAX_CHARS + 1] or None
 
 

@@ -128,7 +128,9 @@ def read_text(body: bytes, url: str) -> Listing:
     """
     text = body.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     lines = [
-        stripped for line in text.splitlines() if (stripped := line.strip()) and stripped[0] != "#"
+        stripped_line
+        for line in text.splitlines()
+        if (stripped_line := line.strip()) and stripped_line[0] != "#"
     ]
     url_lines = [line for line in lines if line.lower().startswith(("http://", "https://"))]
     if not url_lines or 2 * len(url_lines) < len(lines):

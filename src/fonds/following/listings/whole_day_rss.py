@@ -70,8 +70,8 @@ def read_rss_day(stream: Stream, via: str, day_of_file: str | None = None) -> It
     buffer, number, day = b"", 0, day_of_file
     while piece := stream.read(PIECE_BYTES):
         buffer += piece
-        if number == 0 and day is None and (built := _BUILT.search(buffer)):
-            day = _parse_day(built[1])
+        if number == 0 and day is None and (build_date_match := _BUILT.search(buffer)):
+            day = _parse_day(build_date_match[1])
         while (end := _CLOSING.search(buffer)) is not None:
             yield _parse_item(number, buffer[: end.start()], via, day)
             buffer, number = buffer[end.end() :], number + 1

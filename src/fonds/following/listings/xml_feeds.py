@@ -354,8 +354,8 @@ def _parse_feedparser_date(entry: Mapping[str, Any]) -> str | None:
     # warning.
     fields = dict(entry.items())
     for name in _FEEDPARSER_DATES:
-        if formatted := format_rfc2822(_get_text(fields.get(name))):
-            return formatted
+        if formatted_date := format_rfc2822(_get_text(fields.get(name))):
+            return formatted_date
         parsed_time = fields.get(f"{name}_parsed")
         if parsed_time is not None:
             try:

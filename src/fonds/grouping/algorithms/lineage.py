@@ -186,8 +186,8 @@ def _find_split_and_merge_events(
     for old, row in enumerate(shared_counts):
         parts = np.flatnonzero((row > 0) & (row >= PART_MIN * row.sum()))
         if len(parts) > 1:
-            after = tuple(ids[new] for new in parts.tolist())
-            events.append(LineageEvent(LineageChange.SPLIT, (ids_before[old],), after))
+            part_ids = tuple(ids[new] for new in parts.tolist())
+            events.append(LineageEvent(LineageChange.SPLIT, (ids_before[old],), part_ids))
     totals = shared_counts.sum(axis=1, keepdims=True)
     for new in range(shared_counts.shape[1]):
         sources = np.flatnonzero(

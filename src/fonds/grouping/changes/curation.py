@@ -97,9 +97,9 @@ def rename(
 
 
 def pin(
-    writer: CollectionWriter, name: CollectionName, conf: str, theme: str, *, pinned: bool = True
+    writer: CollectionWriter, name: CollectionName, conf: str, theme: str, *, is_pinned: bool = True
 ) -> CuratedTheme:
-    """Pin a theme, so that it is listed first, or unpin it with `pinned=False`. Idempotent.
+    """Pin a theme, so that it is listed first, or unpin it with `is_pinned=False`. Idempotent.
 
     `theme`: id, label or given name of the theme.
     Return the resulting curation (name and pin) of the theme.
@@ -107,10 +107,13 @@ def pin(
     """
     with writer.lease(name) as collection:
         curation = _find_curation(writer, collection, conf, theme)
-        if pinned is (curation.pinned is not None):
+        if is_pinned is (curation.pinned is not None):
             return curation
         return _write_curation(
-            writer, collection, conf, replace(curation, pinned=writer.clock() if pinned else None)
+            writer,
+            collection,
+            conf,
+            replace(curation, pinned=writer.clock() if is_pinned else None),
         )
 
 

@@ -207,8 +207,10 @@ def _sort_terms(counts: list[tuple[str, int]]) -> list[str]:
     `counts`: terms with their document frequencies, sorted by term.
     """
     if len(counts) > TERMS_MAX:
-        frequent = nlargest(TERMS_MAX, range(len(counts)), key=lambda at: (counts[at][1], -at))
-        return [counts[at][0] for at in sorted(frequent)]
+        frequent = nlargest(
+            TERMS_MAX, range(len(counts)), key=lambda position: (counts[position][1], -position)
+        )
+        return [counts[position][0] for position in sorted(frequent)]
     return [term for term, _ in counts]
 
 

@@ -231,21 +231,21 @@ class _Rebuild:
             self.tables.put(COLLECTIONS, [(self.name.row, mark)])
             return decode_int(collection.cells, Column.SEQUENCE)
 
-    def report(self, stage: str, done: int = 0, total: int = 0) -> None:
+    def report(self, stage: str, done_count: int = 0, total: int = 0) -> None:
         """Report the progress to the caller, and write it to the clustering's row.
 
         The row is written at most every half second, except when a stage begins.
         `stage`: name of the stage.
-        `done`, `total`: number of documents; a total of 0 is unknown.
+        `done_count`, `total`: number of documents; a total of 0 is unknown.
         """
-        self._progress(stage, done, total)
+        self._progress(stage, done_count, total)
         now_s = time.monotonic()
         if stage == self._stage and now_s - self._reported_s < REPORT_EVERY_S:
             return
         self._stage, self._reported_s = stage, now_s
         cells = {
             Column.STAGE: encode_utf8(stage),
-            Column.DONE: encode_utf8(done),
+            Column.DONE: encode_utf8(done_count),
             Column.TOTAL: encode_utf8(total),
             Column.MOVED: encode_utf8(self.writer.clock()),
         }

@@ -18,16 +18,15 @@ LATER_MIN = 20
 class ChangeCounts:
     """Counts of a served clustering and of the changes since its rebuild.
 
-    `rebuild_time_s`, `modification_time_s`: when the rebuild began, and when a document was last put; seconds
-        since 1970.
-    `current_document_count`: number of documents in the collection now.
-    `document_count`: number of documents at the rebuild.
-    `outlier_count`: number of documents at the rebuild that were in no cluster.
-    `later_document_count`: number of documents assigned since the rebuild, called later documents.
-    `later_outlier_count`: number of later documents that are outliers.
-    `term_count`, `unknown_term_count`: number of distinct terms in a sample of the grouped
-        documents, and how many of them are missing from the dictionary.
-    `later_term_count`, `later_unknown_term_count`: the same two numbers for later documents.
+    `rebuild_time_s`, `modification_time_s`: when the rebuild began, and when a document was last
+        put; seconds since 1970. `current_document_count`: number of documents in the collection
+        now. `document_count`: number of documents at the rebuild. `outlier_count`: number of
+        documents at the rebuild that were in no cluster. `later_document_count`: number of
+        documents assigned since the rebuild, called later documents. `later_outlier_count`: number
+        of later documents that are outliers. `term_count`, `unknown_term_count`: number of distinct
+        terms in a sample of the grouped documents, and how many of them are missing from the
+        dictionary. `later_term_count`, `later_unknown_term_count`: the same two numbers for later
+        documents.
     """
 
     rebuild_time_s: int

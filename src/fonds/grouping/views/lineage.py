@@ -71,12 +71,12 @@ def compare_clusterings(
     conf: str = DEFAULT,
     *,
     previous_timestamp: int,
-    after: int | None = None,
+    new_timestamp: int | None = None,
 ) -> ClusteringChanges | None:
     """Compare the first-level clusters of two clusterings of a configuration.
 
-    `previous_timestamp`: time of the earlier clustering. `after`: time of the later one; None for
-        the served one.
+    `previous_timestamp`: time of the earlier clustering. `new_timestamp`: time of the later one;
+        None for the served one.
 
     Return None if either clustering does not exist. Reads the assignment of every document, so the
     duration is linear in their number.
@@ -87,7 +87,7 @@ def compare_clusterings(
     from fonds.grouping.algorithms.lineage import find_events
 
     served_timestamp = find_served_timestamp(tables, name, conf)
-    later_timestamp = after if after is not None else served_timestamp
+    later_timestamp = new_timestamp if new_timestamp is not None else served_timestamp
     if (
         served_timestamp is None
         or later_timestamp is None
@@ -154,8 +154,8 @@ def list_recorded_changes(
     if not events:
         return ()
     old_sides, new_sides = (
-        {side.id: side for side in _load_sides(tables, name, conf, at).values()}
-        for at in (previous_timestamp, timestamp)
+        {side.id: side for side in _load_sides(tables, name, conf, side_timestamp).values()}
+        for side_timestamp in (previous_timestamp, timestamp)
     )
     return tuple(
         ClusterChange(

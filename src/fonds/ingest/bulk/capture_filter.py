@@ -37,10 +37,10 @@ def is_paper(surt: str) -> bool:
     """Return whether a SURT (URL with reversed host) looks like that of a scholarly paper,
     ignoring case.
     """
-    folded = surt.lower()
-    host, _, path = folded.partition(")")
+    folded_surt = surt.lower()
+    host, _, path = folded_surt.partition(")")
     return bool(
-        _UNIVERSITY_MEMBER.match(folded)
+        _UNIVERSITY_MEMBER.match(folded_surt)
         or _HOST_WORD.search(host)
         or _PATH_WORD.search(path)
         or is_doi_prefix(path)

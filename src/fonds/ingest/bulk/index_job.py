@@ -71,18 +71,18 @@ class CaptureWriter:
         yields lines with the numbers of captures, files and refused index lines. Rows of `cdx` are
         written before the cells of the wide table that refer to them.
         """
-        table, stored = self.open_table(), self.open_records()
+        table, record_store = self.open_table(), self.open_records()
         tallies = ExampleCounts()
         try:
             batch: list[IndexedCapture] = []
             for capture in _iter_captures(records, tallies):
                 batch.append(capture)
                 if len(batch) >= BATCH:
-                    self._write_batch(table, stored, batch)
+                    self._write_batch(table, record_store, batch)
                     batch = []
-            self._write_batch(table, stored, batch)
+            self._write_batch(table, record_store, batch)
         finally:
-            close(table, stored)
+            close(table, record_store)
         yield from tallies.iter_records()
 
     def _write_batch(self, table: Table, records: Records, batch: Sequence[IndexedCapture]) -> None:
@@ -90,11 +90,11 @@ class CaptureWriter:
         if not batch:
             return
         record_crawler_counts(table, records, self.journal, {capture.sha1hex for capture in batch})
-        batch, dropped = _drop_known(records, batch)
+        batch, dropped_rows = _drop_known(records, batch)
         files_losing_rows = self._write_rows(table, records, batch) | {
-            row.sha1hex for row in dropped
+            row.sha1hex for row in dropped_rows
         }
-        records.delete(CdxRow, [_place_key(row) for row in dropped])
+        records.delete(CdxRow, [_place_key(row) for row in dropped_rows])
         by_file: dict[str, list[IndexedCapture]] = {}
         for capture in batch:
             by_file.setdefault(capture.sha1hex, []).append(capture)
@@ -103,11 +103,11 @@ class CaptureWriter:
         crawlers = find_crawler_files(records, [*by_file])
         alternate_rows, file_cells = [], {}
         for key, sha1hex in keys.items():
-            old_cells = _strip_dropped(cells_by_key.get(key, {}), dropped)
-            merged = merge(sha1hex, by_file[sha1hex], old_cells)
-            alternate_rows += merged.alternate_rows
-            file_cells[sha1hex] = dict(merged.file_cells)
-            note = merged.file_cells.get(F_C)
+            old_cells = _strip_dropped(cells_by_key.get(key, {}), dropped_rows)
+            merged_file = merge(sha1hex, by_file[sha1hex], old_cells)
+            alternate_rows += merged_file.alternate_rows
+            file_cells[sha1hex] = dict(merged_file.file_cells)
+            note = merged_file.file_cells.get(F_C)
             if F_C in old_cells and (sha1hex in crawlers or note is None):
                 note = old_cells[F_C]
             if note is not None:
@@ -122,7 +122,7 @@ class CaptureWriter:
             [(build_row_key(sha1hex), cells) for sha1hex, cells in file_cells.items() if cells],
         )
         table.delete(
-            self.journal, [build_alternate_key(row.sha1hex, row.capture_id) for row in dropped]
+            self.journal, [build_alternate_key(row.sha1hex, row.capture_id) for row in dropped_rows]
         )
         update_capture_counts(
             table, records, self.journal, sorted(files_losing_rows - by_file.keys())
@@ -148,43 +148,48 @@ class CaptureWriter:
         }
         records.put([*rows.values()], replace=False)
         for _ in range(SETTLING_MAX):
-            stored = records.get(CdxRow, [*rows])
-            outranked = [
+            stored_rows = records.get(CdxRow, [*rows])
+            outranked_rows = [
                 row
-                for row in stored
+                for row in stored_rows
                 if is_indexed(row.capture_id)
                 and row.capture_id != rows[_place_key(row)].capture_id
                 and ranks_above(best[_place_key(row)], _build_capture(row))
             ]
-            if not outranked:
+            if not outranked_rows:
                 record_no_crawler(
                     records,
-                    {capture.sha1hex for capture in batch} - {row.sha1hex for row in stored},
+                    {capture.sha1hex for capture in batch} - {row.sha1hex for row in stored_rows},
                 )
                 break
-            losing_files |= {row.sha1hex for row in outranked}
+            losing_files |= {row.sha1hex for row in outranked_rows}
             moved_counts = Counter(
-                row.sha1hex for row in outranked if row.sha1hex != rows[_place_key(row)].sha1hex
+                row.sha1hex
+                for row in outranked_rows
+                if row.sha1hex != rows[_place_key(row)].sha1hex
             )
             record_no_crawler(records, moved_counts)
             update_capture_counts(table, records, self.journal, sorted(moved_counts), moved_counts)
-            for row in outranked:
+            for row in outranked_rows:
                 new_row = rows[_place_key(row)]
-                changed = {
+                changed_columns = {
                     capture.name: getattr(new_row, capture.name) for capture in fields(new_row)
                 }
                 records.change(
-                    CdxRow, [_place_key(row)], _strip_key(changed), {"capture_id": row.capture_id}
+                    CdxRow,
+                    [_place_key(row)],
+                    _strip_key(changed_columns),
+                    {"capture_id": row.capture_id},
                 )
         return losing_files
 
 
 def _drop_taken_down(records: Records, batch: Sequence[IndexedCapture]) -> Sequence[IndexedCapture]:
     """Return the captures of `batch` except those whose file was removed by a takedown."""
-    removed = {
+    removed_files = {
         row.sha1hex for row in records.get(TakedownRow, [capture.sha1hex for capture in batch])
     }
-    return [capture for capture in batch if capture.sha1hex not in removed]
+    return [capture for capture in batch if capture.sha1hex not in removed_files]
 
 
 def _drop_known(
@@ -205,24 +210,28 @@ def _drop_known(
         rows_by_key.setdefault(build_capture_key(row), []).append(row)
     full = {_capture_key(capture) for capture in batch if "/" in capture.location.warc}
     kept_captures: list[IndexedCapture] = []
-    dropped: dict[tuple[str, int], CdxRow] = {}
+    dropped_rows: dict[tuple[str, int], CdxRow] = {}
     for capture in batch:
         same_rows = rows_by_key.get(_capture_key(capture), [])
-        indexed = [row for row in same_rows if is_indexed(row.capture_id)]
+        indexed_rows = [row for row in same_rows if is_indexed(row.capture_id)]
         is_bare = "/" not in capture.location.warc
-        if len(indexed) < len(same_rows) and not any(
+        if len(indexed_rows) < len(same_rows) and not any(
             row.warc_path == capture.location.warc for row in same_rows
         ):
             continue
         if is_bare and (
             _capture_key(capture) in full or any("/" in row.warc_path for row in same_rows)
         ):
-            dropped |= {_place_key(row): row for row in indexed if "/" not in row.warc_path}
+            dropped_rows |= {
+                _place_key(row): row for row in indexed_rows if "/" not in row.warc_path
+            }
             continue
         kept_captures.append(capture)
         if not is_bare:
-            dropped |= {_place_key(row): row for row in indexed if "/" not in row.warc_path}
-    return kept_captures, list(dropped.values())
+            dropped_rows |= {
+                _place_key(row): row for row in indexed_rows if "/" not in row.warc_path
+            }
+    return kept_captures, list(dropped_rows.values())
 
 
 def _capture_key(capture: IndexedCapture) -> CaptureKey:
@@ -230,7 +239,9 @@ def _capture_key(capture: IndexedCapture) -> CaptureKey:
     return capture.sha1hex, location.warc.rpartition("/")[2], location.offset, location.datetime14
 
 
-def _strip_dropped(cells: Mapping[str, bytes], dropped: Sequence[CdxRow]) -> Mapping[str, bytes]:
+def _strip_dropped(
+    cells: Mapping[str, bytes], dropped_rows: Sequence[CdxRow]
+) -> Mapping[str, bytes]:
     """Return the cells of a file in the wide table, without `file:cdx` (the file's location) if
     this cell names a dropped `cdx` row.
 
@@ -243,7 +254,7 @@ def _strip_dropped(cells: Mapping[str, bytes], dropped: Sequence[CdxRow]) -> Map
         return cells
     if location is None or FILE_META in cells:
         return cells
-    if (location.warc, location.offset) not in map(_place_key, dropped):
+    if (location.warc, location.offset) not in map(_place_key, dropped_rows):
         return cells
     return {name: value for name, value in cells.items() if name != FILE_CDX}
 

@@ -66,8 +66,8 @@ class ParquetFiles:
         rows, writer = self.pending.pop(name, []), self.writers[name]
         self.sizes_bytes.pop(name, None)
         if rows:
-            typed = convert_rows(rows, self.columns[name])
-            writer.write_table(pyarrow.Table.from_pylist(typed, schema=writer.schema))
+            typed_rows = convert_rows(rows, self.columns[name])
+            writer.write_table(pyarrow.Table.from_pylist(typed_rows, schema=writer.schema))
 
 
 @contextmanager
@@ -80,10 +80,10 @@ def open_result_files(folder: Path, schemas: Schemas, number: int) -> Iterator[P
     """
     partials = {name: _temporary_path(folder / name, number) for name in schemas}
     try:
-        with ExitStack() as opened:
+        with ExitStack() as open_writers:
             files = ParquetFiles(
                 {
-                    name: opened.enter_context(_open_writer(partials[name], columns))
+                    name: open_writers.enter_context(_open_writer(partials[name], columns))
                     for name, columns in schemas.items()
                 },
                 schemas,

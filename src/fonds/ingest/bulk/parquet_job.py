@@ -98,10 +98,10 @@ class ParquetWriter:
                     manifest.add_line(record)
                     continue
                 state = decode_record(record)
-                displayed = self._resolve_warc_url(state)
-                ending = _write_record(reading, state, displayed, previous_body, files)
-                files.add("captures", build_capture_row(displayed, ending))
-                manifest.note_end(displayed.capture.place.path, ending)
+                displayed_record = self._resolve_warc_url(state)
+                ending = _write_record(reading, state, displayed_record, previous_body, files)
+                files.add("captures", build_capture_row(displayed_record, ending))
+                manifest.note_end(displayed_record.capture.place.path, ending)
                 if state.ending == DONE and state.file is not None:
                     previous_body = state.file.sha1
         yield from manifest.iter_lines()
@@ -119,7 +119,7 @@ class ParquetWriter:
 def _write_record(
     reading: ReadingSteps,
     record: RecordState,
-    displayed: RecordState,
+    displayed_record: RecordState,
     previous_body: str,
     files: ParquetFiles,
 ) -> Disposition:
@@ -130,7 +130,7 @@ def _write_record(
     the previous call.
 
     - `record`: the capture, with the location to read the body from.
-    - `displayed`: the same capture, with the location to write to the row.
+    - `displayed_record`: the same capture, with the location to write to the row.
     - `previous_body`: SHA-1 of the body that was extracted last.
     """
     file = record.file
@@ -141,7 +141,7 @@ def _write_record(
             Reason.DUPLICATE, (f"same bytes as {previous_body}, which was extracted before")
         )
     result = read_body(reading.steps, record, file)
-    files.add("files", build_file_row(displayed, file, result))
+    files.add("files", build_file_row(displayed_record, file, result))
     return result.disposition
 
 

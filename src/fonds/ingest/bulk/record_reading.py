@@ -72,11 +72,11 @@ def decode_record(record: bytes) -> RecordState:
     """Decode the bytes that `encode_record` produced."""
     _, ending_fields, body = record.split(_SEPARATOR, 2)
     verdict, reason, detail = msgspec.json.decode(ending_fields)
-    identified = decode(Message("", body), IdentifiedCapture)
-    if not isinstance(identified, IdentifiedCapture):
+    identified_capture = decode(Message("", body), IdentifiedCapture)
+    if not isinstance(identified_capture, IdentifiedCapture):
         raise TypeError(f"not an identified capture: {record[:80]!r}")
     ending = Disposition(Verdict(verdict), Reason(reason) if reason else None, detail)
-    return RecordState(identified, ending)
+    return RecordState(identified_capture, ending)
 
 
 StepFunction = Callable[[Any], Result]
@@ -118,12 +118,14 @@ def identify(steps: Mapping[str, StepFunction], capture: Capture) -> RecordState
     errors of `run_step`.
     """
     result = run_step(steps["identify"], capture)
-    identified = next((item for item in result.items if isinstance(item, IdentifiedCapture)), None)
-    if identified is None:
+    identified_capture = next(
+        (item for item in result.items if isinstance(item, IdentifiedCapture)), None
+    )
+    if identified_capture is None:
         return RecordState(IdentifiedCapture(capture, None), result.disposition)
-    if identified.file is None:
-        return RecordState(identified, drop(Reason.REVISIT, capture.digest or ""))
-    return RecordState(identified, result.disposition)
+    if identified_capture.file is None:
+        return RecordState(identified_capture, drop(Reason.REVISIT, capture.digest or ""))
+    return RecordState(identified_capture, result.disposition)
 
 
 def read_body(steps: Mapping[str, StepFunction], record: RecordState, file: FileMeta) -> BodyResult:

@@ -97,8 +97,8 @@ def build_account(records: Records, pipeline: str, part: InputRow) -> Extraction
     """
     manifest = ExtractionManifest()
     rows = records.get(InputRow, [(part.input_id, pipeline)])
-    unread = records.get(InputRow, [(compute_unread_input_id(part.path), pipeline)])
-    rows += [row for row in unread if row.error is not None]
+    unread_rows = records.get(InputRow, [(compute_unread_input_id(part.path), pipeline)])
+    rows += [row for row in unread_rows if row.error is not None]
     for row in rows:
         manifest.records[part.path] += row.entries + row.tally_count
         for reason, count in row.tally.items():

@@ -260,23 +260,23 @@ class LinkListSource:
     def _build_input(
         self, path: str, kind: str, version: str, error: str | None, modified_s: float
     ) -> InputRow:
-        updated = datetime.fromtimestamp(modified_s, UTC) if modified_s else self.clock()
+        updated_at = datetime.fromtimestamp(modified_s, UTC) if modified_s else self.clock()
         if error is not None:
-            return build_failed_input(path, kind, updated, error)
+            return build_failed_input(path, kind, updated_at, error)
         sample_suffix = "" if self.sample.percent >= 100.0 else f":{self.sample.percent:g}%"
         repeat_suffix = f":{self.clock().isoformat()}" if self.allows_known else ""
         fingerprint = f"{version}:{self.form}{sample_suffix}{repeat_suffix}"
         input_id = compute_input_id(path.encode(), fingerprint)
-        return build_unread_input(input_id, path, kind, fingerprint, updated)
+        return build_unread_input(input_id, path, kind, fingerprint, updated_at)
 
 
 def _classify_known(row: InputRow, entry_id: str, first_id: str) -> Reason | None:
     """Return the reason for refusing a link whose URL has an earlier entry; None if the link is
     accepted.
 
-    `first_id` is the id of the URL's first entry, `entry_id` the id of the link's own entry. If they
-    are equal, the link is accepted. Otherwise the reason is REPEATED if the first entry is from the
-    same input, else KNOWN_LINK.
+    `first_id` is the id of the URL's first entry, `entry_id` the id of the link's own entry. If
+    they are equal, the link is accepted. Otherwise the reason is REPEATED if the first entry is
+    from the same input, else KNOWN_LINK.
     """
     if first_id == entry_id:
         return None

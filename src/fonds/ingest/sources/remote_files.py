@@ -131,14 +131,14 @@ class RemoteFiles:
                 yield RemoteFile(name, size_bytes, version)
 
     def _iter_page(self, url: str) -> Iterator[RemoteFile]:
-        with ExitStack() as opened:
-            response = self._retry(lambda: opened.enter_context(self._open_response(url)))
+        with ExitStack() as open_responses:
+            response = self._retry(lambda: open_responses.enter_context(self._open_response(url)))
             headers = {name.lower(): value for name, value in response.headers.items()}
             size = headers.get("content-length", "")
             version = headers.get("etag") or headers.get("last-modified") or ""
             size_bytes = int(size) if size.isascii() and size.isdigit() else 0
             self._answers[url] = response
-            opened.callback(self._answers.pop, url, None)
+            open_responses.callback(self._answers.pop, url, None)
             yield RemoteFile(url, size_bytes, version)
 
     @contextmanager

@@ -33,20 +33,20 @@ class FoundPath:
 
 
 def iter_files(
-    paths: Sequence[Path], excluded: Path, *, follows_links: bool = False
+    paths: Sequence[Path], excluded_folder: Path, *, follows_links: bool = False
 ) -> Iterator[FoundPath]:
     """Yield the files below `paths`, in order of name. No folder is entered twice.
 
     A given path may be a symbolic link. Below a given path, symbolic links are followed if their
     target is below the path too. A link to a target outside is yielded with `is_outside`; its
-    target is read only with `follows_links`. The folder `excluded` (the library folder) is not
-    entered.
+    target is read only with `follows_links`. The folder `excluded_folder` (the library folder) is
+    not entered.
     """
     entered_keys: set[tuple[int, int]] = set()
     for path in paths:
         # `abspath` does not resolve links: `..` is removed, but the name the user gave stays.
         start = Path(os.path.abspath(path))  # noqa: PTH100
-        yield from _visit_path(start, excluded.resolve(), entered_keys, follows_links)
+        yield from _visit_path(start, excluded_folder.resolve(), entered_keys, follows_links)
 
 
 def is_outside(path: Path, root: Path) -> bool:
@@ -62,7 +62,7 @@ def is_outside(path: Path, root: Path) -> bool:
 
 
 def _visit_path(
-    start: Path, excluded: Path, entered_keys: set[tuple[int, int]], follows_links: bool
+    start: Path, excluded_folder: Path, entered_keys: set[tuple[int, int]], follows_links: bool
 ) -> Iterator[FoundPath]:
     pending_paths = [start]
     while pending_paths:
@@ -77,7 +77,7 @@ def _visit_path(
                 yield _build_found_path(path, status)
                 continue
             folder_key = (status.st_dev, status.st_ino)
-            if folder_key in entered_keys or path.resolve() == excluded:
+            if folder_key in entered_keys or path.resolve() == excluded_folder:
                 continue
             entered_keys.add(folder_key)
             pending_paths += sorted((Path(entry) for entry in os.scandir(path)), reverse=True)

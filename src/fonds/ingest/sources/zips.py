@@ -234,8 +234,8 @@ def _iter_member_captures(
     damaged.
     """
     info, row = member.info, reading.row
-    with archive.open(info) as unpacked:
-        head = unpacked.read(HEAD_BYTES)
+    with archive.open(info) as unpacked_stream:
+        head = unpacked_stream.read(HEAD_BYTES)
     kind = detect_container(head)
     is_warc = kind in WARCS or (kind is None and is_archive_name(info.filename))
     if kind is Container.ZIP and _is_nested(info.filename, head):
@@ -290,8 +290,8 @@ def _unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Pa
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_suffix(".part")
     try:
-        with archive.open(member) as unpacked, partial.open("wb") as out:
-            shutil.copyfileobj(unpacked, out)
+        with archive.open(member) as unpacked_stream, partial.open("wb") as out:
+            shutil.copyfileobj(unpacked_stream, out)
         partial.replace(target)
     except OSError as error:
         error.filename = error.filename or str(target)

@@ -99,17 +99,17 @@ class ArchiveBodyStep:
             }
             for batch in _batch_by_size(list(fresh.values())):
                 self._archive(batch, [leases[name_lease(item.capture.id)] for item in batch])
-        archived = leased_ids | recorded_ids
-        self._clear_spool([item.capture for item in items if item.capture.id in archived])
-        return [DONE if item.capture.id in archived else DEFERRED for item in items]
+        archived_ids = leased_ids | recorded_ids
+        self._clear_spool([item.capture for item in items if item.capture.id in archived_ids])
+        return [DONE if item.capture.id in archived_ids else DEFERRED for item in items]
 
     def _archive(self, items: Sequence[UnarchivedBody], leases: Sequence[Lease]) -> None:
         originals = self._find_originals(items)
         entries = [self._build_entry(item, originals) for item in items]
         self.leases.check_renewed(leases)
-        archived = self.archive.write(entries)
+        archived_records = self.archive.write(entries)
         self.leases.check_renewed(leases)
-        self._record_places(items, entries, archived)
+        self._record_places(items, entries, archived_records)
         sha1s = [item.file.sha1 for item in items]
         update_capture_counts(self.table, self.records, self.journal, sha1s)
 
@@ -151,10 +151,14 @@ class ArchiveBodyStep:
 
     def _clear_spool(self, captures: Sequence[Capture]) -> None:
         """Delete the bodies of archived captures from the spool."""
-        spooled = [capture for capture in captures if capture.place.kind is PlaceKind.SPOOL]
-        if spooled:
-            self.blobs.delete([item.place.path for item in spooled])
-            self.records.change(FetchedPageRow, [item.id for item in spooled], {"in_spool": False})
+        spooled_captures = [
+            capture for capture in captures if capture.place.kind is PlaceKind.SPOOL
+        ]
+        if spooled_captures:
+            self.blobs.delete([item.place.path for item in spooled_captures])
+            self.records.change(
+                FetchedPageRow, [item.id for item in spooled_captures], {"in_spool": False}
+            )
 
     def _build_entry(
         self, item: UnarchivedBody, originals: dict[str, OriginalCapture]
@@ -181,11 +185,11 @@ class ArchiveBodyStep:
         self,
         items: Sequence[UnarchivedBody],
         entries: Sequence[ArchiveEntry],
-        archived: Sequence[ArchivedRecord],
+        archived_records: Sequence[ArchivedRecord],
     ) -> None:
         now, rows, cells = self.clock(), [], []
         crawlers = find_crawler_files(self.records, [item.file.sha1 for item in items])
-        for item, entry, record in zip(items, entries, archived, strict=True):
+        for item, entry, record in zip(items, entries, archived_records, strict=True):
             place = record.place
             row = replace(
                 build_cdx_row(item.capture, item.file, place, now), status=get_status(entry.http)
@@ -204,20 +208,25 @@ class ArchiveBodyStep:
         self.records.put(rows)
 
 
-def _build_original(row: FetchedPageRow, recorded: OriginalCapture | None) -> OriginalCapture:
+def _build_original(
+    row: FetchedPageRow, recorded_original: OriginalCapture | None
+) -> OriginalCapture:
     """Build the description of the original capture that a repeated body refers to, if it was a
     fetched page.
 
     `row` gives the final URL, and the time with fractions of a second. The WARC record id is that
-    of `recorded` if `recorded` has the same URL and second, else None.
+    of `recorded_original` if `recorded_original` has the same URL and second, else None.
     """
     fetched_capture = (row.final_url, format_datetime14(row.fetched))
     is_same = (
-        recorded is not None
-        and (recorded.url, format_datetime14(recorded.captured_at)) == fetched_capture
+        recorded_original is not None
+        and (recorded_original.url, format_datetime14(recorded_original.captured_at))
+        == fetched_capture
     )
     return OriginalCapture(
-        row.final_url, row.fetched, recorded.record_id if recorded and is_same else None
+        row.final_url,
+        row.fetched,
+        recorded_original.record_id if recorded_original and is_same else None,
     )
 
 

@@ -103,9 +103,11 @@ class ExtractPdfStep:
         try:
             payload = self.archive.read(item.capture.place, item.file.sha1)
         except PermanentError as error:
-            failed = PdfExtraction(PdfStatus.ERROR_SOURCE, error_msg=error.detail)
-            ending = replace(build_ending(failed.status, error.detail), reason=error.reason)
-            return Result(ending, (self._build_text(item, failed),))
+            failed_extraction = PdfExtraction(PdfStatus.ERROR_SOURCE, error_msg=error.detail)
+            ending = replace(
+                build_ending(failed_extraction.status, error.detail), reason=error.reason
+            )
+            return Result(ending, (self._build_text(item, failed_extraction),))
         extraction = self._read(payload.body)
         thumbnails = tuple(
             Thumbnail(item.file.sha1, form, image) for form, image in extraction.thumbnails.items()
@@ -145,7 +147,9 @@ class ExtractPdfStep:
             status = _STATUS_BY_REASON.get(error.reason, PdfStatus.ERROR_CRASH)
             detail = error.detail
         try:
-            salvaged = self.extract_metadata(body)
+            salvaged_extraction = self.extract_metadata(body)
         except (ChildError, FaultError):
             return PdfExtraction(status, error_msg=detail)
-        return replace(salvaged, status=status, error_msg=detail, text=None, thumbnails={})
+        return replace(
+            salvaged_extraction, status=status, error_msg=detail, text=None, thumbnails={}
+        )

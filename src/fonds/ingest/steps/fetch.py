@@ -146,16 +146,20 @@ class FetchStep:
         """Drop the links with these numbers. Their results are not returned, and their requests may
         be cancelled.
         """
-        unwanted = set(numbers)
-        keys = [key for key, (number, _) in self._links.items() if number in unwanted]
+        unwanted_numbers = set(numbers)
+        keys = [key for key, (number, _) in self._links.items() if number in unwanted_numbers]
         for key in keys:
             del self._links[key]
             self._previous_rows.pop(key, None)
-        self._new_links = [item for item in self._new_links if item[0] not in unwanted]
-        self._fetched_pages = [item for item in self._fetched_pages if item[0] not in unwanted]
-        self._unchanged_pages = [item for item in self._unchanged_pages if item[0] not in unwanted]
+        self._new_links = [item for item in self._new_links if item[0] not in unwanted_numbers]
+        self._fetched_pages = [
+            item for item in self._fetched_pages if item[0] not in unwanted_numbers
+        ]
+        self._unchanged_pages = [
+            item for item in self._unchanged_pages if item[0] not in unwanted_numbers
+        ]
         if self._tdmrep is not None:
-            self._tdmrep.forget(unwanted)
+            self._tdmrep.forget(unwanted_numbers)
         self._fetcher.forget(keys)
 
     def close(self) -> None:

@@ -80,11 +80,11 @@ class FetchDownloadStep:
         version = self._choose_version(link, url)
         if isinstance(version, Result):
             return version
-        sent, modified = self.downloads.read_dated(url, self.body_max_bytes, version)
-        body = self._unpack(sent)
+        object_data, written_at = self.downloads.read_dated(url, self.body_max_bytes, version)
+        body = self._unpack(object_data)
         if body.startswith(REDUNDANT):
             return Result(drop(Reason.REDUNDANT_FEED))
-        fetched_at = _to_datetime(link.fetch_timestamp) or modified
+        fetched_at = _to_datetime(link.fetch_timestamp) or written_at
         found_at = link.final_url if link.final_url not in (None, NEED_CANONICAL_URL) else url
         # Only the existence of the response was recorded.
         hop = Hop(found_at or url, fetched_at, 200, "HTTP/1.0 200 OK", ())

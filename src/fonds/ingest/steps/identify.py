@@ -219,9 +219,7 @@ def _check_digest(capture: Capture, file: FileMeta) -> None:
     """
     if capture.digest is None or capture.place.kind not in FULLY_FETCHED_KINDS:
         return
-    expected = parse_sha1(capture.digest)
-    if expected is not None and expected.hex() != file.sha1:
-        detail = (
-            f"{capture.place}: the bytes have the SHA-1 {file.sha1} instead of {expected.hex()}"
-        )
+    declared_sha1 = parse_sha1(capture.digest)
+    if declared_sha1 is not None and declared_sha1.hex() != file.sha1:
+        detail = f"{capture.place}: the bytes have the SHA-1 {file.sha1} instead of {declared_sha1.hex()}"
         raise DamagedInputError(Reason.DAMAGED_RECORD, detail)

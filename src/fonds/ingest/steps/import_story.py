@@ -65,7 +65,7 @@ class ImportStoryStep:
         companion_rows = [*map(build_row_fixity, rows), *text_fixity, *rights]
         write_sketches(self.records, sketches, [*rows, *companion_rows])
         remove_stale_rights(self.records, rows, rights)
-        loaded = {
+        loaded_texts = {
             item.file.sha1: (text, DocumentOrigin(item.capture.url, "", item.capture.collection))
             for item, text in zip(items, texts, strict=True)
         }
@@ -75,7 +75,7 @@ class ImportStoryStep:
             self.index,
             ids,
             lambda: load_current_versions(self.records, ids),
-            lambda versions: self._list_documents(versions, loaded),
+            lambda versions: self._list_documents(versions, loaded_texts),
         )
         return [Result() for _ in items]
 
@@ -92,7 +92,7 @@ class ImportStoryStep:
         left_stories = {row.story_id for row in old_rows if row.story_id != story_ids[row.sha1hex]}
         if left_stories:
             remaining = load_current_versions(
-                self.records, sorted(left_stories), excluded=story_ids
+                self.records, sorted(left_stories), excluded_files=story_ids
             )
             self.index.put(
                 add_rights(self.records, self._list_documents(list(remaining.values()), {}))
@@ -101,14 +101,16 @@ class ImportStoryStep:
         return left_stories
 
     def _list_documents(
-        self, current: Sequence[CurrentRow], loaded: Mapping[str, tuple[bytes, DocumentOrigin]]
+        self,
+        current: Sequence[CurrentRow],
+        loaded_texts: Mapping[str, tuple[bytes, DocumentOrigin]],
     ) -> list[IndexDocument]:
         """Build the index documents of the current version of each story.
 
-        `loaded` has text and origin of the versions that are in memory, by SHA-1. Other texts are
-        read from the blobs.
+        `loaded_texts` has text and origin of the versions that are in memory, by SHA-1. Other texts
+        are read from the blobs.
         """
-        return list(iter_index_documents(INDEXED, self.records, self.blobs, current, loaded))
+        return list(iter_index_documents(INDEXED, self.records, self.blobs, current, loaded_texts))
 
 
 def choose_publication_date(story: Story) -> date | None:
@@ -129,7 +131,7 @@ def choose_publication_date(story: Story) -> date | None:
 
 def _build_row(item: ParsedPage, now: datetime) -> StoryMetaRow:
     content = item.story.content_metadata
-    published = choose_publication_date(item.story)
+    publication_date = choose_publication_date(item.story)
     without_text = replace(item.story, content_metadata=replace(content, text_content=None))
     return StoryMetaRow(
         sha1hex=item.file.sha1,
@@ -139,7 +141,7 @@ def _build_row(item: ParsedPage, now: datetime) -> StoryMetaRow:
         status="success",
         url=content.url or item.capture.url,
         canonical_domain=content.canonical_domain or "",
-        publication_date=published.isoformat() if published else None,
+        publication_date=publication_date.isoformat() if publication_date else None,
         language=content.language,
         article_title=content.article_title,
         word_count=len((content.text_content or "").split()),

@@ -159,11 +159,11 @@ class HostFileKeeper:
             last_row.final_url, file.hops[-1].began_at, last_row.capture_id, sha1hex
         )
         rows = HostRows(files=[row] if row is not None else [])
-        changed = write_host_rows(self.records, rows, self.clock())
+        changed_sha1hexes = write_host_rows(self.records, rows, self.clock())
         if list(self.records.get(TakedownRow, [sha1hex])):
             # A takedown is recorded before it purges, and may not have seen the new row.
-            changed |= remove_host_rows(self.records, rows, self.clock())
-        return KeptHostFile(last_row.capture_id, sorted(changed))
+            changed_sha1hexes |= remove_host_rows(self.records, rows, self.clock())
+        return KeptHostFile(last_row.capture_id, sorted(changed_sha1hexes))
 
     def _spool_file(self, file: HostFile) -> Capture:
         folder = f"{_FOLDERS[file.mime]}-{hashlib.sha256(file.url.encode()).hexdigest()[:16]}"
@@ -182,15 +182,17 @@ class HostFileKeeper:
 
         If the file is not stored in the end, it is removed from the spool.
         """
-        identified = [item for item in self._identify(capture) if _is_host_file(item, mime)]
-        results = self.persist(identified) if identified else ()
+        identified_captures = [
+            item for item in self._identify(capture) if _is_host_file(item, mime)
+        ]
+        results = self.persist(identified_captures) if identified_captures else ()
         items = [item for result in results for item in result.items]
         bodies = [item for item in items if isinstance(item, UnarchivedBody)]
         if not bodies:
             self.spool.remove(capture)
             return KeptHostFile()
         self.archive(bodies)
-        own_sha1hexes = {item.sha1hex for item in identified}
+        own_sha1hexes = {item.sha1hex for item in identified_captures}
         other_sha1hexes = {
             item.sha1hex for item in items if isinstance(item, UnindexedFile)
         } - own_sha1hexes
@@ -204,12 +206,12 @@ class HostFileKeeper:
         return [item for item in items if isinstance(item, IdentifiedCapture)]
 
 
-def _is_host_file(identified: IdentifiedCapture, mime: str) -> bool:
+def _is_host_file(identified_capture: IdentifiedCapture, mime: str) -> bool:
     """Return whether the response to a request for a host file has the host file's type `mime`.
 
     Many sites respond with an HTML page instead. Returns False for a tdmrep.json that is too large.
     """
-    file = identified.file
+    file = identified_capture.file
     return file is not None and file.mime == mime and (mime != TDMREP or file.size <= MAX_BYTES)
 
 

@@ -62,12 +62,12 @@ class ParseStoryStep:
         )
         bodies = () if is_archived else (UnarchivedBody(capture, item.file),)
         payload = self.archive.read(capture.place, item.file.sha1)
-        fetched = payload.http is not None
+        is_fetched = payload.http is not None
         charset = item.charset or (payload.http.charset if payload.http else None)
         try:
             is_plain = item.file.mime == PLAIN_TEXT
             page = self.parse(
-                payload.body, capture.url, charset, capture.captured_at, fetched, is_plain
+                payload.body, capture.url, charset, capture.captured_at, is_fetched, is_plain
             )
         except ChildError as error:
             return Result(quarantine(error.reason, error.detail), bodies)
@@ -80,9 +80,11 @@ class ParseStoryStep:
             return Result(disposition, bodies)
         if _has_only_storage_url(capture):
             capture = replace(capture, url=url)
-        parsed = ParsedPage(capture, item.file, story, compute_story_id(url), self.page_extractor)
+        parsed_page = ParsedPage(
+            capture, item.file, story, compute_story_id(url), self.page_extractor
+        )
         archived_bodies = (replace(body, capture=capture, story=story) for body in bodies)
-        return Result(items=(parsed, *archived_bodies))
+        return Result(items=(parsed_page, *archived_bodies))
 
     def _handle_unplaced(self, capture: Capture, url: str) -> Disposition:
         """Return DONE if the story of a page has an acceptable URL, else the reason for dropping

@@ -77,18 +77,24 @@ def record_crawler_counts(
     copied from there to the row of the file. Call this function before writing anything about a new
     file. A repeated call changes nothing.
     """
-    unknown = _find_unknown(records, sorted(set(sha1hexes)))
-    keys = {build_row_key(sha1hex): sha1hex for sha1hex in unknown}
-    has_old_rows = bool(unknown and table.scan(journal, OLD_KEY_PREFIX, count_max=1, columns=[F_C]))
-    old_keys = {build_old_key(sha1hex): sha1hex for sha1hex in unknown if has_old_rows}
-    cells_by_key = table.get(journal, [*keys, *old_keys], [F_C, FILE_META]) if unknown else {}
-    described = {sha1hex for key, sha1hex in keys.items() if FILE_META in cells_by_key.get(key, {})}
+    unknown_sha1hexes = _find_unknown(records, sorted(set(sha1hexes)))
+    keys = {build_row_key(sha1hex): sha1hex for sha1hex in unknown_sha1hexes}
+    has_old_rows = bool(
+        unknown_sha1hexes and table.scan(journal, OLD_KEY_PREFIX, count_max=1, columns=[F_C])
+    )
+    old_keys = {build_old_key(sha1hex): sha1hex for sha1hex in unknown_sha1hexes if has_old_rows}
+    cells_by_key = (
+        table.get(journal, [*keys, *old_keys], [F_C, FILE_META]) if unknown_sha1hexes else {}
+    )
+    described_sha1hexes = {
+        sha1hex for key, sha1hex in keys.items() if FILE_META in cells_by_key.get(key, {})
+    }
     notes = {
         sha1hex: cells_by_key[key][F_C]
         for key, sha1hex in old_keys.items()
         if F_C in cells_by_key.get(key, {})
     }
-    copied = {
+    copied_cells = {
         sha1hex: cell
         for sha1hex, cell in notes.items()
         if F_C not in cells_by_key.get(build_row_key(sha1hex), {})
@@ -101,15 +107,15 @@ def record_crawler_counts(
     rows = [
         CrawlerCountRow(sha1hex, count)
         for sha1hex, cell in notes.items()
-        if sha1hex not in described and (count := _count(cell)) is not None
+        if sha1hex not in described_sha1hexes and (count := _count(cell)) is not None
     ]
     if not rows:
         return
-    recorded = {row.sha1hex for row in rows}
+    recorded_sha1hexes = {row.sha1hex for row in rows}
     if cells := [
         (build_row_key(sha1hex), {F_C: cell})
-        for sha1hex, cell in copied.items()
-        if sha1hex in recorded
+        for sha1hex, cell in copied_cells.items()
+        if sha1hex in recorded_sha1hexes
     ]:
         table.put(journal, cells)
     records.put(rows, replace=False)
@@ -194,15 +200,19 @@ def update_capture_counts(
         totals = count_captures(
             records, {keys[key]: row[F_C] for key, row in cells_by_key.items()}, leaving
         )
-        counted = [
+        changed_rows = [
             (key, {F_C: new_cell})
             for key, row in cells_by_key.items()
             if (new_cell := set_dupe_count(row[F_C], totals[keys[key]])) != row[F_C]
         ]
-        if not counted:
+        if not changed_rows:
             return
-        table.put(journal, counted, where_equal={key: cells_by_key[key][F_C] for key, _ in counted})
-        keys = {key: keys[key] for key, _ in counted}
+        table.put(
+            journal,
+            changed_rows,
+            where_equal={key: cells_by_key[key][F_C] for key, _ in changed_rows},
+        )
+        keys = {key: keys[key] for key, _ in changed_rows}
 
 
 def _find_unknown(records: Records, sha1hexes: Sequence[str]) -> list[str]:
@@ -211,8 +221,8 @@ def _find_unknown(records: Records, sha1hexes: Sequence[str]) -> list[str]:
     """
     if not sha1hexes:
         return []
-    indexed = records.count(CdxRow, ("sha1hex",), {"sha1hex": sha1hexes})
-    known_sha1hexes = {sha1hex for (sha1hex,) in indexed}
+    cdx_counts = records.count(CdxRow, ("sha1hex",), {"sha1hex": sha1hexes})
+    known_sha1hexes = {sha1hex for (sha1hex,) in cdx_counts}
     known_sha1hexes |= {row.sha1hex for row in records.get(CrawlerCountRow, sha1hexes)}
     return [sha1hex for sha1hex in sha1hexes if sha1hex not in known_sha1hexes]
 
@@ -305,39 +315,46 @@ class PersistFileStep:
         )
         return [results[id(item)] for item in items]
 
-    def _persist_revisit(self, identified: IdentifiedCapture) -> Result:
+    def _persist_revisit(self, identified_capture: IdentifiedCapture) -> Result:
         """Record a revisit without a SHA-1 as a capture of the file that it repeats.
 
         If that file is not known, the revisit is retried later while a capture in progress may
         still add the file. Otherwise it is dropped.
         """
-        revisited = find_revisited(
-            self.records, identified.capture, identified.refers_to or RevisitReference()
+        revisited_file = find_revisited(
+            self.records,
+            identified_capture.capture,
+            identified_capture.refers_to or RevisitReference(),
         )
-        if revisited.sha1hex is not None:
-            digest = encode_sha1_base32(bytes.fromhex(revisited.sha1hex))
-            resolved = replace(
-                identified, capture=replace(identified.capture, digest=digest), refers_to=None
+        if revisited_file.sha1hex is not None:
+            digest = encode_sha1_base32(bytes.fromhex(revisited_file.sha1hex))
+            resolved_capture = replace(
+                identified_capture,
+                capture=replace(identified_capture.capture, digest=digest),
+                refers_to=None,
             )
-            return self._build_results([resolved])[0]
-        if revisited.is_open:
+            return self._build_results([resolved_capture])[0]
+        if revisited_file.is_open:
             return Result(
                 defer(Reason.NOT_YET, "the original of this revisit is being read", RETRY_S)
             )
         return Result(drop(Reason.REVISIT, ("the original of this revisit is not in the library")))
 
     def _build_results(self, items: Sequence[IdentifiedCapture]) -> list[Result]:
-        removed = self._find_taken_down(items)
-        allowed = [item for item in items if item.sha1hex not in removed]
-        results_by_id = dict(zip(map(id, allowed), self._persist(allowed), strict=True))
-        removed |= self._find_taken_down(allowed)
-        refused = Result(drop(Reason.TAKEN_DOWN))
+        removed_sha1hexes = self._find_taken_down(items)
+        allowed_items = [item for item in items if item.sha1hex not in removed_sha1hexes]
+        results_by_id = dict(zip(map(id, allowed_items), self._persist(allowed_items), strict=True))
+        removed_sha1hexes |= self._find_taken_down(allowed_items)
+        refusal = Result(drop(Reason.TAKEN_DOWN))
         results = [
-            refused if item.sha1hex in removed else results_by_id[id(item)] for item in items
+            refusal if item.sha1hex in removed_sha1hexes else results_by_id[id(item)]
+            for item in items
         ]
-        if removed:
-            changed = self._remove_written([item for item in items if item.sha1hex in removed])
-            _request_reindex(results, items, changed)
+        if removed_sha1hexes:
+            changed_sha1hexes = self._remove_written(
+                [item for item in items if item.sha1hex in removed_sha1hexes]
+            )
+            _request_reindex(results, items, changed_sha1hexes)
         return results
 
     def _find_taken_down(self, items: Sequence[IdentifiedCapture]) -> set[str]:
@@ -358,13 +375,13 @@ class PersistFileStep:
         removed_rows = [*plan.rows.values(), *chain.from_iterable(plan.replaced.values())]
         self.records.delete(CdxRow, [build_cdx_key(row) for row in removed_rows])
         self.records.delete(CaptureRightsRow, [item.capture.id for item in items])
-        changed = remove_host_rows(self.records, build_host_rows(items), now)
+        changed_sha1hexes = remove_host_rows(self.records, build_host_rows(items), now)
         sha1hexes = sorted({sha1 for item in items if (sha1 := item.sha1hex) is not None})
         for sha1hex in sha1hexes:
             for page in iter_pages(self.table, self.journal, build_row_key(sha1hex)):
                 self.table.delete(self.journal, [key for key, _ in page])
         self.records.delete(FileMetaRow, sha1hexes)
-        return changed - set(sha1hexes)
+        return changed_sha1hexes - set(sha1hexes)
 
     def _persist(self, items: Sequence[IdentifiedCapture]) -> list[Result]:
         now = self.clock()
@@ -404,16 +421,18 @@ class PersistFileStep:
         rights = [row for item in items if (row := _build_rights_row(item, now)) is not None]
         self.records.put([row for row in rights if row.capture_id not in plan.repeats])
         hosts = build_host_rows(item for item in items if item.capture.id not in plan.repeats)
-        changed = write_host_rows(self.records, hosts, now)
+        changed_sha1hexes = write_host_rows(self.records, hosts, now)
         primary_ids = set(owners.values())
         rows = [row for row in plan.rows.values() if row.capture_id not in primary_ids]
-        recounted = {row.sha1hex for row in rows}
-        recounted |= {row.sha1hex for row in chain.from_iterable(plan.replaced.values())}
-        recounted |= {key.hex() for key, stored in stored_cells.items() if F_C in stored}
-        update_capture_counts(self.table, self.records, self.journal, sorted(recounted))
+        recounted_sha1hexes = {row.sha1hex for row in rows}
+        recounted_sha1hexes |= {row.sha1hex for row in chain.from_iterable(plan.replaced.values())}
+        recounted_sha1hexes |= {
+            key.hex() for key, file_cells in stored_cells.items() if F_C in file_cells
+        }
+        update_capture_counts(self.table, self.records, self.journal, sorted(recounted_sha1hexes))
         stating_ids = self._find_stating(items)
         results = [self._route(item, owners, stating_ids) for item in items]
-        _request_reindex(results, items, changed)
+        _request_reindex(results, items, changed_sha1hexes)
         return results
 
     def _find_stating(self, items: Sequence[IdentifiedCapture]) -> set[str]:
@@ -463,24 +482,24 @@ class PersistFileStep:
             return [(key, build_later_cells(capture, place))]
         return []
 
-    def _list_captures(self, identified: IdentifiedCapture, now: datetime) -> list[CdxRow]:
-        if identified.file is None:
+    def _list_captures(self, identified_capture: IdentifiedCapture, now: datetime) -> list[CdxRow]:
+        if identified_capture.file is None:
             return build_revisit_rows(
-                identified.capture, self.name_place(identified.capture.place), now
+                identified_capture.capture, self.name_place(identified_capture.capture.place), now
             )
-        if self._is_referenced(identified.capture):
+        if self._is_referenced(identified_capture.capture):
             return [
                 build_cdx_row(
-                    identified.capture,
-                    identified.file,
-                    self.name_place(identified.capture.place),
+                    identified_capture.capture,
+                    identified_capture.file,
+                    self.name_place(identified_capture.capture.place),
                     now,
                 )
             ]
         return []
 
     def _route(
-        self, identified: IdentifiedCapture, owners: dict[str, str], stating_ids: set[str]
+        self, identified_capture: IdentifiedCapture, owners: dict[str, str], stating_ids: set[str]
     ) -> Result:
         """Return the result of a capture: what is sent to the next steps, or why the capture ends
         here.
@@ -488,35 +507,35 @@ class PersistFileStep:
         `owners` gives the primary capture of each file, by SHA-1. A later capture with rights
         statements (`stating_ids`) also requests an update of its file's index document.
         """
-        capture, file = identified.capture, identified.file
-        sha1hex = identified.sha1hex
+        capture, file = identified_capture.capture, identified_capture.file
+        sha1hex = identified_capture.sha1hex
         reindex_items = (
             (UnindexedFile(sha1hex),) if sha1hex is not None and capture.id in stating_ids else ()
         )
         if file is None:
             return Result(drop(Reason.REVISIT, capture.digest or ""), reindex_items, sha1hex)
-        referenced = self._is_referenced(capture)
+        is_referenced = self._is_referenced(capture)
         owner = owners[file.sha1]
         if owner != capture.id:
             repeated_body = UnarchivedBody(capture, file, repeat_of=owner)
             disposition = drop(Reason.DUPLICATE, f"same bytes as capture {owner}")
             return Result(
-                disposition, reindex_items if referenced else (repeated_body, *reindex_items)
+                disposition, reindex_items if is_referenced else (repeated_body, *reindex_items)
             )
         if file.kind is Kind.STORY:
-            return Result(items=(UnparsedPage(capture, file, identified.charset),))
+            return Result(items=(UnparsedPage(capture, file, identified_capture.charset),))
         if file.kind is Kind.UNREAD:
             disposition_unread = keep_without_text(Reason.UNREAD_TYPE, file.mime)
             return Result(
-                disposition_unread, () if referenced else (UnarchivedBody(capture, file),)
+                disposition_unread, () if is_referenced else (UnarchivedBody(capture, file),)
             )
         if file.kind is Kind.JATS:
             article = UnreadArticle(capture, file)
             return Result(
-                items=(article,) if referenced else (article, UnarchivedBody(capture, file))
+                items=(article,) if is_referenced else (article, UnarchivedBody(capture, file))
             )
         work = (UnextractedPdf(capture, file), UngrobidedPdf(capture, file))
-        return Result(items=work if referenced else (*work, UnarchivedBody(capture, file)))
+        return Result(items=work if is_referenced else (*work, UnarchivedBody(capture, file)))
 
 
 def _request_reindex(
@@ -528,16 +547,18 @@ def _request_reindex(
     `sha1hexes` are these files. Nothing is added if it is empty.
     """
     if sha1hexes:
-        first_result, unindexed = results[0], tuple(map(UnindexedFile, sorted(sha1hexes)))
-        about = items[0].sha1hex
-        results[0] = replace(first_result, items=(*first_result.items, *unindexed), about=about)
+        first_result, unindexed_files = results[0], tuple(map(UnindexedFile, sorted(sha1hexes)))
+        first_sha1hex = items[0].sha1hex
+        results[0] = replace(
+            first_result, items=(*first_result.items, *unindexed_files), about=first_sha1hex
+        )
 
 
-def _is_missing_sha1(identified: IdentifiedCapture) -> bool:
+def _is_missing_sha1(identified_capture: IdentifiedCapture) -> bool:
     """Return whether a capture is a revisit that declares no SHA-1. Then its file is known only
     from the capture to which the revisit refers.
     """
-    return identified.refers_to is not None and identified.sha1hex is None
+    return identified_capture.refers_to is not None and identified_capture.sha1hex is None
 
 
 def _build_displaced_rows(
@@ -563,8 +584,8 @@ def _list_replaced_keys(plan: CapturePlan) -> list[bytes]:
     """Return the keys of the alternate table rows of the captures whose `cdx` rows the plan
     replaces.
     """
-    replaced = chain.from_iterable(plan.replaced.values())
-    return sorted({build_alternate_key(row.sha1hex, row.capture_id) for row in replaced})
+    replaced_rows = chain.from_iterable(plan.replaced.values())
+    return sorted({build_alternate_key(row.sha1hex, row.capture_id) for row in replaced_rows})
 
 
 def _build_file_row(capture: Capture, file: FileMeta, now: datetime) -> FileMetaRow:
@@ -579,13 +600,17 @@ def _build_file_row(capture: Capture, file: FileMeta, now: datetime) -> FileMeta
     )
 
 
-def _build_rights_row(identified: IdentifiedCapture, now: datetime) -> CaptureRightsRow | None:
+def _build_rights_row(
+    identified_capture: IdentifiedCapture, now: datetime
+) -> CaptureRightsRow | None:
     """Build the row of a capture's rights statements; None if the capture has none or its SHA-1 is
     unknown.
     """
-    sha1hex = identified.sha1hex
+    sha1hex = identified_capture.sha1hex
     return (
         None
         if sha1hex is None
-        else build_capture_rights_row(identified.capture.id, sha1hex, identified.rights, now)
+        else build_capture_rights_row(
+            identified_capture.capture.id, sha1hex, identified_capture.rights, now
+        )
     )

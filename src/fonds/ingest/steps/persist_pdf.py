@@ -144,8 +144,10 @@ class PersistPdfTextStep:
             row, has_page0_thumbnail=row.has_page0_thumbnail or item.page0_thumbnail
         )
         if row.updated != now:
-            stored = self.blobs.get(build_text_blob_key(row.sha1hex)) if row.word_count else None
-            return build_document(row_with_thumbnail, stored, origin)
+            stored_text = (
+                self.blobs.get(build_text_blob_key(row.sha1hex)) if row.word_count else None
+            )
+            return build_document(row_with_thumbnail, stored_text, origin)
         return build_document(row_with_thumbnail, _encode_text(item), origin)
 
     def _write_rows(self, items: Sequence[PdfText], now: datetime) -> None:
@@ -211,13 +213,13 @@ def _choose_best(items: Sequence[PdfText]) -> list[PdfText]:
     return list(best.values())
 
 
-def _replaces_row(item: PdfText, stored: PdfMetaRow | None) -> bool:
+def _replaces_row(item: PdfText, stored_row: PdfMetaRow | None) -> bool:
     """Return whether a result may replace the stored row of the same PDF.
 
     A failure does not replace a success. A temporary failure does not replace a permanent failure.
     Anything replaces a missing row.
     """
-    return stored is None or _weigh_status(item.status) >= _weigh_row(stored)
+    return stored_row is None or _weigh_status(item.status) >= _weigh_row(stored_row)
 
 
 def _weigh_status(status: PdfStatus) -> int:
@@ -237,17 +239,17 @@ def _build_crash_row(item: PdfText, now: datetime, expires: datetime) -> Crashed
 
 
 def _build_sketch(row: PdfMetaRow, item: PdfText) -> TextSketchRow:
-    captured = format_datetime14(item.source.captured_at)
-    return build_file_sketch(row, captured, item.source.url, item.text or "")
+    datetime14 = format_datetime14(item.source.captured_at)
+    return build_file_sketch(row, datetime14, item.source.url, item.text or "")
 
 
-def _build_row(item: PdfText, now: datetime, pictured: bool) -> PdfMetaRow:
+def _build_row(item: PdfText, now: datetime, has_thumbnail: bool) -> PdfMetaRow:
     extra = item.pdf_extra or {}
     return PdfMetaRow(
         sha1hex=item.sha1hex,
         updated=now,
         status=str(item.status),
-        has_page0_thumbnail=pictured,
+        has_page0_thumbnail=has_thumbnail,
         page_count=extra.get("page_count"),
         word_count=extra.get("word_count"),
         page0_height=extra.get("page0_height"),

@@ -60,8 +60,8 @@ class RestoreStoryStep:
         if not (story.content_metadata.text_content or "").strip():
             return Result(drop(Reason.NO_TEXT, "its metadata has no text"))
         url = story.content_metadata.url or item.capture.url
-        parsed = ParsedPage(item.capture, item.file, story, compute_story_id(url), EXTRACTOR)
-        return Result(items=(parsed,))
+        parsed_page = ParsedPage(item.capture, item.file, story, compute_story_id(url), EXTRACTOR)
+        return Result(items=(parsed_page,))
 
     def _read_metadata(self, capture: Capture) -> bytes | None:
         place = capture.place

@@ -114,19 +114,21 @@ class TaskIntake:
         if (known_work := self._find_known_work(task)) is not None:
             return Result(items=(known_work,))
         result = self.identify(self._find_capture(task))
-        identified = _find_identified(result)
-        if identified is not None and identified.file is None:
-            result = self._identify_original(task, identified)
-            identified = _find_identified(result)
-        if identified is None or identified.file is None:
+        identified_capture = _find_identified(result)
+        if identified_capture is not None and identified_capture.file is None:
+            result = self._identify_original(task, identified_capture)
+            identified_capture = _find_identified(result)
+        if identified_capture is None or identified_capture.file is None:
             return result
-        _check_sha1(task, identified.file)
-        if identified.file.kind is not Kind.PDF:
-            detail = f"requested as a PDF, but it is {identified.file.mime}"
+        _check_sha1(task, identified_capture.file)
+        if identified_capture.file.kind is not Kind.PDF:
+            detail = f"requested as a PDF, but it is {identified_capture.file.mime}"
             return Result(drop(Reason.UNSUPPORTED_TYPE, detail))
-        (persist_result,) = self.persist([identified])
+        (persist_result,) = self.persist([identified_capture])
         bodies = tuple(item for item in persist_result.items if isinstance(item, UnarchivedBody))
-        return Result(items=(self.build_work(identified.capture, identified.file), *bodies))
+        return Result(
+            items=(self.build_work(identified_capture.capture, identified_capture.file), *bodies)
+        )
 
     def _identify_original(self, task: Task, revisit: IdentifiedCapture) -> Result:
         """Read the response that a revisit repeats. Record the revisit too, if it is a separate
@@ -147,14 +149,17 @@ class TaskIntake:
             place if place.path == revisit.capture.place.path else None,
         )  # fmt: skip
         result = self.identify(capture)
-        identified = _find_identified(result)
-        if identified is None:
+        identified_capture = _find_identified(result)
+        if identified_capture is None:
             return result
-        if identified.file is None:
+        if identified_capture.file is None:
             # A revisit must not lead to another revisit.
             return not_here
-        if capture.id != revisit.capture.id and task.sha1hex in (None, identified.file.sha1):
-            digest = encode_sha1_base32(bytes.fromhex(identified.file.sha1))
+        if capture.id != revisit.capture.id and task.sha1hex in (
+            None,
+            identified_capture.file.sha1,
+        ):
+            digest = encode_sha1_base32(bytes.fromhex(identified_capture.file.sha1))
             revisit_capture = replace(revisit.capture, digest=digest)
             self.persist([IdentifiedCapture(revisit_capture, None)])
         return result
@@ -200,11 +205,11 @@ class TaskIntake:
         entry = next(self.records.find(EntryRow, where, count_max=1), None)
         return entry is not None and task.datetime14 in (None, entry.seen)
 
-    def _find_capture(self, task: Task, allowed: Place | None = None) -> Capture:
+    def _find_capture(self, task: Task, resolved_place: Place | None = None) -> Capture:
         """Build the capture that a task names, with the id of the recorded capture at the same
         location if there is one.
 
-        `allowed` is the location if it was already resolved; None resolves it with `locate`.
+        `resolved_place` is the location if it was already resolved; None resolves it with `locate`.
         """
         known_row = self._find_row(task.path, task.offset) if task.kind is PlaceKind.WARC else None
         if known_row is not None:
@@ -213,7 +218,7 @@ class TaskIntake:
             )
             url = task.address
         else:
-            place, url = (allowed, task.address) if allowed else self.locate(task)
+            place, url = (resolved_place, task.address) if resolved_place else self.locate(task)
             if place.kind is PlaceKind.WARC:
                 known_row = self._find_row(self.name_place(place).path, place.offset)
         return self._build_capture(task, known_row.capture_id if known_row else task.id, place, url)

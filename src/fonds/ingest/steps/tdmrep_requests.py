@@ -139,9 +139,11 @@ class TdmrepRequests:
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Remove the waiting pages that belong to the links with these numbers."""
-        unwanted = set(numbers)
+        unwanted_numbers = set(numbers)
         for origin, pages in self._waiting_pages.items():
-            self._waiting_pages[origin] = [page for page in pages if page.number not in unwanted]
+            self._waiting_pages[origin] = [
+                page for page in pages if page.number not in unwanted_numbers
+            ]
 
     def _load_known(self, origins: Iterable[str], now: datetime) -> None:
         """Load from the records when any process last requested the tdmrep.json of each of these
@@ -205,8 +207,8 @@ class TdmrepRequests:
         If that would be more than 10 minutes after the fetch of the page, returns the result that
         sends the page to the next step.
         """
-        waited = self.clock() - page.capture.captured_at
-        if waited + timedelta(seconds=end.after_s) > WAIT_MAX:
+        waiting_time = self.clock() - page.capture.captured_at
+        if waiting_time + timedelta(seconds=end.after_s) > WAIT_MAX:
             return _build_result(page)
         return Result(defer(Reason.NOT_YET, end.detail, end.after_s))
 

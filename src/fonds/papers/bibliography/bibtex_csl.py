@@ -63,15 +63,15 @@ def build_csl(document: IndexDocument, journal: Journal | None = None) -> dict[s
     """Build the CSL-JSON item of a document. Unknown fields are omitted."""
     journal = journal or Journal()
     site = document.canonical_domain if document.kind is Kind.STORY else None
-    day, captured = document.publication_date, document.captured
+    day, captured_date = document.publication_date, document.captured
     values: dict[str, Any] = {
         "id": document.id,
         "type": "article-journal" if journal.name else _choose_csl_type(document),
         "title": document.article_title,
         "author": [_build_csl_name(name) for name in document.authors],
         "issued": {"date-parts": [[day.year, day.month, day.day]]} if day else None,
-        "accessed": {"date-parts": [[captured.year, captured.month, captured.day]]}
-        if captured
+        "accessed": {"date-parts": [[captured_date.year, captured_date.month, captured_date.day]]}
+        if captured_date
         else None,
         "DOI": document.doi,
         "URL": clean_public_url(document.url),

@@ -110,8 +110,8 @@ def _strip_punctuation(text: str) -> str | None:
     """Remove punctuation from the end of a DOI, but keep a closing bracket that was opened in the
     DOI. Return the DOI in lower case; None if nothing of its suffix is left.
     """
-    cut = _TEXT.match(text[:_MAX_CHARS])
-    doi = cut[0] if cut else ""
+    doi_match = _TEXT.match(text[:_MAX_CHARS])
+    doi = doi_match[0] if doi_match else ""
     while doi and (doi[-1] in ".,;'\u2019\u201d" or _is_unopened(doi)):
         doi = doi[:-1]
     return doi.lower() if "/" in doi and not doi.endswith("/") else None

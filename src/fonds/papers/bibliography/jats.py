@@ -239,18 +239,18 @@ def _parse_date(element: etree._Element) -> str | None:
     return "-".join(parts)
 
 
-def _parse_journal(about: etree._Element, meta: etree._Element) -> Journal | None:
+def _parse_journal(journal_meta: etree._Element, meta: etree._Element) -> Journal | None:
     issns = {
         issn.get("pub-type") or "": find_issn(get_text(issn))
-        for issn in _limit(about.iterfind("issn"), 20)
+        for issn in _limit(journal_meta.iterfind("issn"), 20)
     }
     electronic = issns.pop("epub", None)
     journal = Journal(
-        name=_find_line(about, "journal-title-group/journal-title", "journal-title"),
+        name=_find_line(journal_meta, "journal-title-group/journal-title", "journal-title"),
         abbreviation=_find_line(
-            about, "journal-title-group/abbrev-journal-title", "abbrev-journal-title"
+            journal_meta, "journal-title-group/abbrev-journal-title", "abbrev-journal-title"
         ),
-        publisher=_find_line(about, "publisher/publisher-name"),
+        publisher=_find_line(journal_meta, "publisher/publisher-name"),
         issn=next(filter(None, issns.values()), None),
         eissn=electronic,
         volume=_find_line(meta, "volume"),
@@ -287,11 +287,11 @@ def _parse_citation(ref: etree._Element, element: etree._Element, index: int) ->
 
     If they contain no title, journal or book, parse the printed text of the reference.
     """
-    printed = _get_line(element)
+    printed_text = _get_line(element)
     title = _find_line(element, "article-title", "chapter-title", "data-title")
     source = _find_line(element, "source")
     if title is None and source is None:
-        return parse_reference(printed or "", index, ref.get("id"))
+        return parse_reference(printed_text or "", index, ref.get("id"))
     names = _limit(element.iter("name", "string-name"), NAMES_MAX)
     people = [(node, _parse_name(node)) for node in names]
     editors = {
@@ -323,7 +323,7 @@ def _parse_citation(ref: etree._Element, element: etree._Element, index: int) ->
         issue=_find_line(element, "issue", "numero"),
         pages=_parse_pages(element),
         url=link.get(_HREF) if link is not None else None,
-        unstructured=printed if element.tag == "mixed-citation" else None,
+        unstructured=printed_text if element.tag == "mixed-citation" else None,
         **identifiers,
     )
 

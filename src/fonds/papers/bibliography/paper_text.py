@@ -294,8 +294,8 @@ def _find_abstract(front: str) -> str | None:
     if end is None and begin.start() > FRONT_MAX_CHARS / 2:
         return None
     text = front[begin.end() : end.start() if end else begin.end() + 2_000]
-    joined = re.sub(r"(?<=[a-z])-\s*\n\s*(?=[a-z])", "", text)
-    plain = " ".join(joined.split())[:ABSTRACT_MAX_CHARS]
+    joined_text = re.sub(r"(?<=[a-z])-\s*\n\s*(?=[a-z])", "", text)
+    plain = " ".join(joined_text.split())[:ABSTRACT_MAX_CHARS]
     return plain if len(plain.split()) >= 10 else None
 
 
@@ -305,11 +305,16 @@ def _find_publication(first: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     Both come from the citation of the paper itself that its first page prints, otherwise from other
     text of the first page.
     """
-    own = _find_self_citation(first, fields)
-    if own is not None and (own.journal or own.date):
-        journal = Journal(name=own.journal, volume=own.volume, issue=own.issue, pages=own.pages)
-        date = own.date or _find_year(first)
-        return {"journal": journal if own.journal else None, "date": date}
+    self_citation = _find_self_citation(first, fields)
+    if self_citation is not None and (self_citation.journal or self_citation.date):
+        journal = Journal(
+            name=self_citation.journal,
+            volume=self_citation.volume,
+            issue=self_citation.issue,
+            pages=self_citation.pages,
+        )
+        date = self_citation.date or _find_year(first)
+        return {"journal": journal if self_citation.journal else None, "date": date}
     return {"journal": _find_journal(first), "date": _find_year(first)}
 
 

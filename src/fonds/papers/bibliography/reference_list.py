@@ -42,27 +42,27 @@ def join_entries(entries: Sequence[Sequence[str]]) -> list[str]:
     return joined_entries
 
 
-def _join_line(joined: str, line: str) -> str:
-    if not joined:
+def _join_line(joined_text: str, line: str) -> str:
+    if not joined_text:
         return line
-    if _HYPHEN.search(joined) and line[:1].islower():
-        return joined[:-1] + line
-    if joined[-1] in "-\u2010\u2013/" and line[:1].isdigit():
-        return joined + line
-    if _IN_ADDRESS.search(joined[-150:]) and _is_continued(joined, line):
-        return joined + line
-    return f"{joined} {line}"
+    if _HYPHEN.search(joined_text) and line[:1].islower():
+        return joined_text[:-1] + line
+    if joined_text[-1] in "-\u2010\u2013/" and line[:1].isdigit():
+        return joined_text + line
+    if _IN_ADDRESS.search(joined_text[-150:]) and _is_continued(joined_text, line):
+        return joined_text + line
+    return f"{joined_text} {line}"
 
 
-def _is_continued(joined: str, line: str) -> bool:
-    """Return whether a URL or DOI at the end of `joined` continues at the beginning of `line`.
+def _is_continued(joined_text: str, line: str) -> bool:
+    """Return whether a URL or DOI at the end of `joined_text` continues at the beginning of `line`.
 
-    It does, for example, if `joined` ends with `/` or `-`, or if `line` begins with `/`.
+    It does, for example, if `joined_text` ends with `/` or `-`, or if `line` begins with `/`.
     """
     return (
-        joined[-1] in "/:-_=?&%#"
+        joined_text[-1] in "/:-_=?&%#"
         or line.startswith(("//", "/"))
-        or (joined[-1] == "." and (line[:1].isdigit() or line[:1].islower()))
+        or (joined_text[-1] == "." and (line[:1].isdigit() or line[:1].islower()))
     )
 
 
@@ -184,12 +184,12 @@ def _find_lists(text: str) -> list[int]:
     A page break counts as a line break.
     """
     flat = text.replace("\f", "\n")
-    lowered = flat.lower()
-    if len(lowered) != len(flat):
+    lowered_text = flat.lower()
+    if len(lowered_text) != len(flat):
         return sorted({match.end() for match in _HEADING.finditer(flat)})
     ends = set()
     for stem in _STEMS:
-        place = lowered.find(stem)
+        place = lowered_text.find(stem)
         while place >= 0:
             begin = flat.rfind("\n", 0, place) + 1
             if place - begin < HEADING_PREFIX_MAX_CHARS:
@@ -198,7 +198,7 @@ def _find_lists(text: str) -> list[int]:
                     for match in (_HEADING.match(flat, begin), _RUN_IN_HEADING.match(flat, begin))
                     if match
                 }
-            place = lowered.find(stem, place + len(stem))
+            place = lowered_text.find(stem, place + len(stem))
     return sorted(ends)
 
 
@@ -207,7 +207,7 @@ def _collect_lines(text: str, begin: int) -> list[str]:
 
     Page numbers and running headers are omitted.
     """
-    repeated = _find_repeated_lines(text)
+    repeated_lines = _find_repeated_lines(text)
     part = text[begin : begin + LIST_MAX_CHARS]
     lines = []
     for page in part.split("\f"):
@@ -219,7 +219,7 @@ def _collect_lines(text: str, begin: int) -> list[str]:
             for position, line in enumerate(page_lines)
             if not (
                 position in edges
-                and (_DIGITS.sub("#", line) in repeated or _PAGE_NUMBER.match(line))
+                and (_DIGITS.sub("#", line) in repeated_lines or _PAGE_NUMBER.match(line))
             )
         ]
     for position, line in enumerate(lines):
@@ -355,15 +355,15 @@ def _can_begin(lines: Sequence[str], place: int, width: int) -> bool:
     The line before it must look like the end of an entry, and the line itself must not. `width` is
     a length that few lines exceed, in characters.
     """
-    line, before = lines[place], lines[place - 1]
-    tail = before[-60:]
-    if len(before) >= 0.6 * width and not _ENDS.search(tail):
+    line, previous_line = lines[place], lines[place - 1]
+    tail = previous_line[-60:]
+    if len(previous_line) >= 0.6 * width and not _ENDS.search(tail):
         return False
     if _OPEN_END.search(tail[-12:]):
         return False
     if " " not in line and "," not in line:
         return False
-    if before.endswith(("https:", "http:", "doi:", "10.")) or not (
+    if previous_line.endswith(("https:", "http:", "doi:", "10.")) or not (
         line[0].isupper() or line[0].isalpha()
     ):
         return False
@@ -379,14 +379,14 @@ def _is_entry_start(lines: Sequence[str], place: int, width: int) -> bool:
 
     The year may be anywhere in the entry. `width` is a length that few lines exceed, in characters.
     """
-    line, before = lines[place], lines[place - 1]
-    is_short = len(before) < 0.8 * width
+    line, previous_line = lines[place], lines[place - 1]
+    is_short = len(previous_line) < 0.8 * width
     if _CONTINUES.match(line):
         return is_short and bool(_BODY_START.match(line) and _NAME_START.match(line))
     following = " ".join(lines[place : place + 4])
     if _NAME_START.match(line):
         return _YEAR.search(following) is not None
-    has_ended = is_short or before.endswith((".", "/"))
+    has_ended = is_short or previous_line.endswith((".", "/"))
     return has_ended and line[0].isupper() and _BODY_START.match(following) is not None
 
 

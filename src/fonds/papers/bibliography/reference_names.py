@@ -130,9 +130,11 @@ def build_author(given_name: str, surname: str) -> Author:
 
     Initials lose their dots, as in the results of GROBID.
     """
-    spaced = _RUN_TOGETHER.sub(" ", given_name.strip(" ,"))
+    spaced_name = _RUN_TOGETHER.sub(" ", given_name.strip(" ,"))
     parts = [
-        part.strip("-") for part in _PARTS.split(spaced.replace(".-", ". -")) if part.strip("-")
+        part.strip("-")
+        for part in _PARTS.split(spaced_name.replace(".-", ". -"))
+        if part.strip("-")
     ]
     surname = " ".join(surname.split())
     return Author(
@@ -154,7 +156,7 @@ def parse_names(block: str) -> tuple[Author, ...]:
     authors, end = parse_leading_names(block)
     if end >= len(block) - 2:
         return authors
-    rest = block[end:].strip(" ,;.&")
+    remaining_text = block[end:].strip(" ,;.&")
     if ";" in block:
         parts = [part for part in _SPLIT_LIST.split(block) if part][:NAMES_MAX]
         return tuple(
@@ -166,7 +168,11 @@ def parse_names(block: str) -> tuple[Author, ...]:
     if authors:
         return (
             *authors,
-            *(_parse_single_name(part) for part in _LIST.split(rest)[:20] if _is_bare(part)),
+            *(
+                _parse_single_name(part)
+                for part in _LIST.split(remaining_text)[:20]
+                if _is_bare(part)
+            ),
         )
     return (_build_bare_author(block),)
 

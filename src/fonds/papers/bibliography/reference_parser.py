@@ -91,8 +91,8 @@ def parse_reference(text: str, index: int = 0, label: str | None = None) -> Cita
     - `index`: position of the reference in the reference list, from 0.
     - `label`: id of the reference; None to build it from the index.
     """
-    printed = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
-    text_without_label = _LABEL.sub("", printed, count=1)
+    printed_text = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
+    text_without_label = _LABEL.sub("", printed_text, count=1)
     fields: dict[str, Any] = {}
     text_without_label = _extract_identifiers(text_without_label, fields)
     _parse_fields(text_without_label, fields)
@@ -100,7 +100,7 @@ def parse_reference(text: str, index: int = 0, label: str | None = None) -> Cita
         id=label or f"b{index}",
         index=index,
         authors=fields.pop("authors", ()),
-        unstructured=printed or None,
+        unstructured=printed_text or None,
         **{name: value for name, value in fields.items() if value},
     )
 
@@ -114,8 +114,8 @@ def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
     if doi:
         fields["doi"] = find_doi_in_text(doi[0])
         text = text[: doi.start()] + " " + _keep_full_stop(doi[0]) + text[doi.end() :]
-    lowered = text.lower()
-    if "arxiv" in lowered or "abs/" in lowered:
+    lowered_text = text.lower()
+    if "arxiv" in lowered_text or "abs/" in lowered_text:
         arxiv = _ARXIV_SPAN.search(text)
         if arxiv:
             fields["arxiv_id"] = arxiv[1]
@@ -125,7 +125,7 @@ def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
         if old_id:
             fields["arxiv_id"] = parse_arxiv_id(old_id[1])
             text = text[: old_id.start()] + " " + text[old_id.end() :]
-    if "pm" in lowered or "spires" in lowered:
+    if "pm" in lowered_text or "spires" in lowered_text:
         fields["pmid"], fields["pmcid"] = find_pmid(text), find_pmcid(text)
         text = _PUBMED_SPAN.sub(" ", text)
     if "ISBN" in text or "ISSN" in text:
@@ -139,7 +139,7 @@ def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
         fields["url"] = url[0].rstrip(".,;)]>")
         text = _URL.sub(lambda match: " " + _keep_full_stop(match[0]), text)
         text = _ACCESS_NOTE.sub(" ", text)
-    elif "online" in lowered or doi:
+    elif "online" in lowered_text or doi:
         text = _ACCESS_NOTE.sub(" ", text)
     return _SPACE.sub(" ", text).strip(" ,;:<>[")
 
@@ -153,24 +153,24 @@ def _keep_full_stop(span: str) -> str:
 
 
 def _parse_fields(text: str, fields: dict[str, Any]) -> None:
-    quoted = _QUOTED.search(text)
-    if quoted and quoted.start() < max(200, len(text) * AUTHORS_SHARE_MAX):
-        _parse_by_quotes(text, quoted, fields)
+    quote_match = _QUOTED.search(text)
+    if quote_match and quote_match.start() < max(200, len(text) * AUTHORS_SHARE_MAX):
+        _parse_by_quotes(text, quote_match, fields)
         return
-    dated = match_names_before_year(text)
-    if dated is not None:
-        _parse_by_year(text, dated, fields)
+    year_match = match_names_before_year(text)
+    if year_match is not None:
+        _parse_by_year(text, year_match, fields)
         return
     _parse_by_order(text, fields)
 
 
 def _parse_by_quotes(text: str, quote_match: re.Match[str], fields: dict[str, Any]) -> None:
-    before = text[: quote_match.start()].strip(" ,.:;")
-    dated = YEAR.search(before)
-    if dated:
-        fields["date"] = dated["year"]
-        before = before[: dated.start()].strip(" ,.:;(")
-    fields["authors"] = parse_names(before) if _is_alphabetic(before) else ()
+    text_before_quote = text[: quote_match.start()].strip(" ,.:;")
+    year_match = YEAR.search(text_before_quote)
+    if year_match:
+        fields["date"] = year_match["year"]
+        text_before_quote = text_before_quote[: year_match.start()].strip(" ,.:;(")
+    fields["authors"] = parse_names(text_before_quote) if _is_alphabetic(text_before_quote) else ()
     fields["title"] = _clean_title(
         quote_match["title"] or quote_match["single"] or quote_match["tex"]
     )
@@ -185,15 +185,15 @@ def match_names_before_year(text: str) -> re.Match[str] | None:
     match = _AUTHOR_YEAR.search(text)
     if match is None or match.start() < 2 or match.start() > len(text) * AUTHORS_SHARE_MAX:
         return None
-    before = text[: match.start()]
-    end = find_names_end(before)
-    rest = before[end:].strip(" ,.;:&")
-    if end and (not rest or _EDITED.match(rest)):
+    text_before_year = text[: match.start()]
+    end = find_names_end(text_before_year)
+    text_after_names = text_before_year[end:].strip(" ,.;:&")
+    if end and (not text_after_names or _EDITED.match(text_after_names)):
         return match
     is_plain = match["plain"] is not None or (
-        match["bare"] is not None and not end and len(before) > 60
+        match["bare"] is not None and not end and len(text_before_year) > 60
     )
-    return match if not is_plain and _is_names(before) else None
+    return match if not is_plain and _is_names(text_before_year) else None
 
 
 _LOWERCASE_WORDS = frozenset(
@@ -291,12 +291,12 @@ def _parse_titled(text: str, fields: dict[str, Any], *, after_comma: bool = Fals
     if not ends:
         _parse_untitled(text, fields)
         return
-    title, rest = text[: ends[0]], text[ends[0] :]
-    if not rest.strip(" .") and _LIKE_JOURNAL.search(title):
+    title, text_after_title = text[: ends[0]], text[ends[0] :]
+    if not text_after_title.strip(" .") and _LIKE_JOURNAL.search(title):
         _parse_untitled(text, fields)
         return
     fields["title"] = _clean_title(title)
-    _parse_container(rest, fields)
+    _parse_container(text_after_title, fields)
 
 
 _LIKE_JOURNAL = re.compile(r"[a-z.]\s(?:[A-Z]\s?)?\d{1,4}(?:\s?\(\d{4}\)|,?\s\d{2,7}|[,:]\s?\d)")

@@ -300,8 +300,8 @@ def _iter_citations(text: etree._Element, header: etree._Element) -> Iterable[Ci
 
     The TEI header also has an entry, but it describes the paper itself. It is not included.
     """
-    listed = text.iterfind(".//tei:listBibl/tei:biblStruct", NS)
-    for index, entry in enumerate(_limit(listed, CITATIONS_MAX)):
+    entries = text.iterfind(".//tei:listBibl/tei:biblStruct", NS)
+    for index, entry in enumerate(_limit(entries, CITATIONS_MAX)):
         yield _parse_citation(entry, index)
 
 

@@ -209,14 +209,14 @@ def _compare_title(read_title: str | None, catalog_title: str) -> float:
 
 def _score_similarity(query_text: str, work_text: str) -> float:
     first, second = _split_trigrams(query_text), _split_trigrams(work_text)
-    shared = len(first & second)
-    return min(ALIKE_MAX, 2 * shared / (len(first) + len(second))) if shared else 0.0
+    shared_count = len(first & second)
+    return min(ALIKE_MAX, 2 * shared_count / (len(first) + len(second))) if shared_count else 0.0
 
 
 @lru_cache(_CACHE_SIZE)
 def _split_trigrams(text: str) -> frozenset[str]:
-    edged = f"^{text}$"
-    return frozenset(edged[place : place + 3] for place in range(len(edged) - 2))
+    edged_text = f"^{text}$"
+    return frozenset(edged_text[place : place + 3] for place in range(len(edged_text) - 2))
 
 
 def _compare_authors(query: MatchQuery, work: Work, printed_words: set[str]) -> float | None:
@@ -266,8 +266,12 @@ def _is_one_edit_apart(word: str, other_word: str) -> bool:
     start = 0
     while start < min(len(word), len(other_word)) and word[start] == other_word[start]:
         start += 1
-    rest, other_rest = word[start:], other_word[start:]
-    return rest[1:] == other_rest[1:] or rest[1:] == other_rest or rest == other_rest[1:]
+    word_rest, other_rest = word[start:], other_word[start:]
+    return (
+        word_rest[1:] == other_rest[1:]
+        or word_rest[1:] == other_rest
+        or word_rest == other_rest[1:]
+    )
 
 
 def _compare_years(query_year: int | None, work_year: int | None) -> float | None:

@@ -109,7 +109,7 @@ def choose_match(query: MatchQuery, works: Sequence[Work], *, common: bool = Fal
     The result does not depend on the order of `works`. `common` states that more works than can be
     compared have the title or author, so `works` is incomplete.
     """
-    ranked = sorted(
+    ranked_pairs = sorted(
         ((_build_candidate(query, candidate), candidate) for candidate in works),
         key=lambda pair: (
             _RANK.get(pair[0].status, len(_RANK)),
@@ -117,8 +117,8 @@ def choose_match(query: MatchQuery, works: Sequence[Work], *, common: bool = Fal
             pair[0].id,
         ),
     )
-    top_candidates = tuple(candidate for candidate, _ in ranked[:CANDIDATES_MAX])
-    sure_pairs = [pair for pair in ranked if pair[0].status in _RANK]
+    top_candidates = tuple(candidate for candidate, _ in ranked_pairs[:CANDIDATES_MAX])
+    sure_pairs = [pair for pair in ranked_pairs if pair[0].status in _RANK]
     if not sure_pairs:
         status, reason = _judge_uncertain(query, top_candidates, common)
         best = None

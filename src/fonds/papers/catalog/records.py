@@ -144,10 +144,12 @@ def iter_file_records(path: Path) -> Iterator[tuple[str, Any]]:
     OSError if the file cannot be read.
     """
     with _open_file(path) as stream:
-        bounded = _BoundedLines(stream, max(UNPACKED_MIN_BYTES, RATIO_MAX * path.stat().st_size))
+        bounded_lines = _BoundedLines(
+            stream, max(UNPACKED_MIN_BYTES, RATIO_MAX * path.stat().st_size)
+        )
         number = 0
         try:
-            for number, line in enumerate(bounded.iter_lines(), 1):
+            for number, line in enumerate(bounded_lines.iter_lines(), 1):
                 yield from _parse_line(f"line {number}", line)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             yield (
@@ -227,5 +229,5 @@ def _is_json(data: bytes) -> bool:
 
 def _open_file(path: Path) -> IO[bytes]:
     with path.open("rb") as stream:
-        packed = stream.read(2) == GZIP_MAGIC
-    return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
+        is_gzip = stream.read(2) == GZIP_MAGIC
+    return cast(IO[bytes], gzip.open(path, "rb") if is_gzip else path.open("rb"))

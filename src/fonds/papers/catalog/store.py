@@ -182,9 +182,9 @@ class Catalog:
         pointers: set[bytes] = set()
         stale: set[bytes] = set()
         for id_, records in new_records.items():
-            before = former.get(id_, {})
-            pointers |= _collect_pointers(before | records)
-            stale |= _collect_pointers(before)
+            former_records = former.get(id_, {})
+            pointers |= _collect_pointers(former_records | records)
+            stale |= _collect_pointers(former_records)
         self.table.put(self.name, [(key, {POINTER: b""}) for key in sorted(pointers)])
         # Before the records: after a kill, the repeated call still finds the replaced records, and so
         # their keys.
@@ -286,7 +286,10 @@ def _collect_pointers(records: Mapping[str, Work]) -> set[bytes]:
 
     They are the keys of each record, and those of the record merged from all.
     """
-    merged = merge_records(records)
+    merged_work = merge_records(records)
     return set().union(
-        *(build_pointer_keys(work) for work in (*records.values(), *([merged] if merged else [])))
+        *(
+            build_pointer_keys(work)
+            for work in (*records.values(), *([merged_work] if merged_work else []))
+        )
     )

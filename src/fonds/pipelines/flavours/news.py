@@ -73,11 +73,11 @@ def build_historical(more_thumbnails: Sequence[str] = ()) -> Pipeline:
 
     `more_thumbnails` has no effect.
     """
-    about = "downloads of an older system from S3; only stories"
-    return _build_stories("historical", about, "mchist{YYYY}", FETCH_DOWNLOAD)
+    description = "downloads of an older system from S3; only stories"
+    return _build_stories("historical", description, "mchist{YYYY}", FETCH_DOWNLOAD)
 
 
-def _build_stories(name: str, about: str, warc_prefix: str, fetch: Stage = FETCH) -> Pipeline:
+def _build_stories(name: str, description: str, warc_prefix: str, fetch: Stage = FETCH) -> Pipeline:
     return Pipeline(
         name,
         fetch.reads,
@@ -88,7 +88,7 @@ def _build_stories(name: str, about: str, warc_prefix: str, fetch: Stage = FETCH
             *build_story_stages((STORIES, UNARCHIVED)),
             ARCHIVE_BODY,
         ),
-        about,
+        description,
         warc_prefix=warc_prefix,
     )
 

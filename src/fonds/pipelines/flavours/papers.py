@@ -51,8 +51,8 @@ def add_papers(pipeline: Pipeline, grobid_at_once: int, *, match: bool) -> Pipel
     - `grobid_at_once`: number of concurrent requests to GROBID; 0 adds no stage for GROBID.
     - `match`: whether to match papers with the catalogue of works.
     """
-    extended = add_grobid(pipeline, grobid_at_once) if grobid_at_once else pipeline
-    return add_match(extended) if match else extended
+    extended_pipeline = add_grobid(pipeline, grobid_at_once) if grobid_at_once else pipeline
+    return add_match(extended_pipeline) if match else extended_pipeline
 
 
 def add_match(pipeline: Pipeline) -> Pipeline:

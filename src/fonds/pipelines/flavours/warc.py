@@ -12,8 +12,8 @@ from fonds.pipelines.flavours.stories_only import build_stories_only
 
 def build_warc(more_thumbnails: Sequence[str] = ()) -> Pipeline:
     """Build the pipeline `warc`. It makes no thumbnails, so `more_thumbnails` has no effect."""
-    about = "stories from any WARC, read and archived again"
-    return replace(build_stories_only(), name="warc", about=about, copies=True)
+    description = "stories from any WARC, read and archived again"
+    return replace(build_stories_only(), name="warc", about=description, copies=True)
 
 
 FLAVOURS = {"warc": build_warc}

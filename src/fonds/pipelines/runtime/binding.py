@@ -63,8 +63,10 @@ class BoundStage:
             for route in self.routes:
                 if route.output == output:
                     return route
-        tagged = f"{type(item).__name__} {tag or ''}".strip()
-        raise FaultError(f"{self.stage.name} emits {tagged}, which it neither writes nor omits")
+        tagged_name = f"{type(item).__name__} {tag or ''}".strip()
+        raise FaultError(
+            f"{self.stage.name} emits {tagged_name}, which it neither writes nor omits"
+        )
 
 
 def name_topic(pipeline: Pipeline, topic: Topic, prefix: str) -> str:
@@ -116,13 +118,13 @@ def bind(pipeline: Pipeline, steps: Steps, prefix: str) -> list[BoundStage]:
     step.
     """
     readers = build_subscriptions(pipeline, prefix)
-    bound = []
+    bound_stages = []
     for stage, subscription in zip(pipeline.stages, readers, strict=True):
         if stage.name not in steps:
             raise ConfigurationError(
                 f"pipeline {pipeline.name}: no implementation of step {stage.name!r}"
             )
-        bound.append(
+        bound_stages.append(
             BoundStage(
                 pipeline=pipeline.name,
                 stage=stage,
@@ -132,7 +134,7 @@ def bind(pipeline: Pipeline, steps: Steps, prefix: str) -> list[BoundStage]:
                 is_shared=sum(reader.topic == subscription.topic for reader in readers) > 1,
             )
         )
-    return bound
+    return bound_stages
 
 
 def _iter_routes(

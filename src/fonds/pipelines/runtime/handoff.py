@@ -202,23 +202,23 @@ class Handover:
         Messages from the external queue are released there. Messages that exist only in memory go
         back to the front of the queue in memory.
         """
-        queued = [
+        pending_roots = [
             delivery.receipt for delivery in deliveries if isinstance(delivery.receipt, PendingRoot)
         ]
         with self._changed:
             for delivery in deliveries:
                 if isinstance(delivery.receipt, _LocalReceipt):
                     self._put_local(delivery, first=True)
-            for root in queued:
+            for root in pending_roots:
                 self._received.pop(id(root), None)
-        self._queue.release([root.delivery for root in queued])
+        self._queue.release([root.delivery for root in pending_roots])
 
     def renew(self) -> None:
         """Renew the leases of all unsettled messages from the external queue."""
         with self._changed:
-            leased = [root.delivery for root in self._received.values()]
-        if leased:
-            self._queue.renew(leased)
+            leased_deliveries = [root.delivery for root in self._received.values()]
+        if leased_deliveries:
+            self._queue.renew(leased_deliveries)
 
     def stop_receiving(self) -> None:
         """Stop receiving from the external queue. Messages in memory are still processed."""
@@ -240,9 +240,9 @@ class Handover:
         self.stop_receiving()
         self.flush()
         with self._changed:
-            unfinished = [root.delivery for root in self._received.values()]
+            unfinished_deliveries = [root.delivery for root in self._received.values()]
             self._received.clear()
-        self._queue.release(unfinished)
+        self._queue.release(unfinished_deliveries)
 
     def _take_local(self, address: str, count_max: int) -> list[Delivery]:
         with self._changed:

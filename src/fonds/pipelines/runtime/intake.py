@@ -186,7 +186,7 @@ class Intake:
         self.ledger.enter([], rows, self.gate.steps)
         keys = [(entry.id, self.gate.pipeline) for entry in entries]
         current_rows = self.records.get(EntryRow, keys)
-        failed = {row.entry_id for row in current_rows if row.outcome == Verdict.QUARANTINED}
+        failed_ids = {row.entry_id for row in current_rows if row.outcome == Verdict.QUARANTINED}
         messages = [self._build_message(entry) for entry in entries]
         for reader in self._first_readers():
             retried_rows = [
@@ -196,8 +196,8 @@ class Intake:
             self.ledger.write(retried_rows)
             # A queue may keep the older of two messages with one id, so the older leaves quarantine
             # first.
-            for quarantined in self._iter_quarantined(reader, failed):
-                self.queue.settle(quarantined)
+            for quarantined_deliveries in self._iter_quarantined(reader, failed_ids):
+                self.queue.settle(quarantined_deliveries)
             self.queue.put(reader.incoming, messages)
 
     def end_failures(self, counts: IntakeCounts) -> int:
@@ -209,8 +209,8 @@ class Intake:
         """
         ids = sorted(counts.read_later)
         starts = range(0, len(ids), BATCH_MAX)
-        ended = sum(self._end_failures(ids[start : start + BATCH_MAX]) for start in starts)
-        return ended + self._end_missing()
+        ended_count = sum(self._end_failures(ids[start : start + BATCH_MAX]) for start in starts)
+        return ended_count + self._end_missing()
 
     def _first_readers(self) -> list[Subscription]:
         """Return the subscriptions of the stages that read the first topic of the pipeline."""
@@ -246,9 +246,9 @@ class Intake:
             "reason": str(Reason.MISSING_SOURCE),
             "step": list(self.gate.steps),
         }
-        failed = self.records.find(EntryRow, where)
+        failed_rows = self.records.find(EntryRow, where)
         found_ids = set[str]()
-        while chunk := list(islice(failed, BATCH_MAX)):
+        while chunk := list(islice(failed_rows, BATCH_MAX)):
             found_ids |= self._find_read_later(chunk)
         self._drop_failures(found_ids)
         rows = self.records.get(
@@ -256,12 +256,12 @@ class Intake:
         )
         return sum(row.outcome != Verdict.QUARANTINED for row in rows)
 
-    def _find_read_later(self, failed: Sequence[EntryRow]) -> set[str]:
+    def _find_read_later(self, failed_rows: Sequence[EntryRow]) -> set[str]:
         """Return the ids of those failed entries whose record was read after the failure.
 
         The record was read from a file with the same name, perhaps in another folder.
         """
-        records = [row for row in failed if row.place and not is_unread(row.entry_id)]
+        records = [row for row in failed_rows if row.place and not is_unread(row.entry_id)]
         if not records:
             return set()
         where = {
@@ -286,7 +286,7 @@ class Intake:
         reason `read-later`.
         """
         for reader in self._first_readers():
-            for quarantined in self._iter_quarantined(reader, entry_ids):
+            for quarantined_deliveries in self._iter_quarantined(reader, entry_ids):
                 now, reason = self.clock(), str(Reason.READ_LATER)
                 rows = [
                     build_decided_row(
@@ -297,33 +297,33 @@ class Intake:
                         _get_order_key(delivery.message),
                         now,
                     )
-                    for delivery in quarantined
+                    for delivery in quarantined_deliveries
                 ]
                 self.ledger.write(rows)
-                self.queue.settle(quarantined)
+                self.queue.settle(quarantined_deliveries)
 
     def _end_failures(self, ids: Sequence[str]) -> int:
         keys = [(input_id, self.gate.pipeline) for input_id in ids]
         entry_keys = [(compute_unread_entry_id(input_id), self.gate.pipeline) for input_id in ids]
-        failed = {row.entry_id: row for row in self.records.get(EntryRow, entry_keys)}
-        ended_ids = {key for key, row in failed.items() if row.outcome != "pending"}
+        failure_rows = {row.entry_id: row for row in self.records.get(EntryRow, entry_keys)}
+        ended_ids = {key for key, row in failure_rows.items() if row.outcome != "pending"}
         self._drop_failures(ended_ids)
         open_ids = {
             row.entry_id
             for row in self.records.get(EntryRow, entry_keys)
             if row.outcome in ("pending", "quarantined")
         }
-        ended = [
+        ended_inputs = [
             replace(row, error=None, tally=_read_later(row.tally), updated=self.clock())
             for row in self.records.get(InputRow, keys)
             if row.error is not None and compute_unread_entry_id(row.input_id) not in open_ids
         ]
-        self.ledger.enter(ended, [], ())
-        return len(ended)
+        self.ledger.enter(ended_inputs, [], ())
+        return len(ended_inputs)
 
     def _run(self, source: Source, counts: IntakeCounts, roots: frozenset[str]) -> None:
         batch, read_ids = _EntryBatch(), set[str]()
-        for new_input, row, failed in self._iter_looked_up(source.iter_inputs(), roots):
+        for new_input, row, resolved_ids in self._iter_looked_up(source.iter_inputs(), roots):
             if self.stopping():
                 break
             if new_input.input_id in read_ids:
@@ -332,14 +332,14 @@ class Intake:
                 if new_input.input_id not in counts.input_ids:
                     counts.known_input_count += 1
                     counts.known_count += row.entries + row.tally_count
-                counts.read_later |= failed
+                counts.read_later |= resolved_ids
                 continue
             read_ids.add(new_input.input_id)
             counts.input_ids.add(new_input.input_id)
             current = row if row is not None and new_input.error is None else new_input
             current = replace(current, pipeline=self.gate.pipeline)
             if self._read(source.iter_entries(current), current, batch, counts):
-                counts.read_later |= failed
+                counts.read_later |= resolved_ids
         self._flush(batch, counts)
 
     def _iter_looked_up(
@@ -353,7 +353,7 @@ class Intake:
         `roots`.
         """
         for chunk in _iter_chunks(inputs):
-            unread = {
+            unread_ids = {
                 new_input.input_id: {
                     compute_unread_input_id(candidate)
                     for candidate in _list_parent_paths(new_input.path, roots)
@@ -361,12 +361,12 @@ class Intake:
                 for new_input in chunk
                 if new_input.error is None
             }
-            ids = {new_input.input_id for new_input in chunk}.union(*unread.values())
+            ids = {new_input.input_id for new_input in chunk}.union(*unread_ids.values())
             keys = [(candidate, self.gate.pipeline) for candidate in sorted(ids)]
             rows = {row.input_id: row for row in self.records.get(InputRow, keys)}
-            failed = {candidate for candidate, row in rows.items() if row.error is not None}
+            failed_ids = {candidate for candidate, row in rows.items() if row.error is not None}
             for new_input in chunk:
-                failed_here = unread.get(new_input.input_id, set()) & failed
+                failed_here = unread_ids.get(new_input.input_id, set()) & failed_ids
                 yield new_input, rows.get(new_input.input_id), failed_here
 
     def _read(
@@ -383,32 +383,32 @@ class Intake:
         input of its own, until the input can be read.
         """
         tally: Counter[str] = Counter(row.tally)
-        unmarked: list[Entry] = []
-        marked: tuple[int, int, Counter[str]] | None = None
+        new_entries: list[Entry] = []
+        last_mark: tuple[int, int, Counter[str]] | None = None
         failure: Entry | UnreadTally | None = None
         for item in _iter_until_stopped(items, self.stopping):
             if isinstance(item, UnreadTally) or (isinstance(item, Entry) and is_unread(item.id)):
                 failure = item
             elif isinstance(item, Entry):
-                unmarked.append(item)
+                new_entries.append(item)
             elif isinstance(item, Mapping):
                 tally.update(item)
-            elif len(unmarked) + len(batch.entries) >= BATCH_MAX:
-                row = batch.add_entries(row, unmarked, tally, item)
-                unmarked, marked = [], None
+            elif len(new_entries) + len(batch.entries) >= BATCH_MAX:
+                row = batch.add_entries(row, new_entries, tally, item)
+                new_entries, last_mark = [], None
                 self._flush(batch, counts)
             else:
-                marked = item, len(unmarked), Counter(tally)
+                last_mark = item, len(new_entries), Counter(tally)
         is_stopped = self.stopping()
         if is_stopped or failure is not None:
             # Entries after the last position are read again next time.
-            if marked is not None:
-                position, count, marked_tally = marked
-                batch.add_entries(row, unmarked[:count], marked_tally, position)
+            if last_mark is not None:
+                position, count, marked_tally = last_mark
+                batch.add_entries(row, new_entries[:count], marked_tally, position)
             if failure is not None and not is_stopped:
                 self._add_failure(row, failure, batch, counts)
             return False
-        batch.add_entries(replace(row, finished=True), unmarked, tally, row.position)
+        batch.add_entries(replace(row, finished=True), new_entries, tally, row.position)
         if max(len(batch.entries), len(batch.rows)) >= BATCH_MAX:
             self._flush(batch, counts)
         return True
@@ -469,11 +469,11 @@ class Intake:
             wait_for_room(self.queue, reader, self.marks, self.stopping)
         now = self.clock()
         rows = [entry.build_row(self.gate.pipeline, now) for entry in batch.entries]
-        unsettled = self.ledger.enter([], rows, self.gate.steps)
+        unsettled_ids = self.ledger.enter([], rows, self.gate.steps)
         messages = [
             self._build_message(new_entry)
             for new_entry in batch.entries
-            if new_entry.id in unsettled
+            if new_entry.id in unsettled_ids
         ]
         if messages:
             self.queue.put(self.gate.topic, messages)
@@ -567,14 +567,14 @@ def _iter_until_stopped(
             return
 
 
-def build_failed_input(path: str, kind: str, updated: datetime, error: str) -> InputRow:
+def build_failed_input(path: str, kind: str, updated_at: datetime, error: str) -> InputRow:
     """Return the row of `inputs` that records that a path or URL cannot be read.
 
     `error` says why. The row has an id of its own, so it does not replace the row of an input that
     was read from the same path before.
     """
     return build_unread_input(
-        compute_unread_input_id(path), path, kind, UNREAD_FINGERPRINT, updated, error
+        compute_unread_input_id(path), path, kind, UNREAD_FINGERPRINT, updated_at, error
     )
 
 
@@ -583,7 +583,7 @@ def build_unread_input(
     path: str,
     kind: str,
     fingerprint: str,
-    updated: datetime,
+    updated_at: datetime,
     error: str | None = None,
 ) -> InputRow:
     """Return the row of `inputs` for an input that has not been read.
@@ -601,5 +601,5 @@ def build_unread_input(
         tally_count=0,
         finished=False,
         error=error,
-        updated=updated,
+        updated=updated_at,
     )

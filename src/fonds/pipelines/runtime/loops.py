@@ -49,7 +49,7 @@ class BatchLoop:
         batch = self._batch or self._take_batch(wait_s)
         if batch is None:
             return 0
-        started = time.monotonic()
+        started_at_s = time.monotonic()
         try:
             results = self._worker.run_batch(batch)
             rows = self.io.complete(batch.deliveries, results)
@@ -59,7 +59,7 @@ class BatchLoop:
             self.release()
             raise
         self._batch = None
-        self._observe(self.bound.stage.name, rows, time.monotonic() - started)
+        self._observe(self.bound.stage.name, rows, time.monotonic() - started_at_s)
         self.io.flush()
         return len(batch.deliveries)
 

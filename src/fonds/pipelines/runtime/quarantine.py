@@ -25,15 +25,19 @@ def take_messages(
     `select` gets a batch of messages and returns the ids of those to take. All other messages are
     released at the end. The caller must settle the messages taken.
     """
-    unselected: list[Delivery] = []
+    unselected_deliveries: list[Delivery] = []
     try:
         while deliveries := queue.receive(subscription.quarantine, BATCH_MAX, 0.0):
             ids = select([delivery.message for delivery in deliveries])
-            unselected += [delivery for delivery in deliveries if delivery.message.id not in ids]
-            if selected := [delivery for delivery in deliveries if delivery.message.id in ids]:
-                yield selected
+            unselected_deliveries += [
+                delivery for delivery in deliveries if delivery.message.id not in ids
+            ]
+            if selected_deliveries := [
+                delivery for delivery in deliveries if delivery.message.id in ids
+            ]:
+                yield selected_deliveries
     finally:
-        queue.release(unselected)
+        queue.release(unselected_deliveries)
 
 
 def release(
@@ -52,11 +56,11 @@ def release(
     def ids(messages: Sequence[Message]) -> set[str]:
         return {message.id for message in messages if select(message)}
 
-    released = 0
-    for selected in take_messages(queue, subscription, ids):
-        requeue(queue, ledger, subscription, selected, clock())
-        released += len(selected)
-    return released
+    released_count = 0
+    for selected_deliveries in take_messages(queue, subscription, ids):
+        requeue(queue, ledger, subscription, selected_deliveries, clock())
+        released_count += len(selected_deliveries)
+    return released_count
 
 
 def requeue(

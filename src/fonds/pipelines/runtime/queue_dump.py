@@ -72,13 +72,13 @@ def peek(queue: Queue, address: str, count_max: int) -> list[Delivery]:
 
     The messages are received and released, so each counts as delivered once more.
     """
-    peeked: list[Delivery] = []
+    peeked_deliveries: list[Delivery] = []
     try:
         for deliveries in take_batches(queue, address, count_max):
-            peeked += deliveries
+            peeked_deliveries += deliveries
     finally:
-        queue.release(peeked)
-    return peeked
+        queue.release(peeked_deliveries)
+    return peeked_deliveries
 
 
 def dump(
@@ -104,11 +104,11 @@ def dump(
     If the process is killed, messages may be both in the file and on the queue. Loading them again
     has no effect on the results.
     """
-    writer, released = MessageWriter(out, filename), list[Delivery]()
+    writer, released_deliveries = MessageWriter(out, filename), list[Delivery]()
     try:
         for deliveries in take_batches(queue, address, count_max):
             if releases:
-                released += deliveries
+                released_deliveries += deliveries
             for delivery in deliveries:
                 writer.write(address, delivery.message, find_story(delivery.message))
             out.flush()
@@ -117,7 +117,7 @@ def dump(
                 queue.settle(deliveries)
             yield len(deliveries)
     finally:
-        queue.release(released)
+        queue.release(released_deliveries)
 
 
 def load(

@@ -48,8 +48,8 @@ def restart_message(message: Message) -> Message:
     """
     own_headers = {name: message.headers[name] for name in OWN_HEADERS if name in message.headers}
     previous_run = message.headers.get(RUN, "1")
-    run = str(int(previous_run) + 1) if previous_run.isdigit() else "2"
-    return replace(message, attempt=0, headers={**own_headers, RUN: run})
+    run_number = str(int(previous_run) + 1) if previous_run.isdigit() else "2"
+    return replace(message, attempt=0, headers={**own_headers, RUN: run_number})
 
 
 @dataclass(slots=True)
@@ -67,33 +67,33 @@ class PackedMessage:
     outgoing: list[tuple[Route, Message]] = field(default_factory=list)
     about: str = ""
 
-    def build_rows(self, bound: BoundStage, now: datetime) -> list[DispositionRow]:
+    def build_rows(self, bound_stage: BoundStage, now: datetime) -> list[DispositionRow]:
         """Build the rows for the ledger: how this message ended, and that its new messages are
         pending.
 
         There is one pending row for each subscription that receives a new message.
         """
-        message, ended = self.delivery.message, self.disposition
-        comes_back = ended.verdict in RETURNING_VERDICTS
+        message, disposition = self.delivery.message, self.disposition
+        comes_back = disposition.verdict in RETURNING_VERDICTS
         row = DispositionRow(
             message_id=message.id,
-            pipeline=bound.pipeline,
-            step=bound.stage.name,
+            pipeline=bound_stage.pipeline,
+            step=bound_stage.stage.name,
             entry_id=message.entry,
             parent_id=None,
             parent_step=None,
-            verdict=str(ended.verdict),
+            verdict=str(disposition.verdict),
             is_open=comes_back,
-            reason=str(ended.reason) if ended.reason else None,
-            detail=ended.detail[:DETAIL_MAX_CHARS],
+            reason=str(disposition.reason) if disposition.reason else None,
+            detail=disposition.detail[:DETAIL_MAX_CHARS],
             about=self.about or None,
             attempt=message.attempt,
             promised_at=now,
             settled_at=now,
-            next_attempt_at=now + timedelta(seconds=ended.after_s) if comes_back else None,
+            next_attempt_at=now + timedelta(seconds=disposition.after_s) if comes_back else None,
         )
         promises = [
-            promise(bound.pipeline, reader, child, message, bound.stage.name, now)
+            promise(bound_stage.pipeline, reader, child, message, bound_stage.stage.name, now)
             for route, child in self.outgoing
             for reader in route.readers
         ]
@@ -152,47 +152,59 @@ def promise(
     )
 
 
-def pack(bound: BoundStage, delivery: Delivery, result: Result) -> PackedMessage:
+def pack(bound_stage: BoundStage, delivery: Delivery, result: Result) -> PackedMessage:
     """Convert the result of a step to new messages, with the disposition of the processed message.
 
     Raises FaultError for an item that the stage neither writes nor omits, and the errors of
     encoding an item.
     """
-    sent = [(route, item) for item in result.items if (route := bound.find_route(item)) is not None]
+    routed_items = [
+        (route, item)
+        for item in result.items
+        if (route := bound_stage.find_route(item)) is not None
+    ]
     message = delivery.message
-    run = message.headers.get(RUN, "")
-    keeps_parent_id = len(sent) == 1 and not bound.is_shared and not run
+    run_number = message.headers.get(RUN, "")
+    keeps_parent_id = len(routed_items) == 1 and not bound_stage.is_shared and not run_number
     counts: Counter[str] = Counter()
     outgoing = []
-    for route, item in sent:
+    for route, item in routed_items:
         name = (
             message.id
             if keeps_parent_id
-            else compute_child_id(bound, message, route.name, counts[route.name], run)
+            else compute_child_id(bound_stage, message, route.name, counts[route.name], run_number)
         )
         counts[route.name] += 1
-        outgoing.append((route, _build_message(bound, route, item, name, message)))
+        outgoing.append((route, _build_message(bound_stage, route, item, name, message)))
     first_subject = result.items[0].about if result.items else ""
     disposition = result.disposition
     # A sink has stored something, whatever else is omitted.
-    if result.items and not sent and not bound.stage.sink and disposition.verdict is Verdict.DONE:
+    if (
+        result.items
+        and not routed_items
+        and not bound_stage.stage.sink
+        and disposition.verdict is Verdict.DONE
+    ):
         disposition = drop(
-            Reason.NOT_WANTED, f"{bound.pipeline} does not use {_describe_items(result.items)}"
+            Reason.NOT_WANTED,
+            f"{bound_stage.pipeline} does not use {_describe_items(result.items)}",
         )
     return PackedMessage(
         delivery, disposition, outgoing, result.about or first_subject or message.about
     )
 
 
-def compute_child_id(bound: BoundStage, parent: Message, topic: str, nth: int, run: str) -> str:
+def compute_child_id(
+    bound_stage: BoundStage, parent: Message, topic: str, nth: int, run_number: str
+) -> str:
     """Return the id of the `nth` message that a stage makes from `parent` for `topic`.
 
     Repeated work gives the same id. The id begins with the id of `parent`. If it would be too long
-    for some store, it begins with the id of the entry and ends with a hash. `run` is the run number
-    of `parent`, or '' for a first run.
+    for some store, it begins with the id of the entry and ends with a hash. `run_number` is the run
+    number of `parent`, or '' for a first run.
     """
-    parts = [bound.stage.name] if bound.is_shared else []
-    parts += [topic] + ([str(nth)] if nth else []) + ([f"run{run}"] if run else [])
+    parts = [bound_stage.stage.name] if bound_stage.is_shared else []
+    parts += [topic] + ([str(nth)] if nth else []) + ([f"run{run_number}"] if run_number else [])
     name = ".".join((parent.id, *parts))
     if len(name) <= ID_MAX_CHARS:
         return name
@@ -201,15 +213,15 @@ def compute_child_id(bound: BoundStage, parent: Message, topic: str, nth: int, r
 
 
 def _build_message(
-    bound: BoundStage, route: Route, item: Item, name: str, parent: Message
+    bound_stage: BoundStage, route: Route, item: Item, name: str, parent: Message
 ) -> Message:
-    about = item.about or parent.about
-    key = str(getattr(item, "order_key", about))
+    subject = item.about or parent.about
+    key = str(getattr(item, "order_key", subject))
     headers = {ENTRY: parent.entry} if name != parent.entry else {}
-    if about != key:
-        headers[ABOUT] = about
+    if subject != key:
+        headers[ABOUT] = subject
     if route.is_public:
-        headers[PIPELINE] = bound.pipeline
+        headers[PIPELINE] = bound_stage.pipeline
     return Message(name, encode(item), key, headers=headers)
 
 

@@ -79,20 +79,21 @@ class StageIO:
         messages that `take` returned. If an error is raised, all messages stay leased, and the call
         may be repeated.
         """
-        packed = [
+        packed_messages = [
             self._pack(packed_message, result)
             for packed_message, result in zip(deliveries, results, strict=True)
         ]
         now = self.clock()
-        rows = [packed_message.build_rows(self.stage, now) for packed_message in packed]
+        rows = [packed_message.build_rows(self.stage, now) for packed_message in packed_messages]
         is_returning = [
-            packed_message.disposition.verdict in RETURNING_VERDICTS for packed_message in packed
+            packed_message.disposition.verdict in RETURNING_VERDICTS
+            for packed_message in packed_messages
         ]
         if any(is_returning):
             self.ledger.write(
                 [row for message_rows in compress(rows, is_returning) for row in message_rows]
             )
-        children = self._send(packed)
+        children = self._send(packed_messages)
         rows_to_write = [
             [] if is_back else message_rows
             for message_rows, is_back in zip(rows, is_returning, strict=True)
@@ -127,13 +128,15 @@ class StageIO:
                 Result(handle_bug(delivery, redact_secrets(traceback.format_exc()))),
             )
 
-    def _send(self, packed: Sequence[PackedMessage]) -> list[tuple[Delivery, str, Message]]:
+    def _send(
+        self, packed_messages: Sequence[PackedMessage]
+    ) -> list[tuple[Delivery, str, Message]]:
         """Put the new messages of processed messages on the external queue.
 
         Returns the messages that stages of this process receive in memory instead.
         """
         outgoing = _OutgoingMessages()
-        for packed_message in packed:
+        for packed_message in packed_messages:
             for route, message in packed_message.outgoing:
                 addresses = [reader.incoming for reader in route.readers]
                 size_bytes = len(message.body)

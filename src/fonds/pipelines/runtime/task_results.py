@@ -73,10 +73,12 @@ def register_then_run(
             intake_result = register_task(item)
         except PermanentError as error:
             intake_result = Result(end(error.reason, error.detail))
-        ended = intake_result.disposition
-        missing_reason = _MISSING_REASONS.get(ended.reason) if ended.reason else None
+        disposition = intake_result.disposition
+        missing_reason = _MISSING_REASONS.get(disposition.reason) if disposition.reason else None
         if item.sha1hex is not None and missing_reason is not None and not intake_result.items:
-            explanation = ended.detail or (ended.reason.explanation if ended.reason else "")
+            explanation = disposition.detail or (
+                disposition.reason.explanation if disposition.reason else ""
+            )
             return replace(
                 intake_result,
                 items=(build_missing(item, item.sha1hex, missing_reason, explanation),),

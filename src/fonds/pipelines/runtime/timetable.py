@@ -85,8 +85,10 @@ class Timetable:
             task = self.tasks[row.name]
             times = {"every_s": task.every_s, "daily_at": task.daily_at, "pipeline": task.pipeline}
             if any(getattr(row, name) != value for name, value in times.items()):
-                changed = {**times, "next_due": find_next_time(task, now)}
-                self._records.change(TimetableRow, [row.name], changed, {"next_due": row.next_due})
+                changed_columns = {**times, "next_due": find_next_time(task, now)}
+                self._records.change(
+                    TimetableRow, [row.name], changed_columns, {"next_due": row.next_due}
+                )
 
     def get_next_s(self) -> float:
         """Return the seconds until the next recurring task is due: 0 if one is due now, and at most
@@ -268,13 +270,13 @@ class Runner:
         return None
 
     def _run(self) -> None:
-        entered = False
+        has_entered = False
         while not self._stopping.is_set():
             pause_s = self._timetable.leases.lease_s / RENEWALS_PER_LEASE
             try:
-                if not entered:
+                if not has_entered:
                     self._timetable.enter()
-                    entered = True
+                    has_entered = True
                 self.run_due()
                 pause_s = min(pause_s, max(1.0, self._timetable.get_next_s()))
             except FondsError as error:

@@ -218,8 +218,10 @@ class StepRunner:
         if disposition.verdict is not Verdict.RETRIED:
             return result
         reason = disposition.reason or Reason.STORE_UNAVAILABLE
-        limited = self._build_retry(delivery, reason, disposition.detail, disposition.after_s)
-        return replace(result, disposition=limited)
+        limited_disposition = self._build_retry(
+            delivery, reason, disposition.detail, disposition.after_s
+        )
+        return replace(result, disposition=limited_disposition)
 
     def _build_retry(
         self, delivery: Delivery, reason: Reason, detail: str, after_s: float

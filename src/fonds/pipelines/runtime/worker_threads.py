@@ -65,11 +65,14 @@ class WorkerThreads:
 
     def start(self) -> None:
         """Start the threads of the stages, of lease renewal and of the heartbeat."""
-        for bound in self.stages:
-            for number in range(self._count_threads(bound)):
-                name = f"{bound.stage.name}-{number}"
+        for bound_stage in self.stages:
+            for number in range(self._count_threads(bound_stage)):
+                name = f"{bound_stage.stage.name}-{number}"
                 thread = threading.Thread(
-                    target=self._run_loop, args=(self.make_loop(bound),), name=name, daemon=True
+                    target=self._run_loop,
+                    args=(self.make_loop(bound_stage),),
+                    name=name,
+                    daemon=True,
                 )
                 thread.start()
                 self._threads.append(thread)
@@ -78,11 +81,11 @@ class WorkerThreads:
         if self.heartbeat is not None:
             self.heartbeat.start(self.get_troubles)
 
-    def _count_threads(self, bound: BoundStage) -> int:
+    def _count_threads(self, bound_stage: BoundStage) -> int:
         """Return the number of threads that run a stage."""
-        if bound.stage.is_concurrent:
+        if bound_stage.stage.is_concurrent:
             return 1
-        return self.threads or bound.stage.threads or self.threads_default
+        return self.threads or bound_stage.stage.threads or self.threads_default
 
     def is_stopping(self) -> bool:
         """Return whether the threads should stop, by request or because one of them failed."""
@@ -115,9 +118,13 @@ class WorkerThreads:
 
         Returns 0 while the queue is unavailable.
         """
-        subscriptions = [bound.subscription for bound in self.stages if bound.stage.name in stages]
+        subscriptions = [
+            bound_stage.subscription
+            for bound_stage in self.stages
+            if bound_stage.stage.name in stages
+        ]
         try:
-            return sum(self.queue.get_depth(bound).ready for bound in subscriptions)
+            return sum(self.queue.get_depth(subscription).ready for subscription in subscriptions)
         except TransientError:
             return 0
 
@@ -156,7 +163,7 @@ class WorkerThreads:
         Returns None while the queue is unavailable.
         """
         try:
-            return [self.queue.get_depth(bound.subscription) for bound in self.stages]
+            return [self.queue.get_depth(bound_stage.subscription) for bound_stage in self.stages]
         except TransientError:
             return None
 

@@ -57,10 +57,10 @@ class DeliveryBuffer:
     thread-safe: the caller must hold the lock on the Kafka reader's state (`ReaderState`).
     """
 
-    def __init__(self, delayed: Iterable[str]) -> None:
+    def __init__(self, delay_topics: Iterable[str]) -> None:
         self._ready: deque[Delivery] = deque()
         self._ready_bytes = 0
-        self._delayed = {topic: _DelayedMessages() for topic in delayed}
+        self._delayed = {topic: _DelayedMessages() for topic in delay_topics}
 
     def __len__(self) -> int:
         return len(self._ready)

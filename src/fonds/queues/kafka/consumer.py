@@ -64,31 +64,37 @@ class PendingCommits:
         Raises StoreUnavailableError if there is no result within `RESPONSE_TIMEOUT_S` seconds or
         Kafka does not answer, and ConfigurationError if Kafka refuses a commit.
         """
-        requested = set(partitions)
-        if not requested:
+        requested_partitions = set(partitions)
+        if not requested_partitions:
             return
         with self._state:
-            self._requested |= requested
+            self._requested |= requested_partitions
             request = self._request_count = self._request_count + 1
-            done = self._state.wait_for(lambda: self._done_count >= request, RESPONSE_TIMEOUT_S)
+            is_done = self._state.wait_for(lambda: self._done_count >= request, RESPONSE_TIMEOUT_S)
             fault = self._fault
-        if not done:
+        if not is_done:
             raise StoreUnavailableError(f"Kafka at {self._broker_name} does not accept offsets")
         if fault is not None:
             raise explain_error(fault, self._broker_name)
 
     def run_commits(
-        self, consumer: Consumer, list_offsets: ListOffsets, skipped: Collection[Partition] = ()
+        self,
+        consumer: Consumer,
+        list_offsets: ListOffsets,
+        skipped_partitions: Collection[Partition] = (),
     ) -> None:
-        """Commit the offsets of all requested partitions and of `skipped`, partitions with records
-        that were not handed out. Then wake waiting threads.
+        """Commit the offsets of all requested partitions and of `skipped_partitions`, partitions
+        with records that were not handed out. Then wake waiting threads.
 
         Only the polling thread calls this method, with its Kafka client. `list_offsets` returns the
         offset to commit for each partition. After an error, the partitions stay requested.
         """
         with self._state:
-            request_count, to_commit = self._request_count, self._requested.union(skipped)
-            if request_count == self._done_count and not skipped:
+            request_count, to_commit = (
+                self._request_count,
+                self._requested.union(skipped_partitions),
+            )
+            if request_count == self._done_count and not skipped_partitions:
                 return
             self._requested = set()
             offsets = list_offsets(to_commit)
@@ -288,34 +294,38 @@ class Poller:
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         try:
-            committed = fetch_committed(consumer, partitions) if partitions else []
+            committed_partitions = fetch_committed(consumer, partitions) if partitions else []
         except KafkaException as error:
             logger.warning("cannot get the offsets of %s: %s", self._group, error)
-            committed = partitions
+            committed_partitions = partitions
         else:
             # Without explicit offsets, the client requests them once more, and never reads the
             # partition if another broker takes over the group meanwhile (librdkafka issue 5586).
-            consumer.incremental_assign([_choose_start(partition) for partition in committed])
+            consumer.incremental_assign(
+                [_choose_start(partition) for partition in committed_partitions]
+            )
         with self._state.lock:
             self.is_assigned = True
-            self._state.assign(committed)
+            self._state.assign(committed_partitions)
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        revoked = {(assigned.topic, assigned.partition) for assigned in partitions}
+        revoked_partitions = {(partition.topic, partition.partition) for partition in partitions}
         # The client would keep the partition paused if it were assigned here again.
-        paused = [TopicPartition(*assigned) for assigned in revoked & self._paused]
-        self._paused -= revoked
-        if paused:
-            consumer.resume(paused)
-        self._state.revoke(revoked)
+        paused_partitions = [
+            TopicPartition(*partition) for partition in revoked_partitions & self._paused
+        ]
+        self._paused -= revoked_partitions
+        if paused_partitions:
+            consumer.resume(paused_partitions)
+        self._state.revoke(revoked_partitions)
 
 
-def _choose_start(committed: TopicPartition) -> TopicPartition:
+def _choose_start(committed_partition: TopicPartition) -> TopicPartition:
     """Return the Kafka partition with the offset to read first: the committed one, or the earliest
     if no offset is committed.
     """
-    offset = committed.offset if committed.offset >= 0 else OFFSET_BEGINNING
-    return TopicPartition(committed.topic, committed.partition, offset)
+    offset = committed_partition.offset if committed_partition.offset >= 0 else OFFSET_BEGINNING
+    return TopicPartition(committed_partition.topic, committed_partition.partition, offset)
 
 
 JOIN_MAX_S, IN_FLIGHT_S = 20.0, 2.0
@@ -338,12 +348,12 @@ class Reader:
         settings: Mapping[str, Any],
         address: str,
         shares: Mapping[str, Sequence[str]],
-        delayed: Sequence[str],
+        delay_topics: Sequence[str],
         broker_name: str,
         selectors: Mapping[str, str] = NO_SELECTORS,
     ) -> None:
         self._broker_name = broker_name
-        self._state = ReaderState(address, delayed, selectors)
+        self._state = ReaderState(address, delay_topics, selectors)
         self._pollers = [
             Poller(settings, group, topics, self._state, broker_name)
             for group, topics in shares.items()
@@ -391,11 +401,11 @@ class Reader:
         Messages are skipped if their partition is assigned to another consumer by now. Raises
         StoreUnavailableError if Kafka does not answer.
         """
-        moved = self._state.settle(deliveries)
+        moved_partitions = self._state.settle(deliveries)
         with self._state.lock:
             # Retry commits that failed before.
             outstanding = [poller.commits.outstanding for poller in self._pollers]
-        self._commit(moved.union(*outstanding))
+        self._commit(moved_partitions.union(*outstanding))
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """Make leased messages ready again in this process, and count one more redelivery of each
@@ -433,10 +443,10 @@ class Reader:
             poller.close()
 
     def _commit(self, partitions: Iterable[Partition]) -> None:
-        requested = set(partitions)
+        requested_partitions = set(partitions)
         for poller in self._pollers:
             poller.commits.commit(
-                {partition for partition in requested if partition[0] in poller.topics}
+                {partition for partition in requested_partitions if partition[0] in poller.topics}
             )
 
     @property

@@ -59,8 +59,8 @@ class CommittedOffsets:
                 self._consumers[group] = Consumer({**self._settings, "group.id": group})
             consumer = self._consumers[group]
         return {
-            (committed.topic, committed.partition): committed.offset
-            for committed in fetch_committed(consumer, partitions)
+            (committed_partition.topic, committed_partition.partition): committed_partition.offset
+            for committed_partition in fetch_committed(consumer, partitions)
         }
 
     def close(self) -> None:
@@ -79,11 +79,13 @@ def fetch_committed(consumer: Consumer, partitions: list[TopicPartition]) -> lis
     """
 
     def fetch() -> list[TopicPartition]:
-        committed: list[TopicPartition] = consumer.committed(partitions, timeout=RESPONSE_TIMEOUT_S)
-        for partition in committed:
+        committed_partitions: list[TopicPartition] = consumer.committed(
+            partitions, timeout=RESPONSE_TIMEOUT_S
+        )
+        for partition in committed_partitions:
             if partition.error is not None:
                 raise KafkaException(partition.error)
-        return committed
+        return committed_partitions
 
     return retry_during_election(fetch, RESPONSE_TIMEOUT_S)
 
@@ -108,11 +110,11 @@ def list_spans(
         return {}
     ends = _list_offsets(admin, partitions, OffsetSpec.latest())
     starts = _list_offsets(admin, partitions, OffsetSpec.earliest())
-    committed = committed_offsets.fetch(group, partitions)
+    group_offsets = committed_offsets.fetch(group, partitions)
     return {
-        partition: (max(committed.get(partition, -1), starts[partition]), end)
+        partition: (max(group_offsets.get(partition, -1), starts[partition]), end)
         for partition, end in ends.items()
-        if end > max(committed.get(partition, -1), starts[partition])
+        if end > max(group_offsets.get(partition, -1), starts[partition])
     }
 
 
@@ -132,35 +134,40 @@ def count_others(
     reads next, by partition; records before it are not counted. At most about `SCAN_COUNT_MAX`
     records are read, for at most `SCAN_MAX_S` seconds. The number is extrapolated from this sample.
     """
-    unread = {
+    unread_spans = {
         partition: (max(start, read_to.get(partition, start)), end)
         for partition, (start, end) in spans.items()
         if end > max(start, read_to.get(partition, start))
     }
-    total = count_all(unread)
+    total = count_all(unread_spans)
     if not total:
         return 0
-    scanned, skipped = _scan_batch(settings, unread, pipeline)
+    scanned_count, skipped_count = _scan_batch(settings, unread_spans, pipeline)
     return (
-        min(total, skipped if scanned >= total else round(total * skipped / scanned))
-        if scanned
+        min(
+            total,
+            skipped_count
+            if scanned_count >= total
+            else round(total * skipped_count / scanned_count),
+        )
+        if scanned_count
         else 0
     )
 
 
-def _scan_batch(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tuple[int, int]:
+def _scan_batch(settings: Mapping[str, Any], unread_spans: Spans, pipeline: str) -> tuple[int, int]:
     """Read a sample of unread Kafka records. Return the number of offsets scanned, and how many of
     the records are for other pipelines than `pipeline`.
     """
     scanner = Consumer({**settings, **SCANNER_SETTINGS})
-    positions = {partition: start for partition, (start, _) in unread.items()}
-    scanned = skipped = 0
+    positions = {partition: start for partition, (start, _) in unread_spans.items()}
+    scanned_count = skipped_count = 0
     deadline = time.monotonic() + SCAN_MAX_S
     try:
         scanner.assign(
-            [TopicPartition(*partition, start) for partition, (start, _) in unread.items()]
+            [TopicPartition(*partition, start) for partition, (start, _) in unread_spans.items()]
         )
-        while positions and scanned < SCAN_COUNT_MAX and time.monotonic() < deadline:
+        while positions and scanned_count < SCAN_COUNT_MAX and time.monotonic() < deadline:
             for record in scanner.consume(SCAN_BATCH, 0.2):
                 partition = (record.topic() or "", record.partition() or 0)
                 error, offset = record.error(), record.offset() or 0
@@ -168,18 +175,18 @@ def _scan_batch(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tu
                     error is not None and error.code() != KafkaError._PARTITION_EOF
                 ):
                     continue
-                end = unread[partition][1]
-                reached = min(end, offset + (error is None))
+                end = unread_spans[partition][1]
+                reached_offset = min(end, offset + (error is None))
                 # Missing offsets were compacted away.
-                scanned += max(0, reached - positions[partition])
+                scanned_count += max(0, reached_offset - positions[partition])
                 if error is None and offset < end:
-                    skipped += not matches_pipeline(pipeline, record)
-                positions[partition] = max(positions[partition], reached)
+                    skipped_count += not matches_pipeline(pipeline, record)
+                positions[partition] = max(positions[partition], reached_offset)
                 if positions[partition] >= end:
                     del positions[partition]
     finally:
         scanner.close()
-    return scanned, skipped
+    return scanned_count, skipped_count
 
 
 def _list_offsets(

@@ -57,25 +57,29 @@ class OffsetLedger:
     last_committed: int = UNKNOWN
 
     @classmethod
-    def resume(cls, committed: int, metadata: str | None) -> OffsetLedger:
+    def resume(cls, committed_offset: int, metadata: str | None) -> OffsetLedger:
         """Return the offsets of a partition as an earlier reader committed them.
 
-        `committed` is the committed offset; negative if there is none. `metadata` is the text that
-        the earlier reader stored with the commit. Metadata that is missing or unreadable is
-        ignored.
+        `committed_offset` is the committed offset; negative if there is none. `metadata` is the
+        text that the earlier reader stored with the commit. Metadata that is missing or unreadable
+        is ignored.
         """
         numbers, _, runs = (metadata or "").partition(";")
         words, lengths = numbers.split(","), runs.split()
         is_readable = all(
             word.isascii() and word.isdigit() and len(word) < 20 for word in words + lengths
         )
-        if not is_readable or committed < 0:
-            return cls(max(committed, UNKNOWN), last_committed=max(committed, UNKNOWN))
+        if not is_readable or committed_offset < 0:
+            return cls(
+                max(committed_offset, UNKNOWN), last_committed=max(committed_offset, UNKNOWN)
+            )
         handed_to, *ends = map(int, words)
-        bounds = list(accumulate(map(int, lengths), initial=committed))
+        bounds = list(accumulate(map(int, lengths), initial=committed_offset))
         settled_ranges = list(zip(bounds[1::2], bounds[2::2], strict=False))
-        ends = [end for end in (*ends, handed_to) if end > committed][-ENDS_MAX:]
-        return cls(committed, handed_to, ends, settled_ranges, last_committed=committed)
+        ends = [end for end in (*ends, handed_to) if end > committed_offset][-ENDS_MAX:]
+        return cls(
+            committed_offset, handed_to, ends, settled_ranges, last_committed=committed_offset
+        )
 
     def read(self, offset: int) -> bool:
         """Note that the Kafka record at `offset` was read. Return whether to hand the record out.
@@ -234,24 +238,24 @@ class ReaderState:
     """
 
     def __init__(
-        self, address: str, delayed: Iterable[str], selectors: Mapping[str, str] = NO_SELECTORS
+        self, address: str, delay_topics: Iterable[str], selectors: Mapping[str, str] = NO_SELECTORS
     ) -> None:
         self.lock = threading.Condition()
         self._address = address
-        self._delayed = frozenset(delayed)
+        self._delayed = frozenset(delay_topics)
         self._buffer = DeliveryBuffer(self._delayed)
         self._ledgers: dict[Partition, tuple[int, OffsetLedger]] = {}
         self._in_hand: set[tuple[Partition, int]] = set()
         self._selectors = selectors
         self._passed: set[Partition] = set()
 
-    def assign(self, committed: Iterable[TopicPartition]) -> None:
+    def assign(self, committed_partitions: Iterable[TopicPartition]) -> None:
         """Add partitions that Kafka assigned to this process, starting at their committed
         offsets.
         """
         term = next(_TERMS)
         with self.lock:
-            for committed_partition in committed:
+            for committed_partition in committed_partitions:
                 ledger = OffsetLedger.resume(
                     committed_partition.offset, committed_partition.metadata
                 )
@@ -364,15 +368,15 @@ class ReaderState:
     def release(self, deliveries: Sequence[Delivery], increment: int) -> None:
         """Make leased messages ready again, and add `increment` to their number of redeliveries."""
         with self.lock:
-            released = []
+            released_deliveries = []
             for delivery in deliveries:
                 for place in self._list_places([delivery]):
                     if place in self._in_hand:
                         self._in_hand.discard(place)
-                        released.append(
+                        released_deliveries.append(
                             replace(delivery, redelivered=delivery.redelivered + increment)
                         )
-            self._buffer.put_back(released)
+            self._buffer.put_back(released_deliveries)
             self.lock.notify_all()
 
     def list_offsets(self, partitions: Iterable[Partition]) -> list[TopicPartition]:
@@ -430,12 +434,12 @@ class ReaderState:
             in_hand = len(self._in_hand)
             delayed_hand = sum(partition[0] in self._delayed for partition, _ in self._in_hand)
             due = self._buffer.ready_delayed_count
-            ahead = [
+            ahead_counts = [
                 (p[0], ledger.ahead_count + ledger.uncommitted_count)
                 for p, (_, ledger) in self._ledgers.items()
             ]
-        ahead_delayed = sum(n for topic, n in ahead if topic in self._delayed)
-        ahead_main = sum(n for _, n in ahead) - ahead_delayed
+        ahead_delayed = sum(n for topic, n in ahead_counts if topic in self._delayed)
+        ahead_main = sum(n for _, n in ahead_counts) - ahead_delayed
         return BufferedCounts(
             unsettled=in_hand,
             due=due,

@@ -189,14 +189,14 @@ class KafkaQueue:
         sampled to estimate how many it receives.
         """
         places = SubscriptionTopics(subscription)
-        shared = self._list_spans(places.name, [subscription.topic])
-        main = count_all(shared) + count_all(
+        shared_spans = self._list_spans(places.name, [subscription.topic])
+        main = count_all(shared_spans) + count_all(
             self._list_spans(places.direct_topic, [places.direct_topic])
         )
         if subscription.pipeline:
-            main -= self._count_others(shared, subscription)
-        delayed = count_all(self._list_spans(places.direct_topic, places.delay_topics))
-        quarantined = count_all(
+            main -= self._count_others(shared_spans, subscription)
+        delayed_count = count_all(self._list_spans(places.direct_topic, places.delay_topics))
+        quarantined_count = count_all(
             self._list_spans(places.quarantine_topic, [places.quarantine_topic])
         )
         incoming_counts, quarantine_counts = (
@@ -206,9 +206,9 @@ class KafkaQueue:
         return Depth(
             ready=max(0, main - incoming_counts.buffered) + incoming_counts.due,
             in_hand=incoming_counts.unsettled,
-            delayed=max(0, delayed - incoming_counts.buffered_delayed),
+            delayed=max(0, delayed_count - incoming_counts.buffered_delayed),
             quarantined=max(
-                0, quarantined - (quarantine_counts.buffered - quarantine_counts.unsettled)
+                0, quarantined_count - (quarantine_counts.buffered - quarantine_counts.unsettled)
             ),
         )
 

@@ -58,18 +58,18 @@ def decode_message(record: KafkaRecord) -> tuple[Message, int]:
     partition and offset. In a key that is not UTF-8, invalid bytes become backslash escapes.
     """
     fields: dict[str, str] = {}
-    grouped: dict[str, list[str | bytes | None]] = {}
+    raws_by_name: dict[str, list[str | bytes | None]] = {}
     for name, raw in _read_headers(record):
         if name in OWN_HEADERS:
             fields[name] = _decode_plain(raw)
         else:
-            grouped.setdefault(name, []).append(raw)
+            raws_by_name.setdefault(name, []).append(raw)
     message = Message(
         id=fields.get(ID) or f"{record.topic()}/{record.partition()}/{record.offset()}",
         body=_encode_bytes(record.value()),
         key="" if NO_KEY in fields else _decode_plain(record.key()),
         attempt=_count(fields.get(ATTEMPT)),
-        headers=limit_headers({name: _decode_header(raws) for name, raws in grouped.items()}),
+        headers=limit_headers({name: _decode_header(raws) for name, raws in raws_by_name.items()}),
     )
     return message, _count(fields.get(DUE))
 

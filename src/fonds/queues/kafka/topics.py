@@ -85,9 +85,9 @@ class SubscriptionTopics:
         `partitions` overrides the number of partitions unless None. Delay and quarantine topics
         always have one partition.
         """
-        shared = self.subscription.traits
-        count = partitions or shared.partitions
-        shared_traits = TopicTraits(count, shared.compression, shared.compacted)
+        topic_traits = self.subscription.traits
+        count = partitions or topic_traits.partitions
+        shared_traits = TopicTraits(count, topic_traits.compression, topic_traits.compacted)
         names = {self.subscription.topic: shared_traits, self.direct_topic: TopicTraits(count)}
         return names | dict.fromkeys([*self.delay_topics, self.quarantine_topic], SINGLE_PARTITION)
 

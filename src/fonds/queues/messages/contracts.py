@@ -123,22 +123,25 @@ def _shorten_schema(part: dict[str, Any]) -> dict[str, Any]:
 
     For objects that give the location of a file, the alternatives of required fields are added.
     """
-    rest = {keyword: value for keyword, value in part.items() if keyword != "title" and value != []}
-    if "description" in rest:
-        rest["description"] = " ".join(str(rest["description"]).split())
-    if "properties" in rest:
+    short_schema = {
+        keyword: value for keyword, value in part.items() if keyword != "title" and value != []
+    }
+    if "description" in short_schema:
+        short_schema["description"] = " ".join(str(short_schema["description"]).split())
+    if "properties" in short_schema:
         properties = {
-            keyword: _simplify_nullable(value) for keyword, value in rest["properties"].items()
+            keyword: _simplify_nullable(value)
+            for keyword, value in short_schema["properties"].items()
         }
-        rest["properties"] = properties | (
+        short_schema["properties"] = properties | (
             {"capture": _FONDS_OBJECT_SCHEMA} if "capture" in properties else {}
         )
         if "warc_path" in properties:
-            rest["anyOf"] = [
+            short_schema["anyOf"] = [
                 {"required": list(needs), "properties": dict.fromkeys(needs, _NON_EMPTY)}
                 for needs in (*SHAPES.values(), PETABOX_NAMES)
             ]
-    return rest
+    return short_schema
 
 
 def _simplify_nullable(value: dict[str, Any]) -> dict[str, Any]:

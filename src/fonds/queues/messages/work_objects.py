@@ -145,16 +145,16 @@ def read_task(data: bytes, *, key: str = "", id: str = "") -> Task:  # noqa: A00
 
 def _unwrap(data: bytes) -> dict[str, Any]:
     try:
-        decoded = msgspec.json.decode(data)
+        json_value = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from error
-    inner = decoded.get("source") if isinstance(decoded, dict) else None
+    inner = json_value.get("source") if isinstance(json_value, dict) else None
     if isinstance(inner, dict):
-        outer = {name: decoded.get(name) for name in ("sha1hex", "file_meta")}
-        decoded = outer | {name: value for name, value in inner.items() if value is not None}
-    if not isinstance(decoded, dict):
+        outer = {name: json_value.get(name) for name in ("sha1hex", "file_meta")}
+        json_value = outer | {name: value for name, value in inner.items() if value is not None}
+    if not isinstance(json_value, dict):
         raise ValueError("not a JSON object")
-    return decoded
+    return json_value
 
 
 def _convert(fields: dict[str, Any]) -> WorkObject:
@@ -240,18 +240,18 @@ def choose_mime(file: FileMeta | None, source: Capture) -> str:
     return file.mime if file else source.mime or ""
 
 
-def decode_file_meta(encoded: FileMetaObject) -> FileMeta:
+def decode_file_meta(meta_object: FileMetaObject) -> FileMeta:
     """Convert the object with a file's hashes, size and type from a public message to a
     FileMeta.
     """
     return FileMeta(
-        size=encoded.size_bytes,
-        mime=encoded.mimetype,
-        magic=encoded.magic,
-        magic_mime=encoded.magic_mime,
-        sha1=encoded.sha1hex,
-        md5=encoded.md5hex,
-        sha256=encoded.sha256hex,
+        size=meta_object.size_bytes,
+        mime=meta_object.mimetype,
+        magic=meta_object.magic,
+        magic_mime=meta_object.magic_mime,
+        sha1=meta_object.sha1hex,
+        md5=meta_object.md5hex,
+        sha256=meta_object.sha256hex,
     )
 
 

@@ -47,31 +47,31 @@ class Properties:
     delivery_mode: int | None = None
     content_type: str | None = None
 
-    def decode(self, encoded: bytes, offset: int = 0) -> Properties:
-        """Read the message properties from `encoded`, the bytes of an AMQP content header. Return
-        self.
+    def decode(self, encoded_header: bytes, offset: int = 0) -> Properties:
+        """Read the message properties from `encoded_header`, the bytes of an AMQP content header.
+        Return self.
 
         The properties begin at `offset`, after the body size. The broker has validated their
         format.
         """
-        (flags,) = struct.unpack_from(">H", encoded, offset)
+        (flags,) = struct.unpack_from(">H", encoded_header, offset)
         offset += 2
         for flag in FLAGS:
             if not flags & flag:
                 continue
             if flag == HEADERS:
-                end = offset + 4 + int.from_bytes(encoded[offset : offset + 4], "big")
-                self.headers = decode_table(encoded[offset + 4 : end])
+                end = offset + 4 + int.from_bytes(encoded_header[offset : offset + 4], "big")
+                self.headers = decode_table(encoded_header[offset + 4 : end])
             elif flag in (DELIVERY_MODE, PRIORITY):
                 end = offset + 1
                 if flag == DELIVERY_MODE:
-                    self.delivery_mode = encoded[offset]
+                    self.delivery_mode = encoded_header[offset]
             else:
-                end = offset + 1 + encoded[offset]
+                end = offset + 1 + encoded_header[offset]
                 if flag == CONTENT_TYPE:
-                    self.content_type = _decode_short(encoded[offset + 1 : end])
+                    self.content_type = _decode_short(encoded_header[offset + 1 : end])
                 elif flag == MESSAGE_ID:
-                    self.message_id = _decode_short(encoded[offset + 1 : end])
+                    self.message_id = _decode_short(encoded_header[offset + 1 : end])
             offset = end
         return self
 
@@ -153,63 +153,63 @@ def _encode_long(data: bytes) -> bytes:
     return len(data).to_bytes(4, "big") + data
 
 
-def decode_table(encoded: bytes) -> dict[str, Value]:
+def decode_table(encoded_table: bytes) -> dict[str, Value]:
     """Decode an AMQP table, given without its length. Fields after an unreadable field are omitted.
 
     A table or list that is nested deeper than `DEPTH_MAX` is returned as bytes.
     """
     table: dict[str, Value] = {}
-    _read_table(encoded, table, DEPTH_MAX)
+    _read_table(encoded_table, table, DEPTH_MAX)
     return table
 
 
-def _read_table(encoded: bytes, table: dict[str, Value], depth: int) -> None:
+def _read_table(encoded_table: bytes, table: dict[str, Value], depth: int) -> None:
     offset = 0
     try:
-        while offset < len(encoded):
-            size = encoded[offset]
-            name = encoded[offset + 1 : offset + 1 + size].decode("utf-8", "backslashreplace")
-            table[name], offset = _decode_value(encoded, offset + 1 + size, depth)
+        while offset < len(encoded_table):
+            size = encoded_table[offset]
+            name = encoded_table[offset + 1 : offset + 1 + size].decode("utf-8", "backslashreplace")
+            table[name], offset = _decode_value(encoded_table, offset + 1 + size, depth)
     except (struct.error, IndexError, KeyError, ValueError):
         return
 
 
-def _read_list(encoded: bytes, depth: int) -> list[Value]:
+def _read_list(encoded_list: bytes, depth: int) -> list[Value]:
     values: list[Value] = []
     offset = 0
     try:
-        while offset < len(encoded):
-            value, offset = _decode_value(encoded, offset, depth)
+        while offset < len(encoded_list):
+            value, offset = _decode_value(encoded_list, offset, depth)
             values.append(value)
     except (struct.error, IndexError, KeyError, ValueError):
         pass
     return values
 
 
-def _decode_value(encoded: bytes, offset: int, depth: int) -> tuple[Value, int]:
+def _decode_value(encoded_fields: bytes, offset: int, depth: int) -> tuple[Value, int]:
     """Return the value of an AMQP table field, and the offset after it. Its type byte is at
     `offset`.
 
     Raises KeyError for an unknown type, and ValueError, IndexError or struct.error for a truncated
     value.
     """
-    kind, offset = encoded[offset], offset + 1
+    kind, offset = encoded_fields[offset], offset + 1
     if kind in b"SxAF":
-        end = offset + 4 + int.from_bytes(encoded[offset : offset + 4], "big")
-        if end > len(encoded):
+        end = offset + 4 + int.from_bytes(encoded_fields[offset : offset + 4], "big")
+        if end > len(encoded_fields):
             raise ValueError("a field is truncated")
-        return _decode_nested(kind, encoded[offset + 4 : end], depth - 1), end
+        return _decode_nested(kind, encoded_fields[offset + 4 : end], depth - 1), end
     if kind in b"V":
         return None, offset
     if kind in b"t":
-        return encoded[offset] != 0, offset + 1
+        return encoded_fields[offset] != 0, offset + 1
     if kind in b"D":
-        scale, raw = struct.unpack_from(">Bi", encoded, offset)
+        scale, raw = struct.unpack_from(">Bi", encoded_fields, offset)
         return Decimal(raw).scaleb(-scale), offset + 5
     if kind in b"T":
-        return HeaderTime(*struct.unpack_from(">Q", encoded, offset)), offset + 8
+        return HeaderTime(*struct.unpack_from(">Q", encoded_fields, offset)), offset + 8
     form = _NUMBERS[kind]
-    return form.unpack_from(encoded, offset)[0], offset + form.size
+    return form.unpack_from(encoded_fields, offset)[0], offset + form.size
 
 
 def _decode_nested(kind: int, data: bytes, depth: int) -> Value:

@@ -41,16 +41,16 @@ class BrokerConnection:
         self._broker_name = f"RabbitMQ at {parameters.host}:{parameters.port}"
         self._ended: Exception | None = None
         self._waiting: set[Future[Any]] = set()
-        opened: Future[None] = Future()
+        open_future: Future[None] = Future()
         self._connection = pika.SelectConnection(
             parameters,
-            on_open_callback=lambda _: opened.set_result(None),
-            on_open_error_callback=lambda _, error: self._end(error, opened),
+            on_open_callback=lambda _: open_future.set_result(None),
+            on_open_error_callback=lambda _, error: self._end(error, open_future),
             on_close_callback=lambda _, error: self._end(error),
         )
         self._thread = threading.Thread(target=self._run, name="rabbitmq", daemon=True)
         self._thread.start()
-        self._await(opened)
+        self._await(open_future)
 
     @property
     def is_closed(self) -> bool:

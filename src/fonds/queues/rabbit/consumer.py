@@ -200,19 +200,19 @@ class Inbox:
 
         connection.channel(on_open_callback=opened)
 
-    def _consume(self, allowed: int, _: pika.SelectConnection, future: Future[None]) -> None:
-        """Ask the broker to push up to `allowed` unacknowledged messages.
+    def _consume(self, prefetch_count: int, _: pika.SelectConnection, future: Future[None]) -> None:
+        """Ask the broker to push up to `prefetch_count` unacknowledged messages.
 
         An existing consumer is cancelled and a new one started. The broker applies a limit only to
         consumers that start after it is set.
         """
 
         def consume() -> None:
-            self._channel.basic_qos(prefetch_count=allowed)
+            self._channel.basic_qos(prefetch_count=prefetch_count)
             self._consumer = self._channel.basic_consume(
                 self._queue, self._on_delivered, callback=lambda _: succeed(future, None)
             )
-            self._allowed = allowed
+            self._allowed = prefetch_count
 
         if self._consumer:
             self._channel.basic_cancel(self._consumer, callback=lambda _: consume())
@@ -243,5 +243,5 @@ def _get_routing_key(method: Basic.Deliver) -> str:
 
     A message from the exchanges for delays counts as put directly on a queue.
     """
-    own = not method.exchange or method.exchange.startswith(DELAY_PREFIX)
-    return "" if own else str(method.routing_key)
+    is_direct = not method.exchange or method.exchange.startswith(DELAY_PREFIX)
+    return "" if is_direct else str(method.routing_key)

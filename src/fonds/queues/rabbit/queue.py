@@ -91,25 +91,30 @@ class RabbitQueue:
         Raises ConfigurationError if an exchange or queue exists with other properties or a name is
         too long, and StoreUnavailableError if the broker does not answer.
         """
-        declared = list(subscriptions)
+        declared_subscriptions = list(subscriptions)
         for name in [
             *topics,
-            *(subscription.topic for subscription in declared),
-            *(subscription.qualified_name for subscription in declared),
+            *(subscription.topic for subscription in declared_subscriptions),
+            *(subscription.qualified_name for subscription in declared_subscriptions),
         ]:
             if len(name.encode()) > NAME_MAX_BYTES:
                 raise ConfigurationError(f"{name}: a name can have at most {NAME_MAX_BYTES} bytes")
         kind = {"x-queue-type": "quorum"} if self._quorum else {}
         for topic in topics:
             self._call_broker(partial(declare_topic, topic))
-        if declared:
+        if declared_subscriptions:
             self._call_broker(declare_exchanges)
-        for subscription in declared:
+        for subscription in declared_subscriptions:
             version = self._open_link().version
             self._call_broker(partial(declare_subscription, subscription, kind, version))
         with self._lock:
-            self._subscriptions |= {subscription.name: subscription for subscription in declared}
-            self._topics |= {*topics, *(subscription.topic for subscription in declared)}
+            self._subscriptions |= {
+                subscription.name: subscription for subscription in declared_subscriptions
+            }
+            self._topics |= {
+                *topics,
+                *(subscription.topic for subscription in declared_subscriptions),
+            }
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
         """Publish messages to an address, and wait for the broker's confirmation.
@@ -133,7 +138,7 @@ class RabbitQueue:
             for subscription in self._subscriptions.values()
             if subscription.topic == address
         ]
-        packed = [
+        packed_messages = [
             (
                 encode_properties(message),
                 message.body,
@@ -142,20 +147,20 @@ class RabbitQueue:
             )
             for message in messages
         ]
-        for start in range(0, len(packed), CHUNK):
-            self._get_outbox().publish(exchange, queue, packed[start : start + CHUNK])
+        for start in range(0, len(packed_messages), CHUNK):
+            self._get_outbox().publish(exchange, queue, packed_messages[start : start + CHUNK])
 
     def _put_delayed(
         self, queue: str, messages: Sequence[Message], delay_s: float, returns: int = 0
     ) -> None:
         delay = DelayTarget.for_queue(delay_s, queue)
         due_ms = round((time.time() + delay_s) * 1000) if delay.is_longer else None
-        packed = [
+        packed_messages = [
             (encode_properties(message, returns, due_ms), message.body, True)
             for message in messages
         ]
-        for start in range(0, len(packed), CHUNK):
-            batch = packed[start : start + CHUNK]
+        for start in range(0, len(packed_messages), CHUNK):
+            batch = packed_messages[start : start + CHUNK]
             self._get_outbox().publish(delay.exchange, delay.routing_key, batch)
 
     def get_message_max_bytes(self, address: str) -> int:
@@ -214,13 +219,15 @@ class RabbitQueue:
 
         Messages leased by other processes are not counted.
         """
-        ready, quarantined, *delayed = self._call_broker(partial(_count, list_queues(subscription)))
+        ready, quarantined_count, *delayed_counts = self._call_broker(
+            partial(_count, list_queues(subscription))
+        )
         waiting, in_hand = self._count_here(subscription.incoming)
         return Depth(
             ready=ready + waiting,
             in_hand=in_hand,
-            delayed=sum(delayed),
-            quarantined=quarantined + sum(self._count_here(subscription.quarantine)),
+            delayed=sum(delayed_counts),
+            quarantined=quarantined_count + sum(self._count_here(subscription.quarantine)),
         )
 
     def close(self) -> None:

@@ -173,8 +173,8 @@ def declare_subscription(
     if not subscription.pipeline:
         channel.queue_bind(incoming, exchange, callback=done)
         return
-    select, unmarked = _declare_selection(subscription.topic, channel)
-    channel.queue_bind(incoming, unmarked)
+    select, unmarked_exchange = _declare_selection(subscription.topic, channel)
+    channel.queue_bind(incoming, unmarked_exchange)
     matching = {"x-match": "all", PIPELINE: subscription.pipeline}
     channel.queue_bind(incoming, select, arguments=matching, callback=done)
 
@@ -185,20 +185,22 @@ def _declare_selection(topic: str, channel: Channel) -> tuple[str, str]:
     Return two names: of the exchange that matches the header `pipeline`, and of the exchange for
     messages without this header.
     """
-    select, marked, unmarked = (f"{topic}-{word}" for word in ("select", "marked", "unmarked"))
-    for name in (marked, unmarked):
+    select, marked_exchange, unmarked_exchange = (
+        f"{topic}-{word}" for word in ("select", "marked", "unmarked")
+    )
+    for name in (marked_exchange, unmarked_exchange):
         channel.exchange_declare(name, "fanout", durable=True, internal=True)
     channel.exchange_declare(
         select,
         "headers",
         durable=True,
         internal=True,
-        arguments={"alternate-exchange": unmarked},
+        arguments={"alternate-exchange": unmarked_exchange},
     )
     # Without a value, the header only has to be present.
-    channel.exchange_bind(marked, select, arguments={"x-match": "all", PIPELINE: None})
+    channel.exchange_bind(marked_exchange, select, arguments={"x-match": "all", PIPELINE: None})
     channel.exchange_bind(select, name_exchange(topic))
-    return select, unmarked
+    return select, unmarked_exchange
 
 
 def list_queues(subscription: Subscription) -> list[str]:

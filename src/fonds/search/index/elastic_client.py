@@ -82,10 +82,10 @@ class ElasticsearchClient:
         from elasticsearch import ApiError, TransportError
 
         # The library's own media types carry its version; they mean the same as the plain ones.
-        versioned = kind.replace("application/", "application/vnd.elasticsearch+")
+        versioned_type = kind.replace("application/", "application/vnd.elasticsearch+")
         headers = {"accept": "application/vnd.elasticsearch+json; compatible-with=9"}
         if body is not None:
-            headers["content-type"] = f"{versioned}; compatible-with=9"
+            headers["content-type"] = f"{versioned_type}; compatible-with=9"
         try:
             response = self._client.perform_request(
                 method, path, params=parameters, headers=headers, body=_encode_body(body)

@@ -336,16 +336,16 @@ class ElasticIndex:
             )
             self._generation.invalidate()
             outcomes = [next(iter(item.values())) for item in response["items"]]
-            rejected = [
+            rejected_lines = [
                 line
                 for line, outcome in zip(pending, outcomes, strict=True)
                 if outcome["status"] in BUSY
             ]
             for outcome in outcomes:
                 self._check(outcome)
-            if not rejected:
+            if not rejected_lines:
                 return
-            pending = rejected
+            pending = rejected_lines
             time.sleep(PAUSE_S * 2**attempt)
         busy = next(
             find_reason(outcome.get("error")) for outcome in outcomes if outcome["status"] in BUSY
@@ -364,9 +364,9 @@ class ElasticIndex:
         if status < 300 or status in (*BUSY, NOT_FOUND):
             return
         error = response.get("error")
-        explained = self._explain_error(RequestRefusedError(status, error))
-        if isinstance(explained, StorageFullError):
-            raise explained
+        explained_error = self._explain_error(RequestRefusedError(status, error))
+        if isinstance(explained_error, StorageFullError):
+            raise explained_error
         raise PermanentError(
             Reason.INTERNAL_ERROR,
             f"{self._server_name} cannot store the document {response['_id']}: {find_reason(error)}",

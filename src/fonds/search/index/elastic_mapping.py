@@ -144,8 +144,8 @@ def decode_document(source: dict[str, Any]) -> IndexDocument:
             **({"publication_date": date.fromisoformat(day)} if day else {}),
             **{name: tuple(source.get(name, ())) for name in LIST_FIELDS},
             "date_kind": DateKind(kind) if (kind := source.get("date_kind")) else None,
-            "captured": date.fromisoformat(captured)
-            if (captured := source.get("captured"))
+            "captured": date.fromisoformat(captured_day)
+            if (captured_day := source.get("captured"))
             else None,
             "earlier": tuple(EarlierVersion(**version) for version in source.get("earlier", ())),
         }

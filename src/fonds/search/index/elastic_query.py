@@ -149,9 +149,13 @@ def _build_clause(node: Node) -> Clause:
         return {"bool": {"should": alternatives, "minimum_should_match": 1}}
     if isinstance(node, NotNode):
         return {"bool": {"must": [MATCH_ALL], "must_not": [_build_clause(node.node)]}}
-    required = [_build_clause(child) for child in node.nodes if not isinstance(child, NotNode)]
-    excluded = [_build_clause(child.node) for child in node.nodes if isinstance(child, NotNode)]
-    return {"bool": {"must": required or [MATCH_ALL], "must_not": excluded}}
+    required_clauses = [
+        _build_clause(child) for child in node.nodes if not isinstance(child, NotNode)
+    ]
+    excluded_clauses = [
+        _build_clause(child.node) for child in node.nodes if isinstance(child, NotNode)
+    ]
+    return {"bool": {"must": required_clauses or [MATCH_ALL], "must_not": excluded_clauses}}
 
 
 def _make_constant(clause: Clause) -> Clause:
@@ -202,8 +206,10 @@ def _build_stem(field: str, stem: Stem, boost: float) -> Clause:
     with_stem: Clause = {"term": {field: {"value": stem.text, "boost": boost}}}
     if stem.languages is not None:
         return {"bool": {"must": [with_stem], "filter": [{"terms": {"language": stem.languages}}]}}
-    excluded = [{"terms": {"language": stem.other_languages}}] if stem.other_languages else []
-    return {"bool": {"must": [with_stem], "must_not": excluded}}
+    excluded_clauses = (
+        [{"terms": {"language": stem.other_languages}}] if stem.other_languages else []
+    )
+    return {"bool": {"must": [with_stem], "must_not": excluded_clauses}}
 
 
 def _build_near(near: NearWords) -> Clause:
@@ -246,10 +252,10 @@ def _build_range(node: NumberRange) -> Clause:
 
 
 def _build_filters(query: SearchQuery) -> list[Clause]:
-    allowed = {**list_filter_values(query), "id": query.ids}
+    allowed_values = {**list_filter_values(query), "id": query.ids}
     filters: list[Clause] = [
         _build_any_of(field, [_clean(str(value)) for value in values])
-        for field, values in allowed.items()
+        for field, values in allowed_values.items()
         if values
     ]
     if query.cut_versions:

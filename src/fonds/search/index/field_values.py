@@ -107,8 +107,8 @@ def filter_matching(values: Iterable[KnownValue], prefix: str) -> list[KnownValu
     Values that begin with the text, or whose names do, come first. Values with a word that begins
     with the text follow. Within each group, the value with the most documents comes first.
     """
-    ranked = [(_rank_value(value, prefix.strip()), value) for value in values]
-    matches = [(rank, match) for rank, match in ranked if rank is not None]
+    ranked_values = [(_rank_value(value, prefix.strip()), value) for value in values]
+    matches = [(rank, match) for rank, match in ranked_values if rank is not None]
     matches.sort(
         key=lambda each: (each[0], -(each[1].count or 0), not each[1].value, each[1].value)
     )
@@ -126,10 +126,10 @@ def _rank_value(value: KnownValue, prefix: str) -> int | None:
         return 0
     if not _WORDS.fullmatch(prefix):
         return None
-    folded, parts = " ".join(split_words(prefix)), [split_words(text) for text in texts]
-    if any(" ".join(words).startswith(folded) for words in parts):
+    folded_prefix, parts = " ".join(split_words(prefix)), [split_words(text) for text in texts]
+    if any(" ".join(words).startswith(folded_prefix) for words in parts):
         return 0
-    return 1 if any(part.startswith(folded) for words in parts for part in words) else None
+    return 1 if any(part.startswith(folded_prefix) for words in parts for part in words) else None
 
 
 def _search_all(index: Index, text: str = "") -> SearchResults:
@@ -168,15 +168,15 @@ def _list_domains(index: Index, prefix: str) -> tuple[list[KnownValue], bool]:
     """
     results = _search_all(index)
     counts, is_cut = dict(results.facets.get(DOMAIN, ())), results.beyond.get(DOMAIN, 0) > 0
-    folded, narrowed = prefix.strip().casefold(), _build_url_query(prefix)
-    if is_cut and narrowed:
-        matches = _search_all(index, narrowed)
-        added = {
+    folded_prefix, url_query = prefix.strip().casefold(), _build_url_query(prefix)
+    if is_cut and url_query:
+        matches = _search_all(index, url_query)
+        added_counts = {
             domain: count
             for domain, count in matches.facets.get(DOMAIN, ())
-            if domain.startswith(folded)
+            if domain.startswith(folded_prefix)
         }
-        counts, is_cut = {**added, **counts}, matches.beyond.get(DOMAIN, 0) > 0
+        counts, is_cut = {**added_counts, **counts}, matches.beyond.get(DOMAIN, 0) > 0
     return [KnownValue(value, value or "none", count) for value, count in counts.items()], is_cut
 
 

@@ -64,12 +64,12 @@ def find_passages(
     matcher = _WordMatcher(terms, language)
     passages: list[tuple[int, Snippet]] = []
     offset = windows_after = 0
-    composed = compose_text(text[:SCANNED_MAX_CHARS])
-    for window in _iter_windows(composed) if terms else ():
+    composed_text = compose_text(text[:SCANNED_MAX_CHARS])
+    for window in _iter_windows(composed_text) if terms else ():
         matches = matcher.find_matches(window)
         while matches and len(passages) < PASSAGES_MAX:
-            start, end, marked, snippet = _cut_passage(window, matches)
-            passages.append((offset + marked, snippet))
+            start, end, match_start, snippet = _cut_passage(window, matches)
+            passages.append((offset + match_start, snippet))
             matches = [match for match in matches if match[1] <= start or match[0] >= end]
         windows_after += bool(passages)
         if windows_after > EXTRA_WINDOWS or len(passages) == PASSAGES_MAX:
@@ -77,7 +77,7 @@ def find_passages(
         offset += len(window)
     if not passages:
         return (_build_beginning(text),)
-    return tuple(_set_page(composed, place, match) for place, match in passages)
+    return tuple(_set_page(composed_text, place, match) for place, match in passages)
 
 
 def find_passage(text: str, terms: Sequence[Term], language: str | None = None) -> Snippet:
@@ -171,10 +171,10 @@ class _WordMatcher:
         if not self._stems:
             return set()
         return {
-            folded
-            for word, folded in set(iter_written_words(window))
-            if (self._any_beginning or folded[0] in self._beginnings)
-            and not self._stems.isdisjoint(stem_word(word, folded, self._language))
+            folded_word
+            for word, folded_word in set(iter_written_words(window))
+            if (self._any_beginning or folded_word[0] in self._beginnings)
+            and not self._stems.isdisjoint(stem_word(word, folded_word, self._language))
         }
 
 
@@ -213,9 +213,9 @@ def _find_matches(window: str, pattern: re.Pattern[str]) -> list[tuple[int, int,
     `window` is the piece; positions are its characters. The pattern is for folded text (lower case,
     without accents).
     """
-    folded = f" {fold_text(window)} "
+    folded_text = f" {fold_text(window)} "
     spans = []
-    for match in pattern.finditer(folded):
+    for match in pattern.finditer(folded_text):
         spans.append((match.start() - 1, match.end() - 1, match.group()))
         if len(spans) == MARKS_MAX:
             break
@@ -235,11 +235,11 @@ def _unfold_spans(window: str, spans: Iterable[tuple[int, int, str]]) -> list[tu
         for position, character in enumerate(window)
         for _ in range(measure_folded_length(character))
     ]
-    unfolded: list[tuple[int, int, str]] = []
+    unfolded_spans: list[tuple[int, int, str]] = []
     for start, end, words in spans:
-        if not unfolded or origin[start] >= unfolded[-1][1]:
-            unfolded.append((origin[start], origin[end - 1] + 1, words))
-    return unfolded
+        if not unfolded_spans or origin[start] >= unfolded_spans[-1][1]:
+            unfolded_spans.append((origin[start], origin[end - 1] + 1, words))
+    return unfolded_spans
 
 
 def _cut_passage(

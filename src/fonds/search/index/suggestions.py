@@ -45,7 +45,7 @@ def add_notes(
         tree = parse_query(replace(query, match=MatchMode.EXACT))
     results = _add_earlier_count(results, index, query, tree)
     notes = [*_iter_value_notes(index, query, tree)]
-    corrected = _add_word_notes(
+    corrected_query = _add_word_notes(
         index, query.text, tree, notes, in_earlier=results.earlier_count > 0
     )
     if not notes and _is_filtered(query):
@@ -53,7 +53,9 @@ def add_notes(
     elif not (notes or results.earlier_count) and isinstance(tree, AndNode) and tree.nodes:
         notes.append("Documents match each part of this search, but no document matches all of it.")
     return replace(
-        results, notes=notes, corrected_query=corrected if corrected != query.text else None
+        results,
+        notes=notes,
+        corrected_query=corrected_query if corrected_query != query.text else None,
     )
 
 
@@ -66,12 +68,12 @@ def _add_word_notes(
     of stories have a word, the note says so. With `in_earlier`, this note is omitted, because
     another note covers all words.
     """
-    corrected = text
-    required = _list_required_terms(tree)
-    content_terms = list(drop_stop_words(required))
+    corrected_text = text
+    required_terms = _list_required_terms(tree)
+    content_terms = list(drop_stop_words(required_terms))
     for term in [
         *content_terms,
-        *(term_left for term_left in required if term_left not in content_terms),
+        *(term_left for term_left in required_terms if term_left not in content_terms),
     ][:TERMS_MAX]:
         if notes and term not in content_terms:
             break
@@ -88,8 +90,8 @@ def _add_word_notes(
         ending = f"; did you mean “{similar_word}”?" if similar_word else "."
         notes.append(f"No document contains {_format_short_term(term)}{ending}")
         if similar_word:
-            corrected = _replace_word(corrected, term.text, similar_word)
-    return corrected
+            corrected_text = _replace_word(corrected_text, term.text, similar_word)
+    return corrected_text
 
 
 def _add_earlier_count(
@@ -126,8 +128,8 @@ def _format_short_term(term: Term) -> str:
 
     It is as typed if the query syntax adds nothing but lower case, otherwise in query syntax.
     """
-    query, typed = format_term(term), term.text.rstrip(".,;:!?…")
-    return f"“{typed}”" if query == typed.lower() else query
+    query, typed_text = format_term(term), term.text.rstrip(".,;:!?…")
+    return f"“{typed_text}”" if query == typed_text.lower() else query
 
 
 def _list_required_terms(tree: Node) -> list[Term]:
@@ -168,9 +170,11 @@ def _find_similar_word(index: Index, term: Term) -> str | None:
     return None
 
 
-def _replace_word(text: str, misspelled: str, correction: str) -> str:
+def _replace_word(text: str, misspelled_word: str, correction: str) -> str:
     """Replace the first occurrence of a misspelled word in a query by its correction."""
-    return re.sub(rf"(?<!\w){re.escape(misspelled)}(?!\w)", lambda _: correction, text, count=1)
+    return re.sub(
+        rf"(?<!\w){re.escape(misspelled_word)}(?!\w)", lambda _: correction, text, count=1
+    )
 
 
 def _is_filtered(query: SearchQuery) -> bool:
@@ -179,10 +183,10 @@ def _is_filtered(query: SearchQuery) -> bool:
 
 
 def _iter_filter_notes(index: Index, query: SearchQuery) -> Iterator[str]:
-    unfiltered = SearchQuery(
+    unfiltered_query = SearchQuery(
         query.text, count_max=0, facet_values_max=0, match=query.match, themes=query.themes
     )
-    count = index.search(unfiltered).total
+    count = index.search(unfiltered_query).total
     if count:
         yield f"Without the filters, the search finds {count:,}."
 
@@ -211,13 +215,13 @@ def _iter_filter_values(query: SearchQuery, tree: Node) -> Iterator[tuple[str, s
 
 def _has_matches(index: Index, field: str, value: str) -> bool:
     count_only = SearchQuery(count_max=0, facet_values_max=0)
-    filtered = {
+    filtered_query = {
         "kind": lambda: replace(count_only, kinds=[Kind(value)]),
         "language": lambda: replace(count_only, languages=[value]),
         "canonical_domain": lambda: replace(count_only, domains=[value]),
         "collection": lambda: replace(count_only, collections=[value]),
     }[field]()
-    return index.search(filtered).total > 0
+    return index.search(filtered_query).total > 0
 
 
 def _format_note(word: str, value: str, known_values: list[str]) -> str:
@@ -250,28 +254,28 @@ def rank_similar(word: str, counts: Iterable[tuple[str, int]]) -> list[str]:
 
     `counts` has pairs of an indexed word and the number of its documents.
     """
-    allowed = get_max_edits(word)
-    ranked = sorted(
-        (edits, -count, other)
-        for other, count in Counter(dict(counts)).items()
-        if other != word
-        and abs(len(other) - len(word)) <= allowed
-        and 0 < (edits := count_edits(word, other)) <= allowed
+    edits_max = get_max_edits(word)
+    ranked_words = sorted(
+        (edits, -count, other_word)
+        for other_word, count in Counter(dict(counts)).items()
+        if other_word != word
+        and abs(len(other_word) - len(word)) <= edits_max
+        and 0 < (edits := count_edits(word, other_word)) <= edits_max
     )
-    return [other for _, _, other in ranked[:SIMILAR_WORDS_MAX]]
+    return [other_word for _, _, other_word in ranked_words[:SIMILAR_WORDS_MAX]]
 
 
-def count_edits(first: str, other: str) -> int:
+def count_edits(first: str, other_word: str) -> int:
     """Return the edit distance of two words: letters replaced, removed, inserted or swapped.
 
     Source: the restricted Damerau-Levenshtein distance. Time is proportional to the product of the
     lengths.
     """
     row_before_last: list[int] = []
-    last_row = list(range(len(other) + 1))
+    last_row = list(range(len(other_word) + 1))
     for row, letter in enumerate(first, 1):
         current_row = [row]
-        for column, other_letter in enumerate(other, 1):
+        for column, other_letter in enumerate(other_word, 1):
             cost = min(
                 last_row[column] + 1,
                 current_row[-1] + 1,
@@ -280,7 +284,7 @@ def count_edits(first: str, other: str) -> int:
             if (
                 row > 1
                 and column > 1
-                and letter == other[column - 2]
+                and letter == other_word[column - 2]
                 and first[row - 2] == other_letter
             ):
                 cost = min(cost, row_before_last[column - 2] + 1)

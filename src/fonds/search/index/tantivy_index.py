@@ -196,8 +196,13 @@ class TantivyIndex:
                 return {}
             query = Query.term_set_query(self._schema, "id", distinct_ids)
             matches = searcher.search(query, limit=len(distinct_ids), count=False)
-            decoded = [decode_document(searcher.doc(address)) for _, address in matches.hits]
-        return {document.id: replace(document, text_content=text) for document, text in decoded}
+            decoded_documents = [
+                decode_document(searcher.doc(address)) for _, address in matches.hits
+            ]
+        return {
+            document.id: replace(document, text_content=text)
+            for document, text in decoded_documents
+        }
 
     def search(self, query: SearchQuery) -> SearchResults:
         """Search the index. Raises ValueError with a message for users if the query is invalid."""
@@ -247,10 +252,10 @@ class TantivyIndex:
             if writer is not None:
                 writer.wait_merging_threads()
 
-    def _write(self, documents: Sequence[IndexDocument], deleted: Sequence[str]) -> None:
+    def _write(self, documents: Sequence[IndexDocument], deleted_ids: Sequence[str]) -> None:
         with self._write_lock:
             try:
-                self._change(documents, deleted)
+                self._change(documents, deleted_ids)
             except BaseException as error:
                 reason = self._find_crash_reason() if WRITER_DIED in str(error) else None
                 # A writer that failed stays unusable. A later batch must not commit its uncommitted
@@ -272,8 +277,8 @@ class TantivyIndex:
             return reason
         return None
 
-    def _change(self, documents: Sequence[IndexDocument], deleted: Sequence[str]) -> None:
-        for id_ in deleted:
+    def _change(self, documents: Sequence[IndexDocument], deleted_ids: Sequence[str]) -> None:
+        for id_ in deleted_ids:
             self._replace(id_, None)
         for document in documents:
             self._replace(document.id, encode_document(document, self._schema))

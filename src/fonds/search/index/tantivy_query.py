@@ -88,23 +88,23 @@ def _build_query(node: Node, schema: tantivy.Schema) -> Query:
         )
     if isinstance(node, NotNode):
         return _build_except([node.node], [_build_match_all()], schema)
-    required = [
+    required_queries = [
         _build_query(child, schema) for child in node.nodes if not isinstance(child, NotNode)
     ]
-    excluded = [child.node for child in node.nodes if isinstance(child, NotNode)]
+    excluded_nodes = [child.node for child in node.nodes if isinstance(child, NotNode)]
     return (
-        _build_except(excluded, required or [_build_match_all()], schema)
-        if excluded
-        else _build_all_of(required)
+        _build_except(excluded_nodes, required_queries or [_build_match_all()], schema)
+        if excluded_nodes
+        else _build_all_of(required_queries)
     )
 
 
 def _build_except(
-    excluded: Iterable[Node], queries: Sequence[Query], schema: tantivy.Schema
+    excluded_nodes: Iterable[Node], queries: Sequence[Query], schema: tantivy.Schema
 ) -> Query:
     return Query.boolean_query(
         [(Occur.Must, query) for query in queries]
-        + [(Occur.MustNot, _build_query(node, schema)) for node in excluded]
+        + [(Occur.MustNot, _build_query(node, schema)) for node in excluded_nodes]
     )
 
 
@@ -249,10 +249,10 @@ def _build_range(node: NumberRange, schema: tantivy.Schema) -> Query:
 
 
 def _build_value_filters(query: SearchQuery, schema: tantivy.Schema) -> list[Query]:
-    allowed = {**list_filter_values(query), "id": query.ids}
+    allowed_values = {**list_filter_values(query), "id": query.ids}
     return [
         _build_any_of(field, [remove_surrogates(str(value)) for value in values], schema)
-        for field, values in allowed.items()
+        for field, values in allowed_values.items()
         if values
     ]
 

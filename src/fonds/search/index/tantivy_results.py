@@ -69,8 +69,10 @@ def _build_aggregations(values_max: int, dates: str) -> dict[str, Any]:
 
 def build_empty_results(generation: str | None = None) -> SearchResults:
     """Return empty search results: no hits, and no values in any facet."""
-    no_values, beyond = dict.fromkeys(FACET_FIELDS, ()), dict.fromkeys(FACET_FIELDS, 0)
-    return SearchResults(total=0, hits=(), facets=no_values, beyond=beyond, generation=generation)
+    no_values, beyond_counts = dict.fromkeys(FACET_FIELDS, ()), dict.fromkeys(FACET_FIELDS, 0)
+    return SearchResults(
+        total=0, hits=(), facets=no_values, beyond=beyond_counts, generation=generation
+    )
 
 
 def run_search(
@@ -109,8 +111,8 @@ def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> s
     The documents, which should be few, are put in a temporary index in memory. Raises ValueError
     with a message for users if the query is invalid.
     """
-    normalized = normalize_query(replace(query, offset=0, after=None, sort="id"))
-    tantivy_search = build(normalized, parse_query(normalized), build_schema())
+    normalized_query = normalize_query(replace(query, offset=0, after=None, sort="id"))
+    tantivy_search = build(normalized_query, parse_query(normalized_query), build_schema())
     index = tantivy.Index(build_schema())
     register_analyzer(index)
     writer = index.writer(SMALL_INDEX_MEMORY_BYTES, num_threads=1)

@@ -168,9 +168,9 @@ def _clean_document(document: IndexDocument) -> IndexDocument:
         if isinstance(value := getattr(document, field.name), str)
         and not isinstance(value, StrEnum)
     }
-    cleaned = {name: remove_surrogates(text) for name, text in texts.items()}
-    if cleaned != texts:
-        document = replace(document, **cleaned)  # type: ignore[arg-type]
+    cleaned_texts = {name: remove_surrogates(text) for name, text in texts.items()}
+    if cleaned_texts != texts:
+        document = replace(document, **cleaned_texts)  # type: ignore[arg-type]
     if not document.earlier:
         return document
     earlier = [

@@ -106,8 +106,8 @@ class VersionedIndex:
     def _iter_limit_notes(self, query: SearchQuery) -> Iterator[str]:
         if not query.with_notes:
             return
-        cut = SearchQuery(cut_versions=True, count_max=0, facet_values_max=0)
-        count = self.index.search(cut).total
+        cut_versions_query = SearchQuery(cut_versions=True, count_max=0, facet_values_max=0)
+        count = self.index.search(cut_versions_query).total
         if count:
             stories = "1 story has" if count == 1 else f"{count:,} stories have"
             yield f"{stories} more earlier versions, or longer ones, than can be searched."
@@ -137,9 +137,9 @@ class _VersionSearch:
         best: tuple[EarlierVersion, str] | None = None
         most_terms = 0
         terms = [*dict.fromkeys((*self._terms, *self._title_terms))]
-        hidden = self._hidden([version.sha1hex for version in document.earlier])
+        hidden_sha1hexes = self._hidden([version.sha1hex for version in document.earlier])
         for version, text in self._iter_texts(
-            [v for v in document.earlier if v.sha1hex not in hidden]
+            [v for v in document.earlier if v.sha1hex not in hidden_sha1hexes]
         ):
             count = count_terms(terms, version.title or "", text, document.language)
             if count > most_terms:

@@ -53,15 +53,15 @@ class IndexQueryCompleter:
         `cursor` is a number of characters from the start; None means the end of the text. Raises
         ValueError if the cursor is outside the text.
         """
-        typed = find_typed_text(text, cursor)
-        if typed.kind is TypingKind.NOTHING:
-            return CompletionList(typed, (), False, None, None)
-        if typed.kind is TypingKind.VALUE:
-            return self._complete_value(text, typed)
-        names = list_fields(typed.prefix)
+        typed_text = find_typed_text(text, cursor)
+        if typed_text.kind is TypingKind.NOTHING:
+            return CompletionList(typed_text, (), False, None, None)
+        if typed_text.kind is TypingKind.VALUE:
+            return self._complete_value(text, typed_text)
+        names = list_fields(typed_text.prefix)
         fields = [(KnownValue(name, get_field(name).meaning, None), f"{name}:") for name in names]
         return CompletionList(
-            typed, self._build_completions(text, typed, fields), False, None, None
+            typed_text, self._build_completions(text, typed_text, fields), False, None, None
         )
 
     def suggest_replacement(self, text: str, cursor: int) -> CompletionList | None:
@@ -70,44 +70,46 @@ class IndexQueryCompleter:
         Every suggested value has documents. Returns None if no field value is at the cursor, if the
         value exists, or if there is no suggestion.
         """
-        completed = self.complete(text, cursor)
-        typed = completed.typed
-        value = typed.prefix.strip().casefold()
-        if typed.kind is not TypingKind.VALUE:
+        completion_list = self.complete(text, cursor)
+        typed_text = completion_list.typed
+        value = typed_text.prefix.strip().casefold()
+        if typed_text.kind is not TypingKind.VALUE:
             return None
-        if any(value == completion.value.casefold() for completion in completed.completions):
+        if any(value == completion.value.casefold() for completion in completion_list.completions):
             return None
-        if value and not completed.completions:
-            completed = self._complete_value(text, replace(typed, prefix=""))
-        with_documents = [completion for completion in completed.completions if completion.count]
-        return replace(completed, completions=with_documents) if with_documents else None
+        if value and not completion_list.completions:
+            completion_list = self._complete_value(text, replace(typed_text, prefix=""))
+        with_documents = [
+            completion for completion in completion_list.completions if completion.count
+        ]
+        return replace(completion_list, completions=with_documents) if with_documents else None
 
-    def _complete_value(self, text: str, typed: TypedText) -> CompletionList:
-        values, is_cut = find_values(self.library, typed.field, typed.prefix)
+    def _complete_value(self, text: str, typed_text: TypedText) -> CompletionList:
+        values, is_cut = find_values(self.library, typed_text.field, typed_text.prefix)
         candidates = [
             (value, query_value)
-            for value in filter_matching(values, typed.prefix)
-            if (query_value := format_value(typed.field, value.value)) is not None
+            for value in filter_matching(values, typed_text.prefix)
+            if (query_value := format_value(typed_text.field, value.value)) is not None
         ]
-        selected = candidates[:COMPLETIONS_MAX]
-        field = get_field(typed.field)
+        selected_values = candidates[:COMPLETIONS_MAX]
+        field = get_field(typed_text.field)
         if field.values in SAMPLED_SOURCES:
             index = self.library.index
-            selected = [
-                (count_value(index, typed.field, value, query_value), query_value)
-                for value, query_value in selected
+            selected_values = [
+                (count_value(index, typed_text.field, value, query_value), query_value)
+                for value, query_value in selected_values
             ]
-        has_more = is_cut or len(candidates) > len(selected)
+        has_more = is_cut or len(candidates) > len(selected_values)
         return CompletionList(
-            typed,
-            self._build_completions(text, typed, selected),
+            typed_text,
+            self._build_completions(text, typed_text, selected_values),
             has_more,
             field.meaning,
             field.example,
         )
 
     def _build_completions(
-        self, text: str, typed: TypedText, values: Sequence[tuple[KnownValue, str]]
+        self, text: str, typed_text: TypedText, values: Sequence[tuple[KnownValue, str]]
     ) -> list[Completion]:
         """Build completions, each with the text of the search after inserting the completion.
 
@@ -116,7 +118,7 @@ class IndexQueryCompleter:
         """
         completions = []
         for value, query_value in values:
-            new_text, new_cursor = insert_completion(text, typed, query_value)
+            new_text, new_cursor = insert_completion(text, typed_text, query_value)
             if len(new_text) <= self.max_chars:
                 completions.append(
                     Completion(value.value or "none", value.name, value.count, new_text, new_cursor)
@@ -189,17 +191,20 @@ def _list_files(documents: Sequence[IndexDocument]) -> list[str]:
 
 
 def _filter_visible(
-    documents: Sequence[IndexDocument], hidden: Collection[str]
+    documents: Sequence[IndexDocument], hidden_sha1hexes: Collection[str]
 ) -> list[IndexDocument]:
-    """Return the documents whose files are not in `hidden`, each without its versions in `hidden`.
+    """Return the documents whose files are not in `hidden_sha1hexes`, each without its versions in
+    `hidden_sha1hexes`.
 
-    `hidden` has SHA-1s of files under embargo.
+    `hidden_sha1hexes` has SHA-1s of files under embargo.
     """
     visible = []
     for document in documents:
-        if document.sha1hex in hidden:
+        if document.sha1hex in hidden_sha1hexes:
             continue
-        earlier = tuple(version for version in document.earlier if version.sha1hex not in hidden)
+        earlier = tuple(
+            version for version in document.earlier if version.sha1hex not in hidden_sha1hexes
+        )
         visible.append(
             document if earlier == document.earlier else replace(document, earlier=earlier)
         )

@@ -46,31 +46,31 @@ def find_typed_text(text: str, cursor: int | None = None) -> TypedText:
         )
     tokens = list(tokenize_unfinished(text[:cursor]))
     if not tokens or tokens[-1].end < cursor or tokens[-1].kind in ("open", "field"):
-        typed = _find_empty_value(text, cursor, tokens)
+        typed_text = _find_empty_value(text, cursor, tokens)
     elif tokens[-1].kind in ("phrase", "unclosed"):
-        typed = _find_quoted(text, cursor, tokens)
+        typed_text = _find_quoted(text, cursor, tokens)
     elif tokens[-1].kind == "word":
-        typed = _find_word(text, cursor, tokens)
+        typed_text = _find_word(text, cursor, tokens)
     else:
-        typed = None
-    return typed or TypedText(TypingKind.NOTHING, cursor, cursor)
+        typed_text = None
+    return typed_text or TypedText(TypingKind.NOTHING, cursor, cursor)
 
 
-def insert_completion(text: str, typed: TypedText, query_value: str) -> tuple[str, int]:
+def insert_completion(text: str, typed_text: TypedText, query_value: str) -> tuple[str, int]:
     """Replace the part of a query that a user is typing by a completion.
 
     Return the new text and the cursor position directly after the completion. A space is added if a
     completed value would touch the following text.
     """
-    following = text[typed.end :]
+    following = text[typed_text.end :]
     is_separated = (
-        typed.kind is TypingKind.FIELD
+        typed_text.kind is TypingKind.FIELD
         or not following
         or following[0].isspace()
         or following[0] in "()"
     )
     separator = "" if is_separated else " "
-    return f"{text[: typed.start]}{query_value}{separator}{following}", typed.start + len(
+    return f"{text[: typed_text.start]}{query_value}{separator}{following}", typed_text.start + len(
         query_value
     )
 
@@ -79,8 +79,8 @@ def list_fields(prefix: str) -> list[str]:
     """Return the names of search fields that begin with `prefix`; an empty list for an empty
     prefix.
     """
-    folded = prefix.lower()
-    return [name for name in LISTED_FIELDS if folded and name.startswith(folded)]
+    folded_prefix = prefix.lower()
+    return [name for name in LISTED_FIELDS if folded_prefix and name.startswith(folded_prefix)]
 
 
 def format_value(field: str, value: str) -> str | None:
@@ -197,8 +197,8 @@ def _build_typed_word(
     elif full_token.kind != "word":
         return None
     elif field:
-        typed = TypedText(TypingKind.VALUE, last.start, end, last.text, field)
-        return typed if field in FIELDS and last.text == last.display else None
+        typed_text = TypedText(TypingKind.VALUE, last.start, end, last.text, field)
+        return typed_text if field in FIELDS and last.text == last.display else None
     if is_exact or last.display.removesuffix(":") != last.text or not list_fields(last.text):
         return None
     return TypedText(TypingKind.FIELD, last.start, end, last.text)

@@ -114,18 +114,18 @@ def build_cdx_cell(capture: Capture, place: Place, surt: str) -> dict[str, bytes
     return {FILE_CDX: encode_location(location)}
 
 
-def encode_location(at: Location) -> bytes:
+def encode_location(location: Location) -> bytes:
     """Encode the cell `file:cdx` (one capture of a file) as JSON. All its values are strings, with
     `-` for an unknown size.
     """
     return encode_compact_json(
         {
-            "surt": at.surt,
-            "url": at.url,
-            "dt": at.datetime14,
-            "warc": at.warc,
-            "offset": str(at.offset),
-            "c_size": _UNKNOWN if at.size_bytes is None else str(at.size_bytes),
+            "surt": location.surt,
+            "url": location.url,
+            "dt": location.datetime14,
+            "warc": location.warc,
+            "offset": str(location.offset),
+            "c_size": _UNKNOWN if location.size_bytes is None else str(location.size_bytes),
         }
     )
 

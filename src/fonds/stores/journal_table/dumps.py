@@ -190,10 +190,10 @@ def _decode_new_cell(cell: bytes) -> bytes:
     values = read_object(FILE_CDX, cell)
     if set(values) != set(ORDER):
         return cell
-    converted = encode_compact_json(
+    converted_cell = encode_compact_json(
         {name: str(values[name]) if name in NUMBERS else values[name] for name in ORDER}
     )
-    return converted if _decode_old_cell(converted) == cell else cell
+    return converted_cell if _decode_old_cell(converted_cell) == cell else cell
 
 
 def _decode_old_cell(cell: bytes) -> bytes:
@@ -203,10 +203,10 @@ def _decode_old_cell(cell: bytes) -> bytes:
         return cell
     if encode_compact_json(values) != cell:
         return cell
-    numbered = {
+    converted_values = {
         name: _to_number(value) if name in NUMBERS else value for name, value in values.items()
     }
-    return json.dumps(numbered, sort_keys=True).encode()
+    return json.dumps(converted_values, sort_keys=True).encode()
 
 
 def _to_number(value: object) -> object:

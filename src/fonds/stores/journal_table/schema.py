@@ -118,9 +118,9 @@ def build_schema(families: Sequence[Family]) -> Schema:
         message = f"the family {family.name!r} has the column {{!r}} twice"
         _check_unique([column.name for column in family.columns], message)
         for column in family.columns:
-            if (other := family_of.setdefault(column.name, family.name)) != family.name:
+            if (other_family := family_of.setdefault(column.name, family.name)) != family.name:
                 raise ConfigurationError(
-                    f"the column {column.name!r} is in the families {other!r} and {family.name!r};"
+                    f"the column {column.name!r} is in the families {other_family!r} and {family.name!r};"
                     " rename one."
                 )
     return schema

@@ -143,10 +143,10 @@ def _is_nullable(column: Column[Any]) -> bool:
 _Directed = tuple[Column[Any], bool]
 
 
-def _get_value(after: Mapping[str, object], column: Column[Any]) -> object:
-    if column.name not in after:
+def _get_value(start_values: Mapping[str, object], column: Column[Any]) -> object:
+    if column.name not in start_values:
         raise ValueError(f"no start value for {column.name!r}")
-    return after[column.name]
+    return start_values[column.name]
 
 
 def _build_bound(

@@ -109,7 +109,8 @@ class SqlLedger:
 class _EntryChange:
     """Effect of a batch of dispositions (rows that say how messages ended) on one entry.
 
-    - `open_count_change`: change in the number of the entry's messages that still need work; may be negative.
+    - `open_count_change`: change in the number of the entry's messages that still need work; may be
+      negative.
     - `dispositions`: the new dispositions, including those of messages that still need work.
     - `is_revoked`: whether a disposition was replaced by one that ranks lower. The outcome of the
       entry must then be derived from all its dispositions.

@@ -73,11 +73,11 @@ class FindRequest(Generic[R]):
 
         Raises ValueError for an unknown column.
         """
-        where, after = _build_shape(self.where), _build_shape(self.after)
-        if where is None or after is None:
+        where, start_shape = _build_shape(self.where), _build_shape(self.after)
+        if where is None or start_shape is None:
             selects = _build_select(self.kind, table, self.where, self.order, self.after)
             return [BoundStatement(query, {}) for query in selects]
-        after_shape = None if self.after is None else after
+        after_shape = None if self.after is None else start_shape
         queries = _build_cached_select(self.kind, table, where, tuple(self.order), after_shape)
         values = _build_values("where", self.where) | _build_values("after", self.after)
         return [BoundStatement(query, values) for query in queries]
@@ -132,9 +132,9 @@ def _build_values(place: str, columns: Mapping[str, object] | None) -> dict[str,
 
 @lru_cache(maxsize=STATEMENT_CACHE_SIZE)
 def _build_cached_select(
-    kind: type[Row], table: Any, shape: Shape, order: tuple[str, ...], after: Shape | None
+    kind: type[Row], table: Any, shape: Shape, order: tuple[str, ...], after_shape: Shape | None
 ) -> tuple[Select[Any], ...]:
-    after_values = None if after is None else _build_parameters(table, "after", after)
+    after_values = None if after_shape is None else _build_parameters(table, "after", after_shape)
     return tuple(
         _build_select(kind, table, _build_parameters(table, "where", shape), order, after_values)
     )

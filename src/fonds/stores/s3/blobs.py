@@ -137,10 +137,10 @@ class S3Blobs:
                 return act()
             except (BaseError, FileNotFoundError) as error:
                 pause_s = next(pauses_s)
-                explained = explain(error, self._address)
+                explained_error = explain(error, self._address)
                 is_last_attempt = time.monotonic() + pause_s > deadline
-                if is_last_attempt or not isinstance(explained, StoreUnavailableError):
-                    raise explained from strip_request(error)
+                if is_last_attempt or not isinstance(explained_error, StoreUnavailableError):
+                    raise explained_error from strip_request(error)
             time.sleep(pause_s)
 
     def _build_name(self, key: str) -> str:

@@ -256,17 +256,19 @@ class S3Objects:
         folder = key_prefix.rpartition("/")[0]
 
         def act(store: S3Store, key: str) -> list[tuple[str, int, str]]:
-            listed: list[tuple[str, int, str]] = []
+            listed_objects: list[tuple[str, int, str]] = []
             for page in obstore.list(store, folder or None):
                 for item in page:
                     if item["path"].startswith(key_prefix):
                         modified_at = item["last_modified"].isoformat()
-                        listed.append((f"s3://{bucket}/{item['path']}", item["size"], modified_at))
-                if len(listed) > LISTED_MAX:
+                        listed_objects.append(
+                            (f"s3://{bucket}/{item['path']}", item["size"], modified_at)
+                        )
+                if len(listed_objects) > LISTED_MAX:
                     raise LimitError(
                         Reason.TOO_LARGE, f"more than {LISTED_MAX} objects have this prefix"
                     )
-            return sorted(listed)
+            return sorted(listed_objects)
 
         # Permission is checked for an object that would match the prefix.
         return self._call(f"{url}any" if url.endswith("/") or not key_prefix else url, act)
@@ -296,12 +298,12 @@ class S3Objects:
                 Reason.UNREADABLE_SOURCE,
                 "not s3://BUCKET/KEY; server and secrets belong in the setting s3_url",
             )
-        allowed = self._server
-        is_below_prefix = match[2].startswith(f"{allowed.prefix}/") or not allowed.prefix
-        if not self._any_bucket and (match[1] != allowed.bucket or not is_below_prefix):
+        server = self._server
+        is_below_prefix = match[2].startswith(f"{server.prefix}/") or not server.prefix
+        if not self._any_bucket and (match[1] != server.bucket or not is_below_prefix):
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
-                f"s3_url only allows reading in {allowed.display_url}",
+                f"s3_url only allows reading in {server.display_url}",
             )
         return match[1], match[2]
 

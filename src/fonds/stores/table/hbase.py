@@ -210,7 +210,7 @@ class HbaseTable:
         ConfigurationError if families differ: a Thrift server cannot add families, so a person must
         run `alter` in the HBase shell.
         """
-        declared = frozenset(families)
+        declared_families = frozenset(families)
         existing = self._find_families(table)
         if existing is None:
             compression_by_family = compressions or {}
@@ -223,7 +223,7 @@ class HbaseTable:
             )
             descriptions = {
                 family: self._build_family(family, compression_by_family.get(family))
-                for family in declared
+                for family in declared_families
             }
             self._call(
                 lambda connection: create_table(
@@ -231,8 +231,8 @@ class HbaseTable:
                 )
             )
             existing = self._find_families(table)
-        reject_extra_families(table, existing or (), declared)
-        if missing := sorted(declared - (existing or frozenset())):
+        reject_extra_families(table, existing or (), declared_families)
+        if missing := sorted(declared_families - (existing or frozenset())):
             family_definitions = ", ".join(
                 f"{{NAME => '{family}', VERSIONS => 1}}" for family in missing
             )
@@ -296,16 +296,16 @@ class HbaseTable:
         """
         check_conditions(where_equal)
         families = self._get_families(table)
-        merged: dict[bytes, dict[bytes, bytes]] = {}
+        merged_cells: dict[bytes, dict[bytes, bytes]] = {}
         for key, cells in rows:
             check_key(key)
             check_families(table, families, cells)
-            merged.setdefault(key, {}).update({n.encode(): v for n, v in cells.items()})
+            merged_cells.setdefault(key, {}).update({n.encode(): v for n, v in cells.items()})
         if where_equal is not None:
-            for key, cell in merged.items():
+            for key, cell in merged_cells.items():
                 self._call(partial(write_if_equal, table, key, where_equal[key], cell))
             return
-        for chunk in iter_chunks([(key, cells) for key, cells in merged.items() if cells]):
+        for chunk in iter_chunks([(key, cells) for key, cells in merged_cells.items() if cells]):
             self._call(partial(write_rows, table, chunk))
 
     def get(

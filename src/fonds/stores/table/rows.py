@@ -66,14 +66,16 @@ def check_key(key: bytes) -> None:
         raise ValueError(f"a row key must have 1 to {KEY_MAX_BYTES} bytes, not {len(key)}")
 
 
-def reject_extra_families(table: str, existing: Collection[str], expected: Collection[str]) -> None:
+def reject_extra_families(
+    table: str, existing: Collection[str], expected_families: Collection[str]
+) -> None:
     """Check the column families of an existing table. Raises ConfigurationError if it has families
-    that are not in `expected`.
+    that are not in `expected_families`.
     """
-    if set(existing) - set(expected):
+    if set(existing) - set(expected_families):
         raise ConfigurationError(
             f"Table {table!r} has the families {sorted(existing)}, not "
-            f"{sorted(expected)}. Use another table name, or declare the families with "
+            f"{sorted(expected_families)}. Use another table name, or declare the families with "
             "table_families."
         )
 

@@ -66,8 +66,10 @@ class SqliteTable:
         Raises ConfigurationError if `families` is empty, a name is invalid, or the table has
         families that are not in `families`. In a read-only file nothing is created.
         """
-        declared = sorted(set(families))
-        if not declared or any(not family or ":" in family for family in declared):
+        declared_families = sorted(set(families))
+        if not declared_families or any(
+            not family or ":" in family for family in declared_families
+        ):
             raise ConfigurationError(
                 f"Table {table!r} needs families whose names are not empty and have no colon,"
                 f" not {families!r}"
@@ -75,18 +77,18 @@ class SqliteTable:
         if self._file.read_only:
             with self._file.read_connection() as connection:
                 _, existing = _find_table(connection, table)
-            reject_extra_families(table, existing, declared)
+            reject_extra_families(table, existing, declared_families)
             return
         with self._file.write_transaction() as connection:
             connection.execute(
                 "INSERT INTO tables (name, families) VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
-                (table, json.dumps(declared)),
+                (table, json.dumps(declared_families)),
             )
             number, existing = _find_table(connection, table)
-            reject_extra_families(table, existing, declared)
-            if existing != set(declared):
-                changed = (json.dumps(declared), number)
-                connection.execute("UPDATE tables SET families = ? WHERE number = ?", changed)
+            reject_extra_families(table, existing, declared_families)
+            if existing != set(declared_families):
+                parameters = (json.dumps(declared_families), number)
+                connection.execute("UPDATE tables SET families = ? WHERE number = ?", parameters)
 
     def list_tables(self) -> dict[str, frozenset[str]]:
         """Return the column families of all tables in the file, by table name."""

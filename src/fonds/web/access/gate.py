@@ -148,8 +148,8 @@ def get_bearer_key(headers: Headers) -> str | None:
 
     Return None if there is no such header or it has another scheme. Other schemes are for proxies.
     """
-    scheme, _, rest = headers.get("authorization", "").partition(" ")
-    return rest.strip()[:SECRET_MAX_CHARS] if scheme.lower() == SCHEME else None
+    scheme, _, credentials = headers.get("authorization", "").partition(" ")
+    return credentials.strip()[:SECRET_MAX_CHARS] if scheme.lower() == SCHEME else None
 
 
 def get_client_address(scope: Scope) -> str:

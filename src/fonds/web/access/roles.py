@@ -74,8 +74,8 @@ def find_least_role(route: Any) -> LeastRole | None:
         least_role: LeastRole = route.app.least_role
         return least_role
     depends = [dependency.dependency for dependency in getattr(route, "dependencies", ())]
-    declared = [dependency for dependency in depends if isinstance(dependency, LeastRole)]
-    return declared[-1] if declared else None
+    declared_roles = [dependency for dependency in depends if isinstance(dependency, LeastRole)]
+    return declared_roles[-1] if declared_roles else None
 
 
 async def check_permission(request: Request) -> None:

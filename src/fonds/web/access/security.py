@@ -40,7 +40,7 @@ _HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::\
 _ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (recognised here, not bound)
 
 
-def is_host_allowed(header: str | None, bound: str) -> bool:
+def is_host_allowed(header: str | None, bound_host: str) -> bool:
     """True if the Host header of a request names a loopback address or the host that the server is
     bound to.
 
@@ -51,16 +51,16 @@ def is_host_allowed(header: str | None, bound: str) -> bool:
     if match is None:
         return False
     name = (match["v6"] or match["name"]).lower().rstrip(".")
-    own = bound.lower().strip("[]")
+    server_host = bound_host.lower().strip("[]")
     if name == "localhost" or name.endswith(".localhost"):
         return True
-    if name == own and own not in _ANY_ADDRESS:
+    if name == server_host and server_host not in _ANY_ADDRESS:
         return True
     try:
         address = ip_address(name)
     except ValueError:
         return False
-    return address.is_loopback or own in _ANY_ADDRESS
+    return address.is_loopback or server_host in _ANY_ADDRESS
 
 
 def is_same_origin(headers: Headers) -> bool:
@@ -88,12 +88,12 @@ def is_from_browser(headers: Headers) -> bool:
     return any(name in headers for name in ("origin", "sec-fetch-site", "referer"))
 
 
-def is_loopback_only(bound: str) -> bool:
+def is_loopback_only(bound_host: str) -> bool:
     """True if a server bound to this host is reachable from this machine only."""
     try:
-        return ip_address(bound.strip("[]")).is_loopback
+        return ip_address(bound_host.strip("[]")).is_loopback
     except ValueError:
-        return bound.lower().rstrip(".") == "localhost"
+        return bound_host.lower().rstrip(".") == "localhost"
 
 
 def _accepts_nothing(path: str) -> bool:

@@ -94,11 +94,14 @@ def parse_document(body: bytes, document_id: str) -> Document:
 
     Raises RefusedError for an invalid document.
     """
-    sent = decode_body(body, DocumentAtIdIn)
-    if sent.id is not None and str(sent.id) != document_id:
-        detail = f"The id in the address is {document_id!r}, but the id of the document is {str(sent.id)!r}."
+    sent_document = decode_body(body, DocumentAtIdIn)
+    if sent_document.id is not None and str(sent_document.id) != document_id:
+        detail = (
+            f"The id in the address is {document_id!r}, but the id of the document is "
+            f"{str(sent_document.id)!r}."
+        )
         raise RefusedError(400, detail, pointer="/id")
-    return _check_document(_build_document(sent, document_id), "")
+    return _check_document(_build_document(sent_document, document_id), "")
 
 
 def _has_bulk(body: bytes) -> bool:
@@ -123,8 +126,8 @@ def _parse_lines(body: bytes) -> list[Document]:
     documents = []
     for number, line in enumerate(body.split(b"\n"), 1):
         if line.strip():
-            sent = decode_body(line, DocumentIn, number)
-            documents.append(_build_valid_document(sent, "", number))
+            sent_document = decode_body(line, DocumentIn, number)
+            documents.append(_build_valid_document(sent_document, "", number))
             _check_count(len(documents), "")
     if not documents:
         raise RefusedError(400, "The body contains no document.", pointer="")

@@ -84,9 +84,9 @@ class MemberList:
         Raises TransientError if the clustering is removed meanwhile. The response then breaks off,
         so that no client takes it for complete.
         """
-        after, opening = None, b"["
+        cursor, opening = None, b"["
         while True:
-            page = self.load_page(after, MEMBERS_MAX)
+            page = self.load_page(cursor, MEMBERS_MAX)
             if page is None:
                 raise TransientError(
                     f"the clustering of {self.time} was removed during the request"
@@ -94,8 +94,8 @@ class MemberList:
             if page.members:
                 yield opening + msgspec.json.encode([member.id for member in page.members])[1:-1]
                 opening = b","
-            after = page.after
-            if after is None:
+            cursor = page.after
+            if cursor is None:
                 yield b"[]" if opening == b"[" else b"]"
                 return
 
@@ -357,14 +357,20 @@ def is_known(request: Request, etag: str) -> bool:
 
 
 def _build_changes(
-    service: CollectionService, name: CollectionName, conf: str, previous_timestamp: int, after: int
+    service: CollectionService,
+    name: CollectionName,
+    conf: str,
+    previous_timestamp: int,
+    current_timestamp: int,
 ) -> ClusteringChanges:
     first = choose_clustering_time(service, name, conf, previous_timestamp)
     comparison = compare_clusterings(
-        service.tables, name, conf, previous_timestamp=first, after=after
+        service.tables, name, conf, previous_timestamp=first, new_timestamp=current_timestamp
     )
     if comparison is None:
-        detail = f"There are no clusterings of {previous_timestamp} and {after} to compare."
+        detail = (
+            f"There are no clusterings of {previous_timestamp} and {current_timestamp} to compare."
+        )
         raise RefusedError(404, detail, parameter="changes")
     return comparison
 

@@ -175,13 +175,13 @@ def send(service: TheService, request: Request, body: Body, ns: Namespace, key: 
     clustering. Sending the same documents again changes nothing.
     """
     name = parse_name(ns, key)
-    sent = parse_documents(body, request)
+    sent_documents = parse_documents(body, request)
     where = (
-        build_path("docs", ns, key, sent[0].id)
-        if len(sent) == 1
+        build_path("docs", ns, key, sent_documents[0].id)
+        if len(sent_documents) == 1
         else build_path("collections", ns, key)
     )
-    return put_documents(service, name, sent, where)
+    return put_documents(service, name, sent_documents, where)
 
 
 def put_documents(
@@ -192,8 +192,10 @@ def put_documents(
     `where`: address of the document or collection, for the `Location` header.
     """
     with refuse_invalid():
-        done = service.open_writer().put(name, documents)
-    counts = PutOut(where, len(documents), done.added, done.replaced, done.unchanged)
+        put_counts = service.open_writer().put(name, documents)
+    counts = PutOut(
+        where, len(documents), put_counts.added, put_counts.replaced, put_counts.unchanged
+    )
     return json_response(counts, 201, {"Location": where})
 
 

@@ -59,9 +59,9 @@ def put(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
     Missing parameters get their defaults. Existing clusterings do not change.
     """
     values = decode_body(body, Parameters)
-    saved = save_configuration(service, ns, conf, values)
+    saved_configuration = save_configuration(service, ns, conf, values)
     where = build_path("configurations", ns, conf)
-    return json_response(build_values(saved), 201, {"Location": where})
+    return json_response(build_values(saved_configuration), 201, {"Location": where})
 
 
 def delete(service: TheService, ns: Namespace, conf: Conf) -> Response:

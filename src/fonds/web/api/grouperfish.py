@@ -79,8 +79,8 @@ def get_document(service: TheService, ns: Namespace, id: Id) -> Response:  # noq
 def put_document(service: TheService, body: Body, ns: Namespace, id: Id) -> Response:  # noqa: A002
     """Put a document into the namespace's collection `documents`. Create it if necessary."""
     name = parse_name(ns, KEY)
-    sent = parse_document(body, parse_id(id))
-    return put_documents(service, name, [sent], build_path("documents", ns, id))
+    sent_document = parse_document(body, parse_id(id))
+    return put_documents(service, name, [sent_document], build_path("documents", ns, id))
 
 
 def delete_document(service: TheService, ns: Namespace, id: Id) -> Response:  # noqa: A002
@@ -160,15 +160,15 @@ def put_query(
     service: TheService, stores: OpenStores, body: Body, ns: Namespace, name: QueryName
 ) -> Response:
     """Create the collection, or change its query. The query is a search of this library."""
-    sent = decode_body(body, QueryIn)
+    sent_query = decode_body(body, QueryIn)
     collection = parse_name(ns, name)
-    if not sent.query.strip():
+    if not sent_query.query.strip():
         raise RefusedError(400, "The query is empty. '*' finds all documents.", pointer="/query")
     with refuse_invalid("/query"):
-        validate_rule(CollectionRule(collection, sent.query), stores.index)
-        create(service.open_writer(), collection, sent.query)
+        validate_rule(CollectionRule(collection, sent_query.query), stores.index)
+        create(service.open_writer(), collection, sent_query.query)
     where = build_path("queries", ns, name)
-    answer = QueryOut(sent.query, build_path("collections", ns, name))
+    answer = QueryOut(sent_query.query, build_path("collections", ns, name))
     return json_response(answer, 201, {"Location": where})
 
 
@@ -251,16 +251,16 @@ def put_transform(service: TheService, body: Body, ns: Namespace, conf: Conf) ->
     `fields` must have its default value. Of the `limits`, `clusters` becomes `clusters_max`, and
     `top_documents` must be 10: `/results` has the parameter `top` for another number.
     """
-    sent = decode_body(body, TransformIn)
-    algorithm = TRANSFORMS.get(sent.transform, sent.transform)
+    sent_transform = decode_body(body, TransformIn)
+    algorithm = TRANSFORMS.get(sent_transform.transform, sent_transform.transform)
     if algorithm not in ALGORITHMS:
-        near = find_nearest_name(sent.transform, (*ALGORITHMS, *TRANSFORMS))
-        message = f"There is no transform {sent.transform[:100]!r}. Known: {', '.join(ALGORITHMS)}."
+        near = find_nearest_name(sent_transform.transform, (*ALGORITHMS, *TRANSFORMS))
+        message = f"There is no transform {sent_transform.transform[:100]!r}. Known: {', '.join(ALGORITHMS)}."
         raise RefusedError(400, message, pointer="/transform", nearest=near)
-    values = {**_translate_parameters(sent.parameters), "algorithm": algorithm}
+    values = {**_translate_parameters(sent_transform.parameters), "algorithm": algorithm}
     where = build_path("configurations", ns, "transforms", conf)
-    saved = save_configuration(service, ns, conf, values, "/parameters")
-    return json_response(_build_transform(saved), 201, {"Location": where})
+    saved_configuration = save_configuration(service, ns, conf, values, "/parameters")
+    return json_response(_build_transform(saved_configuration), 201, {"Location": where})
 
 
 def _build_transform(configuration: Configuration) -> Transform:
@@ -371,26 +371,28 @@ def get_results(
             f"The result has more than {DOCUMENTS_MAX:,} documents. Request fewer per cluster."
         )
         raise RefusedError(413, message, parameter="top")
-    detailed = reading.load_clusters(service.tables, collection.name, conf, time, top=top) or level
+    detailed_level = (
+        reading.load_clusters(service.tables, collection.name, conf, time, top=top) or level
+    )
     documents = _load_documents(
         service,
         collection.name,
-        [member.id for cluster in detailed.clusters for member in cluster.top],
+        [member.id for cluster in detailed_level.clusters for member in cluster.top],
     )
     clusters = [
         ResultCluster(
             [documents[member.id] for member in cluster.top if member.id in documents],
             [term for term, _ in cluster.terms],
         )
-        for cluster in detailed.clusters
+        for cluster in detailed_level.clusters
     ]
-    built = next(
+    built_clustering = next(
         clustering
         for clustering in list_clusterings(service.tables, collection.name, conf)
         if clustering.timestamp == time
     )
     date = datetime.fromtimestamp(time, UTC).isoformat()
-    meta = ResultMeta(conf, date, name, built.documents)
+    meta = ResultMeta(conf, date, name, built_clustering.documents)
     return json_response(Results(clusters, meta), headers={"ETag": etag})
 
 

@@ -63,8 +63,8 @@ QueryName = Annotated[
 
 def is_rest(path: str) -> bool:
     """True if a path belongs to the REST API of collections, not to the pages."""
-    head, _, rest = path.lstrip("/").partition("/")
-    return head in HEADS and not (head == _PAGE and not rest)
+    head, _, remaining_path = path.lstrip("/").partition("/")
+    return head in HEADS and not (head == _PAGE and not remaining_path)
 
 
 @dataclass(frozen=True, slots=True)

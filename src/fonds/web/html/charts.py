@@ -276,15 +276,15 @@ def build_spans(counts: Mapping[date, int]) -> list[Period]:
     The periods are days if that gives at most 72 periods, otherwise months, years, decades or
     centuries.
     """
-    dated = {day: n for day, n in counts.items() if n > 0}
-    if not dated:
+    nonzero_counts = {day: n for day, n in counts.items() if n > 0}
+    if not nonzero_counts:
         return []
-    first, last = min(dated), max(dated)
+    first, last = min(nonzero_counts), max(nonzero_counts)
     if (last - first).days < PERIODS_MAX:
         all_days = (first + timedelta(days=index) for index in range((last - first).days + 1))
-        return [Period(f"{day:%Y-%m-%d}", day, day, dated.get(day, 0)) for day in all_days]
+        return [Period(f"{day:%Y-%m-%d}", day, day, nonzero_counts.get(day, 0)) for day in all_days]
     months: Counter[str] = Counter()
-    for day, n in dated.items():
+    for day, n in nonzero_counts.items():
         months[f"{day.year:04}-{day.month:02}"] += n
     return build_periods(list(months.items()), first, last)
 
@@ -318,8 +318,8 @@ def _get_first_day(month: int) -> date:
 
 
 def _get_last_day(month: int) -> date:
-    after = month + 1
-    return date.max if after // 12 > 9999 else _get_first_day(after) - timedelta(days=1)
+    next_month = month + 1
+    return date.max if next_month // 12 > 9999 else _get_first_day(next_month) - timedelta(days=1)
 
 
 def _format_label(begin: int, length: int) -> str:

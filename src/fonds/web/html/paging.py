@@ -60,9 +60,9 @@ class CursorList:
         if not text:
             return None
         try:
-            padded = text + "=" * (-len(text) % 4)
+            padded_text = text + "=" * (-len(text) % 4)
             mark = msgspec.json.decode(
-                base64.urlsafe_b64decode(padded), type=prepare_type(PageCursor)
+                base64.urlsafe_b64decode(padded_text), type=prepare_type(PageCursor)
             )
         except (binascii.Error, msgspec.DecodeError, UnicodeError, ValueError) as error:
             raise ValueError("it is not a cursor; start at the first page") from error

@@ -135,8 +135,8 @@ def build_window(
     `next_cursor`: cursor of the next page, None on the last page.
     """
     begin = build_url(path, **params) if position else None
-    after = build_url(path, **params, after=next_cursor) if next_cursor else None
-    return ListWindow(position + 1, position + count, total, begin, after)
+    next_url = build_url(path, **params, after=next_cursor) if next_cursor else None
+    return ListWindow(position + 1, position + count, total, begin, next_url)
 
 
 def build_pager(
@@ -148,12 +148,14 @@ def build_pager(
     `pages_max`: maximum number of pages; further rows are on no page.
     """
     pages = max(1, min(pages_max, -(-total // size)))
-    before = build_url(path, **params, page=page - 1 if page > 2 else None) if page > 1 else None
-    after = build_url(path, **params, page=page + 1) if page < pages else None
+    previous_url = (
+        build_url(path, **params, page=page - 1 if page > 2 else None) if page > 1 else None
+    )
+    next_url = build_url(path, **params, page=page + 1) if page < pages else None
     if page > pages:
         return Pager(page, pages, 0, 0, total, build_url(path, **params, page=pages), None)
     first = min((page - 1) * size + 1, total)
-    return Pager(page, pages, first, min(page * size, total), total, before, after)
+    return Pager(page, pages, first, min(page * size, total), total, previous_url, next_url)
 
 
 def build_url(path: str, **params: Any) -> str:
@@ -214,7 +216,8 @@ def format_time(moment: datetime | None) -> Markup:
 
 
 def to_datetime(seconds: int | None) -> datetime | None:
-    """Convert seconds since 1970 to a datetime; None for None and for times outside the calendar."""
+    """Convert seconds since 1970 to a datetime; None for None and for times outside the
+    calendar."""
     try:
         return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):

@@ -69,20 +69,22 @@ def build_story_captures(
     `addresses`: URLs at which the files of the story were found.
     """
     entries = _list_entries(records, addresses)
-    version_hashes = {one.sha1hex for one in versions.shown}
+    version_hashes = {item.sha1hex for item in versions.shown}
     captures = [
         StoryCapture(
-            one.captured,
-            _classify_difference(one.difference),
-            one.sha1hex,
+            item.captured,
+            _classify_difference(item.difference),
+            item.sha1hex,
             None,
             False,
-            f"/file/{one.sha1hex}",
+            f"/file/{item.sha1hex}",
         )
-        for one in versions.shown
+        for item in versions.shown
     ]
-    captures += [one for row in entries for one in _iter_unversioned_captures(row, version_hashes)]
-    captures.sort(key=lambda one: (one.at, one.sort, one.href), reverse=True)
+    captures += [
+        item for row in entries for item in _iter_unversioned_captures(row, version_hashes)
+    ]
+    captures.sort(key=lambda capture: (capture.at, capture.sort, capture.href), reverse=True)
     return StoryCaptures(
         captures=captures,
         failed=sum(capture.sort == "failed" for capture in captures),
@@ -118,18 +120,18 @@ def _iter_unversioned_captures(row: EntryRow, versions: set[str]) -> Iterator[St
     is_again = reason in (Reason.DUPLICATE, Reason.REVISIT)
     if not is_again and Reason(reason).weight is Weight.SKIPPED:
         return
-    captured = row.seen if row.seen and _is_time(row.seen) else None
+    capture_time = row.seen if row.seen and _is_time(row.seen) else None
     version = row.about if row.about in versions else None
     if reason == Reason.DUPLICATE and version is None:
         return
     href = f"/file/{version}" if is_again and version else build_url("/show", key=row.url)
     sort: Sort = "same-bytes" if is_again else "failed"
     yield StoryCapture(
-        captured or format_datetime14(row.entered_at),
+        capture_time or format_datetime14(row.entered_at),
         sort,
         version if is_again else None,
         reason,
-        captured is None,
+        capture_time is None,
         href,
     )
 

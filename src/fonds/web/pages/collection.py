@@ -140,13 +140,13 @@ class ThemeChanges:
 def build_theme_line(
     selection: Selection,
     cluster: ClusterView,
-    grouped: int,
+    grouped_count: int,
     since: ThemeChanges,
     course: ThemeTimeline | None,
 ) -> ThemeLine:
     """Build the line of one theme for the list of themes.
 
-    `grouped`: number of documents in all themes.
+    `grouped_count`: number of documents in all themes.
     `since`: changes of themes since the previous clustering.
     `course`: number of documents of the theme over time, None if unknown.
     """
@@ -158,7 +158,7 @@ def build_theme_line(
         pinned=cluster.pinned,
         href=link_to_theme(selection.name, cluster.id, **selection.build_params()),
         size=cluster.size,
-        share=format_share(cluster.size, grouped),
+        share=format_share(cluster.size, grouped_count),
         mark=since.marks.get(cluster.id, ""),
         turn=turn.change if turn else "",
         came_of=link_change(selection, turn).before if turn else (),
@@ -222,7 +222,7 @@ def find_lost_themes(
     if selection.level or clustering is None or not clustering.is_served:
         return []
     theme_ids = {theme.id for theme in clusters}
-    lost = [
+    lost_themes = [
         curated_theme
         for curated_theme in list_curated_themes(
             collections.tables, selection.name, selection.conf
@@ -233,7 +233,7 @@ def find_lost_themes(
         LostTheme(
             theme.id, theme.label, theme.name, *_find_successors(selection, theme.id, changes)
         )
-        for theme in sorted(lost, key=lambda theme: (theme.name or theme.label, theme.id))
+        for theme in sorted(lost_themes, key=lambda theme: (theme.name or theme.label, theme.id))
     ]
 
 
@@ -411,12 +411,14 @@ def _read(
     if clustering is None or level is None:
         return _CollectionData(None, (), (), ThemeChanges({}, {}, {}), (), None, True)
     # The sort is stable: the largest themes stay first among the pinned and the others.
-    listed = sorted(level.clusters, key=lambda theme: not theme.pinned)
-    page_themes = listed[(form.page - 1) * PAGE_SIZE : form.page * PAGE_SIZE]
-    before = load_previous_sizes(tables, selection)
+    listed_themes = sorted(level.clusters, key=lambda theme: not theme.pinned)
+    page_themes = listed_themes[(form.page - 1) * PAGE_SIZE : form.page * PAGE_SIZE]
+    previous_sizes = load_previous_sizes(tables, selection)
     changes = load_changes(tables, selection)
     since = ThemeChanges(
-        mark_changes(level.clusters, before), before or {}, find_splits_and_mergers(changes)
+        mark_changes(level.clusters, previous_sizes),
+        previous_sizes or {},
+        find_splits_and_mergers(changes),
     )
     sample = collections.times.get(
         tables, selection.name, selection.conf, clustering.timestamp, level=selection.level
@@ -424,7 +426,7 @@ def _read(
     visible = add_top_documents(tables, level, page_themes, TITLES_MAX)
     return _CollectionData(
         level,
-        listed,
+        listed_themes,
         visible,
         since,
         changes,
@@ -445,13 +447,15 @@ def build_collection_page(
     read = read or _read(collections, selection, form)
     clustering, view = selection.clustering, selection.collection
     clusters = read.level.clusters if read.level else ()
-    grouped = sum(cluster.size for cluster in clusters)
-    unclustered = read.level.unclustered if read.level else {}
+    grouped_count = sum(cluster.size for cluster in clusters)
+    unclustered_counts = read.level.unclustered if read.level else {}
     mergers, mergers_total = build_suggested_mergers(collections, selection, read.level)
     return extend(
         CollectionPage,
         view,
-        answer=_build_heading(selection, len(clusters), grouped, sum(unclustered.values())),
+        answer=_build_heading(
+            selection, len(clusters), grouped_count, sum(unclustered_counts.values())
+        ),
         conf=selection.conf,
         level=selection.level,
         levels=clustering.levels if clustering else 0,
@@ -459,7 +463,7 @@ def build_collection_page(
         shown_at=to_datetime(clustering.timestamp) if clustering else None,
         is_served=clustering is not None and clustering.is_served,
         before_at=to_datetime(selection.previous.timestamp) if selection.previous else None,
-        grouped=grouped,
+        grouped=grouped_count,
         later=clustering.later if clustering else 0,
         themes_total=len(clusters),
         pinned=sum(view.pinned for view in read.listed),
@@ -468,54 +472,59 @@ def build_collection_page(
         periods=read.courses.periods if read.courses else (),
         looked_at=read.courses.sampled_count if read.courses else 0,
         complete=read.is_complete,
-        themes=_build_lines(selection, grouped, read),
-        unclustered=build_unclustered_lines(selection, unclustered),
+        themes=_build_lines(selection, grouped_count, read),
+        unclustered=build_unclustered_lines(selection, unclustered_counts),
         merges=mergers,
         merges_total=mergers_total,
-        lost=(lost := find_lost_themes(collections, selection, clusters, read.changes))[
+        lost=(lost_themes := find_lost_themes(collections, selection, clusters, read.changes))[
             :LISTED_MAX
         ],
-        lost_total=len(lost),
+        lost_total=len(lost_themes),
         changes=group_by_kind(selection, read.changes),
         clusterings=_build_clustering_lines(selection),
         building=list_progress(collections.tables, collections.writer.leases, view.name),
     )
 
 
-def _build_lines(selection: Selection, grouped: int, read: _CollectionData) -> list[ThemeLine]:
+def _build_lines(
+    selection: Selection, grouped_count: int, read: _CollectionData
+) -> list[ThemeLine]:
     timelines = {
         cluster.theme.id: cluster for cluster in (read.courses.courses if read.courses else ())
     }
     return [
-        build_theme_line(selection, cluster, grouped, read.since, timelines.get(cluster.id))
+        build_theme_line(selection, cluster, grouped_count, read.since, timelines.get(cluster.id))
         for cluster in read.visible
     ]
 
 
-def _build_heading(selection: Selection, count: int, grouped: int, unclustered_count: int) -> str:
+def _build_heading(
+    selection: Selection, count: int, grouped_count: int, unclustered_count: int
+) -> str:
     name, size = selection.name, selection.collection.size
     if selection.clustering is None:
         state = f"{pluralize(size, 'document')}, not grouped yet" if size else "empty"
         return f"{name}: {state}"
-    if not grouped:
-        return f"{name}: no themes in {pluralize(grouped + unclustered_count, 'document')}"
-    heading = _format_part_heading(name, count, grouped, unclustered_count)
-    return heading + _format_unclustered(grouped, unclustered_count)
+    if not grouped_count:
+        return f"{name}: no themes in {pluralize(grouped_count + unclustered_count, 'document')}"
+    heading = _format_part_heading(name, count, grouped_count, unclustered_count)
+    return heading + _format_unclustered(grouped_count, unclustered_count)
 
 
 def _format_part_heading(
-    name: CollectionName, count: int, grouped: int, unclustered_count: int
+    name: CollectionName, count: int, grouped_count: int, unclustered_count: int
 ) -> str:
     clustered_share, themes = (
-        format_share(grouped, grouped + unclustered_count),
+        format_share(grouped_count, grouped_count + unclustered_count),
         pluralize(count, "theme"),
     )
-    return f"{name}: {themes}, {clustered_share} of {pluralize(grouped + unclustered_count, 'document')}"
+    documents = pluralize(grouped_count + unclustered_count, "document")
+    return f"{name}: {themes}, {clustered_share} of {documents}"
 
 
-def _format_unclustered(grouped: int, unclustered_count: int) -> str:
+def _format_unclustered(grouped_count: int, unclustered_count: int) -> str:
     return (
-        f", {format_share(unclustered_count, grouped + unclustered_count)} without a theme"
+        f", {format_share(unclustered_count, grouped_count + unclustered_count)} without a theme"
         if unclustered_count
         else ""
     )
@@ -523,12 +532,12 @@ def _format_unclustered(grouped: int, unclustered_count: int) -> str:
 
 def _build_clustering_lines(selection: Selection) -> list[ClusteringLine]:
     def build_line(clustering_view: ClusteringView) -> ClusteringLine:
-        at = None if clustering_view.is_served else clustering_view.timestamp
+        timestamp = None if clustering_view.is_served else clustering_view.timestamp
         return extend(
             ClusteringLine,
             clustering_view,
             href=link_to_collection(
-                selection.name, **{**selection.build_params(), "at": at, "level": None}
+                selection.name, **{**selection.build_params(), "at": timestamp, "level": None}
             ),
             chosen=clustering_view == selection.clustering,
         )

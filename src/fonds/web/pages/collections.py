@@ -104,9 +104,9 @@ def build_collections_page(collections: CollectionService, number: int) -> Colle
     total = min(len(views), NAMES_MAX)
     page_views = views[:NAMES_MAX][(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     complete = len(views) <= NAMES_MAX
-    counted = f"{pluralize(total, 'collection')}{'' if complete else ' or more'}"
+    count_text = f"{pluralize(total, 'collection')}{'' if complete else ' or more'}"
     return CollectionsPage(
-        answer=f"{counted}" if total else "No collections yet",
+        answer=f"{count_text}" if total else "No collections yet",
         total=total,
         complete=complete,
         page=number,
@@ -129,14 +129,14 @@ def _build_groupings(
     collections: CollectionService, collection: CollectionView
 ) -> list[GroupingLine]:
     groupings = []
-    for served in (
+    for clustering in (
         item for item in list_clusterings(collections.tables, collection.name) if item.is_served
     ):
-        conf = served.conf if served.conf != DEFAULT else None
+        conf = clustering.conf if clustering.conf != DEFAULT else None
         largest: list[ThemeRefLink] = []
-        if served.clusters <= LABELLED_MAX:
+        if clustering.clusters <= LABELLED_MAX:
             level = load_clusters(
-                collections.tables, collection.name, served.conf, served.timestamp, top=0
+                collections.tables, collection.name, clustering.conf, clustering.timestamp, top=0
             )
             largest = [
                 ThemeRefLink(
@@ -149,11 +149,11 @@ def _build_groupings(
             ]
         groupings.append(
             GroupingLine(
-                served.conf,
+                clustering.conf,
                 link_to_collection(collection.name, conf=conf),
-                to_datetime(served.timestamp),
-                served.documents + served.later,
-                served.clusters,
+                to_datetime(clustering.timestamp),
+                clustering.documents + clustering.later,
+                clustering.clusters,
                 largest,
             )
         )

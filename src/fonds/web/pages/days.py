@@ -122,13 +122,13 @@ def build_days(records: Records, form: DaysForm, total: int, now: datetime) -> D
     spans = list(_iter_spans(int(form.days), today))
     first = spans[0][0]
     all_pipelines = list_pipelines(records)
-    chosen = [pipeline] if pipeline else all_pipelines
-    tallies = build_daily_tallies(records, DayRange(first, today), chosen)
+    chosen_pipelines = [pipeline] if pipeline else all_pipelines
+    tallies = build_daily_tallies(records, DayRange(first, today), chosen_pipelines)
     bars = [build_bar(begin, end, tallies, pipeline) for begin, end in spans]
-    received = sum(bar.received for bar in bars)
-    later = count_after(records, today, chosen)
+    received_count = sum(bar.received for bar in bars)
+    later = count_after(records, today, chosen_pipelines)
     all_received = count_entries(records, None, pipeline).received if pipeline else total
-    before, after = first - timedelta(days=1), today + timedelta(days=1)
+    previous_day, next_day = first - timedelta(days=1), today + timedelta(days=1)
     return DaysPage(
         days=int(form.days),
         by_week=form.days == "365",
@@ -136,11 +136,11 @@ def build_days(records: Records, form: DaysForm, total: int, now: datetime) -> D
         pipelines=all_pipelines,
         first=first,
         last=today,
-        received=received,
-        before=all_received - received - later,
-        before_href=build_url("/records", to=before.isoformat(), pipeline=pipeline),
+        received=received_count,
+        before=all_received - received_count - later,
+        before_href=build_url("/records", to=previous_day.isoformat(), pipeline=pipeline),
         later=later,
-        later_href=build_url("/records", **{"from": after.isoformat()}, pipeline=pipeline),
+        later_href=build_url("/records", **{"from": next_day.isoformat()}, pipeline=pipeline),
         bars=bars,
     )
 

@@ -50,8 +50,8 @@ def build_document_lines(
     """Build one line per document of a theme, with fields from the search index for documents in
     it.
     """
-    indexed = index.get([member.id for member in members]) if members else {}
-    return [_build_line(selection, member, indexed.get(member.id)) for member in members]
+    indexed_documents = index.get([member.id for member in members]) if members else {}
+    return [_build_line(selection, member, indexed_documents.get(member.id)) for member in members]
 
 
 def _build_line(

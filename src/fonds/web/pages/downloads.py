@@ -103,10 +103,10 @@ def text(request: Request, stores: OpenStores, sha1hex: str) -> Response:
         raise HTTPException(
             404, f"{hex_digest} has no text. See /file/{hex_digest} for the reason."
         )
-    encoded = content.encode("utf-8", "replace")
-    etag = sha256(encoded).hexdigest()
+    encoded_text = content.encode("utf-8", "replace")
+    etag = sha256(encoded_text).hexdigest()
     media_type = "text/plain; charset=utf-8"
-    return build_response(request.headers, encoded, media_type, etag, ARCHIVED_HEADERS)
+    return build_response(request.headers, encoded_text, media_type, etag, ARCHIVED_HEADERS)
 
 
 @router.get(

@@ -120,7 +120,9 @@ def _iter_documents(
 def _iter_pieces(
     stores: Stores, form: ExportFormat, documents: Iterator[IndexDocument]
 ) -> Iterator[bytes]:
-    return export_documents(form, stores, documents, with_text=False, missed=MissingDocuments())
+    return export_documents(
+        form, stores, documents, with_text=False, missing_documents=MissingDocuments()
+    )
 
 
 def iter_package(
@@ -183,9 +185,9 @@ def feed(
 
 
 def _build_atom(origin: str, path: str, title: str, hits: Sequence[Hit]) -> bytes:
-    changed = max((hit.document.indexed_date for hit in hits), default=NO_UPDATE_AT)
-    own = path.replace("/search", "/search.atom", 1)
-    top = create_feed(f"Search: {title}", f"{origin}{path}", f"{origin}{own}", changed)
+    updated_at = max((hit.document.indexed_date for hit in hits), default=NO_UPDATE_AT)
+    feed_path = path.replace("/search", "/search.atom", 1)
+    top = create_feed(f"Search: {title}", f"{origin}{path}", f"{origin}{feed_path}", updated_at)
     for hit in hits:
         _add_entry(top, origin, hit)
     return encode_feed(top)

@@ -146,8 +146,8 @@ def _format_result(row: DecisionRow) -> str:
         return "This action has not finished"
     failures = pluralize(row.count, "failure")
     was = "was" if row.count == 1 else "were"
-    done = "sent back to their step" if row.act == FailureAct.RETRY else "accepted as final"
-    return f"{failures} {was} {done}" if row.count else "No failures were left"
+    outcome_text = "sent back to their step" if row.act == FailureAct.RETRY else "accepted as final"
+    return f"{failures} {was} {outcome_text}" if row.count else "No failures were left"
 
 
 def _link_to_rows(pipeline: str, group: str) -> str:
@@ -216,8 +216,8 @@ def save_note(stores: OpenStores, viewer: TheViewer, sent: NoteIn) -> FailureNot
 
 
 def _link_to_group(result: FormResult[NoteIn, FailureNoteRow | None]) -> str:
-    sent = result.parameters
-    return build_url("/failures", pipeline=sent.pipeline, group=sent.group)
+    parameters = result.parameters
+    return build_url("/failures", pipeline=parameters.pipeline, group=parameters.group)
 
 
 action_router = APIRouter()

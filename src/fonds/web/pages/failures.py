@@ -91,8 +91,8 @@ def build_recent(
 ) -> RecentFailures:
     """Build the list of new failure groups. The list is empty if there are no failures."""
     if not failures.total:
-        accepted = find_last_accepted(records)
-        return RecentFailures((), 0, True, build_record(accepted) if accepted else None)
+        accepted_entry = find_last_accepted(records)
+        return RecentFailures((), 0, True, build_record(accepted_entry) if accepted_entry else None)
     new = find_new_groups(records, query, now, failures.groups)
     return RecentFailures([_build_line(group) for group in new.groups], new.total, new.is_all, None)
 

@@ -108,9 +108,9 @@ def find_text_hits(find: str, language: str | None, text: str) -> TextHits | Non
     """
     if not find.strip():
         return None
-    composed = compose_text(text)
-    marks = parse_find(find, language, "find").find_in_text(composed)
-    return TextHits(find, marks[:HITS_MAX], len(marks) >= HITS_MAX, len(composed))
+    composed_text = compose_text(text)
+    marks = parse_find(find, language, "find").find_in_text(composed_text)
+    return TextHits(find, marks[:HITS_MAX], len(marks) >= HITS_MAX, len(composed_text))
 
 
 def mark_lines(text: str, hits: TextHits | None, separator: str) -> list[Markup]:
@@ -118,10 +118,10 @@ def mark_lines(text: str, hits: TextHits | None, separator: str) -> list[Markup]
 
     Each hit has an HTML anchor, and links to the previous and the next hit.
     """
-    composed = compose_text(text) if hits else text
+    composed_text = compose_text(text) if hits else text
     marks = list(hits.marks) if hits else []
     lines, position, first = list[Markup](), 0, 0
-    for line in composed.split(separator):
+    for line in composed_text.split(separator):
         end = position + len(line)
         next_first = first
         while next_first < len(marks) and marks[next_first][0] < end:
@@ -129,7 +129,9 @@ def mark_lines(text: str, hits: TextHits | None, separator: str) -> list[Markup]
         inside = [
             (n, max(marks[n][0], position), min(marks[n][1], end)) for n in range(first, next_first)
         ]
-        lines.append(Markup("").join(_iter_pieces(composed, position, end, inside, len(marks))))
+        lines.append(
+            Markup("").join(_iter_pieces(composed_text, position, end, inside, len(marks)))
+        )
         position, first = end + len(separator), next_first
     return lines
 
@@ -146,9 +148,11 @@ def _iter_pieces(
 
 
 def _build_navigation(number: int, count: int) -> Markup:
-    before = Markup(' <a href="#hit-{}">previous</a>').format(number - 1) if number > 1 else ""
+    previous_link = (
+        Markup(' <a href="#hit-{}">previous</a>').format(number - 1) if number > 1 else ""
+    )
     following = Markup(' <a href="#hit-{}">next</a>').format(number + 1) if number < count else ""
-    values = (number, count, before, following)
+    values = (number, count, previous_link, following)
     return Markup('<span class="hit-ways" lang="en" dir="ltr">{} of {}{}{}</span>').format(*values)
 
 
@@ -367,11 +371,13 @@ def _choose_title(description: FileDescription, values: Mapping[str, object]) ->
     """Return the best title of a file: of its document, else of a derivative, else its URL, else
     its SHA-1.
     """
-    named: list[object] = [description.title, values.get("title")]
-    named += [row.url for row in description.captures[:1]] + [
+    title_candidates: list[object] = [description.title, values.get("title")]
+    title_candidates += [row.url for row in description.captures[:1]] + [
         row.url for row in description.entries[:1]
     ]
-    text = next((name.strip() for name in named if isinstance(name, str) and name.strip()), None)
+    text = next(
+        (name.strip() for name in title_candidates if isinstance(name, str) and name.strip()), None
+    )
     return shorten(" ".join(text.split())) if text else f"File {description.sha1hex}"
 
 

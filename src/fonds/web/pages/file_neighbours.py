@@ -126,20 +126,22 @@ def _find_theme(collections: CollectionService, theme: ThemeLink) -> ClusterView
 def _build_near_duplicates(
     relatives: FileRelations, near: Sequence[RelatedFile], documents: DocumentsById
 ) -> NeighbourGroup:
-    neighbours = [_build_related(related, documents.get(related.story_id)) for related in near]
+    neighbours = [
+        _build_related(related_file, documents.get(related_file.story_id)) for related_file in near
+    ]
     return NeighbourGroup(
         "near-duplicates", None, relatives.near_duplicates_total, neighbours, None
     )
 
 
-def _build_related(related: RelatedFile, document: IndexDocument | None) -> Neighbour:
+def _build_related(related_file: RelatedFile, document: IndexDocument | None) -> Neighbour:
     return Neighbour(
-        id=related.story_id,
-        title=_choose_title(document, related.url),
+        id=related_file.story_id,
+        title=_choose_title(document, related_file.url),
         domain=document.canonical_domain if document else None,
         day=document.publication_date if document else None,
-        nearness=related.resemblance,
-        href=f"/file/{related.sha1hex}",
+        nearness=related_file.resemblance,
+        href=f"/file/{related_file.sha1hex}",
     )
 
 

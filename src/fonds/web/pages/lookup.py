@@ -72,15 +72,15 @@ def look_up_key(stores: Stores, key: str) -> LookupPage:
     A URL whose file was never stored still has records, each with the reason why it was not stored.
     """
     try:
-        resolved = resolve(stores, key)
+        resolved_key = resolve(stores, key)
     except ValueError:
-        resolved = ResolvedKey([])
-    files = _build_files(stores, resolved.files[:LISTED_MAX])
+        resolved_key = ResolvedKey([])
+    files = _build_files(stores, resolved_key.files[:LISTED_MAX])
     is_url = filter_web_url(key) is not None
     entries, total = find_entries(stores.records, key, LISTED_MAX)
     records = [build_record(row) for row in entries]
     now = datetime.now(UTC)
-    related = find_related_sources(stores.records, key) if is_url else []
+    related_sources = find_related_sources(stores.records, key) if is_url else []
     answer = f"No results for “{shorten(key, 100)}”"
     if files or records:
         answer = f"Results for “{shorten(key, 100)}”"
@@ -88,11 +88,11 @@ def look_up_key(stores: Stores, key: str) -> LookupPage:
         key=key,
         answer=answer,
         files=files,
-        files_total=len(resolved.files),
-        files_complete=resolved.complete,
+        files_total=len(resolved_key.files),
+        files_complete=resolved_key.complete,
         records=records,
         records_total=total,
-        sources=build_source_lines(stores.records, related, now),
+        sources=build_source_lines(stores.records, related_sources, now),
     )
 
 

@@ -238,7 +238,7 @@ def overview_html(
 @router.get("/.json", include_in_schema=False)
 @router.get("/api/overview", summary="Received records and their outcomes")
 def overview_json(stores: OpenStores, form: Annotated[DaysForm, Query()]) -> Overview:
-    """Return received = stored + skipped + rejected + failed + in progress, with the reasons of each,
-    and arrivals per day.
+    """Return received = stored + skipped + rejected + failed + in progress, with the reasons of
+    each, and arrivals per day.
     """
     return build_overview(stores, form, get_utc_now())

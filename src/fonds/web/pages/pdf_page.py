@@ -173,7 +173,8 @@ def find_in_file(
 def page_json(
     request: Request, stores: OpenStores, sha1hex: str, number: Number, q: Words = ""
 ) -> PdfPage:
-    """Return the text of a page, the address of its image, and the locations of the hits in both."""
+    """Return the text of a page, the address of its image, and the locations of the hits in
+    both."""
     return build_pdf_page(stores, _get_page_views(request), load_file(stores, sha1hex), number, q)
 
 

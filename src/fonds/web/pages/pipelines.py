@@ -173,7 +173,7 @@ def build_pipelines_page(stores: Stores, settings: Settings, now: datetime) -> P
             )
             for item in list_backlogs(stores.records, stores.queue, name, readers)
         ]
-        ended: EndedCount = count_ended_last_hour(stores.records, name, now)
+        ended_count: EndedCount = count_ended_last_hour(stores.records, name, now)
         pipeline = get_pipeline(name, settings)
         lines.append(
             PipelineLine(
@@ -181,9 +181,9 @@ def build_pipelines_page(stores: Stores, settings: Settings, now: datetime) -> P
                 about=pipeline.about,
                 chosen=name == settings.pipeline,
                 steps=steps,
-                ended_last_hour=ended.count,
-                ended_more=ended.is_lower_bound,
-                ended_last_at=ended.last_at,
+                ended_last_hour=ended_count.count,
+                ended_more=ended_count.is_lower_bound,
+                ended_last_at=ended_count.last_at,
                 seen=max(
                     (item.seen for item in workers_by_step.values() if item.seen), default=None
                 ),

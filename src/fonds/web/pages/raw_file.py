@@ -134,13 +134,13 @@ def raw_html(request: Request, stores: OpenStores, sha1hex: str, first: From = 0
         return redirect
     page = build_raw_file(stores, sha1hex, first)
     path, end = f"/file/{page.sha1hex}/raw", page.first + page.shown_bytes
-    before = max(0, page.first - PIECE_BYTES)
+    previous_start = max(0, page.first - PIECE_BYTES)
     return render_page(
         request,
         "raw.html",
         heading=_format_heading(page),
         page=page,
-        previous_href=build_url(path, **{"from": before}) if page.first else None,
+        previous_href=build_url(path, **{"from": previous_start}) if page.first else None,
         next_href=build_url(path, **{"from": end}) if end < (page.size_bytes or 0) else None,
     )
 

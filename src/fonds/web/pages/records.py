@@ -143,8 +143,8 @@ def build_record(row: EntryRow) -> Record:
     """Build the record that pages and API show from a row of the table `entries`."""
     is_file = _SHA1HEX.fullmatch(row.about or "")
     params = {"pipeline": row.pipeline, "entry": row.entry_id}
-    failed = row.outcome == "quarantined"
-    is_retryable = failed and not is_unread(row.entry_id)
+    has_failed = row.outcome == "quarantined"
+    is_retryable = has_failed and not is_unread(row.entry_id)
     is_retry_useful = (
         is_retryable and row.reason in set(Reason) and Reason(row.reason or "").retry_hint
     )
@@ -153,7 +153,7 @@ def build_record(row: EntryRow) -> Record:
         row,
         file_href=f"/file/{row.about}" if is_file else None,
         retry_href=build_url("/failures/retry", **params) if is_retry_useful else None,
-        accept_href=build_url("/failures/accept", **params) if failed else None,
+        accept_href=build_url("/failures/accept", **params) if has_failed else None,
     )
 
 
@@ -204,16 +204,16 @@ def build_records_page(records: Records, form: RecordsForm) -> RecordsPage:
         check_names(records, pipeline=form.pipeline, step=form.step)
     except ValueError as error:
         raise HTTPException(400, capitalize(str(error))) from None
-    listed, rows, first, following = _load_rows(records, form)
+    listed_count, rows, first, following = _load_rows(records, form)
     # Sources count reasons of dropped records only, and no step was involved.
     includes_counted = form.outcome in ("", "dropped") and not form.step and not form.group
     tallies = count_uncaptured(
         records, form.reasons if includes_counted else (), form.pipeline or None, form.days
     )
     return RecordsPage(
-        answer=_build_heading(form, listed + tallies.total),
-        total=listed + tallies.total,
-        listed_total=listed,
+        answer=_build_heading(form, listed_count + tallies.total),
+        total=listed_count + tallies.total,
+        listed_total=listed_count,
         counted_total=tallies.total,
         first=first,
         next=following,
@@ -231,14 +231,14 @@ def _load_rows(records: Records, form: RecordsForm) -> tuple[int, list[EntryRow]
     where, days = form.build_filter(), form.days
     order = ENTRIES if days is None else ENTERED
     cursor = order.decode(form.after)
-    first, after = get_first_number(cursor), order.build_filter(cursor)
+    first, cursor_filter = get_first_number(cursor), order.build_filter(cursor)
     if days is None:
-        listed = count_outcomes(records, where)
-        rows = list_outcomes(records, where, after=after, count_max=PAGE_SIZE)
+        listed_count = count_outcomes(records, where)
+        rows = list_outcomes(records, where, after=cursor_filter, count_max=PAGE_SIZE)
     else:
-        listed = count_entered(records, days, where)
-        rows = list_entered(records, days, where, after=after, count_max=PAGE_SIZE)
-    return listed, rows, first, order.find_next(first, rows, PAGE_SIZE)
+        listed_count = count_entered(records, days, where)
+        rows = list_entered(records, days, where, after=cursor_filter, count_max=PAGE_SIZE)
+    return listed_count, rows, first, order.find_next(first, rows, PAGE_SIZE)
 
 
 def _build_window(path: str, params: dict[str, Any], total: int, page: RecordsPage) -> ListWindow:

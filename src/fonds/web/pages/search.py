@@ -164,46 +164,46 @@ def build_search_page(
     Raises ValueError with a sentence for users if the query is invalid.
     """
     answer = run_search(form, stores.index, stores, collections.tables, collapses=collapses)
-    form, collapsed, results, direct_hits = (
+    form, collapsed_page, results, direct_hits = (
         answer.request,
         answer.page,
         answer.results,
         answer.direct_hits,
     )
     notes, ids = results.notes, answer.query.ids
-    facets, beyond = count_facets(stores.index, form, results, ids)
+    facets, unlisted_counts = count_facets(stores.index, form, results, ids)
     documents = [hit.document for hit in results.hits]
     document_themes = find_document_themes(collections, [document.id for document in documents])
-    repeated = find_near_duplicates(stores.records, documents)
+    near_duplicates = find_near_duplicates(stores.records, documents)
     is_empty = not (results.total or direct_hits) and stores.index.count() == 0
-    unread = describe_unread(stores.records, form.q)
+    unread_note = describe_unread(stores.records, form.q)
     return SearchPage(
         answer=EMPTY_INDEX_HEADING
         if is_empty
         else _build_heading(form, results.total, len(direct_hits)),
         direct=direct_hits,
-        notes=[] if is_empty or direct_hits else [*notes, *([unread] if unread else [])],
+        notes=[] if is_empty or direct_hits else [*notes, *([unread_note] if unread_note else [])],
         meant=results.corrected_query,
         earlier=None if direct_hits else _build_earlier(results),
         match=results.match,
         total=results.total,
-        listed=collapsed.listed,
-        compared=collapsed.compared,
-        reachable=collapsed.reachable,
+        listed=collapsed_page.listed,
+        compared=collapsed_page.compared,
+        reachable=collapsed_page.reachable,
         page=form.page,
-        pages=max(1, -(-collapsed.reachable // form.size)),
+        pages=max(1, -(-collapsed_page.reachable // form.size)),
         next=_find_next_page(form, results),
         results=[
             build_search_hit(
                 hit,
                 document_themes.themes.get(hit.document.id, ()),
-                repeated.get(hit.document.id),
-                collapsed.collapsed_counts.get(hit.document.id, 0),
+                near_duplicates.get(hit.document.id),
+                collapsed_page.collapsed_counts.get(hit.document.id, 0),
             )
             for hit in results.hits
         ],
         facets=facets,
-        beyond=beyond,
+        beyond=unlisted_counts,
         dates=count_dates(stores.index, answer.query, results),
         undated=results.undated,
         themes_looked_in=document_themes.looked_in,
@@ -229,18 +229,18 @@ def _find_next_page(form: SearchRequest, results: SearchResults) -> str | None:
 
 
 def _build_heading(form: SearchRequest, total: int, result_count: int) -> str:
-    about = f" for “{form.q.strip()}”" if form.q.strip() else ""
+    query_clause = f" for “{form.q.strip()}”" if form.q.strip() else ""
     filter_clause = " with these filters" if form.list_filters() else ""
     if total == 0 and result_count:
         return (
             f"{pluralize(result_count, 'file matches', 'files match')} this name; no other results"
         )
     if total == 0:
-        return f"Nothing found{about}{filter_clause}"
+        return f"Nothing found{query_clause}{filter_clause}"
     if form.match == "best":
         return f"Best match: {pluralize(total, 'document')} with any of these words{filter_clause}"
-    if about or filter_clause:
-        return f"{pluralize(total, 'document')} found{about}{filter_clause}"
+    if query_clause or filter_clause:
+        return f"{pluralize(total, 'document')} found{query_clause}{filter_clause}"
     return f"{pluralize(total, 'searchable document')}"
 
 
@@ -268,12 +268,15 @@ def _list_date_kinds(form: SearchRequest) -> list[tuple[DateOf, str]]:
 
     That URL has no limits of dates, because limits belong to one kind of date.
     """
-    cleared = {"from": None, "to": None, "undated": None}
+    cleared_limits = {"from": None, "to": None, "undated": None}
     links = []
     for kind in DateOf:
-        chosen = kind if kind is not DateOf.PUBLISHED else None
+        chosen_kind = kind if kind is not DateOf.PUBLISHED else None
         links.append(
-            (kind, build_url("/search", **form.build_params({"dates": chosen, **cleared})))
+            (
+                kind,
+                build_url("/search", **form.build_params({"dates": chosen_kind, **cleared_limits})),
+            )
         )
     return links
 
@@ -372,7 +375,8 @@ def _build_pager(form: SearchRequest, reachable: int) -> Pager:
 
 
 def render_refusal(request: Request, refusal: str) -> HTMLResponse:
-    """Show a search with an invalid parameter: the error, and the form with all valid parameters."""
+    """Show a search with an invalid parameter: the error, and the form with all valid
+    parameters."""
     valid: dict[str, Any] = {}
     for name in (*FILTERS, *VIEW_PARAMETERS):
         values = request.query_params.getlist(name)

@@ -117,7 +117,7 @@ def build_as_of_page(
     all_stores: Stores = request.app.state.whole_stores
     context = AsOfContext(stores, match_documents, all_stores.records if knows_embargoes else None)
     result = context(resolve_query(form, stores.index, stores.records), day)
-    listed = result.listed.get(form.change, []) if _is_listed(result, form.change) else []
+    listed_documents = result.listed.get(form.change, []) if _is_listed(result, form.change) else []
     begin = (form.page - 1) * PAGE_SIZE
     return AsOfPage(
         answer=_build_heading(result),
@@ -131,9 +131,9 @@ def build_as_of_page(
         generation=result.generation,
         sorts=[_build_line(sort_count, form) for sort_count in result.sort_counts],
         change=form.change,
-        listed_total=len(listed),
+        listed_total=len(listed_documents),
         page=form.page,
-        listed=listed[begin : begin + PAGE_SIZE],
+        listed=listed_documents[begin : begin + PAGE_SIZE],
     )
 
 

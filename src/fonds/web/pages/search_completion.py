@@ -83,9 +83,9 @@ def completions(
         message = f"The position {at:,} is beyond the end of the search ({pluralize(len(q), 'character')})."
         raise RefusedError(400, message, parameter="at")
     completion_list = _create_completer(stores, collections).complete(q, at)
-    typed = completion_list.typed
+    typed_text = completion_list.typed
     return CompletionsOut(
-        typed.kind, typed.field or None, typed.prefix, typed.start, typed.end,
+        typed_text.kind, typed_text.field or None, typed_text.prefix, typed_text.start, typed_text.end,
         completion_list.completions, completion_list.has_more, completion_list.form, completion_list.example,
     )  # fmt: skip
 

@@ -61,28 +61,34 @@ def build_facets(
     Facets without any values are left out, unless the request lists only values that contain a text
     (`find`).
     """
-    built = []
+    built_facets = []
     for field, parameter in FACET_FIELDS.items():
-        chosen = [str(selected) for selected in getattr(form, parameter)]
+        chosen_values = [str(chosen_value) for chosen_value in getattr(form, parameter)]
         pairs = facets.get(field, ())
         if not (pairs or hidden_counts.get(field, 0) or form.find):
             continue
-        values = [_build_value(form, parameter, value, count, chosen) for value, count in pairs]
+        values = [
+            _build_value(form, parameter, value, count, chosen_values) for value, count in pairs
+        ]
         is_cut = form.facets < FACET_VALUES_MAX and not form.find
         more_href = (
             build_url("/search", **form.build_params({"facets": FACET_VALUES_MAX}))
             if is_cut
             else None
         )
-        built.append(Facet(parameter, values, hidden_counts.get(field, 0), more_href))
-    return built
+        built_facets.append(Facet(parameter, values, hidden_counts.get(field, 0), more_href))
+    return built_facets
 
 
 def _build_value(
-    form: SearchRequest, parameter: str, value: str, count: int, selected: Sequence[str]
+    form: SearchRequest, parameter: str, value: str, count: int, selected_values: Sequence[str]
 ) -> FacetValue:
-    is_chosen = value in selected
-    remaining = [other for other in selected if other != value] if is_chosen else [*selected, value]
+    is_chosen = value in selected_values
+    remaining = (
+        [other_value for other_value in selected_values if other_value != value]
+        if is_chosen
+        else [*selected_values, value]
+    )
     return FacetValue(
         value,
         format_value_name(parameter, value),
@@ -165,14 +171,14 @@ def build_theme_facet(form: SearchRequest, counts: ThemeCounts | None) -> ThemeF
     """
     if counts is None:
         return None
-    listed = counts.themes[: form.facets]
+    listed_themes = counts.themes[: form.facets]
     values = [
         ThemeValue(counts.names.get(label, label), count, _narrow_to_theme(form, label))
-        for label, count in listed
+        for label, count in listed_themes
     ]
-    beyond = sum(count for _, count in counts.themes[len(listed) :])
+    unlisted_count = sum(count for _, count in counts.themes[len(listed_themes) :])
     return ThemeFacet(
-        counts, values, beyond, build_url("/search", **form.build_params({"themes": None}))
+        counts, values, unlisted_count, build_url("/search", **form.build_params({"themes": None}))
     )
 
 
@@ -187,14 +193,14 @@ def list_offered_collections(
     if form.themes:
         return []
     collection_views = islice(collections.iter_collections(), COLLECTIONS_MAX)
-    served = (
+    collection_names = (
         str(view.name)
         for view in collection_views
         if any(clustering.conf == DEFAULT for clustering in view.served)
     )
     return [
         OfferedCollection(name, build_url("/search", **form.build_params({"themes": name})))
-        for name in islice(served, OFFERED_THEMES_MAX)
+        for name in islice(collection_names, OFFERED_THEMES_MAX)
     ]
 
 

@@ -177,12 +177,14 @@ def edits_feed(request: Request, stores: OpenStores, site: Site = "") -> Respons
     the list of edits."""
     origin = str(request.base_url).rstrip("/")
     rows = list(_iter_newest(stores, site))[:FEED_ENTRIES]
-    updated = max((parse_datetime14(edit_row.captured) for edit_row in rows), default=NO_UPDATE_AT)
+    updated_at = max(
+        (parse_datetime14(edit_row.captured) for edit_row in rows), default=NO_UPDATE_AT
+    )
     top = create_feed(
         f"Edited stories: {site or 'all sites'}",
         origin + build_url("/changes", site=site),
         origin + build_url("/changes.atom", site=site),
-        updated,
+        updated_at,
     )
     for edit_row in rows:
         _add_entry(top, origin, edit_row)
@@ -190,13 +192,13 @@ def edits_feed(request: Request, stores: OpenStores, site: Site = "") -> Respons
 
 
 def _iter_newest(stores: Stores, site: str) -> Iterator[Edit]:
-    after = ""
+    cursor = ""
     for _ in range(FEED_WINDOWS):
-        page = build_edits_page(stores, EditsForm(site=site, change="edited", after=after))
+        page = build_edits_page(stores, EditsForm(site=site, change="edited", after=cursor))
         yield from page.rows
         if page.next is None:
             return
-        after = page.next
+        cursor = page.next
 
 
 def _add_entry(top: Xml.Element, origin: str, edit: Edit) -> None:

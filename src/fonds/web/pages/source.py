@@ -88,39 +88,41 @@ def build_passage(details: SourceDetails) -> LinkPassage:
     its pipeline.
     """
     row = details.source
-    refused = get_refused_counts(row)
+    refused_counts = get_refused_counts(row)
     by_stage: dict[str, list[EndingLine]] = {}
-    if refused:
+    if refused_counts:
         by_stage[LISTED] = [
             EndingLine("refused", reason, None, n, _explain_reason(reason), "")
-            for reason, n in sorted(refused.items(), key=lambda one: (-one[1], one[0]))
+            for reason, n in sorted(refused_counts.items(), key=lambda item: (-item[1], item[0]))
         ]
     for stage in _order_stages(row.pipeline, details.endings):
         stage_endings = [
-            _build_ending(row.source_id, one) for one in details.endings if _is_at(one, stage)
+            _build_ending(row.source_id, ending)
+            for ending in details.endings
+            if _is_at(ending, stage)
         ]
         if stage_endings:
             by_stage[stage or FIRST_STAGES] = stage_endings
-    announced = sum(refused.values()) + details.links
-    waiting, kept = _count_endings(details.endings)
+    announced_count = sum(refused_counts.values()) + details.links
+    waiting, kept_count = _count_endings(details.endings)
     links = f"/sources/{row.source_id}/links"
     return LinkPassage(
-        announced,
-        _build_lines(by_stage, announced),
+        announced_count,
+        _build_lines(by_stage, announced_count),
         waiting,
         build_url(links, outcome="pending"),
-        kept,
+        kept_count,
         build_url(links, outcome="done"),
-        format_share(kept, announced) if announced else None,
+        format_share(kept_count, announced_count) if announced_count else None,
     )
 
 
-def _build_lines(by_stage: Mapping[str, list[EndingLine]], announced: int) -> list[StageLine]:
-    lines, remaining = [], announced
+def _build_lines(by_stage: Mapping[str, list[EndingLine]], announced_count: int) -> list[StageLine]:
+    lines, remaining = [], announced_count
     for stage, endings in by_stage.items():
-        ended = sum(ending.count for ending in endings)
-        remaining -= ended
-        lines.append(StageLine(stage, ended, remaining, endings))
+        ended_count = sum(ending.count for ending in endings)
+        remaining -= ended_count
+        lines.append(StageLine(stage, ended_count, remaining, endings))
     return lines
 
 

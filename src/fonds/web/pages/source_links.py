@@ -73,8 +73,8 @@ class LinksForm(BaseModel):
 
         Raises ValueError that names the nearest stage if the requested stage is unknown.
         """
-        chosen = {"outcome": self.outcome, "reason": str(self.reason), "step": self.step}
-        columns = {name: value for name, value in chosen.items() if value}
+        chosen_values = {"outcome": self.outcome, "reason": str(self.reason), "step": self.step}
+        columns = {name: value for name, value in chosen_values.items() if value}
         where = {**self._build_poll_filter(records, details.source.source_id), **columns}
         return [{**where, **stage_filter} for stage_filter in self._build_stage_filters(details)]
 

@@ -109,8 +109,8 @@ def build_source_lines(
     records: Records, rows: Sequence[SourceRow], now: datetime
 ) -> list[SourceLine]:
     """Build the lines of the list of sources, with a constant number of database queries."""
-    ended = count_link_endings(records, rows, [*PIPELINES])
-    return [build_source_line(row, now, ended[row.source_id]) for row in rows]
+    endings = count_link_endings(records, rows, [*PIPELINES])
+    return [build_source_line(row, now, endings[row.source_id]) for row in rows]
 
 
 def build_source_line(row: SourceRow, now: datetime, endings: Sequence[LinkEnding]) -> SourceLine:
@@ -228,8 +228,8 @@ def _drop_filter(params: dict[str, Any], name: str) -> dict[str, Any]:
 
     If `name` is the filter by health, `since` is removed too, because it depends on the health.
     """
-    removed = {name, "since"} if name == "health" else {name}
-    return {**params, **dict.fromkeys(removed)}
+    removed_names = {name, "since"} if name == "health" else {name}
+    return {**params, **dict.fromkeys(removed_names)}
 
 
 @add_csv_route(router, "/sources", lambda page: page.rows)

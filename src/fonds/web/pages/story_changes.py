@@ -174,18 +174,18 @@ def build_changes(stores: Stores, sha1hex: str, title: str, since: str) -> Story
     if head is None:
         raise HTTPException(404, f"{sha1hex} is not a story, so it has no versions.")
     versions = load_versions(stores.records, head.story_id)
-    other = _choose_other_version(stores, head, versions, sha1hex, since)
-    other_head = load_story_head(stores.records, other) or head
+    other_sha1hex = _choose_other_version(stores, head, versions, sha1hex, since)
+    other_head = load_story_head(stores.records, other_sha1hex) or head
     return StoryChangesPage(
         sha1hex=sha1hex,
-        since=other,
+        since=other_sha1hex,
         title=title,
         captured=head.captured,
         since_captured=other_head.captured,
         extractor=head.extractor,
         since_extractor=other_head.extractor,
-        difference=compare_two_versions(stores.records, other, sha1hex),
-        parts=list_changed_parts(stores, other, sha1hex),
+        difference=compare_two_versions(stores.records, other_sha1hex, sha1hex),
+        parts=list_changed_parts(stores, other_sha1hex, sha1hex),
         versions=versions,
     )
 
@@ -204,8 +204,8 @@ def _choose_other_version(
         position = keys.index(sha1hex) if sha1hex in keys else 0
         return keys[position - 1] if position else sha1hex
     raw = parse_sha1(since)
-    other = load_story_head(stores.records, raw.hex()) if raw is not None else None
-    if raw is None or other is None or other.story_id != head.story_id:
+    other_head = load_story_head(stores.records, raw.hex()) if raw is not None else None
+    if raw is None or other_head is None or other_head.story_id != head.story_id:
         message = f"The parameter “since” is “{since}”: no version of this story has this SHA-1."
         raise RefusedError(400, message, parameter="since")
     return raw.hex()
@@ -232,15 +232,15 @@ def changes_html(
     file = load_file(stores, sha1hex)
     title, language = find_file_title(file)
     changes = build_changes(stores, sha1hex, title, since)
-    changed = [part for part in changes.parts if part.is_changed]
+    changed_parts = [part for part in changes.parts if part.is_changed]
     return render_page(
         request,
         "changes.html",
         heading=f"What changed: {title}",
         page=changes,
         language=language,
-        changed=changed,
-        summary=_format_summary(changed),
+        changed=changed_parts,
+        summary=_format_summary(changed_parts),
         names=PART_NAMES,
         words_max=WORDS_MAX,
         whole=whole,
@@ -250,12 +250,12 @@ def changes_html(
     )
 
 
-def _format_summary(changed: Sequence[StoryPart]) -> str:
+def _format_summary(changed_parts: Sequence[StoryPart]) -> str:
     """Summarize how many words the text of a story gained and lost, and which other parts
     changed.
     """
-    counts = [(part.diff.added, part.diff.removed) for part in changed if part.name == "text"]
-    words = [f"+{added:,} −{removed:,} words" for added, removed in counts]
-    other_parts = [PART_NAMES[part.name].lower() for part in changed if part.name != "text"]
+    counts = [(part.diff.added, part.diff.removed) for part in changed_parts if part.name == "text"]
+    words = [f"+{added_count:,} −{removed_count:,} words" for added_count, removed_count in counts]
+    other_parts = [PART_NAMES[part.name].lower() for part in changed_parts if part.name != "text"]
     also = [f"{' and '.join(other_parts)} changed"] if other_parts else []
     return ", ".join([*words, *also])

@@ -111,18 +111,22 @@ def load_takedowns(stores: Stores, settings: Settings, viewer: Viewer, key: str)
     """
     records = stores.records
     total = records.count(TakedownRow).get((), 0)
-    unfinished = records.count(TakedownRow, where={"finished": None}).get((), 0)
+    unfinished_count = records.count(TakedownRow, where={"finished": None}).get((), 0)
     files, complete = _find_titles(stores, key.strip()) if key.strip() else ({}, True)
     tables = find_tables(stores, settings) if files else None
-    hidden = find_active_embargoes(records, list(files))
+    embargoes = find_active_embargoes(records, list(files))
     return TakedownsPage(
         f"{pluralize(total, 'file was', 'files were')} taken down" if total else "No takedowns",
         total,
-        unfinished,
+        unfinished_count,
         [_build_taken_down(row) for row in _list_rows(records)],
         [
             _build_candidate(
-                title, hidden.get(sha1hex), find_traces(stores, tables, sha1hex), settings, viewer
+                title,
+                embargoes.get(sha1hex),
+                find_traces(stores, tables, sha1hex),
+                settings,
+                viewer,
             )
             for sha1hex, title in files.items()
         ],
@@ -132,12 +136,12 @@ def load_takedowns(stores: Stores, settings: Settings, viewer: Viewer, key: str)
 
 def _list_rows(records: Records) -> list[TakedownRow]:
     order = ("-row_created", "sha1hex")
-    unfinished = list(
+    unfinished_rows = list(
         records.find(TakedownRow, {"finished": None}, order=order, count_max=LISTED_MAX)
     )
     newest = records.find(TakedownRow, order=order, count_max=LISTED_MAX)
-    rest = [row for row in newest if row.finished is not None]
-    return [*unfinished, *rest][:LISTED_MAX]
+    finished_rows = [row for row in newest if row.finished is not None]
+    return [*unfinished_rows, *finished_rows][:LISTED_MAX]
 
 
 def _build_taken_down(row: TakedownRow) -> TakenDownFile:
@@ -153,8 +157,8 @@ def _find_titles(stores: Stores, key: str) -> tuple[dict[str, str | None], bool]
 
     Raises HTTPException 404 if the key names no file.
     """
-    resolved = resolve(stores, key)
-    descriptions = ((sha1hex, build_description(stores, sha1hex)) for sha1hex in resolved.files)
+    resolved_key = resolve(stores, key)
+    descriptions = ((sha1hex, build_description(stores, sha1hex)) for sha1hex in resolved_key.files)
     known_files = ((sha1hex, file.title) for sha1hex, file in descriptions if file.is_known)
     titles = dict(islice(known_files, FILES_MAX + 1))
     if not titles:
@@ -164,13 +168,13 @@ def _find_titles(stores: Stores, key: str) -> tuple[dict[str, str | None], bool]
     if not titles:
         hint = f": {short}" if (short := explain_short_key(key)) else ""
         raise HTTPException(404, f"No file matches “{key[:200]}”{hint}.")
-    complete = resolved.complete and len(titles) <= FILES_MAX
+    complete = resolved_key.complete and len(titles) <= FILES_MAX
     return dict(islice(titles.items(), FILES_MAX)), complete
 
 
 def _build_candidate(
     title: str | None,
-    hidden: EmbargoRow | None,
+    embargo: EmbargoRow | None,
     traces: TakedownTraces,
     settings: Settings,
     viewer: Viewer,
@@ -178,25 +182,25 @@ def _build_candidate(
     return TakedownCandidate(
         traces.sha1hex,
         title,
-        hidden.made_by if hidden else None,
-        hidden.note if hidden else None,
+        embargo.made_by if embargo else None,
+        embargo.note if embargo else None,
         traces,
-        explain_refusal(hidden, settings, viewer),
+        explain_refusal(embargo, settings, viewer),
     )
 
 
-def explain_refusal(hidden: EmbargoRow | None, settings: Settings, viewer: Viewer) -> str | None:
+def explain_refusal(embargo: EmbargoRow | None, settings: Settings, viewer: Viewer) -> str | None:
     """Return why a user may not take down a file, None if the user may.
 
-    `hidden`: the embargo on the file, None without an embargo.
+    `embargo`: the embargo on the file, None without an embargo.
     """
     if not settings.web.takedown_needs_two:
         return None
-    if hidden is None:
+    if embargo is None:
         return (
             "A takedown needs two people: one puts the file under embargo, another takes it down."
         )
-    if hidden.made_by == (viewer.name or LOCAL_NAME):
+    if embargo.made_by == (viewer.name or LOCAL_NAME):
         return "You put this file under embargo, so someone else must take it down."
     return None
 
@@ -253,7 +257,7 @@ def open_exclusive_stores(request: Request, settings: Settings) -> Iterator[Stor
         yield all_stores
         return
     try:
-        with HomeLock(home, shared=are_stores_shared(settings)):
+        with HomeLock(home, is_shared=are_stores_shared(settings)):
             stores = open_stores(home, settings)
             try:
                 yield stores
@@ -302,19 +306,19 @@ def take_down(
     row = next(iter(all_stores.records.get(TakedownRow, [sha1hex])), None)
     if row is None:
         reason = _check(all_stores, sha1hex, sent)
-        hidden = find_active_embargoes(all_stores.records, [sha1hex]).get(sha1hex)
-        refusal = explain_refusal(hidden, settings, viewer)
+        embargo = find_active_embargoes(all_stores.records, [sha1hex]).get(sha1hex)
+        refusal = explain_refusal(embargo, settings, viewer)
         if refusal is not None:
             raise RefusedError(403, refusal)
         note = " ".join(sent.note.split())
         row = TakedownRow(sha1hex, reason, note, actor, get_utc_now())
     with open_exclusive_stores(request, settings) as stores:
         recover(stores)
-        create_takedown(stores, settings, lambda line: None, everywhere=sent.everywhere)(row)
+        create_takedown(stores, settings, lambda line: None, scans_all_warcs=sent.everywhere)(row)
     return sha1hex
 
 
-def _check(all_stores: Stores, sha1hex: str, sent: TakedownIn) -> ReasonClass:
+def _check(all_stores: Stores, sha1hex: str, parameters: TakedownIn) -> ReasonClass:
     """Check a new takedown and return its reason.
 
     Raises InvalidParameterError for an unknown file, a missing reason or a missing confirmation.
@@ -322,12 +326,12 @@ def _check(all_stores: Stores, sha1hex: str, sent: TakedownIn) -> ReasonClass:
     if not build_description(all_stores, sha1hex).is_known:
         message = f"There is no file with the SHA-1 {sha1hex}. To refuse it in future, run `fonds takedown`."
         raise InvalidParameterError(message, "sha1hex")
-    if sent.reason is None:
+    if parameters.reason is None:
         raise InvalidParameterError(f"Choose a reason: {', '.join(ReasonClass)}.", "reason")
-    if not sent.sure:
+    if not parameters.sure:
         message = "Tick the box to confirm. A takedown cannot be undone."
         raise InvalidParameterError(message, "sure")
-    return sent.reason
+    return parameters.reason
 
 
 action_router = APIRouter()

@@ -96,25 +96,25 @@ class ThemeTurn:
 def count_months(tables: Tables, selection: Selection, theme: str) -> MonthCounts:
     """Count the documents of a theme by the month of their date."""
     counts: Counter[str] = Counter()
-    undated, looked_at = 0, 0
-    after: bytes | None = None
+    undated_count, looked_at = 0, 0
+    cursor: bytes | None = None
     clustering = selection.clustering
     while clustering is not None and looked_at < DATED_MAX:
         member_page = list_members(
             tables, selection.name, theme, selection.conf, clustering.timestamp,
-            level=selection.level, after=after, count_max=MEMBERS_MAX,
+            level=selection.level, after=cursor, count_max=MEMBERS_MAX,
         )  # fmt: skip
         for member in member_page.members if member_page else ():
             looked_at += 1
             day = to_datetime(member.time)
             if day is None:
-                undated += 1
+                undated_count += 1
             else:
                 counts[f"{day:%Y-%m}"] += 1
-        after = member_page.after if member_page else None
-        if after is None:
+        cursor = member_page.after if member_page else None
+        if cursor is None:
             break
-    return MonthCounts(sorted(counts.items()), undated, looked_at)
+    return MonthCounts(sorted(counts.items()), undated_count, looked_at)
 
 
 def build_bars(months: MonthCounts) -> list[HistogramBar]:
@@ -142,10 +142,10 @@ def load_stages(tables: Tables, selection: Selection, theme_id: str) -> list[The
                 "at": None if clustering.is_served else clustering.timestamp,
             }
             href = link_to_theme(selection.name, theme_id, **params)
-            chosen = clustering == selection.clustering
+            is_chosen = clustering == selection.clustering
             stages.append(
                 ThemeStage(
-                    to_datetime(clustering.timestamp), cluster.label, cluster.size, href, chosen
+                    to_datetime(clustering.timestamp), cluster.label, cluster.size, href, is_chosen
                 )
             )
     return stages[::-1]
@@ -153,11 +153,11 @@ def load_stages(tables: Tables, selection: Selection, theme_id: str) -> list[The
 
 def load_splits_and_mergers(tables: Tables, selection: Selection, theme_id: str) -> list[ThemeTurn]:
     """Return the splits and mergers since the previous clustering in which a theme took part."""
-    clustering, before = selection.clustering, selection.previous
-    if clustering is None or before is None:
+    clustering, previous_clustering = selection.clustering, selection.previous
+    if clustering is None or previous_clustering is None:
         return []
     changes = list_recorded_changes(
-        tables, selection.name, selection.conf, clustering.timestamp, before.timestamp
+        tables, selection.name, selection.conf, clustering.timestamp, previous_clustering.timestamp
     )
     return [
         ThemeTurn(change.change, link_change(selection, change))
@@ -258,10 +258,10 @@ def build_theme_page(
     member_page = _load_members(collections, selection, cluster.label, after)
     lines = build_document_lines(stores.index, selection, member_page.members)
     following = None if member_page.after is None else encode_cursor(member_page.after)
-    before = load_previous_sizes(tables, selection)
+    previous_sizes = load_previous_sizes(tables, selection)
     level_view = (
         load_clusters(tables, selection.name, selection.conf, clustering.timestamp, top=0)
-        if before
+        if previous_sizes
         else None
     )
     return ThemePage(
@@ -276,7 +276,9 @@ def build_theme_page(
         pinned=cluster.pinned,
         size=cluster.size,
         distinct=cluster.distinct,
-        mark=mark_changes(level_view.clusters if level_view else (), before).get(cluster.id, ""),
+        mark=mark_changes(level_view.clusters if level_view else (), previous_sizes).get(
+            cluster.id, ""
+        ),
         parent=cluster.parent,
         parent_name=_find_parent_name(collections, selection, cluster),
         parent_href=_find_parent(selection, cluster),

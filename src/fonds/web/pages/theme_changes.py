@@ -95,11 +95,11 @@ def load_changes(tables: Tables, selection: Selection) -> Sequence[ClusterChange
 
     The list is empty if no previous clustering is stored.
     """
-    clustering, before = selection.clustering, selection.previous
-    if clustering is None or before is None:
+    clustering, previous_clustering = selection.clustering, selection.previous
+    if clustering is None or previous_clustering is None:
         return ()
     return list_recorded_changes(
-        tables, selection.name, selection.conf, clustering.timestamp, before.timestamp
+        tables, selection.name, selection.conf, clustering.timestamp, previous_clustering.timestamp
     )
 
 
@@ -138,9 +138,9 @@ def link_change(selection: Selection, change: ClusterChange) -> ChangeLine:
 
     Themes before the change link to the previous clustering, themes after it to the current one.
     """
-    before = selection.previous.timestamp if selection.previous else None
+    previous_timestamp = selection.previous.timestamp if selection.previous else None
     return ChangeLine(
-        [_link_side(selection, side, before) for side in change.before[:LISTED_MAX]],
+        [_link_side(selection, side, previous_timestamp) for side in change.before[:LISTED_MAX]],
         [_link_side(selection, side, None) for side in change.after[:LISTED_MAX]],
     )
 

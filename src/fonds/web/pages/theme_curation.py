@@ -131,7 +131,7 @@ def build_exclusions_page(
         if clustering and exclusions
         else set()
     )
-    excluded = [
+    exclusion_lines = [
         _build_line(
             selection,
             lines[id_],
@@ -146,11 +146,11 @@ def build_exclusions_page(
         if conf == selection.conf
     ]
     return ExclusionsPage(
-        answer=f"{name}: {HEADING if excluded or last else NO_EXCLUSIONS}",
+        answer=f"{name}: {HEADING if exclusion_lines or last else NO_EXCLUSIONS}",
         namespace=name.namespace,
         key=name.key,
         conf=selection.conf,
-        excluded=excluded,
+        excluded=exclusion_lines,
         next=None if last is None else encode_cursor(last),
     )
 
@@ -307,7 +307,7 @@ def curate(
         if sent.name is not msgspec.UNSET:
             theme = rename(writer, name, conf, sent.theme, sent.name)
         else:
-            theme = pin(writer, name, conf, sent.theme, pinned=act is ThemeAct.PIN)
+            theme = pin(writer, name, conf, sent.theme, is_pinned=act is ThemeAct.PIN)
     except ValueError as error:
         message = shorten(str(error), 2_000)
         raise RefusedError(
@@ -316,43 +316,43 @@ def curate(
     return ActResult(theme.id, theme.label, theme.name, theme.pinned is not None)
 
 
-def _check_parameters(act: ThemeAct, sent: ThemeActIn) -> None:
+def _check_parameters(act: ThemeAct, parameters: ThemeActIn) -> None:
     """Check that an action has the parameter that belongs to it, and no parameter of another
     action.
 
     Raises InvalidParameterError if not.
     """
     for parameter in ("name", "ids"):
-        is_given = getattr(sent, parameter) is not msgspec.UNSET
+        is_given = getattr(parameters, parameter) is not msgspec.UNSET
         is_taken = _PARAMETER_BY_ACT.get(act) == parameter
         if is_given is not is_taken:
             verb = "is required for" if is_taken else "is not allowed for"
             raise InvalidParameterError(f"“{parameter}” {verb} {act}.", parameter)
 
 
-def _describe(sent: ThemeActIn) -> str:
+def _describe(parameters: ThemeActIn) -> str:
     """Return the text that the log of changes shows for an action on a theme: configuration, theme,
     name and documents.
     """
-    ids = [] if sent.ids is msgspec.UNSET else sent.ids
-    name = "" if sent.name is msgspec.UNSET else sent.name
+    ids = [] if parameters.ids is msgspec.UNSET else parameters.ids
+    name = "" if parameters.name is msgspec.UNSET else parameters.name
     first, remaining_count = next(iter(ids), ""), len(ids) - 1
     documents = f"{first} and {remaining_count:,} more" if remaining_count > 0 else first
-    return " ".join(f"{sent.conf} “{sent.theme}” {name} {documents}".split())
+    return " ".join(f"{parameters.conf} “{parameters.theme}” {name} {documents}".split())
 
 
 def _choose_address(result: FormResult[ThemeActIn, ActResult]) -> str:
     """Return the address of the page that the browser opens after an action on a theme: a page that
     shows the result.
     """
-    path, sent = result.request.path_params, result.parameters
+    path, parameters = result.request.path_params, result.parameters
     name = CollectionName(unquote_part(path["namespace"]), unquote_part(path["key"]))
-    conf = sent.conf if sent.conf not in ("", DEFAULT) else None
+    conf = parameters.conf if parameters.conf not in ("", DEFAULT) else None
     act = ThemeAct(path["act"])
     if act is ThemeAct.INCLUDE:
         return link_to_exclusions(name, conf=conf)
-    if act is ThemeAct.EXCLUDE and sent.ids is not msgspec.UNSET:
-        return link_to_assignment(name, sent.ids[0], conf=conf)
+    if act is ThemeAct.EXCLUDE and parameters.ids is not msgspec.UNSET:
+        return link_to_assignment(name, parameters.ids[0], conf=conf)
     collections: CollectionService = result.request.app.state.service
     if collections.has_theme(name, conf or DEFAULT, result.answer.id):
         return link_to_theme(name, result.answer.id, conf=conf)

@@ -163,7 +163,10 @@ def build_theme_documents_page(
 
 
 def _find_theme(
-    collections: CollectionService, selection: Selection, at: ClusteringView, group: DocumentGroup
+    collections: CollectionService,
+    selection: Selection,
+    clustering: ClusteringView,
+    group: DocumentGroup,
 ) -> ClusterView | None:
     """Return the theme that `group` names, None if `group` is the unclustered documents with one
     reason.
@@ -173,7 +176,7 @@ def _find_theme(
     cluster, excerpt = None, shorten(group.word, 200)
     if not group.is_reason:
         cluster = find_cluster(
-            collections.tables, selection.name, group.word, selection.conf, at.timestamp,
+            collections.tables, selection.name, group.word, selection.conf, clustering.timestamp,
             level=selection.level, top=0,
         )  # fmt: skip
         if cluster is None:

@@ -36,8 +36,10 @@ def quote_part(text: str) -> str:
     hex digits. Servers decode percent signs before they split at slashes, some twice, and browsers
     resolve dots as relative paths.
     """
-    undotted = text if text.strip(".") else text.replace(".", "~2E")
-    return quote(_SPECIAL.sub(_escape, undotted) if undotted == text else undotted, safe="~")
+    undotted_text = text if text.strip(".") else text.replace(".", "~2E")
+    return quote(
+        _SPECIAL.sub(_escape, undotted_text) if undotted_text == text else undotted_text, safe="~"
+    )
 
 
 def unquote_part(text: str) -> str:
@@ -117,7 +119,7 @@ def find_document_themes(
     names = [
         collection.name
         for collection in candidates[:count]
-        if any(by.conf == DEFAULT for by in collection.served)
+        if any(clustering.conf == DEFAULT for clustering in collection.served)
     ]
     links = {
         id_: [

@@ -82,26 +82,29 @@ def _push_apart(circles: Sequence[Circle]) -> bool:
 
     Return whether any pair overlapped.
     """
-    moved = False
+    has_moved = False
     for index, circle in enumerate(circles):
-        for number, other in enumerate(circles[:index]):
-            across, down = circle.x - other.x, circle.y - other.y
-            distance, distance_min = math.hypot(across, down), circle.radius + other.radius + GAP
+        for number, other_circle in enumerate(circles[:index]):
+            across, down = circle.x - other_circle.x, circle.y - other_circle.y
+            distance, distance_min = (
+                math.hypot(across, down),
+                circle.radius + other_circle.radius + GAP,
+            )
             if distance >= distance_min - 0.01:
                 continue
-            moved = True
+            has_moved = True
             if distance < 0.01:
                 # Two circles at one point move in a direction that follows from their order.
                 turn = 2.4 * (index + number)
                 across, down, distance = math.cos(turn), math.sin(turn), 1.0
             push = (distance_min - distance) / distance
-            share = other.radius**2 / (circle.radius**2 + other.radius**2)
+            share = other_circle.radius**2 / (circle.radius**2 + other_circle.radius**2)
             circle.x, circle.y = circle.x + across * push * share, circle.y + down * push * share
-            other.x -= across * push * (1 - share)
-            other.y -= down * push * (1 - share)
+            other_circle.x -= across * push * (1 - share)
+            other_circle.y -= down * push * (1 - share)
             _keep_inside(circle)
-            _keep_inside(other)
-    return moved
+            _keep_inside(other_circle)
+    return has_moved
 
 
 def _keep_inside(circle: Circle) -> None:

@@ -114,12 +114,12 @@ def resolve_selection(
     level; the message names the nearest known one.
     """
     collection = _find_collection(collections, namespace, key)
-    served = {item.conf for item in collection.served}
-    confs = tuple(sorted(served, key=lambda conf: (conf != DEFAULT, conf))) or (DEFAULT,)
+    served_confs = {item.conf for item in collection.served}
+    confs = tuple(sorted(served_confs, key=lambda conf: (conf != DEFAULT, conf))) or (DEFAULT,)
     conf = form.conf or confs[0]
-    if conf not in served:
+    if conf not in served_confs:
         known_confs = sorted(
-            served | list_configurations(collections.tables, collection.name.namespace).keys()
+            served_confs | list_configurations(collections.tables, collection.name.namespace).keys()
         )
         if conf not in known_confs:
             raise HTTPException(

@@ -100,14 +100,14 @@ def build_timelines(
     cohesions = _compute_cohesions(sample)
     numbers = {label: number for number, label in enumerate(sample.labels[: sample.clusters])}
     timelines = []
-    for one in themes:
-        number = numbers.get(one.label, ABSENT)
+    for theme in themes:
+        number = numbers.get(theme.label, ABSENT)
         timelines.append(
             _build_timeline(
-                one, days_by_place.get(number, {}), periods, periods_by_day, cohesions.get(number)
+                theme, days_by_place.get(number, {}), periods, periods_by_day, cohesions.get(number)
             )
         )
-    timelines.sort(key=lambda one: (one.change is None, -abs(one.change or 0.0)))
+    timelines.sort(key=lambda timeline: (timeline.change is None, -abs(timeline.change or 0.0)))
     return ThemeTimelines(periods, timelines, totals.total(), totals[UNDATED])
 
 
@@ -138,9 +138,9 @@ def _build_timeline(
     for day, n in days.items():
         if (number := periods_by_day.get(day)) is not None:
             counts[number] += n
-    undated = days.get(UNDATED, 0)
+    undated_count = days.get(UNDATED, 0)
     change = _compute_change(counts, periods)
-    return ThemeTimeline(theme, counts, sum(days.values()), undated, change, cohesion)
+    return ThemeTimeline(theme, counts, sum(days.values()), undated_count, change, cohesion)
 
 
 def _compute_change(counts: Sequence[int], periods: Sequence[Period]) -> float | None:
@@ -493,10 +493,14 @@ def timelines_html(
 
 
 def _build_choices(
-    selection: Selection, words: dict[str, Any], name: str, values: Sequence[str], selected: str
+    selection: Selection,
+    words: dict[str, Any],
+    name: str,
+    values: Sequence[str],
+    selected_value: str,
 ) -> list[tuple[str, str, bool]]:
     return [
-        (value, link_to_timelines(selection, **{**words, name: value}), value == selected)
+        (value, link_to_timelines(selection, **{**words, name: value}), value == selected_value)
         for value in values
     ]
 

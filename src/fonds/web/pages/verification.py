@@ -51,12 +51,12 @@ async def _read_body(request: Request) -> bytes:
     """Read the body of a request that uploads a manifest. Raises RefusedError 413 if the body is
     too long.
     """
-    sent = bytearray()
+    body = bytearray()
     async for piece in request.stream():
-        sent += piece
-        if len(sent) > MANIFEST_MAX_BYTES + FRAME_MAX_BYTES:
+        body += piece
+        if len(body) > MANIFEST_MAX_BYTES + FRAME_MAX_BYTES:
             raise RefusedError(413, TOO_LONG)
-    return bytes(sent)
+    return bytes(body)
 
 
 UploadBody = Annotated[bytes, Depends(_read_body)]

@@ -1,1 +1,2 @@
-"""HTTP serving: connections with deadlines, concurrency limits, range requests and content codings."""
+"""HTTP serving: connections with deadlines, concurrency limits, range requests and content
+codings."""

@@ -15,17 +15,17 @@ NO_UPDATE_AT = datetime(1970, 1, 1, tzinfo=UTC)
 """Update time of a feed without entries."""
 
 
-def create_feed(title: str, page_url: str, feed_url: str, updated: datetime) -> Xml.Element:
+def create_feed(title: str, page_url: str, feed_url: str, updated_at: datetime) -> Xml.Element:
     """Create an Atom feed without entries.
 
     `page_url`: URL of the HTML page with the same list; it is also the feed's id.
     `feed_url`: URL of the feed itself.
-    `updated`: time of the last change of the feed.
+    `updated_at`: time of the last change of the feed.
     """
     top = Xml.Element("feed", xmlns=_NAMESPACE)
     add(top, "id", page_url)
     add(top, "title", title)
-    add(top, "updated", updated.astimezone(UTC).isoformat())
+    add(top, "updated", updated_at.astimezone(UTC).isoformat())
     add(add(top, "author"), "name", "Fonds")
     Xml.SubElement(top, "link", rel="alternate", type="text/html", href=clean(page_url))
     Xml.SubElement(top, "link", rel="self", type=MEDIA_TYPE, href=clean(feed_url))
@@ -34,8 +34,8 @@ def create_feed(title: str, page_url: str, feed_url: str, updated: datetime) -> 
 
 def encode_feed(top: Xml.Element) -> bytes:
     """Encode an Atom feed as XML."""
-    encoded: bytes = Xml.tostring(top, "utf-8", xml_declaration=True)
-    return encoded
+    encoded_feed: bytes = Xml.tostring(top, "utf-8", xml_declaration=True)
+    return encoded_feed
 
 
 def add(parent: Xml.Element, name: str, text: str | None = None) -> Xml.Element:

@@ -53,13 +53,13 @@ def build_response(
 
     `etag`: id of the content, without quotes.
     """
-    quoted = f'"{etag}"'
-    base_headers = {**headers, "ETag": quoted, "Accept-Ranges": "bytes"}
+    quoted_etag = f'"{etag}"'
+    base_headers = {**headers, "ETag": quoted_etag, "Accept-Ranges": "bytes"}
     known_etags = request.get("if-none-match")
-    if known_etags is not None and _matches_etag(known_etags, quoted):
+    if known_etags is not None and _matches_etag(known_etags, quoted_etag):
         return Response(status_code=304, headers=base_headers)
     range_header = request.get("range")
-    if request.get("if-range", quoted) != quoted:
+    if request.get("if-range", quoted_etag) != quoted_etag:
         range_header = None
     try:
         byte_range = parse_range(len(content), range_header)
@@ -118,8 +118,8 @@ def build_file_name(title: str, ending: str, default: str) -> str:
     plain = _BLANKS.sub(" ", _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", visible)))
     if plain.lower().endswith(ending):
         plain = plain[: -len(ending)]
-    cut = plain.strip(" .")[:MAX_CHARS].encode()[: MAX_BYTES - len(ending)]
-    name = cut.decode("utf-8", "ignore").strip(" .")
+    truncated_name = plain.strip(" .")[:MAX_CHARS].encode()[: MAX_BYTES - len(ending)]
+    name = truncated_name.decode("utf-8", "ignore").strip(" .")
     if not name or _DEVICES.match(name):
         name = default
     return f"{name}{ending}"

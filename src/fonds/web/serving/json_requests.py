@@ -43,11 +43,11 @@ def decode_body(body: bytes, kind: type[T], line: int | None = None) -> T:
     except msgspec.ValidationError as error:
         message = str(error)
         place = _PLACE.search(message)
-        unknown = _UNKNOWN.search(message)
-        names = _field_names(kind, place.group(1) if place else "") if unknown else ()
-        nearest = find_nearest_name(unknown.group(1), names) if unknown else None
+        unknown_match = _UNKNOWN.search(message)
+        names = _field_names(kind, place.group(1) if place else "") if unknown_match else ()
+        nearest = find_nearest_name(unknown_match.group(1), names) if unknown_match else None
         suggestion = f" Did you mean “{nearest}”?" if nearest else ""
-        takes = f" Known: {', '.join(names)}." if unknown else ""
+        takes = f" Known: {', '.join(names)}." if unknown_match else ""
         detail = f"{_PLACE.sub('', message)}.{suggestion}{takes}"
         pointer = _build_pointer(place.group(1)) if place else ""
         raise RefusedError(400, detail, pointer=pointer, line=line, nearest=nearest) from error

@@ -39,16 +39,20 @@ def take_search(*names: str) -> Any:
     The dependency raises ParameterError for an invalid value, as `parse_request` does. The model
     that it declares only describes the parameters; FastAPI does not check their values.
     """
-    selected = {name: parameter for name, parameter in PARAMETERS.items() if name in names}
+    selected_parameters = {
+        name: parameter for name, parameter in PARAMETERS.items() if name in names
+    }
     definitions: dict[str, Any] = {
         parameter.attribute: (_describe_type(parameter), _describe_field(name, parameter))
-        for name, parameter in selected.items()
+        for name, parameter in selected_parameters.items()
     }
     model = create_model("SearchParameters", **definitions)
 
     def build(request: Request, parameters: BaseModel) -> SearchRequest:
         query = request.query_params
-        return parse_request({name: query.getlist(name) for name in selected if name in query})
+        return parse_request(
+            {name: query.getlist(name) for name in selected_parameters if name in query}
+        )
 
     build.__annotations__["parameters"] = Annotated[model, Query()]
     return Depends(build)
@@ -78,11 +82,11 @@ async def reject_unknown_parameters(request: Request) -> None:
     dependant = getattr(request.scope.get("route"), "dependant", None)
     if dependant is None:
         return
-    accepted = dict(_iter_parameters(dependant))
+    accepted_parameters = dict(_iter_parameters(dependant))
     for name in request.query_params:
-        if name not in accepted:
-            raise _refuse(build_unknown_parameter(name, accepted))
-        if not accepted[name] and len(request.query_params.getlist(name)) > 1:
+        if name not in accepted_parameters:
+            raise _refuse(build_unknown_parameter(name, accepted_parameters))
+        if not accepted_parameters[name] and len(request.query_params.getlist(name)) > 1:
             raise _refuse(build_repeated_parameter(name))
 
 

@@ -63,7 +63,7 @@ class RefusedError(HTTPException):
         headers: dict[str, str] | None = None,
     ) -> None:
         super().__init__(status, detail, headers)
-        named = {
+        extension_members = {
             "parameter": parameter,
             "pointer": pointer,
             "line": line,
@@ -71,7 +71,7 @@ class RefusedError(HTTPException):
             "start": start,
             "end": end,
         }
-        self.at = {name: value for name, value in named.items() if value is not None}
+        self.at = {name: value for name, value in extension_members.items() if value is not None}
 
 
 def render_problem(

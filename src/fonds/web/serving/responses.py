@@ -23,12 +23,12 @@ PACK_LEVEL = 5
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def takes_gzip(accepted: str) -> bool:
+def takes_gzip(accept_encoding: str) -> bool:
     """True if an Accept-Encoding header accepts gzip. A weight (`q`) of 0 refuses it, also for
     `*`.
     """
     weights = {}
-    for item in accepted.split(","):
+    for item in accept_encoding.split(","):
         name, _, parameters = item.partition(";")
         weight = parameters.partition("=")[2].strip() if "q=" in parameters.lower() else "1"
         try:

@@ -66,8 +66,8 @@ def compute_max_connections(wanted_max: int = CONNECTIONS_MAX) -> int:
     process may open fewer files.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = wanted_max if soft == resource.RLIM_INFINITY else soft - RESERVED_DESCRIPTORS
-    return max(CONNECTIONS_MIN, min(wanted_max, allowed))
+    allowed_max = wanted_max if soft == resource.RLIM_INFINITY else soft - RESERVED_DESCRIPTORS
+    return max(CONNECTIONS_MIN, min(wanted_max, allowed_max))
 
 
 @dataclass(slots=True)
