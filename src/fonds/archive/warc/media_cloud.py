@@ -6,7 +6,7 @@ Source: seed document 004, "WARC file format" and its metadata fields.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import msgspec
@@ -18,7 +18,8 @@ from fonds.model.story import ContentMetadata, HttpMetadata, Story
 from fonds.model.story_json import decode_story
 
 
-class MediaCloudRssEntry(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class MediaCloudRssEntry:
     """Feed entry of a story, with the fields that Media Cloud's readers accept."""
 
     link: str | None
@@ -32,7 +33,8 @@ class MediaCloudRssEntry(msgspec.Struct, frozen=True):
     via: str | None
 
 
-class MediaCloudMetadata(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class MediaCloudMetadata:
     """Metadata of a story, with the sub-objects and fields that Media Cloud's readers accept. They
     fail on others.
     """

@@ -26,12 +26,12 @@ from warcio.exceptions import ArchiveLoadFailed
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from fonds.archive.warc.media_cloud import MediaCloudMetadata, select_metadata
+from fonds.archive.warc.media_cloud import MediaCloudRssEntry, select_metadata
 from fonds.archive.warc.writer import METADATA_TYPE
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError
 from fonds.model.message import Message
-from fonds.model.story import Story
+from fonds.model.story import ContentMetadata, HttpMetadata, Story
 
 BODY_MAX_BYTES = 1024**3
 ADDRESS, ID, KEY, ATTEMPT, HEADERS = (
@@ -62,9 +62,13 @@ class MessageStory:
     story: Story
 
 
-class DumpedStoryMetadata(MediaCloudMetadata, frozen=True):
+@dataclass(frozen=True, slots=True)
+class DumpedStoryMetadata:
     """Metadata of a story in a dump, with the headers of the message."""
 
+    rss_entry: MediaCloudRssEntry
+    http_metadata: HttpMetadata
+    content_metadata: ContentMetadata
     rabbitmq_headers: Mapping[str, str]
 
 
