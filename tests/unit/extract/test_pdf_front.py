@@ -10,7 +10,8 @@ from fixtures.pdf_annotations import linked_pdf
 from fixtures.pdfs import drawn_pdf, text_pdf, xmp_pdf
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 from fonds.extract.pdf.first_page import EMPTY_FRONT_MATTER, FrontMatter, is_name, is_title
-from fonds.extract.pdf.metadata import XmpFields, extract_bibliographic, split_authors
+from fonds.extract.pdf.metadata import extract_bibliographic, split_authors
+from fonds.extract.pdf.xmp import XmpFields
 from fonds.papers.bibliography.identifiers import (
     find_arxiv_id,
 )

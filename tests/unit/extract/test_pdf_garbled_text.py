@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fixtures.pdfs import mapped_pdf, text_pdf
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
-from fonds.extract.pdf.text_cleanup import is_garbled
+from fonds.extract.pdf.garbled_text import is_garbled
 
 ENGLISH = (
     "The hills above the village were covered with snow for most of the winter, and the people who lived"

@@ -1,4 +1,4 @@
-"""Text of pages, and word counts."""
+"""Text of pages."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.pdfs import mapped_pdf, missing_page_pdf, text_pdf
-from fonds.extract.pdf.extraction import (
-    WordCount,
-    count_words,
-)
 from fonds.extract.pdf.first_page import FrontMatter
 from fonds.extract.pdf.page_origin import PageOrigin
 from fonds.extract.pdf.page_text import PagesText, read_pages
@@ -152,22 +148,3 @@ def test_page_text_has_no_characters_that_stores_reject(raw: str) -> None:
     page = normalize_page_text(raw)
     page.encode()
     assert not {"\x00", "\f", "\r", "\ufffe"} & set(page)
-
-
-@pytest.mark.parametrize(
-    ("text", "words", "whitespace"),
-    [
-        ("three plain words", 3, 3),
-        ("", 0, 0),
-        ("한국어 문장", 2, 2),
-        ("これは本です。", 6, 1),
-        ("中文，和English words", 5, 2),
-        ("x = y", 3, 3),
-        ("ภาษาไทยไม่มีช่องว่าง", 4, 1),
-        ("PDF ภาษาไทย end", 4, 3),
-    ],
-)
-def test_words_are_counted_by_the_rules_of_each_script(
-    text: str, words: int, whitespace: int
-) -> None:
-    assert count_words(text) == WordCount(words, whitespace)

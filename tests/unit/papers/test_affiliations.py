@@ -9,7 +9,7 @@ import pytest
 from fixtures.pdfs import text_pdf
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 from fonds.model.bibliography import Author
-from fonds.papers.bibliography.paper_text import (
+from fonds.papers.bibliography.affiliations import (
     LINE_MAX_CHARS,
     PER_AUTHOR_MAX,
     add_affiliations,

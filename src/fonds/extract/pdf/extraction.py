@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
@@ -27,62 +25,21 @@ from fonds.extract.pdf.document import (
     open_mapped,
     open_repaired,
 )
-from fonds.extract.pdf.metadata import XmpFields, extract_bibliographic, has_own_metadata, read_xmp
+from fonds.extract.pdf.metadata import extract_bibliographic, has_own_metadata
 from fonds.extract.pdf.page_text import NO_PAGES, PAGE_SEPARATOR, PagesText, read_pages
 from fonds.extract.pdf.rendering import draw_thumbnails
 from fonds.extract.pdf.strings import clean_text, convert_pdf_date
 from fonds.extract.pdf.structure import PdfStructure, read_structure
 from fonds.extract.pdf.trailer import looks_like_pdf, strip_leading_junk
 from fonds.extract.pdf.traits import read_outline
+from fonds.extract.pdf.word_count import count_words
+from fonds.extract.pdf.xmp import XmpFields, read_xmp
 from fonds.model.archive import OpenBody
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 from fonds.model.rights import STATEMENTS_MAX, Statement, StatementSource
 from fonds.papers.bibliography.paper_text import read_own
 from fonds.rights.licenses import build_rights_statements
 from fonds.text.language import choose_language, load_model
-
-# Scripts without spaces in which people count characters: Han, kana, bopomofo.
-_UNSPACED = re.compile(
-    "[\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc\u3105-\u312f\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-# Thai, Lao, Burmese and Khmer: words without spaces, about five characters each with their marks.
-_RUN_TOGETHER = re.compile("[\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3]+")
-_RUN_TOGETHER_WORD_CHARS = 5
-_UNSPACED_RUN = re.compile(f"[{_UNSPACED.pattern[1:-1]}{_RUN_TOGETHER.pattern[1:-2]}]")
-_WIDE_PUNCTUATION = re.compile(
-    "[\u3000-\u3004\u3008-\u3020\u30fb\uff01-\uff0f\uff1a-\uff20\uff61-\uff65]"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class WordCount:
-    """Number of words in a text, counted in two ways.
-
-    - `words`: words as people count them. Each Chinese or Japanese character is a word, and every
-      five characters of Thai, Lao, Burmese or Khmer.
-    - `whitespace`: number of pieces that white space separates.
-    """
-
-    words: int
-    whitespace: int
-
-
-def count_words(text: str) -> WordCount:
-    """Count the words of a text, in scripts with and without spaces."""
-    whitespace = len(text.split())
-    if text.isascii():
-        return WordCount(whitespace, whitespace)
-    if not _UNSPACED_RUN.search(text):
-        return WordCount(whitespace, whitespace)
-    spaced, unspaced = _UNSPACED.subn(" ", text)
-    for run in _RUN_TOGETHER.finditer(spaced):
-        unspaced += math.ceil(len(run[0]) / _RUN_TOGETHER_WORD_CHARS)
-    if unspaced == 0:
-        return WordCount(whitespace, whitespace)
-    words = len(_RUN_TOGETHER.sub(" ", _WIDE_PUNCTUATION.sub(" ", spaced)).split())
-    return WordCount(words + unspaced, whitespace)
-
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,11 @@ from functools import partial
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from fonds.extract.pdf.accents import compose_accents
 from fonds.extract.pdf.annotations import NO_ANNOTATIONS, Annotations, read_annotations
 from fonds.extract.pdf.characters import Box, PageCharacters
 from fonds.extract.pdf.first_page import EMPTY_FRONT_MATTER, FrontMatter, read_front
+from fonds.extract.pdf.garbled_text import is_garbled
 from fonds.extract.pdf.hidden_text import (
     PAGES_JUDGED_MAX,
     HiddenText,
@@ -21,8 +23,9 @@ from fonds.extract.pdf.hidden_text import (
     iter_hidden_runs,
     judge_origin,
 )
+from fonds.extract.pdf.line_ends import join_lines
 from fonds.extract.pdf.page_origin import PageOrigin
-from fonds.extract.pdf.text_cleanup import clean_page_text, compose_accents, is_garbled, join_lines
+from fonds.extract.pdf.text_cleanup import clean_page_text
 
 _EMPTY_LINES = re.compile("\n(?:[ \t]*\n)+")
 

@@ -13,7 +13,6 @@ import msgspec
 
 from fixtures import pdfs
 from fixtures.mutations import generate_mutations
-from fonds.extract.pdf.extraction import count_words
 from fonds.extract.pdf.strings import (
     clean_stored_text,
     clean_text,
@@ -24,6 +23,7 @@ from fonds.extract.pdf.structure import read_structure
 from fonds.extract.pdf.text_cleanup import normalize_page_text
 from fonds.extract.pdf.trailer import looks_like_pdf, scan_trailer, strip_leading_junk
 from fonds.extract.pdf.traits import TRAIT_NAMES
+from fonds.extract.pdf.word_count import count_words
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.errors import DamagedInputError
 from fonds.model.file import FileMeta
