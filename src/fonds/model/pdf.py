@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fonds.model.capture import Capture
 from fonds.model.disposition import DONE, Disposition, Reason, Weight, drop, quarantine
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import FileMeta
+from fonds.model.pdf_extra import PdfExtra
 
 SCANNED_ORIGIN = "scanned"
 """Value of the metadata field `origin` for a PDF whose pages are pictures without a text layer."""
@@ -163,9 +164,7 @@ class PdfExtraction:
 
     - `text`: pages joined with form feeds; None without text.
     - `pdf_info`: every key of the Info dictionary, dates as ISO 8601 in UTC.
-    - `pdf_extra`: `page_count`, `word_count`, `page0_width`, `page0_height` (points, crop box,
-      rotation applied), `permanent_id`, `update_id` (lower-case hex), `pdf_version` ("1.7"), and
-      other small values.
+    - `pdf_extra`: page count, sizes, ids, and other small values.
     - `thumbnails`: images of page 0 by format (`180px-jpg`), never enlarged; {} if it cannot be
       rendered.
 
@@ -175,7 +174,7 @@ class PdfExtraction:
     status: PdfStatus
     text: str | None = None
     pdf_info: Mapping[str, str] | None = None
-    pdf_extra: Mapping[str, Any] | None = None
+    pdf_extra: PdfExtra | None = None
     meta_xml: str | None = None
     error_msg: str | None = None
     thumbnails: Mapping[str, bytes] = field(default_factory=dict)
@@ -203,7 +202,7 @@ class PdfText:
     page0_thumbnail: bool
     meta_xml: str | None
     pdf_info: Mapping[str, str] | None
-    pdf_extra: Mapping[str, Any] | None
+    pdf_extra: PdfExtra | None
     file_meta: FileMeta | None
     source: Capture
     extractor: str

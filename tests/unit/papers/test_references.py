@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from depth import examples
-from fonds.papers.bibliography.paper import Citation
+from fonds.model.bibliography import Citation
 from fonds.papers.bibliography.reference_list import split_entries
 from fonds.papers.bibliography.reference_parser import STRING_MAX_CHARS, parse_reference
 

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
-from typing import Any
 
 import msgspec
 import pikepdf
@@ -36,8 +35,9 @@ from fonds.extract.pdf.word_count import count_words
 from fonds.extract.pdf.xmp import XmpFields, read_xmp
 from fonds.model.archive import OpenBody
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
+from fonds.model.pdf_extra import PdfExtra, XmpSummary
 from fonds.model.rights import STATEMENTS_MAX, Statement, StatementSource
-from fonds.papers.bibliography.paper_text import read_own
+from fonds.papers.bibliography.paper_text import KnownFields, read_paper_text
 from fonds.rights.licenses import build_rights_statements
 from fonds.text.language import choose_language, load_model
 
@@ -48,35 +48,6 @@ EXTRACTOR = (
     f"qpdf {pikepdf.__libqpdf_version__})"
 )
 """Name and versions of the programs that determine the result. `name_extractor` adds the limits."""
-
-# All keys are always present, so no caller has to distinguish missing from None.
-_PAGES_EXTRA: dict[str, Any] = {
-    "page_count": None,
-    "page0_width": None,
-    "page0_height": None,
-    "pages_unreadable": None,
-    "word_count": None,
-    "word_count_whitespace": None,
-    "text_truncated": False,
-    "origin": None,
-    "language": None,
-    "outline": None,
-    "xmp": None,
-    "repaired": False,
-    "written_on": 0,
-    "pages_garbled": None,
-    "unseen": None,
-    "title": None,
-    "title_from": None,
-    "authors": None,
-    "authors_from": None,
-    "doi": None,
-    "doi_from": None,
-    "arxiv_id": None,
-    "arxiv_id_from": None,
-    "bibliography": None,
-    "rights": None,
-}
 
 _INFO_RIGHTS = frozenset({"copyright", "license", "rights"})
 _FORMS = {
@@ -152,7 +123,7 @@ def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
             return PdfExtraction(
                 PdfStatus.NOT_PDF, error_msg=("no PDF header, page or end marker found")
             )
-        return _build_result(opened.status, structure, {}, error_msg=opened.error_msg)
+        return _build_result(opened.status, structure, structure.extra, error_msg=opened.error_msg)
     try:
         result, blank = _read(opened.document, opened, structure, limits)
     finally:
@@ -199,12 +170,11 @@ def _read(
     """Extract an open PDF. Return the result, and the numbers (from 0) of the pages that have no
     objects.
     """
-    if structure.extra.get("form_field_count") is not None:
+    if structure.extra.form_field_count is not None:
         init_forms(document)
-    extra: dict[str, Any] = {"page_count": len(document), "repaired": opened.is_repaired}
     if structure.error is not None or structure.is_locked:
         structure = _complete_structure(structure, document)
-    extra["outline"] = read_outline(document)
+    outline = read_outline(document)
     page0 = _open_page0(document)
     try:
         thumbnails = _draw_thumbnails(page0, limits) if page0 is not None else {}
@@ -217,18 +187,37 @@ def _read(
             with_front=not has_own_metadata(structure.info),
             has_writing=structure.has_writing,
         )
-        if structure.extra.get("page0_rotation") is None:
+        page0_rotation = structure.extra.page0_rotation
+        if page0_rotation is None and page0 is not None:
             # In a page tree that only pdfium can read.
-            extra["page0_rotation"] = int(page0.get_rotation()) if page0 is not None else None
+            page0_rotation = int(page0.get_rotation())
     finally:
         if page0 is not None:
             page0.close()
-    extra |= {**_measure_page0(document), **_build_text_extra(pages)}
-    declared = structure.extra.get("language_declared")
-    extra["language"], _ = choose_language(pages.text or "", declared)
+    page0_width, page0_height = _measure_page0(document)
+    language, _ = choose_language(pages.text or "", structure.extra.language_declared)
+    word_count = count_words(pages.text or "") if pages.read_count else None
+    extra = msgspec.structs.replace(
+        structure.extra,
+        page_count=len(document),
+        page0_width=page0_width,
+        page0_height=page0_height,
+        page0_rotation=page0_rotation,
+        pages_unreadable=len(pages.unreadable_pages),
+        word_count=word_count.words if word_count else None,
+        word_count_whitespace=word_count.whitespace if word_count else None,
+        text_truncated=pages.cut_reason is not None,
+        origin=pages.origin,
+        language=language,
+        outline=outline,
+        repaired=opened.is_repaired,
+        written_on=pages.annotation_count,
+        pages_garbled=pages.garbled_pages or None,
+        unseen=pages.hidden_texts or None,
+    )
     status, message = _decide_status(pages)
-    fields = {"text": pages.text, "thumbnails": thumbnails, "error_msg": message}
-    return _build_result(status, structure, extra, pages, **fields), pages.blank_pages
+    result = _build_result(status, structure, extra, pages, thumbnails, error_msg=message)
+    return result, pages.blank_pages
 
 
 def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
@@ -241,14 +230,16 @@ def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
         return None
 
 
-def _measure_page0(document: pypdfium2.PdfDocument) -> dict[str, float]:
-    """Return width and height of the first page in points, after cropping and rotation, as
-    metadata; {} if unknown.
+def _measure_page0(
+    document: pypdfium2.PdfDocument,
+) -> tuple[float, float] | tuple[None, None]:
+    """Return width and height of the first page in points, after cropping and rotation; None if
+    unknown.
     """
     size = pdfium.FS_SIZEF()
     if not pdfium.FPDF_GetPageSizeByIndexF(document, 0, size):
-        return {}
-    return {"page0_width": round(size.width, 3), "page0_height": round(size.height, 3)}
+        return None, None
+    return round(size.width, 3), round(size.height, 3)
 
 
 def _draw_thumbnails(page: pypdfium2.PdfPage, limits: PdfLimits) -> dict[str, bytes]:
@@ -257,22 +248,6 @@ def _draw_thumbnails(page: pypdfium2.PdfPage, limits: PdfLimits) -> dict[str, by
     except (pypdfium2.PdfiumError, MemoryError, OSError) as error:
         logger.debug("cannot draw page 0: %s", error)
         return {}
-
-
-def _build_text_extra(pages: PagesText) -> dict[str, Any]:
-    extra: dict[str, Any] = {
-        "pages_unreadable": len(pages.unreadable_pages),
-        "text_truncated": pages.cut_reason is not None,
-        "origin": pages.origin,
-        "written_on": pages.annotation_count,
-        "pages_garbled": list(pages.garbled_pages) or None,
-        "unseen": [msgspec.to_builtins(hidden_text) for hidden_text in pages.hidden_texts] or None,
-    }
-    if pages.read_count:
-        word_count = count_words(pages.text or "")
-        extra["word_count"] = word_count.words
-        extra["word_count_whitespace"] = word_count.whitespace
-    return extra
 
 
 def _decide_status(pages: PagesText) -> tuple[PdfStatus, str | None]:
@@ -299,16 +274,22 @@ def _complete_structure(structure: PdfStructure, document: pypdfium2.PdfDocument
         for key, value in values.items()
         if value
     }
-    traits = {
-        "permanent_id": document.get_identifier(pdfium.FILEIDTYPE_PERMANENT).hex(),
-        "update_id": document.get_identifier(pdfium.FILEIDTYPE_CHANGING).hex(),
-        "tagged": document.is_tagged(),
-        "form": _FORMS.get(document.get_formtype(), "none"),
-        "javascript": pdfium.FPDFDoc_GetJavaScriptActionCount(document) > 0,
-        "attachment_count": document.count_attachments(),
-    }
-    extra = {**structure.extra, **{key: value for key, value in traits.items() if value != ""}}
+    extra = msgspec.structs.replace(
+        structure.extra,
+        permanent_id=_read_id(document, pdfium.FILEIDTYPE_PERMANENT)
+        or structure.extra.permanent_id,
+        update_id=_read_id(document, pdfium.FILEIDTYPE_CHANGING) or structure.extra.update_id,
+        tagged=document.is_tagged(),
+        form=_FORMS.get(document.get_formtype(), "none"),
+        javascript=pdfium.FPDFDoc_GetJavaScriptActionCount(document) > 0,
+        attachment_count=document.count_attachments(),
+    )
     return replace(structure, info=info or None, extra=extra)
+
+
+def _read_id(document: pypdfium2.PdfDocument, id_type: int) -> str:
+    identifier: bytes = document.get_identifier(id_type)
+    return identifier.hex()
 
 
 def _read_info_value(document: pypdfium2.PdfDocument, key: str) -> str:
@@ -325,35 +306,33 @@ def _read_info_value(document: pypdfium2.PdfDocument, key: str) -> str:
 def _build_result(
     status: PdfStatus,
     structure: PdfStructure,
-    extra: dict[str, Any],
+    extra: PdfExtra,
     pages: PagesText = NO_PAGES,
-    **fields: Any,
+    thumbnails: Mapping[str, bytes] | None = None,
+    error_msg: str | None = None,
 ) -> PdfExtraction:
-    xmp_fields = read_xmp(structure.meta_xml) if structure.meta_xml else XmpFields()
-    xmp = {name: value for name, value in asdict(xmp_fields).items() if value and name != "rights"}
-    rights = [
-        msgspec.to_builtins(statement)
-        for statement in (*xmp_fields.rights, *_read_info_rights(structure.info or {}))
-    ]
-    page0 = (pages.text or "").partition(PAGE_SEPARATOR)[0]
-    bibliographic = extract_bibliographic(
-        structure.info, xmp_fields, pages.front, page0, pages.links
+    xmp = read_xmp(structure.meta_xml) if structure.meta_xml else XmpFields()
+    xmp_summary = XmpSummary(
+        title=xmp.title, authors=xmp.authors, doi=xmp.doi, arxiv_id=xmp.arxiv_id
     )
-    paper = read_own(pages.text, bibliographic, extra.get("language"))
+    rights = (*xmp.rights, *_read_info_rights(structure.info or {}))
+    page0_text = (pages.text or "").partition(PAGE_SEPARATOR)[0]
+    fields = extract_bibliographic(structure.info, xmp, pages.front, page0_text, pages.links)
+    known = KnownFields(fields.title, fields.authors or (), fields.doi, fields.arxiv_id)
     return PdfExtraction(
         status,
+        text=pages.text,
         pdf_info=structure.info,
-        pdf_extra={
-            **_PAGES_EXTRA,
-            **structure.extra,
-            **extra,
-            **bibliographic,
-            "xmp": xmp or None,
-            "bibliography": paper,
-            "rights": rights[:STATEMENTS_MAX] or None,
-        },
+        pdf_extra=msgspec.structs.replace(
+            extra,
+            **asdict(fields),
+            xmp=xmp_summary if xmp_summary != XmpSummary() else None,
+            bibliography=read_paper_text(pages.text, known, extra.language),
+            rights=rights[:STATEMENTS_MAX] or None,
+        ),
         meta_xml=structure.meta_xml,
-        **fields,
+        error_msg=error_msg,
+        thumbnails=thumbnails or {},
     )
 
 

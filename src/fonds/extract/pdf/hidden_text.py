@@ -9,39 +9,18 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
 import pypdfium2
 import pypdfium2.raw as pdfium
 
 from fonds.extract.pdf.characters import Box, PageCharacters
 from fonds.extract.pdf.page_origin import PageOrigin
+from fonds.model.pdf_extra import HiddenReason
 
 _SAMPLES, _DRAWN_EVERY, _SHORT_CHARS = 8, 4, 1_000
 _MAX_CHARS = 200_000
 _MARGIN = 1.0
 _WORD = re.compile(r"[^\x00-\x20]+")
-
-
-class HiddenReason(StrEnum):
-    """Why a piece of text is hidden: outside the page, or drawn invisibly."""
-
-    OFF_PAGE = "off-page"
-    INVISIBLE = "invisible"
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenText:
-    """A piece of text that a reader of the page does not see.
-
-    - `page`: page number, from 0.
-    - `why`: why the text is hidden.
-    """
-
-    page: int
-    why: HiddenReason
-    text: str
 
 
 def find_hidden_characters(

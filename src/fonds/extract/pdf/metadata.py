@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TypeVar
 
 from fonds.extract.pdf.first_page import FrontMatter, is_name, is_title
 from fonds.extract.pdf.xmp import XmpFields
@@ -20,6 +21,8 @@ from fonds.papers.bibliography.identifiers import (
     find_labelled_doi,
     parse_doi_link,
 )
+
+T = TypeVar("T")
 
 _AUTHORS_MAX, _NAME_MAX_CHARS = 200, 200
 _PAGE_SEARCHED_CHARS = 20_000
@@ -52,6 +55,20 @@ class MetadataSource(StrEnum):
     PAGE = "page"
 
 
+@dataclass(frozen=True, slots=True)
+class BibliographicFields:
+    """Title, authors, DOI and arXiv id of a PDF, each with its source; None if not found."""
+
+    title: str | None = None
+    title_from: MetadataSource | None = None
+    authors: tuple[str, ...] | None = None
+    authors_from: MetadataSource | None = None
+    doi: str | None = None
+    doi_from: MetadataSource | None = None
+    arxiv_id: str | None = None
+    arxiv_id_from: MetadataSource | None = None
+
+
 def has_own_metadata(info: Mapping[str, str] | None) -> bool:
     """Return whether the Info dictionary of a PDF has title and authors. The first page is then not
     searched for them.
@@ -67,9 +84,8 @@ def extract_bibliographic(
     front: FrontMatter,
     page: str,
     links: Sequence[str],
-) -> dict[str, Any]:
-    """Return `title`, `authors`, `doi` and `arxiv_id` of a PDF, as far as found. `KEY_from` is the
-    source of each.
+) -> BibliographicFields:
+    """Find title, authors, DOI and arXiv id of a PDF.
 
     - `info`: Info dictionary of the PDF.
     - `xmp`: fields of the XMP packet.
@@ -79,18 +95,27 @@ def extract_bibliographic(
     """
     by_name = {name.lower(): value for name, value in (info or {}).items()}
     page_start = page[:_PAGE_SEARCHED_CHARS]
-    result: dict[str, Any] = {}
-    for name, candidates in (
-        ("title", _iter_titles(by_name, xmp, front)),
-        ("authors", _iter_authors(by_name, xmp, front)),
-        ("doi", _iter_dois(by_name, xmp, page_start, links)),
-        ("arxiv_id", _iter_arxiv_ids(by_name, xmp, page_start, links)),
-    ):
-        for value, source in candidates:
-            if value:
-                result |= {name: value, f"{name}_from": str(source)}
-                break
-    return result
+    title, title_from = _choose_first(_iter_titles(by_name, xmp, front))
+    authors, authors_from = _choose_first(_iter_authors(by_name, xmp, front))
+    doi, doi_from = _choose_first(_iter_dois(by_name, xmp, page_start, links))
+    arxiv_id, arxiv_id_from = _choose_first(_iter_arxiv_ids(by_name, xmp, page_start, links))
+    return BibliographicFields(
+        title=title,
+        title_from=title_from,
+        authors=authors,
+        authors_from=authors_from,
+        doi=doi,
+        doi_from=doi_from,
+        arxiv_id=arxiv_id,
+        arxiv_id_from=arxiv_id_from,
+    )
+
+
+def _choose_first(
+    candidates: Iterable[tuple[T | None, MetadataSource]],
+) -> tuple[T, MetadataSource] | tuple[None, None]:
+    """Return the first candidate with a value that is not empty, and its source."""
+    return next(((value, source) for value, source in candidates if value), (None, None))
 
 
 def _iter_titles(
@@ -110,10 +135,11 @@ def _validate_title(title: str | None) -> str | None:
 
 def _iter_authors(
     info: Mapping[str, str], xmp: XmpFields, front: FrontMatter
-) -> Iterable[tuple[list[str], MetadataSource]]:
-    yield split_authors(info.get("author", "")), MetadataSource.INFO
-    yield [name for author in xmp.authors for name in split_authors(author)], MetadataSource.XMP
-    yield list(front.authors), MetadataSource.PAGE
+) -> Iterable[tuple[tuple[str, ...], MetadataSource]]:
+    yield tuple(split_authors(info.get("author", ""))), MetadataSource.INFO
+    xmp_names = (name for author in xmp.authors for name in split_authors(author))
+    yield tuple(xmp_names), MetadataSource.XMP
+    yield front.authors, MetadataSource.PAGE
 
 
 def split_authors(text: str) -> list[str]:

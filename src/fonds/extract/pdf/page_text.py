@@ -17,7 +17,6 @@ from fonds.extract.pdf.first_page import EMPTY_FRONT_MATTER, FrontMatter, read_f
 from fonds.extract.pdf.garbled_text import is_garbled
 from fonds.extract.pdf.hidden_text import (
     PAGES_JUDGED_MAX,
-    HiddenText,
     find_hidden_characters,
     is_picture,
     iter_hidden_runs,
@@ -26,6 +25,7 @@ from fonds.extract.pdf.hidden_text import (
 from fonds.extract.pdf.line_ends import join_lines
 from fonds.extract.pdf.page_origin import PageOrigin
 from fonds.extract.pdf.text_cleanup import clean_page_text
+from fonds.model.pdf_extra import HiddenText
 
 _EMPTY_LINES = re.compile("\n(?:[ \t]*\n)+")
 

@@ -8,11 +8,11 @@ Source: ISO 32000-2:2020, 14.3.3 (document information dictionary), 14.3.2 (meta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from io import BytesIO
-from typing import Any
 
+import msgspec
 import pikepdf
 
 from fonds.extract.pdf.font_maps import add_font_maps
@@ -24,7 +24,8 @@ from fonds.extract.pdf.strings import (
     decode_text_string,
 )
 from fonds.extract.pdf.trailer import scan_trailer
-from fonds.extract.pdf.traits import TRAIT_NAMES, UNREADABLE, describe, has_writing, read_or_none
+from fonds.extract.pdf.traits import UNREADABLE, has_writing, read_or_none, read_traits
+from fonds.model.pdf_extra import PdfExtra
 
 _KEYS_MAX = 500
 _VALUE_MAX_CHARS = 100_000
@@ -39,8 +40,7 @@ class PdfStructure:
     """What a PDF states about itself.
 
     - `info`: Info dictionary; None if missing.
-    - `extra`: `permanent_id` and `update_id` (lower-case hexadecimal), `pdf_version`, and traits
-      such as forms and encryption.
+    - `extra`: ids, version, and traits such as forms and encryption.
     - `meta_xml`: XMP packet; None if missing.
     - `is_locked`: whether a password is needed.
     - `error`: why qpdf could not open the PDF; None if it could.
@@ -51,7 +51,7 @@ class PdfStructure:
     """
 
     info: Mapping[str, str] | None
-    extra: Mapping[str, Any]
+    extra: PdfExtra
     meta_xml: str | None
     is_locked: bool = False
     error: str | None = None
@@ -68,10 +68,15 @@ def read_structure(data: bytes, *, xmp_max_bytes: int) -> PdfStructure:
     try:
         with pikepdf.open(BytesIO(data)) as pdf:
             fonts = read_or_none(_list_fonts, pdf) or []
-            embedded = read_or_none(summarize_embedding, fonts)
+            permanent_id, update_id = read_or_none(_read_ids, pdf) or (None, None)
             return PdfStructure(
                 info=read_or_none(_read_info, pdf),
-                extra={**_read_ids(pdf), **describe(pdf), "fonts_embedded": embedded},
+                extra=msgspec.structs.replace(
+                    read_traits(pdf),
+                    permanent_id=permanent_id,
+                    update_id=update_id,
+                    fonts_embedded=read_or_none(summarize_embedding, fonts),
+                ),
                 meta_xml=read_or_none(_read_xmp, pdf, xmp_max_bytes),
                 mapped=read_or_none(
                     add_font_maps, pdf, [page_font.font for page_font in fonts], data
@@ -79,9 +84,9 @@ def read_structure(data: bytes, *, xmp_max_bytes: int) -> PdfStructure:
                 has_writing=read_or_none(has_writing, pdf) is not False,
             )
     except pikepdf.PasswordError:
-        return PdfStructure(None, _scan_bare(data), None, is_locked=True)
+        return PdfStructure(None, _scan_bytes(data), None, is_locked=True)
     except UNREADABLE as error:
-        return PdfStructure(None, _scan_bare(data), None, error=str(error)[:500])
+        return PdfStructure(None, _scan_bytes(data), None, error=str(error)[:500])
 
 
 def _list_fonts(pdf: pikepdf.Pdf) -> list[PageFont]:
@@ -123,8 +128,16 @@ def decode_info_value(value: object) -> str | None:
     return None
 
 
-def _scan_bare(data: bytes) -> dict[str, Any]:
-    return {**dict.fromkeys(TRAIT_NAMES), **asdict(scan_trailer(data))}
+def _scan_bytes(data: bytes) -> PdfExtra:
+    trailer = scan_trailer(data)
+    return PdfExtra(
+        page_count=trailer.page_count,
+        permanent_id=trailer.permanent_id,
+        update_id=trailer.update_id,
+        pdf_version=trailer.pdf_version,
+        encrypted=trailer.encrypted,
+        linearized=trailer.linearized,
+    )
 
 
 def _read_info(pdf: pikepdf.Pdf) -> dict[str, str] | None:
@@ -145,12 +158,7 @@ def _read_item(info: pikepdf.Dictionary, key: str) -> str | None:
     return decode_info_value(info[key])
 
 
-def _read_ids(pdf: pikepdf.Pdf) -> dict[str, str | None]:
-    ids = read_or_none(_read_id_strings, pdf) or (None, None)
-    return {"permanent_id": ids[0], "update_id": ids[1]}
-
-
-def _read_id_strings(pdf: pikepdf.Pdf) -> tuple[str | None, str | None]:
+def _read_ids(pdf: pikepdf.Pdf) -> tuple[str | None, str | None]:
     ids = pdf.trailer["/ID"]
     first, second = (_encode_hex(ids[n]) for n in range(2))
     return first, second

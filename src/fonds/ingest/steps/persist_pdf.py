@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+
+import msgspec
 
 from fonds.derivatives.documents import (
     DocumentOrigin,
@@ -32,41 +33,14 @@ from fonds.model.pdf import (
     StatusClass,
     Thumbnail,
 )
+from fonds.model.pdf_extra import PdfExtra
 from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import CrashedPdfRow, PdfMetaRow, TextSketchRow
 from fonds.model.step import Result
-from fonds.model.stored_json import decode_stored
 from fonds.ports import Blobs, Index, Records
 from fonds.rights.file_rights import remove_stale_rights
 from fonds.urls.normalization import find_canonical_domain
 
-METADATA_KEYS = (
-    "title",
-    "subject",
-    "author",
-    "creator",
-    "producer",
-    "CrossMarkDomains",
-    "doi",
-    "keywords",
-)
-BIBLIOGRAPHIC_KEYS = ("title", "authors", "doi", "arxiv_id")
-"""Metadata fields that are searched in several places of a PDF. `KEY_from` says where a value was
-found.
-"""
-EXTRA_KEYS = (
-    "form",
-    "encrypted",
-    "update_id",
-    "language",
-    "origin",
-    "fonts_embedded",
-    "tagged",
-    "javascript",
-    "page0_rotation",
-    "pages_garbled",
-    "rights",
-)
 _WEIGHTS = {StatusClass.OK: 2, StatusClass.CONTENT: 1, StatusClass.LIMIT: 1}
 
 
@@ -189,10 +163,8 @@ def _build_disposition(item: PdfText) -> Disposition:
     """
     if item.status.status_class is not StatusClass.OK or _encode_text(item) is not None:
         return DONE
-    origin = (item.pdf_extra or {}).get("origin")
-    return keep_without_text(
-        Reason.SCANNED if origin == SCANNED_ORIGIN else Reason.NO_TEXT_ON_PAGES
-    )
+    is_scanned = item.pdf_extra is not None and item.pdf_extra.origin == SCANNED_ORIGIN
+    return keep_without_text(Reason.SCANNED if is_scanned else Reason.NO_TEXT_ON_PAGES)
 
 
 def _choose_best(items: Sequence[PdfText]) -> list[PdfText]:
@@ -238,66 +210,81 @@ def _build_sketch(row: PdfMetaRow, item: PdfText) -> TextSketchRow:
 
 
 def _build_row(item: PdfText, now: datetime, pictured: bool) -> PdfMetaRow:
-    extra = item.pdf_extra or {}
+    extra = item.pdf_extra or PdfExtra()
     return PdfMetaRow(
         sha1hex=item.sha1hex,
         updated=now,
         status=str(item.status),
         has_page0_thumbnail=pictured,
-        page_count=extra.get("page_count"),
-        word_count=extra.get("word_count"),
-        page0_height=extra.get("page0_height"),
-        page0_width=extra.get("page0_width"),
-        permanent_id=extra.get("permanent_id") or None,
+        page_count=extra.page_count,
+        word_count=extra.word_count,
+        page0_height=extra.page0_height,
+        page0_width=extra.page0_width,
+        permanent_id=extra.permanent_id,
         pdf_created=_find_creation_date(item.pdf_info or {}),
-        pdf_version=extra.get("pdf_version") or None,
-        metadata=_build_metadata(item, extra),
+        pdf_version=extra.pdf_version,
+        metadata=_build_metadata(item.pdf_info or {}, item.pdf_extra),
         extractor=item.extractor,
         error_msg=item.error_msg,
     )
 
 
-def _build_metadata(item: PdfText, extra: Mapping[str, Any]) -> PdfMetadata | None:
+def _build_metadata(info: Mapping[str, str], extra: PdfExtra | None) -> PdfMetadata | None:
     """Return the metadata fields of seed 003 and some short further fields, or None if there are
     none.
 
-    The spelling of field names is that of seed 003, whatever their case in the PDF. Title and DOI
-    are the ones judged to be those of the document.
+    - `info`: Info dictionary of the PDF. The case of its keys is ignored.
+    - `extra`: what the extractor found. Its title and DOI replace those of `info`, even if they
+      are None, because the extractor judges which ones belong to the document.
     """
-    by_name: dict[str, str] = {}
-    for name, value in (item.pdf_info or {}).items():
-        if value.strip():
-            by_name.setdefault(name.lower(), value.strip())
-    metadata: dict[str, Any] = {
-        key: by_name[key.lower()] for key in METADATA_KEYS if key.lower() in by_name
-    }
-    metadata |= _find_publication_date(extra.get("bibliography"))
-    metadata |= {key: extra[key] for key in EXTRA_KEYS if extra.get(key) is not None}
-    for key in BIBLIOGRAPHIC_KEYS:
-        if extra.get(key):
-            metadata |= {key: extra[key], f"{key}_from": extra.get(f"{key}_from")}
-        elif key in extra:
-            metadata.pop(key, None)
-    if extra.get("unseen"):
-        metadata["unseen_chars"] = sum(len(hidden_text["text"]) for hidden_text in extra["unseen"])
-    if extra.get("written_on"):
-        metadata["written_on"] = extra["written_on"]
-    if extra.get("text_truncated"):
-        metadata["text_truncated"] = True
-    counts = extra.get("word_count"), extra.get("word_count_whitespace")
-    if counts[0] != counts[1]:
-        metadata["word_count_whitespace"] = counts[1]
-    return decode_stored(PdfMetadata, metadata) if metadata else None
+    values: dict[str, str] = {}
+    for name, text in info.items():
+        if text.strip():
+            values.setdefault(name.lower(), text.strip())
+    metadata = PdfMetadata(
+        title=values.get("title"),
+        subject=values.get("subject"),
+        author=values.get("author"),
+        creator=values.get("creator"),
+        producer=values.get("producer"),
+        crossmark_domains=values.get("crossmarkdomains"),
+        doi=values.get("doi"),
+        keywords=values.get("keywords"),
+    )
+    if extra is not None:
+        metadata = _add_extra(metadata, extra)
+    return metadata if metadata != PdfMetadata() else None
 
 
-def _find_publication_date(bibliography: Any) -> dict[str, str]:
-    """Return the publication date that the paper states, as a field `published` with a year, month
-    or day.
-
-    Returns no fields if the paper states none.
-    """
-    published = bibliography.get("date") if isinstance(bibliography, dict) else None
-    return {"published": published} if isinstance(published, str) and published else {}
+def _add_extra(metadata: PdfMetadata, extra: PdfExtra) -> PdfMetadata:
+    is_same_count = extra.word_count == extra.word_count_whitespace
+    return msgspec.structs.replace(
+        metadata,
+        title=extra.title,
+        title_from=extra.title_from,
+        authors=extra.authors or (),
+        authors_from=extra.authors_from,
+        doi=extra.doi,
+        doi_from=extra.doi_from,
+        arxiv_id=extra.arxiv_id,
+        arxiv_id_from=extra.arxiv_id_from,
+        published=(extra.bibliography.date or None) if extra.bibliography else None,
+        form=extra.form,
+        encrypted=extra.encrypted,
+        update_id=extra.update_id,
+        language=extra.language,
+        origin=extra.origin,
+        fonts_embedded=extra.fonts_embedded,
+        tagged=extra.tagged,
+        javascript=extra.javascript,
+        page0_rotation=extra.page0_rotation,
+        pages_garbled=extra.pages_garbled or (),
+        rights=extra.rights or (),
+        unseen_chars=sum(len(hidden.text) for hidden in extra.unseen) if extra.unseen else None,
+        written_on=extra.written_on or None,
+        text_truncated=extra.text_truncated or None,
+        word_count_whitespace=None if is_same_count else extra.word_count_whitespace,
+    )
 
 
 def _find_creation_date(info: Mapping[str, str]) -> datetime | None:

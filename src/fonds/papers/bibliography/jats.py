@@ -14,14 +14,22 @@ from typing import Any
 from lxml import etree, html
 
 from fonds.model.archive import OpenBody
-from fonds.model.bibliography import Address, Affiliation, Author, Journal
+from fonds.model.bibliography import (
+    Address,
+    Affiliation,
+    Author,
+    Citation,
+    Funder,
+    Funding,
+    Journal,
+    Paper,
+)
 from fonds.model.disposition import DONE, Disposition, Reason, end
 from fonds.model.errors import DamagedInputError
 from fonds.model.paper import JATS_VERSION
 from fonds.model.rights import Statement
 from fonds.papers.bibliography.identifiers import collect_identifiers, find_issn, find_orcid
 from fonds.papers.bibliography.jats_rights import read_article_rights
-from fonds.papers.bibliography.paper import Citation, Funder, Funding, Paper
 from fonds.papers.bibliography.reference_parser import parse_reference
 from fonds.papers.bibliography.tei import BibliographyReading, build_reading
 from fonds.text.xml import get_text, parse_strictly

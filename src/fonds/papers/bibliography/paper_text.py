@@ -6,12 +6,11 @@ Limits: linear in the text. The front is searched in 12,000 characters and refer
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from fonds.model.bibliography import Author, Journal
+from fonds.model.bibliography import Author, Citation, Journal, Paper
 from fonds.papers.bibliography.affiliations import add_affiliations
-from fonds.papers.bibliography.paper import Paper, encode_object
 from fonds.papers.bibliography.reference_containers import YEAR, parse_numbers
 from fonds.papers.bibliography.reference_list import split_entries
 from fonds.papers.bibliography.reference_names import parse_names
@@ -53,36 +52,45 @@ _JOURNAL = re.compile(
 _SELF_MAX_CHARS = 700
 
 
-def read_own(
-    text: str | None, fields: Mapping[str, Any], language: str | None
-) -> dict[str, Any] | None:
-    """Read the bibliography of a paper from its text. Return a JSON object without full text.
+@dataclass(frozen=True, slots=True)
+class KnownFields:
+    """Metadata of a paper that was found before its text is read; None or empty if unknown."""
 
-    `fields` has `title`, `authors`, `doi` and `arxiv_id` if the caller knows them. Returns None if
-    there is no text.
+    title: str | None = None
+    authors: tuple[str, ...] = ()
+    doi: str | None = None
+    arxiv_id: str | None = None
+
+
+def read_paper_text(text: str | None, known: KnownFields, language: str | None) -> Paper | None:
+    """Read the bibliography of a paper from its text, without the full text.
+
+    Returns None if there is no text.
     """
     if not text:
         return None
     entries = split_entries(text)
     front = text[:FRONT_MAX_CHARS]
-    first = front.partition("\f")[0]
-    paper = Paper(
+    first_page = front.partition("\f")[0]
+    journal, date = _find_publication(first_page, known)
+    return Paper(
         grobid_version=VERSION,
-        title=fields.get("title"),
-        authors=_parse_authors(fields.get("authors") or (), first),
-        doi=fields.get("doi"),
-        arxiv_id=fields.get("arxiv_id"),
+        title=known.title,
+        authors=_parse_authors(known.authors, first_page),
+        journal=journal,
+        date=date,
+        doi=known.doi,
+        arxiv_id=known.arxiv_id,
         citations=tuple(parse_reference(entry, index) for index, entry in enumerate(entries)),
         abstract=_find_abstract(front),
         language_code=language,
-        **_find_publication(first, fields),
     )
-    return encode_object(paper)
 
 
-def _parse_authors(names: Sequence[str], first: str) -> tuple[Author, ...]:
+def _parse_authors(names: Sequence[str], first_page: str) -> tuple[Author, ...]:
     return add_affiliations(
-        [_parse_author(author_name) for author_name in names], _ABSTRACT.split(first, maxsplit=1)[0]
+        [_parse_author(author_name) for author_name in names],
+        _ABSTRACT.split(first_page, maxsplit=1)[0],
     )
 
 
@@ -111,46 +119,50 @@ def _find_abstract(front: str) -> str | None:
     return plain if len(plain.split()) >= 10 else None
 
 
-def _find_publication(first: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the date and journal of a paper by field name.
+def _find_publication(first_page: str, known: KnownFields) -> tuple[Journal | None, str | None]:
+    """Return the journal and date of a paper.
 
     They come from the citation of the paper that its first page prints, otherwise from other text
     of the first page.
     """
-    own = _find_self_citation(first, fields)
-    if own is not None and (own.journal or own.date):
-        journal = Journal(name=own.journal, volume=own.volume, issue=own.issue, pages=own.pages)
-        date = own.date or _find_year(first)
-        return {"journal": journal if own.journal else None, "date": date}
-    return {"journal": _find_journal(first), "date": _find_year(first)}
+    citation = _find_self_citation(first_page, known)
+    if citation is None or not (citation.journal or citation.date):
+        return _find_journal(first_page), _find_year(first_page)
+    journal = Journal(
+        name=citation.journal,
+        volume=citation.volume,
+        issue=citation.issue,
+        pages=citation.pages,
+    )
+    return journal if citation.journal else None, citation.date or _find_year(first_page)
 
 
-def _find_self_citation(first: str, fields: Mapping[str, Any]) -> Any:
+def _find_self_citation(first_page: str, known: KnownFields) -> Citation | None:
     """Return the self-citation that many journals print at the foot of the first page."""
-    doi, title = fields.get("doi"), fields.get("title")
-    if not doi or not title:
+    if not known.doi or not known.title:
         return None
-    lines = [line.strip() for line in first.split("\n") if line.strip()]
+    lines = [line.strip() for line in first_page.split("\n") if line.strip()]
     for number, line in enumerate(lines):
         if YEAR.search(line) and re.search(r"\(\d{4}\)", line):
             block = " ".join(lines[number : number + 3])[:_SELF_MAX_CHARS]
             reference = parse_reference(block)
-            if reference.doi == doi and reference.title and _is_same_author(reference.title, title):
+            is_same_doi = reference.doi == known.doi
+            if is_same_doi and reference.title and _is_same_title(reference.title, known.title):
                 return reference
     return None
 
 
-def _is_same_author(first: str, other_author: str) -> bool:
-    plain = [re.sub(r"\W", "", text).lower()[:25] for text in (first, other_author)]
-    return plain[0] == plain[1]
+def _is_same_title(title: str, other_title: str) -> bool:
+    letters, other_letters = (re.sub(r"\W", "", text).lower()[:25] for text in (title, other_title))
+    return letters == other_letters
 
 
-def _find_year(first: str) -> str | None:
-    head = first[:4_000]
+def _find_year(first_page: str) -> str | None:
+    head = first_page[:4_000]
     for pattern, search_text in (
-        (_PUBLISHED, first),
-        (_ARXIV_DATE, first),
-        (_COPYRIGHT, first),
+        (_PUBLISHED, first_page),
+        (_ARXIV_DATE, first_page),
+        (_COPYRIGHT, first_page),
         (_MEETING, head),
     ):
         match = pattern.search(search_text)
@@ -159,8 +171,8 @@ def _find_year(first: str) -> str | None:
     return None
 
 
-def _find_journal(first: str) -> Journal | None:
-    lines = [line.strip() for line in first.split("\n") if line.strip()]
+def _find_journal(first_page: str) -> Journal | None:
+    lines = [line.strip() for line in first_page.split("\n") if line.strip()]
     for line in (*lines[:6], *lines[-8:]):
         match = _JOURNAL.match(line)
         if match and len(match["name"].split()) >= 2 and len(line) < 160:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from fonds.model.bibliography import Citation
 from fonds.papers.bibliography.identifiers import (
     ARXIV_ID,
     find_doi_in_text,
@@ -20,7 +21,6 @@ from fonds.papers.bibliography.identifiers import (
     find_pmid,
     parse_arxiv_id,
 )
-from fonds.papers.bibliography.paper import Citation
 from fonds.papers.bibliography.reference_containers import (
     YEAR,
     parse_container,

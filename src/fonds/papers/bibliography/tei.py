@@ -15,14 +15,20 @@ from typing import Any
 from lxml import etree
 
 from fonds.model.archive import OpenBody
-from fonds.model.bibliography import Address, Affiliation, Author, Journal, PaperSummary
-from fonds.model.errors import DamagedInputError
-from fonds.papers.bibliography.identifiers import collect_identifiers, find_orcid
-from fonds.papers.bibliography.paper import (
+from fonds.model.bibliography import (
+    Address,
+    Affiliation,
+    Author,
     Citation,
     Funder,
     Funding,
+    Journal,
     Paper,
+    PaperSummary,
+)
+from fonds.model.errors import DamagedInputError
+from fonds.papers.bibliography.identifiers import collect_identifiers, find_orcid
+from fonds.papers.bibliography.paper import (
     assess_quality,
     encode_paper,
     strip_full_text,
