@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
+import msgspec
 from lxml import etree, html
 
 from fonds.model.archive import OpenBody
@@ -28,7 +28,12 @@ from fonds.model.disposition import DONE, Disposition, Reason, end
 from fonds.model.errors import DamagedInputError
 from fonds.model.paper import JATS_VERSION
 from fonds.model.rights import Statement
-from fonds.papers.bibliography.identifiers import collect_identifiers, find_issn, find_orcid
+from fonds.papers.bibliography.identifiers import (
+    WorkIdentifiers,
+    collect_identifiers,
+    find_issn,
+    find_orcid,
+)
 from fonds.papers.bibliography.jats_rights import read_article_rights
 from fonds.papers.bibliography.reference_parser import parse_reference
 from fonds.papers.bibliography.tei import BibliographyReading, build_reading
@@ -66,9 +71,20 @@ def parse_paper(root: etree._Element) -> Paper:
     """Build the paper from the tree of an article."""
     meta = _find_first(root, "front/article-meta")
     journal = _find_first(root, "front/journal-meta")
+    identifiers = _read_identifiers(meta)
+    keywords = _limit(meta.iterfind("kwd-group/kwd"), KEYWORDS_MAX)
     return Paper(
         grobid_version=JATS_VERSION,
-        **_parse_own_metadata(meta),
+        doi=identifiers.doi,
+        pmid=identifiers.pmid,
+        pmcid=identifiers.pmcid,
+        arxiv_id=identifiers.arxiv_id,
+        isbn=identifiers.isbn,
+        title=_find_line(meta, "title-group/article-title"),
+        authors=_parse_authors(meta),
+        date=_choose_date(meta.iterfind("pub-date")),
+        keywords=tuple(filter(None, map(_get_line, keywords))),
+        funding=_parse_funding(meta),
         journal=_parse_journal(journal, meta),
         language_code=(root.get(_LANGUAGE) or "")[:3].split("-")[0].lower() or None,
         abstract=_get_block_text(_find_first(meta, "abstract")),
@@ -127,24 +143,15 @@ def _strip_html(text: str | None) -> str | None:
     return _get_block_text(html.fromstring(f"<div>{text}</div>"))
 
 
-def _parse_own_metadata(meta: etree._Element) -> dict[str, Any]:
-    article_ids = _limit(meta.iterfind("article-id"), IDENTIFIERS_MAX)
+def _read_identifiers(meta: etree._Element) -> WorkIdentifiers:
+    """Return the identifiers of an article whose type is stated."""
     pairs = [
         (article_id.get("pub-id-type") or "other", _get_line(article_id) or "")
-        for article_id in article_ids
+        for article_id in _limit(meta.iterfind("article-id"), IDENTIFIERS_MAX)
     ]
-    typed_pairs = [
-        (kind, text) for kind, text in pairs if kind not in ("other", "publisher-id", "pii")
-    ]
-    keywords = _limit(meta.iterfind("kwd-group/kwd"), KEYWORDS_MAX)
-    return {
-        **collect_identifiers(typed_pairs),
-        "title": _find_line(meta, "title-group/article-title"),
-        "authors": _parse_authors(meta),
-        "date": _choose_date(meta.iterfind("pub-date")),
-        "keywords": tuple(filter(None, map(_get_line, keywords))),
-        "funding": _parse_funding(meta),
-    }
+    return collect_identifiers(
+        [(kind, text) for kind, text in pairs if kind not in ("other", "publisher-id", "pii")]
+    )
 
 
 def _parse_authors(meta: etree._Element) -> tuple[Author, ...]:
@@ -169,21 +176,24 @@ def _parse_author(contrib: etree._Element, places: dict[str | None, Affiliation]
     affiliations = [places[key] for key in ids if key in places]
     affiliations += [_parse_affiliation(node) for node in contrib.iterfind("aff")]
     affiliations = [node for node in affiliations if node != Affiliation()]
-    extra_fields: dict[str, Any] = {
-        "email": _find_line(contrib, ".//email"),
-        "orcid": next(
-            filter(None, (find_orcid(get_text(node)) for node in contrib.iter("contrib-id"))), None
-        ),
-        "affiliation": affiliations[0] if affiliations else None,
-        "affiliations": tuple(affiliations[1:]),
-    }
     if name is None:
         text = _find_line(contrib, "collab", "string-name", "name-alternatives")
-        return Author(name=text, **extra_fields) if text else None
-    return _parse_name(name, extra_fields)
+        author = Author(name=text) if text else None
+    else:
+        author = _parse_name(name)
+    if author is None:
+        return None
+    orcids = (find_orcid(get_text(node)) for node in contrib.iter("contrib-id"))
+    return msgspec.structs.replace(
+        author,
+        email=_find_line(contrib, ".//email"),
+        orcid=next(filter(None, orcids), None),
+        affiliation=affiliations[0] if affiliations else None,
+        affiliations=tuple(affiliations[1:]),
+    )
 
 
-def _parse_name(name: etree._Element, extra_fields: dict[str, Any] | None = None) -> Author | None:
+def _parse_name(name: etree._Element) -> Author | None:
     given_names, surname = (
         (_find_line(name, "given-names") or "").split(),
         _find_line(name, "surname"),
@@ -196,7 +206,6 @@ def _parse_name(name: etree._Element, extra_fields: dict[str, Any] | None = None
         given_name=given_names[0] if given_names else None,
         middle_name=" ".join(given_names[1:]) or None,
         surname=surname,
-        **(extra_fields or {}),
     )
 
 
@@ -313,7 +322,6 @@ def _parse_citation(ref: etree._Element, element: etree._Element, index: int) ->
         element.get("publication-type", element.get("citation-type", "journal")) == "journal"
     )
     identifiers = collect_identifiers(ids)
-    identifiers.pop("eissn", None)
     return Citation(
         id=ref.get("id") or f"b{index}",
         index=index,
@@ -329,7 +337,12 @@ def _parse_citation(ref: etree._Element, element: etree._Element, index: int) ->
         pages=_parse_pages(element),
         url=link.get(_HREF) if link is not None else None,
         unstructured=printed if element.tag == "mixed-citation" else None,
-        **identifiers,
+        doi=identifiers.doi,
+        pmid=identifiers.pmid,
+        pmcid=identifiers.pmcid,
+        arxiv_id=identifiers.arxiv_id,
+        issn=identifiers.issn,
+        isbn=identifiers.isbn,
     )
 
 

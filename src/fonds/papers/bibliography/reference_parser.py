@@ -8,9 +8,9 @@ Limits: linear in the string, which is cut at 4,000 characters.
 from __future__ import annotations
 
 import re
-from typing import Any
+from dataclasses import dataclass, field
 
-from fonds.model.bibliography import Citation
+from fonds.model.bibliography import Author, Citation
 from fonds.papers.bibliography.identifiers import (
     ARXIV_ID,
     find_doi_in_text,
@@ -23,6 +23,7 @@ from fonds.papers.bibliography.identifiers import (
 )
 from fonds.papers.bibliography.reference_containers import (
     YEAR,
+    ContainerFields,
     parse_container,
     parse_date_at,
 )
@@ -85,54 +86,87 @@ _JOURNAL_ONLY = re.compile(
 _IN = re.compile(r"[.,]?\s+(?:[Ii]n:\s|In\s(?=[A-Z\d\u201c]))|,\s+in:?\s(?=[A-Z\d])")
 
 
+@dataclass(slots=True)
+class ReferenceFields:
+    """Fields of a reference, filled in while its text is parsed; None or empty if not found."""
+
+    authors: tuple[Author, ...] = ()
+    title: str | None = None
+    date: str | None = None
+    url: str | None = None
+    doi: str | None = None
+    pmid: str | None = None
+    pmcid: str | None = None
+    arxiv_id: str | None = None
+    issn: str | None = None
+    isbn: str | None = None
+    container: ContainerFields = field(default_factory=ContainerFields)
+
+
 def parse_reference(text: str, index: int = 0, label: str | None = None) -> Citation:
     """Parse one printed reference. Its text, cut at 4,000 characters, is kept in `unstructured`."""
     printed = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
     text_without_label = _LABEL.sub("", printed, count=1)
-    fields: dict[str, Any] = {}
+    fields = ReferenceFields()
     text_without_label = _extract_identifiers(text_without_label, fields)
     _parse_fields(text_without_label, fields)
+    container = fields.container
     return Citation(
         id=label or f"b{index}",
         index=index,
-        authors=fields.pop("authors", ()),
+        authors=fields.authors,
+        title=fields.title or None,
+        journal=container.journal or None,
+        book_title=container.book_title or None,
+        series_title=container.series_title or None,
+        editors=container.editors,
+        publisher=container.publisher or None,
+        institution=container.institution or None,
+        date=fields.date or None,
+        volume=container.volume or None,
+        issue=container.issue or None,
+        pages=container.pages or None,
+        url=fields.url or None,
+        doi=fields.doi or None,
+        pmid=fields.pmid or None,
+        pmcid=fields.pmcid or None,
+        arxiv_id=fields.arxiv_id or None,
+        issn=fields.issn or None,
+        isbn=fields.isbn or None,
         unstructured=printed or None,
-        **{name: value for name, value in fields.items() if value},
     )
 
 
-def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
+def _extract_identifiers(text: str, fields: ReferenceFields) -> str:
     """Find DOI, arXiv id, other identifiers and URL in a reference and add them to `fields`.
 
     Return the text without them.
     """
     doi = find_doi_span(text)
     if doi:
-        fields["doi"] = find_doi_in_text(doi[0])
+        fields.doi = find_doi_in_text(doi[0])
         text = text[: doi.start()] + " " + _keep_full_stop(doi[0]) + text[doi.end() :]
     lowered = text.lower()
     if "arxiv" in lowered or "abs/" in lowered:
         arxiv = _ARXIV_SPAN.search(text)
         if arxiv:
-            fields["arxiv_id"] = arxiv[1]
+            fields.arxiv_id = arxiv[1]
             text = text[: arxiv.start()] + " " + text[arxiv.end() :]
-    if "arxiv_id" not in fields and "/" in text:
+    if fields.arxiv_id is None and "/" in text:
         old_id = _OLD_ARXIV.search(text)
         if old_id:
-            fields["arxiv_id"] = parse_arxiv_id(old_id[1])
+            fields.arxiv_id = parse_arxiv_id(old_id[1])
             text = text[: old_id.start()] + " " + text[old_id.end() :]
     if "pm" in lowered or "spires" in lowered:
-        fields["pmid"], fields["pmcid"] = find_pmid(text), find_pmcid(text)
+        fields.pmid, fields.pmcid = find_pmid(text), find_pmcid(text)
         text = _PUBMED_SPAN.sub(" ", text)
     if "ISBN" in text or "ISSN" in text:
-        fields["isbn"], fields["issn"] = (
-            (find_isbn(text) if "ISBN" in text else None),
-            find_issn(text),
-        )
+        fields.isbn = find_isbn(text) if "ISBN" in text else None
+        fields.issn = find_issn(text)
         text = _NUMBER_SPAN.sub(" ", text)
     url = _URL.search(text)
     if url:
-        fields["url"] = url[0].rstrip(".,;)]>")
+        fields.url = url[0].rstrip(".,;)]>")
         text = _URL.sub(lambda match: " " + _keep_full_stop(match[0]), text)
         text = _ACCESS_NOTE.sub(" ", text)
     elif "online" in lowered or doi:
@@ -148,28 +182,26 @@ def _keep_full_stop(span: str) -> str:
     return "." if span.endswith(".") else ""
 
 
-def _parse_fields(text: str, fields: dict[str, Any]) -> None:
-    quoted = _QUOTED.search(text)
-    if quoted and quoted.start() < max(200, len(text) * AUTHORS_SHARE_MAX):
-        _parse_by_quotes(text, quoted, fields)
+def _parse_fields(text: str, fields: ReferenceFields) -> None:
+    quote_match = _QUOTED.search(text)
+    if quote_match and quote_match.start() < max(200, len(text) * AUTHORS_SHARE_MAX):
+        _parse_by_quotes(text, quote_match, fields)
         return
-    dated = match_names_before_year(text)
-    if dated is not None:
-        _parse_by_year(text, dated, fields)
+    year_match = match_names_before_year(text)
+    if year_match is not None:
+        _parse_by_year(text, year_match, fields)
         return
     _parse_by_order(text, fields)
 
 
-def _parse_by_quotes(text: str, quote_match: re.Match[str], fields: dict[str, Any]) -> None:
+def _parse_by_quotes(text: str, quote_match: re.Match[str], fields: ReferenceFields) -> None:
     before = text[: quote_match.start()].strip(" ,.:;")
-    dated = YEAR.search(before)
-    if dated:
-        fields["date"] = dated["year"]
-        before = before[: dated.start()].strip(" ,.:;(")
-    fields["authors"] = parse_names(before) if _is_alphabetic(before) else ()
-    fields["title"] = _clean_title(
-        quote_match["title"] or quote_match["single"] or quote_match["tex"]
-    )
+    year_match = YEAR.search(before)
+    if year_match:
+        fields.date = year_match["year"]
+        before = before[: year_match.start()].strip(" ,.:;(")
+    fields.authors = parse_names(before) if _is_alphabetic(before) else ()
+    fields.title = _clean_title(quote_match["title"] or quote_match["single"] or quote_match["tex"])
     _parse_container(text[quote_match.end() :], fields)
 
 
@@ -237,15 +269,15 @@ _DIGIT = re.compile(r"\d{2}")
 _EDITED = re.compile(r"[(\[]?\b(?:eds?|editors?|et al)\b", re.IGNORECASE)
 
 
-def _parse_by_year(text: str, year_match: re.Match[str], fields: dict[str, Any]) -> None:
-    fields["authors"] = parse_names(text[: year_match.start()])
+def _parse_by_year(text: str, year_match: re.Match[str], fields: ReferenceFields) -> None:
+    fields.authors = parse_names(text[: year_match.start()])
     year = year_match["bracketed"] or year_match["bare"] or year_match["plain"]
     if year:
-        fields["date"] = parse_date_at(year_match["more"] or "", 0, year)
+        fields.date = parse_date_at(year_match["more"] or "", 0, year)
     _parse_titled(text[year_match.end() :], fields)
 
 
-def _parse_by_order(text: str, fields: dict[str, Any]) -> None:
+def _parse_by_order(text: str, fields: ReferenceFields) -> None:
     """Parse a reference that begins with the authors, then has the title, and later the year.
 
     The values are added to `fields`.
@@ -253,12 +285,12 @@ def _parse_by_order(text: str, fields: dict[str, Any]) -> None:
     names, end = parse_leading_names(text)
     colon = re.match(r"\s*(?:\([Ee]ds?\.\)|,?\s?[Ee]ds?\.)?\s*[.:,]?\s*", text[end:])
     if names:
-        fields["authors"] = names
+        fields.authors = names
         end += colon.end() if colon else 0
     _parse_titled(text[end:], fields, after_comma="," in text[end - 2 : end] if end else False)
 
 
-def _parse_titled(text: str, fields: dict[str, Any], *, after_comma: bool = False) -> None:
+def _parse_titled(text: str, fields: ReferenceFields, *, after_comma: bool = False) -> None:
     """Parse the part of a reference that begins with the title, then names the journal or book.
 
     The values are added to `fields`.
@@ -271,7 +303,7 @@ def _parse_titled(text: str, fields: dict[str, Any], *, after_comma: bool = Fals
     sentence = _SENTENCE.search(text)
     ends = [match.start() + (match[0] in "?!") for match in (sentence,) if match]
     if in_match and (not ends or in_match.start() <= ends[0]):
-        fields["title"] = _clean_title(text[: in_match.start()])
+        fields.title = _clean_title(text[: in_match.start()])
         _parse_container("In " + text[in_match.end() :], fields)
         return
     title_end = (
@@ -280,7 +312,7 @@ def _parse_titled(text: str, fields: dict[str, Any], *, after_comma: bool = Fals
         else None
     )
     if title_end is not None:
-        fields["title"] = _clean_title(text[:title_end])
+        fields.title = _clean_title(text[:title_end])
         _parse_container(text[title_end + 1 :], fields)
         return
     if not ends:
@@ -290,7 +322,7 @@ def _parse_titled(text: str, fields: dict[str, Any], *, after_comma: bool = Fals
     if not rest.strip(" .") and _LIKE_JOURNAL.search(title):
         _parse_untitled(text, fields)
         return
-    fields["title"] = _clean_title(title)
+    fields.title = _clean_title(title)
     _parse_container(rest, fields)
 
 
@@ -315,7 +347,7 @@ def _find_title_comma(text: str) -> int | None:
     return position
 
 
-def _parse_untitled(text: str, fields: dict[str, Any]) -> None:
+def _parse_untitled(text: str, fields: ReferenceFields) -> None:
     """Parse a part of a reference in which no title is separate from the journal.
 
     If it looks like a journal with volume and pages, as in physics, it is parsed as such. Otherwise
@@ -326,9 +358,9 @@ def _parse_untitled(text: str, fields: dict[str, Any]) -> None:
         return
     year = YEAR.search(text)
     head = text[: year.start()] if year else text
-    fields["title"] = _clean_title(head.strip(" ,.;("))
+    fields.title = _clean_title(head.strip(" ,.;("))
     if year:
-        fields.setdefault("date", year["year"])
+        fields.date = fields.date or year["year"]
 
 
 def _clean_title(text: str | None) -> str | None:
@@ -336,18 +368,16 @@ def _clean_title(text: str | None) -> str | None:
     return bare if sum(map(str.isalpha, bare)) >= 2 else None
 
 
-def _parse_container(text: str, fields: dict[str, Any]) -> None:
-    for name, value in parse_container(text).items():
-        if value and not fields.get(name):
-            fields[name] = value
-    if not fields.get("date"):
+def _parse_container(text: str, fields: ReferenceFields) -> None:
+    fields.container = parse_container(text)
+    if not fields.date:
         years = list(YEAR.finditer(text))
         if years:
             best = next(
                 (year for year in reversed(years) if text[year.start() - 1 : year.start()] == "("),
                 years[-1],
             )
-            fields["date"] = parse_date_at(text, best.start(), best["year"])
+            fields.date = parse_date_at(text, best.start(), best["year"])
 
 
 def _is_alphabetic(text: str) -> bool:
