@@ -304,7 +304,7 @@ def _find_container_name(head: str, fields: ContainerFields) -> str | None:
         name = ", ".join(name_pieces)
     name = " ".join(name.split()).strip(' ,;:([\u201c\u201d"*_/')
     if "." not in name[:-1] and name[:-1] not in _ABBREVIATIONS:
-        name = name.rstrip(".")
+        name = name.rstrip(". ")
     return (
         None
         if _STRAY_WORD.match(name) or sum(map(str.isalpha, name)) < 2 or len(name) > 300
