@@ -42,7 +42,7 @@ from fonds.urls.surt import build_surt
 
 BODY_MAX_BYTES = 1 << 31
 PIECE_BYTES = 64 * 1024
-URL_CHARACTERS = 8_000
+URL_CHARS = 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ def lines(data: bytes) -> None:
 
 def each_url(make: Callable[[str], object]) -> Callable[[str], None]:
     def run(text: str) -> None:
-        for at in range(0, len(text), URL_CHARACTERS):
-            make("http://a.example/" + text[at : at + URL_CHARACTERS])
+        for at in range(0, len(text), URL_CHARS):
+            make("http://a.example/" + text[at : at + URL_CHARS])
 
     return run
 

@@ -115,7 +115,7 @@ extracted again.
 """
 
 BODY_MAX_BYTES = 10_000_000
-TEXT_LETTERS_MIN = 25
+TEXT_MIN_LETTERS = 25
 """Minimum number of letters in the text of a page. A shorter text is a notice, a form or a list of
 links.
 """
@@ -205,8 +205,8 @@ def parse_page(
     content = _build_content_metadata(article, url, language)
     metadata = _build_page_metadata(article, content, language, decoded.evidence)
     letters = _LETTER.finditer(article.text)
-    if next(islice(letters, TEXT_LETTERS_MIN - 1, None), None) is None:
-        message = f"the text has fewer than {TEXT_LETTERS_MIN} letters"
+    if next(islice(letters, TEXT_MIN_LETTERS - 1, None), None) is None:
+        message = f"the text has fewer than {TEXT_MIN_LETTERS} letters"
         return PageExtraction(PageStatus.NO_TEXT, content, decoded.charset, message, metadata)
     if is_placeholder(article.text):
         message = f"the page has only a notice: {article.text[:NOTICE_MAX_CHARS]}"

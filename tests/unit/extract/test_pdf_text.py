@@ -17,7 +17,7 @@ from fonds.extract.pdf.text_cleanup import normalize_page_text
 
 
 def read(
-    data: bytes, pages_max: int = 100, chars_max: int = 10_000, time_max_s: float = 60
+    data: bytes, pages_max: int = 100, text_max_chars: int = 10_000, time_max_s: float = 60
 ) -> PagesText:
     with pypdfium2.PdfDocument(data) as document:
         try:
@@ -25,7 +25,11 @@ def read(
         except pypdfium2.PdfiumError:
             page0 = None
         return read_pages(
-            document, page0, pages_max=pages_max, max_chars=chars_max, time_max_s=time_max_s
+            document,
+            page0,
+            pages_max=pages_max,
+            text_max_chars=text_max_chars,
+            time_max_s=time_max_s,
         )
 
 
@@ -57,13 +61,13 @@ def test_pages_over_the_limit_are_not_read() -> None:
 
 
 def test_text_over_the_limit_is_cut() -> None:
-    pages_text = read(text_pdf(("abcdef", "ghijkl", "mnopqr")), chars_max=9)
+    pages_text = read(text_pdf(("abcdef", "ghijkl", "mnopqr")), text_max_chars=9)
     assert pages_text.text == "abcdef\fgh"
     assert pages_text.cut_reason == "the text was cut at 9 characters, on page 2"
 
 
 def test_text_of_exactly_the_limit_is_not_cut() -> None:
-    assert read(text_pdf(("abcdef", "ghijkl")), chars_max=13).cut_reason is None
+    assert read(text_pdf(("abcdef", "ghijkl")), text_max_chars=13).cut_reason is None
 
 
 def test_no_page_is_started_after_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:

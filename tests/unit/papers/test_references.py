@@ -115,7 +115,7 @@ def test_an_unparsable_reference_is_kept_as_text() -> None:
 )
 @example("(" * 4_000)
 @example("A. " * 2_000)
-@example(". AA .\"2000")
+@example('. AA ."2000')
 @example("Aa, A., " * 800)
 @example("1" * 5_000)
 @example("“" * 3_000)

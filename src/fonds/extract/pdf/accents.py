@@ -88,15 +88,15 @@ def _find_letter(page: PageCharacters, place: int) -> int | None:
         if neighbour is not None and _is_accented(page, neighbour, place, accent, is_below):
             return neighbour
     height = page.get_cell_box(place).top - page.get_cell_box(place).bottom
-    inside = _INSIDE * height
-    probe = accent.top + inside if is_below else accent.bottom - inside
-    covered = page.find_at(accent.middle, probe)
+    inset = _INSIDE * height
+    probe = accent.top + inset if is_below else accent.bottom - inset
+    covered_character = page.find_at(accent.middle, probe)
     if (
-        covered is not None
-        and covered != place
-        and _is_accented(page, covered, place, accent, is_below)
+        covered_character is not None
+        and covered_character != place
+        and _is_accented(page, covered_character, place, accent, is_below)
     ):
-        return covered
+        return covered_character
     return None
 
 

@@ -182,7 +182,7 @@ def _read(
             document,
             page0,
             pages_max=limits.pages_max,
-            max_chars=limits.text_max_chars,
+            text_max_chars=limits.text_max_chars,
             time_max_s=limits.text_max_s,
             with_front=not has_own_metadata(structure.info),
             has_writing=structure.has_writing,

@@ -36,29 +36,29 @@ def summarize_embedding(fonts: Iterable[PageFont]) -> str | None:
     the PDF; None if there are no fonts.
     """
     page_fonts = (page_font.font for page_font in fonts if page_font.page < _PAGES_JUDGED)
-    embedded = [_is_embedded(font) for font in islice(page_fonts, _FONTS_JUDGED_MAX)]
-    if not embedded:
+    embedded_flags = [_is_embedded(font) for font in islice(page_fonts, _FONTS_JUDGED_MAX)]
+    if not embedded_flags:
         return None
-    if all(embedded):
+    if all(embedded_flags):
         return "all"
-    return "some" if any(embedded) else "none"
+    return "some" if any(embedded_flags) else "none"
 
 
 def iter_page_fonts(pdf: pikepdf.Pdf) -> Iterator[PageFont]:
     """Yield each font on the first 300 pages, and in forms (reusable drawings) on them, once. At
     most 1,000 fonts are yielded.
     """
-    visited: set[tuple[int, int]] = set()
+    visited_numbers: set[tuple[int, int]] = set()
     count = 0
     for number in range(min(len(pdf.pages), _PAGES_MAX)):
         for resources in _iter_resources(
-            _find_inherited(pdf.pages[number].obj, "/Resources"), visited
+            _find_inherited(pdf.pages[number].obj, "/Resources"), visited_numbers
         ):
             fonts = resources.get("/Font")
-            if not isinstance(fonts, pikepdf.Dictionary) or _was_seen(fonts, visited):
+            if not isinstance(fonts, pikepdf.Dictionary) or _was_seen(fonts, visited_numbers):
                 continue
             for _, font in fonts.items():
-                if not isinstance(font, pikepdf.Dictionary) or _was_seen(font, visited):
+                if not isinstance(font, pikepdf.Dictionary) or _was_seen(font, visited_numbers):
                     continue
                 count += 1
                 if count > _FONTS_MAX:
@@ -66,33 +66,33 @@ def iter_page_fonts(pdf: pikepdf.Pdf) -> Iterator[PageFont]:
                 yield PageFont(number, font)
 
 
-def _iter_resources(first: Any, visited: set[tuple[int, int]]) -> Iterator[Any]:
+def _iter_resources(first: Any, visited_numbers: set[tuple[int, int]]) -> Iterator[Any]:
     """Yield the resource dictionary of a page (`first`), and those of the forms (reusable drawings)
     on it.
 
-    A form may be a whole page. Forms that are in `visited` are skipped.
+    A form may be a whole page. Forms that are in `visited_numbers` are skipped.
     """
-    pending = [(first, 0)]
+    pending_resources = [(first, 0)]
     for _ in range(_FORMS_MAX):
-        if not pending:
+        if not pending_resources:
             return
-        resources, depth = pending.pop()
+        resources, depth = pending_resources.pop()
         if not isinstance(resources, pikepdf.Dictionary):
             continue
         yield resources
         objects = resources.get("/XObject")
         if depth >= _FORMS_DEPTH_MAX or not isinstance(objects, pikepdf.Dictionary):
             continue
-        if _was_seen(objects, visited):
+        if _was_seen(objects, visited_numbers):
             continue
         for _, child in islice(objects.items(), _FORMS_MAX):
             is_form = isinstance(child, pikepdf.Stream) and child.get("/Subtype") == "/Form"
-            if is_form and not _was_seen(child, visited):
-                pending.append((child.get("/Resources"), depth + 1))
+            if is_form and not _was_seen(child, visited_numbers):
+                pending_resources.append((child.get("/Resources"), depth + 1))
 
 
-def _was_seen(obj: Any, visited: set[tuple[int, int]]) -> bool:
-    """Return whether a PDF object was visited before, and add it to `visited`.
+def _was_seen(obj: Any, visited_numbers: set[tuple[int, int]]) -> bool:
+    """Return whether a PDF object was visited before, and add it to `visited_numbers`.
 
     Objects without an object number (direct objects) cannot be recognised, so the result for them
     is False.
@@ -100,9 +100,9 @@ def _was_seen(obj: Any, visited: set[tuple[int, int]]) -> bool:
     object_number = obj.objgen
     if object_number == (0, 0):
         return False
-    if object_number in visited:
+    if object_number in visited_numbers:
         return True
-    visited.add(object_number)
+    visited_numbers.add(object_number)
     return False
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fonds.text.language import identify_language
 
-_LETTERS_MIN, _SAMPLE_CHARS, _MAX_CHARS = 150, 1_000, 2_000
+_LETTERS_MIN, _SAMPLE_CHARS, _JUDGED_MAX_CHARS = 150, 1_000, 2_000
 _UNMAPPED_MAX = 0.2
 _LANGUAGE_SCORE_MIN = 0.9
 _ACCENTED_MAX = 0.45
@@ -55,7 +55,7 @@ def is_garbled(text: str) -> bool:
 
     Return False if the text is too short to decide.
     """
-    text = text[:_MAX_CHARS]
+    text = text[:_JUDGED_MAX_CHARS]
     lower = text.encode("ascii", "ignore").lower()
     latin = len(lower) - len(lower.translate(None, _LATIN))
     if latin < _LETTERS_MIN or 2 * len(lower) < len(text):

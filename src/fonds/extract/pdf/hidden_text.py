@@ -18,7 +18,7 @@ from fonds.extract.pdf.page_origin import PageOrigin
 from fonds.model.pdf_extra import HiddenReason
 
 _SAMPLES, _DRAWN_EVERY, _SHORT_CHARS = 8, 4, 1_000
-_MAX_CHARS = 200_000
+_PAGE_MAX_CHARS = 200_000
 _MARGIN = 1.0
 _WORD = re.compile(r"[^\x00-\x20]+")
 
@@ -56,7 +56,7 @@ def find_hidden_characters(
     if not has_off_page and (HiddenReason.INVISIBLE not in hits.values() or is_scan()):
         return {}
     hidden: dict[int, HiddenReason] = {}
-    for word in _WORD.finditer(page.text, 0, _MAX_CHARS):
+    for word in _WORD.finditer(page.text, 0, _PAGE_MAX_CHARS):
         begin, end = word.span()
         # A word that begins on the page, or is cut by its edge, is visible.
         if _find_hidden_reason(page, begin, box, placed_objects):
@@ -71,7 +71,7 @@ def find_hidden_characters(
                     if reason
                 }
     invisible = sum(reason is HiddenReason.INVISIBLE for reason in hidden.values())
-    visible_count = sum(letter > " " for letter in page.text[:_MAX_CHARS]) - len(hidden)
+    visible_count = sum(letter > " " for letter in page.text[:_PAGE_MAX_CHARS]) - len(hidden)
     if invisible >= visible_count or is_scan():
         hidden = {
             number: reason for number, reason in hidden.items() if reason is HiddenReason.OFF_PAGE

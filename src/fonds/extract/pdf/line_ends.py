@@ -27,15 +27,15 @@ def join_lines(page: PageCharacters, units: list[str] | None) -> list[str] | Non
     line ends, `units` is returned.
     """
     text = page.text
-    begins = _NO_POSITION
+    previous_start = _NO_POSITION
     for line, place in _find_suspect_lines(text):
-        following = page.get_left(place + 2)
-        previous_left = begins[1] if begins[0] == line else None
-        begins = place + 2, following
-        # A line that begins where the previous one began is a real line.
-        if previous_left is not None and abs(following - previous_left) < _OVERLAP:
+        next_left = page.get_left(place + 2)
+        previous_left = previous_start[1] if previous_start[0] == line else None
+        previous_start = place + 2, next_left
+        # A line that previous_start where the previous one began is a real line.
+        if previous_left is not None and abs(next_left - previous_left) < _OVERLAP:
             continue
-        gap = following - page.get_left(place)
+        gap = next_left - page.get_left(place)
         if not _BACK_MAX_POINTS <= gap <= _GAP_MAX_POINTS:
             continue
         left, right = page.get_cell_box(place - 1), page.get_cell_box(place + 2)
@@ -61,17 +61,17 @@ def _find_suspect_lines(text: str) -> list[tuple[int, int]]:
         return []
     suspects: list[tuple[int, int]] = []
     place = -2
-    for line, following in pairwise(lines):
+    for line, next_line in pairwise(lines):
         place += len(line) + 2
-        if len(line) > _SHORT_MAX_CHARS and len(following) > _SHORT_MAX_CHARS:
+        if len(line) > _SHORT_MAX_CHARS and len(next_line) > _SHORT_MAX_CHARS:
             # A line that ends with a word, followed by a word, continues normally.
-            last, before = line[-1], line[-2]
-            if last == " ":
-                last, before = before, line[-3]
-            ends = before != " " and (last.isalnum() or last in _ENDS)
-            if ends and following[1] != " " and following[0].isalnum():
+            last_character, second_last = line[-1], line[-2]
+            if last_character == " ":
+                last_character, second_last = second_last, line[-3]
+            ends = second_last != " " and (last_character.isalnum() or last_character in _ENDS)
+            if ends and next_line[1] != " " and next_line[0].isalnum():
                 continue
-        elif not line or not following:
+        elif not line or not next_line:
             continue
         suspects.append((place - len(line), place))
     return suspects

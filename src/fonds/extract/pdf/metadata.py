@@ -125,8 +125,11 @@ def _iter_titles(
     yield _validate_title(title), MetadataSource.INFO
     yield _validate_title(xmp.title), MetadataSource.XMP
     yield front.title, MetadataSource.PAGE
-    bare = _WORD_PREFIX.sub("", title)
-    yield bare if bare != title and is_title(bare) else None, MetadataSource.INFO
+    cleaned_title = _WORD_PREFIX.sub("", title)
+    yield (
+        cleaned_title if cleaned_title != title and is_title(cleaned_title) else None,
+        MetadataSource.INFO,
+    )
 
 
 def _validate_title(title: str | None) -> str | None:
@@ -154,8 +157,8 @@ def split_authors(text: str) -> list[str]:
             names += pieces
         else:
             names.append(part)
-    bare = (" ".join(name.split())[:_NAME_MAX_CHARS] for name in names)
-    return list(dict.fromkeys(n for n in bare if not _PLACEHOLDER_AUTHOR.fullmatch(n)))[
+    cleaned_names = (" ".join(name.split())[:_NAME_MAX_CHARS] for name in names)
+    return list(dict.fromkeys(n for n in cleaned_names if not _PLACEHOLDER_AUTHOR.fullmatch(n)))[
         :_AUTHORS_MAX
     ]
 
@@ -166,12 +169,12 @@ def _iter_dois(
     for name in ("doi", "wps-articledoi", "subject", "keywords", "title"):
         yield find_doi_in_text(info.get(name, "")), MetadataSource.INFO
     yield xmp.doi, MetadataSource.XMP
-    labelled = find_labelled_doi(page)
-    if labelled is not None and _REFERENCES.search(page, 0, labelled[1]):
-        labelled = None
-    yield labelled[0] if labelled else None, MetadataSource.PAGE
-    linked = {parse_doi_link(link) for link in links} - {None}
-    yield linked.pop() if len(linked) == 1 else None, MetadataSource.LINK
+    labelled_doi = find_labelled_doi(page)
+    if labelled_doi is not None and _REFERENCES.search(page, 0, labelled_doi[1]):
+        labelled_doi = None
+    yield labelled_doi[0] if labelled_doi else None, MetadataSource.PAGE
+    link_ids = {parse_doi_link(link) for link in links} - {None}
+    yield link_ids.pop() if len(link_ids) == 1 else None, MetadataSource.LINK
 
 
 def _iter_arxiv_ids(
@@ -183,5 +186,5 @@ def _iter_arxiv_ids(
     # Other papers are cited as `arXiv:…` too; a paper's own stamp has subject or date.
     stamp = _ARXIV_STAMP.search(page)
     yield stamp[1] if stamp else None, MetadataSource.PAGE
-    linked = {find_arxiv_id(link) for link in links} - {None}
-    yield linked.pop() if len(linked) == 1 else None, MetadataSource.LINK
+    link_ids = {find_arxiv_id(link) for link in links} - {None}
+    yield link_ids.pop() if len(link_ids) == 1 else None, MetadataSource.LINK

@@ -166,7 +166,7 @@ def read_pages(
     page0: pypdfium2.PdfPage | None,
     *,
     pages_max: int,
-    max_chars: int,
+    text_max_chars: int,
     time_max_s: float,
     with_front: bool = True,
     has_writing: bool = True,
@@ -175,7 +175,7 @@ def read_pages(
 
     - `page0`: the first page, already open; it stays open. None if it cannot be opened.
     - `pages_max`: maximum number of pages to read.
-    - `max_chars`: maximum number of characters of the text.
+    - `text_max_chars`: maximum number of characters of the text.
     - `time_max_s`: seconds after which no further page is read.
     - `with_front`: whether to look for title and authors on the first page.
     - `has_writing`: False if it is known that the pages have no form fields or notes. Only the
@@ -189,7 +189,7 @@ def read_pages(
     pages: list[str] = []
     totals = _PageTotals()
     read_other = partial(_read_page, document, has_writing)
-    chars_left = max_chars + 1
+    chars_left = text_max_chars + 1
     cut_reason = (
         None if page_count <= pages_max else (f"only {pages_max} of {page_count} pages were read")
     )
@@ -202,9 +202,9 @@ def read_pages(
         pages.append(page.text if page else "")
         chars_left -= len(pages[-1]) + 1
         if chars_left < 0:
-            cut_reason = f"the text was cut at {max_chars} characters, on page {number + 1}"
+            cut_reason = f"the text was cut at {text_max_chars} characters, on page {number + 1}"
             break
-    text = PAGE_SEPARATOR.join(pages)[:max_chars]
+    text = PAGE_SEPARATOR.join(pages)[:text_max_chars]
     return totals.build_pages_text(text if text.strip() else None, cut_reason)
 
 

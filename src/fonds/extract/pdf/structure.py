@@ -168,12 +168,12 @@ def _encode_hex(value: object) -> str | None:
     return bytes(value).hex() or None if isinstance(value, pikepdf.String) else None
 
 
-def _read_xmp(pdf: pikepdf.Pdf, max_bytes: int) -> str | None:
+def _read_xmp(pdf: pikepdf.Pdf, xmp_max_bytes: int) -> str | None:
     stream = pdf.Root.get("/Metadata")
     if not isinstance(stream, pikepdf.Stream):
         return None
     raw = stream.read_bytes()
-    if len(raw) > max_bytes:
+    if len(raw) > xmp_max_bytes:
         return None
     for mark, encoding in _XMP_MARKS:
         if raw.startswith(mark):

@@ -51,10 +51,12 @@ def normalize_page_text(raw: str) -> str:
     )
     last_piece = other_pieces[-1:]
     # Several marks in a row count as one.
-    marked = LINE_END_HYPHEN.join([first_piece, *filter(None, other_pieces[:-1]), *last_piece])
-    if any(end in marked for end in _HYPHEN_ENDS) or any(sign in marked for sign in _OTHER_HYPHENS):
-        marked = _LINE_END_HYPHEN.sub(_restore_hyphen, marked)
-    text = _join_tex_signs(clean_text(_rejoin(marked))).strip()
+    marked_text = LINE_END_HYPHEN.join([first_piece, *filter(None, other_pieces[:-1]), *last_piece])
+    if any(end in marked_text for end in _HYPHEN_ENDS) or any(
+        sign in marked_text for sign in _OTHER_HYPHENS
+    ):
+        marked_text = _LINE_END_HYPHEN.sub(_restore_hyphen, marked_text)
+    text = _join_tex_signs(clean_text(_rejoin(marked_text))).strip()
     if text.isascii() or not _RIGHT_TO_LEFT.search(text):
         return text
     return _fix_brackets(text)
@@ -73,31 +75,33 @@ def _fix_brackets(text: str) -> str:
 def _fix_line_brackets(line: str) -> str:
     if _is_balanced(line) or not _RIGHT_TO_LEFT.search(line):
         return line
-    mirrored = line.translate(_MIRRORED_BRACKETS)
-    return mirrored if _is_balanced(mirrored) else line
+    mirrored_line = line.translate(_MIRRORED_BRACKETS)
+    return mirrored_line if _is_balanced(mirrored_line) else line
 
 
 def _is_balanced(line: str) -> bool:
-    expected: list[str] = []
+    expected_brackets: list[str] = []
     for bracket in _BRACKET.findall(line):
         if bracket in _CLOSING:
-            expected.append(_CLOSING[bracket])
-        elif not expected or expected.pop() != bracket:
+            expected_brackets.append(_CLOSING[bracket])
+        elif not expected_brackets or expected_brackets.pop() != bracket:
             return False
-    return not expected
+    return not expected_brackets
 
 
 def _restore_hyphen(match: re.Match[str]) -> str:
     """Return pdfium's mark for a hyphen at a line end if `match` divides a word there; otherwise
     the unchanged text of `match`.
     """
-    before = match.string[max(0, match.start() - 1) : match.start()]
+    previous_character = match.string[max(0, match.start() - 1) : match.start()]
     if match[1] != "-":
-        return LINE_END_HYPHEN if before.isalnum() else match[0]
+        return LINE_END_HYPHEN if previous_character.isalnum() else match[0]
     # pdfium left the hyphen because it saw a new line begin; only a divided word continues in lower
     # case.
-    follows = match.string[match.end() : match.end() + 1]
-    return LINE_END_HYPHEN if follows.islower() and before.isalpha() else match[0]
+    next_character = match.string[match.end() : match.end() + 1]
+    return (
+        LINE_END_HYPHEN if next_character.islower() and previous_character.isalpha() else match[0]
+    )
 
 
 def _join_tex_signs(text: str) -> str:
@@ -113,10 +117,10 @@ def _join_tex_signs(text: str) -> str:
 
 def _rejoin(raw: str) -> str:
     pieces = raw.split(LINE_END_HYPHEN)
-    joined = [pieces[0]]
+    joined_pieces = [pieces[0]]
     for left, right in pairwise(pieces):
-        joined += ("-" if _keeps_hyphen(left, right) else "", right)
-    return "".join(joined)
+        joined_pieces += ("-" if _keeps_hyphen(left, right) else "", right)
+    return "".join(joined_pieces)
 
 
 def _keeps_hyphen(left_text: str, right: str) -> bool:

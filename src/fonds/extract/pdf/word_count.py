@@ -40,10 +40,10 @@ def count_words(text: str) -> WordCount:
         return WordCount(whitespace, whitespace)
     if not _UNSPACED_RUN.search(text):
         return WordCount(whitespace, whitespace)
-    spaced, unspaced = _UNSPACED.subn(" ", text)
-    for run in _RUN_TOGETHER.finditer(spaced):
-        unspaced += math.ceil(len(run[0]) / _RUN_TOGETHER_WORD_CHARS)
-    if unspaced == 0:
+    spaced_text, unspaced_count = _UNSPACED.subn(" ", text)
+    for run in _RUN_TOGETHER.finditer(spaced_text):
+        unspaced_count += math.ceil(len(run[0]) / _RUN_TOGETHER_WORD_CHARS)
+    if unspaced_count == 0:
         return WordCount(whitespace, whitespace)
-    words = len(_RUN_TOGETHER.sub(" ", _WIDE_PUNCTUATION.sub(" ", spaced)).split())
-    return WordCount(words + unspaced, whitespace)
+    words = len(_RUN_TOGETHER.sub(" ", _WIDE_PUNCTUATION.sub(" ", spaced_text)).split())
+    return WordCount(words + unspaced_count, whitespace)

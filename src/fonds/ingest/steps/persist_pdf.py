@@ -116,8 +116,10 @@ class PersistPdfTextStep:
             row, has_page0_thumbnail=row.has_page0_thumbnail or item.page0_thumbnail
         )
         if row.updated != now:
-            stored = self.blobs.get(build_text_blob_key(row.sha1hex)) if row.word_count else None
-            return build_document(row_with_thumbnail, stored, origin)
+            stored_text = (
+                self.blobs.get(build_text_blob_key(row.sha1hex)) if row.word_count else None
+            )
+            return build_document(row_with_thumbnail, stored_text, origin)
         return build_document(row_with_thumbnail, _encode_text(item), origin)
 
     def _write_rows(self, items: Sequence[PdfText], now: datetime) -> None:
@@ -126,7 +128,7 @@ class PersistPdfTextStep:
 
         A thumbnail that was stored before its row existed could not be recorded in the row.
         """
-        with_thumbnail = self._find_pictured([item.sha1hex for item in items])
+        with_thumbnail = self._find_with_thumbnail([item.sha1hex for item in items])
         rows = [_build_row(item, now, item.sha1hex in with_thumbnail) for item in items]
         texts = [
             build_fixity(rights_row.sha1hex, TEXT, text)
@@ -141,12 +143,12 @@ class PersistPdfTextStep:
             self.records, sketches, [*rows, *map(build_row_fixity, rows), *texts, *rights]
         )
         remove_stale_rights(self.records, rows, rights)
-        added_later = self._find_pictured(
+        keys_added_later = self._find_with_thumbnail(
             [item.sha1hex for item in items if item.sha1hex not in with_thumbnail]
         )
-        self.records.change(PdfMetaRow, sorted(added_later), {"has_page0_thumbnail": True})
+        self.records.change(PdfMetaRow, sorted(keys_added_later), {"has_page0_thumbnail": True})
 
-    def _find_pictured(self, sha1hexes: Sequence[str]) -> set[str]:
+    def _find_with_thumbnail(self, sha1hexes: Sequence[str]) -> set[str]:
         """Return the SHA-1s of files that have a thumbnail of the first page in the blobs."""
         keys = {build_thumbnail_blob_key(sha1hex): sha1hex for sha1hex in sha1hexes}
         return {keys[key] for key in self.blobs.filter_existing(list(keys))} if keys else set()
@@ -171,21 +173,21 @@ def _choose_best(items: Sequence[PdfText]) -> list[PdfText]:
     """Return one result for each file. If a file has several, a success is preferred, then the last
     of equal results.
     """
-    best: dict[str, PdfText] = {}
+    best_items: dict[str, PdfText] = {}
     for item in items:
-        previous = best.get(item.sha1hex)
+        previous = best_items.get(item.sha1hex)
         if previous is None or _weigh_status(item.status) >= _weigh_status(previous.status):
-            best[item.sha1hex] = item
-    return list(best.values())
+            best_items[item.sha1hex] = item
+    return list(best_items.values())
 
 
-def _replaces_row(item: PdfText, stored: PdfMetaRow | None) -> bool:
+def _replaces_row(item: PdfText, stored_row: PdfMetaRow | None) -> bool:
     """Return whether a result may replace the stored row of the same PDF.
 
     A failure does not replace a success. A temporary failure does not replace a permanent failure.
     Anything replaces a missing row.
     """
-    return stored is None or _weigh_status(item.status) >= _weigh_row(stored)
+    return stored_row is None or _weigh_status(item.status) >= _weigh_row(stored_row)
 
 
 def _weigh_status(status: PdfStatus) -> int:
@@ -209,13 +211,13 @@ def _build_sketch(row: PdfMetaRow, item: PdfText) -> TextSketchRow:
     return build_file_sketch(row, captured, item.source.url, item.text or "")
 
 
-def _build_row(item: PdfText, now: datetime, pictured: bool) -> PdfMetaRow:
+def _build_row(item: PdfText, now: datetime, has_thumbnail: bool) -> PdfMetaRow:
     extra = item.pdf_extra or PdfExtra()
     return PdfMetaRow(
         sha1hex=item.sha1hex,
         updated=now,
         status=str(item.status),
-        has_page0_thumbnail=pictured,
+        has_page0_thumbnail=has_thumbnail,
         page_count=extra.page_count,
         word_count=extra.word_count,
         page0_height=extra.page0_height,

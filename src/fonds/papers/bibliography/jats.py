@@ -258,7 +258,7 @@ def _parse_journal(about: etree._Element, meta: etree._Element) -> Journal | Non
         issn.get("pub-type") or "": find_issn(get_text(issn))
         for issn in _limit(about.iterfind("issn"), 20)
     }
-    electronic = issns.pop("epub", None)
+    eissn = issns.pop("epub", None)
     journal = Journal(
         name=_find_line(about, "journal-title-group/journal-title", "journal-title"),
         abbreviation=_find_line(
@@ -266,7 +266,7 @@ def _parse_journal(about: etree._Element, meta: etree._Element) -> Journal | Non
         ),
         publisher=_find_line(about, "publisher/publisher-name"),
         issn=next(filter(None, issns.values()), None),
-        eissn=electronic,
+        eissn=eissn,
         volume=_find_line(meta, "volume"),
         issue=_find_line(meta, "issue", "numero"),
         pages=_parse_pages(meta),
@@ -301,11 +301,11 @@ def _parse_citation(ref: etree._Element, element: etree._Element, index: int) ->
 
     If they contain no title, journal or book, parse the printed text of the reference.
     """
-    printed = _get_line(element)
+    printed_text = _get_line(element)
     title = _find_line(element, "article-title", "chapter-title", "data-title")
     source = _find_line(element, "source")
     if title is None and source is None:
-        return parse_reference(printed or "", index, ref.get("id"))
+        return parse_reference(printed_text or "", index, ref.get("id"))
     names = _limit(element.iter("name", "string-name"), NAMES_MAX)
     people = [(node, _parse_name(node)) for node in names]
     editors = {
@@ -336,7 +336,7 @@ def _parse_citation(ref: etree._Element, element: etree._Element, index: int) ->
         issue=_find_line(element, "issue", "numero"),
         pages=_parse_pages(element),
         url=link.get(_HREF) if link is not None else None,
-        unstructured=printed if element.tag == "mixed-citation" else None,
+        unstructured=printed_text if element.tag == "mixed-citation" else None,
         doi=identifiers.doi,
         pmid=identifiers.pmid,
         pmcid=identifiers.pmcid,

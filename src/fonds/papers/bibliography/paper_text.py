@@ -114,9 +114,9 @@ def _find_abstract(front: str) -> str | None:
     if end is None and begin.start() > FRONT_MAX_CHARS / 2:
         return None
     text = front[begin.end() : end.start() if end else begin.end() + 2_000]
-    joined = re.sub(r"(?<=[a-z])-\s*\n\s*(?=[a-z])", "", text)
-    plain = " ".join(joined.split())[:ABSTRACT_MAX_CHARS]
-    return plain if len(plain.split()) >= 10 else None
+    joined_text = re.sub(r"(?<=[a-z])-\s*\n\s*(?=[a-z])", "", text)
+    plain_text = " ".join(joined_text.split())[:ABSTRACT_MAX_CHARS]
+    return plain_text if len(plain_text.split()) >= 10 else None
 
 
 def _find_publication(first_page: str, known: KnownFields) -> tuple[Journal | None, str | None]:

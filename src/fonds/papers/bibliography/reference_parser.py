@@ -105,8 +105,8 @@ class ReferenceFields:
 
 def parse_reference(text: str, index: int = 0, label: str | None = None) -> Citation:
     """Parse one printed reference. Its text, cut at 4,000 characters, is kept in `unstructured`."""
-    printed = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
-    text_without_label = _LABEL.sub("", printed, count=1)
+    printed_text = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
+    text_without_label = _LABEL.sub("", printed_text, count=1)
     fields = ReferenceFields()
     text_without_label = _extract_identifiers(text_without_label, fields)
     _parse_fields(text_without_label, fields)
@@ -133,7 +133,7 @@ def parse_reference(text: str, index: int = 0, label: str | None = None) -> Cita
         arxiv_id=fields.arxiv_id or None,
         issn=fields.issn or None,
         isbn=fields.isbn or None,
-        unstructured=printed or None,
+        unstructured=printed_text or None,
     )
 
 
@@ -146,8 +146,8 @@ def _extract_identifiers(text: str, fields: ReferenceFields) -> str:
     if doi:
         fields.doi = find_doi_in_text(doi[0])
         text = text[: doi.start()] + " " + _keep_full_stop(doi[0]) + text[doi.end() :]
-    lowered = text.lower()
-    if "arxiv" in lowered or "abs/" in lowered:
+    lower_text = text.lower()
+    if "arxiv" in lower_text or "abs/" in lower_text:
         arxiv = _ARXIV_SPAN.search(text)
         if arxiv:
             fields.arxiv_id = arxiv[1]
@@ -157,7 +157,7 @@ def _extract_identifiers(text: str, fields: ReferenceFields) -> str:
         if old_id:
             fields.arxiv_id = parse_arxiv_id(old_id[1])
             text = text[: old_id.start()] + " " + text[old_id.end() :]
-    if "pm" in lowered or "spires" in lowered:
+    if "pm" in lower_text or "spires" in lower_text:
         fields.pmid, fields.pmcid = find_pmid(text), find_pmcid(text)
         text = _PUBMED_SPAN.sub(" ", text)
     if "ISBN" in text or "ISSN" in text:
@@ -169,7 +169,7 @@ def _extract_identifiers(text: str, fields: ReferenceFields) -> str:
         fields.url = url[0].rstrip(".,;)]>")
         text = _URL.sub(lambda match: " " + _keep_full_stop(match[0]), text)
         text = _ACCESS_NOTE.sub(" ", text)
-    elif "online" in lowered or doi:
+    elif "online" in lower_text or doi:
         text = _ACCESS_NOTE.sub(" ", text)
     return _SPACE.sub(" ", text).strip(" ,;:<>[")
 
@@ -195,12 +195,12 @@ def _parse_fields(text: str, fields: ReferenceFields) -> None:
 
 
 def _parse_by_quotes(text: str, quote_match: re.Match[str], fields: ReferenceFields) -> None:
-    before = text[: quote_match.start()].strip(" ,.:;")
-    year_match = YEAR.search(before)
+    text_before = text[: quote_match.start()].strip(" ,.:;")
+    year_match = YEAR.search(text_before)
     if year_match:
         fields.date = year_match["year"]
-        before = before[: year_match.start()].strip(" ,.:;(")
-    fields.authors = parse_names(before) if _is_alphabetic(before) else ()
+        text_before = text_before[: year_match.start()].strip(" ,.:;(")
+    fields.authors = parse_names(text_before) if _is_alphabetic(text_before) else ()
     fields.title = _clean_title(quote_match["title"] or quote_match["single"] or quote_match["tex"])
     _parse_container(text[quote_match.end() :], fields)
 
@@ -213,15 +213,15 @@ def match_names_before_year(text: str) -> re.Match[str] | None:
     match = _AUTHOR_YEAR.search(text)
     if match is None or match.start() < 2 or match.start() > len(text) * AUTHORS_SHARE_MAX:
         return None
-    before = text[: match.start()]
-    end = find_names_end(before)
-    rest = before[end:].strip(" ,.;:&")
+    text_before = text[: match.start()]
+    end = find_names_end(text_before)
+    rest = text_before[end:].strip(" ,.;:&")
     if end and (not rest or _EDITED.match(rest)):
         return match
     is_plain = match["plain"] is not None or (
-        match["bare"] is not None and not end and len(before) > 60
+        match["bare"] is not None and not end and len(text_before) > 60
     )
-    return match if not is_plain and _is_names(before) else None
+    return match if not is_plain and _is_names(text_before) else None
 
 
 _LOWERCASE_WORDS = frozenset(
@@ -364,8 +364,8 @@ def _parse_untitled(text: str, fields: ReferenceFields) -> None:
 
 
 def _clean_title(text: str | None) -> str | None:
-    bare = (text or "").strip(" ,.;:\u201c\u201d\"'\u2018*_")
-    return bare if sum(map(str.isalpha, bare)) >= 2 else None
+    bare_title = (text or "").strip(" ,.;:\u201c\u201d\"'\u2018*_")
+    return bare_title if sum(map(str.isalpha, bare_title)) >= 2 else None
 
 
 def _parse_container(text: str, fields: ReferenceFields) -> None:
