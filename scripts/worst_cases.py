@@ -26,11 +26,11 @@ from fonds.extract.article.extraction import extract_article
 from fonds.extract.article.paragraphs import extract_paragraphs
 from fonds.extract.charset import decode
 from fonds.extract.mime import sniff
-from fonds.extract.pdf.extraction import count_words
-from fonds.extract.pdf.metadata import read_xmp
 from fonds.extract.pdf.strings import decode_text_string
 from fonds.extract.pdf.text_cleanup import normalize_page_text
 from fonds.extract.pdf.trailer import scan_trailer
+from fonds.extract.pdf.word_count import count_words
+from fonds.extract.pdf.xmp import read_xmp
 from fonds.ingest.sources.container import detect_container
 from fonds.model.errors import PermanentError
 from fonds.model.story_json import decode_story
@@ -42,7 +42,7 @@ from fonds.urls.surt import build_surt
 
 BODY_MAX_BYTES = 1 << 31
 PIECE_BYTES = 64 * 1024
-URL_CHARACTERS = 8_000
+URL_CHARS = 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ def parse_lines(data: bytes) -> None:
 
 def repeat_for_urls(make: Callable[[str], object]) -> Callable[[str], None]:
     def run(text: str) -> None:
-        for at in range(0, len(text), URL_CHARACTERS):
-            make("http://a.example/" + text[at : at + URL_CHARACTERS])
+        for at in range(0, len(text), URL_CHARS):
+            make("http://a.example/" + text[at : at + URL_CHARS])
 
     return run
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from fonds.model.bibliography import Author
-from fonds.papers.bibliography.paper import Citation, Paper, encode_paper
+from fonds.model.bibliography import Author, Citation, Paper
+from fonds.papers.bibliography.paper import encode_paper
 from fonds.papers.bibliography.reference_parser import parse_reference
 from fonds.papers.catalog.work import Work, WorkAuthor
 from fonds.ports import Table

@@ -12,6 +12,7 @@ from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText
+from fonds.model.pdf_extra import PdfExtra
 from fonds.ports import Blobs
 from fonds.queues.messages.envelope import encode
 
@@ -31,7 +32,7 @@ def result(id_: str, text: str, sha1hex: str = "") -> Message:
         page0_thumbnail=False,
         meta_xml=None,
         pdf_info=None,
-        pdf_extra={"word_count": len(text.split())},
+        pdf_extra=PdfExtra(word_count=len(text.split())),
         file_meta=FileMeta(
             7, "application/pdf", "PDF", "application/pdf", sha1hex, "ab" * 16, "ab" * 32
         ),

@@ -23,7 +23,7 @@ from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Records
 
 SECRET_BYTES = 32
-PREFIX_CHARACTERS = 8
+PREFIX_CHARS = 8
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _TOKEN = re.compile(r"(fonds|session)_([a-z2-7]{8,16})_[A-Za-z0-9_-]{43}")
 
@@ -51,11 +51,11 @@ class Secret:
         return compare_digest(self.sha256hex, sha256hex)
 
 
-def create_token(kind: str, prefix_characters: int = PREFIX_CHARACTERS) -> Secret:
+def create_token(kind: str, prefix_chars: int = PREFIX_CHARS) -> Secret:
     """Create a random secret for an access key or session. `kind` is `fonds` for a key, `session`
     for a session.
     """
-    prefix = "".join(choice(_ALPHABET) for _ in range(prefix_characters))
+    prefix = "".join(choice(_ALPHABET) for _ in range(prefix_chars))
     return Secret(kind, prefix, f"{kind}_{prefix}_{token_urlsafe(SECRET_BYTES)}")
 
 

@@ -11,7 +11,7 @@ from fonds.model.rows import AccessKeyRow, SessionRow
 from fonds.ports import Records
 
 KIND = "session"
-ID_CHARACTERS = 16
+ID_CHARS = 16
 SESSIONS_PER_KEY_MAX = 50
 
 
@@ -31,7 +31,7 @@ class SessionStore:
 
         Each key keeps its newest 50 sessions.
         """
-        token, now = create_token(KIND, ID_CHARACTERS), self.clock()
+        token, now = create_token(KIND, ID_CHARS), self.clock()
         until = min(now + self.duration, key.until or now + self.duration)
         self._make_room(key.name)
         row = SessionRow(token.prefix, token.sha256hex, key.name, now, until)

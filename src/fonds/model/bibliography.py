@@ -1,4 +1,4 @@
-"""Bibliographic metadata of a paper, as stored in JSON columns of SQL rows.
+"""Bibliography of a paper: its metadata, text and references, as stored in JSON columns.
 
 The field names are those that readers of GROBID's results have used since 2018.
 """
@@ -76,6 +76,99 @@ class Journal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     volume: str | None = None
     issue: str | None = None
     pages: str | None = None
+
+
+class Funder(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Funder of a paper.
+
+    - `name`: name of the funder.
+    - `grants`: numbers of its grants.
+    """
+
+    name: str
+    grants: tuple[str, ...] = ()
+
+
+class Funding(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Funding of a paper.
+
+    - `funders`: funders with their grants.
+    - `statement`: statement about funding as printed; None if there is none.
+    """
+
+    funders: tuple[Funder, ...] = ()
+    statement: str | None = None
+
+
+class Citation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One reference in the reference list of a paper. Unknown fields are None or empty.
+
+    - `id`: identifier of the reference in the source document.
+    - `index`: position in the list, from 0.
+    - `date`: as precise as stated (`2011`, `2011-03`, `2011-03-28`).
+    - `doi`, `pmid`, `pmcid`, `arxiv_id`, `issn`, `isbn`: normalised identifiers without prefix.
+    - `unstructured`: reference as printed.
+    """
+
+    id: str
+    index: int
+    authors: tuple[Author, ...]
+    title: str | None = None
+    journal: str | None = None
+    book_title: str | None = None
+    series_title: str | None = None
+    editors: tuple[Author, ...] = ()
+    publisher: str | None = None
+    institution: str | None = None
+    date: str | None = None
+    volume: str | None = None
+    issue: str | None = None
+    pages: str | None = None
+    url: str | None = None
+    doi: str | None = None
+    pmid: str | None = None
+    pmcid: str | None = None
+    arxiv_id: str | None = None
+    issn: str | None = None
+    isbn: str | None = None
+    unstructured: str | None = None
+
+
+class Paper(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Metadata, text and references of a paper.
+
+    Unknown fields are None or empty, and not in the JSON. Only `authors` and `citations` are always
+    in it.
+
+    - `date`: as precise as stated (`2011`, `2011-03`, `2011-03-28`).
+    - `doi`: in lower case.
+    - `language_code`: two or three letters.
+    - `grobid_version`: extractor version that read the paper (GROBID or Fonds).
+    - `grobid_timestamp`: time of the extraction, as GROBID wrote it.
+    - `fatcat_release`: only in older results of other software; Fonds never writes this field.
+    """
+
+    # msgspec never omits a default that a function of ours returns.
+    authors: tuple[Author, ...] = msgspec.field(default_factory=lambda: ())
+    citations: tuple[Citation, ...] = msgspec.field(default_factory=lambda: ())
+    grobid_version: str
+    title: str | None = None
+    journal: Journal | None = None
+    date: str | None = None
+    doi: str | None = None
+    pmid: str | None = None
+    pmcid: str | None = None
+    arxiv_id: str | None = None
+    isbn: str | None = None
+    keywords: tuple[str, ...] = ()
+    abstract: str | None = None
+    body: str | None = None
+    acknowledgement: str | None = None
+    annex: str | None = None
+    funding: Funding | None = None
+    language_code: str | None = None
+    grobid_timestamp: str | None = None
+    fatcat_release: str | None = None
 
 
 class PaperHead(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

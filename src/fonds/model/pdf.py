@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fonds.model.capture import Capture
 from fonds.model.disposition import DONE, Disposition, Reason, Weight, drop, quarantine
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import FileMeta
+from fonds.model.pdf_extra import PdfExtra
 
 SCANNED_ORIGIN = "scanned"
 """Value of the metadata field `origin` for a PDF whose pages are pictures without a text layer."""
@@ -20,7 +21,7 @@ SCANNED_ORIGIN = "scanned"
 class StatusClass(StrEnum):
     """Class of an extraction status, which says who or what caused the result.
 
-    The class decides whether to read the same bytes again.
+    It decides whether to read the same bytes again.
     """
 
     OK = "ok"  # something was kept; not retried with the same extractor
@@ -141,7 +142,7 @@ FILELESS_STATUSES = frozenset(
 
 
 def build_ending(status: PdfStatus, detail: str | None) -> Disposition:
-    """Return the disposition (recorded end) of the message of a PDF with this extraction status.
+    """Return the disposition (recorded end) of the message of a PDF with this status.
 
     `detail` is a sentence for people; the name of the status is used if `detail` is None or "".
     """
@@ -154,7 +155,7 @@ def build_ending(status: PdfStatus, detail: str | None) -> Disposition:
 STOPPED_STATUSES = frozenset(
     {PdfStatus.ERROR_TIMEOUT, PdfStatus.ERROR_MEMORY, PdfStatus.ERROR_CRASH}
 )
-"""Statuses of PDFs that killed a reader: recorded, and not read again for a while."""
+"""Statuses of files that killed a reader: recorded, and not tried again for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +164,9 @@ class PdfExtraction:
 
     - `text`: pages joined with form feeds; None without text.
     - `pdf_info`: every key of the Info dictionary, dates as ISO 8601 in UTC.
-    - `pdf_extra`: `page_count`, `word_count`, `page0_width`, `page0_height` (points, crop box,
-      rotation applied), `permanent_id`, `update_id` (lower-case hex), `pdf_version` ("1.7"), and
-      other small values.
-    - `thumbnails`: images of the first page by format (`180px-jpg`), never enlarged; {} if the page
-      cannot be rendered.
+    - `pdf_extra`: page count, sizes, ids, and other small values.
+    - `thumbnails`: images of page 0 by format (`180px-jpg`), never enlarged; {} if it cannot be
+      rendered.
 
     Missing values are None.
     """
@@ -175,7 +174,7 @@ class PdfExtraction:
     status: PdfStatus
     text: str | None = None
     pdf_info: Mapping[str, str] | None = None
-    pdf_extra: Mapping[str, Any] | None = None
+    pdf_extra: PdfExtra | None = None
     meta_xml: str | None = None
     error_msg: str | None = None
     thumbnails: Mapping[str, bytes] = field(default_factory=dict)
@@ -183,8 +182,7 @@ class PdfExtraction:
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """Text and metadata of one PDF: payload of the topic `pdf-text`; field names of seed document
-    003.
+    """Text and metadata of one PDF: payload of the topic `pdf-text`; field names of seed 003.
 
     - `sha1hex`: SHA-1 of the PDF in hex.
     - `status`: how the extraction ended.
@@ -194,8 +192,8 @@ class PdfText:
     - `extractor`: program, versions and configuration of the extraction, so that PDFs read by an
       older extractor can be selected and read again.
 
-    The fields `text`, `meta_xml`, `pdf_info`, `pdf_extra` and `error_msg` are as in
-    `PdfExtraction`; a missing value is None.
+    The fields `text`, `meta_xml`, `pdf_info`, `pdf_extra` and `error_msg` are as in the extraction
+    result; a missing value is None.
     """
 
     sha1hex: str
@@ -204,7 +202,7 @@ class PdfText:
     page0_thumbnail: bool
     meta_xml: str | None
     pdf_info: Mapping[str, str] | None
-    pdf_extra: Mapping[str, Any] | None
+    pdf_extra: PdfExtra | None
     file_meta: FileMeta | None
     source: Capture
     extractor: str
@@ -212,7 +210,7 @@ class PdfText:
 
     @property
     def about(self) -> str:
-        """Subject of a message with this payload: SHA-1 of the PDF in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.sha1hex
 
 
@@ -240,7 +238,7 @@ class Thumbnail:
 
     @property
     def about(self) -> str:
-        """Subject of a message with this payload: SHA-1 of the PDF in hex."""
+        """Subject of the message: SHA-1 of the file in hex."""
         return self.sha1hex
 
     @property

@@ -18,7 +18,7 @@ ENTRIES_BY_SOURCE = "entries_by_source"
 
 Its keys are the source, the outcome, and the step and reason as one text (`encode_step_reason`).
 """
-SOURCE_CHARACTERS, POLL_MIN_CHARS = 12, 19
+SOURCE_CHARS, POLL_MIN_CHARS = 12, 19
 """Length of the id of a source, and minimum length of the id of a poll.
 
 The id of a poll is `SOURCE.NUMBER`. Its number has six digits or more.
@@ -32,8 +32,8 @@ def find_source_id(kind: str, input_id: str) -> str | None:
     `kind` is the kind of the entry. `input_id` is the id of its input; for a listed link, this is a
     poll, one request of the source.
     """
-    is_poll = len(input_id) >= POLL_MIN_CHARS and input_id[SOURCE_CHARACTERS] == POINT
-    return input_id[:SOURCE_CHARACTERS] if kind == LINK and is_poll else None
+    is_poll = len(input_id) >= POLL_MIN_CHARS and input_id[SOURCE_CHARS] == POINT
+    return input_id[:SOURCE_CHARS] if kind == LINK and is_poll else None
 
 
 def encode_step_reason(outcome: str, step: str | None, reason: str | None) -> str:
@@ -92,7 +92,7 @@ COUNTED_AS = "failure_groups"
 
 CAUSE_MAX_CHARS = 200
 HOST_MAX_CHARS = 253
-GROUP_CHARACTERS = 16
+GROUP_CHARS = 16
 _DETAIL_MAX_CHARS = 2_000
 _MASK = "…"
 _DIGEST = re.compile(
@@ -142,4 +142,4 @@ def compute_failure_group(step: str, reason: str, detail: str, url: str) -> str:
     The id is a hash of the step, the reason, the normalized detail and the host of `url`.
     """
     group_key = "\0".join((step, reason, normalize_cause(detail), find_host(url)))
-    return sha256(group_key.encode("utf-8", "surrogatepass")).hexdigest()[:GROUP_CHARACTERS]
+    return sha256(group_key.encode("utf-8", "surrogatepass")).hexdigest()[:GROUP_CHARS]

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
 from fonds.derivatives.bibliography import NOT_READ, NOTHING_FOUND_STATUS, SUCCESS
 from fonds.derivatives.fixity import build_row_fixity
+from fonds.model.bibliography import Paper
 from fonds.model.encoding import prepare_type
 from fonds.model.paper import GrobidStatus, UnmatchedPaper
 from fonds.model.pdf import PdfText, StatusClass
 from fonds.model.rows import BibliographyRow, GrobidRow
 from fonds.model.step import Output, Result
-from fonds.papers.bibliography.paper import Paper, assess_quality, encode_paper, summarize_paper
+from fonds.papers.bibliography.paper import assess_quality, encode_paper, summarize_paper
 from fonds.papers.bibliography.paper_text import VERSION
 from fonds.ports import Records, Table
 from fonds.stores.journal_table.cells import (
@@ -94,7 +94,7 @@ class PersistBibliographyStep:
 
 
 def _build_row(item: PdfText, now: datetime) -> tuple[BibliographyRow, Paper | None]:
-    paper = _parse_paper((item.pdf_extra or {}).get("bibliography"))
+    paper = item.pdf_extra.bibliography if item.pdf_extra else None
     if item.status.status_class is not StatusClass.OK or paper is None:
         return BibliographyRow(
             item.sha1hex, now, NOT_READ, None, None, None, None, 0, None, VERSION
@@ -113,15 +113,6 @@ def _build_row(item: PdfText, now: datetime) -> tuple[BibliographyRow, Paper | N
         extractor=paper.grobid_version,
     )
     return row, paper
-
-
-def _parse_paper(fields: Any) -> Paper | None:
-    if not isinstance(fields, dict):
-        return None
-    try:
-        return msgspec.convert(fields, prepare_type(Paper))
-    except msgspec.ValidationError:
-        return None
 
 
 def _build_cells(row: BibliographyRow, paper: Paper) -> dict[str, bytes]:

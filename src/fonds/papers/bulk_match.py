@@ -14,10 +14,11 @@ from datetime import datetime
 import msgspec
 
 from fonds.bulk.tallies import ExampleCounts
+from fonds.model.bibliography import Paper
 from fonds.model.disposition import Verdict
 from fonds.model.encoding import prepare_type
 from fonds.model.rows import CitationRow, DispositionRow, EntryRow, FileMetaRow
-from fonds.papers.bibliography.paper import Paper, format_citation
+from fonds.papers.bibliography.paper import format_citation
 from fonds.papers.catalog.lookup import find
 from fonds.papers.catalog.match import Match
 from fonds.papers.catalog.match_query import MatchQuery, build_citation_query, build_paper_query

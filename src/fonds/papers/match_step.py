@@ -9,10 +9,11 @@ from datetime import datetime
 import msgspec
 
 from fonds.derivatives.fixity import build_row_fixity
+from fonds.model.bibliography import Citation, Paper
 from fonds.model.paper import MATCH_VERSION, MatchStatus, UnmatchedPaper
 from fonds.model.rows import CitationRow, MatchRow
 from fonds.model.step import Result
-from fonds.papers.bibliography.paper import Citation, Paper, decode_paper, format_citation
+from fonds.papers.bibliography.paper import decode_paper, format_citation
 from fonds.papers.catalog.lookup import find
 from fonds.papers.catalog.match import Match, MatchReason, format_evidence
 from fonds.papers.catalog.match_query import build_citation_query, build_paper_query

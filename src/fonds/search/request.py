@@ -322,10 +322,10 @@ class SearchParameter:
                 return f"expected a whole number from {least} to {most:,}"
             case inspect.BoolType():
                 return "expected 1"
-            case inspect.StrType(max_length=chars_max):
-                return f"longer than {chars_max:,} characters"
-            case inspect.UnionType(types=(inspect.StrType(max_length=chars_max), *_)):
-                return f"longer than {chars_max:,} characters"
+            case inspect.StrType(max_length=max_chars):
+                return f"longer than {max_chars:,} characters"
+            case inspect.UnionType(types=(inspect.StrType(max_length=max_chars), *_)):
+                return f"longer than {max_chars:,} characters"
             case _:
                 return f"expected {format_alternatives(self.choices)}"
 

@@ -14,6 +14,7 @@ from fonds.derivatives.documents import UNKNOWN
 from fonds.derivatives.kind import FileRelations
 from fonds.derivatives.kinds import KINDS, iter_kinds_with_rows
 from fonds.derivatives.story_versions import list_versions
+from fonds.model.bibliography import Citation
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
 from fonds.model.disposition import Reason, Weight
 from fonds.model.document import IndexDocument
@@ -27,7 +28,7 @@ from fonds.model.rows import (
     FileMetaRow,
 )
 from fonds.model.rows.row import DerivativeRow
-from fonds.papers.bibliography.paper import Citation, decode_paper, format_citation
+from fonds.papers.bibliography.paper import decode_paper, format_citation
 from fonds.ports import Records, Stores
 from fonds.stores.journal_table.cells import BIB_METADATA, GROBID_METADATA
 from fonds.stores.journal_table.keys import build_row_key

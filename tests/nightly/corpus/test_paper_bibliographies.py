@@ -6,11 +6,12 @@ import re
 from functools import cache
 from hashlib import sha1
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.model.bibliography import Paper
+from fonds.model.pdf_extra import PdfExtra
 from nightly.corpus.paper_gold import GOLD
 
 CORPUS = Path(__file__).parents[3].parent / "shared" / "corpus"
@@ -22,15 +23,17 @@ pytestmark = [
 
 
 @cache
-def read_bibliographies() -> dict[str, dict[str, Any]]:
+def read_bibliographies() -> dict[str, Paper]:
     """Return the bibliography of every paper of the gold file, by SHA-1."""
-    bibliographies: dict[str, dict[str, Any]] = {}
+    bibliographies: dict[str, Paper] = {}
     for path in sorted(PDFS.rglob("*.pdf")):
         body = path.read_bytes()
         key = sha1(body).hexdigest()
         if key in GOLD and key not in bibliographies:
             extraction = extract_pdf_bytes(body, PdfLimits(thumbnails=()))
-            bibliographies[key] = (extraction.pdf_extra or {})["bibliography"] or {}
+            bibliographies[key] = (extraction.pdf_extra or PdfExtra()).bibliography or Paper(
+                grobid_version=""
+            )
     return bibliographies
 
 
@@ -47,7 +50,7 @@ def compute_share(right: dict[str, bool]) -> float:
 def test_titles_agree_with_gold() -> None:
     bibliographies = read_bibliographies()
     right = {
-        key: normalize(bibliographies[key].get("title")) == normalize(GOLD[key][0])
+        key: normalize(bibliographies[key].title) == normalize(GOLD[key][0])
         for key in bibliographies
     }
     assert compute_share(right) >= 0.92
@@ -57,13 +60,11 @@ def test_dois_agree_with_gold() -> None:
     bibliographies = read_bibliographies()
     assert (
         compute_share(
-            {k: bibliographies[k].get("doi") == GOLD[k][1] for k in bibliographies if GOLD[k][1]}
+            {k: bibliographies[k].doi == GOLD[k][1] for k in bibliographies if GOLD[k][1]}
         )
         >= 0.97
     )
-    without_doi = {
-        k: bibliographies[k].get("doi") is None for k in bibliographies if GOLD[k][1] is None
-    }
+    without_doi = {k: bibliographies[k].doi is None for k in bibliographies if GOLD[k][1] is None}
     assert compute_share(without_doi) >= 0.97
 
 
@@ -72,6 +73,6 @@ def test_reference_counts_differ_by_at_most_a_tenth() -> None:
     right = {}
     for key, (_, _, count) in GOLD.items():
         if count is not None and key in bibliographies:
-            citation_count = len(bibliographies[key].get("citations", ()))
+            citation_count = len(bibliographies[key].citations)
             right[key] = abs(citation_count - count) <= 0.1 * count
     assert compute_share(right) >= 0.85

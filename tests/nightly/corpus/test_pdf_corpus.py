@@ -27,6 +27,7 @@ from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool
 from fonds.model.errors import ChildError
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
+from fonds.model.pdf_extra import PdfExtra
 
 CORPUS = Path(__file__).parents[3].parent / "shared" / "corpus"
 GOLD = CORPUS / "gold" / "pdf.jsonl"
@@ -73,7 +74,7 @@ def extracted_pdfs() -> list[tuple[Row, PdfExtraction]]:
 
 
 def get_extra(pdf: PdfExtraction, name: str) -> Any:
-    return (pdf.pdf_extra or {}).get(name)
+    return getattr(pdf.pdf_extra or PdfExtra(), name)
 
 
 def compute_agreement(

@@ -19,6 +19,7 @@ from lxml import etree
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 from fonds.extract.pdf.structure import read_structure
 from fonds.model.pdf import PdfExtraction, PdfStatus
+from fonds.model.pdf_extra import PdfExtra
 from nightly.corpus.test_pdf_corpus import CORPUS, WORD, word_f1, write_line
 
 MANIFEST = CORPUS / "MANIFEST.jsonl"
@@ -160,13 +161,13 @@ def test_titles_and_authors_agree_with_crossref_records() -> None:
             continue
         article = etree.parse(record).find(".//{*}journal_article")
         assert article is not None
-        extra = extract_pdf_bytes(paper.read_bytes(), LIMITS).pdf_extra or {}
+        extra = extract_pdf_bytes(paper.read_bytes(), LIMITS).pdf_extra or PdfExtra()
         families = [surname.text for surname in article.findall(".//{*}person_name/{*}surname")]
-        surnames = [str(name).split()[-1] for name in extra["authors"] or ()]
+        surnames = [str(name).split()[-1] for name in extra.authors or ()]
         total += 1
-        right += normalize_title(extra["title"]) == normalize_title(article.findtext(".//{*}title"))
+        right += normalize_title(extra.title) == normalize_title(article.findtext(".//{*}title"))
         names += bool(families) and set(surnames) == {str(name).split()[-1] for name in families}
-        assert extra["doi"] == article.findtext("{*}doi_data/{*}doi").lower()
+        assert extra.doi == article.findtext("{*}doi_data/{*}doi").lower()
     write_line(f"titles {right}, authors {names} of {total}")
     assert right >= 0.95 * total
     assert names >= 0.8 * total
@@ -196,7 +197,7 @@ def test_examples_of_former_errors_are_read_correctly() -> None:
     (form,) = extract_examples("form fields")
     assert "Lucía" in (form.text or "")
     (off_page,) = extract_examples("off the page")
-    assert (off_page.pdf_extra or {})["unseen"]
+    assert (off_page.pdf_extra or PdfExtra()).unseen
     assert "Signature établissement" not in (off_page.text or "")
     (hebrew,) = extract_examples("Hebrew")
     assert "15(ב)(4)" in (hebrew.text or "")
@@ -205,4 +206,4 @@ def test_examples_of_former_errors_are_read_correctly() -> None:
     for pdf in extract_examples("U+2010"):
         assert "\u2010\n" not in (pdf.text or "")
     for pdf in extract_examples("no Info title"):
-        assert len(((pdf.pdf_extra or {})["title"] or "").split()) > 4
+        assert len(((pdf.pdf_extra or PdfExtra()).title or "").split()) > 4

@@ -20,6 +20,7 @@ from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError
 from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from fonds.model.pdf import PdfStatus, PdfText
+from fonds.model.pdf_extra import PdfExtra
 from fonds.model.rows import EntryRow, FileMetaRow, PdfMetaRow, StoryMetaRow
 from fonds.model.story import ContentMetadata, ParsedPage, Story
 from fonds.search.index.tantivy_index import TantivyIndex
@@ -53,11 +54,11 @@ class DeliveryBuffer:
             page0_thumbnail=True,
             meta_xml=None,
             pdf_info=info,
-            pdf_extra={
-                "page_count": self.count,
-                "word_count": words,
-                "language": ("fr", "de", None)[self.count % 3],
-            },
+            pdf_extra=PdfExtra(
+                page_count=self.count,
+                word_count=words,
+                language=("fr", "de", None)[self.count % 3],
+            ),
             file_meta=pdf_file(body),
             source=capture,
             extractor="reader 1",

@@ -17,6 +17,7 @@ from fonds.model.capture import Capture
 from fonds.model.file import IdentifiedCapture
 from fonds.model.paper import UnreadArticle
 from fonds.model.pdf import PdfStatus, PdfText
+from fonds.model.pdf_extra import PdfExtra
 from fonds.model.rows import FixityRow, TextBandRow, TextSketchRow
 from fonds.papers.bibliography.jats import (
     read_jats_bytes,
@@ -35,7 +36,7 @@ def make_pdf_text(bench: Bench, number: int, text: str, *, form: str = "none") -
     body = PDF + b"%% %d\n" % number
     capture, file = replace(bench.write_file(body), id=f"p{number}"), pdf_file(body)
     store_file(bench, capture, body)
-    extra = {"page_count": 1, "word_count": len(text.split()), "form": form}
+    extra = PdfExtra(page_count=1, word_count=len(text.split()), form=form)
     facts = (file.sha1, PdfStatus.SUCCESS, text, False, None, None, extra, file, capture, "r 1")
     return PdfText(*facts)  # type: ignore[arg-type]
 

@@ -9,6 +9,7 @@ from fixtures.pdfs import text_pdf
 from fonds.extract.pdf.annotations import NO_ANNOTATIONS, read_annotations
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 from fonds.model.pdf import PdfExtraction
+from fonds.model.pdf_extra import PdfExtra
 
 
 def extract(data: bytes) -> PdfExtraction:
@@ -23,7 +24,7 @@ def test_filled_fields_follow_the_text_of_the_page() -> None:
         "[field yes] Yes",
         "[field land] Spain",
     ]
-    assert (extraction.pdf_extra or {})["written_on"] == 3
+    assert (extraction.pdf_extra or PdfExtra()).written_on == 3
 
 
 def test_a_note_on_a_page_is_marked() -> None:

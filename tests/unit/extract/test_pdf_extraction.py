@@ -42,6 +42,7 @@ from fonds.model.archive import OpenBody
 from fonds.model.disposition import Reason
 from fonds.model.errors import TransientError
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
+from fonds.model.pdf_extra import OutlineEntry, PdfExtra, XmpSummary
 
 LIMITS = PdfLimits()
 
@@ -52,7 +53,7 @@ def extract(data: bytes, limits: PdfLimits = LIMITS) -> PdfExtraction:
 
 def get_extra(extraction: PdfExtraction, *names: str) -> tuple[object, ...]:
     assert extraction.pdf_extra is not None
-    return tuple(extraction.pdf_extra[name] for name in names)
+    return tuple(getattr(extraction.pdf_extra, name) for name in names)
 
 
 def test_all_data_of_a_valid_file_is_extracted() -> None:
@@ -260,30 +261,31 @@ def test_a_file_cut_or_changed_anywhere_ends_in_a_status(data: st.DataObject) ->
 
 
 def test_outline_and_page_labels_are_read() -> None:
-    extra = extract(outlined_pdf()).pdf_extra or {}
-    assert extra["page_labels"] == ["i", "ii", "A-1"]
-    assert extra["outline"] == [
-        {"level": 0, "title": "Chapter one", "page": 0},
-        {"level": 1, "title": "Section one", "page": 1},
-        {"level": 0, "title": "Chapter two", "page": 2},
-    ]
+    extra = extract(outlined_pdf()).pdf_extra or PdfExtra()
+    assert extra.page_labels == ("i", "ii", "A-1")
+    assert extra.outline == (
+        OutlineEntry(0, "Chapter one", 0),
+        OutlineEntry(1, "Section one", 1),
+        OutlineEntry(0, "Chapter two", 2),
+    )
 
 
 def test_a_file_without_labels_has_none() -> None:
-    extra = extract(text_pdf()).pdf_extra or {}
-    assert (extra["outline"], extra["page_labels"]) == (None, None)
+    extra = extract(text_pdf()).pdf_extra or PdfExtra()
+    assert (extra.outline, extra.page_labels) == (None, None)
 
 
 def test_an_outline_with_a_loop_ends() -> None:
-    extra = extract(outlined_pdf(is_looped=True)).pdf_extra or {}
-    assert [entry["title"] for entry in extra["outline"]][:1] == ["Chapter one"]
-    assert len(extra["outline"]) <= 1_000
+    extra = extract(outlined_pdf(is_looped=True)).pdf_extra or PdfExtra()
+    outline = extra.outline or ()
+    assert [entry.title for entry in outline][:1] == ["Chapter one"]
+    assert len(outline) <= 1_000
 
 
 def test_the_language_is_detected_or_for_short_texts_declared() -> None:
     text = "The committee has decided that the report will be published in the spring of this year."
-    assert (extract(text_pdf((text,))).pdf_extra or {})["language"] == "en"
-    assert (extract(tagged_pdf()).pdf_extra or {})["language"] == "pl"
+    assert (extract(text_pdf((text,))).pdf_extra or PdfExtra()).language == "en"
+    assert (extract(tagged_pdf()).pdf_extra or PdfExtra()).language == "pl"
 
 
 @pytest.mark.parametrize(
@@ -302,8 +304,8 @@ def test_the_language_is_detected_or_for_short_texts_declared() -> None:
 def test_scans_are_distinguished_from_born_digital_files(
     pages: tuple[str, ...], origin: str | None
 ) -> None:
-    extra = extract(scanned_pdf(pages)).pdf_extra or {}
-    assert extra["origin"] == origin
+    extra = extract(scanned_pdf(pages)).pdf_extra or PdfExtra()
+    assert extra.origin == origin
 
 
 def test_the_fields_of_xmp_are_returned_next_to_the_packet() -> None:
@@ -311,21 +313,21 @@ def test_the_fields_of_xmp_are_returned_next_to_the_packet() -> None:
         xmlns:dc='http://purl.org/dc/elements/1.1/'><rdf:Description>
         <dc:title><rdf:Alt><rdf:li xml:lang='x-default'>A title</rdf:li></rdf:Alt></dc:title>
         </rdf:Description></rdf:RDF>"""
-    assert (extract(xmp_pdf(xmp)).pdf_extra or {})["xmp"] == {"title": "A title"}
+    assert (extract(xmp_pdf(xmp)).pdf_extra or PdfExtra()).xmp == XmpSummary(title="A title")
 
 
 def test_rights_are_read_from_xmp_and_info() -> None:
     info = {"Copyright": "© 2024 Ada Stroom. CC BY 4.0", "Title": "© no"}
     assert [
-        (right["subject"], right["value"], right["stated_in"])
-        for right in (extract(text_pdf(info=info)).pdf_extra or {})["rights"]
+        (right.subject, right.value, right.stated_in)
+        for right in (extract(text_pdf(info=info)).pdf_extra or PdfExtra()).rights or ()
     ] == [
         ("license", "cc-by-4.0", "document information of the PDF"),
         ("holder", "Ada Stroom", "document information of the PDF"),
     ]
     xmp = b"""<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'
         xmlns:dc='http://purl.org/dc/elements/1.1/'><rdf:Description dc:rights='CC0'/></rdf:RDF>"""
-    extra = extract(xmp_pdf(xmp)).pdf_extra or {}
-    assert [right["value"] for right in extra["rights"]] == ["cc0-1.0"]
-    assert extra["xmp"] is None
-    assert (extract(text_pdf()).pdf_extra or {})["rights"] is None
+    extra = extract(xmp_pdf(xmp)).pdf_extra or PdfExtra()
+    assert [right.value for right in extra.rights or ()] == ["cc0-1.0"]
+    assert extra.xmp is None
+    assert (extract(text_pdf()).pdf_extra or PdfExtra()).rights is None

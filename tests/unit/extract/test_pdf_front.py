@@ -10,7 +10,14 @@ from fixtures.pdf_annotations import linked_pdf
 from fixtures.pdfs import drawn_pdf, text_pdf, xmp_pdf
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 from fonds.extract.pdf.first_page import EMPTY_FRONT_MATTER, FrontMatter, is_name, is_title
-from fonds.extract.pdf.metadata import XmpFields, extract_bibliographic, split_authors
+from fonds.extract.pdf.metadata import (
+    BibliographicFields,
+    MetadataSource,
+    extract_bibliographic,
+    split_authors,
+)
+from fonds.extract.pdf.xmp import XmpFields
+from fonds.model.pdf_extra import PdfExtra
 from fonds.papers.bibliography.identifiers import (
     find_arxiv_id,
 )
@@ -26,9 +33,14 @@ BODY = (
 
 
 def extract_fields(data: bytes) -> dict[str, object]:
-    extra = extract_pdf_bytes(data, PdfLimits(thumbnails=())).pdf_extra or {}
+    extra = extract_pdf_bytes(data, PdfLimits(thumbnails=())).pdf_extra or PdfExtra()
     names = ("title", "authors", "doi", "arxiv_id")
-    return {key: extra[key] for name in names for key in (name, f"{name}_from") if extra[name]}
+    return {
+        key: getattr(extra, key)
+        for name in names
+        for key in (name, f"{name}_from")
+        if getattr(extra, name)
+    }
 
 
 def draw(content: bytes) -> bytes:
@@ -41,7 +53,7 @@ def test_the_title_is_all_lines_in_the_largest_type() -> None:
     assert extract_fields(draw(HEAD + TITLE + NAMES + BODY)) == {
         "title": "How rivers find their way",
         "title_from": "page",
-        "authors": ["Ann B. Lee", "José de la Cruz"],
+        "authors": ("Ann B. Lee", "José de la Cruz"),
         "authors_from": "page",
     }
 
@@ -80,13 +92,13 @@ def test_the_title_of_a_page_in_one_size_is_its_first_plausible_line() -> None:
 def test_an_info_title_is_used_only_if_plausible(info_title: str, title: str, source: str) -> None:
     front = FrontMatter("How rivers find their way")
     bibliographic = extract_bibliographic({"Title": info_title}, XmpFields(), front, "", ())
-    assert (bibliographic["title"], bibliographic["title_from"]) == (title, source)
+    assert (bibliographic.title, bibliographic.title_from) == (title, source)
 
 
 def test_a_title_of_a_word_file_is_the_last_resort() -> None:
     info = {"Title": "Microsoft Word - A study of hills"}
     bibliographic = extract_bibliographic(info, XmpFields(), EMPTY_FRONT_MATTER, "", ())
-    assert bibliographic == {"title": "A study of hills", "title_from": "info"}
+    assert bibliographic == BibliographicFields("A study of hills", MetadataSource.INFO)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +125,7 @@ def test_an_author_entry_is_split_into_names(entry: str, names: list[str]) -> No
 def test_authors_of_info_precede_xmp_and_the_page() -> None:
     front, xmp = FrontMatter(None, ("Of Page",)), XmpFields(authors=("Of Xmp",))
     sources = [
-        extract_bibliographic(info, fields, front, "", ())["authors_from"]
+        extract_bibliographic(info, fields, front, "", ()).authors_from
         for info, fields in (
             ({"Author": "Of Info"}, xmp),
             ({"Author": "root"}, xmp),
@@ -138,7 +150,7 @@ def test_a_doi_is_returned_with_its_source(
     info: dict[str, str], xmp: str | None, page: str, links: tuple[str, ...], doi: str, source: str
 ) -> None:
     bibliographic = extract_bibliographic(info, XmpFields(doi=xmp), EMPTY_FRONT_MATTER, page, links)
-    assert bibliographic == {"doi": doi, "doi_from": source}
+    assert (bibliographic.doi, bibliographic.doi_from) == (doi, source)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +163,10 @@ def test_a_doi_is_returned_with_its_source(
     ],
 )
 def test_ids_of_cited_works_are_ignored(page: str, links: tuple[str, ...]) -> None:
-    assert extract_bibliographic({}, XmpFields(), EMPTY_FRONT_MATTER, page, links) == {}
+    assert (
+        extract_bibliographic({}, XmpFields(), EMPTY_FRONT_MATTER, page, links)
+        == BibliographicFields()
+    )
 
 
 def test_an_arxiv_id_is_found_in_xmp_stamp_and_link() -> None:

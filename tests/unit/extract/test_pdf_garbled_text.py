@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from fixtures.pdfs import mapped_pdf, text_pdf
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
-from fonds.extract.pdf.text_cleanup import is_garbled
+from fonds.extract.pdf.garbled_text import is_garbled
+from fonds.model.pdf_extra import PdfExtra
 
 ENGLISH = (
     "The hills above the village were covered with snow for most of the winter, and the people who lived"
@@ -56,9 +57,9 @@ def test_wrongly_mapped_letters_are_garbled(text: str) -> None:
 def test_garbled_pages_are_listed_by_number() -> None:
     data = text_pdf((ENGLISH, shift_letters(ENGLISH, 3), ENGLISH))
     extraction = extract_pdf_bytes(data, PdfLimits(thumbnails=()))
-    assert (extraction.pdf_extra or {})["pages_garbled"] == [1]
+    assert (extraction.pdf_extra or PdfExtra()).pages_garbled == (1,)
     readable = extract_pdf_bytes(mapped_pdf("漢字"), PdfLimits(thumbnails=()))
-    assert (readable.pdf_extra or {})["pages_garbled"] is None
+    assert (readable.pdf_extra or PdfExtra()).pages_garbled is None
 
 
 @given(st.text(alphabet=st.characters(), max_size=400))

@@ -7,6 +7,7 @@ import pytest
 from fixtures.pdfs import drawn_pdf, plain_objects, raw_pdf, scanned_pdf, text_pdf
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 from fonds.model.pdf import PdfExtraction, PdfStatus
+from fonds.model.pdf_extra import HiddenReason, HiddenText, PdfExtra
 
 VISIBLE_CONTENT = (
     b"BT /F1 12 Tf 14 TL 72 700 Td " + b"(words that are seen by all) Tj T* " * 5 + b"ET "
@@ -18,28 +19,28 @@ def extract(data: bytes) -> PdfExtraction:
     return extract_pdf_bytes(data, PdfLimits(thumbnails=()))
 
 
-def get_hidden(extraction: PdfExtraction) -> object:
-    return (extraction.pdf_extra or {})["unseen"]
+def get_hidden(extraction: PdfExtraction) -> tuple[HiddenText, ...] | None:
+    return (extraction.pdf_extra or PdfExtra()).unseen
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"BT /F1 12 Tf 700 300 Td (beside the page) Tj ET", "off-page"),
-        (b"BT /F1 12 Tf 72 -50 Td (beside the page) Tj ET", "off-page"),
-        (b"BT 3 Tr /F1 12 Tf 72 300 Td (beside the page) Tj ET", "invisible"),
+        (b"BT /F1 12 Tf 700 300 Td (beside the page) Tj ET", HiddenReason.OFF_PAGE),
+        (b"BT /F1 12 Tf 72 -50 Td (beside the page) Tj ET", HiddenReason.OFF_PAGE),
+        (b"BT 3 Tr /F1 12 Tf 72 300 Td (beside the page) Tj ET", HiddenReason.INVISIBLE),
     ],
 )
-def test_hidden_text_is_returned_separately(content: bytes, reason: str) -> None:
+def test_hidden_text_is_returned_separately(content: bytes, reason: HiddenReason) -> None:
     extraction = extract(drawn_pdf(VISIBLE_CONTENT + content))
     assert extraction.text == VISIBLE_TEXT
-    assert get_hidden(extraction) == [{"page": 0, "why": reason, "text": "beside the page"}]
+    assert get_hidden(extraction) == (HiddenText(0, reason, "beside the page"),)
 
 
 def test_text_outside_the_crop_box_is_hidden() -> None:
     extraction = extract(text_pdf(("kept\n\n\n\n\n\n\n\ncut away",), crop=(0, 650, 612, 792)))
     assert extraction.text == "kept"
-    assert get_hidden(extraction) == [{"page": 0, "why": "off-page", "text": "cut away"}]
+    assert get_hidden(extraction) == (HiddenText(0, HiddenReason.OFF_PAGE, "cut away"),)
 
 
 def test_a_page_with_only_invisible_text_keeps_it() -> None:
@@ -56,8 +57,8 @@ def test_the_recognized_text_of_a_scan_is_its_text() -> None:
 def test_hidden_text_is_limited() -> None:
     hidden = b"BT 3 Tr /F1 1 Tf 72 300 Td (%s) Tj ET" % (b"x" * 30_000)
     visible = b"BT 0 Tr /F1 1 Tf 0.1 TL 72 700 Td %s ET" % (b"(" + b"word " * 10_000 + b") Tj")
-    (entry,) = (extract(drawn_pdf(visible + hidden)).pdf_extra or {})["unseen"]
-    assert len(entry["text"]) == 20_000
+    (hidden_text,) = get_hidden(extract(drawn_pdf(visible + hidden))) or ()
+    assert len(hidden_text.text) == 20_000
 
 
 def make_lost_page(content: bytes) -> bytes:
@@ -70,7 +71,7 @@ def make_lost_page(content: bytes) -> bytes:
 def test_an_empty_first_page_is_repaired() -> None:
     extraction = extract(make_lost_page(b"BT /F1 12 Tf 72 700 Td (plain words) Tj ET"))
     assert extraction.text == "plain words"
-    assert (extraction.pdf_extra or {})["repaired"] is True
+    assert (extraction.pdf_extra or PdfExtra()).repaired is True
 
 
 def test_a_page_that_draws_but_cannot_be_read_is_reported() -> None:

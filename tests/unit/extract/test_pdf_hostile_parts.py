@@ -39,7 +39,7 @@ def test_a_backslash_before_no_octal_digit_is_ignored(literal: bytes, expected: 
 def test_a_file_that_no_reader_opens_keeps_its_ids() -> None:
     structure = read_structure(rb"%PDF-1.4 trailer<</ID[(\8)(\9)]>>", xmp_max_bytes=1)
     assert structure.error is not None
-    assert (structure.extra["permanent_id"], structure.extra["update_id"]) == ("38", "39")
+    assert (structure.extra.permanent_id, structure.extra.update_id) == ("38", "39")
 
 
 def test_fields_that_are_their_own_kids_use_little_memory() -> None:
@@ -50,8 +50,8 @@ def test_fields_that_are_their_own_kids_use_little_memory() -> None:
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert structure.extra["form_field_count"] is None
-    assert structure.extra["javascript"] is False
+    assert structure.extra.form_field_count is None
+    assert structure.extra.javascript is False
     assert peak_bytes < MEMORY_MAX_BYTES
 
 
@@ -60,4 +60,4 @@ def test_a_null_kid_is_not_a_field() -> None:
     objects[0] = b"<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[null 6 0 R null 7 0 R]>>>>"
     data = raw_pdf([*objects, b"<</T(a)/Kids[null 7 0 R]>>", b"<</T(b)>>"])
     structure = read_structure(data, xmp_max_bytes=1)
-    assert structure.extra["form_field_count"] == 3
+    assert structure.extra.form_field_count == 3

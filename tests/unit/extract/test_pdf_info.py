@@ -111,20 +111,20 @@ def test_python_values_are_formatted_as_in_pdf() -> None:
 
 def test_ids_are_lower_case_hex() -> None:
     pdf_structure = read(raw_pdf(plain_objects(), trailer=id_trailer()))
-    assert pdf_structure.extra["permanent_id"] == ID_FIRST.hex()
-    assert pdf_structure.extra["update_id"] == ID_SECOND.hex()
+    assert pdf_structure.extra.permanent_id == ID_FIRST.hex()
+    assert pdf_structure.extra.update_id == ID_SECOND.hex()
 
 
 @pytest.mark.parametrize("trailer", [b"", b"/ID[]", b"/ID 7", b"/ID[<> <>]", b"/ID[1 2]"])
 def test_missing_or_odd_ids_are_none(trailer: bytes) -> None:
     pdf_structure = read(raw_pdf(plain_objects(), trailer=trailer))
-    assert pdf_structure.extra["permanent_id"] is None
+    assert pdf_structure.extra.permanent_id is None
 
 
 def test_the_catalog_may_raise_the_version() -> None:
     objects = plain_objects()
     objects[0] = b"<</Type/Catalog/Pages 2 0 R/Version/1.10>>"
-    assert read(raw_pdf(objects, version=b"1.4")).extra["pdf_version"] == "1.10"
+    assert read(raw_pdf(objects, version=b"1.4")).extra.pdf_version == "1.10"
 
 
 def test_xmp_is_returned_without_padding() -> None:
@@ -138,7 +138,7 @@ def test_xmp_in_utf_16_is_read() -> None:
 def test_xmp_over_the_limit_is_dropped_and_other_data_is_kept() -> None:
     pdf_structure = read_structure(xmp_pdf(b"<x>" + b"y" * 500 + b"</x>"), xmp_max_bytes=100)
     assert pdf_structure.meta_xml is None
-    assert pdf_structure.extra["encrypted"] is False
+    assert pdf_structure.extra.encrypted is False
 
 
 def test_a_decompression_bomb_in_xmp_is_not_unpacked() -> None:
@@ -150,68 +150,69 @@ def test_a_decompression_bomb_in_xmp_is_not_unpacked() -> None:
 
 @pytest.mark.parametrize("location", ["names", "open", "page", "annotation", "field"])
 def test_javascript_is_found_in_every_location(location: str) -> None:
-    assert read(javascript_pdf(location)).extra["javascript"] is True
+    assert read(javascript_pdf(location)).extra.javascript is True
 
 
 def test_a_plain_file_has_no_traits() -> None:
     extra = read(text_pdf()).extra
     for trait in ("javascript", "tagged", "suspects", "encrypted", "linearized"):
-        assert extra[trait] is False
-    assert extra["form"] == "none"
-    assert extra["encryption"] is None
-    assert extra["attachment_count"] == 0
+        assert getattr(extra, trait) is False
+    assert extra.form == "none"
+    assert extra.encryption is None
+    assert extra.attachment_count == 0
 
 
 def test_tags_and_language_are_returned() -> None:
     extra = read(tagged_pdf()).extra
-    assert (extra["tagged"], extra["suspects"], extra["user_properties"]) == (True, True, False)
-    assert extra["language_declared"] == "pl-PL"
+    assert (extra.tagged, extra.suspects, extra.user_properties) == (True, True, False)
+    assert extra.language_declared == "pl-PL"
 
 
 def test_embedding_of_fonts_is_returned() -> None:
-    assert read(text_pdf()).extra["fonts_embedded"] == "none"
-    assert read(drawn_pdf(b"", Font=Dictionary())).extra["fonts_embedded"] is None
-    assert read(mapped_pdf("x")).extra["fonts_embedded"] == "none"
+    assert read(text_pdf()).extra.fonts_embedded == "none"
+    assert read(drawn_pdf(b"", Font=Dictionary())).extra.fonts_embedded is None
+    assert read(mapped_pdf("x")).extra.fonts_embedded == "none"
     embedded = Dictionary(Type=Name.Font, Subtype=Name.Type3)
     missing = Dictionary(Type=Name.Font, Subtype=Name.Type1)
-    assert read(drawn_pdf(b"", Font=Dictionary(A=embedded))).extra["fonts_embedded"] == "all"
+    assert read(drawn_pdf(b"", Font=Dictionary(A=embedded))).extra.fonts_embedded == "all"
     mixed = Dictionary(A=embedded, B=missing)
-    assert read(drawn_pdf(b"", Font=mixed)).extra["fonts_embedded"] == "some"
+    assert read(drawn_pdf(b"", Font=mixed)).extra.fonts_embedded == "some"
 
 
 def test_kinds_of_forms_are_distinguished() -> None:
-    assert read(form_pdf()).extra["form"] == "AcroForm"
-    assert read(form_pdf(has_xfa=True)).extra["form"] == "XFA"
+    assert read(form_pdf()).extra.form == "AcroForm"
+    assert read(form_pdf(has_xfa=True)).extra.form == "XFA"
 
 
 def test_fields_of_a_form_with_a_loop_are_not_counted() -> None:
-    assert read(looped_form_pdf()).extra["form_field_count"] is None
-    assert read(form_pdf()).extra["form_field_count"] == 0
+    assert read(looped_form_pdf()).extra.form_field_count is None
+    assert read(form_pdf()).extra.form_field_count == 0
 
 
 def test_linearized_files_are_marked() -> None:
-    assert read(linearized_pdf()).extra["linearized"] is True
+    assert read(linearized_pdf()).extra.linearized is True
 
 
 def test_an_owner_password_keeps_the_file_readable_and_returns_permissions() -> None:
     pdf_structure = read(encrypted_pdf(owner="boss"))
     assert pdf_structure.info == {"Title": "Sealed"}
-    assert pdf_structure.extra["encrypted"] is True
-    assert pdf_structure.extra["encryption"]["copy"] is False
-    assert pdf_structure.extra["encryption"]["key_bits"] == 256
+    assert pdf_structure.extra.encrypted is True
+    assert pdf_structure.extra.encryption is not None
+    assert pdf_structure.extra.encryption.can_copy is False
+    assert pdf_structure.extra.encryption.key_bits == 256
 
 
 def test_a_file_with_a_user_password_keeps_only_data_of_the_bytes() -> None:
     pdf_structure = read(encrypted_pdf(user="secret"))
     assert pdf_structure.is_locked
     assert pdf_structure.info is None
-    assert pdf_structure.extra["encrypted"] is True
-    assert pdf_structure.extra["permanent_id"] is not None
-    assert pdf_structure.extra["form"] is None
+    assert pdf_structure.extra.encrypted is True
+    assert pdf_structure.extra.permanent_id is not None
+    assert pdf_structure.extra.form is None
 
 
 def test_broken_cross_references_are_repaired() -> None:
-    assert read(broken_xref_pdf()).extra["permanent_id"] == ID_FIRST.hex()
+    assert read(broken_xref_pdf()).extra.permanent_id == ID_FIRST.hex()
 
 
 @settings(max_examples=examples(20), deadline=None)

@@ -1,4 +1,4 @@
-"""Text of pages, and word counts."""
+"""Text of pages."""
 
 from __future__ import annotations
 
@@ -11,10 +11,6 @@ from hypothesis import strategies as st
 
 from cpu_growth import assert_linear_cpu
 from fixtures.pdfs import mapped_pdf, missing_page_pdf, text_pdf
-from fonds.extract.pdf.extraction import (
-    WordCount,
-    count_words,
-)
 from fonds.extract.pdf.first_page import FrontMatter
 from fonds.extract.pdf.page_origin import PageOrigin
 from fonds.extract.pdf.page_text import PagesText, read_pages
@@ -22,7 +18,7 @@ from fonds.extract.pdf.text_cleanup import normalize_page_text
 
 
 def read(
-    data: bytes, pages_max: int = 100, chars_max: int = 10_000, time_max_s: float = 60
+    data: bytes, pages_max: int = 100, text_max_chars: int = 10_000, time_max_s: float = 60
 ) -> PagesText:
     with pypdfium2.PdfDocument(data) as document:
         try:
@@ -30,7 +26,11 @@ def read(
         except pypdfium2.PdfiumError:
             page0 = None
         return read_pages(
-            document, page0, pages_max=pages_max, max_chars=chars_max, time_max_s=time_max_s
+            document,
+            page0,
+            pages_max=pages_max,
+            text_max_chars=text_max_chars,
+            time_max_s=time_max_s,
         )
 
 
@@ -62,13 +62,13 @@ def test_pages_over_the_limit_are_not_read() -> None:
 
 
 def test_text_over_the_limit_is_cut() -> None:
-    pages_text = read(text_pdf(("abcdef", "ghijkl", "mnopqr")), chars_max=9)
+    pages_text = read(text_pdf(("abcdef", "ghijkl", "mnopqr")), text_max_chars=9)
     assert pages_text.text == "abcdef\fgh"
     assert pages_text.cut_reason == "the text was cut at 9 characters, on page 2"
 
 
 def test_text_of_exactly_the_limit_is_not_cut() -> None:
-    assert read(text_pdf(("abcdef", "ghijkl")), chars_max=13).cut_reason is None
+    assert read(text_pdf(("abcdef", "ghijkl")), text_max_chars=13).cut_reason is None
 
 
 def test_no_page_is_started_after_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,22 +153,3 @@ def test_page_text_has_no_characters_that_stores_reject(raw: str) -> None:
     page = normalize_page_text(raw)
     page.encode()
     assert not {"\x00", "\f", "\r", "\ufffe"} & set(page)
-
-
-@pytest.mark.parametrize(
-    ("text", "words", "whitespace"),
-    [
-        ("three plain words", 3, 3),
-        ("", 0, 0),
-        ("한국어 문장", 2, 2),
-        ("これは本です。", 6, 1),
-        ("中文，和English words", 5, 2),
-        ("x = y", 3, 3),
-        ("ภาษาไทยไม่มีช่องว่าง", 4, 1),
-        ("PDF ภาษาไทย end", 4, 3),
-    ],
-)
-def test_words_are_counted_by_the_rules_of_each_script(
-    text: str, words: int, whitespace: int
-) -> None:
-    assert count_words(text) == WordCount(words, whitespace)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.pdf.metadata import XmpFields, read_xmp
+from fonds.extract.pdf.xmp import XmpFields, read_xmp
 from fonds.papers.bibliography.identifiers import find_doi_in_text
 
 HEAD = """<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:RDF

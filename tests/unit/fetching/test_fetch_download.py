@@ -37,7 +37,7 @@ class Bucket:
     is_down: bool = False
 
     def read_dated(
-        self, url: str, bytes_max: int, version: str | None = None
+        self, url: str, max_bytes: int, version: str | None = None
     ) -> tuple[bytes, datetime]:
         self.requests.append((url, version))
         if self.is_down:

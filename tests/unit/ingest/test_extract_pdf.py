@@ -29,6 +29,7 @@ from fonds.model.pdf import (
     PdfText,
     Thumbnail,
 )
+from fonds.model.pdf_extra import PdfExtra
 from fonds.model.step import Result
 from fonds.model.task import Task
 from fonds.queues.messages.envelope import encode
@@ -39,7 +40,7 @@ READ = PdfExtraction(
     PdfStatus.SUCCESS,
     text="words",
     pdf_info={"Title": "A title"},
-    pdf_extra={"page_count": 3},
+    pdf_extra=PdfExtra(page_count=3),
     meta_xml="<xmp/>",
     thumbnails={PAGE0_FORM: b"a picture"},
 )
@@ -47,7 +48,7 @@ BARE = PdfExtraction(
     PdfStatus.SUCCESS,
     text="not requested",
     pdf_info={"Title": "A title"},
-    pdf_extra={"page_count": 3},
+    pdf_extra=PdfExtra(page_count=3),
     thumbnails={PAGE0_FORM: b"not requested"},
 )
 
@@ -102,7 +103,7 @@ def test_an_extraction_is_passed_on_with_its_source_and_extractor(
         page0_thumbnail=True,
         meta_xml="<xmp/>",
         pdf_info={"Title": "A title"},
-        pdf_extra={"page_count": 3},
+        pdf_extra=PdfExtra(page_count=3),
         file_meta=pdf_file(),
         source=capture,
         extractor="reader 1",
@@ -113,7 +114,7 @@ def test_an_extraction_is_passed_on_with_its_source_and_extractor(
 
 @pytest.mark.parametrize("status", list(PdfStatus))
 def test_every_status_ends_by_the_weight_of_its_reason(read: RunStep, status: PdfStatus) -> None:
-    extraction = PdfExtraction(status, pdf_extra={"page_count": 1}, error_msg="why")
+    extraction = PdfExtraction(status, pdf_extra=PdfExtra(page_count=1), error_msg="why")
     result, text = read(Reader(extraction), Reader(BARE))
     if status.reason is None:
         assert result.disposition is DONE
@@ -121,7 +122,7 @@ def test_every_status_ends_by_the_weight_of_its_reason(read: RunStep, status: Pd
         assert result.disposition == drop(status.reason, "why")
     else:
         assert result.disposition == quarantine(status.reason, "why")
-    assert (text.status, text.error_msg, text.pdf_extra) == (status, "why", {"page_count": 1})
+    assert (text.status, text.error_msg, text.pdf_extra) == (status, "why", PdfExtra(page_count=1))
     assert (text.page0_thumbnail, len(result.items)) == (False, 1)
 
 
@@ -155,7 +156,7 @@ def test_metadata_is_salvaged_after_the_reader_is_killed(
     assert salvage.read == [PDF]
     assert result.disposition == quarantine(status.reason or Reason.TIMEOUT, "stopped")
     assert (text.status, text.error_msg) == (status, "stopped")
-    assert (text.pdf_info, text.pdf_extra) == ({"Title": "A title"}, {"page_count": 3})
+    assert (text.pdf_info, text.pdf_extra) == ({"Title": "A title"}, PdfExtra(page_count=3))
     assert (text.text, text.page0_thumbnail, len(result.items)) == (None, False, 1)
 
 

@@ -26,6 +26,7 @@ from fonds.ingest.steps.persist_pdf import (
 from fonds.ingest.steps.spool import FetchedLink, Spool
 from fonds.model.exchange import Exchange, Hop
 from fonds.model.pdf import PdfStatus, PdfText, Thumbnail
+from fonds.model.pdf_extra import PdfExtra
 from fonds.model.story import ContentMetadata, ParsedPage, Story, UnarchivedBody
 from order_of_writes import record_writes
 from step_bench import JOURNAL, LATER, PAGE, PDF, Bench, identify_capture, page_file, pdf_file
@@ -125,7 +126,7 @@ def build_pdf_text(bench: Bench) -> PdfText:
         page0_thumbnail=True,
         meta_xml=None,
         pdf_info={},
-        pdf_extra={"word_count": 3},
+        pdf_extra=PdfExtra(word_count=3),
         file_meta=pdf_file(),
         source=capture,
         extractor="reader 1",

@@ -21,6 +21,7 @@ from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta
 from fonds.model.keys import build_text_blob_key
 from fonds.model.pdf import PAGE0_FORM, PdfStatus, PdfText, Thumbnail
+from fonds.model.pdf_extra import HiddenReason, HiddenText, PdfExtra
 from fonds.model.rows import CrashedPdfRow, PdfMetaRow, Row
 from fonds.model.search import SearchQuery
 from fonds.model.stored_json import encode_stored
@@ -39,7 +40,7 @@ READ = PdfText(
     page0_thumbnail=True,
     meta_xml=None,
     pdf_info={"Title": " ", "CreationDate": "2020-02-03T04:05:06+00:00", "Author": "A. Writer"},
-    pdf_extra={"page_count": 2, "word_count": 4, "pdf_version": "1.7"},
+    pdf_extra=PdfExtra(page_count=2, word_count=4, pdf_version="1.7"),
     file_meta=FileMeta(5, "application/pdf", "PDF", "application/pdf", KEY, "2" * 32, "3" * 64),
     source=CAPTURE,
     extractor="reader 1",
@@ -99,13 +100,13 @@ def test_the_file_name_is_the_title_of_a_pdf_without_title_and_text(
 
 
 def test_the_language_is_stored_for_a_reindex(step: PersistPdfTextStep) -> None:
-    step([replace(READ, text=None, pdf_extra={"language": "pt"})])
+    step([replace(READ, text=None, pdf_extra=PdfExtra(language="pt"))])
     assert encode_stored(get_row(step).metadata)["language"] == "pt"
     assert step.index.get([KEY])[KEY].language == "pt"
 
 
 def test_an_empty_title_does_not_hide_another_title(step: PersistPdfTextStep) -> None:
-    step([replace(READ, pdf_info={"Title": " A title ", "TITLE": " "})])
+    step([replace(READ, pdf_info={"Title": " A title ", "TITLE": " "}, pdf_extra=None)])
     assert encode_stored(get_row(step).metadata)["title"] == "A title"
     assert step.index.get([KEY])[KEY].article_title == "A title"
 
@@ -127,7 +128,7 @@ def test_a_failure_never_replaces_a_success(step: PersistPdfTextStep, status: Pd
 
 def test_a_failure_never_replaces_a_partial_success(step: PersistPdfTextStep) -> None:
     """Unreadable pages leave a message and no text; the outcome is still a success."""
-    extra = {"page_count": 2, "word_count": None}
+    extra = PdfExtra(page_count=2)
     step([replace(READ, status=PdfStatus.PARTIAL, text=None, pdf_extra=extra, error_msg="page 1")])
     step([FAILED])
     assert (get_row(step).status, get_row(step).error_msg) == ("partial", "page 1")
@@ -227,25 +228,24 @@ def test_a_thumbnail_stored_while_the_row_is_written_is_recorded(tmp_path: Path)
 
 
 def test_detected_metadata_is_stored_with_its_sources(step: PersistPdfTextStep) -> None:
-    found_metadata = {
+    extra = PdfExtra(
+        title="Of the page",
+        title_from="page",
+        authors=("A", "B"),
+        authors_from="xmp",
+        text_truncated=True,
+        word_count=4,
+        word_count_whitespace=3,
+        unseen=(HiddenText(0, HiddenReason.OFF_PAGE, "beside"),),
+        written_on=2,
+    )
+    info = {"Title": "Microsoft Word - draft.doc", "doi": "none"}
+    step([replace(READ, pdf_info=info, pdf_extra=extra)])
+    assert encode_stored(get_row(step).metadata) == {
         "title": "Of the page",
         "title_from": "page",
         "authors": ["A", "B"],
         "authors_from": "xmp",
-    }
-    extra = {
-        **found_metadata,
-        "doi": None,
-        "text_truncated": True,
-        "word_count": 4,
-        "word_count_whitespace": 3,
-        "unseen": [{"page": 0, "why": "off-page", "text": "beside"}],
-        "written_on": 2,
-    }
-    info = {"Title": "Microsoft Word - draft.doc", "doi": "none"}
-    step([replace(READ, pdf_info=info, pdf_extra=extra)])
-    assert encode_stored(get_row(step).metadata) == {
-        **found_metadata,
         "text_truncated": True,
         "word_count_whitespace": 3,
         "unseen_chars": 6,

@@ -26,6 +26,7 @@ from fonds.model.errors import (
     TransientError,
 )
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
+from fonds.model.pdf_extra import PdfExtra
 from fonds.ports import Isolate
 
 LIMITS = ChildLimits(wall_s=20, memory_bytes=2**29, output_max_bytes=2**22)
@@ -55,11 +56,11 @@ def test_parameters_with_defaults_can_be_omitted(pool: ChildPool) -> None:
 
 def test_frozen_values_enums_and_bytes_are_returned_unchanged(pool: ChildPool) -> None:
     thumbnail = bytes(range(256)) * 4_000
-    extraction = pool(tasks.build_extraction, thumbnail, {"page_count": 3})
+    extraction = pool(tasks.build_extraction, thumbnail, PdfExtra(page_count=3))
     assert extraction == PdfExtraction(
         PdfStatus.PARTIAL,
         text="é\f",
-        pdf_extra={"page_count": 3},
+        pdf_extra=PdfExtra(page_count=3),
         thumbnails={PAGE0_FORM: thumbnail},
     )
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from fixtures.pdfs import text_pdf
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
-from fonds.model.bibliography import Author
-from fonds.papers.bibliography.paper_text import (
+from fonds.model.bibliography import Affiliation, Author
+from fonds.model.pdf_extra import PdfExtra
+from fonds.papers.bibliography.affiliations import (
     LINE_MAX_CHARS,
     PER_AUTHOR_MAX,
     add_affiliations,
@@ -127,7 +126,8 @@ def test_the_bibliography_of_a_pdf_contains_affiliations() -> None:
         text_pdf([page], info={"Title": "On rivers", "Author": "Ada Brook; Ben Ford; Cleo Marsh"}),
         PdfLimits(thumbnails=()),
     )
-    paper: Any = (extraction.pdf_extra or {})["bibliography"]
-    affiliations = {author["name"]: author.get("affiliation", {}) for author in paper["authors"]}
-    assert affiliations["Ben Ford"].get("unstructured") == "Institute of Banks, Elm"
-    assert affiliations["Cleo Marsh"].get("unstructured") == "River Survey, Oak"
+    paper = (extraction.pdf_extra or PdfExtra()).bibliography
+    assert paper is not None
+    affiliations = {author.name: author.affiliation or Affiliation() for author in paper.authors}
+    assert affiliations["Ben Ford"].unstructured == "Institute of Banks, Elm"
+    assert affiliations["Cleo Marsh"].unstructured == "River Survey, Oak"

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.model.bibliography import Author, Journal
+from fonds.model.bibliography import Author, Journal, Paper
 from fonds.model.paper import MatchStatus
-from fonds.papers.bibliography.paper import Paper
 from fonds.papers.bibliography.reference_parser import parse_reference
 from fonds.papers.catalog.comparison import compare, find_other_work_words
 from fonds.papers.catalog.match import Match, MatchReason, choose_match

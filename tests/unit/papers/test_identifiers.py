@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.papers.bibliography.identifiers import (
+    WorkIdentifiers,
     collect_identifiers,
     find_doi_in_text,
     find_isbn,
@@ -54,7 +55,7 @@ def test_an_identifier_without_type_is_classified_by_its_form() -> None:
         ("isbn", "no number"),
         ("doi", "10.1000/b"),
     ]
-    assert collect_identifiers(stated) == {"arxiv_id": "1901.00596", "doi": "10.1000/a"}
+    assert collect_identifiers(stated) == WorkIdentifiers(arxiv_id="1901.00596", doi="10.1000/a")
 
 
 @given(st.text(max_size=200))

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from fonds.derivatives.fixity import build_row_fixity
-from fonds.model.bibliography import Author
+from fonds.model.bibliography import Author, Citation, Paper
 from fonds.model.disposition import DONE
 from fonds.model.paper import MATCH_VERSION, UnmatchedPaper
 from fonds.model.rows import CitationRow, FixityRow, MatchRow
-from fonds.papers.bibliography.paper import Citation, Paper, encode_paper
+from fonds.papers.bibliography.paper import encode_paper
 from fonds.papers.catalog.store import Catalog
 from fonds.papers.catalog.work import Work, WorkAuthor
 from fonds.papers.match_step import MatchPapersStep

@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fixtures.pdfs import text_pdf
 from fonds.derivatives.fixity import build_row_fixity
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.model.bibliography import Paper
 from fonds.model.disposition import DONE
 from fonds.model.pdf import PdfStatus, PdfText
+from fonds.model.pdf_extra import PdfExtra
 from fonds.model.rows import BibliographyRow, FixityRow, GrobidRow
 from fonds.papers.bibliography.paper_text import VERSION
 from fonds.papers.bibliography_step import PersistBibliographyStep
@@ -38,9 +41,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def build_pdf_text(
-    bench: Bench, paper: object = PAPER, status: PdfStatus = PdfStatus.SUCCESS
+    bench: Bench, paper: dict[str, Any] | None = PAPER, status: PdfStatus = PdfStatus.SUCCESS
 ) -> PdfText:
-    extra = {"bibliography": paper}
+    extra = PdfExtra(bibliography=msgspec.convert(paper, Paper | None))
     return PdfText(
         *(SHA1, status, "Words.", True, None, None, extra, pdf_file(), bench.write_file()),
         "pdf 1",
@@ -75,9 +78,8 @@ def test_row_cells_and_fixity_are_written(bench: Bench) -> None:
     assert fixity == build_row_fixity(row)
 
 
-@pytest.mark.parametrize("paper", [None, [], {"title": 5}, {"authors": "x"}])
-def test_an_invalid_bibliography_is_not_stored(bench: Bench, paper: object) -> None:
-    assert persist(bench, build_pdf_text(bench, paper)).status == "not-read"
+def test_a_missing_bibliography_is_not_stored(bench: Bench) -> None:
+    assert persist(bench, build_pdf_text(bench, None)).status == "not-read"
     assert get_cells(bench) == {}
 
 
@@ -126,7 +128,9 @@ def test_an_older_own_reading_is_deleted_from_the_family_of_grobid(bench: Bench)
 
 def test_a_pdf_without_references_has_no_citations() -> None:
     pdf_bytes = extract_pdf_bytes(text_pdf(["x"]), PdfLimits())
-    assert (pdf_bytes.pdf_extra or {})["bibliography"]["citations"] == []
+    paper = (pdf_bytes.pdf_extra or PdfExtra()).bibliography
+    assert paper is not None
+    assert paper.citations == ()
 
 
 def test_the_bibliography_of_a_paper_is_read_from_its_pdf() -> None:
@@ -142,11 +146,12 @@ def test_the_bibliography_of_a_paper_is_read_from_its_pdf() -> None:
         "[2] F. Fen. Mist and fog. Journal of Rain, 2(1):5-7, 2016. doi:10.1000/jr.2",
     ]
     pdf_bytes = extract_pdf_bytes(text_pdf(["\n".join(lines)]), PdfLimits())
-    paper = (pdf_bytes.pdf_extra or {})["bibliography"]
-    assert paper["abstract"].startswith("We measure how rivers rise")
-    assert [citation["title"] for citation in paper["citations"]] == [
+    paper = (pdf_bytes.pdf_extra or PdfExtra()).bibliography
+    assert paper is not None
+    assert (paper.abstract or "").startswith("We measure how rivers rise")
+    assert [citation.title for citation in paper.citations] == [
         "Rain in seas",
         "Mist and fog",
     ]
-    assert paper["citations"][1]["doi"] == "10.1000/jr.2"
-    assert paper["grobid_version"] == VERSION
+    assert paper.citations[1].doi == "10.1000/jr.2"
+    assert paper.grobid_version == VERSION

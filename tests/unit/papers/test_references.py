@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from depth import examples
-from fonds.papers.bibliography.paper import Citation
+from fonds.model.bibliography import Citation
 from fonds.papers.bibliography.reference_list import split_entries
 from fonds.papers.bibliography.reference_parser import STRING_MAX_CHARS, parse_reference
 
@@ -115,6 +115,7 @@ def test_an_unparsable_reference_is_kept_as_text() -> None:
 )
 @example("(" * 4_000)
 @example("A. " * 2_000)
+@example('. AA ."2000')
 @example("Aa, A., " * 800)
 @example("1" * 5_000)
 @example("“" * 3_000)

@@ -13,12 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fonds.model.bibliography import Paper
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
 from fonds.model.file import FileMeta, UnextractedPdf
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText, Thumbnail
+from fonds.model.pdf_extra import OutlineEntry, PdfExtra
 from fonds.model.task import Task
 from fonds.pipelines.flavours.registry import PIPELINES
 from fonds.queues.messages.contracts import CONTRACTS, build_schemas
@@ -79,13 +81,15 @@ files = st.builds(
     md5=st.text("0123456789abcdef", min_size=32, max_size=32),
     sha256=st.text("0123456789abcdef", min_size=64, max_size=64),
 )
-extras = st.fixed_dictionaries(
-    {"word_count": st.integers(0, 10**9), "page_count": st.integers(0, 2_000)},
-    optional={
-        "permanent_id": optional_texts,
-        "page0_width": st.floats(0, 1e6),
-        "fonts": st.lists(texts),
-    },
+extras = st.builds(
+    PdfExtra,
+    word_count=st.none() | st.integers(0, 10**9),
+    page_count=st.none() | st.integers(0, 2_000),
+    permanent_id=optional_texts,
+    page0_width=st.none() | st.floats(0, 1e6),
+    outline=st.none()
+    | st.lists(st.builds(OutlineEntry, offsets, texts, st.none() | offsets)).map(tuple),
+    bibliography=st.none() | st.builds(Paper, grobid_version=texts, title=optional_texts),
 )
 results = st.builds(
     PdfText,
@@ -182,6 +186,22 @@ def test_a_result_of_another_program_is_refused(item: PdfText) -> None:
     with pytest.raises(DamagedInputError, match="send work to") as raised:
         decode(Message("m", encode(item), item.sha1hex), PdfText)
     assert raised.value.reason is Reason.BAD_MESSAGE
+
+
+@given(results)
+def test_unknown_names_in_pdf_extra_are_ignored_and_invalid_values_are_refused(
+    item: PdfText,
+) -> None:
+    def read_with(extra: Any) -> PdfText:
+        document = json.loads(encode(item)) | {"pdf_extra": extra}
+        body = json.dumps(document).encode()
+        return decode(Message("m", body, item.sha1hex, headers=OUR_HEADERS), PdfText)
+
+    assert read_with({"page_count": 3, "font_count": 4}).pdf_extra == PdfExtra(page_count=3)
+    for extra in ({"page_count": "3"}, {"bibliography": {"authors": "x"}}):
+        with pytest.raises(DamagedInputError, match="invalid pdf_extra") as raised:
+            read_with(extra)
+        assert raised.value.reason is Reason.BAD_MESSAGE
 
 
 CDX = {"url": "http://e.org/a", "datetime": "20200102030405", "warc_path": "a/b.warc.gz"}

@@ -95,6 +95,7 @@ STRUCTS = {
     "grouping/rebuild/bulk_slices.py": "pages that a rebuild keeps in files",
     "isolation/": "messages between processes",
     "model/bibliography.py": "a column of papers",
+    "model/pdf_extra.py": "a field of messages",
     "model/pdf_metadata.py": "a column of PDFs",
     "model/restrictions.py": "a column of takedowns",
     "model/source.py": "columns of sources and paces",
@@ -107,8 +108,7 @@ FIELD_MAPPINGS = {
     # `asdict` copies a value into a mapping; to encode a value, no mapping is needed.
     "audit/repair/files.py": "those fields that libmagic found replace stored ones",
     "config.py": "settings by name, for the page and the file of settings",
-    "extract/pdf/extraction.py": "limits are hashed, and fields of XMP are left out if empty",
-    "extract/pdf/structure.py": "traits of a file that is too damaged to be opened",
+    "extract/pdf/extraction.py": "limits are hashed, and found fields become part of a longer value",
     "failures/recent.py": "the last row of a page, as the position of the next",
     "web/pages/source_actions.py": "the fields that a request names, and no others",
 }

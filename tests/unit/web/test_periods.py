@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.web.html.charts import PERIODS_MAX, build_periods
+from fonds.web.html.periods import PERIODS_MAX, build_periods
 
 MONTHS = st.dates().map(lambda day: f"{day.year:04d}-{day.month:02d}")
 

@@ -419,10 +419,10 @@ class RemoteBodies:
         return Payload(self._get_remote(url).read_all(url, body_max_bytes))
 
     def _read_record(self, place: Place, body_max_bytes: int) -> Payload:
-        bytes_max = body_max_bytes + self.slack_bytes
+        read_max_bytes = body_max_bytes + self.slack_bytes
         remote = self._get_remote(place.path)
         with open_ranges(
-            remote, place.path, place.offset, place.size_bytes, max_bytes=bytes_max
+            remote, place.path, place.offset, place.size_bytes, max_bytes=read_max_bytes
         ) as stream:
             return read_record(stream, place.offset, body_max_bytes=body_max_bytes)
 

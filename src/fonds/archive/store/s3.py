@@ -251,12 +251,12 @@ class S3Archive:
         Raises TransientError if the file is missing and another machine wrote it: it may not be
         uploaded yet.
         """
-        bytes_max = body_max_bytes + RANGE_SLACK_BYTES
+        read_max_bytes = body_max_bytes + RANGE_SLACK_BYTES
         offset = place.offset
         size_bytes = None if place.size_bytes is None else place.size_bytes + READ_AHEAD_BYTES
         try:
             with open_ranges(
-                self._bucket, build_key(place.path), offset, size_bytes, max_bytes=bytes_max
+                self._bucket, build_key(place.path), offset, size_bytes, max_bytes=read_max_bytes
             ) as stream:
                 return read_record(stream, offset, body_max_bytes=body_max_bytes)
         except PermanentError as error:

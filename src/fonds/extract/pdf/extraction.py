@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
-from typing import Any
 
 import msgspec
 import pikepdf
@@ -27,62 +24,22 @@ from fonds.extract.pdf.document import (
     open_mapped,
     open_repaired,
 )
-from fonds.extract.pdf.metadata import XmpFields, extract_bibliographic, has_own_metadata, read_xmp
+from fonds.extract.pdf.metadata import extract_bibliographic, has_own_metadata
 from fonds.extract.pdf.page_text import NO_PAGES, PAGE_SEPARATOR, PagesText, read_pages
 from fonds.extract.pdf.rendering import draw_thumbnails
 from fonds.extract.pdf.strings import clean_text, convert_pdf_date
 from fonds.extract.pdf.structure import PdfStructure, read_structure
 from fonds.extract.pdf.trailer import looks_like_pdf, strip_leading_junk
 from fonds.extract.pdf.traits import read_outline
+from fonds.extract.pdf.word_count import count_words
+from fonds.extract.pdf.xmp import XmpFields, read_xmp
 from fonds.model.archive import OpenBody
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
+from fonds.model.pdf_extra import PdfExtra, XmpSummary
 from fonds.model.rights import STATEMENTS_MAX, Statement, StatementSource
-from fonds.papers.bibliography.paper_text import read_own
+from fonds.papers.bibliography.paper_text import KnownFields, read_paper_text
 from fonds.rights.licenses import build_rights_statements
 from fonds.text.language import choose_language, load_model
-
-# Scripts without spaces in which people count characters: Han, kana, bopomofo.
-_UNSPACED = re.compile(
-    "[\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc\u3105-\u312f\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-# Thai, Lao, Burmese and Khmer: words without spaces, about five characters each with their marks.
-_RUN_TOGETHER = re.compile("[\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3]+")
-_RUN_TOGETHER_WORD_CHARS = 5
-_UNSPACED_RUN = re.compile(f"[{_UNSPACED.pattern[1:-1]}{_RUN_TOGETHER.pattern[1:-2]}]")
-_WIDE_PUNCTUATION = re.compile(
-    "[\u3000-\u3004\u3008-\u3020\u30fb\uff01-\uff0f\uff1a-\uff20\uff61-\uff65]"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class WordCount:
-    """Number of words in a text, counted in two ways.
-
-    - `words`: words as people count them. Each Chinese or Japanese character is a word, and every
-      five characters of Thai, Lao, Burmese or Khmer.
-    - `whitespace`: number of pieces that white space separates.
-    """
-
-    words: int
-    whitespace: int
-
-
-def count_words(text: str) -> WordCount:
-    """Count the words of a text, in scripts with and without spaces."""
-    whitespace = len(text.split())
-    if text.isascii():
-        return WordCount(whitespace, whitespace)
-    if not _UNSPACED_RUN.search(text):
-        return WordCount(whitespace, whitespace)
-    spaced_text, unspaced_count = _UNSPACED.subn(" ", text)
-    for run_match in _RUN_TOGETHER.finditer(spaced_text):
-        unspaced_count += math.ceil(len(run_match[0]) / _RUN_TOGETHER_WORD_CHARS)
-    if unspaced_count == 0:
-        return WordCount(whitespace, whitespace)
-    words = len(_RUN_TOGETHER.sub(" ", _WIDE_PUNCTUATION.sub(" ", spaced_text)).split())
-    return WordCount(words + unspaced_count, whitespace)
-
 
 logger = logging.getLogger(__name__)
 
@@ -90,38 +47,7 @@ EXTRACTOR = (
     f"fonds-pdf/6 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
     f"qpdf {pikepdf.__libqpdf_version__})"
 )
-"""Name and versions of the programs that determine the result of extracting a PDF. `name_extractor`
-adds the limits.
-"""
-
-# All keys are always present, so no caller has to distinguish missing from None.
-_PAGES_EXTRA: dict[str, Any] = {
-    "page_count": None,
-    "page0_width": None,
-    "page0_height": None,
-    "pages_unreadable": None,
-    "word_count": None,
-    "word_count_whitespace": None,
-    "text_truncated": False,
-    "origin": None,
-    "language": None,
-    "outline": None,
-    "xmp": None,
-    "repaired": False,
-    "written_on": 0,
-    "pages_garbled": None,
-    "unseen": None,
-    "title": None,
-    "title_from": None,
-    "authors": None,
-    "authors_from": None,
-    "doi": None,
-    "doi_from": None,
-    "arxiv_id": None,
-    "arxiv_id_from": None,
-    "bibliography": None,
-    "rights": None,
-}
+"""Name and versions of the programs that determine the result. `name_extractor` adds the limits."""
 
 _INFO_RIGHTS = frozenset({"copyright", "license", "rights"})
 _FORMS = {
@@ -165,15 +91,15 @@ def name_extractor(limits: PdfLimits) -> str:
 
 
 def warm_up() -> None:
-    """Load the model that identifies languages, which every child process needs. Called once,
-    before child processes are forked.
+    """Load the language model, which every child process needs. Called once, before child processes
+    are forked.
     """
     load_model()
 
 
 def extract_pdf(body: OpenBody, limits: PdfLimits) -> PdfExtraction:
-    """Extract the PDF in an open file, as far as it is readable. Raises TransientError if the file
-    cannot be read.
+    """Extract the PDF in an open file, as `extract_pdf_bytes` does. Raises TransientError if the
+    file cannot be read.
     """
     if body.size_bytes > limits.size_max_bytes:
         return _build_too_large(body.size_bytes, limits)
@@ -181,7 +107,7 @@ def extract_pdf(body: OpenBody, limits: PdfLimits) -> PdfExtraction:
 
 
 def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
-    """Extract a PDF. If the PDF is broken, locked or huge, extract whatever is readable.
+    """Extract a PDF. Of broken, locked or huge PDFs, extract whatever is readable.
 
     Raises MemoryError if the process has too little memory even for that.
     """
@@ -191,17 +117,17 @@ def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
         return PdfExtraction(PdfStatus.EMPTY_BLOB, error_msg="the file is empty")
     data = strip_leading_junk(data)
     structure = read_structure(data, xmp_max_bytes=limits.xmp_max_bytes)
-    opened_pdf = open_mapped(data, structure.mapped)
-    if opened_pdf.document is None:
-        if opened_pdf.status is PdfStatus.PARSE_ERROR and not looks_like_pdf(data):
+    opened = open_mapped(data, structure.mapped)
+    if opened.document is None:
+        if opened.status is PdfStatus.PARSE_ERROR and not looks_like_pdf(data):
             return PdfExtraction(
                 PdfStatus.NOT_PDF, error_msg=("no PDF header, page or end marker found")
             )
-        return _build_result(opened_pdf.status, structure, {}, error_msg=opened_pdf.error_msg)
+        return _build_result(opened.status, structure, structure.extra, error_msg=opened.error_msg)
     try:
-        result, blank = _read(opened_pdf.document, opened_pdf, structure, limits)
+        result, blank = _read(opened.document, opened, structure, limits)
     finally:
-        opened_pdf.document.close()
+        opened.document.close()
     # pdfium does not report objects it cannot find.
     return _repair_and_read(data, result, blank, structure, limits) if 0 in blank else result
 
@@ -217,24 +143,21 @@ def _repair_and_read(
     draws something.
 
     - `first`: result of the first extraction. It is returned if the repair does not help.
-    - `blank`: numbers (from 0) of the pages that were blank in the first extraction.
+    - `blank`: its blank pages, from 0.
 
-    If such pages remain, the status SUCCESS becomes PARTIAL, and the error message lists the pages.
+    If such pages remain, the status SUCCESS becomes PARTIAL, and the message lists the pages.
     """
     unread_pages = find_drawing_pages(data, blank)
     if not unread_pages:
         return first
-    opened_pdf = open_repaired(data)
-    if opened_pdf is not None and opened_pdf.document is not None:
+    opened = open_repaired(data)
+    if opened is not None and opened.document is not None:
         try:
-            repaired_result, blank_again = _read(opened_pdf.document, opened_pdf, structure, limits)
+            repaired, blank_again = _read(opened.document, opened, structure, limits)
         finally:
-            opened_pdf.document.close()
+            opened.document.close()
         if len(blank_again) < len(blank):
-            first, unread_pages = (
-                repaired_result,
-                tuple(n for n in unread_pages if n in blank_again),
-            )
+            first, unread_pages = repaired, tuple(n for n in unread_pages if n in blank_again)
     if not unread_pages or first.status is not PdfStatus.SUCCESS:
         return first
     message = f"cannot read pages that are not empty: {_format_numbers(unread_pages)}"
@@ -242,20 +165,16 @@ def _repair_and_read(
 
 
 def _read(
-    document: pypdfium2.PdfDocument,
-    opened_pdf: OpenedPdf,
-    structure: PdfStructure,
-    limits: PdfLimits,
+    document: pypdfium2.PdfDocument, opened: OpenedPdf, structure: PdfStructure, limits: PdfLimits
 ) -> tuple[PdfExtraction, Sequence[int]]:
     """Extract an open PDF. Return the result, and the numbers (from 0) of the pages that have no
     objects.
     """
-    if structure.extra.get("form_field_count") is not None:
+    if structure.extra.form_field_count is not None:
         init_forms(document)
-    extra: dict[str, Any] = {"page_count": len(document), "repaired": opened_pdf.is_repaired}
     if structure.error is not None or structure.is_locked:
         structure = _complete_structure(structure, document)
-    extra["outline"] = read_outline(document)
+    outline = read_outline(document)
     page0 = _open_page0(document)
     try:
         thumbnails = _draw_thumbnails(page0, limits) if page0 is not None else {}
@@ -263,28 +182,47 @@ def _read(
             document,
             page0,
             pages_max=limits.pages_max,
-            max_chars=limits.text_max_chars,
+            text_max_chars=limits.text_max_chars,
             time_max_s=limits.text_max_s,
             with_front=not has_own_metadata(structure.info),
             has_writing=structure.has_writing,
         )
-        if structure.extra.get("page0_rotation") is None:
+        page0_rotation = structure.extra.page0_rotation
+        if page0_rotation is None and page0 is not None:
             # In a page tree that only pdfium can read.
-            extra["page0_rotation"] = int(page0.get_rotation()) if page0 is not None else None
+            page0_rotation = int(page0.get_rotation())
     finally:
         if page0 is not None:
             page0.close()
-    extra |= {**_measure_page0(document), **_build_text_extra(pages)}
-    declared_language = structure.extra.get("language_declared")
-    extra["language"], _ = choose_language(pages.text or "", declared_language)
+    page0_width, page0_height = _measure_page0(document)
+    language, _ = choose_language(pages.text or "", structure.extra.language_declared)
+    word_count = count_words(pages.text or "") if pages.read_count else None
+    extra = msgspec.structs.replace(
+        structure.extra,
+        page_count=len(document),
+        page0_width=page0_width,
+        page0_height=page0_height,
+        page0_rotation=page0_rotation,
+        pages_unreadable=len(pages.unreadable_pages),
+        word_count=word_count.words if word_count else None,
+        word_count_whitespace=word_count.whitespace if word_count else None,
+        text_truncated=pages.cut_reason is not None,
+        origin=pages.origin,
+        language=language,
+        outline=outline,
+        repaired=opened.is_repaired,
+        written_on=pages.annotation_count,
+        pages_garbled=pages.garbled_pages or None,
+        unseen=pages.hidden_texts or None,
+    )
     status, message = _decide_status(pages)
-    fields = {"text": pages.text, "thumbnails": thumbnails, "error_msg": message}
-    return _build_result(status, structure, extra, pages, **fields), pages.blank_pages
+    result = _build_result(status, structure, extra, pages, thumbnails, error_msg=message)
+    return result, pages.blank_pages
 
 
 def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
     """Open the first page once for both thumbnail and text, because opening it is a fifth of all
-    work. Return None if pdfium cannot open it.
+    work.
     """
     try:
         return document[0]
@@ -292,14 +230,16 @@ def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
         return None
 
 
-def _measure_page0(document: pypdfium2.PdfDocument) -> dict[str, float]:
-    """Return width and height of the first page in points, after cropping and rotation, as
-    metadata; {} if unknown.
+def _measure_page0(
+    document: pypdfium2.PdfDocument,
+) -> tuple[float, float] | tuple[None, None]:
+    """Return width and height of the first page in points, after cropping and rotation; None if
+    unknown.
     """
     size = pdfium.FS_SIZEF()
     if not pdfium.FPDF_GetPageSizeByIndexF(document, 0, size):
-        return {}
-    return {"page0_width": round(size.width, 3), "page0_height": round(size.height, 3)}
+        return None, None
+    return round(size.width, 3), round(size.height, 3)
 
 
 def _draw_thumbnails(page: pypdfium2.PdfPage, limits: PdfLimits) -> dict[str, bytes]:
@@ -308,22 +248,6 @@ def _draw_thumbnails(page: pypdfium2.PdfPage, limits: PdfLimits) -> dict[str, by
     except (pypdfium2.PdfiumError, MemoryError, OSError) as error:
         logger.debug("cannot draw page 0: %s", error)
         return {}
-
-
-def _build_text_extra(pages: PagesText) -> dict[str, Any]:
-    extra: dict[str, Any] = {
-        "pages_unreadable": len(pages.unreadable_pages),
-        "text_truncated": pages.cut_reason is not None,
-        "origin": pages.origin,
-        "written_on": pages.annotation_count,
-        "pages_garbled": list(pages.garbled_pages) or None,
-        "unseen": [msgspec.to_builtins(hidden_text) for hidden_text in pages.hidden_texts] or None,
-    }
-    if pages.read_count:
-        word_count = count_words(pages.text or "")
-        extra["word_count"] = word_count.words
-        extra["word_count_whitespace"] = word_count.whitespace
-    return extra
 
 
 def _decide_status(pages: PagesText) -> tuple[PdfStatus, str | None]:
@@ -350,16 +274,22 @@ def _complete_structure(structure: PdfStructure, document: pypdfium2.PdfDocument
         for key, value in values.items()
         if value
     }
-    traits = {
-        "permanent_id": document.get_identifier(pdfium.FILEIDTYPE_PERMANENT).hex(),
-        "update_id": document.get_identifier(pdfium.FILEIDTYPE_CHANGING).hex(),
-        "tagged": document.is_tagged(),
-        "form": _FORMS.get(document.get_formtype(), "none"),
-        "javascript": pdfium.FPDFDoc_GetJavaScriptActionCount(document) > 0,
-        "attachment_count": document.count_attachments(),
-    }
-    extra = {**structure.extra, **{key: value for key, value in traits.items() if value != ""}}
+    extra = msgspec.structs.replace(
+        structure.extra,
+        permanent_id=_read_id(document, pdfium.FILEIDTYPE_PERMANENT)
+        or structure.extra.permanent_id,
+        update_id=_read_id(document, pdfium.FILEIDTYPE_CHANGING) or structure.extra.update_id,
+        tagged=document.is_tagged(),
+        form=_FORMS.get(document.get_formtype(), "none"),
+        javascript=pdfium.FPDFDoc_GetJavaScriptActionCount(document) > 0,
+        attachment_count=document.count_attachments(),
+    )
     return replace(structure, info=info or None, extra=extra)
+
+
+def _read_id(document: pypdfium2.PdfDocument, id_type: int) -> str:
+    identifier: bytes = document.get_identifier(id_type)
+    return identifier.hex()
 
 
 def _read_info_value(document: pypdfium2.PdfDocument, key: str) -> str:
@@ -376,35 +306,33 @@ def _read_info_value(document: pypdfium2.PdfDocument, key: str) -> str:
 def _build_result(
     status: PdfStatus,
     structure: PdfStructure,
-    extra: dict[str, Any],
+    extra: PdfExtra,
     pages: PagesText = NO_PAGES,
-    **fields: Any,
+    thumbnails: Mapping[str, bytes] | None = None,
+    error_msg: str | None = None,
 ) -> PdfExtraction:
-    xmp_fields = read_xmp(structure.meta_xml) if structure.meta_xml else XmpFields()
-    xmp = {name: value for name, value in asdict(xmp_fields).items() if value and name != "rights"}
-    rights = [
-        msgspec.to_builtins(statement)
-        for statement in (*xmp_fields.rights, *_read_info_rights(structure.info or {}))
-    ]
-    page0 = (pages.text or "").partition(PAGE_SEPARATOR)[0]
-    bibliographic = extract_bibliographic(
-        structure.info, xmp_fields, pages.front, page0, pages.links
+    xmp = read_xmp(structure.meta_xml) if structure.meta_xml else XmpFields()
+    xmp_summary = XmpSummary(
+        title=xmp.title, authors=xmp.authors, doi=xmp.doi, arxiv_id=xmp.arxiv_id
     )
-    paper = read_own(pages.text, bibliographic, extra.get("language"))
+    rights = (*xmp.rights, *_read_info_rights(structure.info or {}))
+    page0_text = (pages.text or "").partition(PAGE_SEPARATOR)[0]
+    fields = extract_bibliographic(structure.info, xmp, pages.front, page0_text, pages.links)
+    known = KnownFields(fields.title, fields.authors or (), fields.doi, fields.arxiv_id)
     return PdfExtraction(
         status,
+        text=pages.text,
         pdf_info=structure.info,
-        pdf_extra={
-            **_PAGES_EXTRA,
-            **structure.extra,
-            **extra,
-            **bibliographic,
-            "xmp": xmp or None,
-            "bibliography": paper,
-            "rights": rights[:STATEMENTS_MAX] or None,
-        },
+        pdf_extra=msgspec.structs.replace(
+            extra,
+            **asdict(fields),
+            xmp=xmp_summary if xmp_summary != XmpSummary() else None,
+            bibliography=read_paper_text(pages.text, known, extra.language),
+            rights=rights[:STATEMENTS_MAX] or None,
+        ),
         meta_xml=structure.meta_xml,
-        **fields,
+        error_msg=error_msg,
+        thumbnails=thumbnails or {},
     )
 
 

@@ -9,39 +9,18 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
 import pypdfium2
 import pypdfium2.raw as pdfium
 
 from fonds.extract.pdf.characters import Box, PageCharacters
 from fonds.extract.pdf.page_origin import PageOrigin
+from fonds.model.pdf_extra import HiddenReason
 
 _SAMPLES, _DRAWN_EVERY, _SHORT_CHARS = 8, 4, 1_000
-_MAX_CHARS = 200_000
+_PAGE_MAX_CHARS = 200_000
 _MARGIN = 1.0
 _WORD = re.compile(r"[^\x00-\x20]+")
-
-
-class HiddenReason(StrEnum):
-    """Why a piece of text is hidden: outside the page, or drawn invisibly."""
-
-    OFF_PAGE = "off-page"
-    INVISIBLE = "invisible"
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenText:
-    """A piece of text that a reader of the page does not see.
-
-    - `page`: page number, from 0.
-    - `why`: why the text is hidden.
-    """
-
-    page: int
-    why: HiddenReason
-    text: str
 
 
 def find_hidden_characters(
@@ -63,9 +42,7 @@ def find_hidden_characters(
         for place, number in enumerate(sample)
         if page.text[number] > " "
         and (
-            reason := _find_hidden_reason(
-                page, number, box, None, checks_drawing=_is_sampled(place, count)
-            )
+            reason := _find_hidden_reason(page, number, box, None, drawn=_is_sampled(place, count))
         )
     }
     if not hits:
@@ -78,8 +55,8 @@ def find_hidden_characters(
     )
     if not has_off_page and (HiddenReason.INVISIBLE not in hits.values() or is_scan()):
         return {}
-    hidden_reasons: dict[int, HiddenReason] = {}
-    for word in _WORD.finditer(page.text, 0, _MAX_CHARS):
+    hidden: dict[int, HiddenReason] = {}
+    for word in _WORD.finditer(page.text, 0, _PAGE_MAX_CHARS):
         begin, end = word.span()
         # A word that begins on the page, or is cut by its edge, is visible.
         if _find_hidden_reason(page, begin, box, placed_objects):
@@ -88,20 +65,18 @@ def find_hidden_characters(
                 for number in range(begin, end)
             ]
             if all(reasons):
-                hidden_reasons |= {
+                hidden |= {
                     n: reason
                     for n, reason in zip(range(begin, end), reasons, strict=True)
                     if reason
                 }
-    invisible = sum(reason is HiddenReason.INVISIBLE for reason in hidden_reasons.values())
-    visible_count = sum(letter > " " for letter in page.text[:_MAX_CHARS]) - len(hidden_reasons)
+    invisible = sum(reason is HiddenReason.INVISIBLE for reason in hidden.values())
+    visible_count = sum(letter > " " for letter in page.text[:_PAGE_MAX_CHARS]) - len(hidden)
     if invisible >= visible_count or is_scan():
-        hidden_reasons = {
-            number: reason
-            for number, reason in hidden_reasons.items()
-            if reason is HiddenReason.OFF_PAGE
+        hidden = {
+            number: reason for number, reason in hidden.items() if reason is HiddenReason.OFF_PAGE
         }
-    return hidden_reasons
+    return hidden
 
 
 def _is_sampled(place: int, count: int) -> bool:
@@ -123,17 +98,17 @@ def iter_hidden_runs(
     - `places`: reason of each hidden character, by its index.
     """
     for hidden_reason in HiddenReason:
-        hidden_units: list[str] = []
+        run: list[str] = []
         last = None
         for number, reason in places.items():
             if reason is not hidden_reason:
                 continue
             if last is not None and number > last + 1:
-                hidden_units.append(" ")
-            hidden_units.append(units[number])
+                run.append(" ")
+            run.append(units[number])
             last = number
-        if hidden_units:
-            yield hidden_reason, "".join(hidden_units)
+        if run:
+            yield hidden_reason, "".join(run)
 
 
 def _find_hidden_reason(
@@ -142,7 +117,7 @@ def _find_hidden_reason(
     box: Box,
     object_numbers: frozenset[int] | None,
     *,
-    checks_drawing: bool = True,
+    drawn: bool = True,
 ) -> HiddenReason | None:
     """Return why a character is hidden; None if it is visible.
 
@@ -150,7 +125,7 @@ def _find_hidden_reason(
     - `box`: visible area of the page.
     - `object_numbers`: memory addresses of the PDF objects whose positions are reliable; None if
       all are accepted.
-    - `checks_drawing`: whether to check if the character is drawn invisibly.
+    - `drawn`: whether to check if the character is drawn invisibly.
     """
     if page.is_beside(number, box, _MARGIN):
         # Within nested forms pdfium reports wrong positions.
@@ -159,7 +134,7 @@ def _find_hidden_reason(
             if object_numbers is None or page.get_object(number) in object_numbers
             else None
         )
-    return HiddenReason.INVISIBLE if checks_drawing and page.is_invisible(number) else None
+    return HiddenReason.INVISIBLE if drawn and page.is_invisible(number) else None
 
 
 # Whether a page is a picture of a page.
@@ -172,8 +147,8 @@ _TEXT_MIN_CHARS = 50
 
 
 def is_picture(page: pypdfium2.PdfPage) -> bool:
-    """Return whether the page is a picture: one of its first 20 objects is an image that covers at
-    least 70% of it. Pages of scans are pictures.
+    """Return whether the page is a picture: one of its first 20 objects is an image that covers
+    most of it. In a scan it is.
     """
     width, height = page.get_size()
     area = abs(width * height)

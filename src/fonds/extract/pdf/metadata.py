@@ -7,19 +7,13 @@ Source: DOI Handbook, 2.2 (syntax); arXiv, "Understanding the arXiv identifier".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
-from itertools import islice
-from types import MappingProxyType
-from typing import Any
-
-from lxml import etree
+from typing import TypeVar
 
 from fonds.extract.pdf.first_page import FrontMatter, is_name, is_title
-from fonds.extract.pdf.strings import clean_text
-from fonds.model.rights import STATEMENTS_MAX, Statement, StatementSource
+from fonds.extract.pdf.xmp import XmpFields
 from fonds.papers.bibliography.identifiers import (
     ARXIV_ID,
     find_arxiv_id,
@@ -27,150 +21,8 @@ from fonds.papers.bibliography.identifiers import (
     find_labelled_doi,
     parse_doi_link,
 )
-from fonds.rights.licenses import (
-    build_holder_statements,
-    build_license_statements,
-    build_rights_statements,
-)
-from fonds.rights.preferences import parse_policy, parse_reservation
 
-# Fields of a PDF's XMP packet.
-#
-# Source: ISO 16684-1:2019, 8.3 (Dublin Core), 8.5 (rights management); ccREL; TDM Reservation
-# Protocol; the PRISM, pdfx and CrossMark namespaces of publishers.
-# Packets are limited by `read_structure` (1 MB); at most 200 authors.
-
-
-_RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
-_DC = "{http://purl.org/dc/elements/1.1/}"
-_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-_DOI_NAMES = frozenset({"doi", "wps-articledoi"})
-_IDENTIFIER_NAMES = frozenset({"identifier", "url"})
-_XMP_RIGHTS = "{http://ns.adobe.com/xap/1.0/rights/}"
-_TDM = "{http://www.w3.org/ns/tdmrep/}"
-_RIGHTS_WORD = re.compile("rights|license|tdmrep", re.IGNORECASE)
-_RIGHTS: Mapping[str, Callable[[str], list[Statement]]] = MappingProxyType(
-    {
-        "{http://creativecommons.org/ns#}license": partial(
-            build_license_statements, source=StatementSource.XMP, name="cc:license"
-        ),
-        f"{_XMP_RIGHTS}WebStatement": partial(
-            build_license_statements, source=StatementSource.XMP, name="xmpRights:WebStatement"
-        ),
-        f"{_DC}rights": partial(
-            build_rights_statements, source=StatementSource.XMP, name="dc:rights"
-        ),
-        f"{_XMP_RIGHTS}UsageTerms": partial(
-            build_rights_statements, source=StatementSource.XMP, name="xmpRights:UsageTerms"
-        ),
-        f"{_XMP_RIGHTS}Owner": partial(
-            build_holder_statements, source=StatementSource.XMP, name="xmpRights:Owner"
-        ),
-        f"{_TDM}reservation": partial(parse_reservation, source=StatementSource.XMP),
-        f"{_TDM}policy": partial(parse_policy, source=StatementSource.XMP),
-    }
-)
-_XMP_AUTHORS_MAX, _VALUE_MAX_CHARS = 200, 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class XmpFields:
-    """Fields of a PDF's XMP packet (metadata in XML); None or () if missing.
-
-    - `doi`: DOI in lower case, beginning with `10.`.
-    - `rights`: statements about licence and permitted use.
-    """
-
-    title: str | None = None
-    authors: tuple[str, ...] = ()
-    doi: str | None = None
-    arxiv_id: str | None = None
-    rights: tuple[Statement, ...] = ()
-
-
-def read_xmp(packet: str) -> XmpFields:
-    """Read the fields of an XMP packet. Never raises. A packet that declares XML entities yields no
-    fields.
-    """
-    if "<!DOCTYPE" in packet or "<!ENTITY" in packet:
-        return XmpFields()
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, recover=True, huge_tree=False
-    )
-    try:
-        root = etree.fromstring(packet.encode("utf-8", "replace"), parser)
-    except (etree.XMLSyntaxError, ValueError):
-        return XmpFields()
-    if root is None:
-        return XmpFields()
-    titles = [text for element in root.iter(f"{_DC}title") for text in _list_texts(element)]
-    authors = [text for element in root.iter(f"{_DC}creator") for text in _list_texts(element)]
-    return XmpFields(
-        title=next(iter(titles), None),
-        authors=tuple(dict.fromkeys(authors))[:_XMP_AUTHORS_MAX],
-        doi=find_doi(root) if "10." in packet else None,
-        arxiv_id=find_arxiv_id(packet),
-        rights=_read_rights(root) if _RIGHTS_WORD.search(packet) else (),
-    )
-
-
-def _read_rights(root: etree._Element) -> tuple[Statement, ...]:
-    """Return the statements about rights in the elements and attributes of an XMP packet."""
-    statements: list[Statement] = []
-    for name, build_statements in _RIGHTS.items():
-        for text in islice(_iter_property_values(root, name), STATEMENTS_MAX):
-            statements += build_statements(text)
-    return tuple(dict.fromkeys(statements))[:STATEMENTS_MAX]
-
-
-def _iter_property_values(root: etree._Element, name: str) -> Iterator[str]:
-    """Yield the values of an XMP property: text of elements, `rdf:resource`, and attributes of
-    descriptions.
-    """
-    for element in root.iter(name):
-        resource = element.get(f"{_RDF}resource")
-        yield from [resource] if resource else _list_texts(element)
-    for element in root.iter(f"{_RDF}Description"):
-        if value := element.get(name):
-            yield value
-
-
-def find_doi(root: etree._Element) -> str | None:
-    """Return the DOI of an XMP packet, in a property called DOI or else in an identifier or URL;
-    None if there is none.
-    """
-    properties = list(_iter_properties(root))
-    for names in (_DOI_NAMES, _IDENTIFIER_NAMES):
-        for name, text in properties:
-            doi = find_doi_in_text(text) if name in names else None
-            if doi:
-                return doi
-    return None
-
-
-def _iter_properties(root: etree._Element) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each element and attribute in an XMP packet. Names are in lower case
-    without namespace.
-    """
-    for element in root.iter(etree.Element):
-        yield _local_name(element.tag), element.text or ""
-        for name, value in element.attrib.items():
-            yield _local_name(str(name)), str(value)
-
-
-def _local_name(name: str) -> str:
-    return name.rpartition("}")[2].lower()
-
-
-def _list_texts(element: etree._Element) -> list[str]:
-    """Return the texts of the items in an XMP list, the one in the default language first. Without
-    a list, return the text of the element.
-    """
-    items = list(element.iter(f"{_RDF}li")) or [element]
-    items.sort(key=lambda item: item.get(_LANGUAGE) != "x-default")
-    cleaned_texts = (clean_text(item.text or "").strip()[:_VALUE_MAX_CHARS] for item in items)
-    return [text for text in cleaned_texts if text]
-
+T = TypeVar("T")
 
 _AUTHORS_MAX, _NAME_MAX_CHARS = 200, 200
 _PAGE_SEARCHED_CHARS = 20_000
@@ -195,14 +47,26 @@ _ARXIV_STAMP = re.compile(
 
 
 class MetadataSource(StrEnum):
-    """Where in a PDF a metadata value was found: Info dictionary, XMP packet, link on the first
-    page, or text of the first page. The order of preference is Info, XMP, page, link.
-    """
+    """Where in a PDF a metadata value was found. Sources are in order of preference."""
 
     INFO = "info"
     XMP = "xmp"
     LINK = "link"
     PAGE = "page"
+
+
+@dataclass(frozen=True, slots=True)
+class BibliographicFields:
+    """Title, authors, DOI and arXiv id of a PDF, each with its source; None if not found."""
+
+    title: str | None = None
+    title_from: MetadataSource | None = None
+    authors: tuple[str, ...] | None = None
+    authors_from: MetadataSource | None = None
+    doi: str | None = None
+    doi_from: MetadataSource | None = None
+    arxiv_id: str | None = None
+    arxiv_id_from: MetadataSource | None = None
 
 
 def has_own_metadata(info: Mapping[str, str] | None) -> bool:
@@ -220,9 +84,8 @@ def extract_bibliographic(
     front: FrontMatter,
     page: str,
     links: Sequence[str],
-) -> dict[str, Any]:
-    """Return `title`, `authors`, `doi` and `arxiv_id` of a PDF, as far as found. `title_from` and
-    so on are the source of each.
+) -> BibliographicFields:
+    """Find title, authors, DOI and arXiv id of a PDF.
 
     - `info`: Info dictionary of the PDF.
     - `xmp`: fields of the XMP packet.
@@ -232,18 +95,27 @@ def extract_bibliographic(
     """
     by_name = {name.lower(): value for name, value in (info or {}).items()}
     page_start = page[:_PAGE_SEARCHED_CHARS]
-    result: dict[str, Any] = {}
-    for name, candidates in (
-        ("title", _iter_titles(by_name, xmp, front)),
-        ("authors", _iter_authors(by_name, xmp, front)),
-        ("doi", _iter_dois(by_name, xmp, page_start, links)),
-        ("arxiv_id", _iter_arxiv_ids(by_name, xmp, page_start, links)),
-    ):
-        for value, source in candidates:
-            if value:
-                result |= {name: value, f"{name}_from": str(source)}
-                break
-    return result
+    title, title_from = _choose_first(_iter_titles(by_name, xmp, front))
+    authors, authors_from = _choose_first(_iter_authors(by_name, xmp, front))
+    doi, doi_from = _choose_first(_iter_dois(by_name, xmp, page_start, links))
+    arxiv_id, arxiv_id_from = _choose_first(_iter_arxiv_ids(by_name, xmp, page_start, links))
+    return BibliographicFields(
+        title=title,
+        title_from=title_from,
+        authors=authors,
+        authors_from=authors_from,
+        doi=doi,
+        doi_from=doi_from,
+        arxiv_id=arxiv_id,
+        arxiv_id_from=arxiv_id_from,
+    )
+
+
+def _choose_first(
+    candidates: Iterable[tuple[T | None, MetadataSource]],
+) -> tuple[T, MetadataSource] | tuple[None, None]:
+    """Return the first candidate with a value that is not empty, and its source."""
+    return next(((value, source) for value, source in candidates if value), (None, None))
 
 
 def _iter_titles(
@@ -253,8 +125,11 @@ def _iter_titles(
     yield _validate_title(title), MetadataSource.INFO
     yield _validate_title(xmp.title), MetadataSource.XMP
     yield front.title, MetadataSource.PAGE
-    bare = _WORD_PREFIX.sub("", title)
-    yield bare if bare != title and is_title(bare) else None, MetadataSource.INFO
+    cleaned_title = _WORD_PREFIX.sub("", title)
+    yield (
+        cleaned_title if cleaned_title != title and is_title(cleaned_title) else None,
+        MetadataSource.INFO,
+    )
 
 
 def _validate_title(title: str | None) -> str | None:
@@ -263,10 +138,11 @@ def _validate_title(title: str | None) -> str | None:
 
 def _iter_authors(
     info: Mapping[str, str], xmp: XmpFields, front: FrontMatter
-) -> Iterable[tuple[list[str], MetadataSource]]:
-    yield split_authors(info.get("author", "")), MetadataSource.INFO
-    yield [name for author in xmp.authors for name in split_authors(author)], MetadataSource.XMP
-    yield list(front.authors), MetadataSource.PAGE
+) -> Iterable[tuple[tuple[str, ...], MetadataSource]]:
+    yield tuple(split_authors(info.get("author", ""))), MetadataSource.INFO
+    xmp_names = (name for author in xmp.authors for name in split_authors(author))
+    yield tuple(xmp_names), MetadataSource.XMP
+    yield front.authors, MetadataSource.PAGE
 
 
 def split_authors(text: str) -> list[str]:
@@ -281,8 +157,8 @@ def split_authors(text: str) -> list[str]:
             names += pieces
         else:
             names.append(part)
-    bare = (" ".join(name.split())[:_NAME_MAX_CHARS] for name in names)
-    return list(dict.fromkeys(n for n in bare if not _PLACEHOLDER_AUTHOR.fullmatch(n)))[
+    cleaned_names = (" ".join(name.split())[:_NAME_MAX_CHARS] for name in names)
+    return list(dict.fromkeys(n for n in cleaned_names if not _PLACEHOLDER_AUTHOR.fullmatch(n)))[
         :_AUTHORS_MAX
     ]
 
@@ -297,8 +173,8 @@ def _iter_dois(
     if labelled_doi is not None and _REFERENCES.search(page, 0, labelled_doi[1]):
         labelled_doi = None
     yield labelled_doi[0] if labelled_doi else None, MetadataSource.PAGE
-    linked_dois = {parse_doi_link(link) for link in links} - {None}
-    yield linked_dois.pop() if len(linked_dois) == 1 else None, MetadataSource.LINK
+    link_ids = {parse_doi_link(link) for link in links} - {None}
+    yield link_ids.pop() if len(link_ids) == 1 else None, MetadataSource.LINK
 
 
 def _iter_arxiv_ids(
@@ -310,5 +186,5 @@ def _iter_arxiv_ids(
     # Other papers are cited as `arXiv:…` too; a paper's own stamp has subject or date.
     stamp = _ARXIV_STAMP.search(page)
     yield stamp[1] if stamp else None, MetadataSource.PAGE
-    linked_ids = {find_arxiv_id(link) for link in links} - {None}
-    yield linked_ids.pop() if len(linked_ids) == 1 else None, MetadataSource.LINK
+    link_ids = {find_arxiv_id(link) for link in links} - {None}
+    yield link_ids.pop() if len(link_ids) == 1 else None, MetadataSource.LINK

@@ -10,19 +10,22 @@ from functools import partial
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from fonds.extract.pdf.accents import compose_accents
 from fonds.extract.pdf.annotations import NO_ANNOTATIONS, Annotations, read_annotations
 from fonds.extract.pdf.characters import Box, PageCharacters
 from fonds.extract.pdf.first_page import EMPTY_FRONT_MATTER, FrontMatter, read_front
+from fonds.extract.pdf.garbled_text import is_garbled
 from fonds.extract.pdf.hidden_text import (
     PAGES_JUDGED_MAX,
-    HiddenText,
     find_hidden_characters,
     is_picture,
     iter_hidden_runs,
     judge_origin,
 )
+from fonds.extract.pdf.line_ends import join_lines
 from fonds.extract.pdf.page_origin import PageOrigin
-from fonds.extract.pdf.text_cleanup import clean_page_text, compose_accents, is_garbled, join_lines
+from fonds.extract.pdf.text_cleanup import clean_page_text
+from fonds.model.pdf_extra import HiddenText
 
 _EMPTY_LINES = re.compile("\n(?:[ \t]*\n)+")
 
@@ -163,7 +166,7 @@ def read_pages(
     page0: pypdfium2.PdfPage | None,
     *,
     pages_max: int,
-    max_chars: int,
+    text_max_chars: int,
     time_max_s: float,
     with_front: bool = True,
     has_writing: bool = True,
@@ -172,7 +175,7 @@ def read_pages(
 
     - `page0`: the first page, already open; it stays open. None if it cannot be opened.
     - `pages_max`: maximum number of pages to read.
-    - `max_chars`: maximum number of characters of the text.
+    - `text_max_chars`: maximum number of characters of the text.
     - `time_max_s`: seconds after which no further page is read.
     - `with_front`: whether to look for title and authors on the first page.
     - `has_writing`: False if it is known that the pages have no form fields or notes. Only the
@@ -186,7 +189,7 @@ def read_pages(
     pages: list[str] = []
     totals = _PageTotals()
     read_other = partial(_read_page, document, has_writing)
-    chars_left = max_chars + 1
+    chars_left = text_max_chars + 1
     cut_reason = (
         None if page_count <= pages_max else (f"only {pages_max} of {page_count} pages were read")
     )
@@ -199,9 +202,9 @@ def read_pages(
         pages.append(page.text if page else "")
         chars_left -= len(pages[-1]) + 1
         if chars_left < 0:
-            cut_reason = f"the text was cut at {max_chars} characters, on page {number + 1}"
+            cut_reason = f"the text was cut at {text_max_chars} characters, on page {number + 1}"
             break
-    text = PAGE_SEPARATOR.join(pages)[:max_chars]
+    text = PAGE_SEPARATOR.join(pages)[:text_max_chars]
     return totals.build_pages_text(text if text.strip() else None, cut_reason)
 
 

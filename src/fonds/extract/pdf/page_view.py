@@ -205,7 +205,7 @@ def _draw_checked(
     if not 1 <= number <= count:
         problem = f"the PDF has {count:,} pages, so page {number:,} does not exist"
         return PageView(None, page_count=count, error=problem), False
-    if structure.extra.get("form_field_count") is not None:
+    if structure.extra.form_field_count is not None:
         init_forms(document)
     try:
         page = document[number - 1]

@@ -19,25 +19,23 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from fonds.extract.pdf.strings import clean_text
+from fonds.model.pdf_extra import Encryption, OutlineEntry, PdfExtra
 
 _ENTRIES_MAX, _DEPTH_MAX, _TITLE_MAX_CHARS = 1_000, 8, 300
 _TITLE_MAX_BYTES = 8_192
 _LABELS_MAX = 2_000
 
 
-def read_outline(document: pypdfium2.PdfDocument) -> list[dict[str, Any]] | None:
+def read_outline(document: pypdfium2.PdfDocument) -> tuple[OutlineEntry, ...] | None:
     """Return the outline (table of contents) of a PDF, at most 1,000 entries; None without an
     outline.
-
-    Each entry has `level` (from 0), `title`, and `page` (from 0; None if the entry leads to no
-    page).
     """
     entries = []
     for entry in islice(document.get_toc(max_depth=_DEPTH_MAX), _ENTRIES_MAX):
         destination = entry.get_dest()
         page = destination.get_index() if destination is not None else None
-        entries.append({"level": entry.level, "title": _read_title(entry), "page": page})
-    return entries or None
+        entries.append(OutlineEntry(entry.level, _read_title(entry), page))
+    return tuple(entries) or None
 
 
 def _read_title(entry: pypdfium2.PdfBookmark) -> str:
@@ -52,9 +50,9 @@ def _read_title(entry: pypdfium2.PdfBookmark) -> str:
     return clean_text(text).strip()[:_TITLE_MAX_CHARS]
 
 
-def read_labels(pdf: pikepdf.Pdf) -> list[str] | None:
-    """Return the labels of at most 2,000 pages, such as `iv`; None if the PDF has no labels, or
-    they are simply 1, 2, 3.
+def read_labels(pdf: pikepdf.Pdf) -> tuple[str, ...] | None:
+    """Return the labels of at most 2,000 pages, such as `iv`; None if the labels are simply 1, 2,
+    3.
 
     Labels are read with qpdf, because pdfium crashes on a label tree that contains itself.
     """
@@ -62,7 +60,7 @@ def read_labels(pdf: pikepdf.Pdf) -> list[str] | None:
         return None
     pages = pdf.pages
     labels = [clean_text(str(pages[n].label)).strip() for n in range(min(len(pages), _LABELS_MAX))]
-    return None if _is_plain(labels) else labels
+    return None if _is_plain(labels) else tuple(labels)
 
 
 def _is_plain(labels: Sequence[str]) -> bool:
@@ -93,13 +91,14 @@ _ACTIONS_CHAINED_MAX = 8
 _EXHAUSTED = object()  # because None represents null in an array
 
 
-def describe(pdf: pikepdf.Pdf) -> dict[str, Any]:
-    """Return the traits of a PDF by name, such as forms and encryption. Only the trait of its fonts
-    is not included.
+def read_traits(pdf: pikepdf.Pdf) -> PdfExtra:
+    """Read the traits of a PDF, such as forms and encryption. Only the trait of its fonts is not
+    included.
 
     A trait is None if the part of the file that states it is broken.
     """
-    return {name: read_or_none(trait, pdf) for name, trait in _TRAITS.items()}
+    traits: dict[str, Any] = {name: read_or_none(trait, pdf) for name, trait in _TRAITS.items()}
+    return PdfExtra(**traits)
 
 
 def read_or_none(load: Callable[..., T], *args: object) -> T | None:
@@ -150,23 +149,23 @@ def _read_rotation(pdf: pikepdf.Pdf) -> int:
     return int(pdf.pages[0].obj.get("/Rotate", 0)) % 360
 
 
-def _read_encryption(pdf: pikepdf.Pdf) -> dict[str, Any] | None:
+def _read_encryption(pdf: pikepdf.Pdf) -> Encryption | None:
     if not pdf.is_encrypted:
         return None
     encryption = pdf.encryption
-    return {
-        "revision": encryption.R,
-        "version": encryption.V,
-        "key_bits": encryption.bits,
-        "print": pdf.allow.print_lowres or pdf.allow.print_highres,
-        "print_highres": pdf.allow.print_highres,
-        "copy": pdf.allow.extract,
-        "change": pdf.allow.modify_other,
-        "annotate": pdf.allow.modify_annotation,
-        "fill_forms": pdf.allow.modify_form,
-        "assemble": pdf.allow.modify_assembly,
-        "accessibility": pdf.allow.accessibility,
-    }
+    return Encryption(
+        revision=encryption.R,
+        version=encryption.V,
+        key_bits=encryption.bits,
+        can_print=pdf.allow.print_lowres or pdf.allow.print_highres,
+        can_print_highres=pdf.allow.print_highres,
+        can_copy=pdf.allow.extract,
+        can_change=pdf.allow.modify_other,
+        can_annotate=pdf.allow.modify_annotation,
+        can_fill_forms=pdf.allow.modify_form,
+        can_assemble=pdf.allow.modify_assembly,
+        can_extract_for_accessibility=pdf.allow.accessibility,
+    )
 
 
 def _read_language(pdf: pikepdf.Pdf) -> str | None:
@@ -292,6 +291,3 @@ def has_writing(pdf: pikepdf.Pdf) -> bool:
         )
         or len(pdf.pages) > _PAGES_SEARCHED_MAX
     )
-
-
-TRAIT_NAMES = (*_TRAITS, "fonts_embedded")

@@ -35,7 +35,7 @@ The cached words take at most 40 MB, since no cached word has more than `TERM_MA
 BREAK = -1
 GUESS_TEXTS_MAX = 1000
 """Approximate number of texts from which a collection's language is guessed."""
-GUESS_CHARACTERS = 2000
+GUESS_CHARS = 2000
 
 _SPACELESS_FROM = "\u0e00"
 _MARKS_BETWEEN = re.compile(r" {3,}")
@@ -165,7 +165,7 @@ def guess_language(texts: Sequence[str]) -> str:
     """
     step = max(1, len(texts) // GUESS_TEXTS_MAX)
     counts = Counter(
-        word for text in texts[::step] for word in fold_text(text[:GUESS_CHARACTERS]).split()
+        word for text in texts[::step] for word in fold_text(text[:GUESS_CHARS]).split()
     )
     total = sum(counts.values())
     shares = {

@@ -32,7 +32,7 @@ from fonds.grouping.names import build_unclustered_conf
 from fonds.grouping.stored.vectors import encode_idf_vector, encode_tfidf_vector
 from fonds.grouping.tables import Cells, format_score
 
-_READ_CHARACTERS = 2000
+_READ_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def count_known_terms(model: ClusteringModel, documents: Sequence[Document]) -> 
     total = n_unknown = 0
     for document in documents:
         language = document.language or model.model.language
-        terms = {term for term in split_terms(document.text[:_READ_CHARACTERS], language) if term}
+        terms = {term for term in split_terms(document.text[:_READ_CHARS], language) if term}
         total += len(terms)
         n_unknown += len(terms - known_terms)
     return total, n_unknown

@@ -23,7 +23,7 @@ from fonds.grouping.algorithms.clustering import (
 from fonds.grouping.algorithms.corpus import TermCounts, TermReader, TermSlice
 from fonds.grouping.algorithms.term_counts import fill_languages
 from fonds.grouping.algorithms.terms import (
-    GUESS_CHARACTERS,
+    GUESS_CHARS,
     GUESS_TEXTS_MAX,
     Vocabulary,
     guess_language,
@@ -56,7 +56,7 @@ from fonds.grouping.tables import (
 Halves = NDArray[np.float16]
 
 TEXT_BATCH = 50
-SPELLED_CHARACTERS = 20_000
+SPELLED_CHARS = 20_000
 _HASHES = 2**32
 
 StoreEncoded = Callable[[EncodedCells], None]
@@ -257,7 +257,7 @@ def detect_usual_language(tables: Tables, name: CollectionName) -> str:
             DOCUMENTS, sampled_rows[start : start + TEXT_BATCH], [Column.TEXT]
         )
         beginnings += [
-            decode_text(cells, Column.TEXT)[:GUESS_CHARACTERS] for cells in text_rows.values()
+            decode_text(cells, Column.TEXT)[:GUESS_CHARS] for cells in text_rows.values()
         ]
     return guess_language(beginnings)
 
@@ -272,7 +272,7 @@ def load_texts(tables: Tables, name: CollectionName, ids: Sequence[str]) -> list
     for start in range(0, len(rows), TEXT_BATCH):
         text_rows = tables.get_rows(DOCUMENTS, rows[start : start + TEXT_BATCH], [Column.TEXT])
         for row, cells in text_rows.items():
-            texts[row] = decode_text(cells, Column.TEXT)[:SPELLED_CHARACTERS]
+            texts[row] = decode_text(cells, Column.TEXT)[:SPELLED_CHARS]
     return [texts.get(row, "") for row in rows]
 
 

@@ -15,6 +15,7 @@ from fonds.model.disposition import Disposition
 from fonds.model.file import FileMeta
 from fonds.model.paper import JATS_VERSION
 from fonds.model.pdf import PdfText
+from fonds.model.pdf_extra import PdfExtra
 from fonds.model.story import ParsedPage
 from fonds.model.story_json import encode_story
 from fonds.papers.article_result import ArticleResult
@@ -113,23 +114,22 @@ def build_file_row(record: RecordState, file: FileMeta, result: BodyResult) -> d
 
 
 def _build_pdf_fields(pdf_text: PdfText) -> dict[str, Any]:
-    extra = dict(pdf_text.pdf_extra or {})
+    extra = pdf_text.pdf_extra or PdfExtra()
     metadata = {
         "pdf_info": pdf_text.pdf_info,
         "pdf_extra": pdf_text.pdf_extra,
         "meta_xml": pdf_text.meta_xml,
     }
-    paper = extra.get("bibliography")
     return {
         "status": str(pdf_text.status),
         "extractor": pdf_text.extractor,
-        "title": extra.get("title") or None,
-        "authors": list(parse_authors(extra.get("authors"))) or None,
-        "publication_date": paper.get("date") if isinstance(paper, dict) else None,
-        "language": extra.get("language"),
-        "page_count": extra.get("page_count"),
-        "word_count": extra.get("word_count"),
-        "doi": extra.get("doi") or None,
+        "title": extra.title,
+        "authors": list(parse_authors(extra.authors)) or None,
+        "publication_date": extra.bibliography.date if extra.bibliography else None,
+        "language": extra.language,
+        "page_count": extra.page_count,
+        "word_count": extra.word_count,
+        "doi": extra.doi,
         "metadata": _encode_json(metadata),
         "text": pdf_text.text,
     }
@@ -191,4 +191,4 @@ def _build_ending_fields(ending: Disposition) -> dict[str, Any]:
 
 
 def _encode_json(value: object) -> str:
-    return msgspec.json.encode(value, order="deterministic", enc_hook=str).decode()
+    return msgspec.json.encode(value, order="sorted", enc_hook=str).decode()

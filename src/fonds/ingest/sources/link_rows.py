@@ -99,9 +99,11 @@ def iter_rss_items(path: Path, name: str, downloads_url: str) -> Rows:
     """Yield the number and link of each item in a file with a whole day of RSS. The link is None if
     the item is invalid.
     """
-    bytes_max = RATIO_MAX * max(path.stat().st_size, LINE_MAX_BYTES)
+    unpacked_max_bytes = RATIO_MAX * max(path.stat().st_size, LINE_MAX_BYTES)
     with open_unpacked(path) as stream:
-        for item in read_rss_day(BoundedStream(stream, bytes_max), name, find_day_in_name(name)):
+        for item in read_rss_day(
+            BoundedStream(stream, unpacked_max_bytes), name, find_day_in_name(name)
+        ):
             entry = item.entry
             link = None if entry is None else ListedLink((entry.link or "").strip(), entry)
             yield item.number, link

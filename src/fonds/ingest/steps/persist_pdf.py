@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+
+import msgspec
 
 from fonds.derivatives.documents import (
     DocumentOrigin,
@@ -32,41 +33,14 @@ from fonds.model.pdf import (
     StatusClass,
     Thumbnail,
 )
+from fonds.model.pdf_extra import PdfExtra
 from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import CrashedPdfRow, PdfMetaRow, TextSketchRow
 from fonds.model.step import Result
-from fonds.model.stored_json import decode_stored
 from fonds.ports import Blobs, Index, Records
 from fonds.rights.file_rights import remove_stale_rights
 from fonds.urls.normalization import find_canonical_domain
 
-METADATA_KEYS = (
-    "title",
-    "subject",
-    "author",
-    "creator",
-    "producer",
-    "CrossMarkDomains",
-    "doi",
-    "keywords",
-)
-BIBLIOGRAPHIC_KEYS = ("title", "authors", "doi", "arxiv_id")
-"""Metadata fields that are searched in several places of a PDF. `KEY_from` says where a value was
-found.
-"""
-EXTRA_KEYS = (
-    "form",
-    "encrypted",
-    "update_id",
-    "language",
-    "origin",
-    "fonts_embedded",
-    "tagged",
-    "javascript",
-    "page0_rotation",
-    "pages_garbled",
-    "rights",
-)
 _WEIGHTS = {StatusClass.OK: 2, StatusClass.CONTENT: 1, StatusClass.LIMIT: 1}
 
 
@@ -90,10 +64,8 @@ class PersistPdfTextStep:
     stopped_days: float
 
     def __call__(self, items: Sequence[PdfText]) -> list[Result]:
-        """Store the results of PDF extractions. A failure never replaces an earlier success of the
-        same PDF.
-
-        A repeated call has the same result.
+        """Store the texts. A repeated call has the same result. A failure never replaces an earlier
+        success.
         """
         now = self.clock()
         keys = [item.sha1hex for item in items]
@@ -132,8 +104,8 @@ class PersistPdfTextStep:
     def _build_document(self, item: PdfText, row: PdfMetaRow, now: datetime) -> IndexDocument:
         """Build the index document of a PDF from its stored row.
 
-        If another process wrote the row, the text is read from the blobs, otherwise it is taken
-        from `item`.
+        If another process wrote the row, the text is read from the blobs, else it is that of
+        `item`.
         """
         url = item.source.url
         captured_date = item.source.captured_at.astimezone(UTC).date()
@@ -156,7 +128,7 @@ class PersistPdfTextStep:
 
         A thumbnail that was stored before its row existed could not be recorded in the row.
         """
-        with_thumbnail = self._find_pictured([item.sha1hex for item in items])
+        with_thumbnail = self._find_with_thumbnail([item.sha1hex for item in items])
         rows = [_build_row(item, now, item.sha1hex in with_thumbnail) for item in items]
         texts = [
             build_fixity(rights_row.sha1hex, TEXT, text)
@@ -171,19 +143,19 @@ class PersistPdfTextStep:
             self.records, sketches, [*rows, *map(build_row_fixity, rows), *texts, *rights]
         )
         remove_stale_rights(self.records, rows, rights)
-        added_later = self._find_pictured(
+        keys_added_later = self._find_with_thumbnail(
             [item.sha1hex for item in items if item.sha1hex not in with_thumbnail]
         )
-        self.records.change(PdfMetaRow, sorted(added_later), {"has_page0_thumbnail": True})
+        self.records.change(PdfMetaRow, sorted(keys_added_later), {"has_page0_thumbnail": True})
 
-    def _find_pictured(self, sha1hexes: Sequence[str]) -> set[str]:
+    def _find_with_thumbnail(self, sha1hexes: Sequence[str]) -> set[str]:
         """Return the SHA-1s of files that have a thumbnail of the first page in the blobs."""
         keys = {build_thumbnail_blob_key(sha1hex): sha1hex for sha1hex in sha1hexes}
         return {keys[key] for key in self.blobs.filter_existing(list(keys))} if keys else set()
 
 
 def _encode_text(item: PdfText) -> bytes | None:
-    """Return the text of a PDF as bytes for the blobs; None for a text of only white space."""
+    """Return the text as bytes for the blobs; None for a text without words."""
     return encode_text(item.text) if item.text and item.text.strip() else None
 
 
@@ -193,24 +165,20 @@ def _build_disposition(item: PdfText) -> Disposition:
     """
     if item.status.status_class is not StatusClass.OK or _encode_text(item) is not None:
         return DONE
-    origin = (item.pdf_extra or {}).get("origin")
-    return keep_without_text(
-        Reason.SCANNED if origin == SCANNED_ORIGIN else Reason.NO_TEXT_ON_PAGES
-    )
+    is_scanned = item.pdf_extra is not None and item.pdf_extra.origin == SCANNED_ORIGIN
+    return keep_without_text(Reason.SCANNED if is_scanned else Reason.NO_TEXT_ON_PAGES)
 
 
 def _choose_best(items: Sequence[PdfText]) -> list[PdfText]:
-    """Return one extraction result for each file. Of several, a success is preferred, then a
-    permanent failure.
-
-    Of equally good results, the last is returned.
+    """Return one result for each file. If a file has several, a success is preferred, then the last
+    of equal results.
     """
-    best: dict[str, PdfText] = {}
+    best_items: dict[str, PdfText] = {}
     for item in items:
-        previous = best.get(item.sha1hex)
+        previous = best_items.get(item.sha1hex)
         if previous is None or _weigh_status(item.status) >= _weigh_status(previous.status):
-            best[item.sha1hex] = item
-    return list(best.values())
+            best_items[item.sha1hex] = item
+    return list(best_items.values())
 
 
 def _replaces_row(item: PdfText, stored_row: PdfMetaRow | None) -> bool:
@@ -239,71 +207,86 @@ def _build_crash_row(item: PdfText, now: datetime, expires: datetime) -> Crashed
 
 
 def _build_sketch(row: PdfMetaRow, item: PdfText) -> TextSketchRow:
-    datetime14 = format_datetime14(item.source.captured_at)
-    return build_file_sketch(row, datetime14, item.source.url, item.text or "")
+    captured = format_datetime14(item.source.captured_at)
+    return build_file_sketch(row, captured, item.source.url, item.text or "")
 
 
 def _build_row(item: PdfText, now: datetime, has_thumbnail: bool) -> PdfMetaRow:
-    extra = item.pdf_extra or {}
+    extra = item.pdf_extra or PdfExtra()
     return PdfMetaRow(
         sha1hex=item.sha1hex,
         updated=now,
         status=str(item.status),
         has_page0_thumbnail=has_thumbnail,
-        page_count=extra.get("page_count"),
-        word_count=extra.get("word_count"),
-        page0_height=extra.get("page0_height"),
-        page0_width=extra.get("page0_width"),
-        permanent_id=extra.get("permanent_id") or None,
+        page_count=extra.page_count,
+        word_count=extra.word_count,
+        page0_height=extra.page0_height,
+        page0_width=extra.page0_width,
+        permanent_id=extra.permanent_id,
         pdf_created=_find_creation_date(item.pdf_info or {}),
-        pdf_version=extra.get("pdf_version") or None,
-        metadata=_build_metadata(item, extra),
+        pdf_version=extra.pdf_version,
+        metadata=_build_metadata(item.pdf_info or {}, item.pdf_extra),
         extractor=item.extractor,
         error_msg=item.error_msg,
     )
 
 
-def _build_metadata(item: PdfText, extra: Mapping[str, Any]) -> PdfMetadata | None:
-    """Return the metadata fields of a PDF that seed document 003 lists and some short further
-    fields, or None if there are none.
+def _build_metadata(info: Mapping[str, str], extra: PdfExtra | None) -> PdfMetadata | None:
+    """Return the metadata fields of seed 003 and some short further fields, or None if there are
+    none.
 
-    The spelling of field names is that of seed document 003, whatever their case in the PDF. Title,
-    authors, DOI and arXiv id are the ones judged to be those of the document.
+    - `info`: Info dictionary of the PDF. The case of its keys is ignored.
+    - `extra`: what the extractor found. Its title and DOI replace those of `info`, even if they
+      are None, because the extractor judges which ones belong to the document.
     """
-    by_name: dict[str, str] = {}
-    for name, value in (item.pdf_info or {}).items():
-        if value.strip():
-            by_name.setdefault(name.lower(), value.strip())
-    metadata: dict[str, Any] = {
-        key: by_name[key.lower()] for key in METADATA_KEYS if key.lower() in by_name
-    }
-    metadata |= _find_publication_date(extra.get("bibliography"))
-    metadata |= {key: extra[key] for key in EXTRA_KEYS if extra.get(key) is not None}
-    for key in BIBLIOGRAPHIC_KEYS:
-        if extra.get(key):
-            metadata |= {key: extra[key], f"{key}_from": extra.get(f"{key}_from")}
-        elif key in extra:
-            metadata.pop(key, None)
-    if extra.get("unseen"):
-        metadata["unseen_chars"] = sum(len(hidden_text["text"]) for hidden_text in extra["unseen"])
-    if extra.get("written_on"):
-        metadata["written_on"] = extra["written_on"]
-    if extra.get("text_truncated"):
-        metadata["text_truncated"] = True
-    counts = extra.get("word_count"), extra.get("word_count_whitespace")
-    if counts[0] != counts[1]:
-        metadata["word_count_whitespace"] = counts[1]
-    return decode_stored(PdfMetadata, metadata) if metadata else None
+    values: dict[str, str] = {}
+    for name, text in info.items():
+        if text.strip():
+            values.setdefault(name.lower(), text.strip())
+    metadata = PdfMetadata(
+        title=values.get("title"),
+        subject=values.get("subject"),
+        author=values.get("author"),
+        creator=values.get("creator"),
+        producer=values.get("producer"),
+        crossmark_domains=values.get("crossmarkdomains"),
+        doi=values.get("doi"),
+        keywords=values.get("keywords"),
+    )
+    if extra is not None:
+        metadata = _add_extra(metadata, extra)
+    return metadata if metadata != PdfMetadata() else None
 
 
-def _find_publication_date(bibliography: Any) -> dict[str, str]:
-    """Return the publication date that the paper states, as a field `published` with a year, month
-    or day.
-
-    Returns no fields if the paper states none.
-    """
-    published = bibliography.get("date") if isinstance(bibliography, dict) else None
-    return {"published": published} if isinstance(published, str) and published else {}
+def _add_extra(metadata: PdfMetadata, extra: PdfExtra) -> PdfMetadata:
+    is_same_count = extra.word_count == extra.word_count_whitespace
+    return msgspec.structs.replace(
+        metadata,
+        title=extra.title,
+        title_from=extra.title_from,
+        authors=extra.authors or (),
+        authors_from=extra.authors_from,
+        doi=extra.doi,
+        doi_from=extra.doi_from,
+        arxiv_id=extra.arxiv_id,
+        arxiv_id_from=extra.arxiv_id_from,
+        published=(extra.bibliography.date or None) if extra.bibliography else None,
+        form=extra.form,
+        encrypted=extra.encrypted,
+        update_id=extra.update_id,
+        language=extra.language,
+        origin=extra.origin,
+        fonts_embedded=extra.fonts_embedded,
+        tagged=extra.tagged,
+        javascript=extra.javascript,
+        page0_rotation=extra.page0_rotation,
+        pages_garbled=extra.pages_garbled or (),
+        rights=extra.rights or (),
+        unseen_chars=sum(len(hidden.text) for hidden in extra.unseen) if extra.unseen else None,
+        written_on=extra.written_on or None,
+        text_truncated=extra.text_truncated or None,
+        word_count_whitespace=None if is_same_count else extra.word_count_whitespace,
+    )
 
 
 def _find_creation_date(info: Mapping[str, str]) -> datetime | None:

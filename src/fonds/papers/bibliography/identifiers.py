@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 DOI_PREFIX = r"10\.[0-9]{4,9}/"
@@ -243,8 +244,21 @@ such as `pmid` (in lower case).
 """
 
 
-def collect_identifiers(pairs: list[tuple[str, str]]) -> dict[str, str]:
-    """Sort identifiers of a work into fields such as `doi` and `pmid`. Return values by field name.
+@dataclass(frozen=True, slots=True)
+class WorkIdentifiers:
+    """Normalised identifiers of a work, without prefix; None if not found."""
+
+    doi: str | None = None
+    arxiv_id: str | None = None
+    pmid: str | None = None
+    pmcid: str | None = None
+    isbn: str | None = None
+    issn: str | None = None
+    eissn: str | None = None
+
+
+def collect_identifiers(pairs: list[tuple[str, str]]) -> WorkIdentifiers:
+    """Sort identifiers of a work into fields such as `doi` and `pmid`.
 
     `pairs` are the type of an identifier as the source names it ("" if none) and its text. If
     several identifiers belong to one field, the first is used. The syntax of an identifier without
@@ -259,7 +273,7 @@ def collect_identifiers(pairs: list[tuple[str, str]]) -> dict[str, str]:
             if value:
                 fields.setdefault(field, value)
                 break
-    return fields
+    return WorkIdentifiers(**fields)
 
 
 _PATTERNS: list[tuple[str, Callable[[str], str | None] | None]] = [
@@ -273,6 +287,7 @@ _PATTERNS: list[tuple[str, Callable[[str], str | None] | None]] = [
 __all__ = [
     "ARXIV_ID",
     "BY_TYPE",
+    "WorkIdentifiers",
     "collect_identifiers",
     "find_arxiv_id",
     "find_isbn",

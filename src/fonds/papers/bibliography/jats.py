@@ -1,27 +1,40 @@
 """Parse a paper from JATS or NLM XML, as publishers and SciELO provide it.
 
 Source: ANSI/NISO Z39.96 (JATS 1.3), `article`; NLM Journal Publishing 2.3 and 3.0, which uses the
-same names. Limits: linear in the bytes, which the caller limits. At most 10,000 references, 5,000
-names, 20 identifiers and 100 keywords are read.
+same names. Limits: linear in the bytes, which the caller limits; counts are cut at the constants
+below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
+import msgspec
 from lxml import etree, html
 
 from fonds.model.archive import OpenBody
-from fonds.model.bibliography import Address, Affiliation, Author, Journal
+from fonds.model.bibliography import (
+    Address,
+    Affiliation,
+    Author,
+    Citation,
+    Funder,
+    Funding,
+    Journal,
+    Paper,
+)
 from fonds.model.disposition import DONE, Disposition, Reason, end
 from fonds.model.errors import DamagedInputError
 from fonds.model.paper import JATS_VERSION
 from fonds.model.rights import Statement
-from fonds.papers.bibliography.identifiers import collect_identifiers, find_issn, find_orcid
+from fonds.papers.bibliography.identifiers import (
+    WorkIdentifiers,
+    collect_identifiers,
+    find_issn,
+    find_orcid,
+)
 from fonds.papers.bibliography.jats_rights import read_article_rights
-from fonds.papers.bibliography.paper import Citation, Funder, Funding, Paper
 from fonds.papers.bibliography.reference_parser import parse_reference
 from fonds.papers.bibliography.tei import BibliographyReading, build_reading
 from fonds.text.xml import get_text, parse_strictly
@@ -36,16 +49,14 @@ _BLOCKS = frozenset(
 
 
 def read_jats(data: bytes) -> Paper:
-    """Parse a paper from the bytes of a JATS article. Raises ValueError if they are not JATS or
-    declare XML entities.
-    """
+    """Parse an article. Raises ValueError if it is not JATS or declares entities."""
     return parse_paper(parse_jats_root(data))
 
 
 def parse_jats_root(data: bytes) -> etree._Element:
-    """Parse the XML tree of a JATS article.
+    """Parse the XML tree of an article.
 
-    Raises ValueError if the bytes are not JATS or declare XML entities.
+    Raises ValueError if it is not JATS or declares entities.
     """
     try:
         root = parse_strictly(data)
@@ -57,12 +68,23 @@ def parse_jats_root(data: bytes) -> etree._Element:
 
 
 def parse_paper(root: etree._Element) -> Paper:
-    """Build a paper (metadata, text and references) from the XML tree of a JATS article."""
+    """Build the paper from the tree of an article."""
     meta = _find_first(root, "front/article-meta")
     journal = _find_first(root, "front/journal-meta")
+    identifiers = _read_identifiers(meta)
+    keywords = _limit(meta.iterfind("kwd-group/kwd"), KEYWORDS_MAX)
     return Paper(
         grobid_version=JATS_VERSION,
-        **_parse_own_metadata(meta),
+        doi=identifiers.doi,
+        pmid=identifiers.pmid,
+        pmcid=identifiers.pmcid,
+        arxiv_id=identifiers.arxiv_id,
+        isbn=identifiers.isbn,
+        title=_find_line(meta, "title-group/article-title"),
+        authors=_parse_authors(meta),
+        date=_choose_date(meta.iterfind("pub-date")),
+        keywords=tuple(filter(None, map(_get_line, keywords))),
+        funding=_parse_funding(meta),
         journal=_parse_journal(journal, meta),
         language_code=(root.get(_LANGUAGE) or "")[:3].split("-")[0].lower() or None,
         abstract=_get_block_text(_find_first(meta, "abstract")),
@@ -80,7 +102,7 @@ def _find_first(element: etree._Element, path: str) -> etree._Element:
 
 
 def _get_line(element: etree._Element | None) -> str | None:
-    """Return the text of an XML element on one line; None if there is none."""
+    """Return the text of an element on one line."""
     return " ".join(get_text(element).split()) or None
 
 
@@ -97,8 +119,7 @@ def _limit(elements: Iterable[etree._Element], count_max: int) -> list[etree._El
 
 
 def _get_block_text(element: etree._Element) -> str | None:
-    """Return the text of an XML element, with one line per paragraph, title or cell; None if there
-    is none.
+    """Return the text of an element, with one line per paragraph, title or cell.
 
     Text outside of paragraphs, titles and cells is included.
     """
@@ -122,24 +143,15 @@ def _strip_html(text: str | None) -> str | None:
     return _get_block_text(html.fromstring(f"<div>{text}</div>"))
 
 
-def _parse_own_metadata(meta: etree._Element) -> dict[str, Any]:
-    article_ids = _limit(meta.iterfind("article-id"), IDENTIFIERS_MAX)
+def _read_identifiers(meta: etree._Element) -> WorkIdentifiers:
+    """Return the identifiers of an article whose type is stated."""
     pairs = [
         (article_id.get("pub-id-type") or "other", _get_line(article_id) or "")
-        for article_id in article_ids
+        for article_id in _limit(meta.iterfind("article-id"), IDENTIFIERS_MAX)
     ]
-    typed_pairs = [
-        (kind, text) for kind, text in pairs if kind not in ("other", "publisher-id", "pii")
-    ]
-    keywords = _limit(meta.iterfind("kwd-group/kwd"), KEYWORDS_MAX)
-    return {
-        **collect_identifiers(typed_pairs),
-        "title": _find_line(meta, "title-group/article-title"),
-        "authors": _parse_authors(meta),
-        "date": _choose_date(meta.iterfind("pub-date")),
-        "keywords": tuple(filter(None, map(_get_line, keywords))),
-        "funding": _parse_funding(meta),
-    }
+    return collect_identifiers(
+        [(kind, text) for kind, text in pairs if kind not in ("other", "publisher-id", "pii")]
+    )
 
 
 def _parse_authors(meta: etree._Element) -> tuple[Author, ...]:
@@ -164,21 +176,24 @@ def _parse_author(contrib: etree._Element, places: dict[str | None, Affiliation]
     affiliations = [places[key] for key in ids if key in places]
     affiliations += [_parse_affiliation(node) for node in contrib.iterfind("aff")]
     affiliations = [node for node in affiliations if node != Affiliation()]
-    extra_fields: dict[str, Any] = {
-        "email": _find_line(contrib, ".//email"),
-        "orcid": next(
-            filter(None, (find_orcid(get_text(node)) for node in contrib.iter("contrib-id"))), None
-        ),
-        "affiliation": affiliations[0] if affiliations else None,
-        "affiliations": tuple(affiliations[1:]),
-    }
     if name is None:
         text = _find_line(contrib, "collab", "string-name", "name-alternatives")
-        return Author(name=text, **extra_fields) if text else None
-    return _parse_name(name, extra_fields)
+        author = Author(name=text) if text else None
+    else:
+        author = _parse_name(name)
+    if author is None:
+        return None
+    orcids = (find_orcid(get_text(node)) for node in contrib.iter("contrib-id"))
+    return msgspec.structs.replace(
+        author,
+        email=_find_line(contrib, ".//email"),
+        orcid=next(filter(None, orcids), None),
+        affiliation=affiliations[0] if affiliations else None,
+        affiliations=tuple(affiliations[1:]),
+    )
 
 
-def _parse_name(name: etree._Element, extra_fields: dict[str, Any] | None = None) -> Author | None:
+def _parse_name(name: etree._Element) -> Author | None:
     given_names, surname = (
         (_find_line(name, "given-names") or "").split(),
         _find_line(name, "surname"),
@@ -191,7 +206,6 @@ def _parse_name(name: etree._Element, extra_fields: dict[str, Any] | None = None
         given_name=given_names[0] if given_names else None,
         middle_name=" ".join(given_names[1:]) or None,
         surname=surname,
-        **(extra_fields or {}),
     )
 
 
@@ -214,9 +228,9 @@ def _parse_affiliation(element: etree._Element) -> Affiliation:
 
 
 def _choose_date(elements: Iterable[etree._Element]) -> str | None:
-    """Return the publication date of an article, as precise as stated; None if not stated.
+    """Return the publication date, as precise as stated.
 
-    The date of print publication is preferred to that of online publication.
+    Print publication is preferred to online.
     """
     ranks = {"ppub": 0, "pub": 0, "collection": 2, "epub": 1}
     dates = []
@@ -239,20 +253,20 @@ def _parse_date(element: etree._Element) -> str | None:
     return "-".join(parts)
 
 
-def _parse_journal(journal_meta: etree._Element, meta: etree._Element) -> Journal | None:
+def _parse_journal(about: etree._Element, meta: etree._Element) -> Journal | None:
     issns = {
         issn.get("pub-type") or "": find_issn(get_text(issn))
-        for issn in _limit(journal_meta.iterfind("issn"), 20)
+        for issn in _limit(about.iterfind("issn"), 20)
     }
-    electronic = issns.pop("epub", None)
+    eissn = issns.pop("epub", None)
     journal = Journal(
-        name=_find_line(journal_meta, "journal-title-group/journal-title", "journal-title"),
+        name=_find_line(about, "journal-title-group/journal-title", "journal-title"),
         abbreviation=_find_line(
-            journal_meta, "journal-title-group/abbrev-journal-title", "abbrev-journal-title"
+            about, "journal-title-group/abbrev-journal-title", "abbrev-journal-title"
         ),
-        publisher=_find_line(journal_meta, "publisher/publisher-name"),
+        publisher=_find_line(about, "publisher/publisher-name"),
         issn=next(filter(None, issns.values()), None),
-        eissn=electronic,
+        eissn=eissn,
         volume=_find_line(meta, "volume"),
         issue=_find_line(meta, "issue", "numero"),
         pages=_parse_pages(meta),
@@ -308,7 +322,6 @@ def _parse_citation(ref: etree._Element, element: etree._Element, index: int) ->
         element.get("publication-type", element.get("citation-type", "journal")) == "journal"
     )
     identifiers = collect_identifiers(ids)
-    identifiers.pop("eissn", None)
     return Citation(
         id=ref.get("id") or f"b{index}",
         index=index,
@@ -324,7 +337,12 @@ def _parse_citation(ref: etree._Element, element: etree._Element, index: int) ->
         pages=_parse_pages(element),
         url=link.get(_HREF) if link is not None else None,
         unstructured=printed_text if element.tag == "mixed-citation" else None,
-        **identifiers,
+        doi=identifiers.doi,
+        pmid=identifiers.pmid,
+        pmcid=identifiers.pmcid,
+        arxiv_id=identifiers.arxiv_id,
+        issn=identifiers.issn,
+        isbn=identifiers.isbn,
     )
 
 
@@ -339,7 +357,7 @@ class JatsReading:
     - `text`: text for search: abstract, body, acknowledgement and annex.
     - `date`: publication date, as precise as stated; None if not stated.
     - `language`: language code; None if unknown.
-    - `rights`: statements of the article about its licence, rights holders and permitted use.
+    - `rights`: statements of the article about its use.
     - `reason`: code of the reason why the article cannot be read; None if it was read.
     """
 
@@ -357,7 +375,7 @@ class JatsReading:
 
 
 def read_jats_body(body: OpenBody) -> JatsReading:
-    """Read a JATS article from an open file. Raises TransientError if the file cannot be read."""
+    """Read an article from an open file. Raises TransientError when the file cannot be read."""
     return read_jats_bytes(body.read_all("the article"))
 
 

@@ -1,129 +1,27 @@
-"""Bibliography of one paper: its metadata, text and references, with one JSON format, and its
-quality.
+"""Bibliography of one paper: its JSON, its short form, its references as lines, and its quality.
 
-Source: seed document 000, table cells `grobid0:tei_json`, `grobid0:metadata` and `grobid0:quality`,
-whose values the seed leaves to the writer. The field names are those that readers of GROBID's
-results have used since 2018.
+Source: seed 000, `grobid0:tei_json`, `grobid0:metadata` and `grobid0:quality`, whose values the
+seed leaves to the writer. The field names are those that readers of GROBID's results have used
+since 2018.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
-from fonds.model.bibliography import Author, Journal, PaperHead, PaperSummary
+from fonds.model.bibliography import Citation, Journal, Paper, PaperHead, PaperSummary
 from fonds.model.encoding import prepare_type
 
 
-class Funder(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Funder of a paper.
-
-    - `name`: name of the funder.
-    - `grants`: numbers of the grants for the paper.
-    """
-
-    name: str
-    grants: tuple[str, ...] = ()
-
-
-class Funding(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Funding of a paper.
-
-    - `funders`: funders with their grants.
-    - `statement`: statement about funding as printed; None if there is none.
-    """
-
-    funders: tuple[Funder, ...] = ()
-    statement: str | None = None
-
-
-class Citation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One reference in the reference list of a paper. Unknown fields are None or empty.
-
-    - `id`: identifier of the reference in the source document.
-    - `index`: position in the reference list, from 0.
-    - `date`: as precise as stated (`2011`, `2011-03`, `2011-03-28`).
-    - `doi`, `pmid`, `pmcid`, `arxiv_id`, `issn`, `isbn`: normalised identifiers without a prefix
-      such as `doi:`.
-    - `unstructured`: reference as printed.
-    """
-
-    id: str
-    index: int
-    authors: tuple[Author, ...]
-    title: str | None = None
-    journal: str | None = None
-    book_title: str | None = None
-    series_title: str | None = None
-    editors: tuple[Author, ...] = ()
-    publisher: str | None = None
-    institution: str | None = None
-    date: str | None = None
-    volume: str | None = None
-    issue: str | None = None
-    pages: str | None = None
-    url: str | None = None
-    doi: str | None = None
-    pmid: str | None = None
-    pmcid: str | None = None
-    arxiv_id: str | None = None
-    issn: str | None = None
-    isbn: str | None = None
-    unstructured: str | None = None
-
-
-class Paper(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Metadata, text and references of a paper.
-
-    Unknown fields are None or empty, and not in the JSON.
-
-    - `date`: as precise as stated (`2011`, `2011-03`, `2011-03-28`).
-    - `doi`: in lower case.
-    - `language_code`: two or three letters.
-    - `grobid_version`: extractor version that read the paper (GROBID or Fonds).
-    - `grobid_timestamp`: time of the extraction, as GROBID wrote it.
-    - `fatcat_release`: only in older results of other software; Fonds never writes this field.
-    """
-
-    grobid_version: str
-    authors: tuple[Author, ...] = ()
-    citations: tuple[Citation, ...] = ()
-    title: str | None = None
-    journal: Journal | None = None
-    date: str | None = None
-    doi: str | None = None
-    pmid: str | None = None
-    pmcid: str | None = None
-    arxiv_id: str | None = None
-    isbn: str | None = None
-    keywords: tuple[str, ...] = ()
-    abstract: str | None = None
-    body: str | None = None
-    acknowledgement: str | None = None
-    annex: str | None = None
-    funding: Funding | None = None
-    language_code: str | None = None
-    grobid_timestamp: str | None = None
-    fatcat_release: str | None = None
-
-
-def encode_object(paper: Paper) -> dict[str, Any]:
-    """Convert a paper to its JSON object, which always has `authors` and `citations`."""
-    fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(paper))
-    return {"authors": [], "citations": []} | fields
-
-
 def encode_paper(paper: Paper) -> bytes:
-    """Encode a paper as JSON in UTF-8, always with `authors` and `citations`; equal papers give
-    equal bytes.
-    """
-    return msgspec.json.encode(encode_object(paper), order="deterministic")
+    """Encode a paper as JSON in UTF-8, with sorted keys; equal papers give equal bytes."""
+    return msgspec.json.encode(paper, order="sorted")
 
 
 def decode_paper(data: bytes) -> Paper:
-    """Decode a paper from JSON. Raises ValueError if the JSON is invalid or describes no paper."""
+    """Decode a paper. Raises ValueError if it is invalid."""
     try:
         return msgspec.json.decode(data, type=prepare_type(Paper))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -133,7 +31,7 @@ def decode_paper(data: bytes) -> Paper:
 def strip_full_text(paper: Paper) -> Paper:
     """Return a copy of a paper without body and annex, for the table cell `grobid0:metadata`.
 
-    The abstract stays (seed document 000).
+    The abstract stays (seed 000).
     """
     return msgspec.structs.replace(paper, body=None, annex=None)
 

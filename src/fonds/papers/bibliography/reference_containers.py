@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
+from fonds.model.bibliography import Author
 from fonds.papers.bibliography.reference_names import parse_names
 
 _RANGE = (
@@ -58,8 +58,8 @@ class ReferenceNumbers:
     """Volume, issue and pages in a printed reference.
 
     - `volume`, `issue`, `pages`: values; None if not found.
-    - `begin`: position in the text where the first of the three begins; the length of the text if
-      none was found.
+    - `begin`: position of the first of them in the text, or the length of the text if there is
+      none.
     - `has_volume`: whether a volume was found.
     """
 
@@ -117,11 +117,9 @@ def _is_year(text: str | None) -> bool:
 
 
 def parse_date_at(text: str, place: int, year: str) -> str:
-    """Return the date to which a year in the text of a reference belongs, as `2011`, `2011-03` or
-    `2011-03-28`.
+    """Return the date of a year in a text, as `2011`, `2011-03` or `2011-03-28`.
 
-    `place` is the position of the year in the text. Month and day are included if they are near the
-    year.
+    `place` is the position of the year. Month and day are included if they are near the year.
     """
     context = text[max(0, place - 14) : place + 24]
     month = _MONTH.search(context)
@@ -196,13 +194,24 @@ _DAYS = re.compile(
 )
 
 
-def parse_container(text: str) -> dict[str, Any]:
-    """Parse the text after the title of a reference. Return the fields that were found, by name.
+@dataclass(slots=True)
+class ContainerFields:
+    """Fields of a reference that follow its title; None or empty if not found."""
 
-    They are `journal` or `book_title`, and `volume`, `issue`, `pages`, `editors`, `publisher`,
-    `institution` and `series_title`.
-    """
-    fields: dict[str, Any] = {}
+    journal: str | None = None
+    book_title: str | None = None
+    series_title: str | None = None
+    editors: tuple[Author, ...] = ()
+    publisher: str | None = None
+    institution: str | None = None
+    volume: str | None = None
+    issue: str | None = None
+    pages: str | None = None
+
+
+def parse_container(text: str) -> ContainerFields:
+    """Parse the text after the title of a reference."""
+    fields = ContainerFields()
     text = text.strip(" ,;:.")
     in_match = _IN_PREFIX.match(text)
     if in_match:
@@ -213,50 +222,50 @@ def parse_container(text: str) -> dict[str, Any]:
             and not re.search(r"\d{3}", editors_match["names"])
             and not _BOOK_WORDS.search(editors_match["names"])
         ):
-            fields["editors"] = parse_names(editors_match["names"])
+            fields.editors = parse_names(editors_match["names"])
             text = editors_match["rest"]
     numbers = parse_numbers(text)
-    fields |= {"volume": numbers.volume, "issue": numbers.issue, "pages": numbers.pages}
-    _add_publisher(text, fields)
+    fields.volume, fields.issue, fields.pages = numbers.volume, numbers.issue, numbers.pages
+    is_report = _add_institution(text, fields)
+    if not is_report:
+        _add_publisher(text, fields)
     head = text[: numbers.begin] if numbers.begin else text
-    name = None if "institution" in fields else _find_container_name(head, fields)
+    name = None if is_report else _find_container_name(head, fields)
     if name:
         is_book = bool(in_match) or (bool(_BOOK_WORDS.search(name)) and not numbers.has_volume)
-        key = "book_title" if is_book else "journal"
-        if numbers.volume or numbers.pages or in_match or is_book or not fields.get("publisher"):
-            fields[key] = name
+        if is_book:
+            fields.book_title = name
+        elif numbers.volume or numbers.pages or in_match or not fields.publisher:
+            fields.journal = name
     return fields
 
 
-def _add_publisher(text: str, fields: dict[str, Any]) -> None:
-    """Find the publisher, or the institution of a thesis or report, and the series in the text
-    after a reference's title.
+def _add_institution(text: str, fields: ContainerFields) -> bool:
+    """Add the institution of a thesis or report to `fields`. Return whether the text names one."""
+    match = _THESIS.search(text) or _REPORT.search(text)
+    if match is None:
+        return False
+    fields.institution = (match["place"] or "").strip(_ENDS) or None
+    return True
 
-    They are added to `fields`.
-    """
-    thesis = _THESIS.search(text)
-    if thesis:
-        fields["institution"] = (thesis["place"] or "").strip(_ENDS) or None
-        return
-    report = _REPORT.search(text)
-    if report:
-        fields["institution"] = report["place"].strip(_ENDS) or None
-        return
+
+def _add_publisher(text: str, fields: ContainerFields) -> None:
+    """Find the publisher and the series in a text, and add them to `fields`."""
     city = _CITY.search(text)
     house = _PUBLISHER.search(text)
     if city and not parse_numbers(city["city"]).volume:
-        fields["publisher"] = city["house"].strip(_ENDS) or None
+        fields.publisher = city["house"].strip(_ENDS) or None
     elif house:
-        fields["publisher"] = (house["house"] or house["body"]).strip(_ENDS) or None
+        fields.publisher = (house["house"] or house["body"]).strip(_ENDS) or None
     series = _SERIES.search(text)
     if series:
-        fields["series_title"] = series[0]
+        fields.series_title = series[0]
 
 
 def _cut_first_sentence(text: str) -> str:
     """Return the text before the first full stop that ends a sentence.
 
-    A full stop after an abbreviation ends no sentence. If no sentence ends, return the whole text.
+    A full stop after an abbreviation ends none. Without such a full stop, return the whole text.
     """
     for stop in _SENTENCE_END.finditer(text):
         word = stop["word"]
@@ -269,7 +278,7 @@ def _cut_first_sentence(text: str) -> str:
     return text
 
 
-def _find_container_name(head: str, fields: dict[str, Any]) -> str | None:
+def _find_container_name(head: str, fields: ContainerFields) -> str | None:
     """Return the name of the journal or book in `head`, or None.
 
     `head` is the text between the title and the volume, issue or pages. Year, publisher and series
@@ -283,19 +292,19 @@ def _find_container_name(head: str, fields: dict[str, Any]) -> str | None:
             if _BOOK_WORDS.search(name[: year.end()]) and name[year.end() :].strip(_ENDS) == ""
             else name[: year.start()]
         )
-    for part in (fields.get("publisher"), fields.get("series_title")):
+    for part in (fields.publisher, fields.series_title):
         position = name.find(part) if part else -1
         if position > 3:
             name = name[:position]
     name = _DAYS.sub("", name) if _DAYS.search(name) else name
     name = _cut_first_sentence(name.lstrip(_ENDS))
     pieces = name.split(", ")
-    if _BOOK_WORDS.search(pieces[0]) or fields.get("volume"):
+    if _BOOK_WORDS.search(pieces[0]) or fields.volume:
         name_pieces = pieces[:1] if _BOOK_WORDS.search(pieces[0]) else pieces
         name = ", ".join(name_pieces)
     name = " ".join(name.split()).strip(' ,;:([\u201c\u201d"*_/')
     if "." not in name[:-1] and name[:-1] not in _ABBREVIATIONS:
-        name = name.rstrip(".")
+        name = name.rstrip(". ")
     return (
         None
         if _STRAY_WORD.match(name) or sum(map(str.isalpha, name)) < 2 or len(name) > 300

@@ -8,8 +8,9 @@ Limits: linear in the string, which is cut at 4,000 characters.
 from __future__ import annotations
 
 import re
-from typing import Any
+from dataclasses import dataclass, field
 
+from fonds.model.bibliography import Author, Citation
 from fonds.papers.bibliography.identifiers import (
     ARXIV_ID,
     find_doi_in_text,
@@ -20,9 +21,9 @@ from fonds.papers.bibliography.identifiers import (
     find_pmid,
     parse_arxiv_id,
 )
-from fonds.papers.bibliography.paper import Citation
 from fonds.papers.bibliography.reference_containers import (
     YEAR,
+    ContainerFields,
     parse_container,
     parse_date_at,
 )
@@ -85,61 +86,90 @@ _JOURNAL_ONLY = re.compile(
 _IN = re.compile(r"[.,]?\s+(?:[Ii]n:\s|In\s(?=[A-Z\d\u201c]))|,\s+in:?\s(?=[A-Z\d])")
 
 
-def parse_reference(text: str, index: int = 0, label: str | None = None) -> Citation:
-    """Parse one printed reference. Its text, cut at 4,000 characters, is kept in `unstructured`.
+@dataclass(slots=True)
+class ReferenceFields:
+    """Fields of a reference, filled in while its text is parsed; None or empty if not found."""
 
-    - `index`: position of the reference in the reference list, from 0.
-    - `label`: id of the reference; None to build it from the index.
-    """
+    authors: tuple[Author, ...] = ()
+    title: str | None = None
+    date: str | None = None
+    url: str | None = None
+    doi: str | None = None
+    pmid: str | None = None
+    pmcid: str | None = None
+    arxiv_id: str | None = None
+    issn: str | None = None
+    isbn: str | None = None
+    container: ContainerFields = field(default_factory=ContainerFields)
+
+
+def parse_reference(text: str, index: int = 0, label: str | None = None) -> Citation:
+    """Parse one printed reference. Its text, cut at 4,000 characters, is kept in `unstructured`."""
     printed_text = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
     text_without_label = _LABEL.sub("", printed_text, count=1)
-    fields: dict[str, Any] = {}
+    fields = ReferenceFields()
     text_without_label = _extract_identifiers(text_without_label, fields)
     _parse_fields(text_without_label, fields)
+    container = fields.container
     return Citation(
         id=label or f"b{index}",
         index=index,
-        authors=fields.pop("authors", ()),
+        authors=fields.authors,
+        title=fields.title or None,
+        journal=container.journal or None,
+        book_title=container.book_title or None,
+        series_title=container.series_title or None,
+        editors=container.editors,
+        publisher=container.publisher or None,
+        institution=container.institution or None,
+        date=fields.date or None,
+        volume=container.volume or None,
+        issue=container.issue or None,
+        pages=container.pages or None,
+        url=fields.url or None,
+        doi=fields.doi or None,
+        pmid=fields.pmid or None,
+        pmcid=fields.pmcid or None,
+        arxiv_id=fields.arxiv_id or None,
+        issn=fields.issn or None,
+        isbn=fields.isbn or None,
         unstructured=printed_text or None,
-        **{name: value for name, value in fields.items() if value},
     )
 
 
-def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
+def _extract_identifiers(text: str, fields: ReferenceFields) -> str:
     """Find DOI, arXiv id, other identifiers and URL in a reference and add them to `fields`.
 
-    Return the text of the reference without these.
+    Return the text without them.
     """
     doi = find_doi_span(text)
     if doi:
-        fields["doi"] = find_doi_in_text(doi[0])
+        fields.doi = find_doi_in_text(doi[0])
         text = text[: doi.start()] + " " + _keep_full_stop(doi[0]) + text[doi.end() :]
-    lowered_text = text.lower()
-    if "arxiv" in lowered_text or "abs/" in lowered_text:
+    lower_text = text.lower()
+    if "arxiv" in lower_text or "abs/" in lower_text:
         arxiv = _ARXIV_SPAN.search(text)
         if arxiv:
-            fields["arxiv_id"] = arxiv[1]
+            fields.arxiv_id = arxiv[1]
             text = text[: arxiv.start()] + " " + text[arxiv.end() :]
-    if "arxiv_id" not in fields and "/" in text:
+    if fields.arxiv_id is None and "/" in text:
         old_id = _OLD_ARXIV.search(text)
         if old_id:
-            fields["arxiv_id"] = parse_arxiv_id(old_id[1])
+            fields.arxiv_id = parse_arxiv_id(old_id[1])
             text = text[: old_id.start()] + " " + text[old_id.end() :]
-    if "pm" in lowered_text or "spires" in lowered_text:
-        fields["pmid"], fields["pmcid"] = find_pmid(text), find_pmcid(text)
+    if "pm" in lower_text or "spires" in lower_text:
+        fields.pmid, fields.pmcid = find_pmid(text), find_pmcid(text)
         text = _PUBMED_SPAN.sub(" ", text)
     if "ISBN" in text or "ISSN" in text:
-        fields["isbn"], fields["issn"] = (
-            (find_isbn(text) if "ISBN" in text else None),
-            find_issn(text),
-        )
+        fields.isbn = find_isbn(text) if "ISBN" in text else None
+        fields.issn = find_issn(text)
         text = _NUMBER_SPAN.sub(" ", text)
     url = _URL.search(text)
     if url:
-        fields["url"] = url[0].rstrip(".,;)]>")
+        fields.url = url[0].rstrip(".,;)]>")
         text = _URL.sub(lambda match: " " + _keep_full_stop(match[0]), text)
         text = _ACCESS_NOTE.sub(" ", text)
-    elif "online" in lowered_text or doi:
+    elif "online" in lower_text or doi:
         text = _ACCESS_NOTE.sub(" ", text)
     return _SPACE.sub(" ", text).strip(" ,;:<>[")
 
@@ -152,7 +182,7 @@ def _keep_full_stop(span: str) -> str:
     return "." if span.endswith(".") else ""
 
 
-def _parse_fields(text: str, fields: dict[str, Any]) -> None:
+def _parse_fields(text: str, fields: ReferenceFields) -> None:
     quote_match = _QUOTED.search(text)
     if quote_match and quote_match.start() < max(200, len(text) * AUTHORS_SHARE_MAX):
         _parse_by_quotes(text, quote_match, fields)
@@ -164,16 +194,14 @@ def _parse_fields(text: str, fields: dict[str, Any]) -> None:
     _parse_by_order(text, fields)
 
 
-def _parse_by_quotes(text: str, quote_match: re.Match[str], fields: dict[str, Any]) -> None:
-    text_before_quote = text[: quote_match.start()].strip(" ,.:;")
-    year_match = YEAR.search(text_before_quote)
+def _parse_by_quotes(text: str, quote_match: re.Match[str], fields: ReferenceFields) -> None:
+    text_before = text[: quote_match.start()].strip(" ,.:;")
+    year_match = YEAR.search(text_before)
     if year_match:
-        fields["date"] = year_match["year"]
-        text_before_quote = text_before_quote[: year_match.start()].strip(" ,.:;(")
-    fields["authors"] = parse_names(text_before_quote) if _is_alphabetic(text_before_quote) else ()
-    fields["title"] = _clean_title(
-        quote_match["title"] or quote_match["single"] or quote_match["tex"]
-    )
+        fields.date = year_match["year"]
+        text_before = text_before[: year_match.start()].strip(" ,.:;(")
+    fields.authors = parse_names(text_before) if _is_alphabetic(text_before) else ()
+    fields.title = _clean_title(quote_match["title"] or quote_match["single"] or quote_match["tex"])
     _parse_container(text[quote_match.end() :], fields)
 
 
@@ -185,15 +213,15 @@ def match_names_before_year(text: str) -> re.Match[str] | None:
     match = _AUTHOR_YEAR.search(text)
     if match is None or match.start() < 2 or match.start() > len(text) * AUTHORS_SHARE_MAX:
         return None
-    text_before_year = text[: match.start()]
-    end = find_names_end(text_before_year)
-    text_after_names = text_before_year[end:].strip(" ,.;:&")
-    if end and (not text_after_names or _EDITED.match(text_after_names)):
+    text_before = text[: match.start()]
+    end = find_names_end(text_before)
+    rest = text_before[end:].strip(" ,.;:&")
+    if end and (not rest or _EDITED.match(rest)):
         return match
     is_plain = match["plain"] is not None or (
-        match["bare"] is not None and not end and len(text_before_year) > 60
+        match["bare"] is not None and not end and len(text_before) > 60
     )
-    return match if not is_plain and _is_names(text_before_year) else None
+    return match if not is_plain and _is_names(text_before) else None
 
 
 _LOWERCASE_WORDS = frozenset(
@@ -221,10 +249,9 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def _is_names(block: str) -> bool:
-    """Return whether a text may consist of author names in no known form.
+    """Return whether a text may consist of names, although their form is unknown.
 
-    It must consist mostly of capitalised words, and contain no two digits in a row and no end of a
-    sentence.
+    It must consist mostly of capitalised words, and contain no digit and no end of a sentence.
     """
     words = [word for word in _WORD.findall(block) if word not in _LOWERCASE_WORDS]
     capitals = sum(word[0].isupper() for word in words)
@@ -242,15 +269,15 @@ _DIGIT = re.compile(r"\d{2}")
 _EDITED = re.compile(r"[(\[]?\b(?:eds?|editors?|et al)\b", re.IGNORECASE)
 
 
-def _parse_by_year(text: str, year_match: re.Match[str], fields: dict[str, Any]) -> None:
-    fields["authors"] = parse_names(text[: year_match.start()])
+def _parse_by_year(text: str, year_match: re.Match[str], fields: ReferenceFields) -> None:
+    fields.authors = parse_names(text[: year_match.start()])
     year = year_match["bracketed"] or year_match["bare"] or year_match["plain"]
     if year:
-        fields["date"] = parse_date_at(year_match["more"] or "", 0, year)
+        fields.date = parse_date_at(year_match["more"] or "", 0, year)
     _parse_titled(text[year_match.end() :], fields)
 
 
-def _parse_by_order(text: str, fields: dict[str, Any]) -> None:
+def _parse_by_order(text: str, fields: ReferenceFields) -> None:
     """Parse a reference that begins with the authors, then has the title, and later the year.
 
     The values are added to `fields`.
@@ -258,12 +285,12 @@ def _parse_by_order(text: str, fields: dict[str, Any]) -> None:
     names, end = parse_leading_names(text)
     colon = re.match(r"\s*(?:\([Ee]ds?\.\)|,?\s?[Ee]ds?\.)?\s*[.:,]?\s*", text[end:])
     if names:
-        fields["authors"] = names
+        fields.authors = names
         end += colon.end() if colon else 0
     _parse_titled(text[end:], fields, after_comma="," in text[end - 2 : end] if end else False)
 
 
-def _parse_titled(text: str, fields: dict[str, Any], *, after_comma: bool = False) -> None:
+def _parse_titled(text: str, fields: ReferenceFields, *, after_comma: bool = False) -> None:
     """Parse the part of a reference that begins with the title, then names the journal or book.
 
     The values are added to `fields`.
@@ -276,7 +303,7 @@ def _parse_titled(text: str, fields: dict[str, Any], *, after_comma: bool = Fals
     sentence = _SENTENCE.search(text)
     ends = [match.start() + (match[0] in "?!") for match in (sentence,) if match]
     if in_match and (not ends or in_match.start() <= ends[0]):
-        fields["title"] = _clean_title(text[: in_match.start()])
+        fields.title = _clean_title(text[: in_match.start()])
         _parse_container("In " + text[in_match.end() :], fields)
         return
     title_end = (
@@ -285,18 +312,18 @@ def _parse_titled(text: str, fields: dict[str, Any], *, after_comma: bool = Fals
         else None
     )
     if title_end is not None:
-        fields["title"] = _clean_title(text[:title_end])
+        fields.title = _clean_title(text[:title_end])
         _parse_container(text[title_end + 1 :], fields)
         return
     if not ends:
         _parse_untitled(text, fields)
         return
-    title, text_after_title = text[: ends[0]], text[ends[0] :]
-    if not text_after_title.strip(" .") and _LIKE_JOURNAL.search(title):
+    title, rest = text[: ends[0]], text[ends[0] :]
+    if not rest.strip(" .") and _LIKE_JOURNAL.search(title):
         _parse_untitled(text, fields)
         return
-    fields["title"] = _clean_title(title)
-    _parse_container(text_after_title, fields)
+    fields.title = _clean_title(title)
+    _parse_container(rest, fields)
 
 
 _LIKE_JOURNAL = re.compile(r"[a-z.]\s(?:[A-Z]\s?)?\d{1,4}(?:\s?\(\d{4}\)|,?\s\d{2,7}|[,:]\s?\d)")
@@ -310,7 +337,7 @@ _COMMA_JOURNAL = re.compile(
 def _find_title_comma(text: str) -> int | None:
     """Return the position of the comma between a title and the journal; None if there is none.
 
-    The comma is needed if no full stop ends the title.
+    It is used if no full stop ends the title.
     """
     position = None
     for match in _COMMA_JOURNAL.finditer(text):
@@ -320,39 +347,37 @@ def _find_title_comma(text: str) -> int | None:
     return position
 
 
-def _parse_untitled(text: str, fields: dict[str, Any]) -> None:
+def _parse_untitled(text: str, fields: ReferenceFields) -> None:
     """Parse a part of a reference in which no title is separate from the journal.
 
-    If the part looks like a journal with volume and pages, as in physics, it is parsed as these.
-    Otherwise it is taken as the title, for example of a book. The values are added to `fields`.
+    If it looks like a journal with volume and pages, as in physics, it is parsed as such. Otherwise
+    it is the title, as of a book. The values are added to `fields`.
     """
     if _LIKE_JOURNAL.search(text):
         _parse_container(text, fields)
         return
     year = YEAR.search(text)
     head = text[: year.start()] if year else text
-    fields["title"] = _clean_title(head.strip(" ,.;("))
+    fields.title = _clean_title(head.strip(" ,.;("))
     if year:
-        fields.setdefault("date", year["year"])
+        fields.date = fields.date or year["year"]
 
 
 def _clean_title(text: str | None) -> str | None:
-    bare = (text or "").strip(" ,.;:\u201c\u201d\"'\u2018*_")
-    return bare if sum(map(str.isalpha, bare)) >= 2 else None
+    bare_title = (text or "").strip(" ,.;:\u201c\u201d\"'\u2018*_")
+    return bare_title if sum(map(str.isalpha, bare_title)) >= 2 else None
 
 
-def _parse_container(text: str, fields: dict[str, Any]) -> None:
-    for name, value in parse_container(text).items():
-        if value and not fields.get(name):
-            fields[name] = value
-    if not fields.get("date"):
+def _parse_container(text: str, fields: ReferenceFields) -> None:
+    fields.container = parse_container(text)
+    if not fields.date:
         years = list(YEAR.finditer(text))
         if years:
             best = next(
                 (year for year in reversed(years) if text[year.start() - 1 : year.start()] == "("),
                 years[-1],
             )
-            fields["date"] = parse_date_at(text, best.start(), best["year"])
+            fields.date = parse_date_at(text, best.start(), best["year"])
 
 
 def _is_alphabetic(text: str) -> bool:

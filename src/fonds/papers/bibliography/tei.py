@@ -11,19 +11,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from lxml import etree
 
 from fonds.model.archive import OpenBody
-from fonds.model.bibliography import Address, Affiliation, Author, Journal, PaperSummary
-from fonds.model.errors import DamagedInputError
-from fonds.papers.bibliography.identifiers import collect_identifiers, find_orcid
-from fonds.papers.bibliography.paper import (
+from fonds.model.bibliography import (
+    Address,
+    Affiliation,
+    Author,
     Citation,
     Funder,
     Funding,
+    Journal,
     Paper,
+    PaperSummary,
+)
+from fonds.model.errors import DamagedInputError
+from fonds.papers.bibliography.identifiers import WorkIdentifiers, collect_identifiers, find_orcid
+from fonds.papers.bibliography.paper import (
     assess_quality,
     encode_paper,
     strip_full_text,
@@ -166,8 +171,22 @@ def read_tei(data: bytes) -> Paper:
     header = etree.Element("none") if header is None else header
     text = etree.Element("none") if text is None else text
     application = _find_first(header, ".//tei:appInfo/tei:application")
+    source = _find_first(header, "tei:fileDesc/tei:sourceDesc/tei:biblStruct")
+    source = etree.Element("none") if source is None else source
+    identifiers = collect_identifiers(_list_identifiers(source))
+    keywords = header.iterfind("tei:profileDesc/tei:textClass/tei:keywords//tei:term", NS)
     return Paper(
-        **_parse_own_metadata(header),
+        doi=identifiers.doi,
+        pmid=identifiers.pmid,
+        pmcid=identifiers.pmcid,
+        arxiv_id=identifiers.arxiv_id,
+        isbn=identifiers.isbn,
+        title=_find_text(source, "tei:analytic/tei:title")
+        or _find_text(header, "tei:fileDesc/tei:titleStmt/tei:title"),
+        authors=parse_authors(source.iterfind(".//tei:author", NS)),
+        journal=_parse_journal(source, header, identifiers),
+        date=_parse_date(source, header),
+        keywords=tuple(filter(None, map(get_plain_text, _limit(keywords, KEYWORDS_MAX)))),
         citations=tuple(_iter_citations(text, header)),
         abstract=_get_text(_find_first(header, "tei:profileDesc/tei:abstract")),
         body=_get_text(_find_first(text, "tei:body")),
@@ -216,41 +235,29 @@ def _find_text(element: etree._Element, *paths: str) -> str | None:
     return None
 
 
-def _parse_own_metadata(header: etree._Element) -> dict[str, Any]:
-    source = _find_first(header, "tei:fileDesc/tei:sourceDesc/tei:biblStruct")
-    source = etree.Element("none") if source is None else source
-    identifiers = collect_identifiers(_collect_identifiers(source))
+def _parse_journal(
+    source: etree._Element, header: etree._Element, identifiers: WorkIdentifiers
+) -> Journal | None:
     monograph = _find_first(source, "tei:monogr")
     journal = Journal(
         name=_find_text(source, "tei:monogr/tei:title[@type='main']", "tei:monogr/tei:title"),
         abbreviation=_find_text(source, "tei:monogr/tei:title[@type='abbrev']"),
         publisher=_find_text(source, "tei:monogr/tei:imprint/tei:publisher")
         or _find_text(header, "tei:fileDesc/tei:publicationStmt/tei:publisher"),
-        issn=identifiers.pop("issn", None),
-        eissn=identifiers.pop("eissn", None),
+        issn=identifiers.issn,
+        eissn=identifiers.eissn,
         volume=_parse_scope(monograph, "volume"),
         issue=_parse_scope(monograph, "issue"),
         pages=_parse_scope(monograph, "page"),
     )
-    keywords = header.iterfind("tei:profileDesc/tei:textClass/tei:keywords//tei:term", NS)
-    return {
-        **identifiers,
-        "title": _find_text(source, "tei:analytic/tei:title")
-        or _find_text(header, "tei:fileDesc/tei:titleStmt/tei:title"),
-        "authors": parse_authors(source.iterfind(".//tei:author", NS)),
-        "journal": journal if journal != Journal() else None,
-        "date": _parse_date(source, header),
-        "keywords": tuple(
-            filter(None, (get_plain_text(term) for term in _limit(keywords, KEYWORDS_MAX)))
-        ),
-    }
+    return journal if journal != Journal() else None
 
 
 def _limit(elements: Iterable[etree._Element], count_max: int) -> list[etree._Element]:
     return [element for element, _ in zip(elements, range(count_max), strict=False)]
 
 
-def _collect_identifiers(source: etree._Element) -> list[tuple[str, str]]:
+def _list_identifiers(source: etree._Element) -> list[tuple[str, str]]:
     elements = _limit(source.iterfind(".//tei:idno", NS), IDENTIFIERS_MAX)
     return [
         (element.get("type") or "", get_plain_text(element))
@@ -306,8 +313,7 @@ def _iter_citations(text: etree._Element, header: etree._Element) -> Iterable[Ci
 
 
 def _parse_citation(entry: etree._Element, index: int) -> Citation:
-    identifiers = collect_identifiers(_collect_identifiers(entry))
-    identifiers.pop("eissn", None)
+    identifiers = collect_identifiers(_list_identifiers(entry))
     monograph = _find_first(entry, "tei:monogr")
     title = _find_text(entry, "tei:analytic/tei:title[@type='main']", "tei:analytic/tei:title")
     book_title = _find_text(
@@ -334,7 +340,12 @@ def _parse_citation(entry: etree._Element, index: int) -> Citation:
         pages=_parse_scope(monograph, "page"),
         url=_find_target(entry),
         unstructured=_find_text(entry, "tei:note[@type='raw_reference']"),
-        **identifiers,
+        doi=identifiers.doi,
+        pmid=identifiers.pmid,
+        pmcid=identifiers.pmcid,
+        arxiv_id=identifiers.arxiv_id,
+        issn=identifiers.issn,
+        isbn=identifiers.isbn,
     )
 
 

@@ -50,9 +50,12 @@ def parse_bibjson(record: Mapping[str, Any]) -> Work:
     own_id = clean_text(record.get("_id") or record.get("id"), ID_MAX_CHARS)
     if own_id is None:
         own_id = sha256(msgspec.json.encode(record, order="deterministic")).hexdigest()[:32]
-    doi, arxiv, pmid = identifiers.get("doi"), identifiers.get("arxiv_id"), identifiers.get("pmid")
-    id_choices = [("doi", doi), ("arxiv", arxiv), ("pmid", pmid)]
-    issn = find_issn(identifiers.get("issn") or clean_text(fields.get("issn")) or "")
+    id_choices = [
+        ("doi", identifiers.doi),
+        ("arxiv", identifiers.arxiv_id),
+        ("pmid", identifiers.pmid),
+    ]
+    issn = find_issn(identifiers.issn or clean_text(fields.get("issn")) or "")
     return Work(
         id=next((f"{name}:{value}" for name, value in id_choices if value), f"bibjson:{own_id}"),
         source="bibjson",
@@ -68,10 +71,10 @@ def parse_bibjson(record: Mapping[str, Any]) -> Work:
         issue=clean_text(record.get("number") or record.get("issue") or fields.get("issue")),
         pages=clean_text(record.get("pages") or fields.get("pages")),
         type=clean_text(record.get("type")),
-        doi=doi,
-        arxiv_id=arxiv,
-        pmid=pmid,
-        pmcid=identifiers.get("pmcid"),
+        doi=identifiers.doi,
+        arxiv_id=identifiers.arxiv_id,
+        pmid=identifiers.pmid,
+        pmcid=identifiers.pmcid,
     )
 
 

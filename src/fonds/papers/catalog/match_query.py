@@ -6,8 +6,7 @@ import re
 
 import msgspec
 
-from fonds.model.bibliography import Author
-from fonds.papers.bibliography.paper import Citation, Paper
+from fonds.model.bibliography import Author, Citation, Paper
 from fonds.papers.catalog.slugs import (
     SLUG_LETTERS_MAX,
     TEXT_MAX_CHARS,

@@ -24,6 +24,7 @@ from fonds.model.keys import parse_sha1
 from fonds.model.message import PIPELINE, Message
 from fonds.model.paper import GrobidOutput, GrobidStatus
 from fonds.model.pdf import PAGE0_FORM, PdfStatus, PdfText, Thumbnail
+from fonds.model.pdf_extra import PdfExtra
 from fonds.queues.messages.large_field import FieldReference, LargeField
 from fonds.queues.messages.work_objects import (
     FileMetaObject,
@@ -126,7 +127,7 @@ def encode_pdf_text(item: PdfText) -> bytes:
             has_page0_thumbnail=item.page0_thumbnail,
             meta_xml=item.meta_xml,
             pdf_info=item.pdf_info,
-            pdf_extra=item.pdf_extra,
+            pdf_extra=msgspec.to_builtins(item.pdf_extra),
             file_meta=encode_file_meta(item.file_meta) if item.file_meta else None,
             source=build_work_object(
                 item.source, item.sha1hex, choose_mime(item.file_meta, item.source)
@@ -154,12 +155,20 @@ def decode_pdf_text(message: Message, tag: str | None = None) -> PdfText:
         page0_thumbnail=fields.page0_thumbnail,
         meta_xml=fields.meta_xml,
         pdf_info=fields.pdf_info,
-        pdf_extra=fields.pdf_extra,
+        pdf_extra=_decode_extra(fields.pdf_extra),
         file_meta=decode_file_meta(fields.file_meta) if fields.file_meta else None,
         source=fields.capture,
         extractor=fields.extractor,
         error_msg=fields.error_msg,
     )
+
+
+def _decode_extra(fields: Mapping[str, Any] | None) -> PdfExtra | None:
+    try:
+        return None if fields is None else msgspec.convert(fields, prepare_type(PdfExtra))
+    except msgspec.ValidationError as error:
+        reason = f"not a result from Fonds: invalid pdf_extra: {error}"
+        raise DamagedInputError(Reason.BAD_MESSAGE, reason) from error
 
 
 TEI = LargeField("tei_xml", "grobid-output", ".tei.xml", "application/xml")

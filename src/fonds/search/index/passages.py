@@ -21,11 +21,11 @@ from fonds.text.words import (
     split_words,
 )
 
-PASSAGE_CHARACTERS = 240
-LEAD_CHARACTERS = 60
-STRETCH_CHARACTERS = 60
+PASSAGE_CHARS = 240
+LEAD_CHARS = 60
+STRETCH_CHARS = 60
 """Maximum number of characters added at either end of a passage to complete a sentence."""
-WINDOW_CHARACTERS = 20_000
+WINDOW_CHARS = 20_000
 MARKS_MAX = 500
 PASSAGES_MAX, EXTRA_WINDOWS = 3, 1
 TERMS_MAX = 20
@@ -199,9 +199,9 @@ def _iter_windows(text: str) -> Iterator[str]:
     """
     start = 0
     while start < len(text):
-        end = min(start + WINDOW_CHARACTERS, len(text))
+        end = min(start + WINDOW_CHARS, len(text))
         if end < len(text):
-            blank = text.rfind(" ", start + WINDOW_CHARACTERS // 2, end)
+            blank = text.rfind(" ", start + WINDOW_CHARS // 2, end)
             end = blank if blank > start else end
         yield text[start:end]
         start = end
@@ -253,9 +253,9 @@ def _cut_passage(
     best_start, best_end, _ = matches[
         max(range(len(matches)), key=lambda n: _count_distinct(matches, n))
     ]
-    target_start = max(0, min(best_start - LEAD_CHARACTERS, len(window) - PASSAGE_CHARACTERS))
+    target_start = max(0, min(best_start - LEAD_CHARS, len(window) - PASSAGE_CHARS))
     start, at_sentence_start = _find_passage_start(window, target_start, best_start)
-    target_end = target_start + PASSAGE_CHARACTERS
+    target_end = target_start + PASSAGE_CHARS
     last_match_end = max(
         (right for left, right, _ in matches if left >= best_start and right <= target_end),
         default=0,
@@ -287,9 +287,9 @@ def _find_passage_start(window: str, target_position: int, latest: int) -> tuple
     """
     if target_position <= 0:
         return 0, True
-    sentence_ends = iter_sentence_ends(window, max(0, target_position - STRETCH_CHARACTERS), latest)
+    sentence_ends = iter_sentence_ends(window, max(0, target_position - STRETCH_CHARS), latest)
     starts = [begin for _, begin in sentence_ends if begin <= latest]
-    if target_position <= STRETCH_CHARACTERS:
+    if target_position <= STRETCH_CHARS:
         starts.append(0)
     if starts:
         return min(starts, key=lambda begin: abs(begin - target_position)), True
@@ -301,11 +301,11 @@ def _find_passage_end(window: str, start: int, earliest: int) -> tuple[int, bool
 
     `start` is the start of the passage. The passage never ends before `earliest`.
     """
-    target_end = max(start + PASSAGE_CHARACTERS, earliest)
+    target_end = max(start + PASSAGE_CHARS, earliest)
     if target_end >= len(window):
         return len(window), True
-    latest = target_end + STRETCH_CHARACTERS
-    earliest_end = max(earliest, start + PASSAGE_CHARACTERS // 2)
+    latest = target_end + STRETCH_CHARS
+    earliest_end = max(earliest, start + PASSAGE_CHARS // 2)
     sentence_ends = iter_sentence_ends(window, earliest_end, min(latest, len(window)))
     ends = [end for end, _ in sentence_ends if end >= earliest_end]
     if len(window) <= latest:
@@ -320,7 +320,7 @@ def _count_distinct(matches: Sequence[tuple[int, int, str]], first: int) -> int:
 
     The passage starts shortly before the match with index `first`.
     """
-    limit = matches[first][0] + PASSAGE_CHARACTERS - LEAD_CHARACTERS
+    limit = matches[first][0] + PASSAGE_CHARS - LEAD_CHARS
     return len(
         {words for _, end, words in takewhile(lambda span: span[1] <= limit, matches[first:])}
     )
@@ -349,7 +349,7 @@ def _find_word_end(window: str, target_position: int, earliest: int) -> int:
 
 
 def _build_beginning(text: str) -> Snippet:
-    beginning = compose_text(text[: 20 * PASSAGE_CHARACTERS]).lstrip()
+    beginning = compose_text(text[: 20 * PASSAGE_CHARS]).lstrip()
     end, at_sentence_end = _find_passage_end(beginning, 0, 0)
     return Snippet(_clean(beginning[:end]).strip(), ends_within=not at_sentence_end)
 

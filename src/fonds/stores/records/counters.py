@@ -31,7 +31,7 @@ from fonds.model.tallies import (
     MESSAGES_BY_HOUR,
     POINT,
     POLL_MIN_CHARS,
-    SOURCE_CHARACTERS,
+    SOURCE_CHARS,
     encode_step_reason,
     find_source_id,
     format_day,
@@ -159,7 +159,7 @@ def _build_input_day_group(row: InputRow, reason: str) -> Group:
     return INPUTS_BY_DAY, row.pipeline, format_day(row.updated), reason, ""
 
 
-DAY_CHARACTERS, HOUR_CHARACTERS = 10, 13
+DAY_CHARS, HOUR_CHARS = 10, 13
 
 
 class _TimePrefix(FunctionElement[str]):
@@ -185,14 +185,14 @@ def build_day_column(column: ColumnElement[Any]) -> ColumnElement[str]:
     """Return SQL for the UTC day of a time column, `YYYY-MM-DD`, as `format_day` does in Python.
     Null becomes "".
     """
-    return _build_cut(column, DAY_CHARACTERS)
+    return _build_cut(column, DAY_CHARS)
 
 
 def build_hour_column(column: ColumnElement[Any]) -> ColumnElement[str]:
     """Return SQL for the UTC hour of a time column, `YYYY-MM-DD HH`, as `format_hour` does in
     Python. Null becomes "".
     """
-    return _build_cut(column, HOUR_CHARACTERS)
+    return _build_cut(column, HOUR_CHARS)
 
 
 def _build_cut(column: ColumnElement[Any], count: int) -> ColumnElement[str]:
@@ -250,8 +250,8 @@ def _build_source_counting() -> Counting:
     """Return the SQL definition of the counts of entries by followed source."""
     entry = get_table(EntryRow).c
     number = sa.literal_column
-    source = sa.func.substr(entry.input_id, number("1"), number(str(SOURCE_CHARACTERS)))
-    point = sa.func.substr(entry.input_id, number(str(SOURCE_CHARACTERS + 1)), number("1"))
+    source = sa.func.substr(entry.input_id, number("1"), number(str(SOURCE_CHARS)))
+    point = sa.func.substr(entry.input_id, number(str(SOURCE_CHARS + 1)), number("1"))
     step, reason = (
         sa.func.coalesce(column, build_constant("")) for column in (entry.step, entry.reason)
     )

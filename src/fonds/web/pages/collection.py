@@ -33,7 +33,8 @@ from fonds.grouping.views.lineage import ClusterChange
 from fonds.model.encoding import pluralize
 from fonds.model.extension import extend
 from fonds.web.access.roles import READS
-from fonds.web.html.charts import Period, draw_sparkline, format_share
+from fonds.web.html.charts import draw_sparkline, format_share
+from fonds.web.html.periods import Period
 from fonds.web.html.rendering import build_pager, build_url, render_page, to_datetime
 from fonds.web.pages.collections import ThemeRefLink
 from fonds.web.pages.theme_changes import (

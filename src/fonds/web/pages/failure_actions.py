@@ -27,7 +27,7 @@ from fonds.failures.entries import FailureQuery
 from fonds.model.access import Role
 from fonds.model.encoding import pluralize
 from fonds.model.rows import DecisionRow, FailureNoteRow
-from fonds.model.tallies import GROUP_CHARACTERS
+from fonds.model.tallies import GROUP_CHARS
 from fonds.ports import Stores
 from fonds.web.access.roles import CURATES
 from fonds.web.access.viewers import TheViewer
@@ -39,7 +39,7 @@ from fonds.wiring.stores import get_pipeline, list_readers
 
 PIPELINE_MAX_CHARS, ENTRY_MAX_CHARS = 100, 1_000
 KEY_PATTERN = r"^[0-9a-f]{32}\Z"
-GROUP_PATTERN = rf"^([0-9a-f]{{{GROUP_CHARACTERS}}})?"
+GROUP_PATTERN = rf"^([0-9a-f]{{{GROUP_CHARS}}})?"
 """Pattern of the id of a failure group, or ''. Pydantic and msgspec need different patterns for the
 end of the text, so each use appends its own end.
 """

@@ -42,7 +42,8 @@ from fonds.search.results import find_near_duplicates
 from fonds.search.run_search import count_request, run_search
 from fonds.search.unread_files import describe_unread
 from fonds.web.access.roles import READS
-from fonds.web.html.charts import HistogramBar, Period, build_periods, build_spans, draw_histogram
+from fonds.web.html.charts import HistogramBar, draw_histogram
+from fonds.web.html.periods import Period, build_periods, build_spans
 from fonds.web.html.rendering import OpenStores, Pager, build_pager, build_url, render_page
 from fonds.web.pages.search_completion import find_offered_values
 from fonds.web.pages.search_facets import (

@@ -119,7 +119,7 @@ def _render_page(
         next=restrict_to_local(onward),
         is_kept=is_tls or gate.is_local(request.headers),
         hours=max(1, int(gate.sessions.duration.total_seconds()) // HOUR_S),
-        characters_max=SECRET_MAX_CHARS,
+        max_chars=SECRET_MAX_CHARS,
     )
     answer.headers.update(headers or {})
     return answer

@@ -28,8 +28,9 @@ from fonds.grouping.views.similar_clusters import find_nearest_clusters
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Stores
 from fonds.web.access.roles import READS
-from fonds.web.html.charts import HistogramBar, build_periods, draw_histogram
+from fonds.web.html.charts import HistogramBar, draw_histogram
 from fonds.web.html.paging import AFTER, refuse_invalid_cursor
+from fonds.web.html.periods import build_periods
 from fonds.web.html.rendering import OpenStores, build_url, capitalize, render_page, to_datetime
 from fonds.web.pages.document_lines import DocumentLine, build_document_lines
 from fonds.web.pages.theme_changes import ChangeLine, link_change, load_previous_sizes, mark_changes

@@ -18,7 +18,8 @@ from fonds.grouping.views.clusters import ClusterView, load_clusters
 from fonds.grouping.views.timeline import ABSENT, UNDATED, DocumentSample
 from fonds.model.encoding import pluralize
 from fonds.web.access.roles import READS
-from fonds.web.html.charts import Period, build_spans, format_share
+from fonds.web.html.charts import format_share
+from fonds.web.html.periods import Period, build_spans
 from fonds.web.html.rendering import build_url, render_page, to_datetime
 from fonds.web.pages.theme_links import API, link_to_collection, link_to_theme
 from fonds.web.pages.theme_selection import (

@@ -28,9 +28,9 @@ Day = Annotated[date | None, BeforeValidator(entered_day)]
 """Day in a query parameter, as text YYYY-MM-DD; None if the parameter is empty."""
 
 
-def shorten(text: str, chars_max: int = TITLE_MAX_CHARS) -> str:
-    """Return at most `chars_max` characters of a text, with an ellipsis in place of the rest."""
-    return text if len(text) <= chars_max else text[: chars_max - 1].rstrip() + "…"
+def shorten(text: str, max_chars: int = TITLE_MAX_CHARS) -> str:
+    """Return at most `max_chars` characters of a text, with an ellipsis in place of the rest."""
+    return text if len(text) <= max_chars else text[: max_chars - 1].rstrip() + "…"
 
 
 def take_search(*names: str) -> Any:

@@ -16,6 +16,7 @@ from fonds.model.errors import DamagedInputError
 from fonds.model.file import FileMeta, IdentifiedCapture, UnextractedPdf, UnparsedPage
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText, Thumbnail
+from fonds.model.pdf_extra import PdfExtra
 from fonds.model.story import ContentMetadata, ParsedPage, Story, UnarchivedBody
 from fonds.model.story_json import decode_story, encode_story
 from fonds.model.task import Task
@@ -96,7 +97,8 @@ def seeds() -> Iterator[bytes]:
         UnextractedPdf(capture, file),
         UnparsedPage(capture, file, "utf-8"),
         PdfText(
-            digest, PdfStatus.SUCCESS, "words", True, "<x/>", {"Title": "A"}, {}, file, capture, "x"
+            *(digest, PdfStatus.SUCCESS, "words", True, "<x/>", {"Title": "A"}, PdfExtra()),
+            *(file, capture, "x"),
         ),
         Thumbnail(digest, TAG, b"\xff\xd8picture"),
         UnarchivedBody(capture, file, story),

@@ -13,7 +13,6 @@ import msgspec
 
 from fixtures import pdfs
 from fixtures.mutations import generate_mutations
-from fonds.extract.pdf.extraction import count_words
 from fonds.extract.pdf.strings import (
     clean_stored_text,
     clean_text,
@@ -23,12 +22,13 @@ from fonds.extract.pdf.strings import (
 from fonds.extract.pdf.structure import read_structure
 from fonds.extract.pdf.text_cleanup import normalize_page_text
 from fonds.extract.pdf.trailer import looks_like_pdf, scan_trailer, strip_leading_junk
-from fonds.extract.pdf.traits import TRAIT_NAMES
+from fonds.extract.pdf.word_count import count_words
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.errors import DamagedInputError
 from fonds.model.file import FileMeta
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText
+from fonds.model.pdf_extra import OutlineEntry, PdfExtra
 from fonds.queues.messages.envelope import decode, encode
 from nightly.fuzz.guarantees import require
 
@@ -124,14 +124,9 @@ def check_page(data: bytes) -> None:
 
 def check_structure(data: bytes) -> None:
     structure = read_structure(data, xmp_max_bytes=XMP_MAX_BYTES)
-    require(
-        structure.extra.keys() >= set(TRAIT_NAMES),
-        "every trait has a value",
-        structure.extra.keys(),
-    )
-    check_id(structure.extra["permanent_id"])
-    check_id(structure.extra["update_id"])
-    check_version(structure.extra["pdf_version"])
+    check_id(structure.extra.permanent_id)
+    check_id(structure.extra.update_id)
+    check_version(structure.extra.pdf_version)
     for name, text in (structure.info or {}).items():
         check_storable(name)
         check_storable(text)
@@ -251,7 +246,7 @@ def _message() -> PdfText:
         page0_thumbnail=True,
         meta_xml="<x/>",
         pdf_info={"Title": "A title"},
-        pdf_extra={"page_count": 1, "page0_width": 612.5, "encryption": None, "outline": [{}]},
+        pdf_extra=PdfExtra(page_count=1, page0_width=612.5, outline=(OutlineEntry(0, "One", 0),)),
         file_meta=FileMeta(9, "application/pdf", "PDF", "application/pdf", digest, "", ""),
         source=Capture("c", "i", place, "http://a.example/", moment, "response", status=200),
         extractor="fonds-pdf",

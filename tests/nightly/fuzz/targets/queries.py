@@ -17,7 +17,7 @@ from fonds.search.query.tree import AndNode, Node, NotNode, OrNode, list_highlig
 from nightly.fuzz.guarantees import decode_any_text, require
 
 SCHEMA = build_schema()
-SENTENCE_CHARACTERS_MAX = 500
+SENTENCE_MAX_CHARS = 500
 
 
 def check(data: bytes) -> None:
@@ -28,7 +28,7 @@ def check(data: bytes) -> None:
         tree = parse(text)
     except ValueError as error:
         message = str(error)
-        require(0 < len(message) <= SENTENCE_CHARACTERS_MAX, "an error is a sentence", message)
+        require(0 < len(message) <= SENTENCE_MAX_CHARS, "an error is a sentence", message)
         return
     require(_depth(tree) <= 3 * DEPTH_MAX + 3, "a tree keeps its depth limit", tree)
     list_highlighted_terms(tree)
