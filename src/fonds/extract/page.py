@@ -92,8 +92,8 @@ def classify_page(
     its JSON-LD types.
 
     - `is_front`: whether the URL is that of a front page.
-    - `is_dated`: whether the page states its publication date. Only without it, a page of the
-      JSON-LD type for lists counts as a listing.
+    - `is_dated`: whether the page states its publication date. If so, the JSON-LD type `ItemList`
+      does not make the page a listing.
     """
     is_short = len(text) <= PAGE_NOTICE_MAX_CHARS
     if is_short and title and _ERROR.search(title):
@@ -110,8 +110,8 @@ def classify_page(
 
 _LIBRARIES = ("trafilatura", "py3langid", "lxml")
 EXTRACTOR = f"fonds-page/4 ({', '.join(f'{name} {version(name)}' for name in _LIBRARIES)})"
-"""Name and versions of the programs that determine the result. If they change, pages must be
-extracted again.
+"""Name and versions of the programs that determine the result of extracting a page. If they change,
+pages must be extracted again.
 """
 
 BODY_MAX_BYTES = 10_000_000
@@ -174,7 +174,7 @@ def parse_page(
     url: str,
     charset: str | None,
     captured_at: datetime,
-    fetched: bool,
+    was_fetched: bool,
     is_plain_text: bool = False,
 ) -> PageExtraction:
     """Extract text, title, date, language and URLs of a page.
@@ -184,34 +184,34 @@ def parse_page(
     - `charset`: charset in the Content-Type header; None if the server sent none.
     - `captured_at`: time of the capture. Dates in the page that are later than the day after it are
       ignored.
-    - `fetched`: whether the page was fetched over HTTP. If not, `captured_at` is the time of a file
-      and may be wrong.
+    - `was_fetched`: whether the page was fetched over HTTP. If not, `captured_at` is the time of a
+      file and may be wrong.
     - `is_plain_text`: whether the body is plain text instead of HTML. Each run of lines is then a
       paragraph, and a short first line followed by a blank line is the title.
     """
     if len(body) > BODY_MAX_BYTES:
         message = f"{len(body)} bytes; the limit for a page is {BODY_MAX_BYTES}"
         return _build_unread(PageStatus.TOO_LARGE, url, message)
-    sniffed = sniff(body, None)
-    if sniffed.magic_mime in FEED_MIMES:
-        return _build_unread(PageStatus.IS_FEED, url, sniffed.magic)
-    decoded = decode(body, charset, find_host(url))
+    sniffed_type = sniff(body, None)
+    if sniffed_type.magic_mime in FEED_MIMES:
+        return _build_unread(PageStatus.IS_FEED, url, sniffed_type.magic)
+    decoded_page = decode(body, charset, find_host(url))
     is_of_web = url.lower().startswith(("http://", "https://"))
-    markup = convert_to_html(decoded.text) if is_plain_text else decoded.text
+    markup = convert_to_html(decoded_page.text) if is_plain_text else decoded_page.text
     article = extract_article(
-        markup, url if is_of_web else None, _find_latest_day(captured_at, fetched)
+        markup, url if is_of_web else None, _find_latest_day(captured_at, was_fetched)
     )
     language = identify_page_language(article.text or article.title or "", article.head.language)
     content = _build_content_metadata(article, url, language)
-    metadata = _build_page_metadata(article, content, language, decoded.evidence)
+    metadata = _build_page_metadata(article, content, language, decoded_page.evidence)
     letters = _LETTER.finditer(article.text)
     if next(islice(letters, TEXT_MIN_LETTERS - 1, None), None) is None:
         message = f"the text has fewer than {TEXT_MIN_LETTERS} letters"
-        return PageExtraction(PageStatus.NO_TEXT, content, decoded.charset, message, metadata)
+        return PageExtraction(PageStatus.NO_TEXT, content, decoded_page.charset, message, metadata)
     if is_placeholder(article.text):
         message = f"the page has only a notice: {article.text[:NOTICE_MAX_CHARS]}"
-        return PageExtraction(PageStatus.NO_TEXT, content, decoded.charset, message, metadata)
-    return PageExtraction(PageStatus.SUCCESS, content, decoded.charset, None, metadata)
+        return PageExtraction(PageStatus.NO_TEXT, content, decoded_page.charset, message, metadata)
+    return PageExtraction(PageStatus.SUCCESS, content, decoded_page.charset, None, metadata)
 
 
 def _build_unread(status: PageStatus, url: str, message: str | None) -> PageExtraction:
@@ -221,20 +221,20 @@ def _build_unread(status: PageStatus, url: str, message: str | None) -> PageExtr
 
 
 def warm_up() -> None:
-    """Load the language model, which every page needs. Called once, before child processes are
-    forked.
+    """Load the model that identifies languages, which every page needs. Called once, before child
+    processes are forked.
     """
     load_model()
 
 
-def _find_latest_day(captured_at: datetime, fetched: bool) -> date:
+def _find_latest_day(captured_at: datetime, was_fetched: bool) -> date:
     """Return the latest date that may be found in a page: the day after the capture.
 
-    If the page was not fetched (`fetched`), a capture before 1995 sets no limit. Archives without
-    times give files the time at the beginning of their epoch.
+    If the page was not fetched over HTTP (`was_fetched` is False), a capture before 1995 sets no
+    limit. Archives without times give files the time at the beginning of their epoch.
     """
     captured_on = captured_at.date()
-    if not fetched and captured_on < _WEB_BEGAN:
+    if not was_fetched and captured_on < _WEB_BEGAN:
         return _FAR_FUTURE
     return min(captured_on, _FAR_FUTURE) + timedelta(days=1)
 
@@ -282,8 +282,8 @@ def _is_front(article: Article, addresses: ContentMetadata) -> bool:
 
 
 def _find_kind(article: Article, is_front: bool) -> PageKind:
-    published = article.dates.published
-    is_dated = published is not None and published.source in STATED_SOURCES
+    published_finding = article.dates.published
+    is_dated = published_finding is not None and published_finding.source in STATED_SOURCES
     types = article.linked.types
     return classify_page(article.title, article.text, types, is_front=is_front, is_dated=is_dated)
 
@@ -296,18 +296,18 @@ def _build_page_metadata(
     Front pages and listings have no publication date, only a modification date.
     """
     kind = _find_kind(article, bool(content.is_homepage))
-    published = article.dates.published if content.publication_date else None
-    modified = article.dates.modified
+    published_finding = article.dates.published if content.publication_date else None
+    modified_finding = article.dates.modified
     url, meta = content.url or content.original_url or "", article.head.meta
     image = meta.get("og:image") or meta.get("twitter:image") or article.linked.image
     return PageMetadata(
         unique_url_hash=hash_url(url),
-        published_on=_format_day(published),
-        published_source=published.source if published else None,
-        published_confidence=published.confidence if published else None,
-        modified_on=_format_day(modified),
-        modified_source=modified.source if modified else None,
-        modified_confidence=modified.confidence if modified else None,
+        published_on=_format_day(published_finding),
+        published_source=published_finding.source if published_finding else None,
+        published_confidence=published_finding.confidence if published_finding else None,
+        modified_on=_format_day(modified_finding),
+        modified_source=modified_finding.source if modified_finding else None,
+        modified_confidence=modified_finding.confidence if modified_finding else None,
         authors=article.authors,
         authors_source=article.authors_source,
         top_image_url=resolve_url(image, url) if image else None,
@@ -330,5 +330,5 @@ def _is_paywalled(article: Article) -> bool | None:
     return {"free": False, "metered": True, "locked": True}.get(tier)
 
 
-def _format_day(dated: DateFinding | None) -> str | None:
-    return dated.day.isoformat() if dated else None
+def _format_day(finding: DateFinding | None) -> str | None:
+    return finding.day.isoformat() if finding else None

@@ -82,7 +82,7 @@ class Funder(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Funder of a paper.
 
     - `name`: name of the funder.
-    - `grants`: numbers of its grants.
+    - `grants`: numbers of the grants for the paper.
     """
 
     name: str
@@ -104,9 +104,10 @@ class Citation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One reference in the reference list of a paper. Unknown fields are None or empty.
 
     - `id`: identifier of the reference in the source document.
-    - `index`: position in the list, from 0.
+    - `index`: position in the reference list, from 0.
     - `date`: as precise as stated (`2011`, `2011-03`, `2011-03-28`).
-    - `doi`, `pmid`, `pmcid`, `arxiv_id`, `issn`, `isbn`: normalised identifiers without prefix.
+    - `doi`, `pmid`, `pmcid`, `arxiv_id`, `issn`, `isbn`: normalised identifiers without a prefix
+      such as `doi:`.
     - `unstructured`: reference as printed.
     """
 

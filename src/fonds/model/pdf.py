@@ -21,7 +21,7 @@ SCANNED_ORIGIN = "scanned"
 class StatusClass(StrEnum):
     """Class of an extraction status, which says who or what caused the result.
 
-    It decides whether to read the same bytes again.
+    The class decides whether to read the same bytes again.
     """
 
     OK = "ok"  # something was kept; not retried with the same extractor
@@ -142,7 +142,7 @@ FILELESS_STATUSES = frozenset(
 
 
 def build_ending(status: PdfStatus, detail: str | None) -> Disposition:
-    """Return the disposition (recorded end) of the message of a PDF with this status.
+    """Return the disposition (recorded end) of the message of a PDF with this extraction status.
 
     `detail` is a sentence for people; the name of the status is used if `detail` is None or "".
     """
@@ -155,7 +155,7 @@ def build_ending(status: PdfStatus, detail: str | None) -> Disposition:
 STOPPED_STATUSES = frozenset(
     {PdfStatus.ERROR_TIMEOUT, PdfStatus.ERROR_MEMORY, PdfStatus.ERROR_CRASH}
 )
-"""Statuses of files that killed a reader: recorded, and not tried again for a while."""
+"""Statuses of PDFs that killed a reader: recorded, and not read again for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,8 @@ class PdfExtraction:
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """Text and metadata of one PDF: payload of the topic `pdf-text`; field names of seed 003.
+    """Text and metadata of one PDF: payload of the topic `pdf-text`; field names of seed document
+    003.
 
     - `sha1hex`: SHA-1 of the PDF in hex.
     - `status`: how the extraction ended.
@@ -192,8 +193,8 @@ class PdfText:
     - `extractor`: program, versions and configuration of the extraction, so that PDFs read by an
       older extractor can be selected and read again.
 
-    The fields `text`, `meta_xml`, `pdf_info`, `pdf_extra` and `error_msg` are as in the extraction
-    result; a missing value is None.
+    The fields `text`, `meta_xml`, `pdf_info`, `pdf_extra` and `error_msg` are as in
+    `PdfExtraction`; a missing value is None.
     """
 
     sha1hex: str
@@ -210,7 +211,7 @@ class PdfText:
 
     @property
     def about(self) -> str:
-        """Subject of the message: SHA-1 of the file in hex."""
+        """Subject of a message with this payload: SHA-1 of the PDF in hex."""
         return self.sha1hex
 
 
@@ -238,7 +239,7 @@ class Thumbnail:
 
     @property
     def about(self) -> str:
-        """Subject of the message: SHA-1 of the file in hex."""
+        """Subject of a message with this payload: SHA-1 of the PDF in hex."""
         return self.sha1hex
 
     @property

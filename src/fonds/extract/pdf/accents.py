@@ -79,7 +79,8 @@ def _find_letter(page: PageCharacters, place: int) -> int | None:
     """Return the index of the letter to which the accent at index `place` belongs; None if there is
     none.
 
-    It is the next or previous letter, or the letter that is drawn at the accent's position.
+    The letter is the next or previous one in the text, or the one that is drawn at the accent's
+    position.
     """
     accent = page.get_ink_box(place)
     is_below = _COMBINING.get(page.text[place], page.text[place]) in _MARKS_BELOW

@@ -47,7 +47,9 @@ EXTRACTOR = (
     f"fonds-pdf/6 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
     f"qpdf {pikepdf.__libqpdf_version__})"
 )
-"""Name and versions of the programs that determine the result. `name_extractor` adds the limits."""
+"""Name and versions of the programs that determine the result of extracting a PDF. `name_extractor`
+adds the limits.
+"""
 
 _INFO_RIGHTS = frozenset({"copyright", "license", "rights"})
 _FORMS = {
@@ -91,15 +93,15 @@ def name_extractor(limits: PdfLimits) -> str:
 
 
 def warm_up() -> None:
-    """Load the language model, which every child process needs. Called once, before child processes
-    are forked.
+    """Load the model that identifies languages, which every child process needs. Called once,
+    before child processes are forked.
     """
     load_model()
 
 
 def extract_pdf(body: OpenBody, limits: PdfLimits) -> PdfExtraction:
-    """Extract the PDF in an open file, as `extract_pdf_bytes` does. Raises TransientError if the
-    file cannot be read.
+    """Extract the PDF in an open file, as far as it is readable. Raises TransientError if the file
+    cannot be read.
     """
     if body.size_bytes > limits.size_max_bytes:
         return _build_too_large(body.size_bytes, limits)
@@ -107,7 +109,7 @@ def extract_pdf(body: OpenBody, limits: PdfLimits) -> PdfExtraction:
 
 
 def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
-    """Extract a PDF. Of broken, locked or huge PDFs, extract whatever is readable.
+    """Extract a PDF. If the PDF is broken, locked or huge, extract whatever is readable.
 
     Raises MemoryError if the process has too little memory even for that.
     """
@@ -117,17 +119,19 @@ def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
         return PdfExtraction(PdfStatus.EMPTY_BLOB, error_msg="the file is empty")
     data = strip_leading_junk(data)
     structure = read_structure(data, xmp_max_bytes=limits.xmp_max_bytes)
-    opened = open_mapped(data, structure.mapped)
-    if opened.document is None:
-        if opened.status is PdfStatus.PARSE_ERROR and not looks_like_pdf(data):
+    opened_pdf = open_mapped(data, structure.mapped)
+    if opened_pdf.document is None:
+        if opened_pdf.status is PdfStatus.PARSE_ERROR and not looks_like_pdf(data):
             return PdfExtraction(
                 PdfStatus.NOT_PDF, error_msg=("no PDF header, page or end marker found")
             )
-        return _build_result(opened.status, structure, structure.extra, error_msg=opened.error_msg)
+        return _build_result(
+            opened_pdf.status, structure, structure.extra, error_msg=opened_pdf.error_msg
+        )
     try:
-        result, blank = _read(opened.document, opened, structure, limits)
+        result, blank = _read(opened_pdf.document, opened_pdf, structure, limits)
     finally:
-        opened.document.close()
+        opened_pdf.document.close()
     # pdfium does not report objects it cannot find.
     return _repair_and_read(data, result, blank, structure, limits) if 0 in blank else result
 
@@ -143,21 +147,24 @@ def _repair_and_read(
     draws something.
 
     - `first`: result of the first extraction. It is returned if the repair does not help.
-    - `blank`: its blank pages, from 0.
+    - `blank`: numbers (from 0) of the pages that were blank in the first extraction.
 
-    If such pages remain, the status SUCCESS becomes PARTIAL, and the message lists the pages.
+    If such pages remain, the status SUCCESS becomes PARTIAL, and the error message lists the pages.
     """
     unread_pages = find_drawing_pages(data, blank)
     if not unread_pages:
         return first
-    opened = open_repaired(data)
-    if opened is not None and opened.document is not None:
+    opened_pdf = open_repaired(data)
+    if opened_pdf is not None and opened_pdf.document is not None:
         try:
-            repaired, blank_again = _read(opened.document, opened, structure, limits)
+            repaired_result, blank_again = _read(opened_pdf.document, opened_pdf, structure, limits)
         finally:
-            opened.document.close()
+            opened_pdf.document.close()
         if len(blank_again) < len(blank):
-            first, unread_pages = repaired, tuple(n for n in unread_pages if n in blank_again)
+            first, unread_pages = (
+                repaired_result,
+                tuple(n for n in unread_pages if n in blank_again),
+            )
     if not unread_pages or first.status is not PdfStatus.SUCCESS:
         return first
     message = f"cannot read pages that are not empty: {_format_numbers(unread_pages)}"
@@ -165,7 +172,10 @@ def _repair_and_read(
 
 
 def _read(
-    document: pypdfium2.PdfDocument, opened: OpenedPdf, structure: PdfStructure, limits: PdfLimits
+    document: pypdfium2.PdfDocument,
+    opened_pdf: OpenedPdf,
+    structure: PdfStructure,
+    limits: PdfLimits,
 ) -> tuple[PdfExtraction, Sequence[int]]:
     """Extract an open PDF. Return the result, and the numbers (from 0) of the pages that have no
     objects.
@@ -210,7 +220,7 @@ def _read(
         origin=pages.origin,
         language=language,
         outline=outline,
-        repaired=opened.is_repaired,
+        repaired=opened_pdf.is_repaired,
         written_on=pages.annotation_count,
         pages_garbled=pages.garbled_pages or None,
         unseen=pages.hidden_texts or None,
@@ -222,7 +232,7 @@ def _read(
 
 def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
     """Open the first page once for both thumbnail and text, because opening it is a fifth of all
-    work.
+    work. Return None if pdfium cannot open it.
     """
     try:
         return document[0]

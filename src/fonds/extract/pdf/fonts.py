@@ -121,8 +121,8 @@ def _find_inherited(page: Any, key: str) -> Any:
 
 
 def _is_embedded(font: Any) -> bool:
-    """Return whether a font is embedded. A Type 3 font always is. A composite font is if its
-    descendant font is.
+    """Return whether a font is embedded. A Type 3 font is always embedded. A composite font is
+    embedded if its descendant font is.
     """
     if font.get("/Subtype") == "/Type3":
         return True

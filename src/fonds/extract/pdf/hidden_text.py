@@ -42,7 +42,9 @@ def find_hidden_characters(
         for place, number in enumerate(sample)
         if page.text[number] > " "
         and (
-            reason := _find_hidden_reason(page, number, box, None, drawn=_is_sampled(place, count))
+            reason := _find_hidden_reason(
+                page, number, box, None, checks_drawing=_is_sampled(place, count)
+            )
         )
     }
     if not hits:
@@ -55,7 +57,7 @@ def find_hidden_characters(
     )
     if not has_off_page and (HiddenReason.INVISIBLE not in hits.values() or is_scan()):
         return {}
-    hidden: dict[int, HiddenReason] = {}
+    hidden_reasons: dict[int, HiddenReason] = {}
     for word in _WORD.finditer(page.text, 0, _PAGE_MAX_CHARS):
         begin, end = word.span()
         # A word that begins on the page, or is cut by its edge, is visible.
@@ -65,18 +67,22 @@ def find_hidden_characters(
                 for number in range(begin, end)
             ]
             if all(reasons):
-                hidden |= {
+                hidden_reasons |= {
                     n: reason
                     for n, reason in zip(range(begin, end), reasons, strict=True)
                     if reason
                 }
-    invisible = sum(reason is HiddenReason.INVISIBLE for reason in hidden.values())
-    visible_count = sum(letter > " " for letter in page.text[:_PAGE_MAX_CHARS]) - len(hidden)
+    invisible = sum(reason is HiddenReason.INVISIBLE for reason in hidden_reasons.values())
+    visible_count = sum(letter > " " for letter in page.text[:_PAGE_MAX_CHARS]) - len(
+        hidden_reasons
+    )
     if invisible >= visible_count or is_scan():
-        hidden = {
-            number: reason for number, reason in hidden.items() if reason is HiddenReason.OFF_PAGE
+        hidden_reasons = {
+            number: reason
+            for number, reason in hidden_reasons.items()
+            if reason is HiddenReason.OFF_PAGE
         }
-    return hidden
+    return hidden_reasons
 
 
 def _is_sampled(place: int, count: int) -> bool:
@@ -98,17 +104,17 @@ def iter_hidden_runs(
     - `places`: reason of each hidden character, by its index.
     """
     for hidden_reason in HiddenReason:
-        run: list[str] = []
+        hidden_units: list[str] = []
         last = None
         for number, reason in places.items():
             if reason is not hidden_reason:
                 continue
             if last is not None and number > last + 1:
-                run.append(" ")
-            run.append(units[number])
+                hidden_units.append(" ")
+            hidden_units.append(units[number])
             last = number
-        if run:
-            yield hidden_reason, "".join(run)
+        if hidden_units:
+            yield hidden_reason, "".join(hidden_units)
 
 
 def _find_hidden_reason(
@@ -117,7 +123,7 @@ def _find_hidden_reason(
     box: Box,
     object_numbers: frozenset[int] | None,
     *,
-    drawn: bool = True,
+    checks_drawing: bool = True,
 ) -> HiddenReason | None:
     """Return why a character is hidden; None if it is visible.
 
@@ -125,7 +131,7 @@ def _find_hidden_reason(
     - `box`: visible area of the page.
     - `object_numbers`: memory addresses of the PDF objects whose positions are reliable; None if
       all are accepted.
-    - `drawn`: whether to check if the character is drawn invisibly.
+    - `checks_drawing`: whether to check if the character is drawn invisibly.
     """
     if page.is_beside(number, box, _MARGIN):
         # Within nested forms pdfium reports wrong positions.
@@ -134,7 +140,7 @@ def _find_hidden_reason(
             if object_numbers is None or page.get_object(number) in object_numbers
             else None
         )
-    return HiddenReason.INVISIBLE if drawn and page.is_invisible(number) else None
+    return HiddenReason.INVISIBLE if checks_drawing and page.is_invisible(number) else None
 
 
 # Whether a page is a picture of a page.
@@ -147,8 +153,8 @@ _TEXT_MIN_CHARS = 50
 
 
 def is_picture(page: pypdfium2.PdfPage) -> bool:
-    """Return whether the page is a picture: one of its first 20 objects is an image that covers
-    most of it. In a scan it is.
+    """Return whether the page is a picture: one of its first 20 objects is an image that covers at
+    least 70% of it. Pages of scans are pictures.
     """
     width, height = page.get_size()
     area = abs(width * height)

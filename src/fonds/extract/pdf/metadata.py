@@ -47,7 +47,9 @@ _ARXIV_STAMP = re.compile(
 
 
 class MetadataSource(StrEnum):
-    """Where in a PDF a metadata value was found. Sources are in order of preference."""
+    """Where in a PDF a metadata value was found: Info dictionary, XMP packet, link on the first
+    page, or text of the first page. The order of preference is Info, XMP, page, link.
+    """
 
     INFO = "info"
     XMP = "xmp"

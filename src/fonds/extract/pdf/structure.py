@@ -95,7 +95,7 @@ def _list_fonts(pdf: pikepdf.Pdf) -> list[PageFont]:
 
 def limit_unpacking(size_bytes: int) -> None:
     """Limit the decompressed size of any stream to 200 times the size of the file (`size_bytes`),
-    and at least 16 MiB.
+    but at least 16 MiB and at most 256 MiB.
 
     The limit applies to the whole process, which reads one file at a time.
     """

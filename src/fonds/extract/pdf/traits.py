@@ -51,8 +51,8 @@ def _read_title(entry: pypdfium2.PdfBookmark) -> str:
 
 
 def read_labels(pdf: pikepdf.Pdf) -> tuple[str, ...] | None:
-    """Return the labels of at most 2,000 pages, such as `iv`; None if the labels are simply 1, 2,
-    3.
+    """Return the labels of at most 2,000 pages, such as `iv`; None if the PDF has no labels, or
+    they are simply 1, 2, 3.
 
     Labels are read with qpdf, because pdfium crashes on a label tree that contains itself.
     """

@@ -64,8 +64,10 @@ class PersistPdfTextStep:
     stopped_days: float
 
     def __call__(self, items: Sequence[PdfText]) -> list[Result]:
-        """Store the texts. A repeated call has the same result. A failure never replaces an earlier
-        success.
+        """Store the results of PDF extractions. A failure never replaces an earlier success of the
+        same PDF.
+
+        A repeated call has the same result.
         """
         now = self.clock()
         keys = [item.sha1hex for item in items]
@@ -104,8 +106,8 @@ class PersistPdfTextStep:
     def _build_document(self, item: PdfText, row: PdfMetaRow, now: datetime) -> IndexDocument:
         """Build the index document of a PDF from its stored row.
 
-        If another process wrote the row, the text is read from the blobs, else it is that of
-        `item`.
+        If another process wrote the row, the text is read from the blobs, otherwise it is taken
+        from `item`.
         """
         url = item.source.url
         captured_date = item.source.captured_at.astimezone(UTC).date()
@@ -155,7 +157,7 @@ class PersistPdfTextStep:
 
 
 def _encode_text(item: PdfText) -> bytes | None:
-    """Return the text as bytes for the blobs; None for a text without words."""
+    """Return the text of a PDF as bytes for the blobs; None for a text of only white space."""
     return encode_text(item.text) if item.text and item.text.strip() else None
 
 
@@ -170,8 +172,10 @@ def _build_disposition(item: PdfText) -> Disposition:
 
 
 def _choose_best(items: Sequence[PdfText]) -> list[PdfText]:
-    """Return one result for each file. If a file has several, a success is preferred, then the last
-    of equal results.
+    """Return one extraction result for each file. Of several, a success is preferred, then a
+    permanent failure.
+
+    Of equally good results, the last is returned.
     """
     best_items: dict[str, PdfText] = {}
     for item in items:
@@ -207,8 +211,8 @@ def _build_crash_row(item: PdfText, now: datetime, expires: datetime) -> Crashed
 
 
 def _build_sketch(row: PdfMetaRow, item: PdfText) -> TextSketchRow:
-    captured = format_datetime14(item.source.captured_at)
-    return build_file_sketch(row, captured, item.source.url, item.text or "")
+    datetime14 = format_datetime14(item.source.captured_at)
+    return build_file_sketch(row, datetime14, item.source.url, item.text or "")
 
 
 def _build_row(item: PdfText, now: datetime, has_thumbnail: bool) -> PdfMetaRow:

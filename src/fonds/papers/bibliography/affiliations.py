@@ -44,7 +44,7 @@ _NEXT_MARK = re.compile(rf"(?<=[A-Za-z.,;])\s+(?=(?:\d{{1,2}}|{_SIGN})\s?[A-Z])"
 class AffiliationLine:
     """Affiliation on a line of a paper's first page.
 
-    - `line`: number of the line.
+    - `line`: number of the line on the page, from 0.
     - `mark`: sign before the affiliation that also follows the names of its authors, such as `1` or
       `*`; "" if there is none.
     - `affiliation`: affiliation without the mark.
@@ -77,7 +77,7 @@ def add_affiliations(authors: Sequence[Author], head: str) -> tuple[Author, ...]
 def parse_affiliation(text: str) -> Affiliation:
     """Parse a printed affiliation.
 
-    Institution, department and so on are recognised by typical words.
+    Institution, department and laboratory are recognised by typical words.
     """
     pieces = [piece.strip(" .;") for piece in re.split(r",\s|;\s", text)]
 
@@ -153,7 +153,8 @@ def _match_by_order(
     """Return the affiliations of each author, matched by the order of lines.
 
     A single affiliation belongs to all authors. Otherwise each group of authors has the
-    affiliations on the lines below the group.
+    affiliations on the lines below the group. The result is empty if an affiliation is above all
+    authors.
     """
     if len({place.affiliation for place in places}) == 1:
         return {author: [places[0].affiliation] for author in positions}
@@ -171,7 +172,8 @@ def _match_by_order(
 def _iter_blocks(
     begins: Sequence[int], places: Sequence[AffiliationLine]
 ) -> Iterator[tuple[int, list[Affiliation]]]:
-    """Yield the affiliations between each line with authors and the next line with authors.
+    """Yield the number of each line with authors, and the affiliations between this line and the
+    next line with authors.
 
     A line with no affiliations below it has those of the following line with authors.
     """

@@ -1,8 +1,8 @@
 """Parse a paper from JATS or NLM XML, as publishers and SciELO provide it.
 
 Source: ANSI/NISO Z39.96 (JATS 1.3), `article`; NLM Journal Publishing 2.3 and 3.0, which uses the
-same names. Limits: linear in the bytes, which the caller limits; counts are cut at the constants
-below.
+same names. Limits: linear in the bytes, which the caller limits. At most 10,000 references, 5,000
+names, 20 identifiers and 100 keywords are read.
 """
 
 from __future__ import annotations
@@ -49,14 +49,16 @@ _BLOCKS = frozenset(
 
 
 def read_jats(data: bytes) -> Paper:
-    """Parse an article. Raises ValueError if it is not JATS or declares entities."""
+    """Parse a paper from the bytes of a JATS article. Raises ValueError if they are not JATS or
+    declare XML entities.
+    """
     return parse_paper(parse_jats_root(data))
 
 
 def parse_jats_root(data: bytes) -> etree._Element:
-    """Parse the XML tree of an article.
+    """Parse the XML tree of a JATS article.
 
-    Raises ValueError if it is not JATS or declares entities.
+    Raises ValueError if the bytes are not JATS or declare XML entities.
     """
     try:
         root = parse_strictly(data)
@@ -68,7 +70,7 @@ def parse_jats_root(data: bytes) -> etree._Element:
 
 
 def parse_paper(root: etree._Element) -> Paper:
-    """Build the paper from the tree of an article."""
+    """Build a paper (metadata, text and references) from the XML tree of a JATS article."""
     meta = _find_first(root, "front/article-meta")
     journal = _find_first(root, "front/journal-meta")
     identifiers = _read_identifiers(meta)
@@ -102,7 +104,7 @@ def _find_first(element: etree._Element, path: str) -> etree._Element:
 
 
 def _get_line(element: etree._Element | None) -> str | None:
-    """Return the text of an element on one line."""
+    """Return the text of an XML element on one line; None if there is none."""
     return " ".join(get_text(element).split()) or None
 
 
@@ -119,7 +121,8 @@ def _limit(elements: Iterable[etree._Element], count_max: int) -> list[etree._El
 
 
 def _get_block_text(element: etree._Element) -> str | None:
-    """Return the text of an element, with one line per paragraph, title or cell.
+    """Return the text of an XML element, with one line per paragraph, title or cell; None if there
+    is none.
 
     Text outside of paragraphs, titles and cells is included.
     """
@@ -228,9 +231,9 @@ def _parse_affiliation(element: etree._Element) -> Affiliation:
 
 
 def _choose_date(elements: Iterable[etree._Element]) -> str | None:
-    """Return the publication date, as precise as stated.
+    """Return the publication date of an article, as precise as stated; None if not stated.
 
-    Print publication is preferred to online.
+    The date of print publication is preferred to that of online publication.
     """
     ranks = {"ppub": 0, "pub": 0, "collection": 2, "epub": 1}
     dates = []
@@ -253,18 +256,18 @@ def _parse_date(element: etree._Element) -> str | None:
     return "-".join(parts)
 
 
-def _parse_journal(about: etree._Element, meta: etree._Element) -> Journal | None:
+def _parse_journal(journal_meta: etree._Element, meta: etree._Element) -> Journal | None:
     issns = {
         issn.get("pub-type") or "": find_issn(get_text(issn))
-        for issn in _limit(about.iterfind("issn"), 20)
+        for issn in _limit(journal_meta.iterfind("issn"), 20)
     }
     eissn = issns.pop("epub", None)
     journal = Journal(
-        name=_find_line(about, "journal-title-group/journal-title", "journal-title"),
+        name=_find_line(journal_meta, "journal-title-group/journal-title", "journal-title"),
         abbreviation=_find_line(
-            about, "journal-title-group/abbrev-journal-title", "abbrev-journal-title"
+            journal_meta, "journal-title-group/abbrev-journal-title", "abbrev-journal-title"
         ),
-        publisher=_find_line(about, "publisher/publisher-name"),
+        publisher=_find_line(journal_meta, "publisher/publisher-name"),
         issn=next(filter(None, issns.values()), None),
         eissn=eissn,
         volume=_find_line(meta, "volume"),
@@ -357,7 +360,7 @@ class JatsReading:
     - `text`: text for search: abstract, body, acknowledgement and annex.
     - `date`: publication date, as precise as stated; None if not stated.
     - `language`: language code; None if unknown.
-    - `rights`: statements of the article about its use.
+    - `rights`: statements of the article about its licence, rights holders and permitted use.
     - `reason`: code of the reason why the article cannot be read; None if it was read.
     """
 
@@ -375,7 +378,7 @@ class JatsReading:
 
 
 def read_jats_body(body: OpenBody) -> JatsReading:
-    """Read an article from an open file. Raises TransientError when the file cannot be read."""
+    """Read a JATS article from an open file. Raises TransientError if the file cannot be read."""
     return read_jats_bytes(body.read_all("the article"))
 
 

@@ -21,7 +21,7 @@ def encode_paper(paper: Paper) -> bytes:
 
 
 def decode_paper(data: bytes) -> Paper:
-    """Decode a paper. Raises ValueError if it is invalid."""
+    """Decode a paper from JSON. Raises ValueError if the JSON is invalid or describes no paper."""
     try:
         return msgspec.json.decode(data, type=prepare_type(Paper))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -31,7 +31,7 @@ def decode_paper(data: bytes) -> Paper:
 def strip_full_text(paper: Paper) -> Paper:
     """Return a copy of a paper without body and annex, for the table cell `grobid0:metadata`.
 
-    The abstract stays (seed 000).
+    The abstract stays (seed document 000).
     """
     return msgspec.structs.replace(paper, body=None, annex=None)
 

@@ -17,7 +17,8 @@ from fonds.papers.bibliography.reference_names import parse_names
 from fonds.papers.bibliography.reference_parser import parse_reference
 
 VERSION = "fonds-bibliography/3"
-"""Extractor version of this module. If its output changes, change it and that of the PDF extractor.
+"""Version of the extractor of bibliographies from PDF text. If its results change, change this
+version and that of the PDF extractor.
 """
 FRONT_MAX_CHARS, ABSTRACT_MAX_CHARS = 12_000, 6_000
 _ABSTRACT = re.compile(
@@ -138,7 +139,9 @@ def _find_publication(first_page: str, known: KnownFields) -> tuple[Journal | No
 
 
 def _find_self_citation(first_page: str, known: KnownFields) -> Citation | None:
-    """Return the self-citation that many journals print at the foot of the first page."""
+    """Return the citation of the paper itself that many journals print at the foot of its first
+    page; None if there is none.
+    """
     if not known.doi or not known.title:
         return None
     lines = [line.strip() for line in first_page.split("\n") if line.strip()]

@@ -58,8 +58,8 @@ class ReferenceNumbers:
     """Volume, issue and pages in a printed reference.
 
     - `volume`, `issue`, `pages`: values; None if not found.
-    - `begin`: position of the first of them in the text, or the length of the text if there is
-      none.
+    - `begin`: position in the text where the first of the three begins; the length of the text if
+      none was found.
     - `has_volume`: whether a volume was found.
     """
 
@@ -117,9 +117,11 @@ def _is_year(text: str | None) -> bool:
 
 
 def parse_date_at(text: str, place: int, year: str) -> str:
-    """Return the date of a year in a text, as `2011`, `2011-03` or `2011-03-28`.
+    """Return the date to which a year in the text of a reference belongs, as `2011`, `2011-03` or
+    `2011-03-28`.
 
-    `place` is the position of the year. Month and day are included if they are near the year.
+    `place` is the position of the year in the text. Month and day are included if they are near the
+    year.
     """
     context = text[max(0, place - 14) : place + 24]
     month = _MONTH.search(context)
@@ -265,7 +267,7 @@ def _add_publisher(text: str, fields: ContainerFields) -> None:
 def _cut_first_sentence(text: str) -> str:
     """Return the text before the first full stop that ends a sentence.
 
-    A full stop after an abbreviation ends none. Without such a full stop, return the whole text.
+    A full stop after an abbreviation ends no sentence. If no sentence ends, return the whole text.
     """
     for stop in _SENTENCE_END.finditer(text):
         word = stop["word"]

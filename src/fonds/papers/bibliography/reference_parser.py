@@ -104,7 +104,11 @@ class ReferenceFields:
 
 
 def parse_reference(text: str, index: int = 0, label: str | None = None) -> Citation:
-    """Parse one printed reference. Its text, cut at 4,000 characters, is kept in `unstructured`."""
+    """Parse one printed reference. Its text, cut at 4,000 characters, is kept in `unstructured`.
+
+    - `index`: position of the reference in the reference list, from 0.
+    - `label`: id of the reference; None to build it from the index.
+    """
     printed_text = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
     text_without_label = _LABEL.sub("", printed_text, count=1)
     fields = ReferenceFields()
@@ -140,7 +144,7 @@ def parse_reference(text: str, index: int = 0, label: str | None = None) -> Cita
 def _extract_identifiers(text: str, fields: ReferenceFields) -> str:
     """Find DOI, arXiv id, other identifiers and URL in a reference and add them to `fields`.
 
-    Return the text without them.
+    Return the text of the reference without these.
     """
     doi = find_doi_span(text)
     if doi:
@@ -215,8 +219,8 @@ def match_names_before_year(text: str) -> re.Match[str] | None:
         return None
     text_before = text[: match.start()]
     end = find_names_end(text_before)
-    rest = text_before[end:].strip(" ,.;:&")
-    if end and (not rest or _EDITED.match(rest)):
+    text_after_names = text_before[end:].strip(" ,.;:&")
+    if end and (not text_after_names or _EDITED.match(text_after_names)):
         return match
     is_plain = match["plain"] is not None or (
         match["bare"] is not None and not end and len(text_before) > 60
@@ -249,9 +253,10 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def _is_names(block: str) -> bool:
-    """Return whether a text may consist of names, although their form is unknown.
+    """Return whether a text may consist of author names in no known form.
 
-    It must consist mostly of capitalised words, and contain no digit and no end of a sentence.
+    It must consist mostly of capitalised words, and contain no two digits in a row and no end of a
+    sentence.
     """
     words = [word for word in _WORD.findall(block) if word not in _LOWERCASE_WORDS]
     capitals = sum(word[0].isupper() for word in words)
@@ -318,12 +323,12 @@ def _parse_titled(text: str, fields: ReferenceFields, *, after_comma: bool = Fal
     if not ends:
         _parse_untitled(text, fields)
         return
-    title, rest = text[: ends[0]], text[ends[0] :]
-    if not rest.strip(" .") and _LIKE_JOURNAL.search(title):
+    title, text_after_title = text[: ends[0]], text[ends[0] :]
+    if not text_after_title.strip(" .") and _LIKE_JOURNAL.search(title):
         _parse_untitled(text, fields)
         return
     fields.title = _clean_title(title)
-    _parse_container(rest, fields)
+    _parse_container(text_after_title, fields)
 
 
 _LIKE_JOURNAL = re.compile(r"[a-z.]\s(?:[A-Z]\s?)?\d{1,4}(?:\s?\(\d{4}\)|,?\s\d{2,7}|[,:]\s?\d)")
@@ -337,7 +342,7 @@ _COMMA_JOURNAL = re.compile(
 def _find_title_comma(text: str) -> int | None:
     """Return the position of the comma between a title and the journal; None if there is none.
 
-    It is used if no full stop ends the title.
+    The comma is needed if no full stop ends the title.
     """
     position = None
     for match in _COMMA_JOURNAL.finditer(text):
@@ -350,8 +355,8 @@ def _find_title_comma(text: str) -> int | None:
 def _parse_untitled(text: str, fields: ReferenceFields) -> None:
     """Parse a part of a reference in which no title is separate from the journal.
 
-    If it looks like a journal with volume and pages, as in physics, it is parsed as such. Otherwise
-    it is the title, as of a book. The values are added to `fields`.
+    If the part looks like a journal with volume and pages, as in physics, it is parsed as these.
+    Otherwise it is taken as the title, for example of a book. The values are added to `fields`.
     """
     if _LIKE_JOURNAL.search(text):
         _parse_container(text, fields)

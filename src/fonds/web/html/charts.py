@@ -54,7 +54,7 @@ def _open_svg(
 def _build_link(href: str, title: str, shape: Markup) -> Markup:
     """Make an SVG shape a link with a tooltip; without `href`, a shape with a tooltip.
 
-    The link is not a tab stop: the date form next to the chart opens the same rows.
+    The link is not a tab stop: the date form next to the chart opens the same records.
     """
     if not href:
         return Markup("<g><title>{}</title>{}</g>").format(title, shape)
@@ -107,8 +107,8 @@ def draw_meter(count: int, total: int) -> Markup:
 
 
 def draw_sparkline(counts: Sequence[int], tone: str) -> Markup:
-    """Draw a small bar for each of these counts. Text below has the same content; screen readers
-    skip the bars.
+    """Draw a small bar for each of these counts. Text below the bars has the same content; screen
+    readers skip the bars.
 
     The highest count has the full height. Every count above 0 is visible; a 0 is a mark on the
     baseline.
@@ -159,7 +159,7 @@ class StackedBar:
 
 
 def draw_stacks(bars: Sequence[StackedBar], title: str, desc: str) -> Markup:
-    """Draw stacked bars on one scale.
+    """Draw a chart of stacked bars, all on the same scale, as SVG.
 
     Parts above 0 are at least 2 of 120 units high; an empty bar is a mark on the baseline. Links
     are not tab stops: the date form below opens the same records.

@@ -17,7 +17,9 @@ MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "O
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Period of `count` documents dated from `first` to `last`, both inclusive."""
+    """Period from day `first` to day `last`, both inclusive, and the number of documents dated in
+    it.
+    """
 
     label: str
     first: date
@@ -33,7 +35,7 @@ def build_periods(
 
     `months`: (YYYY-MM, count). Invalid months are left out.
     `earliest`, `latest`: date limits of the search, None for no limit. No period extends beyond
-        them.
+        these limits.
     """
     counts = {month: n for text, n in months if (month := _parse_month(text)) is not None and n > 0}
     if not counts:
@@ -60,7 +62,8 @@ def build_periods(
 def build_spans(counts: Mapping[date, int]) -> list[Period]:
     """Build periods from the numbers of documents by day.
 
-    The periods are days if that gives at most 72 of them, otherwise as `build_periods` makes them.
+    The periods are days if that gives at most 72 periods, otherwise months, years, decades or
+    centuries.
     """
     counts_by_day = {day: n for day, n in counts.items() if n > 0}
     if not counts_by_day:
