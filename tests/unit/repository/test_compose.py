@@ -121,7 +121,7 @@ def test_a_dependency_has_a_healthcheck_or_runs_once() -> None:
 
 def test_servers_use_the_same_ports() -> None:
     scripts = sorted((ROOT / "scripts").glob("server_*.py"))
-    pattern = re.compile(r'SERVER = Server\("(\w+)", (\d+),')
+    pattern = re.compile(r'SERVER = Server\(\s*"(\w+)", (\d+),')
     server_ports = dict(
         match.groups() for path in scripts if (match := pattern.search(path.read_text()))
     )

@@ -341,8 +341,8 @@ def test_a_file_page_counts_the_unlisted_captures_and_dispositions(long_lists: T
     assert (len(data["history"]), data["history_total"]) == (1_000, 1_003)
     text = read(long_lists, f"/file/{key}").words()
     assert "Captures (1,003)" in text
-    assert "The first 1,000." in text
-    assert "The first 1,000 of 1,003." in text
+    assert "The first 1,000 captures." in text
+    assert "The first 1,000 of 1,003 messages about this file." in text
 
 
 def test_the_page_of_a_url_counts_the_unlisted_files_and_records(long_lists: TestClient) -> None:
@@ -351,7 +351,7 @@ def test_the_page_of_a_url_counts_the_unlisted_files_and_records(long_lists: Tes
     assert (len(data["records"]), data["records_total"]) == (50, 61)
     text = read(long_lists, "/show?key=http://long.example/").words()
     assert "60 files" in text
-    assert "The first 50." in text
+    assert "The first 50 files." in text
     assert "61 records with this URL" in text
     assert "The newest 50." in text
 
@@ -361,7 +361,7 @@ def test_the_failures_page_counts_the_unlisted_inputs(long_lists: TestClient) ->
     assert (len(data["inputs"]), data["inputs_total"]) == (50, 60)
     page = read(long_lists, "/failures")
     assert page.heading == "60 inputs could not be read"
-    assert "The first 50 of 60." in page.words()
+    assert "The first 50 of 60 partly read inputs." in page.words()
 
 
 def test_a_tally_reports_that_it_examined_only_some_inputs(long_lists: TestClient) -> None:

@@ -13,6 +13,7 @@ import msgspec
 
 from fonds.archive.warc.writer import AppendableFile, RecordWriter, WrittenRecord
 from fonds.model.archive import ArchiveEntry
+from fonds.model.encoding import prepare_type
 from fonds.model.exchange import HttpHead
 from fonds.model.story import ContentMetadata, HttpMetadata, Story
 from fonds.model.story_json import decode_story
@@ -99,7 +100,9 @@ def convert_to_media_cloud(entry: ArchiveEntry) -> ArchiveEntry:
 
 def select_metadata(story: Story) -> MediaCloudMetadata:
     """Return the metadata of a story that Media Cloud knows."""
-    rss_entry = msgspec.convert(story.rss_entry, MediaCloudRssEntry, from_attributes=True)
+    rss_entry = msgspec.convert(
+        story.rss_entry, prepare_type(MediaCloudRssEntry), from_attributes=True
+    )
     return MediaCloudMetadata(rss_entry, story.http_metadata, story.content_metadata)
 
 

@@ -29,6 +29,7 @@ from warcio.warcwriter import WARCWriter
 from fonds.archive.warc.media_cloud import MediaCloudRssEntry, select_metadata
 from fonds.archive.warc.writer import METADATA_TYPE
 from fonds.model.disposition import Reason
+from fonds.model.encoding import prepare_type
 from fonds.model.errors import DamagedInputError, LimitError
 from fonds.model.message import Message
 from fonds.model.story import ContentMetadata, HttpMetadata, Story
@@ -166,7 +167,7 @@ def _encode_field(value: str | dict[str, str]) -> str:
 
 
 def _decode_field(text: str, kind: type[_Field]) -> _Field:
-    return msgspec.convert(json.loads(text), kind)
+    return msgspec.convert(json.loads(text), prepare_type(kind))
 
 
 def _encode_ascii(text: str) -> str:
