@@ -127,7 +127,7 @@ def _take_down(page: Page, site: Site, note: bool = True) -> None:
     page.goto(f"{site.address}/takedowns?key={sha1hex}")
     page.get_by_label("Who asked for it").fill(NOTE)
     if note:
-        page.get_by_label("I checked the file").check()
+        page.get_by_label("I checked the file to be removed").check()
     else:
         page.locator("form[method=post][action='/takedowns']").evaluate("f => f.noValidate = true")
     page.get_by_role("button", name="Take down").click()

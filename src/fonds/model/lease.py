@@ -1,4 +1,7 @@
-"""Stored values of leases (time-limited, exclusive rights to work on a row)."""
+"""Types of the values that a lease stores in its row, such as its holder.
+
+A lease is a time-limited, exclusive right to work on a row.
+"""
 
 from __future__ import annotations
 

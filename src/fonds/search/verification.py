@@ -48,7 +48,8 @@ ORDER_KEY_END = 2**64
 
 @dataclass(frozen=True, slots=True)
 class ChangedDocument:
-    """Document whose state changed since an earlier search or export."""
+    """Document that differs from an earlier search or export: edited, extracted again, no longer
+    found, or removed."""
 
     change: Annotated[str, Meta(description="kind of change of the document")]
     id: Annotated[str, Meta(description="id of the document; empty if it was taken down")]

@@ -115,8 +115,8 @@ def open_named_lists(
     refetches: bool,
     tls: TlsCheck,
 ) -> LinkListSource:
-    """Open lists of links that a user wants to be fetched now, from any site, even one without
-    news.
+    """Return the input source of files that list links. A user wants these links to be fetched
+    now, from any site, even one that is not a news site.
 
     `refetches`: whether to fetch links again that were fetched before.
     `tls`: how strictly to check TLS connections.

@@ -32,7 +32,9 @@ DOCUMENT_MAX = 2**31 - 1
 
 
 def encode_postings(postings: Postings) -> list[bytes]:
-    """Return the cells of `processing:index` for the postings of a collection, one per chunk."""
+    """Encode the postings of a collection as cells to store: one numbered cell of
+    `processing:index` for each chunk of documents.
+    """
     return number_pieces(
         [seal_payload(b"i", _encode_run(postings_run)) for postings_run in _iter_runs(postings)]
     )

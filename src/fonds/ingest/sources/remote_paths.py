@@ -51,8 +51,9 @@ class RemotePathSource:
     set, the file stays there and its captures refer to the local file. Otherwise (when workers on
     other machines read the files) it is deleted after reading, and its captures refer to the URL.
 
-    Indexes and task lists are always deleted after reading. The WARCs that they name are read at
-    URLs below `local.warc_base`, or below the URL folder of the index.
+    Indexes and task lists (lists of WARC records or URLs to read) are always deleted after
+    reading. The WARCs that they name are read at URLs below `local.warc_base` if it is set,
+    otherwise below the URL folder of the index.
     """
 
     local: PathSource

@@ -105,7 +105,8 @@ def fold_surname(surname: str) -> str:
 
 
 def build_pointer_keys(work: Work) -> set[bytes]:
-    """Return all lookup keys of a work: those of its identifiers, title and author."""
+    """Return all lookup keys of a work: one for each identifier, one for each title with surname
+    and year, and one for surname, year, volume and first page."""
     surname = fold_surname(work.authors[0].surname) if work.authors else ""
     year = str(work.year or "")
     id_ = work.id.encode("utf-8", "replace")

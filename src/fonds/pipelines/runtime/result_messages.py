@@ -200,8 +200,8 @@ def compute_child_id(
     """Return the id of the `nth` message that a stage makes from `parent` for `topic`.
 
     Repeated work gives the same id. The id begins with the id of `parent`. If it would be too long
-    for some store, it begins with the id of the entry and ends with a hash. `run_number` is the run
-    number of `parent`, or '' for a first run.
+    for some store, it begins with the id of the ledger entry of `parent` and ends with a hash.
+    `run_number` is the run number of `parent`, or '' for a first run.
     """
     parts = [bound_stage.stage.name] if bound_stage.is_shared else []
     parts += [topic] + ([str(nth)] if nth else []) + ([f"run{run_number}"] if run_number else [])

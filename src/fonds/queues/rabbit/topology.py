@@ -2,9 +2,9 @@
 
 The exchange `TOPIC-out` delivers every message to all bound queues. A subscription that selects a
 pipeline is bound to `TOPIC-select`, which matches the header `pipeline`. Messages without that
-header go to its alternate exchange `TOPIC-unmarked`. The exchange `TOPIC-marked` accepts all
-messages with the header, so that a message that matches no subscription does not go to the
-alternate exchange.
+header go to its alternate exchange `TOPIC-unmarked`, to which all such subscriptions are bound. The
+exchange `TOPIC-marked` accepts all messages with the header, so that a message that matches no
+subscription does not go to the alternate exchange.
 """
 
 from __future__ import annotations
