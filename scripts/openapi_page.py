@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from fonds.web.api.paths import is_rest
+from fonds.web.api.paths import is_rest_path
 from fonds.web.app import describe
 from written_pages import write
 
@@ -20,7 +20,7 @@ def build_pages() -> dict[str, str]:
     describe(app)
     schema: dict[str, Any] = app.openapi()
     schema["paths"] = {
-        path: operations for path, operations in schema["paths"].items() if is_rest(path)
+        path: operations for path, operations in schema["paths"].items() if is_rest_path(path)
     }
     schema["components"]["schemas"] = _find_used_schemas(schema)
     return {PAGE: json.dumps(schema, indent=1, ensure_ascii=False, sort_keys=True) + "\n"}

@@ -190,7 +190,7 @@ def test_a_slow_holder_detects_its_lost_lease_and_writes_nothing(place: Place) -
     with pytest.raises(LeaseConflictError):
         slow.check(lease)
     with pytest.raises(LeaseConflictError):
-        slow.check_renewed([lease])
+        slow.renew_due_leases([lease])
     assert lease.lost.is_set()
     assert not slow.renew(lease)
     assert not slow.release(lease)

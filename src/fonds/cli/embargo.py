@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -71,9 +71,8 @@ class HidingAnswer(msgspec.Struct, frozen=True):
 )
 @click.option(
     "--query",
-    "searched",
     metavar="QUERY",
-    help="Hide all files that a search finds, at most 1,000.",
+    help=f"Hide all files that a search finds, at most {FILES_MAX:,}.",
 )
 @click.option("--lift", is_flag=True, help="Lift the embargo on these files now.")
 @click.option(
@@ -85,7 +84,7 @@ def embargo(
     until: datetime | None,
     reason: str | None,
     note: str,
-    searched: str | None,
+    query: str | None,
     lift: bool,
     dry_run: bool,
 ) -> int:
@@ -100,39 +99,42 @@ def embargo(
     fonds embargo --query 'site:press.example' --until 2027-05-01 --reason rights --dry-run
     fonds embargo --lift 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b
     """
-    if not keys and searched is None:
+    if not keys and query is None:
         if until or reason or note or lift or dry_run:
             raise click.UsageError("Name the files by their SHA-1s or with --query.")
         return _list_embargoes(app)
-    if lift and (until or reason or note or searched is not None):
+    if lift and (until or reason or note or dry_run or query is not None):
         raise click.UsageError("--lift takes only SHA-1s.")
     if not (lift or dry_run) and (until is None or reason is None):
         raise click.UsageError("Give the end and the reason: --until DATE --reason CLASS.")
     validate_note(note)
-    ends = None if until is None else until.replace(tzinfo=UTC)
-    if ends is not None and ends <= datetime.now(UTC):
-        raise click.UsageError(f"--until {ends:%Y-%m-%d} is in the past.")
-    sha1s = parse_sha1s(keys)
+    end_at = None if until is None else until.replace(tzinfo=UTC)
+    if end_at is not None and end_at <= datetime.now(UTC):
+        raise click.UsageError(f"--until {_format_end(end_at)} is in the past.")
+    named_sha1s = parse_sha1s(keys)
     settings = app.load_settings()
     stores = app.open_stores(settings)
-    files = list(dict.fromkeys([*sha1s, *_search_files(stores, searched)]))
+    sha1s = list(dict.fromkeys([*named_sha1s, *_find_sha1s(stores, query)]))
+    if len(sha1s) > FILES_MAX:
+        raise click.UsageError(f"At most {FILES_MAX:,} files per command.")
     if dry_run:
-        return _print_hidden(app, stores, settings, files)
+        return _preview_hiding(app, stores, settings, sha1s)
     if lift:
-        return _lift(app, stores, settings, files)
-    user_name, now = find_login_name(), datetime.now(UTC)
+        return _lift(app, stores, settings, sha1s)
+    user_name, made_at = find_login_name(), datetime.now(UTC)
     embargoes = [
-        EmbargoRow(file, reason or "", note, ends or now, user_name, now) for file in files
+        EmbargoRow(sha1hex, reason or "", note, end_at or made_at, user_name, made_at)
+        for sha1hex in sha1s
     ]
     return _hide(app, stores, settings, embargoes)
 
 
-def _search_files(stores: Stores, query: str | None) -> list[str]:
+def _find_sha1s(stores: Stores, query: str | None) -> list[str]:
     """Return the SHA-1s of the files that a search finds; an empty list for None.
 
-    Raises click.UsageError for an invalid query, and if it finds more than 1,000 documents. Also
-    refuses a query with `version:all`: a story that matches only in an earlier version is found
-    with the file of its current version.
+    Raises click.UsageError for an invalid query, and if the query finds more than 1,000 documents.
+    Also raises it for a query with `version:all`. Such a query finds a story that matches only in
+    an earlier version, and returns the file of its current version.
     """
     if query is None:
         return []
@@ -154,7 +156,7 @@ def _search_files(stores: Stores, query: str | None) -> list[str]:
     return [document.sha1hex for document in iter_documents(stores.index, matches.query, FILES_MAX)]
 
 
-def _open_hiding(stores: Stores, settings: Settings) -> EmbargoService:
+def _open_embargo_service(stores: Stores, settings: Settings) -> EmbargoService:
     # Imported here because the restrictions and the collections are slow to import.
     from fonds.restrictions.embargo import EmbargoService
     from fonds.wiring.collections import find_collection_writer
@@ -163,21 +165,17 @@ def _open_hiding(stores: Stores, settings: Settings) -> EmbargoService:
 
 
 def _hide(app: App, stores: Stores, settings: Settings, embargoes: Sequence[EmbargoRow]) -> int:
-
-    removed_sha1s = {
-        row.sha1hex
-        for row in stores.records.get(
-            TakedownRow, [embargo_row.sha1hex for embargo_row in embargoes]
-        )
-    }
+    """Hide files, except those that were taken down. Return the exit code: 1 if there were any."""
+    sha1s = [embargo_row.sha1hex for embargo_row in embargoes]
+    removed_sha1s = {row.sha1hex for row in stores.records.get(TakedownRow, sha1s)}
     with HomeLock(app.home, is_shared=are_stores_shared(settings)):
-        act = _open_hiding(stores, settings)
+        service = _open_embargo_service(stores, settings)
         for new_row in embargoes:
             if new_row.sha1hex in removed_sha1s:
                 print_note(f"{new_row.sha1hex} was taken down, so it cannot be hidden")
                 continue
             with record_act(stores.records, _describe_embargo_act(new_row)):
-                row = act.hide(new_row)
+                row = service.hide(new_row)
             if app.is_json:
                 echo_json(row)
             else:
@@ -188,49 +186,56 @@ def _hide(app: App, stores: Stores, settings: Settings, embargoes: Sequence[Emba
 
 
 def _describe_embargo_act(row: EmbargoRow) -> str:
-    return f"fonds embargo {row.sha1hex} --until {row.until:%Y-%m-%d} --reason {row.reason_class}"
+    return (
+        f"fonds embargo {row.sha1hex} --until {_format_end(row.until)} --reason {row.reason_class}"
+    )
 
 
-def _lift(app: App, stores: Stores, settings: Settings, files: Sequence[str]) -> int:
+def _format_end(end_at: datetime) -> str:
+    """Return the end of an embargo as `--until` accepts it: a day, or a time within a day."""
+    is_midnight = end_at.time() == time()
+    return f"{end_at:%Y-%m-%d}" if is_midnight else f"{end_at:%Y-%m-%dT%H:%M:%S}"
 
-    code = 0
+
+def _lift(app: App, stores: Stores, settings: Settings, sha1s: Sequence[str]) -> int:
+    """Lift embargoes. Return the exit code: 1 if a file was not under embargo."""
+    exit_code = 0
     with HomeLock(app.home, is_shared=are_stores_shared(settings)):
-        act = _open_hiding(stores, settings)
-        for sha1hex in files:
+        service = _open_embargo_service(stores, settings)
+        for sha1hex in sha1s:
             with record_act(stores.records, f"fonds embargo --lift {sha1hex}"):
-                is_lifted = act.lift(sha1hex)
+                is_lifted = service.lift(sha1hex)
             if not is_lifted:
                 print_note(f"{sha1hex} is not under embargo")
-                code = 1
+                exit_code = 1
             elif app.is_json:
                 echo_json(stores.records.get(EmbargoRow, [sha1hex])[0])
             else:
                 open_console().print(f"{sha1hex} is visible again.")
-    return code
+    return exit_code
 
 
-def _print_hidden(app: App, stores: Stores, settings: Settings, files: Sequence[str]) -> int:
+def _preview_hiding(app: App, stores: Stores, settings: Settings, sha1s: Sequence[str]) -> int:
     # Imported here because the restrictions and the collections are slow to import.
     from fonds.restrictions.traces import find_traces
     from fonds.wiring.collections import find_tables
 
     tables = find_tables(stores, settings)
-    for sha1hex in files:
+    for sha1hex in sha1s:
         traces = find_traces(stores, tables, sha1hex)
-        titles = [
-            document.article_title for document in stores.index.get(traces.documents).values()
-        ]
+        documents = stores.index.get(traces.documents).values()
+        title = next((document.article_title for document in documents), None)
         if app.is_json:
-            echo_json(build_answer(HidingAnswer, traces, title=next(iter(titles), None)))
+            echo_json(build_answer(HidingAnswer, traces, title=title))
             continue
         lines = [
-            f"{sha1hex}  {next(iter(titles), None) or 'no title'}",
+            f"{sha1hex}  {title or 'no title'}",
             f"   captures: {traces.captures:,}; documents in the index: {len(traces.documents):,};"
             f" collections: {', '.join(traces.collections) or 'none'}",
         ]
         open_console().print("\n".join(lines), markup=False)
     if not app.is_json:
-        open_console().print(f"{len(files):,} would be hidden." if files else "Nothing found.")
+        open_console().print(f"{len(sha1s):,} would be hidden." if sha1s else "Nothing found.")
     return 0
 
 
@@ -238,9 +243,9 @@ def _list_embargoes(app: App) -> int:
     # Imported here because the restrictions are slow to import.
     from fonds.restrictions.embargo import iter_active_embargoes
 
-    count, now = 0, datetime.now(UTC)
+    embargo_count, now = 0, datetime.now(UTC)
     for row in iter_active_embargoes(app.open_stores()):
-        count += 1
+        embargo_count += 1
         if app.is_json:
             echo_json(row)
             continue
@@ -248,6 +253,6 @@ def _list_embargoes(app: App) -> int:
         state = "  NOT FULLY LIFTED: run --lift again" if row.lifting else state
         details = f"until {row.until:%Y-%m-%d %H:%M}  {row.reason_class}  by {row.made_by}"
         open_console().print(f"{row.sha1hex}  {details}  {row.note}{state}", markup=False)
-    if not count and not app.is_json:
+    if not embargo_count and not app.is_json:
         open_console().print("No embargoes.")
     return 0

@@ -29,7 +29,7 @@ class TimetableAnswer(msgspec.Struct, frozen=True):
 def timetable(app: App) -> int:
     """List recurring tasks with their last run, result and next run. Times are UTC.
 
-    `fonds run` runs the tasks that are due. If several processes run, one of them does.
+    `fonds run` runs the tasks that are due. If several processes run, only one of them runs a task.
 
     \b
     fonds timetable
@@ -46,7 +46,7 @@ def timetable(app: App) -> int:
     table = Table(*COLUMNS, box=None, pad_edge=False)
     for row in rows:
         name = f"{row.name} ({row.pipeline})" if row.pipeline else row.name
-        times = (_format_time(row.last_started), _format_ending(row), _format_time(row.next_due))
+        times = (_format_time(row.last_started), _format_result(row), _format_time(row.next_due))
         table.add_row(escape(name), _format_schedule(row), *map(escape, times))
     screen.print(table)
     return 0
@@ -55,17 +55,17 @@ def timetable(app: App) -> int:
 def _format_schedule(row: TimetableRow) -> str:
     if row.daily_at:
         return f"daily at {row.daily_at}"
-    for unit_s, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+    for unit_s, unit_symbol in ((86_400, "d"), (3600, "h"), (60, "min")):
         if row.every_s % unit_s == 0:
-            return f"every {row.every_s // unit_s} {unit}"
+            return f"every {row.every_s // unit_s} {unit_symbol}"
     return f"every {row.every_s} s"
 
 
-def _format_time(moment: datetime | None) -> str:
-    return "never" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
+def _format_time(time_at: datetime | None) -> str:
+    return "never" if time_at is None else f"{time_at:%Y-%m-%d %H:%M:%S}"
 
 
-def _format_ending(row: TimetableRow) -> str:
+def _format_result(row: TimetableRow) -> str:
     if row.lease_holder is not None:
         return f"running: {row.lease_holder}"
     if row.last_error is not None:

@@ -331,7 +331,7 @@ class Poller:
         later. Raises LeaseConflictError, and enters nothing, if the lease is lost.
         """
         row = leased_source.row
-        self.leases.check_renewed([leased_source.lease])
+        self.leases.renew_due_leases([leased_source.lease])
         new_poll = build_poll_row(row, notes, error, self.clock())
         # Written before the poll is recorded; after a crash the next poll writes the same rows.
         self.records.put(sifted_links.refused_links)

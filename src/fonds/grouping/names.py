@@ -22,7 +22,7 @@ They do so even if the segments are percent-encoded.
 UNCLUSTERED = "unclustered"
 _LEVEL = "@"
 _ESCAPED = re.compile("%(25|2F)", re.IGNORECASE)
-_CONF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+CONFIGURATION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -89,7 +89,7 @@ def validate_conf(conf: str) -> str:
     A name has 1 to 100 ASCII letters, digits, `.`, `_` and `-`, and begins with a letter or digit.
     Raises ValueError for any other name.
     """
-    if not _CONF.fullmatch(conf):
+    if not CONFIGURATION_NAME.fullmatch(conf):
         raise ValueError(
             "a configuration's name can have up to 100 letters, digits, dots and dashes, "
             f"not {conf!r}"

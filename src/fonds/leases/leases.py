@@ -29,9 +29,9 @@ from fonds.ports import LeaseCells
 
 PAUSE_FIRST_S, PAUSE_MAX_S = 0.001, 0.05
 OBSERVATIONS_MAX = 20_000
-_ACQUIRABLE = frozenset({LeaseState.FREE, LeaseState.OWN, LeaseState.EXPIRED})
-_NOTHING: Mapping[str, object] = {}
-_NOTHING_EACH: Mapping[str, Mapping[str, object]] = {}
+_ACQUIRABLE_STATES = frozenset({LeaseState.FREE, LeaseState.OWN, LeaseState.EXPIRED})
+_NO_COLUMNS: Mapping[str, object] = {}
+_NO_COLUMNS_BY_NAME: Mapping[str, Mapping[str, object]] = {}
 
 logger = logging.getLogger(__name__)
 
@@ -61,10 +61,10 @@ class LeaseWrite:
 
 
 class Leases:
-    """Leases that one holder name acquires, renews and releases. Thread-safe.
+    """Leases that one holder acquires, renews and releases. Thread-safe.
 
     `holder_name` must never be used by another object. `clock_s` must be monotonic. Two threads
-    exclude each other as two processes do.
+    that use one object exclude each other as two processes do.
     """
 
     def __init__(
@@ -81,49 +81,52 @@ class Leases:
         self._clock_s = clock_s
         self._is_process_gone = is_process_gone
         self._guard = threading.Lock()
-        self._held: set[str] = set()
-        self._threads: dict[str, threading.Lock] = {}
-        self._observed: OrderedDict[str, tuple[LeaseCell, float]] = OrderedDict()
-        self._pause = threading.Event()
+        self._reserved_names: set[str] = set()
+        self._thread_locks: dict[str, threading.Lock] = {}
+        self._observations: OrderedDict[str, tuple[LeaseCell, float]] = OrderedDict()
+        self._pause_event = threading.Event()
 
     def is_acquirable(self, name: str, cell: LeaseCell) -> bool:
         """Return whether this process can acquire the lease `name`.
 
+        Returns False if another process has the lease, or a thread of this process has it.
         `cell` is the stored value of the lease and must have been read just now.
         """
-        is_others = cell.holder not in (None, self.holder_name)
-        unchanged_s = self.observe(name, cell) if is_others else 0.0
+        is_held_by_other = cell.holder not in (None, self.holder_name)
+        unchanged_s = self.observe(name, cell) if is_held_by_other else 0.0
         state = compute_state(
             cell, self.holder_name, unchanged_s, self.lease_s, self._is_process_gone
         )
         with self._guard:
-            return name not in self._held and state in _ACQUIRABLE
+            return name not in self._reserved_names and state in _ACQUIRABLE_STATES
 
     def observe(self, name: str, cell: LeaseCell) -> float:
         """Return how many seconds this process has seen the stored value of a lease unchanged.
 
         `cell` is the stored value, read just now. Returns 0.0 when the process sees this value for
-        the first time.
+        the first time. Only the 20,000 leases observed last are remembered.
         """
         now_s = self._clock_s()
         with self._guard:
-            observation = self._observed.get(name)
-            if observation is not None and observation[0] == cell:
-                return now_s - observation[1]
-            self._observed[name] = (cell, now_s)
-            self._observed.move_to_end(name)
-            while len(self._observed) > OBSERVATIONS_MAX:
-                self._observed.popitem(last=False)
-        return 0.0
+            observation = self._observations.get(name)
+            if observation is None or observation[0] != cell:
+                observation = self._observations[name] = (cell, now_s)
+            # Also move an unchanged observation. Otherwise an abandoned lease is evicted before it
+            # expires if many other leases are observed.
+            self._observations.move_to_end(name)
+            while len(self._observations) > OBSERVATIONS_MAX:
+                self._observations.popitem(last=False)
+        return now_s - observation[1]
 
     def try_acquire(
         self,
         name: str,
         cell: LeaseCell,
-        columns: Mapping[str, object] = _NOTHING,
-        where: Mapping[str, object] = _NOTHING,
+        columns: Mapping[str, object] = _NO_COLUMNS,
+        where: Mapping[str, object] = _NO_COLUMNS,
     ) -> Lease | None:
-        """Acquire a lease; return None if another process or thread has the lease.
+        """Acquire a lease. Return None if another process or thread has it, or if a column does not
+        have the value in `where`.
 
         - `name`: name of the lease.
         - `cell`: stored value of the lease, read just now.
@@ -136,12 +139,10 @@ class Leases:
     def try_acquire_all(
         self,
         cells: Mapping[str, LeaseCell],
-        columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
-        where: Mapping[str, object] = _NOTHING,
+        columns: Mapping[str, Mapping[str, object]] = _NO_COLUMNS_BY_NAME,
+        where: Mapping[str, object] = _NO_COLUMNS,
     ) -> dict[str, Lease]:
-        """Acquire those of several leases that are available, in one transaction.
-
-        Returns the acquired leases by name.
+        """Acquire those of several leases that are available. Return them by name.
 
         - `cells`: stored value of each lease by name, read just now.
         - `columns`: for each lease name, further columns of its row to write in the same step.
@@ -155,7 +156,7 @@ class Leases:
                 name,
                 cells[name],
                 build_next_cell(cells[name], self.holder_name),
-                columns.get(name, _NOTHING),
+                columns.get(name, _NO_COLUMNS),
                 where,
             )
             for name in names
@@ -164,14 +165,14 @@ class Leases:
         try:
             acquired_names = self._cells.swap(changes) if changes else acquired_names
         finally:
-            self._forget(names - acquired_names)
+            self._unreserve(names - acquired_names)
         return {
             change.name: Lease(change.name, change.after, now_s)
             for change in changes
             if change.name in acquired_names
         }
 
-    def renew(self, lease: Lease, columns: Mapping[str, object] = _NOTHING) -> bool:
+    def renew(self, lease: Lease, columns: Mapping[str, object] = _NO_COLUMNS) -> bool:
         """Renew a lease, and write `columns` (further columns of its row) in the same step.
 
         Returns False and writes nothing if the lease is lost.
@@ -181,22 +182,23 @@ class Leases:
     def renew_all(
         self,
         leases: Iterable[Lease],
-        columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
+        columns: Mapping[str, Mapping[str, object]] = _NO_COLUMNS_BY_NAME,
     ) -> set[str]:
-        """Renew leases in one transaction. Return the names of the renewed leases.
+        """Renew several leases. Return the names of the renewed leases.
 
         `columns` maps the name of a lease to further columns of its row to write in the same step.
+        A lease that is lost is not in the result.
         """
         return self._write(
-            LeaseWrite(lease, False, columns.get(lease.name, _NOTHING), _NOTHING)
+            LeaseWrite(lease, False, columns.get(lease.name, _NO_COLUMNS), _NO_COLUMNS)
             for lease in leases
         )
 
     def release(
         self,
         lease: Lease,
-        columns: Mapping[str, object] = _NOTHING,
-        where: Mapping[str, object] = _NOTHING,
+        columns: Mapping[str, object] = _NO_COLUMNS,
+        where: Mapping[str, object] = _NO_COLUMNS,
     ) -> bool:
         """Release a lease, and write `columns` (further columns of its row) in the same step.
 
@@ -208,16 +210,16 @@ class Leases:
     def release_all(
         self,
         leases: Iterable[Lease],
-        columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
+        columns: Mapping[str, Mapping[str, object]] = _NO_COLUMNS_BY_NAME,
     ) -> set[str]:
-        """Release leases in one transaction. Return the names of the released leases.
+        """Release several leases. Return the names of the released leases.
 
         `columns` maps the name of a lease to further columns of its row to write in the same step.
-        A lease that was already lost is not in the result.
+        A lease that is lost is not in the result.
         """
         return self._release(
             [
-                LeaseWrite(lease, True, columns.get(lease.name, _NOTHING), _NOTHING)
+                LeaseWrite(lease, True, columns.get(lease.name, _NO_COLUMNS), _NO_COLUMNS)
                 for lease in leases
             ]
         )
@@ -237,19 +239,17 @@ class Leases:
         if not self.is_held(lease):
             raise LeaseConflictError(f"{lease.name}: the lease was not renewed in time")
 
-    def check_renewed(self, leases: Collection[Lease]) -> None:
-        """Renew the leases whose renewal is due. Raise LeaseConflictError if a lease is lost."""
+    def renew_due_leases(self, leases: Collection[Lease]) -> None:
+        """Renew the leases whose renewal is due. Then check all leases as `check` does."""
         now_s = self._clock_s()
-        self.renew_all(
-            [candidate for candidate in leases if is_renewal_due(candidate, now_s, self.lease_s)]
-        )
+        self.renew_all([lease for lease in leases if is_renewal_due(lease, now_s, self.lease_s)])
         for lease in leases:
             self.check(lease)
 
     def get_holder(self, name: str) -> str | None:
         """Return the name of the process that has a lease.
 
-        Returns None if the lease is free, or if that process has ended.
+        Returns None if the lease is free or has no row, or if that process has ended.
         """
         cell = self._cells.load([name]).get(name)
         if cell is None or cell.holder is None or self._is_process_gone(cell.holder):
@@ -261,14 +261,14 @@ class Leases:
         """Acquire a lease for the duration of a `with` block, then release it.
 
         Waits up to `wait_s` seconds for the lease. Raises LeaseConflictError if another process or
-        thread still has the lease then.
+        thread still has the lease then, or if the row of the lease does not exist.
         """
-        until_s = self._clock_s() + wait_s
+        deadline_s = self._clock_s() + wait_s
         thread_lock = self._get_thread_lock(name)
         if not thread_lock.acquire(timeout=max(0.0, wait_s)):
             raise LeaseConflictError(f"{name}: another thread of this process has the lease")
         try:
-            lease = self._wait(name, until_s)
+            lease = self._wait_for_lease(name, deadline_s)
             try:
                 yield lease
             finally:
@@ -288,10 +288,11 @@ class Leases:
 
     @contextmanager
     def acquire_free(self, names: Collection[str]) -> Iterator[dict[str, Lease]]:
-        """Acquire those of the named leases that are free, and release them at the end of a `with`
-        block.
+        """Acquire those of the named leases that are available, and release them at the end of a
+        `with` block.
 
-        Yields the acquired leases by name. Leases that others have are skipped without an error.
+        Yields the acquired leases by name. Leases that others have are skipped without an error. A
+        release that fails with TransientError is not reported.
         """
         leases = self.try_acquire_all(self._cells.load(list(names))) if names else {}
         try:
@@ -302,9 +303,7 @@ class Leases:
 
     @contextmanager
     def keep_renewed(self, lease: Lease) -> Iterator[None]:
-        """Renew a lease in a thread while a `with` block runs, or until another process has the
-        lease.
-        """
+        """Renew a lease in a thread while a `with` block runs, or until the lease is lost."""
         stop_event = threading.Event()
 
         def renew() -> None:
@@ -324,7 +323,7 @@ class Leases:
             stop_event.set()
             thread.join()
 
-    def _wait(self, name: str, until_s: float) -> Lease:
+    def _wait_for_lease(self, name: str, deadline_s: float) -> Lease:
         pause_s = PAUSE_FIRST_S
         while True:
             cell = self._cells.load([name]).get(name)
@@ -334,38 +333,44 @@ class Leases:
             if lease is not None:
                 return lease
             now_s = self._clock_s()
-            if now_s >= until_s:
+            if now_s >= deadline_s:
                 holder = format_identity(cell.holder or "another process")
                 raise LeaseConflictError(f"{name}: {holder} has the lease")
-            self._pause.wait(min(pause_s, max(0.0, until_s - now_s)))
+            self._pause_event.wait(min(pause_s, max(0.0, deadline_s - now_s)))
             pause_s = min(2 * pause_s, PAUSE_MAX_S)
 
     def _release(self, writes: list[LeaseWrite]) -> set[str]:
         try:
             released_names = self._write(writes)
         except BaseException:
-            self._forget(write.lease.name for write in writes)
+            self._unreserve(write.lease.name for write in writes)
             raise
-        self._forget(released_names)
-        for item in writes:
-            if item.lease.name in released_names:
-                item.lease.lost.set()
+        self._unreserve(released_names)
+        for write in writes:
+            if write.lease.name in released_names:
+                write.lease.lost.set()
         return released_names
 
     def _write(self, writes: Iterable[LeaseWrite]) -> set[str]:
         """Write renewals and releases of leases. Return the names of the leases that were written.
 
-        A write that fails may have succeeded earlier without a response. Then the stored values are
-        read, and the write is completed. Leases that another process has are marked as lost.
+        The storage refuses a write if the stored value is not what this process last knew. An
+        earlier write may have been stored without a response, so the stored values are then read.
+        A release that is stored counts as written. After a renewal that is stored, the write is
+        repeated. Any other changed value means that the lease is lost.
         """
         pending = [write for write in writes if not write.lease.lost.is_set()]
         written_names = self._swap(pending)
-        if pending := [item for item in pending if item.lease.name not in written_names]:
-            cells = self._cells.load([item.lease.name for item in pending])
-            written_names |= {item.lease.name for item in pending if _has_arrived(item, cells)}
-            pending = [item for item in pending if item.lease.name not in written_names]
-            written_names |= self._swap([item for item in pending if _adopt(item, cells)])
-            self._forget(item.lease.name for item in pending if item.lease.lost.is_set())
+        if pending := [write for write in pending if write.lease.name not in written_names]:
+            cells = self._cells.load([write.lease.name for write in pending])
+            written_names |= {
+                write.lease.name for write in pending if _is_release_stored(write, cells)
+            }
+            pending = [write for write in pending if write.lease.name not in written_names]
+            written_names |= self._swap(
+                [write for write in pending if _adopt_stored_renewal(write, cells)]
+            )
+            self._unreserve(write.lease.name for write in pending if write.lease.lost.is_set())
         return written_names
 
     def _swap(self, writes: list[LeaseWrite]) -> set[str]:
@@ -380,41 +385,41 @@ class Leases:
         return written_names
 
     def _reserve(self, names: Iterable[str]) -> set[str]:
-        """Reserve lease names for the calling thread, so that two threads do not acquire the same
-        lease.
+        """Reserve lease names, so that two threads of this process do not acquire the same lease.
 
-        Returns the names that no other thread of this process has reserved.
+        Returns those of the names that were not reserved before.
         """
         new_names = set(names)
         with self._guard:
-            new_names -= self._held
-            self._held |= new_names
+            new_names -= self._reserved_names
+            self._reserved_names |= new_names
         return new_names
 
-    def _forget(self, names: Iterable[str]) -> None:
+    def _unreserve(self, names: Iterable[str]) -> None:
         with self._guard:
-            self._held.difference_update(names)
+            self._reserved_names.difference_update(names)
 
     def _get_thread_lock(self, name: str) -> threading.Lock:
         with self._guard:
-            return self._threads.setdefault(name, threading.Lock())
+            return self._thread_locks.setdefault(name, threading.Lock())
 
 
-def _has_arrived(write: LeaseWrite, cells: Mapping[str, LeaseCell]) -> bool:
-    """Return whether a planned release of a lease has already taken place.
+def _is_release_stored(write: LeaseWrite, cells: Mapping[str, LeaseCell]) -> bool:
+    """Return whether the planned release of a lease is already stored.
 
-    `cells` are the stored values read after the write failed. Only the process that has a lease can
-    release it, so a released lease means that an earlier attempt succeeded without a response.
+    `cells` are the stored values, read after the write was refused. Only the process that has a
+    lease can release it, so an earlier attempt succeeded without a response. Returns False in
+    storage that keeps no version of a free lease, such as LeaseTable.
     """
     return write.is_release and cells.get(write.lease.name) == write.change.after
 
 
-def _adopt(write: LeaseWrite, cells: Mapping[str, LeaseCell]) -> bool:
-    """Return whether to repeat the renewal of a lease, because an earlier attempt succeeded without
-    a response.
+def _adopt_stored_renewal(write: LeaseWrite, cells: Mapping[str, LeaseCell]) -> bool:
+    """Let a lease take over the value of an earlier renewal that was stored without a response.
 
-    `cells` are the stored values read after the write failed. If the renewal is stored, the lease
-    takes over the stored value. If another process has the lease, the lease is marked as lost.
+    Returns whether there was such a renewal, so that the planned write can be repeated. If the
+    stored value is neither this renewal nor the last known value, the lease is marked as lost.
+    `cells` are the stored values, read after the write was refused.
     """
     lease, cell = write.lease, cells.get(write.lease.name)
     if cell == build_next_cell(lease.cell, lease.cell.holder):

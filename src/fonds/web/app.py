@@ -35,7 +35,7 @@ from fonds.web.access.roles import (
     describe_api,
 )
 from fonds.web.access.security import SECURITY_HEADERS, SecurityMiddleware
-from fonds.web.api.paths import EncodedPathMiddleware, is_rest
+from fonds.web.api.paths import EncodedPathMiddleware, is_rest_path
 from fonds.web.html.rendering import (
     NO_REPLAY,
     OpenStores,
@@ -140,9 +140,9 @@ def create_app(
     app.state.views = views
     app.state.gate = gate or create_gate(stores.records, host, app.state.settings)
     app.add_middleware(EncodedPathMiddleware)
-    app.add_middleware(ReadWriteLimits, takes=is_rest)
+    app.add_middleware(ReadWriteLimits, takes=is_rest_path)
     app.add_middleware(ResponseMiddleware)
-    app.add_middleware(GateMiddleware, gate=app.state.gate, takes=is_rest)
+    app.add_middleware(GateMiddleware, gate=app.state.gate, takes=is_rest_path)
     app.add_middleware(SecurityMiddleware, host=host, takes=_accepts_programs)
     describe(app)
     app.add_exception_handler(RequestValidationError, handle_invalid)
@@ -159,7 +159,7 @@ def _accepts_programs(path: str) -> bool:
 
     All other paths accept only forms that pages of this server send.
     """
-    return is_rest(path) or path.startswith(API_PREFIX)
+    return is_rest_path(path) or path.startswith(API_PREFIX)
 
 
 def describe(app: FastAPI) -> None:
@@ -220,7 +220,7 @@ def _render_problem(
     members: dict[str, Any] | None = None,
 ) -> Response:
     answer: Response
-    if is_rest(request.url.path):
+    if is_rest_path(request.url.path):
         answer = render_problem(status, error, members)
     elif _wants_json(request):
         answer = JSONResponse({"error": error, **(members or {})}, status)

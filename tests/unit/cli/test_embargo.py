@@ -73,6 +73,7 @@ def test_all_results_of_a_query_are_hidden(home: tuple[Path, str]) -> None:
         (("--until", "2999-01-01"), "Name the files"),
         (("ab" * 20,), "Give the end and the reason"),
         (("ab" * 20, "--lift", "--note", "x"), "--lift takes only SHA-1s."),
+        (("ab" * 20, "--lift", "--dry-run"), "--lift takes only SHA-1s."),
         (("ab" * 20, "--until", "1999-01-01", "--reason", "rights"), "is in the past"),
         (("ab" * 20, *OPTIONS, "--note", "x" * 501), "at most 500"),
     ],
@@ -80,6 +81,34 @@ def test_all_results_of_a_query_are_hidden(home: tuple[Path, str]) -> None:
 def test_bad_input_is_refused(home: tuple[Path, str], words: tuple[str, ...], message: str) -> None:
     result = run_fonds(home[0], "embargo", *words)
     assert (result.exit_code, message in result.stderr) == (2, True)
+
+
+def test_too_many_files_are_refused(
+    home: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, sha1hex = home
+    monkeypatch.setattr("fonds.cli.embargo.FILES_MAX", 3)
+    result = run_fonds(folder, "embargo", "--query", "kind:pdf", *OPTIONS)
+    assert (result.exit_code, "At most 3 can be hidden" in result.stderr) == (2, True)
+    monkeypatch.setattr("fonds.cli.embargo.FILES_MAX", 4)
+    words = ("embargo", "ab" * 20, "--query", "kind:pdf", "--dry-run")
+    result = run_fonds(folder, *words)
+    assert (result.exit_code, "At most 4 files" in result.stderr) == (2, True)
+    result = run_fonds(folder, "embargo", sha1hex, "--query", "kind:pdf", "--dry-run")
+    assert "4 would be hidden" in result.stdout
+
+
+def test_the_logged_command_contains_the_time_of_the_end(home: tuple[Path, str]) -> None:
+    folder, sha1hex = home
+    for end in ("2999-05-01T13:30:05", "2999-05-02"):
+        run_fonds(folder, "embargo", sha1hex, "--until", end, "--reason", "rights")
+    acts = [
+        json.loads(line) for line in run_fonds(folder, "keys", "acts", "--json").stdout.splitlines()
+    ]
+    assert [act["what"] for act in reversed(acts)] == [
+        f"fonds embargo {sha1hex} --until {end} --reason rights"
+        for end in ("2999-05-01T13:30:05", "2999-05-02")
+    ]
 
 
 def test_a_file_that_was_taken_down_is_not_hidden(home: tuple[Path, str]) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cpu_growth import assert_linear_cpu
 from depth import examples
 from fonds.model.bibliography import Citation
 from fonds.papers.bibliography.reference_list import split_entries
@@ -95,6 +96,10 @@ def test_other_types_of_works_are_split_too(text: str, fields: dict[str, str]) -
     assert {name: getattr(reference, name) for name in fields} == fields
 
 
+def test_a_citation_id_is_kept() -> None:
+    assert parse_reference(STYLES["apa"], 3, "ref-4").id == "ref-4"
+
+
 def test_an_unparsable_reference_is_kept_as_text() -> None:
     reference = parse_reference("see above", 3)
     assert (reference.index, reference.id, reference.unstructured) == (3, "b3", "see above")
@@ -125,6 +130,30 @@ def test_any_text_gives_valid_fields(text: str) -> None:
     for name in ("title", "journal", "volume", "pages", "date", "doi", "url"):
         value = getattr(reference, name)
         assert value is None or (value == value.strip() and value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A. ",
+        "Aa, A., ",
+        "A",
+        "(",
+        "“a",
+        ". in ",
+        ", Aa Bb, ",
+        "www.",
+        "Hill 2015 A",
+        "arXiv ",
+        "? A",
+    ],
+)
+def test_the_cost_grows_linearly_with_the_reference(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    size = 32_000
+    monkeypatch.setattr("fonds.papers.bibliography.reference_parser.STRING_MAX_CHARS", size)
+    assert_linear_cpu(lambda size: parse_reference((text * size)[:size]), size)
 
 
 def build_paper(entries: list[str], heading: str = "References") -> str:

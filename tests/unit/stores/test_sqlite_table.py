@@ -43,6 +43,23 @@ def test_families_without_a_name_are_refused(table: SqliteTable, families: list[
         table.declare("other", families)
 
 
+def test_too_many_columns_are_refused(table: SqliteTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fonds.stores.table.rows.COLUMNS_MAX", 2)
+    assert table.get("t", [b"key"], ["f:a", "f:b"]) == {}
+    with pytest.raises(ValueError, match="request families instead"):
+        table.get("t", [b"key"], ["f:a", "f:b", "f:c"])
+    with pytest.raises(ValueError, match="request families instead"):
+        table.delete("t", [b"key"], ["f:a", "f:b", "f:c"])
+
+
+@pytest.mark.parametrize("columns", [["f:"], ["f:a", "g:"]], ids=str)
+def test_a_family_is_not_deleted(table: SqliteTable, columns: list[str]) -> None:
+    table.put("t", [(b"key", {"f:a": b"1"})])
+    with pytest.raises(ValueError, match="by column"):
+        table.delete("t", [b"key"], columns)
+    assert table.get("t", [b"key"]) == {b"key": {"f:a": b"1"}}
+
+
 def test_a_row_without_cells_is_not_stored(table: SqliteTable) -> None:
     table.put("t", [(b"key", {})])
     assert table.get("t", [b"key"]) == {}

@@ -7,6 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cpu_growth import assert_linear_cpu
 from fonds.viewer.citation import find_quotation
 
 TEXTS = st.text(alphabet="abé \n\f\u0301ф漢", max_size=60)
@@ -31,7 +32,7 @@ def test_any_part_of_a_text_is_found(text: str, start: int, end: int) -> None:
 
 
 @given(st.lists(st.text(alphabet="ab \n", max_size=12), min_size=1, max_size=5), st.data())
-def test_a_quotation_has_its_page_and_place(pages: list[str], data: st.DataObject) -> None:
+def test_a_quotation_has_its_page_and_position(pages: list[str], data: st.DataObject) -> None:
     quote = data.draw(st.sampled_from(pages))
     quotation = find_quotation(quote, "\f".join(pages), None, has_pages=True)
     if not quote.split():
@@ -45,8 +46,11 @@ def test_a_quotation_has_its_page_and_place(pages: list[str], data: st.DataObjec
     ].split() == quote.split() or quotation.quote in " ".join(
         following_pages[quotation.start : quotation.end].split()
     )
-    second = find_quotation(quote, "\f".join(pages), quotation.page, has_pages=True)
-    assert second is None or (second.start, second.end) == (quotation.start, quotation.end)
+    quotation_on_page = find_quotation(quote, "\f".join(pages), quotation.page, has_pages=True)
+    assert quotation_on_page is None or (quotation_on_page.start, quotation_on_page.end) == (
+        quotation.start,
+        quotation.end,
+    )
 
 
 def test_a_quotation_is_found_with_other_whitespace_and_accents() -> None:
@@ -59,10 +63,18 @@ def test_a_quotation_is_found_with_other_whitespace_and_accents() -> None:
 
 
 def test_a_quotation_on_another_page_is_not_found() -> None:
-    assert find_quotation("a", "a\fb", 3, has_pages=True) is None
+    assert find_quotation("b", "a\fb", 2, has_pages=True) is not None
     assert find_quotation("b", "a\fb", 1, has_pages=True) is None
 
 
-def test_a_long_repetitive_text_is_searched_once() -> None:
-    text = "a " * 500_000
-    assert find_quotation("a " * 900 + "b", text, None, has_pages=False) is None
+def test_a_quotation_on_a_page_after_the_last_is_not_found() -> None:
+    assert find_quotation("a", "a\fb", 3, has_pages=True) is None
+
+
+def test_the_cost_grows_linearly_with_a_repetitive_text() -> None:
+    quote = "a " * 900 + "b"
+
+    def search_text(size: int) -> None:
+        assert find_quotation(quote, "a " * size, None, has_pages=False) is None
+
+    assert_linear_cpu(search_text, 200_000)

@@ -106,9 +106,9 @@ class ArchiveBodyStep:
     def _archive(self, items: Sequence[UnarchivedBody], leases: Sequence[Lease]) -> None:
         originals = self._find_originals(items)
         entries = [self._build_entry(item, originals) for item in items]
-        self.leases.check_renewed(leases)
+        self.leases.renew_due_leases(leases)
         archived_records = self.archive.write(entries)
-        self.leases.check_renewed(leases)
+        self.leases.renew_due_leases(leases)
         self._record_places(items, entries, archived_records)
         sha1s = [item.file.sha1 for item in items]
         update_capture_counts(self.table, self.records, self.journal, sha1s)

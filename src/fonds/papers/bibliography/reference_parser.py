@@ -46,14 +46,14 @@ _ARXIV_SPAN = re.compile(
     + r"(?:\s?\[[\w.-]{2,20}\])?",
     re.IGNORECASE,
 )
-_OLD_ARXIV = re.compile(
+_OLD_ARXIV_ID = re.compile(
     r"\b((?:astro-ph|cond-mat|gr-qc|hep-(?:ex|lat|ph|th)|math-ph|math|nucl-(?:ex|th)|physics|quant-ph|cs)/\d{7})(?:v\d+)?\b"
 )
 _PUBMED_SPAN = re.compile(
     r"\b(?:PMID|PubMed(?: PMID)?|PMCID)\s?:?\s?(?:PMC)?\d{1,8}\b[.;]?|\[PubMed\]|\[SPIRES\]",
     re.IGNORECASE,
 )
-_NUMBER_SPAN = re.compile(
+_ISBN_OR_ISSN_SPAN = re.compile(
     r"\bISBN(?:-1[03])?:?\s?[\dXx\u2010-\u2013 -]{9,20}[\dXx]"
     r"|\b[ep]?-?ISSN:?\s?\d{4}[-\u2010-\u2013]\d{3}[\dXx]"
 )
@@ -63,27 +63,28 @@ _ACCESS_NOTE = re.compile(
     r"(?=\s*(?:[.,;)\]]|$))|\b(?:URL|DOI|Online)\b:?\s*(?=[.,;)\]]|$)|\[Online\]\.?",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(
-    r"[\u201c\u201f\"\u201e\u00ab]\s?(?P<title>.{4,500}?)[,.]?\s?[\u201d\"\u201c\u00bb](?:[,.;:]|\s|$)"
-    r"|\u2018(?P<single>.{8,400}?)[,.]?\u2019[,.;: ]|(?:``)(?P<tex>.{4,500}?)[,.]?''"
+_QUOTED_TITLE = re.compile(
+    r"[\u201c\u201f\"\u201e\u00ab]\s?(?P<double_quoted>.{4,500}?)[,.]?\s?[\u201d\"\u201c\u00bb](?:[,.;:]|\s|$)"
+    r"|\u2018(?P<single_quoted>.{8,400}?)[,.]?\u2019[,.;: ]|(?:``)(?P<tex_quoted>.{4,500}?)[,.]?''"
 )
-_SPACE = re.compile(r"\s+")
+_NAMES_SEPARATOR = re.compile(r"\s*(?:\([Ee]ds?\.\)|,?\s?[Ee]ds?\.)?\s*[.:,]?\s*")
+_SPACES = re.compile(r"\s+")
 _AUTHOR_YEAR = re.compile(
-    r",?\s*\(\s*(?:c\. ?)?(?P<bracketed>(?:1[5-9]|20)\d\d)[a-z]?(?P<more>[^)]{0,30})\)\s*[.,:]?\s*"
-    r"|(?<=[.,])\s(?P<bare>(?:1[5-9]|20)\d\d)[a-z]?\s?[.:,]\s+"
-    r"|\s*\((?P<none>n\. ?d\.|in press|forthcoming|to appear|accepted|submitted)\)\s*[.,:]?\s*"
-    r"|\s(?P<plain>(?:1[5-9]|20)\d\d)[a-z]?\s+(?=[A-Z])",
+    r",?\s*\(\s*(?:c\. ?)?(?P<bracketed_year>(?:1[5-9]|20)\d\d)[a-z]?(?P<date_rest>[^)]{0,30})\)\s*[.,:]?\s*"
+    r"|(?<=[.,])\s(?P<year_after_stop>(?:1[5-9]|20)\d\d)[a-z]?\s?[.:,]\s+"
+    r"|\s*\((?P<no_year>n\. ?d\.|in press|forthcoming|to appear|accepted|submitted)\)\s*[.,:]?\s*"
+    r"|\s(?P<year_before_capital>(?:1[5-9]|20)\d\d)[a-z]?\s+(?=[A-Z])",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(
+_SENTENCE_END = re.compile(
     r"\.(?:(?<![\s.(\-][A-Z]\.)(?<!^[A-Z]\.)(?<!\bvs\.)(?<!\bSt\.)(?<!\bDr\.)(?<!\bNo\.)(?<!\bal\.)(?<!\bpp\.)(?<!\bcf\.)"
     r"(?<!\bed\.)(?<!\beds\.)(?<!\bvol\.)(?<!\bVol\.)(?<![(\s]p\.)(?<!\bJr\.)(?=\s+[\w(\u201c\[\"\u2018*/])|(?=\s*(?:,|$)))"
     r"|[?!](?=\s+[A-Z(])"
 )
-_JOURNAL_ONLY = re.compile(
+_LEADING_JOURNAL = re.compile(
     r"(?:[A-Z][\w&-]*\.?(?:,?\s|(?<=\.))|(?:of|the|and|in|de|f\u00fcr)\s){1,7}(?:\[?[A-Z]\]?,?\s)?(?:vol\.?\s)?[A-Z]?\d{1,4}\b\s?[,(\s:]"
 )
-_IN = re.compile(r"[.,]?\s+(?:[Ii]n:\s|In\s(?=[A-Z\d\u201c]))|,\s+in:?\s(?=[A-Z\d])")
+_IN_MARK = re.compile(r"[.,]?\s+(?:[Ii]n:\s|In\s(?=[A-Z\d\u201c]))|,\s+in:?\s(?=[A-Z\d])")
 
 
 @dataclass(slots=True)
@@ -103,20 +104,20 @@ class ReferenceFields:
     container: ContainerFields = field(default_factory=ContainerFields)
 
 
-def parse_reference(text: str, index: int = 0, label: str | None = None) -> Citation:
+def parse_reference(text: str, index: int = 0, citation_id: str | None = None) -> Citation:
     """Parse one printed reference. Its text, cut at 4,000 characters, is kept in `unstructured`.
 
     - `index`: position of the reference in the reference list, from 0.
-    - `label`: id of the reference; None to build it from the index.
+    - `citation_id`: id of the citation; None to build the id from the index.
     """
-    printed_text = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
-    text_without_label = _LABEL.sub("", printed_text, count=1)
+    printed_text = _SPACES.sub(" ", text[:STRING_MAX_CHARS]).strip()
+    reference_text = _LABEL.sub("", printed_text, count=1)
     fields = ReferenceFields()
-    text_without_label = _extract_identifiers(text_without_label, fields)
-    _parse_fields(text_without_label, fields)
+    reference_text = _extract_identifiers(reference_text, fields)
+    _parse_fields(reference_text, fields)
     container = fields.container
     return Citation(
-        id=label or f"b{index}",
+        id=citation_id or f"b{index}",
         index=index,
         authors=fields.authors,
         title=fields.title or None,
@@ -144,7 +145,8 @@ def parse_reference(text: str, index: int = 0, label: str | None = None) -> Cita
 def _extract_identifiers(text: str, fields: ReferenceFields) -> str:
     """Find DOI, arXiv id, other identifiers and URL in a reference and add them to `fields`.
 
-    Return the text of the reference without these.
+    Returns the text of the reference without these, and without notes of access such as "accessed
+    at" if the reference has a URL or DOI, or contains "online".
     """
     doi = find_doi_span(text)
     if doi:
@@ -157,7 +159,7 @@ def _extract_identifiers(text: str, fields: ReferenceFields) -> str:
             fields.arxiv_id = arxiv[1]
             text = text[: arxiv.start()] + " " + text[arxiv.end() :]
     if fields.arxiv_id is None and "/" in text:
-        old_id = _OLD_ARXIV.search(text)
+        old_id = _OLD_ARXIV_ID.search(text)
         if old_id:
             fields.arxiv_id = parse_arxiv_id(old_id[1])
             text = text[: old_id.start()] + " " + text[old_id.end() :]
@@ -167,7 +169,7 @@ def _extract_identifiers(text: str, fields: ReferenceFields) -> str:
     if "ISBN" in text or "ISSN" in text:
         fields.isbn = find_isbn(text) if "ISBN" in text else None
         fields.issn = find_issn(text)
-        text = _NUMBER_SPAN.sub(" ", text)
+        text = _ISBN_OR_ISSN_SPAN.sub(" ", text)
     url = _URL.search(text)
     if url:
         fields.url = url[0].rstrip(".,;)]>")
@@ -175,7 +177,7 @@ def _extract_identifiers(text: str, fields: ReferenceFields) -> str:
         text = _ACCESS_NOTE.sub(" ", text)
     elif "online" in lower_text or doi:
         text = _ACCESS_NOTE.sub(" ", text)
-    return _SPACE.sub(" ", text).strip(" ,;:<>[")
+    return _SPACES.sub(" ", text).strip(" ,;:<>[")
 
 
 def _keep_full_stop(span: str) -> str:
@@ -187,7 +189,7 @@ def _keep_full_stop(span: str) -> str:
 
 
 def _parse_fields(text: str, fields: ReferenceFields) -> None:
-    quote_match = _QUOTED.search(text)
+    quote_match = _QUOTED_TITLE.search(text)
     if quote_match and quote_match.start() < max(200, len(text) * AUTHORS_SHARE_MAX):
         _parse_by_quotes(text, quote_match, fields)
         return
@@ -205,7 +207,9 @@ def _parse_by_quotes(text: str, quote_match: re.Match[str], fields: ReferenceFie
         fields.date = year_match["year"]
         text_before = text_before[: year_match.start()].strip(" ,.:;(")
     fields.authors = parse_names(text_before) if _is_alphabetic(text_before) else ()
-    fields.title = _clean_title(quote_match["title"] or quote_match["single"] or quote_match["tex"])
+    fields.title = _clean_title(
+        quote_match["double_quoted"] or quote_match["single_quoted"] or quote_match["tex_quoted"]
+    )
     _parse_container(text[quote_match.end() :], fields)
 
 
@@ -220,12 +224,12 @@ def match_names_before_year(text: str) -> re.Match[str] | None:
     text_before = text[: match.start()]
     end = find_names_end(text_before)
     text_after_names = text_before[end:].strip(" ,.;:&")
-    if end and (not text_after_names or _EDITED.match(text_after_names)):
+    if end and (not text_after_names or _EDITOR_MARK.match(text_after_names)):
         return match
-    is_plain = match["plain"] is not None or (
-        match["bare"] is not None and not end and len(text_before) > 60
+    is_unmarked_year = match["year_before_capital"] is not None or (
+        match["year_after_stop"] is not None and not end and len(text_before) > 60
     )
-    return match if not is_plain and _is_names(text_before) else None
+    return match if not is_unmarked_year and _may_be_names(text_before) else None
 
 
 _LOWERCASE_WORDS = frozenset(
@@ -252,34 +256,38 @@ _LOWERCASE_WORDS = frozenset(
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def _is_names(block: str) -> bool:
+def _may_be_names(block: str) -> bool:
     """Return whether a text may consist of author names in no known form.
 
     It must consist mostly of capitalised words, and contain no two digits in a row and no end of a
     sentence.
     """
     words = [word for word in _WORD.findall(block) if word not in _LOWERCASE_WORDS]
-    capitals = sum(word[0].isupper() for word in words)
+    capitalized_count = sum(word[0].isupper() for word in words)
     is_short = len(words) <= 8 or "," in block
     return (
         is_short
-        and capitals >= 0.9 * max(1, len(words))
-        and _DIGIT.search(block) is None
+        and capitalized_count >= 0.9 * max(1, len(words))
+        and _TWO_DIGITS.search(block) is None
         and len(block) < 1_500
-        and _SENTENCE.search(block.rstrip(" .")) is None
+        and _SENTENCE_END.search(block.rstrip(" .")) is None
     )
 
 
-_DIGIT = re.compile(r"\d{2}")
-_EDITED = re.compile(r"[(\[]?\b(?:eds?|editors?|et al)\b", re.IGNORECASE)
+_TWO_DIGITS = re.compile(r"\d{2}")
+_EDITOR_MARK = re.compile(r"[(\[]?\b(?:eds?|editors?|et al)\b", re.IGNORECASE)
 
 
 def _parse_by_year(text: str, year_match: re.Match[str], fields: ReferenceFields) -> None:
     fields.authors = parse_names(text[: year_match.start()])
-    year = year_match["bracketed"] or year_match["bare"] or year_match["plain"]
+    year = (
+        year_match["bracketed_year"]
+        or year_match["year_after_stop"]
+        or year_match["year_before_capital"]
+    )
     if year:
-        fields.date = parse_date_at(year_match["more"] or "", 0, year)
-    _parse_titled(text[year_match.end() :], fields)
+        fields.date = parse_date_at(year_match["date_rest"] or "", 0, year)
+    _parse_title_and_container(text[year_match.end() :], fields)
 
 
 def _parse_by_order(text: str, fields: ReferenceFields) -> None:
@@ -288,51 +296,58 @@ def _parse_by_order(text: str, fields: ReferenceFields) -> None:
     The values are added to `fields`.
     """
     names, end = parse_leading_names(text)
-    colon = re.match(r"\s*(?:\([Ee]ds?\.\)|,?\s?[Ee]ds?\.)?\s*[.:,]?\s*", text[end:])
     if names:
         fields.authors = names
-        end += colon.end() if colon else 0
-    _parse_titled(text[end:], fields, after_comma="," in text[end - 2 : end] if end else False)
+        separator = _NAMES_SEPARATOR.match(text, end)
+        end = separator.end() if separator else end
+    _parse_title_and_container(
+        text[end:], fields, is_after_comma="," in text[end - 2 : end] if end else False
+    )
 
 
-def _parse_titled(text: str, fields: ReferenceFields, *, after_comma: bool = False) -> None:
+def _parse_title_and_container(
+    text: str, fields: ReferenceFields, *, is_after_comma: bool = False
+) -> None:
     """Parse the part of a reference that begins with the title, then names the journal or book.
 
     The values are added to `fields`.
     """
     text = text.strip(" ,;:")
-    if _JOURNAL_ONLY.match(text):
+    if _LEADING_JOURNAL.match(text):
         _parse_container(text, fields)
         return
-    in_match = _IN.search(text)
-    sentence = _SENTENCE.search(text)
-    ends = [match.start() + (match[0] in "?!") for match in (sentence,) if match]
-    if in_match and (not ends or in_match.start() <= ends[0]):
+    in_match = _IN_MARK.search(text)
+    sentence_end = _SENTENCE_END.search(text)
+    stop = None
+    if sentence_end:
+        # A question or exclamation mark belongs to the title.
+        stop = sentence_end.start() + (sentence_end[0] in "?!")
+    if in_match and (stop is None or in_match.start() <= stop):
         fields.title = _clean_title(text[: in_match.start()])
         _parse_container("In " + text[in_match.end() :], fields)
         return
-    title_end = (
-        _find_title_comma(text[: ends[0]] if ends else text)
-        if after_comma or not ends or ends[0] >= len(text) - 2
-        else None
-    )
-    if title_end is not None:
-        fields.title = _clean_title(text[:title_end])
-        _parse_container(text[title_end + 1 :], fields)
+    comma = None
+    if is_after_comma or stop is None or stop >= len(text) - 2:
+        comma = _find_title_comma(text[:stop])
+    if comma is not None:
+        fields.title = _clean_title(text[:comma])
+        _parse_container(text[comma + 1 :], fields)
         return
-    if not ends:
-        _parse_untitled(text, fields)
+    if stop is None:
+        _parse_unseparated_part(text, fields)
         return
-    title, text_after_title = text[: ends[0]], text[ends[0] :]
-    if not text_after_title.strip(" .") and _LIKE_JOURNAL.search(title):
-        _parse_untitled(text, fields)
+    title, text_after_title = text[:stop], text[stop:]
+    if not text_after_title.strip(" .") and _JOURNAL_WITH_VOLUME.search(title):
+        _parse_unseparated_part(text, fields)
         return
     fields.title = _clean_title(title)
     _parse_container(text_after_title, fields)
 
 
-_LIKE_JOURNAL = re.compile(r"[a-z.]\s(?:[A-Z]\s?)?\d{1,4}(?:\s?\(\d{4}\)|,?\s\d{2,7}|[,:]\s?\d)")
-_COMMA_JOURNAL = re.compile(
+_JOURNAL_WITH_VOLUME = re.compile(
+    r"[a-z.]\s(?:[A-Z]\s?)?\d{1,4}(?:\s?\(\d{4}\)|,?\s\d{2,7}|[,:]\s?\d)"
+)
+_COMMA_BEFORE_JOURNAL = re.compile(
     r",\s(?=[A-Z][\w.&:'\u2019 -]{2,90}?,?\s(?:vol\.?\s?)?\d{1,4}\b\s?[(,:]|(?:Proc|Proceedings"
     r"|Technical [Rr]eport|Ph\. ?D|Master|Tech\. [Rr]ep"
     r"|[A-Z][\w-]* (?:University|Press|Verlag)|Springer|Wiley|Elsevier|MIT Press|arXiv|Cambridge|Oxford)\b)"
@@ -342,28 +357,26 @@ _COMMA_JOURNAL = re.compile(
 def _find_title_comma(text: str) -> int | None:
     """Return the position of the comma between a title and the journal; None if there is none.
 
-    The comma is needed if no full stop ends the title.
+    The title must have at least two words.
     """
-    position = None
-    for match in _COMMA_JOURNAL.finditer(text):
+    for match in _COMMA_BEFORE_JOURNAL.finditer(text):
         if len(text[: match.start()].split()) >= 2:
-            position = match.start()
-            break
-    return position
+            return match.start()
+    return None
 
 
-def _parse_untitled(text: str, fields: ReferenceFields) -> None:
+def _parse_unseparated_part(text: str, fields: ReferenceFields) -> None:
     """Parse a part of a reference in which no title is separate from the journal.
 
     If the part looks like a journal with volume and pages, as in physics, it is parsed as these.
     Otherwise it is taken as the title, for example of a book. The values are added to `fields`.
     """
-    if _LIKE_JOURNAL.search(text):
+    if _JOURNAL_WITH_VOLUME.search(text):
         _parse_container(text, fields)
         return
     year = YEAR.search(text)
-    head = text[: year.start()] if year else text
-    fields.title = _clean_title(head.strip(" ,.;("))
+    title_text = text[: year.start()] if year else text
+    fields.title = _clean_title(title_text.strip(" ,.;("))
     if year:
         fields.date = fields.date or year["year"]
 
@@ -378,11 +391,11 @@ def _parse_container(text: str, fields: ReferenceFields) -> None:
     if not fields.date:
         years = list(YEAR.finditer(text))
         if years:
-            best = next(
+            best_year = next(
                 (year for year in reversed(years) if text[year.start() - 1 : year.start()] == "("),
                 years[-1],
             )
-            fields.date = parse_date_at(text, best.start(), best["year"])
+            fields.date = parse_date_at(text, best_year.start(), best_year["year"])
 
 
 def _is_alphabetic(text: str) -> bool:

@@ -23,12 +23,12 @@ from fonds.model.errors import ConfigurationError, FondsError, LimitError, Store
 from fonds.stores.journal_table.schema import build_create_statement, parse_table_options
 from fonds.stores.table.rows import (
     ColumnSelection,
-    check_cells,
     check_conditions,
     check_families,
     check_key,
     find_prefix_end,
     reject_extra_families,
+    select_cells,
     select_columns,
 )
 
@@ -363,7 +363,7 @@ class HbaseTable:
         families = self._get_families(table)
         names = None
         if columns is not None:
-            names = [name.encode() for name in check_cells(table, families, columns)]
+            names = [name.encode() for name in select_cells(table, families, columns)]
         if not keys or names == []:
             return
         self._call(

@@ -29,8 +29,8 @@ class ColumnSelection:
 def select_columns(
     table: str, families: Collection[str], columns: Sequence[str] | None
 ) -> ColumnSelection | None:
-    """Split `columns` into whole column families and single columns. None means all cells of a row
-    and is returned unchanged.
+    """Split `columns` into whole column families (`family:`) and single columns. None means all
+    cells of a row and is returned unchanged.
 
     Raises ConfigurationError for an unknown family, and ValueError for more than 1,000 columns.
     """
@@ -46,7 +46,7 @@ def select_columns(
     return ColumnSelection(tuple(sorted(whole_families)), tuple(sorted(names)))
 
 
-def check_cells(table: str, families: Collection[str], columns: Sequence[str]) -> tuple[str, ...]:
+def select_cells(table: str, families: Collection[str], columns: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the columns whose cells are to be deleted, without duplicates.
 
     Raises ConfigurationError for an unknown family, and ValueError for a whole family or more than
@@ -67,22 +67,22 @@ def check_key(key: bytes) -> None:
 
 
 def reject_extra_families(
-    table: str, existing: Collection[str], expected_families: Collection[str]
+    table: str, existing_families: Collection[str], expected_families: Collection[str]
 ) -> None:
     """Check the column families of an existing table. Raises ConfigurationError if it has families
     that are not in `expected_families`.
     """
-    if set(existing) - set(expected_families):
+    if set(existing_families) - set(expected_families):
         raise ConfigurationError(
-            f"Table {table!r} has the families {sorted(existing)}, not "
+            f"Table {table!r} has the families {sorted(existing_families)}, not "
             f"{sorted(expected_families)}. Use another table name, or declare the families with "
             "table_families."
         )
 
 
 def check_families(table: str, families: Collection[str], columns: Iterable[str]) -> None:
-    """Check column names `family:name` of a wide-row table. Raises ConfigurationError for a column
-    whose family the table does not have.
+    """Check column names `family:name` of a wide-row table. Raises ConfigurationError for a name
+    without a colon, and for a column whose family the table does not have.
     """
     for column in columns:
         if column.partition(":")[0] not in families or ":" not in column:
@@ -104,5 +104,5 @@ def find_prefix_end(prefix: bytes) -> bytes | None:
     """Return the smallest row key that sorts after all keys beginning with `prefix`; None if no
     such key exists.
     """
-    stem = prefix.rstrip(b"\xff")
-    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
+    trimmed_prefix = prefix.rstrip(b"\xff")
+    return trimmed_prefix[:-1] + bytes([trimmed_prefix[-1] + 1]) if trimmed_prefix else None

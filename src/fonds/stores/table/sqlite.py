@@ -17,12 +17,12 @@ from fonds.model.errors import ConfigurationError
 from fonds.stores.sqlite_file import FileLayout, SqliteFile
 from fonds.stores.table.rows import (
     ColumnSelection,
-    check_cells,
     check_conditions,
     check_families,
     check_key,
     find_prefix_end,
     reject_extra_families,
+    select_cells,
     select_columns,
 )
 
@@ -183,7 +183,9 @@ class SqliteTable:
             names = (
                 [()]
                 if columns is None
-                else [(name_to_delete,) for name_to_delete in check_cells(table, families, columns)]
+                else [
+                    (name_to_delete,) for name_to_delete in select_cells(table, families, columns)
+                ]
             )
             connection.executemany(
                 f"DELETE FROM cells WHERE number = ? AND key = ?{condition}",  # noqa: S608 (ours)

@@ -13,7 +13,7 @@ from fonds.model.access import Role
 from fonds.model.rows import ActRow
 from fonds.web.access.roles import ACTS_METHODS, find_least_role, list_routes
 from fonds.web.actions import Action, find_action
-from fonds.web.api.paths import is_rest
+from fonds.web.api.paths import is_rest_path
 from guarded_home import OWN, GuardedHome, bearer, open_guarded_home
 
 NOT_ACTIONS = {
@@ -55,7 +55,7 @@ def list_action_routes(home: GuardedHome) -> list[Route]:
 
 
 def is_api_path(path: str) -> bool:
-    return is_rest(path) or path.startswith("/api/")
+    return is_rest_path(path) or path.startswith("/api/")
 
 
 def list_log(home: GuardedHome) -> list[ActRow]:

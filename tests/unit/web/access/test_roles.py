@@ -11,7 +11,7 @@ from starlette.routing import Mount
 
 from fonds.model.access import Role
 from fonds.web.access.roles import find_least_role, list_routes
-from fonds.web.api.paths import is_rest
+from fonds.web.api.paths import is_rest_path
 from guarded_home import OWN, GuardedHome, bearer, open_guarded_home
 
 READING_POSTS = {"/verify", "/api/verify"}
@@ -70,7 +70,7 @@ def get_expected_refusal(
 
 def check_refusal(response: Any, path: str, is_pages: bool) -> None:
     assert ("www-authenticate" in response.headers) == (response.status_code == 401)
-    if response.status_code in (401, 403) and is_pages and is_rest(path):
+    if response.status_code in (401, 403) and is_pages and is_rest_path(path):
         assert response.headers["content-type"] == "application/problem+json"
         assert response.json()["status"] == response.status_code
 

@@ -14,7 +14,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from depth import examples
 from filled_home import open_home
-from fonds.web.api.paths import is_rest
+from fonds.web.api.paths import is_rest_path
 from fonds.web.app import create_app
 from fonds.wiring.collections import create_service
 
@@ -56,7 +56,7 @@ def test_every_operation_conforms_to_its_description(api_schema: Any, mode: Gene
     tested_operations = [
         operation
         for operation in operations
-        if is_rest(operation.path)
+        if is_rest_path(operation.path)
         or (operation.path.startswith(CHANGING_PREFIXES) and operation.method != "get")
     ]
     assert len(tested_operations) > 25

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from fonds.ports import Stores
 from fonds.web.api.bodies import DOCUMENTS_MAX
-from fonds.web.api.paths import is_rest
+from fonds.web.api.paths import is_rest_path
 from fonds.web.app import create_app
 from fonds.web.serving.concurrency import BODY_MAX_BYTES, ReadWriteLimits
 from rest_answers import detail
@@ -87,7 +87,7 @@ def test_bodies_without_a_length_are_limited_singly_and_in_total(rest_client: Te
 
     headers = {"Content-Type": "application/json"}
     for bounds, status in (({"body_max_bytes": 100}, 413), ({"all_max_bytes": 100}, 503)):
-        lanes = ReadWriteLimits(rest_client.app, is_rest, **bounds)
+        lanes = ReadWriteLimits(rest_client.app, is_rest_path, **bounds)
         client = TestClient(lanes, base_url="http://localhost:8765")
         for _ in range(3):
             problem = detail(
