@@ -40,7 +40,7 @@ any header.
 | `fonds-id` | the id of the message; repeated work produces the same id |
 | `fonds-attempt` | the number of failed attempts |
 | `pipeline` | the pipeline that sent the message, or the one that should receive it. `-NAME`: the \
-pipeline NAME already processed the message; other programs can read it |
+pipeline NAME sent the message for other programs only |
 | `entry` | the id of the entry, if it is not the id of the message |
 | `about` | the SHA-1 of the file, if the key is something else |
 | `run` | set if a person or `fonds catchup` sent the message again |
@@ -106,8 +106,8 @@ read PDFs if `grobid.url` is set. Files on this topic are recorded and sent to G
 If a work object states a SHA-1 but leads to no PDF, Fonds writes a row and sends a message: a row in
 `pdf_meta` and a message on `{prefix}.pdf-text`, or a row in `grobid` and a message on
 `{prefix}.grobid-output`. The status is `not-pdf`, `empty-blob`, `too-large`, or `error-source` for a file
-that is missing, damaged or refused. `file_meta` is null. Without a SHA-1, and for a `bad-message`, Fonds sends
-no such message.
+that is missing, damaged or refused. `file_meta` is null. Without a SHA-1, and for a `bad-message`, Fonds
+sends no such message.
 
 A file that was extracted by the same extractor before is not extracted again. If the work object states its
 SHA-1, the file is not downloaded either, whatever its URL. A new file is downloaded once for all steps of one
