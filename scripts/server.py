@@ -10,16 +10,17 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One server on loopback; `scripts/server_NAME.py` defines its SERVER.
+    """Server on loopback that tests use. Each `scripts/server_NAME.py` defines one as `SERVER`.
 
-    - `variable`: environment variable in which the tests find its URL
-    - `install`: installs it, given the scratch folder; a second call is quick. Raises RuntimeError.
-    - `start`: starts it on a port, with data and logs below the folder. Returns its processes, each the
-            leader of its own session, without waiting for them.
-    - `is_ready`: tells whether it answers; never raises
-    - `build_url`: the URL for Fonds
+    Functions receive the folder of the server, and all but `install` its port.
 
-    Each server has its own folder.
+    - `variable`: environment variable in which the tests find the URL of the server
+    - `install`: installs the server; a second call is quick. Raises RuntimeError.
+    - `start`: starts the server, with data and logs below the folder. Returns its processes, each the
+            leader of its own session, without waiting for the server.
+    - `is_ready`: returns whether the server responds; never raises
+    - `build_url`: returns the URL of the server for the settings of Fonds
+    - `ready_max_s`: maximum time from the start until the server is ready
     """
 
     name: str

@@ -1,7 +1,7 @@
 """The audit: checks from the stores alone that Fonds lost nothing.
 
-For each pipeline step, the number of messages received must equal those done, dropped, quarantined
-and pending. Every result that the ledger records as done must exist in the stores.
+For each pipeline step, the number of received messages must equal the sum of the done, dropped,
+quarantined and pending ones. Every result that the ledger records as done must exist in the stores.
 """
 
 from __future__ import annotations
@@ -40,10 +40,8 @@ from fonds.ports import Stores
 from fonds.stores.journal_table.cells import FILE_CDX, FILE_SIZE
 
 FAULTS_MAX = 100
-EXAMINED_MAX = 500
-"""Maximum rows of the wide-column table that are read to find out whether any file was ingested
-into the library.
-"""
+TABLE_ROWS_MAX = 500
+"""Maximum rows of the wide-column table that are searched for an ingested file."""
 
 
 @dataclass(slots=True)
@@ -52,8 +50,8 @@ class AuditResult:
 
     `steps`: message counts by pipeline name, then by step name.
     `faults`: the first hundred faults.
-    `fault_count`: number of all faults. A lost message, which no queue contains, counts as one
-        fault.
+    `fault_count`: number of all faults, listed or not. Each message that is missing from its queue
+        or from the quarantine counts as one.
     """
 
     steps: dict[str, dict[str, StepAccount]] = field(default_factory=dict)
@@ -73,7 +71,7 @@ class AuditResult:
     def add_fault(self, fault: AuditFault, count: int = 1) -> None:
         """Add a fault to the result of the audit. Only the first hundred faults are stored.
 
-        `count` is the number of faults that this fault counts as, such as the number of lost
+        `count` is the number of faults that this fault counts as, such as the number of missing
         messages.
         """
         self.fault_count += count
@@ -107,7 +105,10 @@ class AuditReport(msgspec.Struct, frozen=True):
     missing: Annotated[Sequence[str], Meta(description="the first hundred faults, as text")]
     fault_count: Annotated[
         int,
-        Meta(description="number of faults; each message that is in no queue is one"),
+        Meta(
+            description="number of faults; each message that is missing from its queue or from the "
+            "quarantine is one"
+        ),
     ]
     faults: Annotated[Sequence[FaultReport], Meta(description="the first hundred faults")]
     steps: Annotated[
@@ -129,7 +130,7 @@ def run_audit(
     `report_fault`: called with every fault, without a limit.
     `collection_writer`: writer of the collections; None if the library has no collections.
 
-    Returns the counts and the first hundred faults. It reads every row but no bodies. Workers may
+    Returns the counts and the first hundred faults. The audit reads rows but no bodies. Workers may
     keep running: messages that they are processing count as pending.
     """
     started_at = datetime.now(UTC)
@@ -150,7 +151,8 @@ def audit_accounts(
     pipelines: Mapping[str, Sequence[Subscription]],
     report_fault: Callable[[AuditFault], None] = lambda fault: None,
 ) -> AuditResult:
-    """Compare the message counts in the ledger with the queues. No other store is checked.
+    """Compare the ledger with the queues, the quarantine and the inputs, and check the ledger itself.
+    No other store is checked.
 
     `pipelines`: the subscriptions whose messages are checked, by pipeline name.
     `report_fault`: called with every fault, without a limit.
@@ -159,27 +161,28 @@ def audit_accounts(
     """
     result = AuditResult()
 
-    def note(fault: AuditFault, count: int = 1) -> None:
+    def add_fault(fault: AuditFault, count: int = 1) -> None:
         result.add_fault(fault, count)
         report_fault(fault)
 
-    # A message sent before `started_at` that still has no outcome was in the queue when the queue
-    # was counted. Messages sent later are not checked by this audit.
+    # A message sent before `started_at` that has no outcome later was in the queue when the queue
+    # was counted. Messages sent after `started_at` are not checked.
     started_at = datetime.now(UTC)
     depths = {
-        (name, parse_subscription_name(subscription)[1]): stores.queue.get_depth(subscription)
-        for name, readers in pipelines.items()
-        for subscription in readers
+        (pipeline, parse_subscription_name(subscription)[1]): stores.queue.get_depth(subscription)
+        for pipeline, subscriptions in pipelines.items()
+        for subscription in subscriptions
     }
-    entering = check_inputs(stores.records, list(pipelines), note)
-    for (pipeline, step), account in build_accounts(
-        stores.records, pipelines, started_at, note
-    ).items():
-        unclaimed_count, depth = entering.pop(pipeline, 0), depths.get((pipeline, step), NO_DEPTH)
-        settled_account = check_account(pipeline, step, account, depth, unclaimed_count, note)
-        result.steps.setdefault(pipeline, {})[step] = settled_account
+    entering_counts = check_inputs(stores.records, list(pipelines), add_fault)
+    counters = build_accounts(stores.records, pipelines, started_at, add_fault)
+    for (pipeline, step), counter in counters.items():
+        # Entries that may have no message yet count once per pipeline, at its first step.
+        entering_count = entering_counts.pop(pipeline, 0)
+        depth = depths.get((pipeline, step), NO_DEPTH)
+        account = check_account(pipeline, step, counter, depth, entering_count, add_fault)
+        result.steps.setdefault(pipeline, {})[step] = account
     for fault in check_ledger(stores.ledger):
-        note(fault)
+        add_fault(fault)
     return result
 
 
@@ -189,8 +192,7 @@ def _check_stores(
     started_at: datetime,
     archiving_pipelines: Sequence[str] | None,
 ) -> Iterator[AuditFault]:
-    """Yield the faults in the contents of the stores, in the order in which `fonds repair` handles
-    them.
+    """Yield the faults in the contents of the stores, then those that a deep audit recorded.
 
     `pipelines`: names of the pipelines whose entries are checked.
     `started_at`: start of the audit; newer rows are skipped.
@@ -204,7 +206,7 @@ def _check_stores(
     except ConfigurationError as error:
         indexed_count = 0
         yield AuditFault(AuditCheck.DOCUMENT, "", str(error))
-    yield from _check_emptied(stores, indexed_count)
+    yield from _check_lost_records(stores, indexed_count)
     yield from check_derivatives(stores, started_at)
     yield from _check_stray_documents(stores, indexed_count)
     yield from check_files(stores, started_at, archiving_pipelines)
@@ -212,41 +214,42 @@ def _check_stores(
     yield from iter_remembered_faults(stores.records)
 
 
-def find_emptied_records(stores: Stores, count_indexed: Callable[[], int]) -> str | None:
+def describe_lost_records(stores: Stores, count_indexed: Callable[[], int]) -> str | None:
     """Return an error message if the records (SQL rows) contain no files although other stores do,
     else None.
 
     This happens if the records were lost or belong to another library. The wide-column table and
-    the full-text index are queried only if the records contain no files. `count_indexed` returns
-    the number of documents in the index.
+    the full-text index are queried only if the records contain no files. Of the table, only the
+    first rows are searched. `count_indexed` returns the number of documents in the index.
     """
     if next(stores.records.find(FileMetaRow, count_max=1), None) is not None:
         return None
     # Only rows of files that Fonds read have a size. Rows imported from a CDX index or a dump do
     # not mean that records were lost.
     columns = [FILE_SIZE, FILE_CDX]
-    rows = stores.table.scan(stores.journal, count_max=EXAMINED_MAX, columns=columns)
+    rows = stores.table.scan(stores.journal, count_max=TABLE_ROWS_MAX, columns=columns)
     filled_stores = ["the table"] if any(FILE_SIZE in cells for _, cells in rows) else []
     indexed_count = count_indexed()
     filled_stores += [f"the index ({indexed_count} documents)"] if indexed_count else []
     if not filled_stores:
         return None
+    verb = "does" if len(filled_stores) == 1 else "do"
     return (
-        f"the records contain no files, but {' and '.join(filled_stores)} do. The "
+        f"the records contain no files, but {' and '.join(filled_stores)} {verb}. The "
         "records were lost, or the stores belong to another library"
     )
 
 
-def _check_emptied(stores: Stores, indexed_count: int) -> Iterator[AuditFault]:
-    if message := find_emptied_records(stores, lambda: indexed_count):
+def _check_lost_records(stores: Stores, indexed_count: int) -> Iterator[AuditFault]:
+    if message := describe_lost_records(stores, lambda: indexed_count):
         yield AuditFault(AuditCheck.RECORDS_EMPTIED, "records", message)
 
 
 def _check_stray_documents(stores: Stores, indexed_count: int) -> Iterator[AuditFault]:
     """Yield a fault if the full-text index has more documents than the records list.
 
-    `indexed_count` is the number of documents in the index. It was counted before the records were,
-    and the records can only grow in between.
+    `indexed_count` is the number of documents in the index. It is counted before the records are,
+    so that documents which workers add in between cause no fault.
     """
     expected_max = count_expected(stores.records)
     if indexed_count > expected_max:
@@ -263,9 +266,13 @@ def _find_archiving_pipelines(result: AuditResult) -> list[str] | None:
 
     Returns None while any message is pending, because its file may not be archived yet.
     """
-    pending = any(account.pending for steps in result.steps.values() for account in steps.values())
+    is_pending = any(
+        account.pending for steps in result.steps.values() for account in steps.values()
+    )
     return (
-        None if pending else [name for name, steps in result.steps.items() if ARCHIVE_BODY in steps]
+        None
+        if is_pending
+        else [pipeline for pipeline, steps in result.steps.items() if ARCHIVE_BODY in steps]
     )
 
 
@@ -280,7 +287,7 @@ def build_report(result: AuditResult) -> AuditReport:
             for fault in result.faults
         ],
         steps={
-            pipeline: {name: account.build_report() for name, account in steps.items()}
+            pipeline: {step: account.build_report() for step, account in steps.items()}
             for pipeline, steps in result.steps.items()
         },
     )

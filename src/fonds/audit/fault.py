@@ -93,7 +93,7 @@ class AuditCheck(StrEnum):
 
     `act` is the repair action that repairs faults of the check; None if Fonds cannot repair them.
 
-    - `RECORDS_EMPTIED`: the records (SQL rows) contain files if other stores do.
+    - `RECORDS_EMPTIED`: the records (SQL rows) contain files if the table or the index does.
     - `INPUT_COUNT`: each input has as many entries in the ledger as were read from it.
     - `INPUT_ROW`: the input of each entry is recorded.
     - `UNSETTLED`: messages without an outcome are in a queue.

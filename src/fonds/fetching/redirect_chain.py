@@ -11,10 +11,10 @@ from fonds.fetching.crawl_request import CrawlRequest, CrawlResponse, RequestFai
 from fonds.fetching.outcomes import REFUSALS, retry_after_s
 from fonds.fetching.pace import QueuedRequest, RequestOutcome
 from fonds.fetching.robots import MAX_BYTES, REDIRECTS_MAX, Robots
+from fonds.model.credentials import Credentials
 from fonds.model.disposition import Disposition, Reason
 from fonds.model.entry import TlsCheck
 from fonds.model.exchange import Headers, Hop
-from fonds.model.secrets import Credentials
 from fonds.urls.request_url import RequestUrl, parse_request_url
 
 NO_CREDENTIALS = Credentials()
@@ -161,9 +161,7 @@ class RedirectChain:
 
     def _build_headers(self) -> Headers:
         headers = [("Accept", self.request.accept)]
-        login = self.request.logins.build_authorization(
-            self.url.scheme, self.url.host, self.url.port
-        )
+        login = self.request.logins.get_authorization(self.url.scheme, self.url.host, self.url.port)
         if login is not None:
             headers.append(("Authorization", login))
         # Conditional headers are valid only for the URL that they were stored with.

@@ -30,9 +30,10 @@ from urllib3.exceptions import (
 )
 
 from fonds.fetching.addresses import Resolve, is_public, resolve, resolve_allowed_addresses
+from fonds.model.credentials import Credentials
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError, PermanentError, TransientError, cause_of
-from fonds.model.secrets import Credentials, redact_secrets
+from fonds.model.secrets import redact_secrets
 from fonds.urls.parts import UrlParts, split_address
 
 _PORTS = {"http": 80, "https": 443}
@@ -215,7 +216,7 @@ class ServiceClient:
             "User-Agent": "Fonds",
             **extra_headers,
         }
-        if authorization := self.credentials.build_authorization(parts.scheme, host, port):
+        if authorization := self.credentials.get_authorization(parts.scheme, host, port):
             headers["Authorization"] = authorization
         addresses = self._resolve(host, port)
         for place, address in enumerate(addresses):

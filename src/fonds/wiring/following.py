@@ -41,12 +41,12 @@ from fonds.isolation.pool import ChildPool
 from fonds.isolation.process_identity import create_worker_name
 from fonds.leases.cells import LeaseColumns
 from fonds.leases.leases import Leases
+from fonds.model.credentials import collect_credentials
 from fonds.model.disposition import Verdict
 from fonds.model.entry import TlsCheck
 from fonds.model.errors import PermanentError, PostponedError, TransientError
 from fonds.model.exchange import Hop, HttpHead
 from fonds.model.rows import SourceRow
-from fonds.model.secrets import collect_credentials
 from fonds.model.stored_json import encode_stored
 from fonds.pipelines.runtime.intake import IntakeCounts
 from fonds.pipelines.runtime.schedule import RecurringTask

@@ -21,6 +21,7 @@ from fonds.derivatives.visibility import find_active_embargoes
 from fonds.ingest.sources.indexes import list_paths_in_folder
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.completion import NamedTheme
+from fonds.model.credentials import collect_credentials
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, FondsError, PermanentError
 from fonds.model.keys import THUMBNAIL_FOLDER
@@ -28,7 +29,7 @@ from fonds.model.message import Subscription
 from fonds.model.optional_libraries import build_missing_extra_error
 from fonds.model.rows import CdxRow
 from fonds.model.search import SearchQuery
-from fonds.model.secrets import collect_credentials, redact_secrets, strip_credentials
+from fonds.model.secrets import redact_secrets, strip_credentials
 from fonds.model.step import Pipeline
 from fonds.model.suggestions import format_unknown_name
 from fonds.pipelines.flavours.papers import add_papers

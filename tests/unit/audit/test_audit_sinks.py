@@ -1,4 +1,4 @@
-"""Finished sinks are compared with the rows they wrote."""
+"""Messages that are done at a storing step (sink) are compared with the rows that it wrote."""
 
 from __future__ import annotations
 
@@ -9,77 +9,120 @@ import pytest
 
 from fonds.audit import conservation
 from fonds.audit.conservation import SinkCheck
-from fonds.derivatives.sketch import build_file_sketch, build_page_sketch
-from fonds.model.rows import DispositionRow, PdfMetaRow, StoryMetaRow
-from fonds.model.story import Story
-from step_bench import Bench
+from fonds.ingest.steps.import_story import ImportStoryStep
+from fonds.ingest.steps.persist_pdf import PersistPdfTextStep, PersistThumbnailStep
+from fonds.model.pdf import PAGE0_FORM, PdfStatus, PdfText, Thumbnail
+from fonds.model.pdf_extra import PdfExtra
+from fonds.model.rows import DispositionRow
+from fonds.model.story import ContentMetadata, ParsedPage, Story
+from step_bench import PAGE, PDF, Bench, page_file, pdf_file
 
 STARTED_AT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
-PDF, PAGE = "1" * 40, "2" * 40
+PDF_SHA1, PAGE_SHA1 = pdf_file().sha1, page_file().sha1
 
 
-def make_disposition(step: str, about: str, verdict: str = "done") -> DispositionRow:
-    parents, before = ("c", "parse"), STARTED_AT - timedelta(seconds=1)
-    facts = (verdict, False, None, "", about, 0, before, before)
-    return DispositionRow("c", "library", step, "c", *parents, *facts)
+def build_disposition(step: str, about: str, verdict: str = "done") -> DispositionRow:
+    before_start_at = STARTED_AT - timedelta(seconds=1)
+    return DispositionRow(
+        message_id="c",
+        pipeline="library",
+        step=step,
+        entry_id="c",
+        parent_id="c",
+        parent_step="parse",
+        verdict=verdict,
+        is_open=False,
+        reason=None,
+        detail="",
+        about=about,
+        attempt=0,
+        promised_at=before_start_at,
+        settled_at=before_start_at,
+    )
 
 
-def list_messages(bench: Bench, *rows: DispositionRow) -> list[str]:
+def list_fault_messages(bench: Bench, *rows: DispositionRow) -> list[str]:
     check = SinkCheck(bench.records, STARTED_AT)
     faults = [fault for row in rows for fault in check.add(row)] + list(check.check_rest())
     return [fault.message for fault in faults]
 
 
-def make_pdf_row(has_thumbnail: bool) -> PdfMetaRow:
-    facts = (*(None,) * 8, "reader 1", None)
-    return PdfMetaRow(PDF, STARTED_AT, "success", has_thumbnail, *facts)  # type: ignore[arg-type]
+def persist_pdf_text(bench: Bench) -> None:
+    (capture,) = bench.in_warc(PDF, mime="application/pdf")
+    result = PdfText(
+        sha1hex=PDF_SHA1,
+        status=PdfStatus.SUCCESS,
+        text="The weir gave way",
+        page0_thumbnail=True,
+        meta_xml=None,
+        pdf_info=None,
+        pdf_extra=PdfExtra(page_count=1, word_count=4, pdf_version="1.7"),
+        file_meta=pdf_file(),
+        source=capture,
+        extractor="reader 1",
+    )
+    PersistPdfTextStep(bench.records, bench.blobs, bench.index, lambda: STARTED_AT, 30.0)([result])
+
+
+def import_story(bench: Bench) -> None:
+    (capture,) = bench.in_warc(PAGE)
+    story = Story(content_metadata=ContentMetadata(text_content="The river rose over the wall"))
+    page = ParsedPage(capture, page_file(), story, "5" * 64, "reader 1")
+    ImportStoryStep(bench.records, bench.blobs, bench.index, lambda: STARTED_AT)([page])
 
 
 def test_a_missing_row_of_a_sink_is_reported(bench: Bench) -> None:
-    rows = [make_disposition("persist_pdf_text", PDF), make_disposition("import_story", PAGE)]
-    assert list_messages(bench, *rows) == [
-        f"import_story is done with {PAGE}, but story_meta does not show it",
-        f"import_story is done with {PAGE}, but text_sketch does not show it",
-        f"persist_pdf_text is done with {PDF}, but pdf_meta does not show it",
-        f"persist_pdf_text is done with {PDF}, but text_sketch does not show it",
+    rows = [
+        build_disposition("persist_pdf_text", PDF_SHA1),
+        build_disposition("import_story", PAGE_SHA1),
     ]
-    story = (PAGE, "3" * 64, "20240305060708", STARTED_AT, "success", "http://e.org/", "")
-    row = StoryMetaRow(*story, None, None, None, 1, Story(), "x")
-    pdf_sketch = build_file_sketch(make_pdf_row(False), "20240305060708", "http://e.org/", "")
-    bench.records.put([make_pdf_row(False), row, build_page_sketch(row, "words"), pdf_sketch])
-    assert list_messages(bench, *rows) == []
+    assert list_fault_messages(bench, *rows) == [
+        f"import_story is done with {PAGE_SHA1}, but story_meta does not show it",
+        f"import_story is done with {PAGE_SHA1}, but text_sketch does not show it",
+        f"persist_pdf_text is done with {PDF_SHA1}, but pdf_meta does not show it",
+        f"persist_pdf_text is done with {PDF_SHA1}, but text_sketch does not show it",
+    ]
+    persist_pdf_text(bench)
+    import_story(bench)
+    assert list_fault_messages(bench, *rows) == []
 
 
 def test_a_missing_thumbnail_flag_is_reported(bench: Bench) -> None:
-    stored = make_disposition("persist_thumbnail", PDF)
-    assert list_messages(bench, stored) == []  # the text is not stored yet
-    bench.records.put([make_pdf_row(False)])
-    assert list_messages(bench, stored) == [
-        f"persist_thumbnail is done with {PDF}, but pdf_meta does not show it"
+    disposition = build_disposition("persist_thumbnail", PDF_SHA1)
+    assert list_fault_messages(bench, disposition) == []  # the text is not stored yet
+    persist_pdf_text(bench)
+    assert list_fault_messages(bench, disposition) == [
+        f"persist_thumbnail is done with {PDF_SHA1}, but pdf_meta does not show it"
     ]
-    assert list_messages(bench, replace(stored, step="persist_thumbnail-360px-webp")) == []
-    bench.records.put([make_pdf_row(True)])
-    assert list_messages(bench, stored) == []
+    assert (
+        list_fault_messages(bench, replace(disposition, step="persist_thumbnail-360px-webp")) == []
+    )
+    thumbnail = Thumbnail(PDF_SHA1, PAGE0_FORM, b"picture")
+    PersistThumbnailStep(bench.blobs, bench.records)([thumbnail])
+    assert list_fault_messages(bench, disposition) == []
 
 
 @pytest.mark.parametrize(
     "row",
     [
-        make_disposition("import_story", PAGE, "quarantined"),
-        make_disposition("import_story", ""),
-        make_disposition("parse_story", PAGE),
+        build_disposition("import_story", PAGE_SHA1, "quarantined"),
+        build_disposition("import_story", ""),
+        build_disposition("parse_story", PAGE_SHA1),
         replace(
-            make_disposition("import_story", PAGE), settled_at=STARTED_AT + timedelta(seconds=1)
+            build_disposition("import_story", PAGE_SHA1),
+            settled_at=STARTED_AT + timedelta(seconds=1),
         ),
     ],
 )
-def test_dispositions_without_a_row_or_settled_later_are_ignored(
+def test_dispositions_without_a_row_or_settled_after_the_start_are_ignored(
     bench: Bench, row: DispositionRow
 ) -> None:
-    assert list_messages(bench, row) == []
+    assert list_fault_messages(bench, row) == []
 
 
 def test_rows_are_read_in_batches(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conservation, "CHUNK", 2)
-    rows = [make_disposition("import_story", f"{n:040x}") for n in range(5)]
-    assert len({message.partition(", but ")[0] for message in list_messages(bench, *rows)}) == 5
+    rows = [build_disposition("import_story", f"{n:040x}") for n in range(5)]
+    assert (
+        len({message.partition(", but ")[0] for message in list_fault_messages(bench, *rows)}) == 5
+    )

@@ -19,6 +19,7 @@ from fonds.archive.capture_rank import IndexedCapture, rank_capture
 from fonds.archive.cdx import IndexReader
 from fonds.bulk.local import LocalEngine
 from fonds.bulk.tallies import ExampleCounts, sum_tallies
+from fonds.ingest.bulk import index_reader
 from fonds.ingest.bulk.capture_filter import CaptureFilter, find_refusal_reason, is_paper
 from fonds.ingest.bulk.index_reader import iter_part_lines, iter_parts
 from fonds.model.disposition import Reason
@@ -257,14 +258,27 @@ def test_every_line_is_in_exactly_one_part(
     assert len(part_lines) == data.count(b"\n") + (not data.endswith(b"\n") and data != b"")
 
 
-def test_the_legend_of_an_index_applies_to_all_its_parts(tmp_path: Path) -> None:
-    legend = " CDX b N a g V k s m S"
+def test_a_line_over_the_limit_is_split_and_stays_in_its_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_reader, "LINE_MAX_BYTES", 4)
+    path = tmp_path / "lines.cdx"
+    path.write_bytes(b"aaaaaaaaaa\nb\n")
+    assert [list(iter_part_lines(part)) for part in iter_parts([path], 5)] == [
+        [b"aaaa", b"aaaa", b"aa"],
+        [],
+        [b"b"],
+    ]
+
+
+def test_the_header_line_of_an_index_applies_to_all_its_parts(tmp_path: Path) -> None:
+    header_line = " CDX b N a g V k s m S"
     rows = [
         f"20170706005950 org,example)/{n} http://example.org/{n} i/a.warc.gz {n}"
         " MQHD36X5MNZPWFNMD5LFOYZSFGCHUN3V 200 application/pdf 5"
         for n in range(100)
     ]
-    assert run_backfill(tmp_path, [legend, *rows]).counts["captures"] == 100
+    assert run_backfill(tmp_path, [header_line, *rows]).counts["captures"] == 100
 
 
 def test_a_damaged_index_is_reported_and_its_readable_lines_are_stored(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from fonds.model.secrets import (
     HIDDEN,
     check_secrets,
-    collect_credentials,
     has_secret,
     redact_secrets,
     strip_credentials,
@@ -138,18 +137,3 @@ def test_a_long_line_of_urls_is_redacted_in_linear_time() -> None:
     assert "a:b" not in redact_secrets(text)
     assert "a:b" not in redact_secrets(f"see {text}")
     assert redact_secrets("see " + "p" * 2_000_000).endswith("p")
-
-
-@given(SECRETS, SECRETS)
-def test_credentials_are_sent_to_their_origin_only(user: str, password: str) -> None:
-    encoded = f"{quote(user, safe='')}:{quote(password, safe='')}"
-    credentials = collect_credentials(
-        [f"https://{encoded}@Host.example/warcs", "/a/folder", "http://plain/"]
-    )
-    header = credentials.build_authorization("https", "host.example", 443)
-    assert header is not None
-    assert header.startswith("Basic ")
-    for origin in (("http", "host.example", 443), ("https", "host.example", 8443),
-                  ("https", "other.example", 443), ("http", "plain", 80)):  # fmt: skip
-        assert credentials.build_authorization(*origin) is None
-    assert password not in repr(credentials)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.archives import build_entry
+from fonds.audit import audit
 from fonds.audit.repair.cleanup import raise_if_emptied
 from fonds.config import PORTS, Settings
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
@@ -100,6 +101,20 @@ def test_an_unavailable_index_does_not_block_the_check_for_empty_records(
     raise_if_emptied(stores)
     stores.table.put(stores.journal, [(b"\x01" * 20, {"file:size": b"5"})])
     with pytest.raises(ConfigurationError, match="the records contain no files"):
+        raise_if_emptied(stores)
+    close_stores(stores)
+
+
+def test_the_first_rows_of_the_table_show_whether_records_were_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "TABLE_ROWS_MAX", 2)
+    stores = open_stores(tmp_path, Settings())
+    listed_rows = [(bytes([number]) * 20, {"file:cdx": b"x"}) for number in (1, 2)]
+    stores.table.put(stores.journal, [*listed_rows, (b"\x03" * 20, {"file:size": b"5"})])
+    raise_if_emptied(stores)
+    stores.table.put(stores.journal, [(b"\x02" * 20, {"file:size": b"5"})])
+    with pytest.raises(ConfigurationError, match="but the table does"):
         raise_if_emptied(stores)
     close_stores(stores)
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fonds.model.secrets import Credentials
+from fonds.model.credentials import Credentials
 
 if TYPE_CHECKING:
     from fonds.archive.store.remote import OpenRemote

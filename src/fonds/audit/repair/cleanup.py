@@ -15,7 +15,7 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from fonds.audit.audit import find_emptied_records
+from fonds.audit.audit import describe_lost_records
 from fonds.following.poll_links import POLL
 from fonds.model.disposition import Verdict
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
@@ -130,7 +130,7 @@ def raise_if_emptied(stores: Stores) -> None:
         except StoreUnavailableError:
             return 0
 
-    if message := find_emptied_records(stores, count_indexed):
+    if message := describe_lost_records(stores, count_indexed):
         raise ConfigurationError(
             f"{message}. Restore the records from a backup, or ingest the inputs into "
             "another --home. Nothing was changed"

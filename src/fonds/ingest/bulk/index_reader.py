@@ -1,5 +1,4 @@
-"""Reader of a backfill: yield the encoded capture of each accepted CDX line, then the number of
-refused lines by reason.
+"""Read CDX indexes for a backfill: the accepted captures, and the number of refused lines by reason.
 
 An index is split into byte ranges (parts) that are read in parallel.
 """
@@ -25,27 +24,28 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError
 
 PART_BYTES = 32 * 1024**2
-LEGEND = b" CDX "
+HEADER_PREFIX = b" CDX "
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPart:
-    """The lines of one CDX index that begin in a byte range.
+    """Byte range of a CDX index. The lines that begin in the range belong to the part.
 
     - `path`: path of the index.
     - `start`: first byte of the range.
-    - `end`: end of the range (exclusive); None means the whole of a compressed index.
-    - `legend`: first line of the index if that line names the fields, otherwise ''.
+    - `end`: end of the range (exclusive); None if the part is a whole compressed index.
+    - `header_line`: first line of the index if that line names the fields, otherwise ''.
     """
 
     path: str
     start: int
     end: int | None
-    legend: str
+    header_line: str
 
 
 def iter_parts(paths: Sequence[Path], part_bytes: int = PART_BYTES) -> Iterator[IndexPart]:
-    """Split CDX indexes into parts of about `part_bytes` bytes. A compressed index is one part.
+    """Split CDX indexes into parts of at most `part_bytes` bytes. A compressed index is one part, and
+    an empty index has none.
 
     Raises OSError if an index cannot be read.
     """
@@ -55,18 +55,21 @@ def iter_parts(paths: Sequence[Path], part_bytes: int = PART_BYTES) -> Iterator[
         if first_line.startswith(GZIP_MAGIC):
             yield IndexPart(str(path), 0, None, "")
             continue
-        legend = first_line.decode("utf-8", "replace") if first_line.startswith(LEGEND) else ""
+        header_line = (
+            first_line.decode("utf-8", "replace") if first_line.startswith(HEADER_PREFIX) else ""
+        )
         size_bytes = path.stat().st_size
         for start in range(0, size_bytes, part_bytes):
-            yield IndexPart(str(path), start, min(start + part_bytes, size_bytes), legend)
+            yield IndexPart(str(path), start, min(start + part_bytes, size_bytes), header_line)
 
 
 def iter_part_lines(part: IndexPart) -> Generator[bytes, None, None]:
-    """Yield the lines that begin in a part (byte range) of a CDX index. Each line belongs to
+    """Yield the lines that begin in a part of a CDX index, without line ends. Each line belongs to
     exactly one part.
 
-    Lines over 64 KiB are split. Raises OSError, and for a compressed index EOFError, zlib.error,
-    gzip.BadGzipFile or LimitError.
+    A line over 64 KiB is yielded in several pieces. Raises OSError if the index cannot be read. For
+    a compressed index, raises EOFError, zlib.error or gzip.BadGzipFile if it is damaged, and
+    LimitError if it expands too much.
     """
     if part.end is None:
         yield from iter_lines(Path(part.path))
@@ -78,7 +81,7 @@ def iter_part_lines(part: IndexPart) -> Generator[bytes, None, None]:
             # length.
             stream.seek(offset - 1)
             while (piece := stream.readline(LINE_MAX_BYTES)) and not piece.endswith(b"\n"):
-                offset += len(piece)
+                pass
             offset = stream.tell()
         while offset < part.end and (line := stream.readline(LINE_MAX_BYTES)):
             offset += len(line)
@@ -93,8 +96,7 @@ LINES = "lines"
 
 @dataclass(frozen=True, slots=True)
 class CaptureReader:
-    """Function object that reads one part (byte range) of a CDX index. It is the `read` function of
-    a backfill job.
+    """Function object that reads one part of a CDX index: the `read` function of a backfill job.
 
     `filter` decides which lines are accepted.
     """
@@ -105,28 +107,26 @@ class CaptureReader:
         """Yield the encoded capture of each accepted line, then the number of refused lines by
         reason.
 
-        The lines are those of one part (byte range) of an index. Raises OSError if the index cannot
-        be read.
+        Damage and limits of a compressed index are counted like refused lines. Raises OSError if
+        the index cannot be read.
         """
         tallies = ExampleCounts()
         try:
-            yield from self._iter_kept(part, tallies)
+            yield from self._iter_captures(part, tallies)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            tallies.count_one(
-                Reason.DAMAGED_RECORD, (f"{part.path}: decompression failed: {error}")
-            )
+            tallies.count_one(Reason.DAMAGED_RECORD, f"{part.path}: decompression failed: {error}")
         except LimitError as error:
             tallies.count_one(error.reason, f"{part.path}: {error.detail}")
         yield from tallies.iter_records()
 
-    def _iter_kept(self, part: IndexPart, tallies: ExampleCounts) -> Iterator[bytes]:
+    def _iter_captures(self, part: IndexPart, tallies: ExampleCounts) -> Iterator[bytes]:
         reader, capture_filter = IndexReader(), self.filter
-        if part.start and part.legend:
-            reader.parse(part.legend)
+        if part.start and part.header_line:
+            reader.parse(part.header_line)
         counts, parse = tallies.counts, reader.parse
-        for number, text in enumerate(iter_part_lines(part), 1):
+        for number, encoded_line in enumerate(iter_part_lines(part), 1):
             counts[LINES] += 1
-            line = parse(text.decode("utf-8", "replace"))
+            line = parse(encoded_line.decode("utf-8", "replace"))
             reason = find_refusal_reason(line, capture_filter)
             if reason is None and isinstance(line, CdxLine):
                 yield encode_record(line, normalize_mime_cached(line.mime) or line.mime)

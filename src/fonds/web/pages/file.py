@@ -49,8 +49,8 @@ from fonds.web.html.rendering import (
     render_page,
 )
 from fonds.web.pages.capture_timeline import StoryCaptures, build_story_captures, describe_capture
+from fonds.web.pages.document_themes import find_document_themes
 from fonds.web.pages.file_neighbours import NeighbourGroup, build_neighbour_groups
-from fonds.web.pages.theme_links import find_document_themes
 from fonds.web.serving.json_requests import TheService
 from fonds.web.serving.parameters import shorten
 from fonds.web.serving.problems import RefusedError
@@ -276,7 +276,7 @@ def build_file_page(
     outcome = _find_outcome(stores, description)
     text = load_file_text(stores, description)
     title, language = find_file_title(description)
-    links, looked_in = _find_themes(collections, description)
+    links, searched_count = _find_themes(collections, description)
     head = load_story_head(stores.records, sha1hex)
     return FilePage(
         title=title,
@@ -303,7 +303,7 @@ def build_file_page(
         thumbnail_href=f"/file/{sha1hex}/thumbnail" if description.thumbnail_key else None,
         body_href=f"/file/{sha1hex}/body" if description.body_place else None,
         themes=links,
-        themes_looked_in=looked_in,
+        themes_looked_in=searched_count,
         neighbours=build_neighbour_groups(
             stores.index, collections, description.document, description.relatives, links
         ),
@@ -325,7 +325,7 @@ def _find_themes(
     )
     return [
         link for links in document_themes.themes.values() for link in links
-    ], document_themes.looked_in
+    ], document_themes.searched_count
 
 
 def find_file_title(description: FileDescription) -> tuple[str, str | None]:

@@ -45,13 +45,13 @@ from fonds.web.access.roles import READS
 from fonds.web.html.charts import HistogramBar, draw_histogram
 from fonds.web.html.periods import Period, build_periods, build_spans
 from fonds.web.html.rendering import OpenStores, Pager, build_pager, build_url, render_page
+from fonds.web.pages.document_themes import find_document_themes
 from fonds.web.pages.search_completion import find_offered_values
 from fonds.web.pages.search_facets import (
     build_facets,
     build_theme_facet,
     list_offered_collections,
 )
-from fonds.web.pages.theme_links import find_document_themes
 from fonds.web.serving.json_requests import TheService
 from fonds.web.serving.parameters import shorten, take_search
 from fonds.web.serving.problems import RefusedError
@@ -207,7 +207,7 @@ def build_search_page(
         beyond=unlisted_counts,
         dates=count_dates(stores.index, answer.query, results),
         undated=results.undated,
-        themes_looked_in=document_themes.looked_in,
+        themes_looked_in=document_themes.searched_count,
         themes=answer.themes,
         generation=results.generation,
     )
