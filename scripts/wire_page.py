@@ -15,6 +15,7 @@ from fonds.pipelines.flavours.stages import (
 from fonds.queues.messages.contracts import CONTRACTS, build_schemas
 from written_pages import write
 
+LINE_MAX_CHARS = 120
 TOP = """\
 # Public topics on the wire
 
@@ -133,9 +134,26 @@ def build_wire_page() -> str:
     topics = (UNEXTRACTED, PDF_TEXT, build_thumbnail_topic("SIZE-TYPE"), UNGROBIDED, GROBID_OUTPUT)
     parts = [TOP, *(_format_row(topic) for topic in topics), HEADERS, "## Schemas\n"]
     for name, schema in build_schemas().items():
-        text = json.dumps(schema, indent=1, ensure_ascii=False)
+        text = _format_json(schema, "")
         parts.append(f"\n### {name}\n```json\n{text}\n```\n")
     return "".join(parts)
+
+
+def _format_json(value: object, indent: str) -> str:
+    """Return indented JSON, with each value that fits on one line. `json.dumps` would put every
+    item of a list on its own line and make the page three times as long.
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, dict | list) or len(indent) + len(text) <= LINE_MAX_CHARS:
+        return text
+    inner = f"{indent}  "
+    if isinstance(value, list):
+        lines = [inner + _format_json(item, inner) for item in value]
+        return "[\n" + ",\n".join(lines) + f"\n{indent}]"
+    lines = [
+        f"{inner}{json.dumps(name)}: {_format_json(item, inner)}" for name, item in value.items()
+    ]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
 
 def _format_row(topic: Topic) -> str:
