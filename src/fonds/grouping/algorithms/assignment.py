@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fonds.grouping.algorithms.clustering import FinerLevel, PlacementModel, UnclusteredReason
-from fonds.grouping.algorithms.methods import NO_CLUSTER, assign_by_evidence
+from fonds.grouping.algorithms.evidence import assign_by_evidence
+from fonds.grouping.algorithms.partition import NO_CLUSTER
 from fonds.grouping.algorithms.space import project
 from fonds.grouping.algorithms.term_counts import (
     Floats,

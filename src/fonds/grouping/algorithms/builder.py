@@ -34,23 +34,23 @@ from fonds.grouping.algorithms.corpus import (
     TermReader,
     TextCollection,
 )
+from fonds.grouping.algorithms.density import partition_by_density
 from fonds.grouping.algorithms.duplicates import EMPTY
+from fonds.grouping.algorithms.factors import partition_by_factors
 from fonds.grouping.algorithms.labels import (
     DOCUMENTS_MAX,
     label_clusters,
 )
 from fonds.grouping.algorithms.lineage import LineageEvent, carry_ids, create_ids, find_parents
-from fonds.grouping.algorithms.methods import (
+from fonds.grouping.algorithms.partition import (
     NO_CLUSTER,
-    Family,
     Partition,
+    PartitionAlgorithm,
     PreparedDocuments,
     compute_centroids,
     compute_cosines,
-    partition_by_density,
-    partition_by_factors,
-    partition_into_stories,
 )
+from fonds.grouping.algorithms.small_clusters import partition_into_small_clusters
 from fonds.grouping.algorithms.space import ProjectedVectors, fit_space
 from fonds.grouping.algorithms.term_counts import (
     Floats,
@@ -62,9 +62,9 @@ from fonds.grouping.algorithms.term_counts import (
 )
 from fonds.grouping.algorithms.topics import partition_into_topics
 
-FAMILIES: dict[Algorithm, Family] = {
+PARTITION_ALGORITHMS: dict[Algorithm, PartitionAlgorithm] = {
     Algorithm.TOPICS: partition_into_topics,
-    Algorithm.STORIES: partition_into_stories,
+    Algorithm.STORIES: partition_into_small_clusters,
     Algorithm.FACTORS: partition_by_factors,
     Algorithm.DENSITY: partition_by_density,
 }
@@ -229,7 +229,7 @@ def _partition_documents(prepared_documents: PreparedDocuments, options: Options
     count = len(prepared_documents.vectors)
     if count < 2:
         return Partition((np.zeros(count, dtype=np.int64),))
-    return FAMILIES[options.algorithm](prepared_documents, options)
+    return PARTITION_ALGORITHMS[options.algorithm](prepared_documents, options)
 
 
 def _build_levels(

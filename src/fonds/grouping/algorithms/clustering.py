@@ -137,7 +137,7 @@ CLUSTERS_MAX = 2000
 
 
 class Algorithm(StrEnum):
-    """Algorithm families that group documents.
+    """Algorithms that group documents.
 
     `TOPICS`: few broad clusters. `STORIES`: many small clusters about one event each. `FACTORS`:
     non-negative matrix factorization. `DENSITY`: dense regions (HDBSCAN).
@@ -155,11 +155,11 @@ class Options:
 
     `clusters`: number of topics or factors. None: `TOPICS` chooses one from 2 to `clusters_max`.
     `granularities`: further numbers of topics, each computed as a level of its own.
-    `threshold`: minimum cosine similarity between a document and a story.
-    `half_life_s`: seconds without a document after which the similarities to a story are halved;
-        None to ignore time.
-    `size_min`: minimum number of documents of a story or dense group. Documents in smaller ones are
-        in no cluster.
+    `threshold`: minimum cosine similarity between a document and a small cluster.
+    `half_life_s`: seconds without a document after which the similarities to a small cluster are
+        halved; None to ignore time.
+    `size_min`: minimum number of documents of a small or dense cluster. Documents in smaller ones
+        are in no cluster.
     `seed`: seed of all random choices.
     """
 

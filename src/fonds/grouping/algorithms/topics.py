@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans, MiniBatchKMeans
 
 from fonds.grouping.algorithms.clustering import Options
-from fonds.grouping.algorithms.methods import (
+from fonds.grouping.algorithms.evidence import refine_partition
+from fonds.grouping.algorithms.partition import (
     NO_CLUSTER,
     Partition,
     PreparedDocuments,
     compute_centroids,
     find_nearest_centroids,
-    refine_partition,
     renumber_clusters,
 )
 from fonds.grouping.algorithms.term_counts import Floats, Ints, sample_evenly
@@ -162,12 +162,12 @@ def _start_from_previous(prepared_documents: PreparedDocuments, options: Options
     requested.
     """
     if (
-        prepared_documents.previous is None
-        or not len(prepared_documents.previous)
-        or int(prepared_documents.previous.max()) < 1
+        prepared_documents.previous_numbers is None
+        or not len(prepared_documents.previous_numbers)
+        or int(prepared_documents.previous_numbers.max()) < 1
     ):
         return None
-    members = renumber_clusters(prepared_documents.previous)
+    members = renumber_clusters(prepared_documents.previous_numbers)
     clusters = int(members.max()) + 1
     if options.clusters not in (None, clusters):
         return None

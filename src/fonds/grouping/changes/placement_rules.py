@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from fonds.grouping.algorithms.assignment import Assignments, assign, build_vector
-from fonds.grouping.algorithms.methods import NO_CLUSTER
+from fonds.grouping.algorithms.partition import NO_CLUSTER
 from fonds.grouping.algorithms.terms import split_terms
 from fonds.grouping.clustering import (
     EMPTY,

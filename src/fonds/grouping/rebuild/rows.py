@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fonds.grouping.algorithms.clustering import Cluster, Clustering, Level, UnclusteredReason
 from fonds.grouping.algorithms.duplicates import EMPTY
-from fonds.grouping.algorithms.methods import NO_CLUSTER
+from fonds.grouping.algorithms.partition import NO_CLUSTER
 from fonds.grouping.changes.cells import build_cluster_key, join_cells
 from fonds.grouping.clustering import REASONS, Placement, StoredClustering
 from fonds.grouping.columns import Column
