@@ -74,20 +74,20 @@ def library(stores: Stores, tmp_path: Path) -> Stores:
     stores.blobs.put([Blob(build_text_blob_key(PDF), TEXT_BLOB, "text/plain")])
     stores.blobs.put([Blob(build_thumbnail_blob_key(PDF), PICTURE, "image/jpeg")])
     stores.blobs.put([Blob(build_text_blob_key(PAGE), TEXT_BLOB, "text/plain")])
-    stores.index.put([document_of(PDF, Kind.PDF), document_of(PAGE, Kind.STORY)])
+    stores.index.put([build_document(PDF, Kind.PDF), build_document(PAGE, Kind.STORY)])
     for sha1hex in (PDF, PAGE):
         (tmp_path / f"{sha1hex}.warc").write_bytes(b"ten bytes.")
-        capture, warc = capture_of(sha1hex, tmp_path)
-        cells = build_file_cells(meta_of(sha1hex)) | build_first_cells(capture, warc)
+        capture, warc = build_capture(sha1hex, tmp_path)
+        cells = build_file_cells(build_meta(sha1hex)) | build_first_cells(capture, warc)
         stores.table.put("journal", [(bytes.fromhex(sha1hex), cells)])
-        stores.records.put(rows_of(sha1hex, tmp_path))
-        book(stores, sha1hex, SUMS.name)
+        stores.records.put(build_rows(sha1hex, tmp_path))
+        record_as_done(stores, sha1hex, SUMS.name)
     stores.records.put([build_fixity(PDF, "thumbnail 180px-jpg", PICTURE)])
-    put_with_fixity(stores, pdf_row())
-    put_with_fixity(stores, story_row())
+    put_with_fixity(stores, build_pdf_row())
+    put_with_fixity(stores, build_story_row())
     text = TEXT_BLOB.decode()
-    pdf_sketch = build_file_sketch(pdf_row(), "20240305060708", "http://e.org/", text)
-    write_sketches(stores.records, [build_page_sketch(story_row(), text), pdf_sketch], ())
+    pdf_sketch = build_file_sketch(build_pdf_row(), "20240305060708", "http://e.org/", text)
+    write_sketches(stores.records, [build_page_sketch(build_story_row(), text), pdf_sketch], ())
     return stores
 
 
@@ -96,9 +96,9 @@ def put_with_fixity(stores: Stores, row: Any) -> None:
     stores.records.put([row, build_row_fixity(row), build_fixity(row.sha1hex, "text", TEXT_BLOB)])
 
 
-def book(stores: Stores, sha1hex: str, pipeline: str) -> None:
+def record_as_done(stores: Stores, sha1hex: str, pipeline: str) -> None:
     """Record a file in the ledger of a pipeline as done at every step."""
-    name = entry_of(sha1hex)
+    name = build_entry_name(sha1hex)
     (cdx,) = stores.records.find(CdxRow, {"sha1hex": sha1hex})
     place = f"{cdx.warc_path}:{cdx.warc_offset}"
     facts = ("capture", "", "http://e.org/", "20240305060708", place, "default", MOMENT)
@@ -111,55 +111,55 @@ def book(stores: Stores, sha1hex: str, pipeline: str) -> None:
     )
 
 
-def unbook(stores: Stores, sha1hex: str, pipeline: str) -> None:
+def delete_ledger_rows(stores: Stores, sha1hex: str, pipeline: str) -> None:
     """Remove all ledger rows of a file in a pipeline."""
-    name = entry_of(sha1hex)
+    name = build_entry_name(sha1hex)
     stores.records.delete(DispositionRow, [(name, pipeline, step) for step in STEPS[sha1hex]])
     stores.records.delete(EntryRow, [(name, pipeline)])
     stores.ledger.recount(repair=True)
 
 
-def entry_of(sha1hex: str) -> str:
+def build_entry_name(sha1hex: str) -> str:
     return f"capture-{sha1hex[:1]}"
 
 
-def meta_of(sha1hex: str) -> FileMeta:
+def build_meta(sha1hex: str) -> FileMeta:
     return FileMeta(5, "text/html", "", "text/html", sha1hex, "0" * 32, "0" * 64)
 
 
-def capture_of(sha1hex: str, folder: Path) -> tuple[Capture, Place]:
+def build_capture(sha1hex: str, folder: Path) -> tuple[Capture, Place]:
     warc = Place(PlaceKind.WARC, str(folder / f"{sha1hex}.warc"), 0, 10)
-    name = entry_of(sha1hex)
+    name = build_entry_name(sha1hex)
     return Capture(name, "", warc, "http://e.org/", MOMENT, "response"), warc
 
 
-def document_of(sha1hex: str, kind: Kind) -> IndexDocument:
-    row = story_row() if kind is Kind.STORY else pdf_row()
+def build_document(sha1hex: str, kind: Kind) -> IndexDocument:
+    row = build_story_row() if kind is Kind.STORY else build_pdf_row()
     derivative_kind = STORY_KIND if kind is Kind.STORY else PDF_KIND
     assert derivative_kind.indexed is not None
-    return derivative_kind.indexed.document(
+    return derivative_kind.indexed.build_document(
         replace(row, sha1hex=sha1hex),
         TEXT_BLOB,
         DocumentOrigin("http://e.org/", "e.org", "default"),
     )
 
 
-def rows_of(sha1hex: str, folder: Path) -> list[Any]:
-    capture, warc = capture_of(sha1hex, folder)
-    meta = meta_of(sha1hex)
+def build_rows(sha1hex: str, folder: Path) -> list[Any]:
+    capture, warc = build_capture(sha1hex, folder)
+    meta = build_meta(sha1hex)
     facts = (meta.sha256, meta.md5, meta.size, meta.mime)
     return [
-        FileMetaRow(sha1hex, *facts, entry_of(sha1hex), MOMENT),
+        FileMetaRow(sha1hex, *facts, build_entry_name(sha1hex), MOMENT),
         build_cdx_row(capture, meta, warc, MOMENT),
     ]
 
 
-def pdf_row() -> PdfMetaRow:
+def build_pdf_row() -> PdfMetaRow:
     sizes = (1, 1, None, None)
     return PdfMetaRow(PDF, MOMENT, "success", True, *sizes, None, None, None, None, "x", None)
 
 
-def story_row() -> StoryMetaRow:
+def build_story_row() -> StoryMetaRow:
     return StoryMetaRow(
         PAGE,
         STORY,
@@ -187,12 +187,12 @@ def enter_and_process(place: Workplace, count: int = 4) -> list[str]:
     return ids
 
 
-def finished_input(entries: int) -> InputRow:
+def build_finished_input(entries: int) -> InputRow:
     """Build the row of the completely read input that all numbers come from."""
-    return input_of("input", "/w", entries, finished=True)
+    return build_input("input", "/w", entries, finished=True)
 
 
-def input_of(input_id: str, path: str, entries: int, *, finished: bool) -> InputRow:
+def build_input(input_id: str, path: str, entries: int, *, finished: bool) -> InputRow:
     facts = ("warc", "1:1", 0, entries, {}, 0, finished, None, MOMENT, SUMS.name)
     return InputRow(input_id, path, *facts)
 

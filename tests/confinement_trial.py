@@ -23,7 +23,7 @@ from fixtures.forbidden import ACTS, ROOT_ACTS, Target
 from fonds.isolation import privileges, seccomp
 from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool, open_unnamed_body
-from fonds.isolation.seccomp import MACHINES
+from fonds.isolation.seccomp import ARCHITECTURES
 from fonds.model.archive import OpenBody
 
 LIMITS = ChildLimits(wall_s=30, memory_bytes=2**29, output_max_bytes=2**20)
@@ -141,7 +141,7 @@ def remove_feature(feature: str) -> None:
     whose root may not change its user.
     """
     privileges.forbid_new_privileges()
-    audit = MACHINES[platform.machine()].audit
+    audit = ARCHITECTURES[platform.machine()].audit_number
     prctl = PRCTL[platform.machine()]
     deny = (seccomp.RETURN, 0, 0, seccomp.ERROR | errno.ENOSYS)
     not_allowed = (seccomp.RETURN, 0, 0, seccomp.ERROR | errno.EPERM)
@@ -158,4 +158,4 @@ def remove_feature(feature: str) -> None:
         ],
     }[feature]
     checks = [(seccomp.LOAD, 0, 0, 4), (seccomp.EQUAL, 1, 0, audit), allow]
-    seccomp.install([*checks, (seccomp.LOAD, 0, 0, 0), *rules, allow])
+    seccomp.install_program([*checks, (seccomp.LOAD, 0, 0, 0), *rules, allow])

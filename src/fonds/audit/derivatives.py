@@ -211,7 +211,8 @@ def _check_documents(
     rights = load_file_rights(stores.records, [row.sha1hex for row in expected_documents.values()])
     faults = []
     for id_, current in sorted(expected_documents.items()):
-        if max(version.updated for version in (current.row, *current.earlier)) > started_at:
+        times = [version.updated_at for version in current.earlier_versions]
+        if max([current.row.updated, *times]) > started_at:
             continue
         if message := _compare_document(
             kind, kind.indexed, current, rights[current.sha1hex], documents.get(id_)
@@ -253,7 +254,7 @@ def _compare_document(
         document.url, document.canonical_domain, document.collection, document.captured
     )
     text = encode_text(document.text_content)
-    expected_document = set_rights(indexed_kind.document(row, text, origin), rights)
+    expected_document = set_rights(indexed_kind.build_document(row, text, origin), rights)
     names = [
         name
         for name in IndexDocument.__slots__
@@ -266,8 +267,7 @@ def _compare_document(
         (version.sha1hex, version.captured, version.title) for version in document.earlier
     ]
     if indexed_versions != [
-        (earlier_row.sha1hex, earlier_row.captured, earlier_row.title)
-        for earlier_row in current.earlier
+        (version.sha1hex, version.datetime14, version.title) for version in current.earlier_versions
     ]:
         return f"{kind.title} {id_} has other earlier versions in the index than in the records"
     return None

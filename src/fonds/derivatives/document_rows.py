@@ -14,11 +14,13 @@ from typing import Any
 from fonds.derivatives.documents import UNKNOWN, DocumentOrigin, decode_blob_text, find_origins
 from fonds.model.document import EarlierVersion, IndexDocument
 from fonds.model.keys import build_text_blob_key
+from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Blobs, Records
 
 EARLIER_MAX_CHARS = 1_000_000
 """Maximum number of characters of earlier versions that a story's index document includes."""
 WORD_MAX_CHARS = 100
+"""Characters at the end of a cut text in which a space is searched, so as not to cut a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +28,18 @@ class EarlierText:
     """Earlier version of a story, which was captured before the current version.
 
     - `sha1hex`: SHA-1 of the version's file.
-    - `captured`: time of the capture in UTC, 14 digits (YYYYMMDDhhmmss).
+    - `datetime14`: time of the capture in UTC, 14 digits (YYYYMMDDhhmmss).
     - `title`: title of the version; None if it has none.
-    - `text`: SHA-256 of the version's text. If it is not recorded, a substitute that is different
-      for each file. None if a later version has the same text.
-    - `updated`: time at which the row of the version was written.
+    - `text_key`: SHA-256 of the version's text. If it is not recorded, a substitute that is
+      different for each file. None if a later version has the same text.
+    - `updated_at`: time at which the row of the version was written.
     """
 
     sha1hex: str
-    captured: str
+    datetime14: str
     title: str | None
-    text: str | None
-    updated: datetime
+    text_key: str | None
+    updated_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +48,23 @@ class CurrentRow:
     includes.
 
     - `row`: derivative row of the file; of the current version if the document is about a story.
-    - `earlier`: earlier versions of the story, newest first.
+    - `earlier_versions`: earlier versions of the story, newest first.
     - `omitted_count`: number of earlier versions that the document does not include.
 
     Two equal values build the same document.
     """
 
-    row: Any
-    earlier: tuple[EarlierText, ...] = ()
+    row: DerivativeRow
+    earlier_versions: tuple[EarlierText, ...] = ()
     omitted_count: int = 0
 
     @property
     def sha1hex(self) -> str:
         """SHA-1 of the file that `row` describes."""
-        sha1hex: str = self.row.sha1hex
-        return sha1hex
+        return self.row.sha1hex
 
 
-def _list_only_versions(records: Records, ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+def _list_single_files(records: Records, ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
     return {id_: (id_,) for id_ in ids}
 
 
@@ -76,8 +77,8 @@ class IndexedKind:
     - `load_current`: function that loads the rows from which the documents with given ids must be
       built now. Ids without a document are omitted.
     - `has_text`: function that returns whether a text may be stored for the file of a row.
-    - `document`: function that builds a document from a row, its text and its origin.
-    - `versions`: function that returns the SHA-1s of the files from which each document may be
+    - `build_document`: function that builds a document from a row, its text and its origin.
+    - `list_versions`: function that returns the SHA-1s of the files from which each document may be
       built, by document id. The file of the current version is last.
     """
 
@@ -85,85 +86,94 @@ class IndexedKind:
     get_id: Callable[[Any], str]
     load_current: Callable[[Records, Sequence[str]], Mapping[str, CurrentRow]]
     has_text: Callable[[Any], bool]
-    document: Callable[[Any, bytes | None, DocumentOrigin], IndexDocument]
-    versions: Callable[[Records, Sequence[str]], Mapping[str, Sequence[str]]] = _list_only_versions
+    build_document: Callable[[Any, bytes | None, DocumentOrigin], IndexDocument]
+    list_versions: Callable[[Records, Sequence[str]], Mapping[str, Sequence[str]]] = (
+        _list_single_files
+    )
 
 
-def wrap_unversioned(
-    rows: Callable[[Records, Sequence[str]], Mapping[str, Any]],
+def build_row_loader(
+    find_rows: Callable[[Records, Sequence[str]], Mapping[str, DerivativeRow]],
 ) -> Callable[[Records, Sequence[str]], Mapping[str, CurrentRow]]:
     """Build the `load_current` function of an `IndexedKind` without versions, from a function that
-    loads rows by document id.
+    finds rows by document id.
     """
-    return lambda records, ids: {id_: CurrentRow(row) for id_, row in rows(records, ids).items()}
+    return lambda records, ids: {
+        id_: CurrentRow(row) for id_, row in find_rows(records, ids).items()
+    }
 
 
 def iter_index_documents(
     kind: IndexedKind,
     records: Records,
     blobs: Blobs,
-    current: Sequence[CurrentRow],
+    current_rows: Sequence[CurrentRow],
     loaded_files: Mapping[str, tuple[bytes, DocumentOrigin]] = MappingProxyType({}),
-    textless: list[str] | None = None,
+    textless_files: list[str] | None = None,
 ) -> Iterator[IndexDocument]:
     """Build index documents with their texts from derivative rows, and yield one at a time.
 
     The documents do not have the rights of the files yet.
 
-    - `current`: derivative rows from which the documents are built.
+    - `current_rows`: derivative rows from which the documents are built.
     - `loaded_files`: text and origin of files that are in memory already, by SHA-1.
-    - `textless`: list to which the SHA-1s of files whose text is missing are appended.
+    - `textless_files`: list to which the SHA-1s of files whose text is missing are appended.
     """
-    keys = [row_versions.row.sha1hex for row_versions in current]
-    origins = find_origins(records, [key for key in keys if key not in loaded_files])
+    sha1hexes = [current_row.sha1hex for current_row in current_rows]
+    origins = find_origins(
+        records, [sha1hex for sha1hex in sha1hexes if sha1hex not in loaded_files]
+    )
 
-    def text_of_file(sha1hex: str) -> bytes | None:
+    def get_text(sha1hex: str) -> bytes | None:
         if sha1hex in loaded_files:
             return loaded_files[sha1hex][0]
         blob = blobs.get(build_text_blob_key(sha1hex))
-        if blob is None and textless is not None:
-            textless.append(sha1hex)
+        if blob is None and textless_files is not None:
+            textless_files.append(sha1hex)
         return blob
 
-    for row_versions, key in zip(current, keys, strict=True):
-        text = text_of_file(key) if kind.has_text(row_versions.row) else None
-        origin = loaded_files[key][1] if key in loaded_files else origins.get(key, UNKNOWN)
-        yield add_earlier_texts(
-            kind.document(row_versions.row, text, origin), row_versions, text_of_file
-        )
+    for current_row, sha1hex in zip(current_rows, sha1hexes, strict=True):
+        text = get_text(sha1hex) if kind.has_text(current_row.row) else None
+        is_loaded = sha1hex in loaded_files
+        origin = loaded_files[sha1hex][1] if is_loaded else origins.get(sha1hex, UNKNOWN)
+        document = kind.build_document(current_row.row, text, origin)
+        yield add_earlier_texts(document, current_row, get_text)
 
 
 def add_earlier_texts(
-    document: IndexDocument, current: CurrentRow, text_of_file: Callable[[str], bytes | None]
+    document: IndexDocument, current_row: CurrentRow, get_text: Callable[[str], bytes | None]
 ) -> IndexDocument:
     """Return an index document with the earlier versions of its story, and their texts as far as
     they fit.
 
-    - `current`: row of the document, with the earlier versions.
-    - `text_of_file`: function that returns the text of a file by SHA-1.
+    - `current_row`: row of the document, with the earlier versions.
+    - `get_text`: function that returns the text of a file by SHA-1.
 
     The earlier texts have at most `EARLIER_MAX_CHARS` characters in total. The first text that does
-    not fit is cut between words, and the texts after it are omitted.
+    not fit is cut, between words if possible, and the texts after it are omitted. The cut and
+    omitted texts are counted in `earlier_left_out`, in addition to `omitted_count` of the row.
     """
-    chars_left, omitted_count = EARLIER_MAX_CHARS, current.omitted_count
-    earlier = []
-    for version in current.earlier:
+    chars_left, omitted_count = EARLIER_MAX_CHARS, current_row.omitted_count
+    earlier_versions = []
+    for version in current_row.earlier_versions:
         text = ""
-        if version.text is not None and chars_left:
-            full_text = decode_blob_text(text_of_file(version.sha1hex))
+        if version.text_key is not None and chars_left:
+            full_text = decode_blob_text(get_text(version.sha1hex))
             text = _shorten(full_text, chars_left)
             chars_left = chars_left - len(text) if text == full_text else 0
             omitted_count += text != full_text
-        elif version.text is not None:
+        elif version.text_key is not None:
             omitted_count += 1
-        earlier.append(EarlierVersion(version.sha1hex, version.captured, version.title, text))
-    return replace(document, earlier=tuple(earlier), earlier_left_out=omitted_count)
+        earlier_versions.append(
+            EarlierVersion(version.sha1hex, version.datetime14, version.title, text)
+        )
+    return replace(document, earlier=tuple(earlier_versions), earlier_left_out=omitted_count)
 
 
 def _shorten(text: str, max_chars: int) -> str:
     """Return at most `max_chars` characters of a text, without a partial last word.
 
-    A last word of more than 100 characters is cut.
+    The partial word is kept if `WORD_MAX_CHARS` or more of its characters fit.
     """
     if len(text) <= max_chars:
         return text

@@ -24,7 +24,7 @@ def iter_complete_documents(
     Only the text of one document at a time is in memory.
     """
     rights = load_file_rights(records, [row.sha1hex for row in current])
-    for document in iter_index_documents(kind, records, blobs, current, textless=textless):
+    for document in iter_index_documents(kind, records, blobs, current, textless_files=textless):
         yield set_rights(document, rights[document.sha1hex])
 
 

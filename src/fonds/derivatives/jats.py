@@ -10,7 +10,7 @@ from datetime import datetime
 
 import msgspec
 
-from fonds.derivatives.document_rows import IndexedKind, wrap_unversioned
+from fonds.derivatives.document_rows import IndexedKind, build_row_loader
 from fonds.derivatives.documents import (
     DocumentOrigin,
     clean_text,
@@ -128,9 +128,9 @@ KIND = DerivativeKind(
     indexed=IndexedKind(
         row_filter={"status": SUCCESS},
         get_id=lambda row: row.sha1hex,
-        load_current=wrap_unversioned(find_rows),
+        load_current=build_row_loader(find_rows),
         has_text=lambda row: bool(row.word_count),
-        document=build_document,
+        build_document=build_document,
     ),
     columns={
         "status": "text",

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 
 import msgspec
 
-from fonds.derivatives.document_rows import IndexedKind, wrap_unversioned
+from fonds.derivatives.document_rows import IndexedKind, build_row_loader
 from fonds.derivatives.documents import (
     DocumentOrigin,
     clean_text,
@@ -244,9 +244,9 @@ KIND = DerivativeKind(
     indexed=IndexedKind(
         row_filter={"status": sorted(INDEXED)},
         get_id=lambda row: row.sha1hex,
-        load_current=wrap_unversioned(find_rows),
+        load_current=build_row_loader(find_rows),
         has_text=lambda row: bool(row.word_count),
-        document=build_document,
+        build_document=build_document,
     ),
     columns=COLUMNS,
     build_values=_build_values,

@@ -163,8 +163,8 @@ INDEXED = IndexedKind(
     get_id=lambda row: row.story_id,
     load_current=load_current_versions,
     has_text=lambda row: True,
-    document=build_document,
-    versions=list_versions_by_story,
+    build_document=build_document,
+    list_versions=list_versions_by_story,
 )
 KIND = DerivativeKind(
     name="story",

@@ -115,19 +115,21 @@ def _filter_different(
 
     The first item of `newest_first` is the current version; it is not yielded.
     """
-    texts: set[str] = set()
+    text_keys: set[str] = set()
     headlines: set[str] = set()
     for number, (datetime14, sha1hex) in enumerate(newest_first):
         if sha1hex not in titles:
             # It has moved to another story since the versions were listed.
             continue
         title, updated_at = titles[sha1hex]
-        text = hashes.get(sha1hex, f"unknown {sha1hex}")
-        is_text_new, is_title_new = text not in texts, bool(title) and title not in headlines
-        texts.add(text)
+        text_key = hashes.get(sha1hex, f"unknown {sha1hex}")
+        is_text_new = text_key not in text_keys
+        is_title_new = bool(title) and title not in headlines
+        text_keys.add(text_key)
         headlines.add(title or "")
         if number and (is_text_new or is_title_new):
-            yield EarlierText(sha1hex, datetime14, title, text if is_text_new else None, updated_at)
+            new_text_key = text_key if is_text_new else None
+            yield EarlierText(sha1hex, datetime14, title, new_text_key, updated_at)
 
 
 def _load_titles(

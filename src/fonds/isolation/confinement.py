@@ -109,7 +109,7 @@ def confine(prepared_confinement: PreparedConfinement, memory_bytes: int) -> Lay
     layers[Layer.LIMITS] = _set_limits(memory_bytes)
     privileges.raise_oom_score()
     os.environ.clear()
-    layers[Layer.SYSTEM_CALLS] = seccomp.explain_unavailable()
+    layers[Layer.SYSTEM_CALLS] = seccomp.explain_missing_filter()
     if layers[Layer.SYSTEM_CALLS]:
         layers[Layer.SYSTEM_CALLS] += "; " + _isolate_network()
     layers[Layer.PRIVILEGES] = _try_step(privileges.forbid_new_privileges)

@@ -1,8 +1,9 @@
 """System call filter of a child process: the list of allowed system calls, as a seccomp program.
 
-A child may open files for reading, read them, use memory and clocks, send signals to itself, use
-its socket, and end. It may not write files, and may not create processes, threads, sockets or
-lasting file descriptors.
+A child may open files for reading, list folders, use memory and clocks, send signals to its own
+threads, set its own limits, and end. It may read and write through the files and sockets that are
+open. It may not open files for writing, nor create, rename or delete them. It may not create
+processes, threads or sockets.
 
 Source: seccomp(2); `linux/filter.h` and `linux/seccomp.h` for instructions and return values. The
 numbers are those of the kernel's `asm/unistd_64.h` (x86-64) and `asm-generic/unistd.h` (aarch64).
@@ -48,18 +49,18 @@ class ForbiddenBits:
 class Architecture:
     """Processor architecture, such as x86-64.
 
-    - `audit`: number of the architecture in the kernel's audit interface.
-    - `numbers`: number of each system call, by name.
+    - `audit_number`: number of the architecture in the kernel's audit interface.
+    - `numbers`: number of each system call, by name. Calls that the architecture lacks are omitted.
     """
 
-    audit: int
+    audit_number: int
     numbers: Mapping[str, int]
 
 
 _TMPFILE_BIT = 0o20000000
-_WRITING = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC | _TMPFILE_BIT
-_FCNTL = (0, 1, 2, 3, 1030)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
-_IOCTL = (0x5401, 0x5421, 0x5451)  # TCGETS, FIONBIO, FIOCLEX
+_WRITE_FLAGS = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC | _TMPFILE_BIT
+_FCNTL_COMMANDS = (0, 1, 2, 3, 1030)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
+_IOCTL_REQUESTS = (0x5401, 0x5421, 0x5451)  # TCGETS, FIONBIO, FIOCLEX
 
 _UNCONDITIONAL_CALLS = """
     read pread64 readv write writev close lseek fstat stat lstat newfstatat access faccessat faccessat2
@@ -77,7 +78,7 @@ HIDDEN_CALLS = ("clone3", "openat2", "statx", "close_range")
 instead.
 """
 
-REFUSED, UNKNOWN = errno.EPERM, errno.ENOSYS
+_REFUSED_CALL_ERRNO, _HIDDEN_CALL_ERRNO = errno.EPERM, errno.ENOSYS
 
 
 def build_conditions(own_pid: int) -> Mapping[str, AllowedValues | ForbiddenBits]:
@@ -87,10 +88,10 @@ def build_conditions(own_pid: int) -> Mapping[str, AllowedValues | ForbiddenBits
     `own_pid` is the process id of the child.
     """
     return {
-        "open": ForbiddenBits(1, _WRITING),
-        "openat": ForbiddenBits(2, _WRITING),
-        "fcntl": AllowedValues(1, _FCNTL),
-        "ioctl": AllowedValues(1, _IOCTL),
+        "open": ForbiddenBits(1, _WRITE_FLAGS),
+        "openat": ForbiddenBits(2, _WRITE_FLAGS),
+        "fcntl": AllowedValues(1, _FCNTL_COMMANDS),
+        "ioctl": AllowedValues(1, _IOCTL_REQUESTS),
         # abort(3) ends a process this way.
         "tgkill": AllowedValues(0, (own_pid,)),
         # The process's own limits. Hard limits cannot be raised.
@@ -98,15 +99,15 @@ def build_conditions(own_pid: int) -> Mapping[str, AllowedValues | ForbiddenBits
     }
 
 
-def _parse_table(text: str) -> Mapping[str, int]:
+def _parse_numbers(text: str) -> Mapping[str, int]:
     words = text.split()
     return {name: int(number) for name, number in zip(words[::2], words[1::2], strict=True)}
 
 
-MACHINES: Mapping[str, Architecture] = {
+ARCHITECTURES: Mapping[str, Architecture] = {
     "x86_64": Architecture(
         0xC000003E,
-        _parse_table(
+        _parse_numbers(
             """
             read 0 write 1 open 2 close 3 stat 4 fstat 5 lstat 6 poll 7 lseek 8 mmap 9 mprotect 10
             munmap 11 brk 12 rt_sigaction 13 rt_sigprocmask 14 rt_sigreturn 15 ioctl 16 pread64 17
@@ -123,7 +124,7 @@ MACHINES: Mapping[str, Architecture] = {
     ),
     "aarch64": Architecture(
         0xC00000B7,
-        _parse_table(
+        _parse_numbers(
             """
             getcwd 17 fcntl 25 ioctl 29 faccessat 48 openat 56 close 57 getdents64 61 lseek 62 read 63
             write 64 readv 65 writev 66 pread64 67 ppoll 73 newfstatat 79 fstat 80 exit 93
@@ -138,9 +139,7 @@ MACHINES: Mapping[str, Architecture] = {
         ),
     ),
 }
-"""Architectures with a system call filter, by machine name. Other machines have no filter. System
-calls that an architecture lacks are not in its table.
-"""
+"""Architectures with a system call filter, by machine name. Other machines have no filter."""
 
 
 Instruction = tuple[int, int, int, int]
@@ -152,7 +151,7 @@ _FILTER_MODE = 2
 LOAD, EQUAL, JUMP_IF_GREATER_OR_EQUAL, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, KILL, ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16
-_X32_FIRST = 0x40000000
+_X32_NUMBER_MIN = 0x40000000
 
 
 class _Instruction(ctypes.Structure):
@@ -168,9 +167,9 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_uint16), ("instructions", ctypes.POINTER(_Instruction)))
 
 
-def explain_unavailable() -> str:
+def explain_missing_filter() -> str:
     """Return why this machine or kernel has no system call filter; '' if it has one."""
-    if platform.machine() not in MACHINES:
+    if platform.machine() not in ARCHITECTURES:
         return f"no list of system calls for {platform.machine() or 'this machine'}"
     try:
         # A kernel with filters reads the program first, which fails with EFAULT here.
@@ -185,16 +184,16 @@ def explain_unavailable() -> str:
 
 
 def install_filter(own_pid: int) -> None:
-    """Permanently refuse all system calls of this process that the list for children does not
+    """Permanently refuse all system calls of this process that the filter for children does not
     allow.
 
     `own_pid` is the id of this process, which must have called `forbid_new_privileges` before.
-    Raises OSError if the kernel refuses.
+    Raises OSError if the kernel refuses. Call it only if `explain_missing_filter` returns ''.
     """
-    install(build_program(MACHINES[platform.machine()], own_pid))
+    install_program(build_program(ARCHITECTURES[platform.machine()], own_pid))
 
 
-def install(instructions: list[Instruction]) -> None:
+def install_program(instructions: list[Instruction]) -> None:
     """Install a system call filter program in addition to existing filters. Raises OSError if the
     kernel refuses.
     """
@@ -204,31 +203,32 @@ def install(instructions: list[Instruction]) -> None:
     call_prctl(SECCOMP, _FILTER_MODE, ctypes.byref(_Program(len(instructions), array)))
 
 
-def build_program(machine: Architecture, own_pid: int) -> list[Instruction]:
+def build_program(architecture: Architecture, own_pid: int) -> list[Instruction]:
     """Build the system call filter program for the child process `own_pid`.
 
-    The program checks the architecture, then allows each permitted system call, then refuses all
-    others.
+    The program kills the process at a call of another architecture. Permitted calls are allowed.
+    `HIDDEN_CALLS` fail with ENOSYS, and all other calls with EPERM.
     """
     instructions: list[Instruction] = [
         (LOAD, 0, 0, _ARCHITECTURE_OFFSET),
-        (EQUAL, 1, 0, machine.audit),
+        (EQUAL, 1, 0, architecture.audit_number),
         (RETURN, 0, 0, KILL),
         (LOAD, 0, 0, _NUMBER_OFFSET),
-        (JUMP_IF_GREATER_OR_EQUAL, 0, 1, _X32_FIRST),
-        (RETURN, 0, 0, ERROR | REFUSED),
+        (JUMP_IF_GREATER_OR_EQUAL, 0, 1, _X32_NUMBER_MIN),
+        (RETURN, 0, 0, ERROR | _REFUSED_CALL_ERRNO),
     ]
-    for name in sorted(UNCONDITIONAL_CALLS & machine.numbers.keys()):
-        instructions += _build_answer(machine.numbers[name], ALLOW)
+    for name in sorted(UNCONDITIONAL_CALLS & architecture.numbers.keys()):
+        instructions += _build_answer(architecture.numbers[name], ALLOW)
     for name in HIDDEN_CALLS:
-        instructions += _build_answer(machine.numbers[name], ERROR | UNKNOWN)
+        instructions += _build_answer(architecture.numbers[name], ERROR | _HIDDEN_CALL_ERRNO)
     for name, condition in build_conditions(own_pid).items():
-        if name in machine.numbers:
-            instructions += _build_condition(machine.numbers[name], condition)
-    return [*instructions, (RETURN, 0, 0, ERROR | REFUSED)]
+        if name in architecture.numbers:
+            instructions += _build_condition(architecture.numbers[name], condition)
+    return [*instructions, (RETURN, 0, 0, ERROR | _REFUSED_CALL_ERRNO)]
 
 
 def _build_answer(number: int, answer: int) -> list[Instruction]:
+    """Build the instructions that end the program with one result for one system call."""
     return [(EQUAL, 0, 1, number), (RETURN, 0, 0, answer)]
 
 
@@ -244,5 +244,5 @@ def _build_condition(number: int, condition: AllowedValues | ForbiddenBits) -> l
     else:
         for value in condition.values:
             check += [(EQUAL, 0, 1, value), (RETURN, 0, 0, ALLOW)]
-    check.append((RETURN, 0, 0, ERROR | REFUSED))
+    check.append((RETURN, 0, 0, ERROR | _REFUSED_CALL_ERRNO))
     return [(EQUAL, 0, len(check), number), *check]

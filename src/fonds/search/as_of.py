@@ -73,7 +73,7 @@ def load_states(
 
     The keys of the result are document ids. Documents without a file are omitted.
     """
-    versions = indexed_kind.versions(records, ids)
+    versions = indexed_kind.list_versions(records, ids)
     arrival_times = _load_arrival_times(
         records, [sha1hex for version in versions.values() for sha1hex in version], moment
     )

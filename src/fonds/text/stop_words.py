@@ -1,7 +1,8 @@
 """Stop words by language: words that occur in every text and say nothing about its subject.
 
-The lists contain only closed classes (articles, pronouns, prepositions, conjunctions, auxiliaries,
-common adverbs) and fragments of contractions, in lower case without accents.
+The lists contain function words (articles, pronouns, prepositions, conjunctions, auxiliaries),
+frequent verbs, adverbs, numerals and nouns (`said`, `today`, `two`, `thing`), and fragments of
+contractions. They are in lower case without accents, except for the Russian letter й.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from fonds.text.words import split_words
 
 DEFAULT_LANGUAGE = "en"
 LANGUAGE_WORDS_MIN = 2
-"""Minimum stop words of one language in a query to treat the query as written in it."""
+"""Minimum number of different stop words of a language in a query that is written in it."""
 
 _WORDS = {
     "en": """a about above after again against ain all almost also although always am among an and another
@@ -126,8 +127,8 @@ _WORDS = {
 
 @cache
 def get_stop_words(language: str) -> frozenset[str]:
-    """Return the stop words of the language with a two-letter code, in lower case without accents;
-    empty for an unknown language.
+    """Return the stop words of the language with a two-letter code, folded like the words of a
+    text: in lower case without accents. Return an empty set for an unknown language.
     """
     return frozenset(
         part for word in _WORDS.get(language, "").split() for part in split_words(word)
@@ -143,11 +144,13 @@ def find_query_stop_words(query_words: Iterable[str]) -> frozenset[str]:
     """Return the stop words of the language that a query seems to be written in.
 
     `query_words` are in lower case without accents. The language is the one with the most stop
-    words among the query words, or English if no language has two there: "war crimes" is not German
-    although "war" is a German stop word.
+    words among the query words; of several such languages, the first in the list. It is English if
+    no language has two of them: "war crimes" is not German although "war" is a German stop word.
     """
-    distinct = set(query_words)
-    counts = {language: len(distinct & get_stop_words(language)) for language in list_languages()}
-    likeliest = max(counts, key=lambda language: counts[language])
-    is_clear = counts[likeliest] >= LANGUAGE_WORDS_MIN
-    return get_stop_words(likeliest if is_clear else DEFAULT_LANGUAGE)
+    distinct_words = set(query_words)
+    counts = {
+        language: len(distinct_words & get_stop_words(language)) for language in list_languages()
+    }
+    likeliest_language = max(counts, key=lambda language: counts[language])
+    is_language_clear = counts[likeliest_language] >= LANGUAGE_WORDS_MIN
+    return get_stop_words(likeliest_language if is_language_clear else DEFAULT_LANGUAGE)

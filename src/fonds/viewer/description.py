@@ -346,7 +346,7 @@ def find_own_title(derivatives: Mapping[str, DerivativeRow]) -> str | None:
     for kind in KINDS:
         row = derivatives.get(kind.name)
         if row is not None and kind.indexed is not None and kind.indexed.has_text(row):
-            title = kind.indexed.document(row, None, UNKNOWN).article_title
+            title = kind.indexed.build_document(row, None, UNKNOWN).article_title
             if title:
                 return title
     return None

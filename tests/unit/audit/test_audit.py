@@ -13,13 +13,13 @@ from audit_bench import (
     STEPS,
     STORY,
     build_disposition,
-    document_of,
-    entry_of,
-    meta_of,
+    build_document,
+    build_entry_name,
+    build_meta,
+    build_story_row,
+    delete_ledger_rows,
     put_with_fixity,
     run_sums_audit,
-    story_row,
-    unbook,
 )
 from fonds.derivatives.sketch import build_page_sketch, write_sketches
 from fonds.model.file import Kind
@@ -54,13 +54,13 @@ def test_a_document_missing_from_the_index_is_reported(
 def test_a_story_with_another_version_in_the_index_is_reported(
     place: Workplace, library: Stores
 ) -> None:
-    older = replace(story_row(), sha1hex=PDF, captured="20230305060708")
+    older = replace(build_story_row(), sha1hex=PDF, captured="20230305060708")
     put_with_fixity(library, older)
     write_sketches(library.records, [build_page_sketch(older, "words")], ())
     for step in STEPS[PAGE]:
-        library.ledger.write([build_disposition(entry_of(PDF), step, "done", about=PDF)])
+        library.ledger.write([build_disposition(build_entry_name(PDF), step, "done", about=PDF)])
     assert run_sums_audit(place, library).fault_texts == []
-    library.index.put([replace(document_of(PAGE, Kind.STORY), sha1hex=PDF)])
+    library.index.put([replace(build_document(PAGE, Kind.STORY), sha1hex=PDF)])
     message = f"story {STORY} has the SHA-1 {PDF} in the index instead of {PAGE}"
     assert run_sums_audit(place, library).fault_texts == [message]
 
@@ -94,7 +94,7 @@ def unarchived_library(place: Workplace, library: Stores) -> Stores:
     for sha1hex in (PDF, PAGE):
         key = bytes.fromhex(sha1hex)
         library.table.delete("journal", [key])
-        library.table.put("journal", [(key, build_file_cells(meta_of(sha1hex)))])
+        library.table.put("journal", [(key, build_file_cells(build_meta(sha1hex)))])
     return library
 
 
@@ -126,11 +126,13 @@ def test_files_of_a_pipeline_without_archiving_need_no_warc(
 def test_files_of_another_pipeline_need_no_warc(
     place: Workplace, library: Stores, unarchived_library: Stores
 ) -> None:
-    entry = EntryRow(entry_of(PDF), "metadata-only", "capture", "i", "u", None, "p", "c", MOMENT)
-    unbook(unarchived_library, PDF, SUMS.name)
+    entry = EntryRow(
+        build_entry_name(PDF), "metadata-only", "capture", "i", "u", None, "p", "c", MOMENT
+    )
+    delete_ledger_rows(unarchived_library, PDF, SUMS.name)
     unarchived_library.ledger.enter([], [entry], ())
     dispositions = [
-        build_disposition(entry_of(PDF), step, "done", about=PDF) for step in STEPS[PDF]
+        build_disposition(build_entry_name(PDF), step, "done", about=PDF) for step in STEPS[PDF]
     ]
     unarchived_library.ledger.write(
         [replace(row, pipeline="metadata-only") for row in dispositions]

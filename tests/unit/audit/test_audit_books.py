@@ -11,9 +11,9 @@ import pytest
 
 from audit_bench import (
     build_disposition,
+    build_finished_input,
+    build_input,
     enter_and_process,
-    finished_input,
-    input_of,
     run_sums_audit,
 )
 from fonds.audit.audit import FAULTS_MAX, build_report, run_audit
@@ -64,7 +64,7 @@ def test_received_and_delayed_messages_are_pending(place: Workplace, stores: Sto
 
 def test_a_message_lost_before_its_first_step_is_reported(place: Workplace, stores: Stores) -> None:
     place.enter(1, 2)
-    place.ledger.enter([finished_input(2)], [], ())
+    place.ledger.enter([build_finished_input(2)], [], ())
     place.queue.settle(place.queue.receive("sums.double-in", 1, 0.0))
     audit = run_sums_audit(place, stores)
     assert not audit.is_balanced
@@ -85,7 +85,7 @@ def test_a_message_lost_between_two_steps_is_reported(place: Workplace, stores: 
 
 def test_a_message_lost_from_quarantine_is_reported(place: Workplace, stores: Stores) -> None:
     place.enter(1)
-    place.ledger.enter([finished_input(1)], [], ())
+    place.ledger.enter([build_finished_input(1)], [], ())
     place.loop(lambda item: Result(quarantine(Reason.TIMEOUT))).run_once(0.0)
     assert run_sums_audit(place, stores).is_balanced
     place.take_all("sums.double-quar")
@@ -98,7 +98,7 @@ def test_a_message_lost_from_quarantine_is_reported(place: Workplace, stores: St
 def test_dispositions_without_an_entry_do_not_hide_a_loss(place: Workplace, stores: Stores) -> None:
     place.ledger.write([build_disposition("id-000a", "double", "done")])
     place.enter(1)
-    place.ledger.enter([finished_input(1)], [], ())
+    place.ledger.enter([build_finished_input(1)], [], ())
     place.take_all("sums.double-in")
     assert run_sums_audit(place, stores).fault_texts == [
         "sums.double: 1 of 1 unsettled messages are in no queue (for example id-001)",
@@ -110,7 +110,7 @@ def test_entries_that_are_not_sent_yet_are_pending(place: Workplace, stores: Sto
     """An intake that was killed between the ledger and the queue sends them when it continues."""
     place.enter(1, 2)
     place.take_all("sums.double-in")
-    place.ledger.enter([input_of("input", "/w", 0, finished=False)], [], ())
+    place.ledger.enter([build_input("input", "/w", 0, finished=False)], [], ())
     audit = run_sums_audit(place, stores)
     assert audit.fault_texts == []
     assert audit.steps["sums"]["double"].pending == 2
@@ -158,20 +158,20 @@ def test_an_input_with_entries_missing_from_the_ledger_is_reported(
     place: Workplace, stores: Stores
 ) -> None:
     place.enter(1)
-    place.ledger.enter([finished_input(2)], [], ())
+    place.ledger.enter([build_finished_input(2)], [], ())
     audit = run_sums_audit(place, stores)
     assert audit.fault_texts == ["/w: 2 entries were read, but 1 are in the ledger"]
 
 
 def test_an_unfinished_input_may_have_fewer_entries(place: Workplace, stores: Stores) -> None:
     place.enter(1)
-    place.ledger.enter([input_of("input", "/w", 0, finished=False)], [], ())
+    place.ledger.enter([build_input("input", "/w", 0, finished=False)], [], ())
     assert run_sums_audit(place, stores).is_balanced
 
 
 def test_wrong_counts_and_outcomes_are_reported(place: Workplace, stores: Stores) -> None:
     (entry_id,) = enter_and_process(place, 1)
-    place.ledger.enter([finished_input(1)], [], ())
+    place.ledger.enter([build_finished_input(1)], [], ())
     place.records.change(EntryRow, [(entry_id, SUMS.name)], {"outcome": "done"})
     audit = run_sums_audit(place, stores)
     assert audit.fault_count == 5
@@ -205,7 +205,7 @@ def test_each_pipeline_balances_by_itself(place: Workplace, stores: Stores) -> N
 def test_all_faults_are_counted_and_some_are_listed(place: Workplace, stores: Stores) -> None:
     count = FAULTS_MAX + 20
     stores.ledger.enter(
-        [input_of(f"i{n}", f"/{n}", 1, finished=True) for n in range(count)], [], ()
+        [build_input(f"i{n}", f"/{n}", 1, finished=True) for n in range(count)], [], ()
     )
     audit = run_sums_audit(place, stores)
     assert (audit.fault_count, len(audit.fault_texts)) == (count, FAULTS_MAX)
@@ -227,7 +227,7 @@ def test_a_lost_message_that_waits_for_a_retry_is_reported(
 ) -> None:
     """It has not ended. If it were counted as settled, its loss would balance."""
     place.enter(1)
-    place.records.put([finished_input(1)])
+    place.records.put([build_finished_input(1)])
     postponed = Result(verdict(Reason.STORE_UNAVAILABLE, "not now", 30.0))
     place.loop(lambda item: postponed).run_once(0.0)
     assert run_sums_audit(place, stores).is_balanced

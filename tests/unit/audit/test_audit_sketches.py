@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from audit_bench import PAGE, run_sums_audit, story_row
+from audit_bench import PAGE, build_story_row, run_sums_audit
 from fonds.audit.repair.reindex import reindex
 from fonds.derivatives.documents import build_text_blob
 from fonds.derivatives.fixity import build_fixity
@@ -15,7 +15,7 @@ TEXT = " ".join(f"word{number}" for number in range(200))
 
 
 def put_long_text(stores: Stores) -> TextSketchRow:
-    row = build_page_sketch(story_row(), TEXT)
+    row = build_page_sketch(build_story_row(), TEXT)
     stores.blobs.put([build_text_blob(PAGE, TEXT.encode())])
     write_sketches(stores.records, [row], [build_fixity(PAGE, "text", TEXT.encode())])
     return row

@@ -93,13 +93,13 @@ def build_postings(documents_by_feature: list[list[int]], first: int = 0) -> Pos
     return Postings(5, first, counts, documents, weights)
 
 
-def group_by_feature(runs: list[Postings]) -> dict[int, list[int]]:
+def group_by_feature(parts: list[Postings]) -> dict[int, list[int]]:
     documents_by_feature: dict[int, list[int]] = {}
-    for run in runs:
-        ends = np.cumsum(run.counts)
-        for offset, (end, count) in enumerate(zip(ends, run.counts, strict=True)):
-            documents = run.documents[end - count : end].tolist()
-            documents_by_feature.setdefault(run.first_feature + offset, []).extend(documents)
+    for part in parts:
+        ends = np.cumsum(part.counts)
+        for offset, (end, count) in enumerate(zip(ends, part.counts, strict=True)):
+            documents = part.documents[end - count : end].tolist()
+            documents_by_feature.setdefault(part.first_feature + offset, []).extend(documents)
     return documents_by_feature
 
 
@@ -117,10 +117,31 @@ def test_an_inverted_index_decodes_unchanged_from_any_number_of_chunks(
         patch.setattr(inverted_index, "POSTINGS_MAX", postings_max)
         patch.setattr(inverted_index, "FEATURES_MAX", features_max)
         expected = build_postings(document_lists, first)
-        runs = inverted_index.decode_postings(inverted_index.encode_postings(expected))
-        assert all(len(run.documents) <= postings_max for run in runs)
-    assert group_by_feature(runs) == {first + n: row for n, row in enumerate(document_lists)}
-    assert np.array_equal(np.concatenate([run.weights for run in runs]), expected.weights)
+        parts = inverted_index.decode_postings(inverted_index.encode_postings(expected))
+        assert all(len(part.documents) <= postings_max for part in parts)
+    assert group_by_feature(parts) == {first + n: row for n, row in enumerate(document_lists)}
+    assert np.array_equal(np.concatenate([part.weights for part in parts]), expected.weights)
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "document_lists"),
+    [
+        ("POSTINGS_MAX", 2, [[1, 2, 3]]),
+        ("FEATURES_MAX", 2, [[1], [1], [1]]),
+        ("FEATURE_MAX", 6, [[1]]),
+        ("DOCUMENT_MAX", 2, [[3]]),
+        ("DOCUMENT_MAX", 2, [[2, 3]]),
+    ],
+)
+def test_an_inverted_index_over_a_limit_is_refused(
+    monkeypatch: pytest.MonkeyPatch, limit: str, value: int, document_lists: list[list[int]]
+) -> None:
+    cells = inverted_index.encode_postings(build_postings(document_lists, first=7))
+    monkeypatch.setattr(inverted_index, limit, value + 1)
+    assert len(inverted_index.decode_postings(cells)) == 1
+    monkeypatch.setattr(inverted_index, limit, value)
+    with pytest.raises(DamagedInputError):
+        inverted_index.decode_postings(cells)
 
 
 def test_chunks_are_below_the_cell_limit_of_hbase_and_in_separate_columns() -> None:

@@ -146,6 +146,20 @@ def test_texts_over_the_limit_are_cut_between_words_and_counted(
     assert not is_found(bench, "=middl")
 
 
+def test_a_long_word_over_the_limit_is_cut_inside_the_word(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document_rows, "EARLIER_MAX_CHARS", 30)
+    monkeypatch.setattr(document_rows, "WORD_MAX_CHARS", 24)
+    import_versions(bench, [build_version(bench, 0, f"words {'m' * 40}")])
+    import_versions(bench, [build_version(bench, 1, "newest")])
+    assert is_found(bench, f"=words ={'m' * 24}")
+    monkeypatch.setattr(document_rows, "WORD_MAX_CHARS", 25)
+    reindex(bench.records, bench.blobs, bench.index, lambda _: None)
+    assert is_found(bench, "=words")
+    assert not is_found(bench, f"={'m' * 24}")
+
+
 def test_reindex_reports_a_missing_text(bench: Bench) -> None:
     import_versions(bench, [build_version(bench, 0, "first"), build_version(bench, 1, "second")])
     sha1hex = page_file(PAGE + b"<!-- 0 -->").sha1

@@ -94,13 +94,13 @@ import errno, sys
 sys.path[:] = {paths!r}
 from pathlib import Path
 from fonds.isolation import privileges, seccomp
-from fonds.isolation.seccomp import MACHINES
+from fonds.isolation.seccomp import ARCHITECTURES
 from fonds.queues.sqlite import SqliteQueue
 from fonds.model.message import Message, Subscription
 queue = SqliteQueue(Path({path!r}))
 queue.declare([Subscription("s", "t", "p")])
 privileges.forbid_new_privileges()
-seccomp.install([
+seccomp.install_program([
     (seccomp.LOAD, 0, 0, 0),
     (seccomp.EQUAL, 0, 1, {pwrite}),
     (seccomp.RETURN, 0, 0, seccomp.ERROR | {number}),

@@ -46,6 +46,14 @@ def test_the_five_outcomes_add_up_to_the_received_records(
         "in-progress": PENDING,
     }
     assert overview["received"] == sum(counts.values())
+    reason_sums = {
+        outcome["name"]: sum(reason["count"] for reason in outcome["reasons"])
+        for outcome in overview["outcomes"]
+    }
+    for name in ("skipped", "rejected", "failed"):
+        assert reason_sums[name] == counts[name] > 0
+    assert reason_sums["stored"] < counts["stored"]
+    assert reason_sums["in-progress"] == 0
     assert overview["unaccounted"] == 0
     assert "alert" not in read(client, "/").text
 

@@ -23,18 +23,18 @@ from many_entries import ADDRESSES, KINDS, fill_entries
 
 FEW_ENTRIES, MANY_ENTRIES = 300, 3_000
 STATEMENTS_MAX = {"/": 36, "/failures": 54, "/pipeline": 40, "/records": 70, "/files": 24}
-INSTRUCTIONS_A_TICK = 10
+INSTRUCTIONS_PER_TICK = 10
 
 
 @dataclass
 class Work:
     """Work done by SQLite: statements, and ticks of ten virtual machine instructions."""
 
-    statements: int = 0
-    ticks: int = 0
+    statement_count: int = 0
+    tick_count: int = 0
 
-    def tick(self) -> None:
-        self.ticks += 1
+    def count_tick(self) -> None:
+        self.tick_count += 1
 
 
 @contextmanager
@@ -43,23 +43,25 @@ def count_work() -> Iterator[Work]:
     work = Work()
     connections: list[sqlite3.Connection] = []
 
-    def before(conn: Any, cursor: Any, *_: Any) -> None:
-        work.statements += 1
-        raw: sqlite3.Connection = cursor.connection
-        raw.set_progress_handler(work.tick, INSTRUCTIONS_A_TICK)
-        connections.append(raw)
+    def count_statement(conn: Any, cursor: Any, *_: Any) -> None:
+        work.statement_count += 1
+        connection: sqlite3.Connection = cursor.connection
+        connection.set_progress_handler(work.count_tick, INSTRUCTIONS_PER_TICK)
+        connections.append(connection)
 
-    sa.event.listen(sa.Engine, "before_cursor_execute", before)
+    sa.event.listen(sa.Engine, "before_cursor_execute", count_statement)
     try:
         yield work
     finally:
-        sa.event.remove(sa.Engine, "before_cursor_execute", before)
-        for raw in connections:
-            raw.set_progress_handler(None, 0)
+        sa.event.remove(sa.Engine, "before_cursor_execute", count_statement)
+        for connection in connections:
+            connection.set_progress_handler(None, 0)
 
 
 @pytest.fixture(scope="module")
-def both_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Stores]]:
+def small_and_large_stores(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Stores, Stores]]:
     """Stores of a small home and of one ten times as large."""
     with (
         open_home(tmp_path_factory.mktemp("few")) as small,
@@ -71,9 +73,9 @@ def both_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stor
 
 
 @pytest.fixture(scope="module")
-def homes(both_stores: tuple[Stores, Stores]) -> Iterator[tuple[TestClient, TestClient]]:
+def homes(small_and_large_stores: tuple[Stores, Stores]) -> Iterator[tuple[TestClient, TestClient]]:
     """Clients of the small and the large home."""
-    small_stores, large_stores = both_stores
+    small_stores, large_stores = small_and_large_stores
     with (
         TestClient(create_app(small_stores), base_url="http://localhost") as small,
         TestClient(create_app(large_stores), base_url="http://localhost") as large,
@@ -81,10 +83,7 @@ def homes(both_stores: tuple[Stores, Stores]) -> Iterator[tuple[TestClient, Test
         yield small, large
 
 
-@pytest.mark.parametrize(
-    "address",
-    ADDRESSES,
-)
+@pytest.mark.parametrize("address", ADDRESSES)
 def test_a_page_of_a_home_ten_times_as_large_costs_the_same(
     homes: tuple[TestClient, TestClient], address: str
 ) -> None:
@@ -95,9 +94,9 @@ def test_a_page_of_a_home_ten_times_as_large_costs_the_same(
             client.get(address)
         costs.append(work)
     small, large = costs
-    assert small.statements == large.statements > 0
-    assert small.ticks > 0
-    assert large.ticks <= 2 * small.ticks + 20
+    assert small.statement_count == large.statement_count > 0
+    assert small.tick_count > 0
+    assert large.tick_count <= 2 * small.tick_count + 20
 
 
 @pytest.mark.parametrize("address", STATEMENTS_MAX)
@@ -105,19 +104,21 @@ def test_a_page_runs_few_statements(homes: tuple[TestClient, TestClient], addres
     """The count includes statements that begin a transaction or check for hidden files."""
     with count_work() as work:
         assert homes[1].get(address).status_code == 200
-    assert work.statements <= STATEMENTS_MAX[address]
+    assert work.statement_count <= STATEMENTS_MAX[address]
 
 
 def test_counting_the_last_hour_stops_at_its_limit(
-    both_stores: tuple[Stores, Stores], monkeypatch: pytest.MonkeyPatch
+    small_and_large_stores: tuple[Stores, Stores], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = NOW + timedelta(minutes=55)
 
     def measure() -> list[tuple[EndedCount, int]]:
         counts = []
-        for stores in both_stores:
+        for stores in small_and_large_stores:
             with count_work() as work:
-                counts.append((count_ended_last_hour(stores.records, "library", now), work.ticks))
+                counts.append(
+                    (count_ended_last_hour(stores.records, "library", now), work.tick_count)
+                )
         return counts
 
     (small, _), (large, _) = measure()
@@ -126,9 +127,9 @@ def test_counting_the_last_hour_stops_at_its_limit(
         (MANY_ENTRIES * 4 // KINDS, False),
     ]
     monkeypatch.setattr(workload, "ENDED_COUNTED_MAX", 100)
-    (small, small_ticks), (large, large_ticks) = measure()
+    (small, small_tick_count), (large, large_tick_count) = measure()
     assert [(ended.count, ended.is_lower_bound) for ended in (small, large)] == [(100, True)] * 2
-    assert 0 < large_ticks <= 2 * small_ticks + 20
+    assert 0 < large_tick_count <= 2 * small_tick_count + 20
 
 
 def test_the_overview_counts_match_the_stored_rows(homes: tuple[TestClient, TestClient]) -> None:

@@ -50,8 +50,8 @@ class Line:
     text: str
     count: int | None
     is_new: bool
-    at: datetime
-    inner: NestedRow | None
+    seen_at: datetime
+    nested: NestedRow | None
     names: Sequence[str]
     counts: Mapping[str, int]
 
@@ -74,41 +74,41 @@ def parse_rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
-def build_cells(row: Mapping[str, Any], outer: str = "") -> dict[str, str]:
-    """Return the CSV cells of a JSON row without nested rows."""
-    plain = {name: json.dumps(value, ensure_ascii=False) for name, value in row.items()}
+def build_cells(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the CSV cell of each value in a JSON row. A nested value becomes JSON in one cell."""
+    json_texts = {name: json.dumps(value, ensure_ascii=False) for name, value in row.items()}
     texts = {name: value for name, value in row.items() if isinstance(value, str)}
-    return plain | texts | {name: "" for name, value in row.items() if value is None}
+    return json_texts | texts | {name: "" for name, value in row.items() if value is None}
 
 
 @pytest.mark.parametrize("path", PAGES)
 def test_csv_has_each_row_of_the_json(client: TestClient, path: str) -> None:
-    twin, name = PAGES[path]
+    json_path, name = PAGES[path]
     response = client.get(f"/csv{path}")
     assert (response.status_code, response.headers["content-type"]) == (
         200,
         "text/csv; charset=utf-8",
     )
-    json_rows, csv_rows = client.get(twin).json()[name], parse_rows(response.text)
+    json_rows, csv_rows = client.get(json_path).json()[name], parse_rows(response.text)
     assert len(csv_rows) == len(json_rows) > 0
-    for row, table in zip(json_rows, csv_rows, strict=True):
+    for row, csv_row in zip(json_rows, csv_rows, strict=True):
         nested_keys = {
-            key for key, value in row.items() if isinstance(value, dict) and key not in table
+            key for key, value in row.items() if isinstance(value, dict) and key not in csv_row
         }
         flat_row = {key: value for key, value in build_cells(row).items() if key not in nested_keys}
-        assert {key: table[key] for key in flat_row if key in table} == {
-            key: value for key, value in flat_row.items() if key in table
+        assert {key: csv_row[key] for key in flat_row if key in csv_row} == {
+            key: value for key, value in flat_row.items() if key in csv_row
         }
-        missing_keys = set(flat_row) - set(table)
+        missing_keys = set(flat_row) - set(csv_row)
         assert all(row[key] is None for key in missing_keys)
-        assert not {key.rpartition(".")[0] for key in table} & set(table)
+        assert not {key.rpartition(".")[0] for key in csv_row} & set(csv_row)
 
 
 def test_csv_lists_the_steps_of_all_pipelines(client: TestClient) -> None:
     pipelines = client.get("/pipeline.json").json()["pipelines"]
     csv_rows = parse_rows(client.get("/csv/pipeline").text)
     assert [row["topic"] for row in csv_rows] == [
-        step["topic"] for line in pipelines for step in line["steps"]
+        step["topic"] for pipeline in pipelines for step in pipeline["steps"]
     ]
 
 
@@ -127,20 +127,22 @@ def test_csv_refuses_what_the_page_refuses(client: TestClient) -> None:
 
 
 def test_each_type_of_value_becomes_a_cell() -> None:
-    at = datetime(2026, 3, 14, 9, 26, tzinfo=UTC)
+    seen_at = datetime(2026, 3, 14, 9, 26, tzinfo=UTC)
     lines = [
-        Line('a "quoted", text\nof lines', None, True, at, NestedRow("x"), ["a", "ä"], {"b": 1}),
-        Line("=1+1", 7, False, at, None, [], {}),
+        Line(
+            'a "quoted", text\nof lines', None, True, seen_at, NestedRow("x"), ["a", "ä"], {"b": 1}
+        ),
+        Line("=1+1", 7, False, seen_at, None, [], {}),
     ]
     first, second = parse_rows(build_csv_response(lines).body.decode())
     assert first == {
         "text": 'a "quoted", text\nof lines',
         "count": "",
         "is_new": "true",
-        "at": "2026-03-14T09:26:00Z",
-        "inner.name": "x",
+        "seen_at": "2026-03-14T09:26:00Z",
+        "nested.name": "x",
         "names": '["a", "ä"]',
         "counts": '{"b": 1}',
     }
-    assert (second["text"], second["count"], second["inner.name"]) == ("=1+1", "7", "")
+    assert (second["text"], second["count"], second["nested.name"]) == ("=1+1", "7", "")
     assert build_csv_response([]).body == b""

@@ -1,11 +1,16 @@
 """Encoding of `processing:index`: a collection's inverted index, in separately readable chunks.
 
-Payload of a chunk: varints for the dictionary's version, the number of the first feature, the count
-of features and the count of postings; the number of postings of each feature in this chunk; the
-gaps between each feature's document numbers, which start from 0 for each feature; then the weights
-as binary16. A feature with many postings continues in the next chunk.
+A chunk has one part of the postings. Its payload consists of varints and weights:
 
-Limits: 500,000 postings and 500,000 features per chunk, so a chunk is at most 8 MiB.
+- version of the dictionary, number of the first feature, count of features, count of postings
+- for each feature: its number of postings in this chunk
+- for each posting: the gap to the previous document number of the same feature
+- for each posting: its weight as binary16
+
+A feature with many postings continues in the next chunk.
+
+Limits: 500,000 postings and 500,000 features per chunk, so a chunk is at most 8 MiB. Feature and
+document numbers are below 2^31.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from fonds.grouping.stored.packing import (
     read_varints,
     seal_payload,
 )
+from fonds.grouping.stored.vectors import FEATURE_MAX
 from fonds.model.vectors import Numbers, Postings
 
 POSTINGS_MAX = 500_000
@@ -33,25 +39,29 @@ DOCUMENT_MAX = 2**31 - 1
 
 def encode_postings(postings: Postings) -> list[bytes]:
     """Encode the postings of a collection as cells to store: one numbered cell of
-    `processing:index` for each chunk of documents.
+    `processing:index` for each part that fits into a chunk.
+
+    Raises LimitError if there are more than 4,096 chunks.
     """
-    return number_pieces(
-        [seal_payload(b"i", _encode_run(postings_run)) for postings_run in _iter_runs(postings)]
-    )
+    return number_pieces([seal_payload(b"i", _encode_part(part)) for part in _iter_parts(postings)])
 
 
 def decode_postings(chunks: Sequence[bytes]) -> list[Postings]:
     """Decode the postings of a collection from the cells of its chunks, given in order.
 
-    Return one set of postings per chunk. Raises DamagedInputError for invalid or missing chunks.
+    Return the part of the postings that each chunk has. Raises DamagedInputError for invalid or
+    missing chunks.
     """
-    return [_read(open_payload(b"i", piece, CHUNK_MAX_BYTES)) for piece in list_pieces(chunks)]
+    return [
+        _decode_part(open_payload(b"i", piece, CHUNK_MAX_BYTES)) for piece in list_pieces(chunks)
+    ]
 
 
-def _iter_runs(postings: Postings) -> Iterator[Postings]:
-    """Split postings into consecutive runs that each fit into one chunk.
+def _iter_parts(postings: Postings) -> Iterator[Postings]:
+    """Split postings into consecutive parts that each fit into one chunk.
 
-    Without postings, yield one empty run."""
+    Without postings, yield one empty part.
+    """
     ends = np.cumsum(postings.counts)
     feature, position, is_first = 0, 0, True
     while feature < len(ends) or is_first:
@@ -62,32 +72,30 @@ def _iter_runs(postings: Postings) -> Iterator[Postings]:
             next_feature = end_feature
         else:
             counts, next_feature = np.array([POSTINGS_MAX], dtype=np.int64), feature
-        part = slice(position, position + int(counts.sum()))
+        next_position = position + int(counts.sum())
         yield Postings(
             postings.version,
             postings.first_feature + feature,
             counts,
-            postings.documents[part],
-            postings.weights[part],
+            postings.documents[position:next_position],
+            postings.weights[position:next_position],
         )
-        feature, position, is_first = next_feature, part.stop, False
+        feature, position, is_first = next_feature, next_position, False
 
 
-def _encode_run(postings_run: Postings) -> bytes:
+def _encode_part(part: Postings) -> bytes:
     head = [
-        postings_run.version,
-        postings_run.first_feature,
-        len(postings_run.counts),
-        len(postings_run.documents),
+        part.version,
+        part.first_feature,
+        len(part.counts),
+        len(part.documents),
     ]
     return b"".join(
         (
             encode_varints(np.array(head, dtype=np.int64)),
-            encode_varints(postings_run.counts),
-            encode_varints(_compute_document_gaps(postings_run.documents, postings_run.counts)),
-            encode_half_floats(
-                np.maximum(postings_run.weights, np.finfo(np.float16).smallest_subnormal)
-            ),
+            encode_varints(part.counts),
+            encode_varints(_compute_document_gaps(part.documents, part.counts)),
+            encode_half_floats(np.maximum(part.weights, np.finfo(np.float16).smallest_subnormal)),
         )
     )
 
@@ -115,25 +123,35 @@ def _find_starts(counts: Numbers) -> Numbers:
     return starts[counts > 0]
 
 
-def _read(payload: bytes) -> Postings:
+def _decode_part(payload: bytes) -> Postings:
     head, position = read_varints(payload, 4)
-    version, first, features, count = (int(number) for number in head)
-    if features > FEATURES_MAX or count > POSTINGS_MAX or first > DOCUMENT_MAX:
-        raise build_damaged_error(f"{features} features with {count} postings in one chunk")
-    counts, position = read_varints(payload, features, position)
-    if (features and int(counts.max()) > count) or int(counts.sum()) != count:
+    version, first_feature, feature_count, posting_count = (int(number) for number in head)
+    if first_feature > FEATURE_MAX:
+        raise build_damaged_error(f"a feature number is larger than {FEATURE_MAX}")
+    if feature_count > FEATURES_MAX or posting_count > POSTINGS_MAX:
+        raise build_damaged_error(
+            f"{feature_count} features with {posting_count} postings in one chunk"
+        )
+    counts, position = read_varints(payload, feature_count, position)
+    is_larger = bool(feature_count) and int(counts.max()) > posting_count
+    if is_larger or int(counts.sum()) != posting_count:
         raise build_damaged_error("the number of postings does not match the features")
-    steps, position = read_varints(payload, count, position)
-    weights = read_halves(payload, count, position)
-    return Postings(version, first, counts, _restore_documents(steps, counts), weights)
+    gaps, position = read_varints(payload, posting_count, position)
+    weights = read_halves(payload, posting_count, position)
+    return Postings(version, first_feature, counts, _restore_documents(gaps, counts), weights)
 
 
-def _restore_documents(steps: Numbers, counts: Numbers) -> Numbers:
-    if len(steps) and int(steps.max()) > DOCUMENT_MAX:
+def _restore_documents(gaps: Numbers, counts: Numbers) -> Numbers:
+    """Return the document numbers of all features, from the gaps that `_compute_document_gaps`
+    returned.
+
+    Raises DamagedInputError if a document number is larger than `DOCUMENT_MAX`.
+    """
+    if len(gaps) and int(gaps.max()) > DOCUMENT_MAX:
         raise build_damaged_error("a document's number is too large")
-    sums = np.cumsum(steps + 1)
-    begins = _find_starts(counts)
-    sums_before = np.concatenate(([0], sums))[begins]
+    sums = np.cumsum(gaps + 1)
+    starts = _find_starts(counts)
+    sums_before = np.concatenate(([0], sums))[starts]
     documents: Numbers = sums - np.repeat(sums_before, counts[counts > 0]) - 1
     if len(documents) and int(documents.max()) > DOCUMENT_MAX:
         raise build_damaged_error("a document's number is too large")

@@ -4,7 +4,7 @@ The value of a record is the message body, unchanged. The key of a record is the
 the message id if it has no key. Fonds uses these record headers; all others belong to the message:
 
 - `fonds-id`: id of the message
-- `fonds-attempt`: attempt number in digits
+- `fonds-attempt`: number of earlier failures of the message, in digits
 - `fonds-due`: due time of a delayed message in Unix milliseconds
 - `fonds-no-key`: empty value; the message has no key, so the record's key is its id
 """
@@ -20,6 +20,7 @@ from fonds.queues.headers import MARK, format_value, limit_headers, parse_value
 
 ID, ATTEMPT, DUE, NO_KEY = "fonds-id", "fonds-attempt", "fonds-due", "fonds-no-key"
 OWN_HEADERS = frozenset({ID, ATTEMPT, DUE, NO_KEY})
+_NUMBER_MAX_DIGITS = 15
 RecordHeaders = list[tuple[str, str | bytes | None]]
 
 
@@ -46,77 +47,89 @@ def encode_headers(message: Message, due_ms: int | None) -> RecordHeaders:
     if due_ms is not None:
         headers.append((DUE, str(due_ms).encode()))
     for name, text in message.headers.items():
-        safe = name.encode("utf-8", "replace").decode()
-        headers += [(safe, raw) for raw in _encode_header(text)]
+        valid_name = name.encode("utf-8", "replace").decode()
+        headers += [(valid_name, value) for value in _encode_header(text)]
     return headers
 
 
 def decode_message(record: KafkaRecord) -> tuple[Message, int]:
     """Return the message of a Kafka record, and its due time in Unix milliseconds (0: ready now).
 
-    Records of other programs are accepted. A message without an id gets an id made from its topic,
-    partition and offset. In a key that is not UTF-8, invalid bytes become backslash escapes.
+    Records of other programs are accepted. A record without an id gets an id made from its topic,
+    partition and offset. In a key that is not UTF-8, invalid bytes become backslash escapes. An
+    attempt or due time that is not a number of at most 15 digits becomes 0.
     """
     fields: dict[str, str] = {}
-    raws_by_name: dict[str, list[str | bytes | None]] = {}
-    for name, raw in _read_headers(record):
+    values_by_name: dict[str, list[str | bytes | None]] = {}
+    for name, value in _read_headers(record):
         if name in OWN_HEADERS:
-            fields[name] = _decode_plain(raw)
+            fields[name] = _decode_text(value)
         else:
-            raws_by_name.setdefault(name, []).append(raw)
+            values_by_name.setdefault(name, []).append(value)
     message = Message(
         id=fields.get(ID) or f"{record.topic()}/{record.partition()}/{record.offset()}",
-        body=_encode_bytes(record.value()),
-        key="" if NO_KEY in fields else _decode_plain(record.key()),
-        attempt=_count(fields.get(ATTEMPT)),
-        headers=limit_headers({name: _decode_header(raws) for name, raws in raws_by_name.items()}),
+        body=_encode_body(record.value()),
+        key="" if NO_KEY in fields else _decode_text(record.key()),
+        attempt=_parse_number(fields.get(ATTEMPT)),
+        headers=limit_headers(
+            {name: _decode_header(values) for name, values in values_by_name.items()}
+        ),
     )
-    return message, _count(fields.get(DUE))
+    return message, _parse_number(fields.get(DUE))
 
 
 def matches_pipeline(pipeline: str, record: KafkaRecord) -> bool:
     """Return whether a Kafka record is for a pipeline, by the record's header `pipeline`.
 
-    A record without this header is for every pipeline. An empty `pipeline` matches every record.
+    A record without this header is for every pipeline. A record with several
+    values of it is for none. An empty `pipeline` matches every record.
     """
     if not pipeline:
         return True
-    made_by = [raw for name, raw in _read_headers(record) if name == PIPELINE]
-    return made_by in ([], [pipeline.encode()])
+    pipelines = [value for name, value in _read_headers(record) if name == PIPELINE]
+    return pipelines in ([], [pipeline.encode()])
 
 
 def _encode_header(text: str) -> list[str | bytes | None]:
     """Return the values under which a Kafka record stores one message header.
 
-    `text` is the value of the message header. A value that encodes a list becomes several values,
-    which Kafka stores as headers of the same name. Kafka knows only null and bytes. Text and bytes
-    are sent as bytes. Values of other types are sent in their text encoding (`queues/headers.py`),
-    and so is text that would be decoded as null or bytes.
+    `text` is the value of the message header; it may be an encoded value (`queues/headers.py`).
+    Kafka knows only null and bytes:
+
+    - Text becomes UTF-8.
+    - Encoded null becomes null.
+    - Encoded bytes become these bytes if they are not valid UTF-8.
+    - An encoded list of two or more such values becomes several values, which Kafka stores as
+      headers of the same name.
+    - Text that looks like one of these encoded values loses the prefix `!text `.
+    - All other encoded values stay in their encoding, as UTF-8.
     """
-    raw = text.encode("utf-8", "replace")
+    encoded_text = text.encode("utf-8", "replace")
     if not text.startswith(MARK):
-        return [raw]
+        return [encoded_text]
     value = parse_value(text)
     if isinstance(value, str):
-        bare = value.encode("utf-8", "replace")
-        return [bare] if value != text and _encode_header(value) != [bare] else [raw]
+        encoded_value = value.encode("utf-8", "replace")
+        is_prefix_implied = value != text and _encode_header(value) != [encoded_value]
+        return [encoded_value] if is_prefix_implied else [encoded_text]
     items = value if isinstance(value, list) and len(value) > 1 else [value]
     encoded_items = [
         item.encode("utf-8", "replace") if isinstance(item, str) else item
         for item in items
         if item is None
         or isinstance(item, str)
-        or (isinstance(item, bytes) and _decode_raw(item) is item)
+        or (isinstance(item, bytes) and _decode_value(item) is item)
     ]
-    return list(encoded_items) if len(encoded_items) == len(items) else [raw]
+    return list(encoded_items) if len(encoded_items) == len(items) else [encoded_text]
 
 
-def _decode_header(raws: Sequence[str | bytes | None]) -> str:
+def _decode_header(raw_values: Sequence[str | bytes | None]) -> str:
     """Return the text of a message header, from the values that a Kafka record has under its name.
 
-    Values that are not text are encoded as text (`queues/headers.py`).
+    Several values become an encoded list (`queues/headers.py`). Null and bytes that are not UTF-8 are
+    encoded as text. Text that `_encode_header` would not send unchanged gets the prefix `!text `.
     """
-    values = [_decode_raw(raw) for raw in raws]
+    values = [_decode_value(raw_value) for raw_value in raw_values]
     if len(values) > 1:
         return format_value(list(values))
     (value,) = values
@@ -127,14 +140,14 @@ def _decode_header(raws: Sequence[str | bytes | None]) -> str:
     return value if _encode_header(value) == [value.encode()] else f"!text {value}"
 
 
-def _decode_raw(raw: str | bytes | None) -> str | bytes | None:
+def _decode_value(raw_value: str | bytes | None) -> str | bytes | None:
     """Return the value of a Kafka header: as text if its bytes are valid UTF-8, otherwise
     unchanged.
     """
     try:
-        return raw.decode() if isinstance(raw, bytes) else raw
+        return raw_value.decode() if isinstance(raw_value, bytes) else raw_value
     except UnicodeDecodeError:
-        return raw
+        return raw_value
 
 
 def _read_headers(record: KafkaRecord) -> RecordHeaders:
@@ -147,13 +160,18 @@ def _read_headers(record: KafkaRecord) -> RecordHeaders:
         return []
 
 
-def _encode_bytes(value: str | bytes | None) -> bytes:
+def _encode_body(value: str | bytes | None) -> bytes:
     return value.encode() if isinstance(value, str) else value or b""
 
 
-def _decode_plain(value: str | bytes | None) -> str:
+def _decode_text(value: str | bytes | None) -> str:
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value or ""
 
 
-def _count(text: str | None) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else 0
+def _parse_number(text: str | None) -> int:
+    """Return the number that `text` has in ASCII digits; 0 for any other text and for more than 15
+    digits.
+    """
+    if not text or len(text) > _NUMBER_MAX_DIGITS:
+        return 0
+    return int(text) if text.isascii() and text.isdigit() else 0

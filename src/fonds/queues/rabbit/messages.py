@@ -5,7 +5,7 @@ Source: AMQP 0-9-1 `basic` class properties. The body is sent unchanged. Fonds u
 
 - `fonds-id` (text): id of the message
 - `fonds-key` (text): key of the message
-- `fonds-attempt` (int): attempt number
+- `fonds-attempt` (int): number of earlier failures of the message
 - `fonds-returns` (int): number of times the message came back unsettled
 - `fonds-due` (int): due time in Unix milliseconds, for a delay longer than the delay queues support
 """

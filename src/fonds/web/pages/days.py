@@ -25,7 +25,7 @@ from fonds.model.encoding import pluralize
 from fonds.ports import Records
 from fonds.web.html.charts import StackedBar, draw_stacks
 from fonds.web.html.rendering import build_url, capitalize, format_day
-from fonds.web.pages.outcomes import OUTCOME_KINDS, count_outcomes
+from fonds.web.pages.outcomes import OUTCOME_KINDS, list_outcome_counts
 from fonds.web.serving.parameters import Day
 from fonds.wiring.pipeline_names import check_names
 
@@ -177,7 +177,7 @@ def build_bar(
     tallies = (day_tallies[day] for day in days)
     counts = [
         sum(column)
-        for column in zip([0] * len(OUTCOME_KINDS), *map(count_outcomes, tallies), strict=True)
+        for column in zip([0] * len(OUTCOME_KINDS), *map(list_outcome_counts, tallies), strict=True)
     ]
     parts = [
         BarPart(

@@ -1,4 +1,4 @@
-"""Numbers of records by outcome (stored, skipped, rejected, failed, in progress), with links."""
+"""Numbers of entries by outcome (stored, skipped, rejected, failed, in progress), with links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fonds.web.html.rendering import build_url
 
 @dataclass(frozen=True, slots=True)
 class ReasonCount:
-    """Number of records that ended for one reason. `href`: address that lists those records."""
+    """Number of entries that ended for one reason. `href`: address that lists those entries."""
 
     reason: str
     explanation: str
@@ -23,10 +23,11 @@ class ReasonCount:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCount:
-    """Number of records with one outcome: stored, skipped, rejected, failed or in progress.
+    """Number of entries with one outcome: stored, skipped, rejected, failed or in progress.
 
-    `reasons`: numbers of records by reason. They add up to `count`, except for stored records,
-        where only files without text have a reason.
+    `reasons`: numbers of entries by reason, the largest first. For skipped, rejected and failed
+        entries, they add up to `count`. Of stored entries, only those without text have a reason.
+        Entries in progress have none.
     """
 
     name: str
@@ -39,11 +40,11 @@ class OutcomeCount:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeKind:
-    """One of the five outcomes of records, without a number of records.
+    """One of the five outcomes of entries, without a number of entries.
 
     `tone`: CSS class of the outcome.
-    `weight`: severity of the reasons that lead to this outcome, None for records in progress.
-    `filters`: the query parameter of `/records` that lists the records with this outcome.
+    `weight`: severity of the reasons that lead to this outcome, None for entries in progress.
+    `filters`: the query parameter of `/records` that lists the entries with this outcome.
     """
 
     name: str
@@ -63,8 +64,8 @@ OUTCOME_KINDS = (
 """The five outcomes in the order of all pages: stored, skipped, rejected, failed, in progress."""
 
 
-def count_outcomes(tally: OutcomeTally) -> list[int]:
-    """Return the number of records of each of the five outcomes, in the order in which pages list
+def list_outcome_counts(tally: OutcomeTally) -> list[int]:
+    """Return the number of entries of each of the five outcomes, in the order in which pages list
     the outcomes.
     """
     counts = Counter[Weight | None]()
@@ -75,7 +76,7 @@ def count_outcomes(tally: OutcomeTally) -> list[int]:
 
 
 def build_outcomes(tally: OutcomeTally) -> list[OutcomeCount]:
-    """Build the numbers of records of all five outcomes, each with the numbers of records by
+    """Build the numbers of entries of all five outcomes, each with the numbers of entries by
     reason.
     """
     return [
@@ -86,9 +87,13 @@ def build_outcomes(tally: OutcomeTally) -> list[OutcomeCount]:
             count,
             build_url("/records", **kind.filters),
             [
-                ReasonCount(name, Reason(name).explanation, n, build_url("/records", reason=name))
-                for name, n in (tally.filter_reasons(kind.weight).items() if kind.weight else ())
+                ReasonCount(
+                    name, Reason(name).explanation, reason_count, build_url("/records", reason=name)
+                )
+                for name, reason_count in (
+                    tally.filter_reasons(kind.weight).items() if kind.weight else ()
+                )
             ],
         )
-        for kind, count in zip(OUTCOME_KINDS, count_outcomes(tally), strict=True)
+        for kind, count in zip(OUTCOME_KINDS, list_outcome_counts(tally), strict=True)
     ]

@@ -45,8 +45,8 @@ def check(data: bytes) -> None:
 
 
 def _index(value: bytes) -> bytes:
-    (run,) = inverted_index.decode_postings([CHUNK_HEAD + value])
-    return inverted_index.encode_postings(run)[0][len(CHUNK_HEAD) :]
+    (part,) = inverted_index.decode_postings([CHUNK_HEAD + value])
+    return inverted_index.encode_postings(part)[0][len(CHUNK_HEAD) :]
 
 
 def _matrix(value: bytes) -> bytes:
@@ -79,7 +79,7 @@ def seeds() -> Iterator[bytes]:
         yield b"w" + vectors.encode_tfidf_vector(vector)[8:]
     terms = Dictionary(1, 9, ("ship", "ships", "ü"), np.array([9, 1, 300 % 9]))
     yield b"d" + zlib.decompress(dictionary.encode_dictionary(terms)[0][16:])
-    run = Postings(1, 4, np.array([2, 0, 1]), np.array([0, 5, 300]), np.ones(3, np.float32) / 3)
-    yield b"i" + inverted_index.encode_postings(run)[0][16:]
+    part = Postings(1, 4, np.array([2, 0, 1]), np.array([0, 5, 300]), np.ones(3, np.float32) / 3)
+    yield b"i" + inverted_index.encode_postings(part)[0][16:]
     yield b"m" + matrices.encode_matrix(np.eye(3, 2, dtype=np.float32), 2)[0][16:]
     yield b"m" + encode_varints(np.array([1, 0, 0, 0, 3])) + bytes(12)
