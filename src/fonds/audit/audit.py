@@ -151,8 +151,8 @@ def audit_accounts(
     pipelines: Mapping[str, Sequence[Subscription]],
     report_fault: Callable[[AuditFault], None] = lambda fault: None,
 ) -> AuditResult:
-    """Compare the ledger with the queues, the quarantine and the inputs, and check the ledger itself.
-    No other store is checked.
+    """Compare the ledger with the queues, the quarantine and the inputs, and check the ledger
+    itself. No other store is checked.
 
     `pipelines`: the subscriptions whose messages are checked, by pipeline name.
     `report_fault`: called with every fault, without a limit.

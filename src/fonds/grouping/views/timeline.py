@@ -128,7 +128,8 @@ def sample_documents(
     *,
     level: int = 0,
 ) -> DocumentSample:
-    """Read the dates and clusters of the `sample_max` documents of a collection whose ids sort first.
+    """Read the dates and clusters of the `sample_max` documents of a collection whose ids sort
+    first.
 
     `timestamp`: time of the clustering, in seconds since 1970.
     `level`: number of the level (granularity) whose clusters are read; 0 is the first one.

@@ -1,4 +1,5 @@
-"""Read CDX indexes for a backfill: the accepted captures, and the number of refused lines by reason.
+"""Read CDX indexes for a backfill: the accepted captures, and the number of refused lines by
+reason.
 
 An index is split into byte ranges (parts) that are read in parallel.
 """
@@ -44,8 +45,8 @@ class IndexPart:
 
 
 def iter_parts(paths: Sequence[Path], part_bytes: int = PART_BYTES) -> Iterator[IndexPart]:
-    """Split CDX indexes into parts of at most `part_bytes` bytes. A compressed index is one part, and
-    an empty index has none.
+    """Split CDX indexes into parts of at most `part_bytes` bytes. A compressed index is one part,
+    and an empty index has none.
 
     Raises OSError if an index cannot be read.
     """

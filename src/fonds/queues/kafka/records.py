@@ -126,8 +126,9 @@ def _encode_header(text: str) -> list[str | bytes | None]:
 def _decode_header(raw_values: Sequence[str | bytes | None]) -> str:
     """Return the text of a message header, from the values that a Kafka record has under its name.
 
-    Several values become an encoded list (`queues/headers.py`). Null and bytes that are not UTF-8 are
-    encoded as text. Text that `_encode_header` would not send unchanged gets the prefix `!text `.
+    Several values become an encoded list (`queues/headers.py`). Null and bytes that are not UTF-8
+    are encoded as text. Text that `_encode_header` would not send unchanged gets the prefix `!text
+    `.
     """
     values = [_decode_value(raw_value) for raw_value in raw_values]
     if len(values) > 1:

@@ -37,7 +37,8 @@ def quote_part(text: str) -> str:
 
 
 def unquote_part(text: str) -> str:
-    """Return the text that `quote_part` escaped. The server has already decoded percent-encoding."""
+    """Return the text that `quote_part` escaped. The server has already decoded
+    percent-encoding."""
     return _ESCAPED_CHAR.sub(lambda match: chr(int(match[1], 16)), text)
 
 
