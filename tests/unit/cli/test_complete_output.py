@@ -68,7 +68,7 @@ REFUSED_CALLS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("takedown", "reason"): (("takedown", "ab" * 20, "--reason", "privcy"), "mean 'privacy'"),
     ("embargo", "keys"): (("embargo", "nonsense", "--dry-run"), "not a SHA-1 in hex or base32"),
     ("embargo", "reason"): (("embargo", "ab" * 20, "--reason", "privcy"), "mean 'privacy'"),
-    ("embargo", "searched"): (
+    ("embargo", "query"): (
         ("embargo", "--query", 'autor:"A B"', "--dry-run"),
         "there is no field “autor”",
     ),
