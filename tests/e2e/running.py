@@ -92,8 +92,12 @@ def run_forked(
     code: str = "",
     folder: Path | None = None,
     root: Path = ROOT,
+    errors: str = "strict",
 ) -> CommandResult:
-    """Run `fonds ARGUMENTS…`, or Python code, in a process forked from one with Fonds loaded."""
+    """Run `fonds ARGUMENTS…`, or Python code, in a process forked from one with Fonds loaded.
+
+    `errors` says what happens to output that is not UTF-8, as in `bytes.decode`.
+    """
     with (
         tempfile.TemporaryFile() as input_file,
         tempfile.TemporaryFile() as out_file,
@@ -106,7 +110,11 @@ def run_forked(
         exit_code = process.wait(wait_s)
         out_file.seek(0)
         err_file.seek(0)
-        return CommandResult(exit_code, out_file.read().decode(), err_file.read().decode())
+        return CommandResult(
+            exit_code,
+            out_file.read().decode(errors=errors),
+            err_file.read().decode(errors=errors),
+        )
 
 
 @dataclass

@@ -141,6 +141,7 @@ class Journey:
                 self.typed.get(name, "").encode(),
                 self._build_environment(),
                 folder=self.folder,
+                errors="replace",
             )
         python = shlex.quote(sys.executable)
         command = re.sub(r"(?<![\w./-])fonds (?=[a-z])", f"{python} -m fonds ", command)
