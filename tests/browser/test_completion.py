@@ -196,3 +196,29 @@ def test_without_scripts_completions_are_links(browser: Browser, library: Librar
         section.get_by_role("link", name="daily.example").click()
         assert page.get_by_label("Search", exact=True).input_value() == "flood site:daily.example"
         assert "found for" in page.locator("h1").inner_text()
+
+
+def test_a_late_response_does_not_cancel_the_request_for_later_typing(
+    page: Page, library: Library
+) -> None:
+    with open_box(page, f"{library.full}/search") as box:
+        page.evaluate(
+            """() => {
+                const fetchNow = window.fetch;
+                window.fetch = () => new Promise((resolve) => {
+                    window.fetch = fetchNow;
+                    window.respond = () => resolve(new Response('{"completions": []}'));
+                });
+            }"""
+        )
+        box.press_sequentially("word")
+        page.wait_for_function("() => window.respond !== undefined")
+        box.evaluate(
+            """(input) => {
+                input.value = "words:";
+                input.setSelectionRange(6, 6);
+                input.dispatchEvent(new InputEvent("input"));
+                window.respond();
+            }"""
+        )
+        expect(page.get_by_role("status")).to_contain_text("e.g. words:>500")

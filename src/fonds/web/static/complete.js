@@ -120,7 +120,11 @@
         return;
       }
     }
-    if (answer && box.value === q && document.activeElement === box) {
+    if (box.value !== q) {
+      // Later typing has a request of its own, which `close` would cancel.
+      return;
+    }
+    if (answer && document.activeElement === box) {
       show(answer);
     } else {
       close();
