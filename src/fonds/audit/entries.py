@@ -91,11 +91,7 @@ def find_contradictions(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
     known_messages = {(row.message_id, row.step) for row in rows}
     for row in rows:
         name = f"message {row.message_id} at {row.pipeline}.{row.step}"
-        expected_flags = (
-            row.verdict in _OPEN_VERDICTS,
-            row.verdict in _VERDICTS_WITH_REASON or row.verdict in _OPEN_VERDICTS,
-        )
-        if row.is_open is not expected_flags[0] or not _has_reason(row):
+        if row.is_open is not (row.verdict in _OPEN_VERDICTS) or not _has_reason(row):
             message = (
                 f"{name} is {row.verdict} with the reason {row.reason}, which is not a "
                 "valid combination"

@@ -185,6 +185,19 @@ def is_served(clustering: StoredClustering, collection: Cells) -> bool:
     return clustering.timestamp == decode_int(collection, served_column(clustering.conf), -1)
 
 
+def find_served(
+    tables: Tables, name: CollectionName, conf: str, collection: Cells
+) -> StoredClustering | None:
+    """Return the clustering by a configuration that the collection serves; None if there is none.
+
+    `collection`: cells of the collection's row.
+    """
+    for clustering in list_stored_clusterings(tables, name):
+        if clustering.conf == conf and is_served(clustering, collection):
+            return clustering
+    return None
+
+
 def list_served_configurations(collection: Cells) -> dict[str, int]:
     """Return the timestamp of the served clustering of each configuration, by configuration name.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fonds.grouping.clustering import StoredClustering, is_served, list_stored_clusterings
+from fonds.grouping.clustering import StoredClustering, find_served
 from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.configuration import Configuration, get
 from fonds.grouping.names import CollectionName
@@ -50,14 +50,7 @@ def find_rebuild_reason(tables: Tables, name: CollectionName, conf: str, now_s: 
     `now_s`: seconds since 1970.
     """
     cells = tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
-    served_clustering = next(
-        (
-            clustering
-            for clustering in list_stored_clusterings(tables, name)
-            if clustering.conf == conf and is_served(clustering, cells)
-        ),
-        None,
-    )
+    served_clustering = find_served(tables, name, conf, cells)
     try:
         configuration = get(tables, name.namespace, conf)
     except ValueError:

@@ -11,6 +11,7 @@ from fonds.grouping.clustering import (
     ModelCache,
     StoredClustering,
     filter_ready,
+    find_served,
     is_served,
     list_stored_clusterings,
 )
@@ -121,14 +122,7 @@ def explain_placement(
     )  # Loads numpy, scipy, scikit-learn.
 
     collection = tables.get_row(COLLECTIONS, name.row, [MAIN_FAMILY]) or {}
-    clustering = next(
-        (
-            candidate
-            for candidate in list_stored_clusterings(tables, name)
-            if candidate.conf == conf and is_served(candidate, collection)
-        ),
-        None,
-    )
+    clustering = find_served(tables, name, conf, collection)
     row = name.build_document_row(document_id)
     rows = tables.get_rows(DOCUMENTS, [row], COLUMNS)
     if clustering is None or Column.ID not in rows.get(row, {}):
