@@ -137,6 +137,8 @@ class RereadPlan:
     - `kept_statuses`: statuses of a completed extraction.
     - `other_steps`: names of further steps that write the result of an extraction made
       elsewhere.
+    - `is_shared`: whether `step` belongs to another kind, and must extract files again although
+      their result is stored.
     """
 
     step: str
@@ -147,6 +149,7 @@ class RereadPlan:
     retry_statuses: frozenset[str] = frozenset()
     kept_statuses: frozenset[str] = frozenset({"success"})
     other_steps: tuple[str, ...] = ()
+    is_shared: bool = False
 
     @property
     def steps(self) -> tuple[str, ...]:

@@ -176,7 +176,8 @@ class CatchUp:
         Returns the final counts.
         """
         counts = CatchUpCount()
-        after = self.clock() if self.selection.rereads else None
+        is_read_again = self.selection.rereads or self.selection.reading.is_shared
+        after = self.clock() if is_read_again else None
         freed_sha1hexes = self._take_from_quarantine(after, counts, tick)
         files = self.selection.iter_files(self.records)
         while batch := list(islice(files, BATCH_MAX)):
