@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import click
@@ -17,6 +16,7 @@ from rich.padding import Padding
 from fonds.cli.context import App, command, echo_json, open_console, print_note
 from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.names import DAY
+from fonds.cli.search_as_of import AsOfAnswer, print_as_of
 from fonds.cli.search_options import build_request, format_options, search_options
 from fonds.grouping.tables import Tables
 from fonds.model.capture import parse_datetime14
@@ -32,23 +32,14 @@ from fonds.model.search import (
     VersionHit,
 )
 from fonds.ports import Index, Stores
-from fonds.search.as_of import (
-    NO_VERSIONS_MESSAGE,
-    AsOfContext,
-    AsOfResult,
-    ChangeSortCount,
-    validate_day,
-)
+from fonds.search.changed_document import ChangedDocument
 from fonds.search.direct_hits import DirectHit
 from fonds.search.earlier_versions import build_earlier_note
 from fonds.search.facets import ThemeCounts
 from fonds.search.hits import EarlierVersionHits, SearchHit, build_search_hit
-from fonds.search.query.parser import has_all_versions
 from fonds.search.request import FILTERS, SearchRequest
-from fonds.search.run_search import needs_stores, resolve_query, run_search
+from fonds.search.run_search import needs_stores, run_search
 from fonds.search.unread_files import describe_unread
-from fonds.search.verification import ChangedDocument
-from fonds.wiring.stores import match_documents
 
 DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file created"}
 CONTEXT_BEFORE_CHARS, POINTED = 30, 60
@@ -89,30 +80,6 @@ class EarlierAnswer(msgspec.Struct, frozen=True):
     earlier: Annotated[
         EarlierVersionHits,
         Meta(description="number of these stories, and the query that finds them"),
-    ]
-
-
-class AsOfAnswer(msgspec.Struct, frozen=True):
-    """JSON answer: numbers of documents when a search is compared with an earlier day."""
-
-    day: Annotated[date, Meta(description="the day, in UTC")]
-    then: Annotated[
-        int, Meta(description="number of documents known to be found at the end of that day")
-    ]
-    unknown: Annotated[int, Meta(description="number of documents that may have been found then")]
-    now: Annotated[int, Meta(description="number of examined documents that are found now")]
-    total: Annotated[int, Meta(description="number of all documents that are found now")]
-    is_all_found: Annotated[bool, Meta(description="whether all documents found now were examined")]
-    is_all_changed: Annotated[
-        bool, Meta(description="whether all changes since that day were examined")
-    ]
-    generation: Annotated[
-        str | None,
-        Meta(description="generation of the index; null if unknown, or if it changed meanwhile"),
-    ]
-    sorts: Annotated[
-        Mapping[str, int],
-        Meta(description="number of documents by kind of change, as in `/api/search/as-of`"),
     ]
 
 
@@ -180,17 +147,29 @@ def search(app: App, query: tuple[str, ...], **options: Any) -> int:
     request = build_request(
         query, options, themes=options["themes_of"] or "", size=str(options["limit"])
     )
-    if options["as_of"] is not None:
-        return _search_as_of(app, request, options)
-    stores = app.open_stores() if needs_stores(request) else None
-    index = stores.index if stores else app.open_index()
-    tables = _open_tables(app, stores) if stores and request.themes else None
     try:
-        answer = run_search(request, index, stores, tables, offset=options["offset"])
+        if options["as_of"] is not None:
+            _compare_with_day(app, request, options)
+        else:
+            _find(app, request, options)
     except QueryError as error:
         raise click.UsageError(_format_query_error(request.q, error)) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    return 0
+
+
+def _compare_with_day(app: App, request: SearchRequest, options: dict[str, Any]) -> None:
+    if request.themes or options["offset"] or request.sort != "score":
+        raise click.UsageError("--as-of cannot be combined with --themes-of, --sort or --offset.")
+    print_as_of(app, request, options["as_of"])
+
+
+def _find(app: App, request: SearchRequest, options: dict[str, Any]) -> None:
+    stores = app.open_stores() if needs_stores(request) else None
+    index = stores.index if stores else app.open_index()
+    tables = _open_tables(app, stores) if stores and request.themes else None
+    answer = run_search(request, index, stores, tables, offset=options["offset"])
     results, direct_hits, search_query = answer.results, answer.direct_hits, answer.query
     exact = _build_command(app, structs.replace(request, match="exact"), request.q)
     _print_results(app, direct_hits, results, search_query, exact)
@@ -200,7 +179,6 @@ def search(app: App, query: tuple[str, ...], **options: Any) -> int:
     _print_notes(index, results, search_query, direct_hits, in_versions)
     if stores and (note := describe_unread(stores.records, request.q)):
         print_note(note)
-    return 0
 
 
 def _build_command(app: App, request: SearchRequest, text: str) -> str:
@@ -240,21 +218,6 @@ def _print_results(
     _print_direct(app, direct_hits)
     if results.total or not direct_hits:
         _print(app, results, query, exact_command)
-
-
-def _search_as_of(app: App, request: SearchRequest, options: dict[str, Any]) -> int:
-    if has_all_versions(request.q):
-        raise click.UsageError(NO_VERSIONS_MESSAGE)
-    if request.themes or options["offset"] or request.sort != "score":
-        raise click.UsageError("--as-of cannot be combined with --themes-of, --sort or --offset.")
-    try:
-        day = validate_day(options["as_of"].date(), datetime.now(UTC).date())
-        print_as_of(app, request, day)
-    except QueryError as error:
-        raise click.UsageError(_format_query_error(request.q, error)) from error
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    return 0
 
 
 def _open_tables(app: App, stores: Stores) -> Tables:
@@ -404,85 +367,3 @@ def _format_snippet(snippet: Snippet) -> str:
         position = end
     parts.append(escape(text[position:]))
     return " ".join("".join(parts).split())
-
-
-# Output of `fonds search --as-of`: counts, and the documents of each kind of change.
-
-
-BOUND = 200_000
-VERSIONS_MAX = 20_000
-
-
-def print_as_of(app: App, request: SearchRequest, day: date) -> None:
-    """Print how the results of a search differ from those at the end of an earlier day (UTC).
-
-    Raises ValueError for an invalid search.
-    """
-    stores = app.open_stores()
-    compare = AsOfContext(
-        stores.for_readers(), match_documents, stores.records, BOUND, BOUND, VERSIONS_MAX
-    )
-    result = compare(resolve_query(request, stores.index, stores.records), day)
-    if app.is_json:
-        _print_json(result, request.size)
-    else:
-        screen = open_console()
-        for line in _iter_lines(result, request.size):
-            screen.print(line)
-    for note in _iter_notes(result):
-        print_note(note)
-
-
-def _print_json(result: AsOfResult, count_max: int) -> None:
-    echo_json(
-        AsOfAnswer(
-            day=result.day,
-            then=result.found_then_count,
-            unknown=result.unknown_count,
-            now=result.found_now_count,
-            total=result.total,
-            is_all_found=result.has_all_found,
-            is_all_changed=result.is_all_changed,
-            generation=result.generation,
-            sorts={sort_count.name: sort_count.count for sort_count in result.sort_counts},
-        )
-    )
-    for sort_count in result.sort_counts:
-        for document in result.listed.get(sort_count.name, [])[:count_max]:
-            echo_json(document)
-
-
-def _iter_lines(result: AsOfResult, count_max: int) -> Iterator[str]:
-    unknown_text = f"; unknown for {result.unknown_count:,} more" if result.unknown_count else ""
-    yield (
-        f"[bold]{result.found_then_count:,}[/bold] found at the end of {result.day}{unknown_text};"
-        f" {result.found_now_count:,} now"
-    )
-    nonzero_counts = [sort_count for sort_count in result.sort_counts if sort_count.count]
-    for sort_count in nonzero_counts:
-        yield f"  {sort_count.count:>9,}  {sort_count.words} [dim]({_format_sort(sort_count)})[/dim]"
-    for sort_count in nonzero_counts:
-        if sort_count.name == "unchanged":
-            continue
-        yield f"\n[bold]{sort_count.words[:1].upper()}{sort_count.words[1:]}[/bold]"
-        for document in result.listed[sort_count.name][:count_max]:
-            yield escape(f"  {document.id} {document.title[:100]} {document.why}".rstrip())
-        if sort_count.count > count_max:
-            yield f"  [dim]the first {count_max:,} of {sort_count.count:,}[/dim]"
-
-
-def _format_sort(sort_count: ChangeSortCount) -> str:
-    state_then = {True: "found then", False: "not found then", None: "unknown then"}[
-        sort_count.is_found_then
-    ]
-    return f"{state_then}, {'found now' if sort_count.is_found_now else 'not found now'}"
-
-
-def _iter_notes(result: AsOfResult) -> Iterator[str]:
-    if not result.has_all_found:
-        yield (
-            f"only the first {result.found_now_count:,} of {result.total:,} documents, by id,"
-            " were compared"
-        )
-    if not result.is_all_changed:
-        yield f"more than {BOUND:,} rows changed since that day, so more documents may have been found"

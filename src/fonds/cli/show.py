@@ -39,8 +39,8 @@ from fonds.viewer.description import (
     FileDescription,
     build_description,
     read_body,
-    resolve,
 )
+from fonds.viewer.file_keys import resolve
 from fonds.viewer.history import (
     EntryHistories,
     EntryHistory,

@@ -35,8 +35,9 @@ from fonds.model.rows.row import TimeRange
 from fonds.model.search import SearchQuery
 from fonds.ports import Blobs, Records, Stores
 from fonds.ports.scan import iter_chunks
+from fonds.search.changed_document import ChangedDocument
 from fonds.search.scan import confirm_generation, count_matches, iter_documents
-from fonds.search.verification import OUTCOME_WORDS, ChangedDocument
+from fonds.search.verification import OUTCOME_WORDS
 
 # State of a document at an earlier time, derived from the current rows.
 

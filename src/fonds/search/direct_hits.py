@@ -18,7 +18,7 @@ from fonds.model.search import SearchQuery
 from fonds.papers.bibliography.identifiers import parse_doi
 from fonds.ports import Index, Stores
 from fonds.urls.parts import file_name
-from fonds.viewer.description import resolve
+from fonds.viewer.file_keys import resolve
 
 DIRECT_HITS_MAX = 10
 NAMES_SEARCHED_MAX = 100

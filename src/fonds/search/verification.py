@@ -30,6 +30,7 @@ from fonds.model.rows import FileMetaRow
 from fonds.model.search import SearchQuery
 from fonds.ports import Records, Stores
 from fonds.ports.scan import iter_chunks
+from fonds.search.changed_document import ChangedDocument
 from fonds.search.manifest import (
     ExportedSearch,
     Manifest,
@@ -44,18 +45,6 @@ WALKED_MAX = 200_000
 LISTED_MAX = 50
 PROGRESS_DOCUMENTS = 1_000
 ORDER_KEY_END = 2**64
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedDocument:
-    """Document that differs from an earlier search or export: edited, extracted again, no longer
-    found, or removed."""
-
-    change: Annotated[str, Meta(description="kind of change of the document")]
-    id: Annotated[str, Meta(description="id of the document; empty if it was taken down")]
-    sha1hex: Annotated[str, Meta(description="SHA-1 of the file; empty if it was taken down")]
-    title: Annotated[str, Meta(description="title of the document; empty if it is not looked up")]
-    why: Annotated[str, Meta(description="details of the change")]
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ type without accents find the same documents. Two words are forms of each other 
 stem. In a language without rules, and in texts without a language, a word has only its form without
 case and accents. Characters that are words by themselves have no stems.
 
-Source: Snowball, https://snowballstem.org, as in the package snowballstemmer.
+Source: Snowball, https://snowballstem.org, as in the package PyStemmer.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from threading import local
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+
+from Stemmer import Stemmer
 
 from fonds.text.words import fold_text, is_spaceless, normalize_text
-
-if TYPE_CHECKING:
-    import snowballstemmer
 
 STEMMED_MAX_CHARS = 64
 """Maximum length of a word that is stemmed. A longer run of letters is no real word and is its own
@@ -130,17 +128,13 @@ def stem_word(word: str, folded_word: str, language: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(stem or folded_word for stem in (bare, accented_stem)))
 
 
-def _get_stemmer(algorithm: str) -> snowballstemmer.stemmer:
+def _get_stemmer(algorithm: str) -> Stemmer:
     """Return this thread's stemmer for an algorithm. A stemmer has state, so threads cannot share
     it.
-
-    The package `snowballstemmer` is imported here because it loads all languages.
     """
-    import snowballstemmer
-
     stemmers = _THREAD_LOCAL.__dict__.setdefault("stemmers", {})
     if algorithm not in stemmers:
-        stemmers[algorithm] = snowballstemmer.stemmer(algorithm)
+        stemmers[algorithm] = Stemmer(algorithm, maxCacheSize=0)
     return stemmers[algorithm]
 
 

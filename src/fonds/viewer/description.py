@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Annotated
 
 from msgspec import Meta
 
-from fonds.archive.replay.captures import iter_url_captures
 from fonds.derivatives.documents import UNKNOWN
 from fonds.derivatives.kind import FileRelations
 from fonds.derivatives.kinds import KINDS, iter_kinds_with_rows
-from fonds.derivatives.story_versions import list_versions
 from fonds.model.bibliography import Citation
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
 from fonds.model.disposition import Reason, Weight
 from fonds.model.document import IndexDocument
 from fonds.model.errors import PermanentError
-from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key, parse_sha1
+from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from fonds.model.rows import (
     CdxRow,
     CitationRow,
@@ -32,10 +29,7 @@ from fonds.papers.bibliography.paper import decode_paper, format_citation
 from fonds.ports import Records, Stores
 from fonds.stores.journal_table.cells import BIB_METADATA, GROBID_METADATA
 from fonds.stores.journal_table.keys import build_row_key
-from fonds.urls.normalization import compute_story_id, normalize_url
-from fonds.urls.surt import NONE, build_surt
 from fonds.viewer.history import list_history
-from fonds.viewer.path_keys import list_path_urls, list_record_places
 from fonds.viewer.rights import NO_RIGHTS, FileRights, load_file_rights
 
 LISTED_MAX = 1000
@@ -144,88 +138,13 @@ class FileDescription:
         return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedKey:
-    """Files that a key (SHA-1, URL, path or story id) refers to.
-
-    - `files`: SHA-1s of the files.
-    - `complete`: False if the key may refer to more than 1,000 files, so that some are missing.
-    """
-
-    files: Sequence[str]
-    complete: bool = True
-
-
-def resolve(stores: Stores, key: str) -> ResolvedKey:
-    """Return the files that a key refers to; no files for an unknown key.
-
-    A key is a SHA-1 in hexadecimal or base32, a URL, a path or a story id (64 digits). A path names
-    a loose file, a member of a ZIP (`pages.zip#a.html`) or a record in a WARC file
-    (`crawl.warc.gz:85`). A URL or story that was captured with different bytes has several files.
-    Files of a story are ordered from the newest version to the oldest.
-    """
-    raw = parse_sha1(key)
-    if raw is not None:
-        return ResolvedKey([raw.hex()])
-    if len(key) == 64 and all(c in "0123456789abcdef" for c in key.lower()):
-        return _build_resolved(list_versions(stores.records, key.lower(), LISTED_MAX + 1))
-    records = stores.records
-    locations = list_record_places(records, key)
-    hashes = [row.sha1hex for row in records.get(CdxRow, locations)] if locations else []
-    urls = [key, *list_path_urls(key)]
-    # A page from a loose file was captured under its path, but its story has the URL that the page
-    # states.
-    resolved_key = _build_resolved(
-        hashes,
-        *(_find_captured_files(records, url) for url in urls),
-        *(list_versions(records, compute_story_id(url), LISTED_MAX + 1) for url in urls),
-    )
-    return (
-        resolved_key if resolved_key.files else _build_resolved(_find_entered_files(records, urls))
-    )
-
-
-def _find_captured_files(records: Records, url: str) -> list[str]:
-    """Return the SHA-1s of the files captured at a URL.
-
-    Captures are found by a key (SURT) that ignores the case of paths and the fragments of web URLs.
-    For `file:` URLs and URLs with a fragment, the full URLs are compared too, because case or
-    fragment may name another file or ZIP member.
-    """
-    if build_surt(url) == NONE:
-        return []
-    rows = list(islice(iter_url_captures(records, url), LISTED_MAX + 1))
-    is_file = url.lower().startswith("file:")
-    if is_file or "#" in url:
-        normalized_url = normalize_url(url)
-        matches = [row for row in rows if normalize_url(row.url) == normalized_url]
-        rows = matches if matches or is_file else rows
-    return [row.sha1hex for row in rows]
-
-
-def _find_entered_files(records: Records, urls: Sequence[str]) -> list[str]:
-    """Return the SHA-1s of stored files that were ingested as entries with one of these URLs."""
-    entries = records.find(EntryRow, {"url": list(urls)}, count_max=LISTED_MAX + 1)
-    subjects = _list_distinct([row.about for row in entries if row.about])
-    return [row.sha1hex for row in records.get(FileMetaRow, subjects)] if subjects else []
-
-
-def _build_resolved(*hashes: Sequence[str]) -> ResolvedKey:
-    files = _list_distinct([sha1hex for group in hashes for sha1hex in group[:LISTED_MAX]])
-    return ResolvedKey(files, all(len(group) <= LISTED_MAX for group in hashes))
-
-
-def _list_distinct(values: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(values))
-
-
 def build_description(stores: Stores, sha1hex: str) -> FileDescription:
     """Collect captures, metadata, derivatives and history of a file from all stores."""
     records = stores.records
     text_key, thumbnail_key = build_text_blob_key(sha1hex), build_thumbnail_blob_key(sha1hex)
     present = stores.blobs.filter_existing([text_key, thumbnail_key])
     history = list_history(records, sha1hex, LISTED_MAX)
-    entry_ids = _list_distinct([row.entry_id for row in history])
+    entry_ids = list(dict.fromkeys(row.entry_id for row in history))
     captures = records.find(
         CdxRow, {"sha1hex": sha1hex}, order=("datetime", "warc_path"), count_max=LISTED_MAX
     )

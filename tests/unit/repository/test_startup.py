@@ -24,7 +24,7 @@ SERVERS = (
 )
 MIGRATOR = ("alembic", "mako", "sqlalchemy.dialects.postgresql")
 SQL = ("sqlalchemy", *MIGRATOR)
-UNUSED = ("snowballstemmer", "warcio", "numpy")
+UNUSED = ("warcio", "numpy")
 """Modules that `status` and `show` do not need in a home without collections."""
 ARITHMETIC = ("sklearn", "scipy", "onnxruntime")
 """Modules that only grouping needs."""

@@ -17,7 +17,7 @@ from fonds.model.disposition import Reason
 from fonds.model.rows import CdxRow
 from fonds.ports import Stores
 from fonds.search.direct_hits import load_file_documents
-from fonds.viewer.description import ResolvedKey, resolve
+from fonds.viewer.file_keys import ResolvedKey, resolve
 from fonds.viewer.history import find_entries
 from fonds.web.access.roles import READS
 from fonds.web.html.rendering import OpenStores, filter_web_url, render_page

@@ -26,10 +26,10 @@ from fonds.search.as_of import (
     ChangeSortCount,
     validate_day,
 )
+from fonds.search.changed_document import ChangedDocument
 from fonds.search.query.parser import has_all_versions
 from fonds.search.request import AS_OF_PARAMETERS, FILTERS, SearchRequest
 from fonds.search.run_search import resolve_query
-from fonds.search.verification import ChangedDocument
 from fonds.web.access.roles import READS
 from fonds.web.access.viewers import TheViewer
 from fonds.web.html.rendering import (

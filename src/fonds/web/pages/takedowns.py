@@ -28,7 +28,8 @@ from fonds.restrictions.takedown import NOTE_MAX_CHARS
 from fonds.restrictions.traces import TakedownTraces, find_traces
 from fonds.search.direct_hits import KEY_MAX_CHARS, explain_short_key, find_direct_hits
 from fonds.stores.home_lock import HomeLock
-from fonds.viewer.description import build_description, resolve
+from fonds.viewer.description import build_description
+from fonds.viewer.file_keys import resolve
 from fonds.web.access.roles import CURATES
 from fonds.web.access.viewers import LOCAL_NAME, ActorName, TheViewer
 from fonds.web.actions import Action, FormRoute, InvalidParameterError, add_actions
