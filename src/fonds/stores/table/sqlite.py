@@ -14,6 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from fonds.model.errors import ConfigurationError
+from fonds.ports.scan import iter_chunks
 from fonds.stores.sqlite_file import FileLayout, SqliteFile
 from fonds.stores.table.rows import (
     ColumnSelection,
@@ -138,11 +139,13 @@ class SqliteTable:
         with self._file.read_connection() as connection:
             number, families = _find_table(connection, table)
             condition, names = _build_columns_condition(select_columns(table, families, columns))
-            query = f"SELECT name, value FROM cells WHERE number = ? AND key = ?{condition}"  # noqa: S608
-            rows = {
-                key: connection.execute(query, (number, key, *names)).fetchall() for key in keys
-            }
-        return {key: dict(cells) for key, cells in rows.items() if cells}
+            rows: dict[bytes, dict[str, bytes]] = {key: {} for key in keys}
+            for chunk in iter_chunks(iter(rows)):
+                marks = ", ".join("?" * len(chunk))
+                query = f"SELECT key, name, value FROM cells WHERE number = ? AND key IN ({marks}){condition}"  # noqa: S608
+                for key, name, value in connection.execute(query, (number, *chunk, *names)):
+                    rows[key][name] = value
+        return {key: cells for key, cells in rows.items() if cells}
 
     def scan(
         self,
