@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -81,6 +81,16 @@ class CleanText(TypeDecorator[str]):
         """
         return None if value is None else clean_text(value)
 
+    def bind_processor(self, dialect: Dialect) -> Callable[[str | None], str | None]:
+        """Return the function that cleans parameter values, without the layers of calls that
+        SQLAlchemy would put around `process_bind_param`.
+        """
+        return _clean_value
+
+
+def _clean_value(value: str | None) -> str | None:
+    return None if value is None else clean_text(value)
+
 
 class UtcTime(TypeDecorator[datetime]):
     """Column of times with zone UTC. SQLite stores a time without the zone, in a sortable
@@ -104,6 +114,33 @@ class UtcTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+    def bind_processor(self, dialect: Dialect) -> Any:
+        """Return the function that converts times for the database: on SQLite directly to the text
+        that SQLAlchemy would store.
+        """
+        return _format_utc if dialect.name == "sqlite" else super().bind_processor(dialect)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """Return the function that converts stored times: on SQLite directly from their text."""
+        if dialect.name == "sqlite":
+            return _parse_utc
+        return super().result_processor(dialect, coltype)
+
+
+def _format_utc(value: datetime | None) -> str | None:
+    if value is None:
+        return None
+    if value.tzinfo is None:
+        raise ValueError(f"a time without a time zone: {value}")
+    return value.astimezone(UTC).isoformat(" ", "microseconds")[:_TIME_CHARS]
+
+
+def _parse_utc(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+_TIME_CHARS = len("2026-11-27 16:40:00.000000")
 
 
 class StoredJson(TypeDecorator[Any]):

@@ -31,7 +31,8 @@ from fonds.stores.records.outcomes import (
     reset_outcome,
     weigh_ending,
 )
-from fonds.stores.records.row_writes import Key, get_key, insert, load, upsert
+from fonds.stores.records.row_statements import Key
+from fonds.stores.records.row_writes import get_key, insert, load, upsert
 from fonds.stores.records.tables import get_table
 
 Rows = dict[Key, DispositionRow]

@@ -4,21 +4,22 @@ the caller.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
-import sqlalchemy as sa
 from sqlalchemy import Connection, Insert, Table
 
 from fonds.model.rows import Row
-from fonds.stores.records.conditions import match_keys
-from fonds.stores.records.tables import get_table, list_key_columns
+from fonds.stores.records.row_statements import (
+    Key,
+    get_row_values,
+    get_write_statement,
+    load_rows,
+)
+from fonds.stores.records.tables import get_table
 
-KEYS_PER_STATEMENT = 500
-Key = tuple[Any, ...]
-T = TypeVar("T")
+R = TypeVar("R", bound=Row)
 
 
 def build_insert(dialect: str, table: Table) -> Any:
@@ -37,11 +38,14 @@ def build_insert(dialect: str, table: Table) -> Any:
     return sqlite.insert(table)
 
 
-@cache
+def build_plain_insert(dialect: str, kind: type[Row]) -> Insert:
+    """Return an SQL statement that inserts a row, whose key must not exist yet."""
+    statement: Insert = build_insert(dialect, get_table(kind))
+    return statement
+
+
 def build_upsert(dialect: str, kind: type[Row]) -> Insert:
-    """Return an SQL statement that inserts a row, or replaces the row with the same key. Statements
-    are cached per dialect and row type.
-    """
+    """Return an SQL statement that inserts a row, or replaces the row with the same key."""
     statement = build_insert(dialect, get_table(kind))
     if all(column.name in kind.KEY for column in get_table(kind).columns):
         return build_insert_new(dialect, kind)
@@ -54,20 +58,11 @@ def build_upsert(dialect: str, kind: type[Row]) -> Insert:
     return upsert_statement
 
 
-@cache
 def build_insert_new(dialect: str, kind: type[Row]) -> Insert:
-    """Return an SQL statement that inserts a row unless a row with the same key exists. Statements
-    are cached per dialect and row type.
-    """
+    """Return an SQL statement that inserts a row unless a row with the same key exists."""
     statement = build_insert(dialect, get_table(kind))
     insert_statement: Insert = statement.on_conflict_do_nothing(index_elements=kind.KEY)
     return insert_statement
-
-
-def iter_chunks(keys: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split primary keys into chunks of up to 500 keys, for one SQL statement each."""
-    for start in range(0, len(keys), KEYS_PER_STATEMENT):
-        yield keys[start : start + KEYS_PER_STATEMENT]
 
 
 def get_key(row: Row) -> Key:
@@ -75,34 +70,40 @@ def get_key(row: Row) -> Key:
     return tuple(getattr(row, name) for name in row.KEY)
 
 
-def load(connection: Connection, kind: type[Any], keys: Iterable[Key]) -> dict[Key, Any]:
+def load(connection: Connection, kind: type[R], keys: Iterable[Key]) -> dict[Key, R]:
     """Load the rows of the type `kind` with these primary keys; return those that exist, by key."""
-    unique_keys, rows = list(dict.fromkeys(keys)), {}
-    for chunk in iter_chunks(unique_keys):
-        query = sa.select(*get_table(kind).c).where(match_keys(list_key_columns(kind), chunk))
-        for values in connection.execute(query):
-            row = kind(*values)
-            rows[get_key(row)] = row
-    return rows
+    return {get_key(row): row for row in load_rows(connection, kind, keys)}
 
 
 def insert(connection: Connection, kind: type[Row], rows: Iterable[Row]) -> None:
     """Insert rows of the type `kind`, whose primary keys must not exist yet."""
-    values = build_values(kind, rows)
-    if values:
-        connection.execute(sa.insert(get_table(kind)), values)
+    _write(connection, kind, rows, build_plain_insert)
 
 
 def upsert(connection: Connection, kind: type[Row], rows: Iterable[Row]) -> None:
     """Insert rows of the type `kind`, replacing stored rows with the same primary key."""
-    values = build_values(kind, rows)
-    if values:
-        connection.execute(build_upsert(connection.dialect.name, kind), values)
+    _write(connection, kind, rows, build_upsert)
 
 
-def build_values(kind: type[Any], rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return the values of rows by column name, sorted by key, so that two writers never
-    deadlock.
-    """
-    names = [field.name for field in fields(kind)]
-    return [{name: getattr(row, name) for name in names} for row in sorted(rows, key=get_key)]
+def insert_new(connection: Connection, kind: type[Row], rows: Iterable[Row]) -> None:
+    """Insert rows of the type `kind`; keep stored rows with the same primary key."""
+    _write(connection, kind, rows, build_insert_new)
+
+
+def _write(
+    connection: Connection,
+    kind: type[Row],
+    rows: Iterable[Row],
+    build: Callable[[str, type[Row]], Insert],
+) -> None:
+    """Run an INSERT statement for rows, sorted by key, so that two writers never deadlock."""
+    sorted_rows = sorted(rows, key=get_key)
+    if not sorted_rows:
+        return
+    statement = get_write_statement(
+        connection,
+        (build, kind),
+        get_table(kind).columns.keys(),
+        partial(build, connection.dialect.name, kind),
+    )
+    statement.run(connection, list(map(get_row_values(kind), sorted_rows)))

@@ -6,7 +6,8 @@ Implements the interface Records (`ports/records.py`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy import URL, ColumnElement, Connection, FromClause, Insert, Select
+from sqlalchemy import URL, ColumnElement, Connection, FromClause, Select
 
 from fonds.model.row_change import RowChange
 from fonds.model.rows import Row
@@ -25,6 +26,7 @@ from fonds.stores.records.conditions import (
     get_column,
     match_keys,
 )
+from fonds.stores.records.counters import COUNTED, Group
 from fonds.stores.records.engine import (
     connect_snapshot,
     connect_to_write,
@@ -40,16 +42,11 @@ from fonds.stores.records.revision import (
     refuse_foreign,
     wait_for_turn,
 )
-from fonds.stores.records.row_writes import (
-    build_insert_new,
-    build_upsert,
-    build_values,
-    get_key,
-    iter_chunks,
-)
+from fonds.stores.records.row_statements import Key, iter_chunks, load_rows
+from fonds.stores.records.row_writes import get_key, insert_new, upsert
 from fonds.stores.records.statements import BoundStatement, FindRequest, build_counts
 from fonds.stores.records.tables import get_table, list_key_columns
-from fonds.stores.records.tallies import keep_tallies
+from fonds.stores.records.tallies import add, get_row_group, load_groups
 from fonds.stores.records.visible_rows import visible_now
 
 # `load_first_rows` finds the first row of many conditions in few statements; each part reads one
@@ -241,7 +238,7 @@ class SqlRecords:
         rows_by_key = {
             (type(row), get_key(row)): row for row in (rows if replace else reversed(rows))
         }
-        self._write(list(rows_by_key.values()), build_upsert if replace else build_insert_new)
+        self._write(rows_by_key, replace)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
         """Return the existing rows of the type `kind` with these primary keys, in no particular
@@ -249,12 +246,14 @@ class SqlRecords:
 
         A key that is given several times gives one row.
         """
-        unique_keys = list(dict.fromkeys(keys))
-        rows: list[R] = []
         with translate_errors(self._engine), self._connect_to_read() as connection:
+            if self._get_source(connection, kind) is get_table(kind):
+                return load_rows(connection, kind, [_to_tuple(kind, key) for key in keys])
+            unique_keys = list(dict.fromkeys(keys))
+            rows: list[R] = []
             for chunk in iter_chunks(unique_keys):
                 rows.extend(kind(*row) for row in self._iter_by_keys(connection, kind, chunk))
-        return rows
+            return rows
 
     def find(
         self,
@@ -357,14 +356,14 @@ class SqlRecords:
             return []
         table, key_columns = get_table(kind), list_key_columns(kind)
         order = sorted(range(len(changes)), key=lambda index: changes[index].key)  # type: ignore[arg-type,return-value]
-        removed_keys = [change.key for change in changes if change.values is None]
+        removed_keys = [_to_tuple(kind, change.key) for change in changes if change.values is None]
         is_applied = [False] * len(changes)
         with (
             translate_errors(self._engine),
             connect_to_write(self._engine) as connection,
             connection.begin(),
-            keep_tallies(connection, {kind: removed_keys}),
         ):
+            old_groups = load_groups(connection, kind, removed_keys)
             for index in order:
                 change = changes[index]
                 conditions = (
@@ -377,6 +376,9 @@ class SqlRecords:
                     values = {get_column(table, name).name: v for name, v in change.values.items()}
                     result = connection.execute(sa.update(table).where(*conditions).values(values))
                 is_applied[index] = result.rowcount == 1
+                if not is_applied[index]:
+                    old_groups.pop(_to_tuple(kind, change.key), None)
+            add(connection, {group: -n for group, n in Counter(old_groups.values()).items()})
         return is_applied
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
@@ -385,33 +387,43 @@ class SqlRecords:
             translate_errors(self._engine),
             connect_to_write(self._engine) as connection,
             connection.begin(),
-            keep_tallies(connection, {kind: keys}),
         ):
+            old_groups = load_groups(connection, kind, [_to_tuple(kind, key) for key in keys])
             for chunk in iter_chunks(sorted(set(keys))):  # type: ignore[type-var]
                 connection.execute(
                     sa.delete(get_table(kind)).where(match_keys(list_key_columns(kind), chunk))
                 )
+            add(connection, {group: -n for group, n in Counter(old_groups.values()).items()})
 
     def close(self) -> None:
         """Close all connections to the SQL database."""
         self._engine.dispose()
 
-    def _write(self, rows: list[Row], statement: Callable[[str, type[Row]], Insert]) -> None:
-        if not rows:
+    def _write(self, rows_by_key: Mapping[tuple[type[Row], Key], Row], replace: bool) -> None:
+        if not rows_by_key:
             return
-        by_kind: dict[type[Row], list[Row]] = {}
-        for row in rows:
-            by_kind.setdefault(type(row), []).append(row)
-        keys_by_kind = {kind: list_keys(group) for kind, group in by_kind.items()}
+        by_kind: dict[type[Row], dict[Key, Row]] = {}
+        for (kind, key), row in rows_by_key.items():
+            by_kind.setdefault(kind, {})[key] = row
         with (
             translate_errors(self._engine),
             connect_to_write(self._engine) as connection,
             connection.begin(),
-            keep_tallies(connection, keys_by_kind),
         ):
-            for kind in sorted(by_kind, key=attrgetter("TABLE")):
-                values = build_values(kind, by_kind[kind])
-                connection.execute(statement(self._engine.dialect.name, kind), values)
+            kinds = sorted(by_kind, key=attrgetter("TABLE"))
+            # All counts are locked before the first row: otherwise two writers could deadlock.
+            groups = {kind: load_groups(connection, kind, list(by_kind[kind])) for kind in kinds}
+            deltas: Counter[Group] = Counter()
+            for kind in kinds:
+                rows, old_groups = by_kind[kind], groups[kind]
+                (upsert if replace else insert_new)(connection, kind, rows.values())
+                if kind in COUNTED:
+                    new_rows = (
+                        row for key, row in rows.items() if replace or key not in old_groups
+                    )
+                    deltas.update(map(get_row_group, new_rows))
+                    deltas.subtract(old_groups.values() if replace else ())
+            add(connection, deltas)
 
     def _iter_pages(
         self, request: FindRequest[R], statements: Sequence[BoundStatement], count_max: int | None
@@ -485,11 +497,9 @@ def open_sqlite(path: Path) -> SqlRecords:
     return SqlRecords(URL.create("sqlite", database=str(path)))
 
 
-def list_keys(rows: Sequence[Row]) -> list[object]:
-    """Return the primary keys of rows in the format that `SqlRecords.get` accepts: single values,
-    or tuples for a key of several columns.
-    """
-    return [get_key(row)[0] if len(row.KEY) == 1 else get_key(row) for row in rows]
+def _to_tuple(kind: type[Row], key: Any) -> Key:
+    """Return a primary key as a tuple also if it consists of a single column."""
+    return (key,) if len(kind.KEY) == 1 else tuple(key)
 
 
 @cache

@@ -8,15 +8,15 @@ one row twice. On SQLite the write lock has the same effect.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, Row, TallyRow
-from fonds.stores.records.conditions import match_keys
+from fonds.stores.records.column_types import clean_text
 from fonds.stores.records.counters import (
     COUNTED,
     Group,
@@ -28,8 +28,13 @@ from fonds.stores.records.counters import (
     list_disposition_countings,
     list_entry_countings,
 )
-from fonds.stores.records.row_writes import build_insert, iter_chunks
-from fonds.stores.records.tables import get_table, list_key_columns
+from fonds.stores.records.row_statements import (
+    Key,
+    get_select_statement,
+    get_write_statement,
+)
+from fonds.stores.records.row_writes import build_insert
+from fonds.stores.records.tables import get_table
 
 _LOCK_KEY = 0x466F54616C
 _TALLIES = get_table(TallyRow)
@@ -47,53 +52,49 @@ def add(connection: Connection, deltas: Mapping[Group, int]) -> None:
     `deltas` are the differences by group: counter name, pipeline and three values. The caller must
     hold the lock of `lock_tallies`.
     """
-    rows = [
-        dict(zip(TallyRow.KEY, group, strict=True), count=delta)
-        for group, delta in sorted(deltas.items())
-        if delta
-    ]
-    if not rows:
-        return
-    insert = build_insert(connection.dialect.name, _TALLIES)
-    connection.execute(
-        insert.on_conflict_do_update(
-            index_elements=list(TallyRow.KEY),
-            set_={"count": _TALLIES.c.count + insert.excluded.count},
-        ),
-        rows,
+    rows = [(*group, delta) for group, delta in sorted(deltas.items()) if delta]
+    statement = get_write_statement(
+        connection,
+        add,
+        (*TallyRow.KEY, "count"),
+        partial(_build_addition, connection.dialect.name),
+    )
+    statement.run(connection, rows)
+
+
+def _build_addition(dialect: str) -> Any:
+    """Return an SQL statement that adds a number to a stored count, which it creates if missing."""
+    insert = build_insert(dialect, _TALLIES)
+    return insert.on_conflict_do_update(
+        index_elements=list(TallyRow.KEY),
+        set_={"count": _TALLIES.c.count + insert.excluded.count},
     )
 
 
-@contextmanager
-def keep_tallies(
-    connection: Connection, changed_keys: Mapping[type[Row], Sequence[object]]
-) -> Iterator[None]:
-    """Keep the stored row counts correct while the caller writes or deletes rows in a `with` block.
+def load_groups(connection: Connection, kind: type[Row], keys: Sequence[Key]) -> dict[Key, Group]:
+    """Return the group in which each existing row of the type `kind` with one of these keys is
+    counted, by key.
 
-    `changed_keys` are the keys of these rows by row type. The rows are counted before and after the
-    block.
+    Returns nothing for a type whose rows are not counted. Otherwise locks the stored counts until
+    the transaction ends, so that the caller may change the rows and their counts.
     """
-    kinds = {kind: keys for kind, keys in changed_keys.items() if kind in COUNTED and keys}
-    if not kinds:
-        yield
-        return
+    if kind not in COUNTED or not keys:
+        return {}
     lock_tallies(connection)
-    counts_before = _count_groups(connection, kinds)
-    yield
-    counts_after = _count_groups(connection, kinds)
-    counts_after.subtract(counts_before)
-    add(connection, counts_after)
+    statement = get_select_statement(connection, kind, (*kind.KEY, *COUNTED[kind]))
+    key_size = len(kind.KEY)
+    return {
+        row[:key_size]: build_group(kind.TABLE, "", row[key_size:])
+        for row in zip(*statement.load(connection, list(dict.fromkeys(keys))), strict=True)
+    }
 
 
-def _count_groups(
-    connection: Connection, kinds: Mapping[type[Row], Sequence[object]]
-) -> Counter[Group]:
-    counts: Counter[Group] = Counter()
-    for kind, keys in kinds.items():
-        for chunk in iter_chunks(keys):
-            key_condition = match_keys(list_key_columns(kind), chunk)
-            counts.update(_count_grouped(connection, kind, COUNTED[kind], key_condition))
-    return counts
+def get_row_group(row: Row) -> Group:
+    """Return the group in which a row is counted. Its type must be one of the counted types."""
+    values = [getattr(row, name) for name in COUNTED[type(row)]]
+    return build_group(
+        row.TABLE, "", [clean_text(value) if isinstance(value, str) else value for value in values]
+    )
 
 
 def _count_grouped(

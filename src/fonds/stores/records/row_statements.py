@@ -1,0 +1,215 @@
+"""SQL statements that load and write rows of one type, compiled once and run by the database driver.
+
+SQLAlchemy would analyse a statement and convert its values one by one at each call. That takes
+several times as long as SQLite takes to run it. Here SQLAlchemy compiles each statement once, and
+the values of many rows are converted column by column with the converters of SQLAlchemy's column
+types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.engine import Dialect
+
+from fonds.model.rows import Row
+from fonds.stores.records.tables import get_table
+
+Converter = Callable[[Any], Any] | None
+"""Function that converts one value for the database or from it; None if values need no change."""
+
+Key = tuple[Any, ...]
+R = TypeVar("R", bound=Row)
+T = TypeVar("T")
+
+KEYS_PER_STATEMENT = 500
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, KEYS_PER_STATEMENT)
+"""Numbers of keys for which statements exist. The last key is repeated to fill a statement, so that
+the driver can keep all statements prepared.
+"""
+
+
+def iter_chunks(keys: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Split primary keys into chunks of up to 500 keys, for one SQL statement each."""
+    for start in range(0, len(keys), KEYS_PER_STATEMENT):
+        yield keys[start : start + KEYS_PER_STATEMENT]
+
+
+def convert_columns(
+    rows: Sequence[Sequence[Any]], converters: Sequence[Converter]
+) -> list[Iterable[Any]]:
+    """Return the values of rows by column, each converted by the converter of its column."""
+    columns: list[Iterable[Any]] = list(zip(*rows, strict=True))
+    for number, converter in enumerate(converters):
+        if converter is not None:
+            columns[number] = map(converter, columns[number])
+    return columns
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStatement:
+    """Compiled SQL statement that is run once for each of many rows.
+
+    - `sql`: the statement, with the parameter style of the driver.
+    - `names`: names of its parameters, in order.
+    - `converters`: converter of each parameter.
+    - `is_positional`: whether the driver expects the parameters of a row as a tuple instead of a
+      mapping by name.
+    """
+
+    sql: str
+    names: tuple[str, ...]
+    converters: tuple[Converter, ...]
+    is_positional: bool
+
+    def run(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
+        """Run the statement for each row. A row has the values of the parameters, in their
+        order.
+        """
+        if not rows:
+            return
+        converted_rows = zip(*convert_columns(rows, self.converters), strict=True)
+        if self.is_positional:
+            connection.exec_driver_sql(self.sql, list(converted_rows))
+        else:
+            parameters = [dict(zip(self.names, row, strict=True)) for row in converted_rows]
+            connection.exec_driver_sql(self.sql, parameters)
+
+
+_WRITE_STATEMENTS: dict[tuple[str, object], WriteStatement] = {}
+
+
+def get_write_statement(
+    connection: Connection, key: object, names: Sequence[str], build: Callable[[], Any]
+) -> WriteStatement:
+    """Return a compiled INSERT statement for the dialect of a connection. It is compiled at the
+    first call.
+
+    - `key`: identifies the statement among those of one dialect.
+    - `names`: columns to insert, in the order of the values.
+    - `build`: function that builds the statement with SQLAlchemy.
+    """
+    dialect = connection.dialect
+    statement = _WRITE_STATEMENTS.get((dialect.name, key))
+    if statement is None:
+        compiled = build().compile(dialect=dialect, column_keys=list(names))
+        parameters = tuple(compiled.positiontup or compiled.binds)
+        types = {name: parameter.type for name, parameter in compiled.binds.items()}
+        statement = WriteStatement(
+            compiled.string,
+            parameters,
+            tuple(types[name].bind_processor(dialect) for name in parameters),
+            bool(compiled.positional),
+        )
+        if parameters != tuple(names):
+            raise AssertionError(f"parameters {parameters} instead of {tuple(names)}")
+        _WRITE_STATEMENTS[dialect.name, key] = statement
+    return statement
+
+
+@dataclass(frozen=True, slots=True)
+class SelectStatement:
+    """SQL statement that loads columns of the rows of one table by primary key.
+
+    - `start`: the statement up to the condition on the keys.
+    - `key_names`: quoted names of the key columns.
+    - `key_converters`: converter of each key column, for the database.
+    - `converters`: converter of each loaded column, from the database.
+    - `placeholder`: text that stands for one parameter.
+    """
+
+    start: str
+    key_names: tuple[str, ...]
+    key_converters: tuple[Converter, ...]
+    converters: tuple[Converter, ...]
+    placeholder: str
+
+    def load(self, connection: Connection, keys: Sequence[Key]) -> list[Iterable[Any]]:
+        """Return the values by column of the existing rows with these keys, which must be unique.
+
+        Without a row, the result has no columns.
+        """
+        rows: list[Any] = []
+        for chunk in iter_chunks(keys):
+            size = next(candidate for candidate in SIZES if candidate >= len(chunk))
+            padded_keys = [*chunk, *[chunk[-1]] * (size - len(chunk))]
+            columns = [list(column) for column in convert_columns(padded_keys, self.key_converters)]
+            parameters = columns[0]
+            if len(columns) > 1:
+                parameters += [value for key in zip(*columns, strict=True) for value in key]
+            result = connection.exec_driver_sql(
+                f"{self.start} WHERE {self._build_condition(size)}", tuple(parameters)
+            )
+            rows += result.cursor.fetchall() if result.cursor is not None else ()
+            result.close()
+        return convert_columns(rows, self.converters) if rows else []
+
+    def _build_condition(self, size: int) -> str:
+        marks = ", ".join([self.placeholder] * size)
+        condition = f"{self.key_names[0]} IN ({marks})"
+        if len(self.key_names) == 1:
+            return condition
+        # Given only tuples, SQLite would scan the whole table; the first column leads it to the
+        # index.
+        key_marks = f"({', '.join([self.placeholder] * len(self.key_names))})"
+        values = ", ".join([key_marks] * size)
+        return f"{condition} AND ({', '.join(self.key_names)}) IN ({_VALUES}{values})"
+
+
+_VALUES = "VALUES "
+"""SQLite accepts a list of tuples only with this word, and PostgreSQL accepts it too."""
+
+_SELECT_STATEMENTS: dict[tuple[str, type[Row], tuple[str, ...]], SelectStatement] = {}
+
+
+def get_select_statement(
+    connection: Connection, kind: type[Row], names: tuple[str, ...] = ()
+) -> SelectStatement:
+    """Return the compiled SELECT statement that loads rows of the type `kind` by primary key, for
+    the dialect of a connection. It is compiled at the first call.
+
+    `names` are the columns to load; all columns if it is empty.
+    """
+    dialect = connection.dialect
+    statement = _SELECT_STATEMENTS.get((dialect.name, kind, names))
+    if statement is None:
+        statement = _compile_select(dialect, kind, names)
+        _SELECT_STATEMENTS[dialect.name, kind, names] = statement
+    return statement
+
+
+def _compile_select(dialect: Dialect, kind: type[Row], names: tuple[str, ...]) -> SelectStatement:
+    table = get_table(kind)
+    columns = [table.c[name] for name in names] if names else list(table.c)
+    key_columns = [table.c[name] for name in kind.KEY]
+    prepare = dialect.identifier_preparer
+    return SelectStatement(
+        str(sa.select(*columns).compile(dialect=dialect)),
+        tuple(prepare.quote(column.name) for column in key_columns),
+        tuple(column.type.bind_processor(dialect) for column in key_columns),
+        tuple(column.type.result_processor(dialect, None) for column in columns),
+        "?" if dialect.paramstyle == "qmark" else "%s",
+    )
+
+
+def load_rows(connection: Connection, kind: type[R], keys: Iterable[Key]) -> list[R]:
+    """Return the existing rows of the type `kind` with these primary keys, in no particular order.
+
+    A key that is given several times gives one row.
+    """
+    unique_keys = list(dict.fromkeys(keys))
+    columns = get_select_statement(connection, kind).load(connection, unique_keys)
+    return list(map(kind, *columns)) if columns else []
+
+
+def get_row_values(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that returns the values of a row of the type `kind`, in the order of its
+    columns.
+    """
+    names = [column.name for column in get_table(kind).columns]
+    return attrgetter(*names) if len(names) > 1 else lambda row: (getattr(row, names[0]),)
