@@ -63,6 +63,7 @@ nightly: $(VENV)/.dev ## every full matrix, many kills, other programs; on serve
 	@sh scripts/browser.sh
 	TEST_NIGHTLY=1 $(BIN)/pytest -q -n $(WAITING) --dist loadgroup -m "not servers" $(FAST_TESTS) $(SLOW_TESTS) tests/peers
 	if [ -f "$(SERVERS_FOLDER)/servers.env" ]; then $(MAKE) --no-print-directory test-servers TEST_NIGHTLY=1; fi
+	$(MAKE) --no-print-directory bench-against SKIP_MISSING=1
 
 check: $(VENV)/.dev ## format, lint, types, import rules, fast tests
 	$(BIN)/ruff format --check .
@@ -108,7 +109,7 @@ bench: $(VENV)/.dev ## our speed beside named peers, on the same input in one ru
 	$(BIN)/python scripts/bench_hostile.py
 
 bench-against: $(VENV)/.dev ## CPU of each task beside an earlier commit; REF=COMMIT, ONLY="small,pdf", ROUNDS=3
-	$(BIN)/python scripts/bench_against.py $(REF) --rounds $(ROUNDS) $(if $(ONLY),--only $(ONLY))
+	$(BIN)/python scripts/bench_against.py $(REF) --rounds $(ROUNDS) $(if $(ONLY),--only $(ONLY)) $(if $(SKIP_MISSING),--skip-missing)
 
 bench-pages: $(VENV)/.dev ## pages beside other extractors, which are installed for the run only
 	$(BIN)/python scripts/bench_pages.py
