@@ -198,10 +198,14 @@ class SqliteQueue:
         return MESSAGE_MAX_BYTES
 
     def close(self) -> None:
-        """Make the messages that this process has leased ready again, and close the queue file."""
+        """Make the messages that this process has leased ready again, and close the queue file.
+
+        If most of the file is unused, its unused space is returned to the file system.
+        """
         if self._owner is not None and self._owner[0] == os.getpid():
             with self._file.write_transaction(durable=False) as connection:
                 rows.remove_owner(connection, self._owner[1])
+            self._file.shrink()
             self._owner = None
         self._file.close()
 

@@ -109,17 +109,18 @@ class SqliteFile:
                     connection.execute("ROLLBACK")
                 raise
 
-    def shrink(self, pages_max: int) -> None:
+    def shrink(self, pages_max: int | None = None) -> None:
         """Return unused pages of the SQLite file to the file system, at most `pages_max`.
 
-        Does nothing unless more than `pages_max` pages, and more than half of the file, are unused.
+        Does nothing unless more than half of the file is unused and, with `pages_max`, more than
+        that many pages.
         """
         with self.read_connection() as connection:
             (free,) = connection.execute("PRAGMA freelist_count").fetchone()
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
-            if free > pages_max and free * 2 > pages:
+            if free > (pages_max or 0) and free * 2 > pages:
                 # `execute` would stop after the first page.
-                connection.executescript(f"PRAGMA incremental_vacuum({pages_max:d})")
+                connection.executescript(f"PRAGMA incremental_vacuum({pages_max or 0:d})")
 
     def close(self) -> None:
         """Close the connection to the SQLite file. This object cannot be used afterwards."""

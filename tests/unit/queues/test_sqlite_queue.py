@@ -189,6 +189,21 @@ def test_a_processed_backlog_frees_its_disk_space(
     assert count_pages(queue) < full / 2
 
 
+def test_a_closed_queue_keeps_no_space_of_processed_messages(
+    queue: SqliteQueue, path: Path
+) -> None:
+    queue.put(READER.incoming, [Message(f"m{i}", b"x" * 50_000) for i in range(20)])
+    queue.put(READER.incoming, [Message("kept", b"x" * 50_000)])
+    while batch := queue.receive(READER.incoming, 10, 0.0):
+        queue.settle([delivery for delivery in batch if delivery.message.id != "kept"])
+    queue.close()
+    assert path.stat().st_size < 200_000
+    reopened = SqliteQueue(path)
+    reopened.declare([READER])
+    assert [delivery.message.id for delivery in receive(reopened)] == ["kept"]
+    reopened.close()
+
+
 def count_pages(queue: SqliteQueue) -> int:
     with queue._file.read_connection() as connection:
         return int(connection.execute("PRAGMA page_count").fetchone()[0])
