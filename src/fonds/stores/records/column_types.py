@@ -137,7 +137,7 @@ def _format_utc(value: datetime | None) -> str | None:
 
 
 def _parse_utc(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
+    return None if text is None else datetime.fromisoformat(f"{text}+00:00")
 
 
 _TIME_CHARS = len("2026-11-27 16:40:00.000000")

@@ -27,6 +27,7 @@ from fonds.model.rows import DispositionRow, EntryRow, TallyRow
 from fonds.model.tallies import compute_failure_group
 from fonds.stores.records import tallies
 from fonds.stores.records.counters import Group
+from fonds.stores.records.row_statements import fetch_rows
 from fonds.stores.records.row_writes import upsert
 from fonds.stores.records.tables import get_table
 
@@ -217,20 +218,20 @@ def _iter_pages(connection: Connection) -> Iterator[list[tuple[EntryRow, list[Di
             query = query.where(
                 sa.tuple_(entries.c.entry_id, entries.c.pipeline) > sa.tuple_(*last_key)
             )
-        page = [EntryRow(*row) for row in connection.execute(query.limit(PAGE_ROWS))]
+        page = fetch_rows(connection, EntryRow, query.limit(PAGE_ROWS))
         if not page:
             return
         ids = sorted({page_entry.entry_id for page_entry in page})
-        rows = connection.execute(
+        rows = fetch_rows(
+            connection,
+            DispositionRow,
             sa.select(*dispositions.c)
             .where(dispositions.c.entry_id.in_(ids))
-            .order_by(dispositions.c.entry_id, dispositions.c.pipeline)
+            .order_by(dispositions.c.entry_id, dispositions.c.pipeline),
         )
         rows_by_entry = {
             key: list(group)
-            for key, group in groupby(
-                (DispositionRow(*row) for row in rows), key=lambda row: (row.entry_id, row.pipeline)
-            )
+            for key, group in groupby(rows, key=lambda row: (row.entry_id, row.pipeline))
         }
         yield [(entry, rows_by_entry.get((entry.entry_id, entry.pipeline), [])) for entry in page]
         last_key = (sa.literal(page[-1].entry_id), sa.literal(page[-1].pipeline))

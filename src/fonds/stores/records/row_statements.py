@@ -207,6 +207,22 @@ def load_rows(connection: Connection, kind: type[R], keys: Iterable[Key]) -> lis
     return list(map(kind, *columns)) if columns else []
 
 
+def fetch_rows(connection: Connection, kind: type[R], query: Any, values: Any = None) -> list[R]:
+    """Run an SQL query for all columns of the type `kind`, in their order; return its rows.
+
+    - `query`: query of SQLAlchemy.
+    - `values`: values of its parameters, by name; None without parameters.
+    """
+    result = connection.execute(query, values)
+    rows = result.cursor.fetchall() if result.cursor is not None else ()
+    result.close()
+    if not rows:
+        return []
+    return list(
+        map(kind, *convert_columns(rows, get_select_statement(connection, kind).converters))
+    )
+
+
 def get_row_values(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
     """Return a function that returns the values of a row of the type `kind`, in the order of its
     columns.

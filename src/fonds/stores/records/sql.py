@@ -436,7 +436,7 @@ class SqlRecords:
                 (page,) = (
                     statements if source is get_table(kind) else request.build_statements(source)
                 )
-                rows = [kind(*row) for row in page.run(connection, size)]
+                rows = page.fetch(connection, kind, size)
             yield from rows
             if len(rows) < size:
                 return

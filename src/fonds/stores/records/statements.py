@@ -25,6 +25,7 @@ from fonds.stores.records.conditions import (
     build_index_ranges,
     get_column,
 )
+from fonds.stores.records.row_statements import fetch_rows
 
 R = TypeVar("R", bound=Row)
 
@@ -48,8 +49,16 @@ class BoundStatement:
 
     def run(self, connection: Connection, rows_max: int | None = None) -> Any:
         """Run the query; return at most `rows_max` rows, or all if `rows_max` is None."""
-        limit = ROWS_MAX if rows_max is None else rows_max
-        return connection.execute(self.query, {**self.values, _LIMIT: limit})
+        return connection.execute(self.query, self._get_values(rows_max))
+
+    def fetch(self, connection: Connection, kind: type[R], rows_max: int) -> list[R]:
+        """Run the query, which selects all columns of the type `kind`; return at most `rows_max`
+        rows.
+        """
+        return fetch_rows(connection, kind, self.query, self._get_values(rows_max))
+
+    def _get_values(self, rows_max: int | None) -> dict[str, object]:
+        return {**self.values, _LIMIT: ROWS_MAX if rows_max is None else rows_max}
 
 
 @dataclass(frozen=True, slots=True)
