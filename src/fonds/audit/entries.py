@@ -13,7 +13,15 @@ from fonds.model.disposition import PENDING, RETURNING_VERDICTS, Reason, Verdict
 from fonds.model.entry import CAPTURE
 from fonds.model.record_offset import build_offset_id, parse_record_place
 from fonds.model.restrictions import REDACTED
-from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FetchedPageRow, FileMetaRow, InputRow
+from fonds.model.rows import (
+    CdxRow,
+    DispositionRow,
+    EntryRow,
+    FetchedPageRow,
+    FileMetaRow,
+    InputRow,
+    Row,
+)
 from fonds.ports import Records
 from fonds.ports.scan import iter_chunks
 
@@ -158,9 +166,14 @@ def _check_without_result(records: Records, rows: Sequence[DispositionRow]) -> I
     The SQL table `cdx` has one row per capture in a WARC.
     """
     sha1hexes = sorted({row.about for row in rows if row.about})
-    known_files = {row.sha1hex for row in records.get(FileMetaRow, sha1hexes)}
-    for kind in iter_kinds_with_rows() if sha1hexes else ():
-        known_files |= {row.sha1hex for row in records.get(kind.row, sha1hexes)}
+    tables: list[type[Row]] = []
+    if sha1hexes:
+        tables = [FileMetaRow, *(kind.row for kind in iter_kinds_with_rows())]
+    known_files = {
+        sha1hex
+        for table in tables
+        for (sha1hex,) in records.count(table, ("sha1hex",), {"sha1hex": sha1hexes})
+    }
     unknown_rows = [row for row in rows if row.about not in known_files and row.detail != REDACTED]
     if not unknown_rows:
         return
@@ -263,8 +276,8 @@ def check_captures_without_entry(
     if not captures:
         return
     where = {"entry_id": captures, "verdict": str(Verdict.DONE)}
-    dispositions = records.find(DispositionRow, where)
-    done_entries = {row.entry_id for row in dispositions if row.step != REPAIR}
+    done_steps = records.count(DispositionRow, ("entry_id", "step"), where)
+    done_entries = {entry_id for entry_id, step in done_steps if step != REPAIR}
     suspects = [key for key in captures if key not in done_entries]
     for key in sorted(set(suspects) - find_open_entries(records, suspects)):
         message = f"entry {key} is not done at any step, but {owners[key]} refers to it"
