@@ -13,6 +13,7 @@ from enum import StrEnum
 from importlib.metadata import version
 from itertools import islice
 
+from fonds.extract.article.classifier import load_layers
 from fonds.extract.article.dates import STATED_SOURCES, DateFinding
 from fonds.extract.article.extraction import Article, extract_article
 from fonds.extract.article.head import find_canonical_url, normalize_title, resolve_url
@@ -28,6 +29,7 @@ from fonds.urls.normalization import (
     find_host,
     is_homepage_url,
     is_shortened_url,
+    load_suffix_list,
     normalize_url,
 )
 
@@ -221,10 +223,12 @@ def _build_unread(status: PageStatus, url: str, message: str | None) -> PageExtr
 
 
 def warm_up() -> None:
-    """Load the model that identifies languages, which every page needs. Called once, before child
-    processes are forked.
+    """Load what every page needs: the model that identifies languages, the weights of the block
+    classifier and the list of public suffixes. Called once, before child processes are forked.
     """
     load_model()
+    load_layers()
+    load_suffix_list()
 
 
 def _find_latest_day(captured_at: datetime, was_fetched: bool) -> date:

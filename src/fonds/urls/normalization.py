@@ -376,7 +376,8 @@ def _strip_file_subdomain(host: str, file_host: str) -> str:
 
 
 @cache
-def _load_suffix_list() -> PublicSuffixList:
+def load_suffix_list() -> PublicSuffixList:
+    """Load the list of public suffixes, once per process. This takes a tenth of a second."""
     return PublicSuffixList()
 
 
@@ -386,5 +387,5 @@ def _count_suffix_labels(host: str) -> int:
     Private suffixes, such as `github.io`, count too. Return 1 if no rule of the public suffix list
     matches.
     """
-    suffix = _load_suffix_list().publicsuffix(host)
+    suffix = load_suffix_list().publicsuffix(host)
     return suffix.count(".") + 1 if suffix else 1

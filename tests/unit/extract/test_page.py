@@ -11,15 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from depth import examples
+from fonds.extract.article.classifier import load_layers
 from fonds.extract.page import (
     BODY_MAX_BYTES,
     EXTRACTOR,
     PageExtraction,
     PageStatus,
     parse_page,
+    warm_up,
 )
 from fonds.model.disposition import Reason
 from fonds.urls.mediacloud_id import hash_url
+from fonds.urls.normalization import load_suffix_list
 
 CAPTURED_AT = datetime(2024, 6, 1, 12, 0, tzinfo=UTC)
 URL = "https://News.Example.co.uk/2024/bridge?utm_source=rss&id=7"
@@ -228,3 +231,13 @@ def test_a_front_page_has_no_publication_date() -> None:
     assert front.content.publication_date is None
     assert front.metadata.page_kind == "front"
     assert story.content.publication_date == "2024-05-31"
+
+
+def test_warm_up_loads_what_every_page_needs() -> None:
+    loaders = (load_layers, load_suffix_list)
+    for loader in loaders:
+        loader.cache_clear()
+    warm_up()
+    assert [loader.cache_info().currsize for loader in loaders] == [1, 1]
+    parse_page(make_html(ENGLISH).encode(), URL, None, CAPTURED_AT, True)
+    assert [loader.cache_info().misses for loader in loaders] == [1, 1]
