@@ -111,6 +111,9 @@ bench: $(VENV)/.dev ## our speed beside named peers, on the same input in one ru
 bench-against: $(VENV)/.dev ## CPU of each task beside an earlier commit; REF=COMMIT, ONLY="small,pdf", ROUNDS=3
 	$(BIN)/python scripts/bench_against.py $(REF) --rounds $(ROUNDS) $(if $(ONLY),--only $(ONLY)) $(if $(SKIP_MISSING),--skip-missing)
 
+profile: $(VENV)/.dev ## flame graph and CPU by package and by document; ROAD=pages|pdf|search|audit|startup, OUT=FOLDER
+	$(BIN)/python scripts/flame_graphs.py $(or $(ROAD),pages) --documents $(DOCUMENTS) $(if $(OUT),--out "$(OUT)")
+
 bench-pages: $(VENV)/.dev ## pages beside other extractors, which are installed for the run only
 	$(BIN)/python scripts/bench_pages.py
 
@@ -149,4 +152,4 @@ lock: ## renew the locked dependencies (needs uv)
 clean: ## remove what the recipes made (not fonds-data, not sample-library)
 	rm -rf $(VENV) .bench sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run bench-against test nightly servers servers-install servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-collections bench-catalog bench-backfill bench-pages-served bench-worst fuzz lock clean
+.PHONY: help run bench-against test nightly servers servers-install servers-stop test-servers bench-servers check format torture torture-news corpus bench profile bench-pages bench-fetch bench-grouping bench-collections bench-catalog bench-backfill bench-pages-served bench-worst fuzz lock clean

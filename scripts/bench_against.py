@@ -203,15 +203,24 @@ def _format_ms(seconds: float) -> str:
     return f"{seconds * 1000:9.3f} ms"
 
 
-def make_inputs(folder: Path) -> Inputs:
-    """Write the input of all tasks into a folder. The choice of files is the same in every run."""
+def limit_items(count: int, count_max: int | None) -> int:
+    """Return the number of items that a task uses if it may use at most `count_max`; None: all."""
+    return count if count_max is None else min(count, count_max)
+
+
+def make_inputs(folder: Path, documents_max: int | None = None) -> Inputs:
+    """Write the input of all tasks into a folder. The choice of files is the same in every run.
+
+    `documents_max` is the maximum number of documents of each kind; None for the usual numbers.
+    """
     small = folder / "small.warc.gz"
-    write_pages(small, SMALL_PAGES)
+    write_pages(small, limit_items(SMALL_PAGES, documents_max))
     cdx = folder / "captures.cdx"
     _write_cdx(cdx, CDX_LINES)
     if CORPUS.exists():
-        real = _copy_files(folder / "real", CORPUS / "html", (".html", ".htm"), REAL_PAGES)
-        pdf = _copy_files(folder / "pdf", CORPUS / "pdf", (".pdf",), PDF_FILES)
+        pages, files = limit_items(REAL_PAGES, documents_max), limit_items(PDF_FILES, documents_max)
+        real = _copy_files(folder / "real", CORPUS / "html", (".html", ".htm"), pages)
+        pdf = _copy_files(folder / "pdf", CORPUS / "pdf", (".pdf",), files)
     else:
         real = pdf = folder / "sample"
         write_sample(real)

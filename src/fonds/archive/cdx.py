@@ -19,7 +19,7 @@ import msgspec
 
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import REVISIT_MIME, format_datetime14, parse_datetime14
-from fonds.model.keys import encode_sha1_base32, parse_sha1
+from fonds.model.keys import encode_sha1_base32, normalize_sha1
 from fonds.urls.surt import build_surt
 
 OFFSET_MAX = 1 << 40
@@ -221,9 +221,8 @@ def _parse_number(fields: Mapping[str, str], name: str, number_max: int) -> int 
 def _parse_digest(text: str) -> str | None:
     if text in ("-", ""):
         return None
-    raw = parse_sha1(text)
-    if raw is not None:
-        return encode_sha1_base32(raw)
+    if (digest := normalize_sha1(text)) is not None:
+        return digest
     if _OTHER_DIGEST.fullmatch(text) and not text.lower().startswith("sha1:"):
         return None
     raise _FaultError(f"the digest {text[:80]!r} is not a SHA-1 in base32 or hex")

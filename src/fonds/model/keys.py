@@ -27,6 +27,15 @@ def parse_sha1(text: str) -> bytes | None:
     return None
 
 
+def normalize_sha1(text: str) -> str | None:
+    """Return a SHA-1 that `parse_sha1` accepts as 32 base32 characters; None for any other text."""
+    bare = text.removeprefix("sha1:")
+    if _BASE32.fullmatch(bare):
+        return bare
+    raw = parse_sha1(text)
+    return encode_sha1_base32(raw) if raw else None
+
+
 def encode_sha1_base32(raw: bytes) -> str:
     """Encode the 20 bytes of a SHA-1 as 32 base32 characters, as in CDX files and WARC digests."""
     return base64.b32encode(raw).decode("ascii")

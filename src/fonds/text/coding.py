@@ -50,6 +50,7 @@ _LINE_MAX_BYTES = 4096
 _PLAIN_START = re.compile(rb"\s{0,200}(?:<[!?A-Za-z]|[{\[]|%PDF-)")
 _CODING_ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate", "x-br": "br", "brotli": "br"}
 _MAGICS = {"gzip": b"\x1f\x8b\x08", "zstd": b"\x28\xb5\x2f\xfd"}
+_CODING_HEADERS = ("transfer-encoding", "content-encoding")
 _CODED = frozenset({"gzip", "deflate", "br", "zstd"})
 
 
@@ -75,7 +76,9 @@ def list_codings(http: HttpHead) -> list[str]:
     Unknown names (`identity`, `utf-8`, …) are ignored, because servers write many other values.
     """
     codings: list[str] = []
-    for header in ("transfer-encoding", "content-encoding"):
+    if not any(name.lower() in _CODING_HEADERS for name, _ in http.headers):
+        return codings
+    for header in _CODING_HEADERS:
         values = [value for name, value in http.headers if name.lower() == header]
         names = [part.strip().lower() for value in values for part in value.split(",")]
         canonical_names = [_CODING_ALIASES.get(name, name) for name in names]

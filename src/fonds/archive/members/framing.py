@@ -65,9 +65,10 @@ class Framing:
 
         Skippable zstd frames before it are skipped. Returns None at the end of the file.
         """
-        while (next_offset := skip_skippable_frame(self.raw, offset)) is not None:
-            offset = next_offset
         magic = self.raw.read_at(offset, _MAGIC_BYTES)
+        while (next_offset := skip_skippable_frame(self.raw, offset, magic)) is not None:
+            offset = next_offset
+            magic = self.raw.read_at(offset, _MAGIC_BYTES)
         if magic[:3] == GZIP_MAGIC:
             return GzipMember(self.raw, offset)
         if magic[:4] == ZSTD_MAGIC:
@@ -83,7 +84,7 @@ class Framing:
             magic[:3] == GZIP_MAGIC
             or magic[:4] == ZSTD_MAGIC
             or PACKED_MAGIC.match(magic) is not None
-            or skip_skippable_frame(self.raw, offset) is not None
+            or skip_skippable_frame(self.raw, offset, magic) is not None
         )
 
     def find(self, offset: int, stop: int) -> int | None:

@@ -11,6 +11,7 @@ import zlib
 
 from fonds.archive.members.raw_file import (
     INPUT_BYTES,
+    RATIO_ALLOWANCE_BYTES,
     MemberError,
     RawFile,
     check_ratio,
@@ -94,7 +95,8 @@ class GzipMember:
                 raise self.damage
             piece = self._unpack(size_max)
             self._output_bytes += len(piece)
-            check_ratio(self._output_bytes, self.reach - self.offset)
+            if self._output_bytes > RATIO_ALLOWANCE_BYTES:
+                check_ratio(self._output_bytes, self.reach - self.offset)
             if piece:
                 return piece
         return b""

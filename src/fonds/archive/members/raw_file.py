@@ -1,7 +1,8 @@
 """Read bytes of a file by offset. Also the error and output limit shared by all decompressors of
 WARC members.
 
-Limits: each read of the file loads at least 128 KiB.
+Limits: the first read of the file loads at least 16 KiB, each later one at least twice as much as the
+one before, up to 128 KiB. So one record costs little, and a scan needs few reads.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class RawFile:
         self._stream = stream
         self._start = 0
         self._buffer = b""
+        self._load_bytes = INPUT_BYTES
         self.size_bytes = stream.seek(0, io.SEEK_END)
 
     def read_at(self, offset: int, size_max: int) -> bytes:
@@ -59,7 +61,8 @@ class RawFile:
                 and self._start + len(self._buffer) >= self.size_bytes
             ):
                 return self._buffer[buffer_offset : buffer_offset + size_max]
-            self._load(offset, max(size_max, CACHE_BYTES))
+            self._load(offset, max(size_max, self._load_bytes))
+            self._load_bytes = min(2 * self._load_bytes, CACHE_BYTES)
             buffer_offset = 0
         return self._buffer[buffer_offset : buffer_offset + size_max]
 

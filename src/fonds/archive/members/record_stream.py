@@ -70,14 +70,11 @@ class RecordStream:
         self._segments: list[_MemberSegment] = []
         self._number = 0
         self._record_start = 0
-        self._enter(self._framing.open(offset))
-
-    @property
-    def is_plain(self) -> bool:
+        self.is_plain = False
         """Whether the current bytes of the file are uncompressed, so that offsets count them
         directly.
         """
-        return isinstance(self._segments[-1].member, PlainRange)
+        self._enter(self._framing.open(offset))
 
     @property
     def offset(self) -> int:
@@ -146,6 +143,9 @@ class RecordStream:
         """Skip up to `size_bytes` decompressed bytes. Return the number of bytes skipped. Raises
         MemberError if decompression fails.
         """
+        if 0 <= size_bytes <= len(self._buffer) - self._buffer_position:
+            self._advance(size_bytes)
+            return size_bytes
         remaining_bytes = size_bytes
         while remaining_bytes > 0:
             buffered_bytes = min(remaining_bytes, len(self._buffer) - self._buffer_position)
@@ -292,6 +292,7 @@ class RecordStream:
 
     def _enter(self, member: Member | None) -> None:
         self._segments = [] if member is None else [_MemberSegment(self._position, member)]
+        self.is_plain = isinstance(member, PlainRange)
         self._buffer, self._buffer_position = b"", 0
         self._boundary, self._fault = False, None
 
@@ -327,6 +328,10 @@ class RecordStream:
 
     def _skip_blanks(self) -> bool:
         """Skip buffered line ends. Return True if another byte is buffered after them."""
+        if self._buffer_position == len(self._buffer):
+            return False
+        if self._buffer[self._buffer_position] not in b"\r\n":
+            return True
         match = _NOT_BLANK.search(self._buffer, self._buffer_position)
         self._advance((match.start() if match else len(self._buffer)) - self._buffer_position)
         return match is not None

@@ -167,12 +167,12 @@ def probe_frame(raw: RawFile, offset: int, dictionary: Dictionary) -> tuple[byte
     return probe, len(packed_data)
 
 
-def skip_skippable_frame(raw: RawFile, offset: int) -> int | None:
+def skip_skippable_frame(raw: RawFile, offset: int, head: bytes) -> int | None:
     """Return the offset just past the skippable zstd frame at `offset`.
 
-    Returns None if no skippable frame begins there, or the file ends inside it.
+    `head` is the first bytes at `offset`: eight or more, fewer only at the end of the file. Returns
+    None if no skippable frame begins there, or the file ends inside it.
     """
-    head = raw.read_at(offset, 8)
     if len(head) < 8 or not _SKIPPABLE.match(head):
         return None
     end_offset = offset + 8 + int.from_bytes(head[4:8], "little")

@@ -8,9 +8,10 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from hashlib import sha1
 from pathlib import Path
 from typing import BinaryIO
@@ -62,10 +63,20 @@ class ReaderPool:
         The pool becomes the owner of `stream` and closes it later. `body_max_bytes` is the maximum
         size of the body.
         """
-        with self._borrow_reader(stream, offset) as (reader, keep):
+        file = _identify_file(stream)
+        reader, reader_stream = self._take_reader(file, offset) or (RecordReader(stream), stream)
+        if reader_stream is not stream:
+            stream.close()
+        is_kept = False
+        try:
             payload = reader.read(offset, body_max_bytes=body_max_bytes)
-            keep.append(payload.size_bytes is None)
-            return payload
+            is_kept = payload.size_bytes is None
+        finally:
+            if is_kept:
+                self._return_reader(file, reader, reader_stream)
+            else:
+                reader_stream.close()
+        return payload
 
     def close(self) -> None:
         """Close all idle WARC readers and their files. A later read opens the files again."""
@@ -73,23 +84,6 @@ class ReaderPool:
             idle, self._idle = self._idle, []
         for _, _, stream in idle:
             stream.close()
-
-    @contextmanager
-    def _borrow_reader(
-        self, stream: BinaryIO, offset: int
-    ) -> Iterator[tuple[RecordReader, list[bool]]]:
-        file = _identify_file(stream)
-        reader, reader_stream = self._take_reader(file, offset) or (RecordReader(stream), stream)
-        if reader_stream is not stream:
-            stream.close()
-        keep: list[bool] = []
-        try:
-            yield reader, keep
-        finally:
-            if any(keep):
-                self._return_reader(file, reader, reader_stream)
-            else:
-                reader_stream.close()
 
     def _take_reader(self, file: _File, offset: int) -> tuple[RecordReader, BinaryIO] | None:
         with self._lock:
@@ -265,7 +259,9 @@ class PlaceReader:
     def _read_local(self, place: Place) -> Payload:
         path = self._resolve_path(place)
         if place.kind is PlaceKind.WARC:
-            return self._readers.read(open_regular(path), place.offset, self._body_max_bytes)
+            # Records are read in blocks, so another buffer would only copy them.
+            stream = open_regular(path, buffering=0)
+            return self._readers.read(stream, place.offset, self._body_max_bytes)
         with open_regular(path) as stream:
             if place.kind is PlaceKind.ZIP:
                 return self._zips.read(stream, place.member or "", self._body_max_bytes)
@@ -280,7 +276,13 @@ class PlaceReader:
                 Reason.UNREADABLE_SOURCE,
                 "not an absolute path or the name of a WARC written by Fonds, or contains a NUL",
             )
-        return self._folder / path
+        return _join_path(self._folder, path)
+
+
+@lru_cache(maxsize=8)
+def _join_path(folder: Path, path: str) -> Path:
+    """Return a path in a folder. Cached, because most reads are of the file that was read last."""
+    return folder / path
 
 
 def is_name(place: Place) -> bool:
@@ -321,11 +323,12 @@ def _check_sha1(body: bytes, sha1hex: str) -> None:
         )
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path, buffering: int = -1) -> BinaryIO:
     """Open a regular file for reading. Pipes and devices are rejected without being opened.
 
-    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) if the file cannot be opened, and
-    TransientError if a retry may help.
+    `buffering` is the size of the stream's buffer as for `open`: 0 for none. Raises PermanentError
+    (MISSING_SOURCE, UNREADABLE_SOURCE) if the file cannot be opened, and TransientError if a retry
+    may help.
     """
     try:
         _check_regular(path.stat().st_mode)
@@ -337,7 +340,7 @@ def open_regular(path: Path) -> BinaryIO:
         raise PermanentError(Reason.MISSING_SOURCE, f"not a valid file name: {error}") from error
     try:
         _check_regular(os.fstat(descriptor).st_mode)
-        return os.fdopen(descriptor, "rb")
+        return os.fdopen(descriptor, "rb", buffering)
     except BaseException:
         os.close(descriptor)
         raise

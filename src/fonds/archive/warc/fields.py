@@ -6,13 +6,10 @@ Limits: a WARC header has at most 1 MiB, an ARC line 8 KiB. Both are parsed in l
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
-from typing import TYPE_CHECKING
 
 from fonds.archive.members.framing import GZIP_MAGIC
 from fonds.archive.members.record_line import (
@@ -24,11 +21,9 @@ from fonds.archive.members.record_line import (
 )
 from fonds.archive.members.record_stream import RecordStream
 from fonds.archive.members.zstd import ZSTD_MAGIC
+from fonds.archive.warc.header_text import decode_lines, decode_text
 from fonds.model.disposition import Reason
-from fonds.model.keys import encode_sha1_base32, parse_sha1
-
-if TYPE_CHECKING:
-    from warcio.statusandheaders import StatusAndHeadersParser
+from fonds.model.keys import normalize_sha1
 
 HEADER_MAX_BYTES = 1024 * 1024
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
@@ -42,11 +37,13 @@ _HEADER_END = re.compile(rb"\n\r{0,2}\n|\n(?=" + WARC_LINE + rb")")
 """Matches the blank line after a WARC header, or the start of another record where the blank line
 is missing.
 """
+_USUAL_LINES = (b"WARC/1.0\r\n", b"WARC/1.1\r\n")
 _DIGITS = re.compile(r"\d{14}")
 _ISO_DATE = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9})\d*)?)?)?)?)?"
     r"\s*(Z|[+-]\d\d:?\d\d)?"
 )
+_USUAL_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-5][0-9]Z")
 _DIGITS_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(\d\d)?(\d\d)?(\d\d)?(\d{0,9})()")
 _CAPITALS = frozenset({"warc", "uri", "id", "ip"})
 _FOREIGN_SIGNATURES = {
@@ -111,8 +108,7 @@ class RecordFields:
         if declared_digest is None and self.type in ("resource", "conversion"):
             # Without an HTTP head, the block is the payload.
             declared_digest = self.fields.get("WARC-Block-Digest")
-        raw = parse_sha1(declared_digest) if declared_digest else None
-        return encode_sha1_base32(raw) if raw else None
+        return normalize_sha1(declared_digest) if declared_digest else None
 
     @property
     def may_hold_http(self) -> bool:
@@ -133,12 +129,13 @@ def read_fields(records: RecordStream) -> RecordFields:
     Raises NotARecordError if no valid header begins there, and MemberError if decompression fails.
     """
     window = records.peek(_WINDOW_BYTES)
-    if not starts_record(window):
-        window = records.peek(LINE_MAX_BYTES, joining=True)
-    if not starts_record(window):
-        raise _build_no_record_error(records, window)
-    if not is_warc_line(window):
-        return _read_arc_line(records, window)
+    if not window.startswith(_USUAL_LINES):
+        if not starts_record(window):
+            window = records.peek(LINE_MAX_BYTES, joining=True)
+        if not starts_record(window):
+            raise _build_no_record_error(records, window)
+        if not is_warc_line(window):
+            return _read_arc_line(records, window)
     end = _HEADER_END.search(window)
     while end is None:
         if len(window) >= HEADER_MAX_BYTES:
@@ -173,15 +170,8 @@ def _is_cut_header(window: bytes) -> bool:
     """Return whether the last few bytes of a file may be the start of a record or of a compressed
     member.
     """
-    starts = (b"WARC/1.1\r\n", b"WARC/1.0\r\n", GZIP_MAGIC, ZSTD_MAGIC)
+    starts = (*_USUAL_LINES, GZIP_MAGIC, ZSTD_MAGIC)
     return any(start.startswith(window) for start in starts)
-
-
-@cache
-def _load_parser() -> StatusAndHeadersParser:
-    from warcio.statusandheaders import StatusAndHeadersParser
-
-    return StatusAndHeadersParser(["WARC/"])
 
 
 def parse_warc_header(header: bytes) -> RecordFields:
@@ -189,12 +179,18 @@ def parse_warc_header(header: bytes) -> RecordFields:
 
     Raises NotARecordError if the header has no valid Content-Length.
     """
-    # The parser rejects odd versions, and mistakes a doubled line end for the end of the header.
-    lines = header.partition(b"\n")[2].replace(b"\r\r\n", b"\r\n")
-    parsed_header = _load_parser().parse(io.BytesIO(b"WARC/1.1\r\n" + lines))
+    # Some writers double the carriage return.
+    block = header.partition(b"\n")[2].replace(b"\r\r\n", b"\r\n")
+    lines = decode_lines(block)
+    if b"\n " in block or b"\n\t" in block:
+        lines = _unfold(lines)
     fields: dict[str, str] = {}
-    for name, value in parsed_header.headers:
-        fields.setdefault(_canonicalize(name), value.strip())
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if colon:
+            fields.setdefault(_SPELLINGS.get(name) or _canonicalize(name), value.strip())
+        elif not line.strip():
+            break
     length = fields.get("Content-Length", "")
     if not _LENGTH.fullmatch(length):
         raise NotARecordError(
@@ -203,12 +199,29 @@ def parse_warc_header(header: bytes) -> RecordFields:
     return RecordFields(fields, int(length), is_arc=False)
 
 
+def _unfold(lines: list[str]) -> list[str]:
+    """Join each header line with the continuation lines after it, which begin with a blank or tab.
+
+    Stops at the first blank line. A line without a colon is dropped with its continuation lines.
+    """
+    joined_lines: list[list[str]] = []
+    parts: list[str] | None = None
+    for line in lines:
+        text = line.rstrip()
+        if not text:
+            break
+        if parts is not None and text[0] in " \t":
+            parts.append(text)
+            continue
+        parts = [text]
+        if ":" in text:
+            joined_lines.append(parts)
+    return ["".join(parts) for parts in joined_lines]
+
+
 def _canonicalize(name: str) -> str:
-    spelling = _SPELLINGS.get(name)
-    if spelling is None:
-        words = name.strip().lower().split("-")
-        spelling = "-".join(w.upper() if w in _CAPITALS else w.capitalize() for w in words)
-    return spelling
+    words = name.strip().lower().split("-")
+    return "-".join(w.upper() if w in _CAPITALS else w.capitalize() for w in words)
 
 
 _SPELLINGS = {
@@ -223,6 +236,13 @@ _SPELLINGS = {
         "WARC-Block-Digest",
         "WARC-Concurrent-To",
         "WARC-Warcinfo-ID",
+        "WARC-Filename",
+        "WARC-Identified-Payload-Type",
+        "WARC-Profile",
+        "WARC-Refers-To",
+        "WARC-Refers-To-Date",
+        "WARC-Refers-To-Target-URI",
+        "WARC-Truncated",
         "Content-Type",
         "Content-Length",
     )
@@ -243,19 +263,19 @@ def parse_arc_line(line: bytes) -> RecordFields:
     Raises NotARecordError if the line is invalid.
     """
     arc_line = split_arc_line(line)
-    if arc_line is None or not _LENGTH.fullmatch(length := _decode_text(arc_line.length)):
+    if arc_line is None or not _LENGTH.fullmatch(length := decode_text(arc_line.length)):
         raise NotARecordError(
-            Reason.DAMAGED_RECORD, (f"invalid length in the ARC line: {_decode_text(line)[:80]!r}")
+            Reason.DAMAGED_RECORD, (f"invalid length in the ARC line: {decode_text(line)[:80]!r}")
         )
     url, date, middle = (
-        _decode_text(arc_line.url),
-        _decode_text(arc_line.date),
-        [_decode_text(part) for part in arc_line.middle],
+        decode_text(arc_line.url),
+        decode_text(arc_line.date),
+        [decode_text(part) for part in arc_line.middle],
     )
     fields = {
         "WARC-Type": "warcinfo" if url.startswith("filedesc:") else "response",
         "WARC-Target-URI": url,
-        "WARC-IP-Address": _decode_text(arc_line.address),
+        "WARC-IP-Address": decode_text(arc_line.address),
         "WARC-Date": date,
         # Version 2 has result code, checksum, location, offset and file name between type and
         # length.
@@ -269,19 +289,17 @@ def parse_arc_line(line: bytes) -> RecordFields:
     return RecordFields(fields, int(length), is_arc=True)
 
 
-def _decode_text(data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
-
-
 def parse_date(text: str) -> datetime | None:
     """Parse the date of a WARC or ARC record: ISO 8601, full or shortened, or 8 to 17 digits.
 
     Returns aware UTC, or None if the text is not a date. Digits after the microseconds are ignored.
     """
     stripped_text = text.strip()
+    if _USUAL_DATE.fullmatch(stripped_text):
+        try:
+            return datetime.fromisoformat(stripped_text)
+        except ValueError:
+            return None
     match = _DIGITS_DATE.fullmatch(stripped_text) or _ISO_DATE.fullmatch(stripped_text)
     if match is None:
         return None

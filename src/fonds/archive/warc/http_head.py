@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from fonds.archive.warc.header_text import decode_lines
 from fonds.model.exchange import HttpHead
 
 HEAD_MAX_BYTES = 256 * 1024
@@ -22,29 +23,32 @@ _STATUS_LINE = re.compile(rb"(?:HTTP|ICY)\b[^\r\n]{0,8000}", re.IGNORECASE)
 _STATUS_CODE = re.compile(r"\S+\s+([1-9]\d\d)(?!\d)")
 _NEXT_RESPONSE = re.compile(rb"HTTP/\d")
 _HEADER_LINE = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}[ \t]*:")
-_BODY_LINE = re.compile(rb"^(?:<|%PDF-)", re.MULTILINE)
+_BODY_LINES = (b"\n<", b"\n%PDF-")
 
 
 def looks_like_http(block: bytes) -> bool:
     """Return whether the block of a WARC record begins with an HTTP status line."""
-    return _STATUS_LINE.match(block) is not None
+    return block.startswith(b"HTTP/") or _STATUS_LINE.match(block) is not None
 
 
-def find_head_length(window: bytes) -> int | None:
-    """Return the length in bytes of the HTTP head at the start of `window`, including its blank
-    line.
+def find_head_end(window: bytes, start: int = 0) -> int | None:
+    """Return the index in `window` just past the HTTP head that begins at `start`, including its
+    blank line.
 
     The head also ends before a line that begins with `<` or `%PDF-`. Returns None if its end is not
     in `window`.
     """
-    blank_line = _BLANK_LINE.search(window)
-    body_start = _BODY_LINE.search(window, 1, blank_line.start() if blank_line else len(window))
-    if body_start and window[body_start.start() - 1 : body_start.start()] == b"\n":
-        return body_start.start()
-    return blank_line.end() if blank_line else None
+    blank_line = _BLANK_LINE.search(window, start)
+    stop = blank_line.start() if blank_line else len(window)
+    end = blank_line.end() if blank_line else None
+    for body_line in _BODY_LINES:
+        index = window.find(body_line, start, stop)
+        if index >= 0:
+            stop, end = index, index + 1
+    return end
 
 
-def parse_head(window: bytes) -> tuple[HttpHead, int] | None:
+def parse_head(window: bytes, first_end: int | None = None) -> tuple[HttpHead, int] | None:
     """Parse the HTTP response head at the start of the block of a WARC record.
 
     Returns the head and its length in bytes, or None if the block does not begin with a head.
@@ -52,23 +56,23 @@ def parse_head(window: bytes) -> tuple[HttpHead, int] | None:
     `window` is the first HEAD_MAX_BYTES of the block, or all of it. A head without a blank line
     ends where a line begins with `<` or `%PDF-`, else with the window. Interim responses (1xx) are
     skipped. `status` is 0 if there is no readable code. Header lines without a status line count as
-    a head if the first line is a header line.
+    a head if the first line is a header line. `first_end` is the result of `find_head_end(window)`,
+    if the caller knows it.
     """
     if not looks_like_http(window) and not _HEADER_LINE.match(window):
         return None
-    start = 0
+    start, known_end = 0, first_end
     for _ in range(_INTERIM_MAX + 1):
-        length = find_head_length(window[start:])
-        end = len(window) if length is None else start + length
+        end = known_end or find_head_end(window, start) or len(window)
         head = _parse_lines(window[start:end])
         if not (100 <= head.status < 200 and _NEXT_RESPONSE.match(window, end)):
             break
-        start = end
+        start, known_end = end, None
     return head, end
 
 
 def _parse_lines(head: bytes) -> HttpHead:
-    lines = [_decode(line.rstrip(b"\r")) for line in head.split(b"\n")]
+    lines = decode_lines(head)
     status_line = lines.pop(0).strip() if looks_like_http(head) else ""
     code = _STATUS_CODE.match(status_line)
     return HttpHead(
@@ -85,11 +89,13 @@ def _parse_headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
         if line[:1] in (" ", "\t") and headers:
             folded_lines.append(line.strip())
             continue
-        _unfold(headers, folded_lines)
+        if folded_lines:
+            _unfold(headers, folded_lines)
         name, colon, value = line.partition(":")
         if colon and name.strip():
             headers.append((name.strip(), value.strip()))
-    _unfold(headers, folded_lines)
+    if folded_lines:
+        _unfold(headers, folded_lines)
     return tuple(headers)
 
 
@@ -99,17 +105,9 @@ def _unfold(headers: list[tuple[str, str]], folded_lines: list[str]) -> None:
 
     All lines of a header are joined at once, so that a header with many lines takes linear time.
     """
-    if folded_lines:
-        name, value = headers[-1]
-        headers[-1] = (name, " ".join([value, *folded_lines]).strip())
-        folded_lines.clear()
-
-
-def _decode(line: bytes) -> str:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError:
-        return line.decode("latin-1")
+    name, value = headers[-1]
+    headers[-1] = (name, " ".join([value, *folded_lines]).strip())
+    folded_lines.clear()
 
 
 def parse_media_type(content_type: str | None) -> str | None:

@@ -22,7 +22,7 @@ from fonds.archive.warc.fields import (
 )
 from fonds.archive.warc.http_head import (
     HEAD_MAX_BYTES,
-    find_head_length,
+    find_head_end,
     parse_head,
     parse_media_type,
 )
@@ -133,10 +133,10 @@ def read_fields_or_resync(records: RecordStream) -> RecordFields | Damage:
 
     If it cannot be read, move the stream to the next record and return the damage.
     """
-    offset = records.offset
     try:
         return read_fields(records)
     except (NotARecordError, MemberError) as fault:
+        offset = records.offset
         records.resync()
         return Damage(offset, fault.detail, fault.reason)
 
@@ -200,9 +200,11 @@ def peek_http(records: RecordStream, fields: RecordFields) -> tuple[HttpHead | N
     if not fields.may_hold_http or fields.length_bytes == 0:
         return None, 0
     window = records.peek(min(fields.length_bytes, _WINDOW_BYTES), joining=True)
-    if find_head_length(window) is None or window.startswith((b"HTTP/1.1 1", b"HTTP/1.0 1")):
+    head_end = find_head_end(window)
+    if head_end is None or window.startswith((b"HTTP/1.1 1", b"HTTP/1.0 1")):
         window = records.peek(min(fields.length_bytes, HEAD_MAX_BYTES), joining=True)
-    return parse_head(window) or (None, 0)
+        head_end = None
+    return parse_head(window, head_end) or (None, 0)
 
 
 def close_record(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from fonds.archive.members.raw_file import MemberError
 from fonds.archive.members.record_stream import RecordStream
 from fonds.archive.warc.fields import RecordFields
-from fonds.archive.warc.http_head import HEAD_MAX_BYTES, find_head_length
+from fonds.archive.warc.http_head import HEAD_MAX_BYTES, find_head_end
 from fonds.archive.warc.reader import read_body
 from fonds.archive.warc.scanner import (
     Damage,
@@ -122,7 +122,7 @@ def _find_payload_start(records: RecordStream, fields: RecordFields) -> tuple[Ht
     content_type = fields.fields.get("Content-Type", "").lower()
     if http is None and content_type.startswith("application/http") and fields.length_bytes:
         window = records.peek(min(fields.length_bytes, HEAD_MAX_BYTES), joining=True)
-        return None, find_head_length(window) or len(window)
+        return None, find_head_end(window) or len(window)
     return http, http_bytes
 
 
