@@ -14,18 +14,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from sys import intern
 from threading import local
 from types import MappingProxyType
 
 from Stemmer import Stemmer
 
-from fonds.text.words import fold_text, is_spaceless, normalize_text
+from fonds.text.words import fold_and_normalize_text, fold_text, is_spaceless
 
 STEMMED_MAX_CHARS = 64
 """Maximum length of a word that is stemmed. A longer run of letters is no real word and is its own
 stem.
 """
 STEM_CACHE_SIZE = 65_536
+"""Number of words whose stems are kept, in all languages together, for indexing. As many are kept
+for searching.
+"""
 QUERY_CACHE_SIZE = 2_048
 
 ALGORITHMS: Mapping[str, str] = MappingProxyType(
@@ -68,12 +72,23 @@ def stem_text(text: str, language: str | None) -> str:
     """Return the stems of all words in a text, joined by spaces, as the search index
     stores them.
     """
-    return " ".join(
-        stem
-        for word, folded_word in iter_written_words(text)
-        if not is_spaceless(folded_word[0])
-        for stem in stem_word(word, folded_word, language or "")
+    return join_stems(*fold_and_normalize_text(text), language)
+
+
+def join_stems(folded_text: str, normalized_text: str, language: str | None) -> str:
+    """Return the stems of all words in a text, as `stem_text` does.
+
+    `folded_text`, `normalized_text`: the words of the text without and with accents, as
+    `fold_and_normalize_text` returns them.
+    """
+    get_stems = _get_stem_table(language).__getitem__
+    words = folded_text.split()
+    stems = (
+        map(get_stems, words)
+        if normalized_text == folded_text
+        else map(get_stems, zip(normalized_text.split(), words, strict=True))
     )
+    return " ".join(stems if folded_text.isascii() else filter(None, stems))
 
 
 def list_stems(word: str, language: str | None) -> set[str]:
@@ -118,14 +133,62 @@ def stem_word(word: str, folded_word: str, language: str) -> tuple[str, ...]:
     - `folded_word`: the word in lower case, without accents. It is its own stem if the language has
       no rules or the word is too long.
     """
-    if language not in ALGORITHMS or len(word) > STEMMED_MAX_CHARS:
+    return _compute_stems(word, folded_word, ALGORITHMS.get(language, ""))
+
+
+class _StemTable(dict[str | tuple[str, str], str]):
+    """Stems of words as `stem_text` joins them, computed when first used.
+
+    A key is a word without accents, or a pair: a word with accents, and without them. The value of
+    a character that is a word by itself is "". A word that is too long is not kept.
+    """
+
+    def __init__(self, algorithm: str) -> None:
+        self._algorithm = algorithm
+
+    def __missing__(self, key: str | tuple[str, str]) -> str:
+        word, folded_word = (key, key) if isinstance(key, str) else key
+        stems = (
+            ""
+            if is_spaceless(folded_word[0])
+            else " ".join(_compute_stems(word, folded_word, self._algorithm))
+        )
+        if len(word) <= STEMMED_MAX_CHARS:
+            # A word and the equal stem of other words are one string, so that more of the table
+            # stays in the cache of the processor.
+            self[intern(key) if isinstance(key, str) else key] = intern(stems)
+        return stems
+
+
+_STEM_TABLES: dict[str, _StemTable] = {}
+
+
+def _get_stem_table(language: str | None) -> _StemTable:
+    """Return the table with the stems of words in a language.
+
+    If the tables of all languages have more than 65,536 words, they are emptied first.
+    """
+    if sum(map(len, list(_STEM_TABLES.values()))) > STEM_CACHE_SIZE:
+        _STEM_TABLES.clear()
+    algorithm = ALGORITHMS.get(language or "", "")
+    return _STEM_TABLES.setdefault(algorithm, _StemTable(algorithm))
+
+
+def _compute_stems(word: str, folded_word: str, algorithm: str) -> tuple[str, ...]:
+    if not algorithm or len(word) > STEMMED_MAX_CHARS:
         return (folded_word,)
-    stemmer = _get_stemmer(ALGORITHMS[language])
-    bare = "".join(fold_text(stemmer.stemWord(folded_word)).split())
-    accented_stem = (
-        bare if word == folded_word else "".join(fold_text(stemmer.stemWord(word)).split())
-    )
-    return tuple(dict.fromkeys(stem or folded_word for stem in (bare, accented_stem)))
+    stemmer = _get_stemmer(algorithm)
+    bare = _fold_stem(stemmer.stemWord(folded_word)) or folded_word
+    if word == folded_word:
+        return (bare,)
+    accented_stem = _fold_stem(stemmer.stemWord(word)) or folded_word
+    return (bare,) if accented_stem == bare else (bare, accented_stem)
+
+
+def _fold_stem(stem: str) -> str:
+    if stem.isascii() and stem.isalnum():
+        return stem.lower()
+    return "".join(fold_text(stem).split())
 
 
 def _get_stemmer(algorithm: str) -> Stemmer:
@@ -143,7 +206,5 @@ def iter_written_words(text: str) -> Iterator[tuple[str, str]]:
 
     The first is in lower case with accents, the second in lower case without accents.
     """
-    folded_words = fold_text(text).split()
-    return zip(
-        folded_words if text.isascii() else normalize_text(text).split(), folded_words, strict=True
-    )
+    folded_text, normalized_text = fold_and_normalize_text(text)
+    return zip(normalized_text.split(), folded_text.split(), strict=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cached_property
 
 SCANNED_MAX_CHARS = 2_000_000
 """Maximum number of characters of a text in which the words of a search are looked for."""
@@ -52,6 +53,11 @@ STROKES = {
     "ŧ": "t",
     "ı": "i",
 }
+_ASCII_BYTES = bytes(range(128))
+LATIN_SAMPLE_CHARS, LATIN_OTHERS_MAX = 80, 12
+"""Length of the beginning of a text that must look Latin, and the maximum number of different
+characters other than Latin letters in a text that is translated as a Latin text.
+"""
 
 
 class _FoldingTable(dict[int, str]):
@@ -81,16 +87,83 @@ class _WrittenTable(dict[int, str]):
         return character
 
 
+class _Translator:
+    """Translates texts as `str.translate` does with a table, in less time.
+
+    `str.translate` looks up every character of a text that is not ASCII. Most such texts have Latin
+    letters and a few other characters, such as quotation marks. Here these are replaced first, and
+    the others are translated as bytes, which takes a fifth of the time.
+    """
+
+    def __init__(self, table: dict[int, str]) -> None:
+        self._table = table
+
+    def translate(self, text: str) -> str:
+        """Return `text.translate(table)`."""
+        if text.isascii():
+            return text.translate(self._table)
+        others: set[str] = set()
+        for sample in (text[:LATIN_SAMPLE_CHARS], text):
+            others = _list_non_ascii(sample) - self._latin_characters
+            if len(others) > LATIN_OTHERS_MAX:
+                return text.translate(self._table)
+        replacements = {character: self._table[ord(character)] for character in others}
+        if not self._unchanged_characters.issuperset("".join(replacements.values())):
+            return text.translate(self._table)
+        for character, replacement in replacements.items():
+            text = text.replace(character, replacement)
+        return text.encode("latin-1").translate(self._latin_bytes).decode("latin-1")
+
+    @cached_property
+    def _latin_characters(self) -> frozenset[str]:
+        """Characters of Latin-1 that become one character of Latin-1."""
+        translations = {chr(code): self._table[code] for code in range(256)}
+        return frozenset(
+            character
+            for character, translation in translations.items()
+            if len(translation) == 1 and ord(translation) < 256
+        )
+
+    @cached_property
+    def _unchanged_characters(self) -> frozenset[str]:
+        """Characters of Latin-1 that become themselves."""
+        return frozenset(
+            character
+            for character in self._latin_characters
+            if self._table[ord(character)] == character
+        )
+
+    @cached_property
+    def _latin_bytes(self) -> bytes:
+        """What the characters of Latin-1 become, for `bytes.translate`; 0 for other results."""
+        return bytes(
+            ord(self._table[code]) if chr(code) in self._latin_characters else 0
+            for code in range(256)
+        )
+
+
 def fold_text(text: str) -> str:
     """Return the words of a text in lower case without accents (folded), separated by spaces."""
-    return _neutralize_signs(compose_text(text)).translate(_TABLE)
+    return _FOLDING.translate(_neutralize_signs(compose_text(text)))
 
 
 def normalize_text(text: str) -> str:
     """Return the words of a text in lower case with accents, in the order of the text, separated by
     spaces.
     """
-    return _neutralize_signs(compose_text(text)).translate(_WRITTEN_TABLE)
+    return _WRITING.translate(_neutralize_signs(compose_text(text)))
+
+
+def fold_and_normalize_text(text: str) -> tuple[str, str]:
+    """Return what `fold_text` and `normalize_text` return for a text, in less time than both."""
+    text = _neutralize_signs(compose_text(text))
+    folded_text = _FOLDING.translate(text)
+    if folded_text.isascii() and all(
+        _TABLE[ord(character)] == _WRITTEN_TABLE[ord(character)]
+        for character in _list_non_ascii(text)
+    ):
+        return folded_text, folded_text
+    return folded_text, _WRITING.translate(text)
 
 
 def split_words(text: str) -> list[str]:
@@ -143,9 +216,18 @@ def _neutralize_signs(text: str) -> str:
     return _SIGNED.sub(lambda match: match[0].translate(_SIGN_PLACEHOLDERS), text)
 
 
+def _list_non_ascii(text: str) -> set[str]:
+    """Return the distinct characters of a text that are not ASCII."""
+    if text.isascii():
+        return set()
+    encoded_text = text.encode("utf-8", "surrogatepass").translate(None, _ASCII_BYTES)
+    return set(encoded_text.decode("utf-8", "surrogatepass"))
+
+
 def _is_within(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
     return any(first <= code <= last for first, last in ranges)
 
 
 _TABLE = _FoldingTable({ord(mark): sign for sign, mark in _SIGNS.items()})
 _WRITTEN_TABLE = _WrittenTable(_TABLE)
+_FOLDING, _WRITING = _Translator(_TABLE), _Translator(_WRITTEN_TABLE)

@@ -28,6 +28,7 @@ LIBRARY_BASES = {
     "TypeDecorator": "SQLAlchemy: how a value is written in a column",
     "FunctionElement": "SQLAlchemy: an expression with a different syntax in each database",
     "dict[int, str]": "a translation table needs `__missing__` of a dict",
+    "dict[str | tuple[str, str], str]": "`__missing__` of a dict computes the stems of a word on first use",
     "dict[str, int]": "`__missing__` of a dict computes the number of a word on first use",
 }
 # Dataclasses that others extend by further fields, such as links: answers of commands that a page

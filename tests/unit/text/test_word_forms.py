@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fonds.text import stems
 from fonds.text.stems import (
     ALGORITHMS,
     CHANGE_BEGINNINGS,
@@ -14,8 +15,9 @@ from fonds.text.stems import (
     list_search_stems,
     list_stems,
     stem_text,
+    stem_word,
 )
-from fonds.text.words import fold_text, split_words
+from fonds.text.words import fold_text, is_spaceless, split_words
 
 
 @pytest.mark.parametrize(
@@ -58,6 +60,21 @@ def test_different_words_share_no_stem(language: str | None, word: str, other_wo
 def test_a_text_is_stemmed_in_its_language():
     assert stem_text("The networks, networking!", "en").split() == ["the", "network", "network"]
     assert stem_text("The networks", None).split() == ["the", "networks"]
+
+
+@given(st.lists(st.text(max_size=40), max_size=8), st.sampled_from(["en", "ru", "fr", "de", None]))
+def test_a_text_has_the_stems_of_its_words(texts: list[str], language: str | None):
+    """Stems of words are kept from text to text, until too many are kept."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stems, "STEM_CACHE_SIZE", 3)
+        for text in texts:
+            expected = [
+                stem
+                for word, folded_word in iter_written_words(text)
+                if not is_spaceless(folded_word[0])
+                for stem in stem_word(word, folded_word, language or "")
+            ]
+            assert stem_text(text, language).split(" ") == (expected or [""])
 
 
 def test_single_character_words_have_no_stems():

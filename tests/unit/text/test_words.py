@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.text.words import compose_text, fold_text, measure_folded_length, split_words
+from fonds.text.words import (
+    compose_text,
+    fold_and_normalize_text,
+    fold_text,
+    measure_folded_length,
+    normalize_text,
+    split_words,
+)
+
+LATIN = st.text(st.sampled_from("aZ \n-.1éÉßœŁſ½µ²\u00ad\u00a0\u0301’“”–…ﬁ東я\ud800"), max_size=400)
 
 
 @pytest.mark.parametrize(
@@ -56,3 +65,16 @@ def test_composed_and_decomposed_texts_have_the_same_words(text: str):
 def test_the_folded_length_is_the_sum_over_characters(text: str):
     composed = compose_text(text)
     assert sum(map(measure_folded_length, composed)) == len(fold_text(text))
+
+
+@given(LATIN | st.text())
+def test_each_character_is_folded_alone(text: str):
+    """Latin texts are folded in another way than others."""
+    composed_text = compose_text(text.replace("+", "").replace("#", ""))
+    assert fold_text(composed_text) == "".join(map(fold_text, composed_text))
+    assert normalize_text(composed_text) == "".join(map(normalize_text, composed_text))
+
+
+@given(LATIN | st.text())
+def test_texts_are_folded_and_normalized_together_as_separately(text: str):
+    assert fold_and_normalize_text(text) == (fold_text(text), normalize_text(text))

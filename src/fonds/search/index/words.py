@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fonds.model.document import IndexDocument
-from fonds.search.fields import FORMS_FIELDS, STEM_FIELDS, WORD_FIELDS, WORDS_FIELDS
+from fonds.search.fields import STEM_FIELDS, WORD_FIELDS, WORDS_FIELDS, FieldType
 from fonds.search.query.parser import WORDS_BETWEEN_MAX
-from fonds.text.stems import stem_text
-from fonds.text.words import fold_text
+from fonds.text.stems import join_stems
+from fonds.text.words import fold_and_normalize_text, fold_text
 
 CUT_VERSIONS_FIELD = "earlier_left_out"
 """Name of the index field that marks stories with an earlier version, or part of one, left out."""
@@ -23,13 +21,18 @@ def build_words(document: IndexDocument) -> dict[str, str]:
 
     The keys are names of index fields; the values are words or stems separated by spaces.
     """
-    texts = {field.name: " ".join(field.read(document)) for field in WORDS_FIELDS}
-    words = {WORD_FIELDS[name]: fold_text(text) for name, text in texts.items()}
-    stems = {
-        STEM_FIELDS[field.name]: stem_text(texts[field.name], document.language)
-        for field in FORMS_FIELDS
-    }
-    return words | stems
+    values = {}
+    for field in WORDS_FIELDS:
+        text = " ".join(field.read(document))
+        if field.type is FieldType.FORMS:
+            folded_text, normalized_text = fold_and_normalize_text(text)
+            values[WORD_FIELDS[field.name]] = folded_text
+            values[STEM_FIELDS[field.name]] = join_stems(
+                folded_text, normalized_text, document.language
+            )
+        else:
+            values[WORD_FIELDS[field.name]] = fold_text(text)
+    return values
 
 
 def build_earlier_words(document: IndexDocument) -> dict[str, str]:
@@ -39,19 +42,14 @@ def build_earlier_words(document: IndexDocument) -> dict[str, str]:
     """
     if not document.earlier:
         return {}
-    titles = [version.title for version in document.earlier if version.title]
-    texts = [version.text for version in document.earlier if version.text]
-
-    def stems(text: str) -> str:
-        return stem_text(text, document.language)
-
-    return {
-        "earlier_title_words": _join_texts(titles, fold_text),
-        "earlier_text_words": _join_texts(texts, fold_text),
-        "earlier_title_stems": _join_texts(titles, stems),
-        "earlier_text_stems": _join_texts(texts, stems),
+    texts = {
+        "earlier_title": [version.title for version in document.earlier if version.title],
+        "earlier_text": [version.text for version in document.earlier if version.text],
     }
-
-
-def _join_texts(texts: list[str], build: Callable[[str], str]) -> str:
-    return _TEXT_SEPARATOR.join(map(build, texts))
+    values = {}
+    for name, field_texts in texts.items():
+        pairs = list(map(fold_and_normalize_text, field_texts))
+        stems = [join_stems(folded, normalized, document.language) for folded, normalized in pairs]
+        values[f"{name}_words"] = _TEXT_SEPARATOR.join(folded for folded, _ in pairs)
+        values[f"{name}_stems"] = _TEXT_SEPARATOR.join(stems)
+    return values
