@@ -58,7 +58,7 @@ class PageCharacters:
         self._edges = [ctypes.c_double() for _ in range(4)]
         self._edges_by = [ctypes.byref(edge) for edge in self._edges]
         self._rectangle = pdfium.FS_RECTF()
-        self._rectangle_by = ctypes.byref(self._rectangle)
+        self._rectangle_address = ctypes.addressof(self._rectangle)
 
     def get_ink_box(self, number: int) -> Box:
         """Return the area that the drawn glyph of a character covers. The area is empty if nothing
@@ -72,7 +72,7 @@ class PageCharacters:
         """Return the area of a character in its line: from its origin to that of the next
         character, with the depth and height of its font.
         """
-        pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
+        _get_loose_box(self._address, number, self._rectangle_address)
         cell = self._rectangle
         return Box(cell.left, cell.bottom, cell.right, cell.top)
 
@@ -86,7 +86,7 @@ class PageCharacters:
         """Return the left edge of a character in points. For a line end, return where the next
         character would have begun.
         """
-        pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
+        _get_loose_box(self._address, number, self._rectangle_address)
         return float(self._rectangle.left)
 
     def find_beside(self, numbers: Sequence[int], box: Box, margin: float) -> list[int]:
