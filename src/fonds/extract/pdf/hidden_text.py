@@ -92,9 +92,11 @@ def _find_beside_ends(
     begin in the box and all lines end in it, the words are in it and are not examined further.
     """
     begins = [begin for begin, _ in words]
-    if not page.find_beside([*begins, *_list_line_ends(page.text[:_PAGE_MAX_CHARS])], box, _MARGIN):
+    line_ends = _list_line_ends(page.text[:_PAGE_MAX_CHARS])
+    beside = page.find_beside([*begins, *line_ends], box, _MARGIN)
+    if not beside:
         return frozenset()
-    return frozenset(page.find_beside([*begins, *(end - 1 for _, end in words)], box, _MARGIN))
+    return frozenset(beside).union(page.find_beside([end - 1 for _, end in words], box, _MARGIN))
 
 
 def _list_line_ends(text: str) -> list[int]:
