@@ -54,6 +54,64 @@ def test_the_recognized_text_of_a_scan_is_its_text() -> None:
     assert get_hidden(extraction) is None
 
 
+PICTURE = b"q 612 0 0 792 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q "
+RECOGNIZED = (
+    b"BT 3 Tr /F1 12 Tf 14 TL 72 600 Td " + b"(words that were recognized) Tj T* " * 5 + b"ET "
+)
+RECOGNIZED_TEXT = "\n".join(["words that were recognized"] * 5)
+STAMP = b"BT 0 Tr /F1 8 Tf 72 20 Td (stamp) Tj ET "
+OFF_PAGE = b"BT 0 Tr /F1 12 Tf 700 300 Td (beside the page) Tj ET "
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (PICTURE + RECOGNIZED, RECOGNIZED_TEXT),
+        (PICTURE + RECOGNIZED + STAMP, RECOGNIZED_TEXT + "\nstamp"),
+        (RECOGNIZED + PICTURE, RECOGNIZED_TEXT),
+        (RECOGNIZED + STAMP + PICTURE, RECOGNIZED_TEXT + "\nstamp"),
+    ],
+    ids=["picture first", "stamped", "picture last", "stamped, picture last"],
+)
+def test_recognized_text_stays_wherever_the_picture_is(content: bytes, text: str) -> None:
+    kept = extract(drawn_pdf(content))
+    assert (kept.text, get_hidden(kept)) == (text, None)
+    extraction = extract(drawn_pdf(content + OFF_PAGE))
+    assert get_hidden(extraction) == (HiddenText(0, HiddenReason.OFF_PAGE, "beside the page"),)
+    assert extraction.text == kept.text
+
+
+def test_less_invisible_than_visible_text_is_hidden_without_a_picture() -> None:
+    visible = VISIBLE_CONTENT + VISIBLE_CONTENT.replace(b"700", b"500")
+    extraction = extract(drawn_pdf(visible + RECOGNIZED + OFF_PAGE))
+    assert extraction.text == "\n".join([VISIBLE_TEXT, VISIBLE_TEXT])
+    assert get_hidden(extraction) == (
+        HiddenText(0, HiddenReason.OFF_PAGE, "beside the page"),
+        HiddenText(0, HiddenReason.INVISIBLE, " ".join(RECOGNIZED_TEXT.split("\n"))),
+    )
+
+
+def test_a_word_is_hidden_only_if_all_its_letters_are() -> None:
+    invisible_end = b"BT /F1 12 Tf 72 300 Td 3 Tr (half) Tj 0 Tr (seen all-) Tj 3 Tr (hidden) Tj ET"
+    extraction = extract(
+        drawn_pdf(
+            VISIBLE_CONTENT + b"BT 3 Tr /F1 12 Tf 72 400 Td (none of it) Tj ET " + invisible_end
+        )
+    )
+    assert extraction.text == VISIBLE_TEXT + "\nhalfseen all-hidden"
+    assert get_hidden(extraction) == (HiddenText(0, HiddenReason.INVISIBLE, "none of it"),)
+
+
+def test_an_invisible_word_across_the_edge_is_reported_in_both_parts() -> None:
+    crossing = b"BT 3 Tr /F1 12 Tf 14 TL 585 500 Td " + b"(crossing) Tj T* " * 3 + b"ET"
+    extraction = extract(drawn_pdf(VISIBLE_CONTENT + crossing))
+    assert extraction.text == VISIBLE_TEXT
+    assert get_hidden(extraction) == (
+        HiddenText(0, HiddenReason.OFF_PAGE, "ing ing ing"),
+        HiddenText(0, HiddenReason.INVISIBLE, "cross cross cross"),
+    )
+
+
 def test_hidden_text_is_limited() -> None:
     hidden = b"BT 3 Tr /F1 1 Tf 72 300 Td (%s) Tj ET" % (b"x" * 30_000)
     visible = b"BT 0 Tr /F1 1 Tf 0.1 TL 72 700 Td %s ET" % (b"(" + b"word " * 10_000 + b") Tj")

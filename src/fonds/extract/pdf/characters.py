@@ -8,6 +8,9 @@ costs at most the logarithm of that number in addition.
 from __future__ import annotations
 
 import ctypes
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import pypdfium2
@@ -18,6 +21,7 @@ LINE_END_HYPHEN = "\ufffe"
 _HYPHEN_CODE = 0x2  # the same character when read by its index
 _CODES_END = 0x110000
 _OBJECTS_MAX = 100_000
+_INVISIBLE = pdfium.FPDF_TEXTRENDERMODE_INVISIBLE
 
 
 class Box(NamedTuple):
@@ -45,12 +49,16 @@ class PageCharacters:
         """Read the text of `page` from pdfium's object `text_page`, which the caller closes
         afterwards.
         """
-        self._page, self._page_object = text_page, page
+        self._page = text_page
+        self._address, self._page_address = map(
+            ctypes.addressof, (text_page.contents, page.raw.contents)
+        )
+        self._placed_objects: frozenset[int] | None = None
         self.text = _read_text(self._page)
         self._edges = [ctypes.c_double() for _ in range(4)]
         self._edges_by = [ctypes.byref(edge) for edge in self._edges]
         self._rectangle = pdfium.FS_RECTF()
-        self._rectangle_by = ctypes.byref(self._rectangle)
+        self._rectangle_address = ctypes.addressof(self._rectangle)
 
     def get_ink_box(self, number: int) -> Box:
         """Return the area that the drawn glyph of a character covers. The area is empty if nothing
@@ -64,7 +72,7 @@ class PageCharacters:
         """Return the area of a character in its line: from its origin to that of the next
         character, with the depth and height of its font.
         """
-        pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
+        _get_loose_box(self._address, number, self._rectangle_address)
         cell = self._rectangle
         return Box(cell.left, cell.bottom, cell.right, cell.top)
 
@@ -78,53 +86,75 @@ class PageCharacters:
         """Return the left edge of a character in points. For a line end, return where the next
         character would have begun.
         """
-        pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
+        _get_loose_box(self._address, number, self._rectangle_address)
         return float(self._rectangle.left)
 
-    def is_beside(self, number: int, box: Box, margin: float) -> bool:
-        """Return whether a character is outside the box on any side, by more than `margin`
-        points.
+    def find_beside(self, numbers: Sequence[int], box: Box, margin: float) -> list[int]:
+        """Return those of the characters `numbers` (indexes) that are outside the box on any side,
+        by more than `margin` points.
         """
-        pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
-        cell = self._rectangle
-        return bool(
-            cell.right < box.left - margin
-            or cell.left > box.right + margin
-            or cell.top < box.bottom - margin
-            or cell.bottom > box.top + margin
-        )
+        count = len(numbers)
+        if count == 0:
+            return []
+        cells = (pdfium.FS_RECTF * count)()
+        size_bytes = ctypes.sizeof(pdfium.FS_RECTF)
+        begin = ctypes.addressof(cells)
+        addresses = range(begin, begin + count * size_bytes, size_bytes)
+        deque(map(_get_loose_box, repeat(self._address), numbers, addresses), maxlen=0)
+        edges = memoryview(cells).cast("B").cast("f").tolist()
+        lefts, tops, rights, bottoms = (edges[place::4] for place in range(4))
+        left, right = box.left - margin, box.right + margin
+        bottom, top = box.bottom - margin, box.top + margin
+        if (
+            min(rights) >= left
+            and max(lefts) <= right
+            and min(tops) >= bottom
+            and max(bottoms) <= top
+        ):
+            return []
+        return [
+            numbers[place]
+            for place in range(count)
+            if rights[place] < left
+            or lefts[place] > right
+            or tops[place] < bottom
+            or bottoms[place] > top
+        ]
 
-    def get_object(self, number: int) -> int:
-        """Return the memory address of the PDF object that draws a character; 0 if there is
-        none.
+    def is_placed(self, number: int) -> bool:
+        """Return whether the position of a character is reliable: its object is on the page or
+        directly in one of its forms (reusable drawings).
+
+        pdfium reports wrong positions for objects in forms within forms.
         """
-        return _get_address(pdfium.FPDFText_GetTextObject(self._page, number))
-
-    def list_placed_objects(self) -> frozenset[int]:
-        """Return the memory addresses of the PDF objects on the page and directly in its forms
-        (reusable drawings).
-
-        Objects in forms within forms are omitted, because pdfium reports wrong positions for them.
-        """
-        page = self._page_object
-        count = min(_OBJECTS_MAX, pdfium.FPDFPage_CountObjects(page))
-        objects = [pdfium.FPDFPage_GetObject(page, number) for number in range(count)]
-        for parent_object in tuple(objects):
-            if pdfium.FPDFPageObj_GetType(parent_object) == pdfium.FPDF_PAGEOBJ_FORM:
-                child_count = min(
-                    _OBJECTS_MAX - len(objects), pdfium.FPDFFormObj_CountObjects(parent_object)
-                )
-                objects += (
-                    pdfium.FPDFFormObj_GetObject(parent_object, number)
-                    for number in range(child_count)
-                )
-        return frozenset(map(_get_address, objects))
+        if self._placed_objects is None:
+            self._placed_objects = frozenset(filter(None, _list_placed_objects(self._page_address)))
+        return _get_text_object(self._address, number) in self._placed_objects
 
     def is_invisible(self, number: int) -> bool:
         """Return whether the character is drawn with the text render mode "invisible"."""
-        text_object = pdfium.FPDFText_GetTextObject(self._page, number)
-        mode = pdfium.FPDFTextObj_GetTextRenderMode(text_object) if text_object else None
-        return bool(mode == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE)
+        address = _get_text_object(self._address, number)
+        return address is not None and _get_render_mode(address) == _INVISIBLE
+
+    def find_invisible(self, words: Sequence[tuple[int, int]]) -> list[bool]:
+        """Return for each word whether one invisible text object draws both its first and its last
+        character.
+
+        `words` has the indexes of each word's first character and after its last one.
+        """
+        begins, lasts = [begin for begin, _ in words], [end - 1 for _, end in words]
+        first_objects = map(_get_text_object, repeat(self._address), begins)
+        last_objects = map(_get_text_object, repeat(self._address), lasts)
+        mode_object, mode = None, None
+        flags: list[bool] = []
+        for first, last in zip(first_objects, last_objects, strict=True):
+            if first == last and first is not None:
+                if first != mode_object:
+                    mode_object, mode = first, _get_render_mode(first)
+                flags.append(mode == _INVISIBLE)
+            else:
+                flags.append(False)
+        return flags
 
     def find_at(self, x: float, y: float) -> int | None:
         """Return the index of the first character that covers the point (x, y); None if there is
@@ -134,8 +164,45 @@ class PageCharacters:
         return number if number >= 0 else None
 
 
-def _get_address(obj: Any) -> int:
-    return ctypes.cast(obj, ctypes.c_void_p).value or 0 if obj else 0
+def _bind(function: Any, result_type: Any, *argument_types: Any) -> Callable[..., Any]:
+    """Return a function of pdfium that takes and returns memory addresses as numbers.
+
+    A call takes half as long as with pypdfium2's pointer types.
+    """
+    prototype = ctypes.CFUNCTYPE(result_type, *argument_types)
+    return prototype(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+
+_get_loose_box = _bind(
+    pdfium.FPDFText_GetLooseCharBox, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p
+)
+_get_text_object = _bind(
+    pdfium.FPDFText_GetTextObject, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int
+)
+_get_render_mode = _bind(pdfium.FPDFTextObj_GetTextRenderMode, ctypes.c_int, ctypes.c_void_p)
+_get_type = _bind(pdfium.FPDFPageObj_GetType, ctypes.c_int, ctypes.c_void_p)
+_count_objects = _bind(pdfium.FPDFPage_CountObjects, ctypes.c_int, ctypes.c_void_p)
+_get_page_object = _bind(pdfium.FPDFPage_GetObject, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
+_count_children = _bind(pdfium.FPDFFormObj_CountObjects, ctypes.c_int, ctypes.c_void_p)
+_get_child = _bind(pdfium.FPDFFormObj_GetObject, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ulong)
+
+
+def _list_page_objects(page_address: int) -> list[int | None]:
+    """Return the memory addresses of the PDF objects on a page, at most 100,000."""
+    count = min(_OBJECTS_MAX, _count_objects(page_address))
+    return list(map(_get_page_object, repeat(page_address), range(count)))
+
+
+def _list_placed_objects(page_address: int) -> list[int | None]:
+    """Return the memory addresses of the PDF objects on a page and directly in its forms (reusable
+    drawings), at most 100,000.
+    """
+    addresses = _list_page_objects(page_address)
+    for parent_address in tuple(addresses):
+        if parent_address and _get_type(parent_address) == pdfium.FPDF_PAGEOBJ_FORM:
+            child_count = min(_OBJECTS_MAX - len(addresses), _count_children(parent_address))
+            addresses += map(_get_child, repeat(parent_address), range(child_count))
+    return addresses
 
 
 def _read_text(page: object) -> str:

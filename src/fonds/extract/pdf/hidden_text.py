@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import pypdfium2
@@ -20,7 +21,9 @@ from fonds.model.pdf_extra import HiddenReason
 _SAMPLES, _DRAWN_EVERY, _SHORT_CHARS = 8, 4, 1_000
 _PAGE_MAX_CHARS = 200_000
 _MARGIN = 1.0
+_WORDS_AT_ONCE = 100
 _WORD = re.compile(r"[^\x00-\x20]+")
+_BLANKS = "".join(map(chr, range(0x21)))
 
 
 def find_hidden_characters(
@@ -33,55 +36,132 @@ def find_hidden_characters(
     - `is_scan`: function that returns whether the page is a scan.
 
     A sample of characters is examined first, and the whole page only if one of the sample is
-    hidden. Invisible text of a scan is not reported.
+    hidden. Invisible text is not reported if the page is a scan, or if it is at least as much as
+    the visible text. Only words outside the page are then examined further.
     """
     count = len(page.text)
     sample = range(0, count, max(1, -(-count // _SAMPLES)))
-    hits = {
-        number: reason
+    printed_sample = [number for number in sample if page.text[number] > " "]
+    beside = frozenset(page.find_beside(printed_sample, box, _MARGIN))
+    has_off_page = any(map(page.is_placed, beside))
+    if not has_off_page and not _has_invisible(page, sample, beside):
+        return {}
+    reports_invisible = not is_scan()
+    if not reports_invisible and not has_off_page:
+        return {}
+    words = [word.span() for word in _WORD.finditer(page.text, 0, _PAGE_MAX_CHARS)]
+    beside = _find_beside_ends(page, words, box)
+    invisible_words = _find_invisible_words(page, words, beside) if reports_invisible else None
+    if invisible_words is None and not beside:
+        return {}
+    if invisible_words is None:
+        words = [(begin, end) for begin, end in words if begin in beside or end - 1 in beside]
+    hidden_reasons = _find_hidden_words(page, words, beside, box, frozenset(invisible_words or ()))
+    reasons = Counter(hidden_reasons.values())
+    printed = sum(end - begin for begin, end in words)
+    if invisible_words is None or 2 * reasons[HiddenReason.INVISIBLE] >= (
+        printed - reasons[HiddenReason.OFF_PAGE]
+    ):
+        return {
+            number: reason
+            for number, reason in hidden_reasons.items()
+            if reason is HiddenReason.OFF_PAGE
+        }
+    return hidden_reasons
+
+
+def _has_invisible(page: PageCharacters, sample: Sequence[int], skipped: frozenset[int]) -> bool:
+    """Return whether one of the characters in `sample` (indexes) is drawn invisibly. Those in
+    `skipped` are not examined.
+    """
+    return any(
+        _is_sampled(place, len(page.text))
+        and number not in skipped
+        and page.text[number] > " "
+        and page.is_invisible(number)
         for place, number in enumerate(sample)
-        if page.text[number] > " "
-        and (
-            reason := _find_hidden_reason(
-                page, number, box, None, checks_drawing=_is_sampled(place, count)
-            )
-        )
-    }
-    if not hits:
-        return {}
-    placed_objects = page.list_placed_objects()
-    has_off_page = any(
-        page.get_object(number) in placed_objects
-        for number, reason in hits.items()
-        if reason is HiddenReason.OFF_PAGE
     )
-    if not has_off_page and (HiddenReason.INVISIBLE not in hits.values() or is_scan()):
-        return {}
+
+
+def _find_beside_ends(
+    page: PageCharacters, words: Sequence[tuple[int, int]], box: Box
+) -> frozenset[int]:
+    """Return the indexes of those characters outside the box that are the first or last of a word.
+
+    `words` has the indexes of each word's first character and after its last one. Where all words
+    begin in the box and all lines end in it, the words are in it and are not examined further.
+    """
+    begins = [begin for begin, _ in words]
+    line_ends = _list_line_ends(page.text[:_PAGE_MAX_CHARS])
+    beside = page.find_beside([*begins, *line_ends], box, _MARGIN)
+    if not beside:
+        return frozenset()
+    return frozenset(beside).union(page.find_beside([end - 1 for _, end in words], box, _MARGIN))
+
+
+def _list_line_ends(text: str) -> list[int]:
+    """Return the index of the last printed character of each line."""
+    ends: list[int] = []
+    begin = 0
+    for line in text.split("\n"):
+        printed = len(line.rstrip(_BLANKS))
+        if printed:
+            ends.append(begin + printed - 1)
+        begin += len(line) + 1
+    return ends
+
+
+def _find_invisible_words(
+    page: PageCharacters, words: Sequence[tuple[int, int]], beside: frozenset[int]
+) -> list[tuple[int, int]] | None:
+    """Return the words on the page whose ends one invisible text object draws; None as soon as they
+    are half of the text, because invisible text is then not reported.
+
+    `beside` has the first and last characters of words that are outside the page.
+    """
+    printed = sum(end - begin for begin, end in words)
+    invisible_words: list[tuple[int, int]] = []
+    invisible = 0
+    for place in range(0, len(words), _WORDS_AT_ONCE):
+        some_words = words[place : place + _WORDS_AT_ONCE]
+        flags = page.find_invisible(some_words)
+        found_words = [
+            (begin, end)
+            for (begin, end), is_invisible in zip(some_words, flags, strict=True)
+            if is_invisible and not (beside and (begin in beside or end - 1 in beside))
+        ]
+        invisible_words += found_words
+        invisible += sum(end - begin for begin, end in found_words)
+        if 2 * invisible >= printed:
+            return None
+    return invisible_words
+
+
+def _find_hidden_words(
+    page: PageCharacters,
+    words: Sequence[tuple[int, int]],
+    beside: frozenset[int],
+    box: Box,
+    invisible_words: frozenset[tuple[int, int]],
+) -> dict[int, HiddenReason]:
+    """Return the characters of those words that are hidden as a whole: the reason by index.
+
+    A word that begins on the page, or is cut by its edge, is visible. `beside` has the first and
+    last characters of words that are outside the page. Words other than `invisible_words` are
+    examined by character if their first one is hidden.
+    """
     hidden_reasons: dict[int, HiddenReason] = {}
-    for word in _WORD.finditer(page.text, 0, _PAGE_MAX_CHARS):
-        begin, end = word.span()
-        # A word that begins on the page, or is cut by its edge, is visible.
-        if _find_hidden_reason(page, begin, box, placed_objects):
-            reasons = [
-                _find_hidden_reason(page, number, box, placed_objects)
-                for number in range(begin, end)
-            ]
+    for begin, end in words:
+        if (begin, end) in invisible_words:
+            hidden_reasons.update(dict.fromkeys(range(begin, end), HiddenReason.INVISIBLE))
+        elif page.is_placed(begin) if begin in beside else page.is_invisible(begin):
+            reasons = _find_hidden_reasons(page, range(begin, end), box)
             if all(reasons):
                 hidden_reasons |= {
                     n: reason
                     for n, reason in zip(range(begin, end), reasons, strict=True)
                     if reason
                 }
-    invisible = sum(reason is HiddenReason.INVISIBLE for reason in hidden_reasons.values())
-    visible_count = sum(letter > " " for letter in page.text[:_PAGE_MAX_CHARS]) - len(
-        hidden_reasons
-    )
-    if invisible >= visible_count or is_scan():
-        hidden_reasons = {
-            number: reason
-            for number, reason in hidden_reasons.items()
-            if reason is HiddenReason.OFF_PAGE
-        }
     return hidden_reasons
 
 
@@ -117,30 +197,22 @@ def iter_hidden_runs(
             yield hidden_reason, "".join(hidden_units)
 
 
-def _find_hidden_reason(
-    page: PageCharacters,
-    number: int,
-    box: Box,
-    object_numbers: frozenset[int] | None,
-    *,
-    checks_drawing: bool = True,
-) -> HiddenReason | None:
-    """Return why a character is hidden; None if it is visible.
+def _find_hidden_reasons(
+    page: PageCharacters, numbers: Sequence[int], box: Box
+) -> list[HiddenReason | None]:
+    """Return why each of the characters `numbers` (indexes) is hidden; None for a visible one.
 
-    - `number`: index of the character.
-    - `box`: visible area of the page.
-    - `object_numbers`: memory addresses of the PDF objects whose positions are reliable; None if
-      all are accepted.
-    - `checks_drawing`: whether to check if the character is drawn invisibly.
+    `box` is the visible area of the page.
     """
-    if page.is_beside(number, box, _MARGIN):
-        # Within nested forms pdfium reports wrong positions.
-        return (
-            HiddenReason.OFF_PAGE
-            if object_numbers is None or page.get_object(number) in object_numbers
-            else None
-        )
-    return HiddenReason.INVISIBLE if checks_drawing and page.is_invisible(number) else None
+    beside = frozenset(page.find_beside(numbers, box, _MARGIN))
+    reasons: list[HiddenReason | None] = []
+    for number in numbers:
+        if number in beside:
+            # Within nested forms pdfium reports wrong positions.
+            reasons.append(HiddenReason.OFF_PAGE if page.is_placed(number) else None)
+        else:
+            reasons.append(HiddenReason.INVISIBLE if page.is_invisible(number) else None)
+    return reasons
 
 
 # Whether a page is a picture of a page.
@@ -158,9 +230,11 @@ def is_picture(page: pypdfium2.PdfPage) -> bool:
     """
     width, height = page.get_size()
     area = abs(width * height)
-    count = min(pdfium.FPDFPage_CountObjects(page), _OBJECTS_MAX)
+    # Passing the handle costs less than converting pypdfium2's object at each call.
+    handle = page.raw
+    count = min(pdfium.FPDFPage_CountObjects(handle), _OBJECTS_MAX)
     return area > 0 and any(
-        _measure_image_area(pdfium.FPDFPage_GetObject(page, number)) >= _COVERED_MIN * area
+        _measure_image_area(pdfium.FPDFPage_GetObject(handle, number)) >= _COVERED_MIN * area
         for number in range(max(0, count))
     )
 

@@ -62,7 +62,13 @@ def clean_text(text: str) -> str:
     """Clean text for reading and search: LF as line end, ligatures as separate letters, and no soft
     hyphens, byte order marks and control characters except tab and line feed.
     """
-    text = clean_stored_text(text)
+    return spell_out_ligatures(clean_stored_text(text))
+
+
+def spell_out_ligatures(text: str) -> str:
+    """Write the ligatures of a text as separate letters, and remove soft hyphens and byte order
+    marks.
+    """
     if text.isascii():
         return text
     # Testing for each of a few characters is faster than one search for all.

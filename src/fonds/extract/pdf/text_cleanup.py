@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from fonds.extract.pdf.characters import LINE_END_HYPHEN
-from fonds.extract.pdf.strings import clean_stored_text, clean_text
+from fonds.extract.pdf.strings import clean_stored_text, spell_out_ligatures
 
 _WORD_MAX_CHARS = 80
 _LINE_END_HYPHEN = re.compile(
@@ -31,7 +31,7 @@ def clean_page_text(units: Sequence[str]) -> str:
 
     Hyphenated words are rejoined, blanks are trimmed, and surrogate pairs are joined.
     """
-    text = "".join(units)
+    text = units if isinstance(units, str) else "".join(units)
     if text.isascii() and text.isprintable():
         return text.strip()
     try:
@@ -56,7 +56,7 @@ def normalize_page_text(raw: str) -> str:
         sign in marked_text for sign in _OTHER_HYPHENS
     ):
         marked_text = _LINE_END_HYPHEN.sub(_restore_hyphen, marked_text)
-    text = _join_tex_signs(clean_text(_rejoin(marked_text))).strip()
+    text = _join_tex_signs(spell_out_ligatures(_rejoin(marked_text))).strip()
     if text.isascii() or not _RIGHT_TO_LEFT.search(text):
         return text
     return _fix_brackets(text)

@@ -140,7 +140,8 @@ def find_arxiv_id(text: str) -> str | None:
 
     The id has no version. Returns None if there is none.
     """
-    match = _ARXIV.search(text)
+    # The pattern would be tried at each character; "i" is left out because it also matches "\u0131".
+    match = _ARXIV.search(text) if "arx" in text.lower() else None
     return match[1] if match else None
 
 

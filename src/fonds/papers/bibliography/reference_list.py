@@ -23,7 +23,8 @@ _IN_ADDRESS = re.compile(
     + r"\S*|\bdoi\.org\S*)$",
     re.IGNORECASE,
 )
-_HYPHEN = re.compile(r"(?<=[a-z])[-\u2010\u00ad]$")
+_HYPHENS = "-\u2010\u00ad"
+_HYPHEN = re.compile(rf"(?<=[a-z])[{_HYPHENS}]$")
 
 
 def join_entries(entries: Sequence[Sequence[str]]) -> list[str]:
@@ -45,11 +46,12 @@ def join_entries(entries: Sequence[Sequence[str]]) -> list[str]:
 def _join_line(joined_text: str, line: str) -> str:
     if not joined_text:
         return line
-    if _HYPHEN.search(joined_text) and line[:1].islower():
+    # The tests of single characters come first: almost no line gets to the patterns.
+    if joined_text[-1] in _HYPHENS and line[:1].islower() and _HYPHEN.search(joined_text[-2:]):
         return joined_text[:-1] + line
     if joined_text[-1] in "-\u2010\u2013/" and line[:1].isdigit():
         return joined_text + line
-    if _IN_ADDRESS.search(joined_text[-150:]) and _is_continued(joined_text, line):
+    if _is_continued(joined_text, line) and _IN_ADDRESS.search(joined_text[-150:]):
         return joined_text + line
     return f"{joined_text} {line}"
 
@@ -314,11 +316,11 @@ def _split_by_names(lines: Sequence[str]) -> list[list[str]]:
         position for position in possible_starts if _is_entry_start(lines, position, width)
     ]
     dated_starts = [position for position in possible_starts if _is_dated(lines, position)]
-    sure_starts = {
-        *dated_starts,
-        *(position for position in possible_starts if _SURE_START.match(lines[position])),
-    }
     if len(dated_starts) >= max(1, DATED_SHARE * len(named_starts)) and _is_dated(lines, 0):
+        sure_starts = {
+            *dated_starts,
+            *(position for position in possible_starts if _SURE_START.match(lines[position])),
+        }
         starts = _filter_dated_starts(lines, sorted(sure_starts))
     else:
         starts = _filter_alphabetic(lines, _filter_dated_starts(lines, named_starts))

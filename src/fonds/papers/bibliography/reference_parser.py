@@ -170,7 +170,7 @@ def _extract_identifiers(text: str, fields: ReferenceFields) -> str:
         fields.isbn = find_isbn(text) if "ISBN" in text else None
         fields.issn = find_issn(text)
         text = _ISBN_OR_ISSN_SPAN.sub(" ", text)
-    url = _URL.search(text)
+    url = _URL.search(text) if "://" in text or "www." in lower_text else None
     if url:
         fields.url = url[0].rstrip(".,;)]>")
         text = _URL.sub(lambda match: " " + _keep_full_stop(match[0]), text)
