@@ -29,13 +29,13 @@ from fonds.model.search import (
     SearchQuery,
     SearchResults,
     Snippet,
+    ThemeCounts,
     VersionHit,
 )
 from fonds.ports import Index, Stores
 from fonds.search.changed_document import ChangedDocument
 from fonds.search.direct_hits import DirectHit
 from fonds.search.earlier_versions import build_earlier_note
-from fonds.search.facets import ThemeCounts
 from fonds.search.hits import EarlierVersionHits, SearchHit, build_search_hit
 from fonds.search.request import FILTERS, SearchRequest
 from fonds.search.run_search import needs_stores, run_search

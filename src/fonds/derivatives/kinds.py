@@ -12,6 +12,7 @@ from fonds.derivatives.pdf import KIND as PDF
 from fonds.derivatives.sketch import KIND as SKETCH
 from fonds.derivatives.story import KIND as STORY
 from fonds.derivatives.thumbnail import KIND as THUMBNAIL
+from fonds.model.rows import TallyRow
 from fonds.ports import Records
 
 KINDS: Sequence[DerivativeKind] = (
@@ -66,3 +67,20 @@ def count_expected(records: Records) -> int:
         records.count(kind.row, where=indexed_kind.row_filter)[()]
         for kind, indexed_kind in indexed_kinds()
     )
+
+
+def count_derivatives(records: Records) -> list[tuple[DerivativeKind, dict[str, int]]]:
+    """Return for each derivative kind, such as PDF text, the number of files by status.
+
+    If several kinds share a table, only the first of them is returned.
+    """
+    table_names = [kind.row.TABLE for kind in iter_kinds_with_rows()]
+    by_table: dict[str, list[TallyRow]] = {}
+    for row in records.find(TallyRow, {"counted": table_names}):
+        by_table.setdefault(row.counted, []).append(row)
+    counts = []
+    for kind in iter_kinds_with_rows():
+        rows = by_table.get(kind.row.TABLE, [])
+        rows.sort(key=lambda row: (-row.count, row.first))
+        counts.append((kind, {row.first: row.count for row in rows if row.count}))
+    return counts

@@ -215,3 +215,27 @@ class QueryError(ValueError):
         super().__init__(message)
         self.start = start
         self.end = end
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeCounts:
+    """Number of documents of a search in each theme of a collection.
+
+    - `collection`: name of the collection, NAMESPACE/KEY.
+    - `themes`: labels of the themes of the first level (granularity), each with its number of
+      documents, the largest theme first.
+    - `unclustered`: number of documents that are in the collection but in no theme.
+    - `outside`: number of documents that are not in the collection.
+    - `looked_at`: number of documents counted, the first by id. All were counted if it equals
+      `total`.
+    - `total`: number of documents that the search finds.
+    - `names`: names that people gave to themes, by label.
+    """
+
+    collection: str
+    themes: Sequence[tuple[str, int]]
+    unclustered: int
+    outside: int
+    looked_at: int
+    total: int
+    names: Mapping[str, str]

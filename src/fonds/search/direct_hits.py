@@ -9,7 +9,6 @@ from enum import StrEnum
 from itertools import islice
 from urllib.parse import quote
 
-from fonds.derivatives.kinds import iter_kinds_with_rows
 from fonds.model.document import IndexDocument
 from fonds.model.keys import parse_sha1
 from fonds.model.rows import FileMetaRow
@@ -18,7 +17,6 @@ from fonds.model.search import SearchQuery
 from fonds.papers.bibliography.identifiers import parse_doi
 from fonds.ports import Index, Stores
 from fonds.urls.parts import file_name
-from fonds.viewer.file_keys import resolve
 
 DIRECT_HITS_MAX = 10
 NAMES_SEARCHED_MAX = 100
@@ -121,6 +119,9 @@ def _find_by_kind(stores: Stores, identifier: Identifier, key: str) -> Sequence[
             FileMetaRow, {"sha1hex": Prefix(key.lower())}, count_max=DIRECT_HITS_MAX
         )
         return _build_file_hits(stores, identifier, [row.sha1hex for row in rows])
+    # Imported here because most searches name no file.
+    from fonds.viewer.file_keys import resolve
+
     files = resolve(stores, key).files[:DIRECT_HITS_MAX]
     recorded_sha1s = {row.sha1hex for row in stores.records.get(FileMetaRow, files)}
     return _build_file_hits(
@@ -176,6 +177,9 @@ def load_file_documents(stores: Stores, sha1hexes: Sequence[str]) -> Mapping[str
     An earlier version of a story has the document of the current version. Files without a document
     are omitted.
     """
+    # Imported here because most searches name no file.
+    from fonds.derivatives.kinds import iter_kinds_with_rows
+
     ids = {
         kind.indexed.get_id(row)
         for kind in iter_kinds_with_rows()

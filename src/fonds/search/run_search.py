@@ -9,11 +9,10 @@ from functools import cache, partial
 from msgspec import structs
 
 from fonds.grouping.tables import Tables
-from fonds.model.search import MatchMode, SearchQuery, SearchResults
+from fonds.model.search import MatchMode, SearchQuery, SearchResults, ThemeCounts
 from fonds.ports import Index, Records, Stores
 from fonds.search.best_match import search_with_fallback
 from fonds.search.direct_hits import DirectHit, find_direct_hits, list_interpretations
-from fonds.search.facets import ThemeCounts, count_themes
 from fonds.search.query.parser import has_all_versions
 from fonds.search.request import SearchRequest
 from fonds.search.results import (
@@ -117,8 +116,11 @@ def run_search(
     match = page.results.match
     if match is MatchMode.BEST:
         request, query = structs.replace(request, match="best"), replace(query, match=match)
-    themes = (
-        count_themes(index, tables, request.themes, query) if request.themes and tables else None
-    )
+    themes = None
+    if request.themes and tables:
+        # Imported here because most searches count no themes.
+        from fonds.search.theme_counts import count_themes
+
+        themes = count_themes(index, tables, request.themes, query)
     is_first = query.offset == 0 or not page.results.total
     return SearchAnswer(request, query, page, find_direct() if is_first else [], themes)

@@ -18,7 +18,6 @@ from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.warc_names import WarcNames, list_paths
 from fonds.config import PORTS, Settings
 from fonds.derivatives.visibility import find_active_embargoes
-from fonds.ingest.sources.indexes import list_paths_in_folder
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.completion import NamedTheme
 from fonds.model.credentials import collect_credentials
@@ -378,6 +377,9 @@ def _open_bare_archive(
     base = strip_credentials(settings.warc.base)
 
     def iter_paths(name: str) -> Iterator[str]:
+        # Imported here because most commands look for no WARC file.
+        from fonds.ingest.sources.indexes import list_paths_in_folder
+
         try:
             recorded_paths, ambiguity = list_paths(records(), name), None
         except PermanentError as error:

@@ -15,8 +15,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from fonds.derivatives.kind import DerivativeKind
-from fonds.derivatives.kinds import iter_kinds_with_rows
 from fonds.model.disposition import Reason, Verdict, Weight
 from fonds.model.rows import (
     DispositionRow,
@@ -207,23 +205,6 @@ def count_files_by_type(records: Records) -> list[tuple[str, int]]:
     """Return the number of distinct files of each media type, most frequent type first."""
     counts = [(row.first, row.count) for row in _iter_tallies(records, FileMetaRow) if row.count]
     return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
-
-
-def count_derivatives(records: Records) -> list[tuple[DerivativeKind, dict[str, int]]]:
-    """Return for each derivative kind, such as PDF text, the number of files by status.
-
-    If several kinds share a table, only the first of them is returned.
-    """
-    table_names = [kind.row.TABLE for kind in iter_kinds_with_rows()]
-    by_table: dict[str, list[TallyRow]] = {}
-    for row in records.find(TallyRow, {"counted": table_names}):
-        by_table.setdefault(row.counted, []).append(row)
-    counts = []
-    for kind in iter_kinds_with_rows():
-        rows = by_table.get(kind.row.TABLE, [])
-        rows.sort(key=lambda row: (-row.count, row.first))
-        counts.append((kind, {row.first: row.count for row in rows if row.count}))
-    return counts
 
 
 def count_step_failures(records: Records, pipeline: str | None = None) -> list[StepFailures]:

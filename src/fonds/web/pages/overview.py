@@ -12,10 +12,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse, Response
 
+from fonds.derivatives.kinds import count_derivatives
 from fonds.failures.accounting.days import DayRange, build_daily_tallies
 from fonds.failures.accounting.tallies import (
     OutcomeTally,
-    count_derivatives,
     count_entries,
     count_files_by_type,
     count_step_failures,

@@ -21,11 +21,12 @@ from fonds.model.search import (
     MatchMode,
     QueryError,
     SearchResults,
+    ThemeCounts,
 )
 from fonds.ports import Stores
 from fonds.search.direct_hits import DirectHit
 from fonds.search.export_formats import EXPORT_FORMATS
-from fonds.search.facets import ThemeCounts, count_dates, count_facets
+from fonds.search.facets import count_dates, count_facets
 from fonds.search.fields import LABELS
 from fonds.search.hits import EarlierVersionHits, SearchHit, build_search_hit
 from fonds.search.query.parser import has_all_versions

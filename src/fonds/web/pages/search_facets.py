@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from fonds.grouping.names import DEFAULT
-from fonds.model.search import QUERY_MAX_CHARS
-from fonds.search.facets import ThemeCounts
+from fonds.model.search import QUERY_MAX_CHARS, ThemeCounts
 from fonds.search.fields import FACET_FIELDS
 from fonds.search.request import FACET_VALUES_MAX, SearchRequest, format_value_name
 from fonds.web.html.rendering import build_url
