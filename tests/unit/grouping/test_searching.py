@@ -190,7 +190,7 @@ def test_theme_counts_match_the_assignments(
 def test_theme_counts_of_a_sample_state_the_sample_size(
     store: CollectionStore, index: ThemedIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fonds.search.facets.DOCUMENTS_MAX", 7)
+    monkeypatch.setattr("fonds.search.theme_counts.DOCUMENTS_MAX", 7)
     counts = count_themes(index, store.tables, str(NEWS), SearchQuery())
     assert (counts.looked_at, counts.total) == (7, COUNT)
     assert sum(count for _, count in counts.themes) + counts.unclustered + counts.outside == 7
