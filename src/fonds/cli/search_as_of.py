@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Annotated
 
-import click
 import msgspec
 from msgspec import Meta
 from rich.markup import escape
@@ -50,15 +49,14 @@ class AsOfAnswer(msgspec.Struct, frozen=True):
 def print_as_of(app: App, request: SearchRequest, day: datetime) -> None:
     """Print how the results of a search differ from those at the end of an earlier day (UTC).
 
-    Raises click.UsageError for the filter `version:all`, and ValueError for an invalid search or a
-    day that is not over yet.
+    Raises ValueError for an invalid search, the filter `version:all` or a day that is not over yet.
     """
     # Imported here because most searches compare nothing.
     from fonds.search.as_of import NO_VERSIONS_MESSAGE, AsOfContext, validate_day
     from fonds.wiring.stores import match_documents
 
     if has_all_versions(request.q):
-        raise click.UsageError(NO_VERSIONS_MESSAGE)
+        raise ValueError(NO_VERSIONS_MESSAGE)
     past_day = validate_day(day.date(), datetime.now(UTC).date())
     stores = app.open_stores()
     compare = AsOfContext(

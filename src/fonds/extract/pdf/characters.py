@@ -142,9 +142,10 @@ class PageCharacters:
 
         `words` has the indexes of each word's first character and after its last one.
         """
-        begins, lasts = [begin for begin, _ in words], [end - 1 for _, end in words]
-        first_objects = map(_get_text_object, repeat(self._address), begins)
-        last_objects = map(_get_text_object, repeat(self._address), lasts)
+        first_characters = [begin for begin, _ in words]
+        last_characters = [end - 1 for _, end in words]
+        first_objects = map(_get_text_object, repeat(self._address), first_characters)
+        last_objects = map(_get_text_object, repeat(self._address), last_characters)
         mode_object, mode = None, None
         flags: list[bool] = []
         for first, last in zip(first_objects, last_objects, strict=True):

@@ -42,25 +42,33 @@ def find_hidden_characters(
     count = len(page.text)
     sample = range(0, count, max(1, -(-count // _SAMPLES)))
     printed_sample = [number for number in sample if page.text[number] > " "]
-    beside = frozenset(page.find_beside(printed_sample, box, _MARGIN))
-    has_off_page = any(map(page.is_placed, beside))
-    if not has_off_page and not _has_invisible(page, sample, beside):
+    outer_characters = frozenset(page.find_beside(printed_sample, box, _MARGIN))
+    has_off_page = any(map(page.is_placed, outer_characters))
+    if not has_off_page and not _has_invisible(page, sample, outer_characters):
         return {}
     reports_invisible = not is_scan()
     if not reports_invisible and not has_off_page:
         return {}
     words = [word.span() for word in _WORD.finditer(page.text, 0, _PAGE_MAX_CHARS)]
-    beside = _find_beside_ends(page, words, box)
-    invisible_words = _find_invisible_words(page, words, beside) if reports_invisible else None
-    if invisible_words is None and not beside:
+    outer_characters = _find_beside_ends(page, words, box)
+    invisible_words = (
+        _find_invisible_words(page, words, outer_characters) if reports_invisible else None
+    )
+    if invisible_words is None and not outer_characters:
         return {}
     if invisible_words is None:
-        words = [(begin, end) for begin, end in words if begin in beside or end - 1 in beside]
-    hidden_reasons = _find_hidden_words(page, words, beside, box, frozenset(invisible_words or ()))
+        words = [
+            (begin, end)
+            for begin, end in words
+            if begin in outer_characters or end - 1 in outer_characters
+        ]
+    hidden_reasons = _find_hidden_words(
+        page, words, outer_characters, box, frozenset(invisible_words or ())
+    )
     reasons = Counter(hidden_reasons.values())
-    printed = sum(end - begin for begin, end in words)
+    printed_count = sum(end - begin for begin, end in words)
     if invisible_words is None or 2 * reasons[HiddenReason.INVISIBLE] >= (
-        printed - reasons[HiddenReason.OFF_PAGE]
+        printed_count - reasons[HiddenReason.OFF_PAGE]
     ):
         return {
             number: reason
@@ -91,12 +99,14 @@ def _find_beside_ends(
     `words` has the indexes of each word's first character and after its last one. Where all words
     begin in the box and all lines end in it, the words are in it and are not examined further.
     """
-    begins = [begin for begin, _ in words]
+    word_starts = [begin for begin, _ in words]
     line_ends = _list_line_ends(page.text[:_PAGE_MAX_CHARS])
-    beside = page.find_beside([*begins, *line_ends], box, _MARGIN)
-    if not beside:
+    outer_characters = page.find_beside([*word_starts, *line_ends], box, _MARGIN)
+    if not outer_characters:
         return frozenset()
-    return frozenset(beside).union(page.find_beside([end - 1 for _, end in words], box, _MARGIN))
+    return frozenset(outer_characters).union(
+        page.find_beside([end - 1 for _, end in words], box, _MARGIN)
+    )
 
 
 def _list_line_ends(text: str) -> list[int]:
@@ -104,35 +114,38 @@ def _list_line_ends(text: str) -> list[int]:
     ends: list[int] = []
     begin = 0
     for line in text.split("\n"):
-        printed = len(line.rstrip(_BLANKS))
-        if printed:
-            ends.append(begin + printed - 1)
+        printed_length = len(line.rstrip(_BLANKS))
+        if printed_length:
+            ends.append(begin + printed_length - 1)
         begin += len(line) + 1
     return ends
 
 
 def _find_invisible_words(
-    page: PageCharacters, words: Sequence[tuple[int, int]], beside: frozenset[int]
+    page: PageCharacters, words: Sequence[tuple[int, int]], outer_characters: frozenset[int]
 ) -> list[tuple[int, int]] | None:
     """Return the words on the page whose ends one invisible text object draws; None as soon as they
     are half of the text, because invisible text is then not reported.
 
-    `beside` has the first and last characters of words that are outside the page.
+    `outer_characters` has the first and last characters of words that are outside the page.
     """
-    printed = sum(end - begin for begin, end in words)
+    printed_count = sum(end - begin for begin, end in words)
     invisible_words: list[tuple[int, int]] = []
-    invisible = 0
+    invisible_count = 0
     for place in range(0, len(words), _WORDS_AT_ONCE):
         some_words = words[place : place + _WORDS_AT_ONCE]
         flags = page.find_invisible(some_words)
         found_words = [
             (begin, end)
             for (begin, end), is_invisible in zip(some_words, flags, strict=True)
-            if is_invisible and not (beside and (begin in beside or end - 1 in beside))
+            if is_invisible
+            and not (
+                outer_characters and (begin in outer_characters or end - 1 in outer_characters)
+            )
         ]
         invisible_words += found_words
-        invisible += sum(end - begin for begin, end in found_words)
-        if 2 * invisible >= printed:
+        invisible_count += sum(end - begin for begin, end in found_words)
+        if 2 * invisible_count >= printed_count:
             return None
     return invisible_words
 
@@ -140,13 +153,13 @@ def _find_invisible_words(
 def _find_hidden_words(
     page: PageCharacters,
     words: Sequence[tuple[int, int]],
-    beside: frozenset[int],
+    outer_characters: frozenset[int],
     box: Box,
     invisible_words: frozenset[tuple[int, int]],
 ) -> dict[int, HiddenReason]:
     """Return the characters of those words that are hidden as a whole: the reason by index.
 
-    A word that begins on the page, or is cut by its edge, is visible. `beside` has the first and
+    A word that begins on the page, or is cut by its edge, is visible. `outer_characters` has the first and
     last characters of words that are outside the page. Words other than `invisible_words` are
     examined by character if their first one is hidden.
     """
@@ -154,7 +167,7 @@ def _find_hidden_words(
     for begin, end in words:
         if (begin, end) in invisible_words:
             hidden_reasons.update(dict.fromkeys(range(begin, end), HiddenReason.INVISIBLE))
-        elif page.is_placed(begin) if begin in beside else page.is_invisible(begin):
+        elif page.is_placed(begin) if begin in outer_characters else page.is_invisible(begin):
             reasons = _find_hidden_reasons(page, range(begin, end), box)
             if all(reasons):
                 hidden_reasons |= {
@@ -204,10 +217,10 @@ def _find_hidden_reasons(
 
     `box` is the visible area of the page.
     """
-    beside = frozenset(page.find_beside(numbers, box, _MARGIN))
+    outer_characters = frozenset(page.find_beside(numbers, box, _MARGIN))
     reasons: list[HiddenReason | None] = []
     for number in numbers:
-        if number in beside:
+        if number in outer_characters:
             # Within nested forms pdfium reports wrong positions.
             reasons.append(HiddenReason.OFF_PAGE if page.is_placed(number) else None)
         else:

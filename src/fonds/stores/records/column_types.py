@@ -79,7 +79,7 @@ class CleanText(TypeDecorator[str]):
         """Remove the characters that the database rejects (NUL and lone surrogates) from a
         parameter value.
         """
-        return None if value is None else clean_text(value)
+        return _clean_value(value)
 
     def bind_processor(self, dialect: Dialect) -> Callable[[str | None], str | None]:
         """Return the function that cleans parameter values, without the layers of calls that
@@ -102,12 +102,7 @@ class UtcTime(TypeDecorator[datetime]):
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Convert a time to UTC for the database. Raises ValueError if the time has no zone."""
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError(f"a time without a time zone: {value}")
-        utc = value.astimezone(UTC)
-        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+        return _convert_to_utc(value)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Convert a time from the database to a time with zone UTC."""
@@ -128,12 +123,17 @@ class UtcTime(TypeDecorator[datetime]):
         return super().result_processor(dialect, coltype)
 
 
-def _format_utc(value: datetime | None) -> str | None:
+def _convert_to_utc(value: datetime | None) -> datetime | None:
     if value is None:
         return None
     if value.tzinfo is None:
         raise ValueError(f"a time without a time zone: {value}")
-    return value.astimezone(UTC).isoformat(" ", "microseconds")[:_TIME_CHARS]
+    return value.astimezone(UTC)
+
+
+def _format_utc(value: datetime | None) -> str | None:
+    utc = _convert_to_utc(value)
+    return None if utc is None else utc.isoformat(" ", "microseconds")[:_TIME_CHARS]
 
 
 def _parse_utc(text: str | None) -> datetime | None:

@@ -31,7 +31,7 @@ from fonds.stores.records.outcomes import (
     reset_outcome,
     weigh_ending,
 )
-from fonds.stores.records.row_statements import Key
+from fonds.stores.records.row_statements import Key, fetch_rows
 from fonds.stores.records.row_writes import get_key, insert, load, upsert
 from fonds.stores.records.tables import get_table
 
@@ -215,12 +215,10 @@ def _clear_about(connection: Connection, key: Key) -> None:
 
 def _load_dispositions(connection: Connection, key: Key) -> list[DispositionRow]:
     dispositions = get_table(DispositionRow)
-    rows = connection.execute(
-        sa.select(*dispositions.c).where(
-            dispositions.c.entry_id == key[0], dispositions.c.pipeline == key[1]
-        )
+    query = sa.select(*dispositions.c).where(
+        dispositions.c.entry_id == key[0], dispositions.c.pipeline == key[1]
     )
-    return [DispositionRow(*row) for row in rows]
+    return fetch_rows(connection, DispositionRow, query)
 
 
 def _find_unsettled(

@@ -8,7 +8,7 @@ types.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import Dialect
 
 from fonds.model.rows import Row
+from fonds.ports.scan import iter_chunks
 from fonds.stores.records.tables import get_table
 
 Converter = Callable[[Any], Any] | None
@@ -25,19 +26,12 @@ Converter = Callable[[Any], Any] | None
 
 Key = tuple[Any, ...]
 R = TypeVar("R", bound=Row)
-T = TypeVar("T")
 
 KEYS_PER_STATEMENT = 500
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, KEYS_PER_STATEMENT)
 """Numbers of keys for which statements exist. The last key is repeated to fill a statement, so that
 the driver can keep all statements prepared.
 """
-
-
-def iter_chunks(keys: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split primary keys into chunks of up to 500 keys, for one SQL statement each."""
-    for start in range(0, len(keys), KEYS_PER_STATEMENT):
-        yield keys[start : start + KEYS_PER_STATEMENT]
 
 
 def convert_columns(
@@ -135,7 +129,7 @@ class SelectStatement:
         Without a row, the result has no columns.
         """
         rows: list[Any] = []
-        for chunk in iter_chunks(keys):
+        for chunk in iter_chunks(iter(keys), KEYS_PER_STATEMENT):
             size = next(candidate for candidate in SIZES if candidate >= len(chunk))
             padded_keys = [*chunk, *[chunk[-1]] * (size - len(chunk))]
             columns = [list(column) for column in convert_columns(padded_keys, self.key_converters)]

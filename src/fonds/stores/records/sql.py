@@ -20,6 +20,7 @@ from sqlalchemy import URL, ColumnElement, Connection, FromClause, Select
 
 from fonds.model.row_change import RowChange
 from fonds.model.rows import Row
+from fonds.ports.scan import iter_chunks
 from fonds.stores.records.conditions import (
     build_conditions,
     build_index_ranges,
@@ -42,11 +43,11 @@ from fonds.stores.records.revision import (
     refuse_foreign,
     wait_for_turn,
 )
-from fonds.stores.records.row_statements import Key, iter_chunks, load_rows
+from fonds.stores.records.row_statements import KEYS_PER_STATEMENT, Key, load_rows
 from fonds.stores.records.row_writes import get_key, insert_new, upsert
 from fonds.stores.records.statements import BoundStatement, FindRequest, build_counts
 from fonds.stores.records.tables import get_table, list_key_columns
-from fonds.stores.records.tallies import add, get_row_group, load_groups
+from fonds.stores.records.tallies import add, get_row_group, load_groups, subtract
 from fonds.stores.records.visible_rows import visible_now
 
 # `load_first_rows` finds the first row of many conditions in few statements; each part reads one
@@ -251,7 +252,7 @@ class SqlRecords:
                 return load_rows(connection, kind, [_to_tuple(kind, key) for key in keys])
             unique_keys = list(dict.fromkeys(keys))
             rows: list[R] = []
-            for chunk in iter_chunks(unique_keys):
+            for chunk in iter_chunks(iter(unique_keys), KEYS_PER_STATEMENT):
                 rows.extend(kind(*row) for row in self._iter_by_keys(connection, kind, chunk))
             return rows
 
@@ -338,7 +339,7 @@ class SqlRecords:
             connect_to_write(self._engine) as connection,
             connection.begin(),
         ):
-            for chunk in iter_chunks(sorted(set(keys))):  # type: ignore[type-var]
+            for chunk in iter_chunks(iter(sorted(set(keys))), KEYS_PER_STATEMENT):  # type: ignore[type-var]
                 key_condition = match_keys(list_key_columns(kind), chunk)
                 result = connection.execute(
                     sa.update(table).where(key_condition, *conditions).values(new_values)
@@ -378,7 +379,7 @@ class SqlRecords:
                 is_applied[index] = result.rowcount == 1
                 if not is_applied[index]:
                     old_groups.pop(_to_tuple(kind, change.key), None)
-            add(connection, {group: -n for group, n in Counter(old_groups.values()).items()})
+            subtract(connection, old_groups.values())
         return is_applied
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
@@ -389,11 +390,11 @@ class SqlRecords:
             connection.begin(),
         ):
             old_groups = load_groups(connection, kind, [_to_tuple(kind, key) for key in keys])
-            for chunk in iter_chunks(sorted(set(keys))):  # type: ignore[type-var]
+            for chunk in iter_chunks(iter(sorted(set(keys))), KEYS_PER_STATEMENT):  # type: ignore[type-var]
                 connection.execute(
                     sa.delete(get_table(kind)).where(match_keys(list_key_columns(kind), chunk))
                 )
-            add(connection, {group: -n for group, n in Counter(old_groups.values()).items()})
+            subtract(connection, old_groups.values())
 
     def close(self) -> None:
         """Close all connections to the SQL database."""

@@ -8,7 +8,7 @@ one row twice. On SQLite the write lock has the same effect.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -60,6 +60,14 @@ def add(connection: Connection, deltas: Mapping[Group, int]) -> None:
         partial(_build_addition, connection.dialect.name),
     )
     statement.run(connection, rows)
+
+
+def subtract(connection: Connection, groups: Iterable[Group]) -> None:
+    """Subtract one from the stored row count of a group for each time that it is in `groups`.
+
+    The caller must hold the lock of `lock_tallies`.
+    """
+    add(connection, {group: -count for group, count in Counter(groups).items()})
 
 
 def _build_addition(dialect: str) -> Any:
