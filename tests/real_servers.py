@@ -98,7 +98,7 @@ class PrivateServer:
         self.processes = self.server.start(self.folder, self.port)
         deadline = time.monotonic() + self.server.ready_max_s
         while not self.server.is_ready(self.folder, self.port):
-            assert time.monotonic() < deadline, f"{self.server.name} does not answer"
+            assert time.monotonic() < deadline, f"{self.server.name} does not answer\n{self._log()}"
             assert any(process.poll() is None for process in self.processes), self._log()
             time.sleep(0.1)
 
