@@ -6,7 +6,6 @@ All indexed data is written to the SQL rows first, so that the index can be rebu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -18,6 +17,7 @@ from fonds.model.errors import StoreUnavailableError
 from fonds.model.keys import build_text_blob_key
 from fonds.model.rights import Rights
 from fonds.model.rows import EntryRow, FileMetaRow
+from fonds.model.stored_json import clean_text
 from fonds.ports import Index, Records
 from fonds.rights.combined_rights import load_file_rights, set_rights
 from fonds.urls.normalization import find_canonical_domain
@@ -37,7 +37,6 @@ class FileRelated(Protocol):
 
 
 R = TypeVar("R", bound=FileRelated)
-_NOT_IN_RECORDS = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +136,6 @@ def encode_text(text: str) -> bytes:
 def decode_blob_text(blob: bytes | None) -> str:
     """Decode the text of a blob; None becomes ''."""
     return (blob or b"").decode("utf-8", "replace")
-
-
-def clean_text(text: str) -> str:
-    """Remove characters that a database cannot store (null characters and surrogates)."""
-    return _NOT_IN_RECORDS.sub("", text)
 
 
 def index_until_stable(

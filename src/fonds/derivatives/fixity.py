@@ -16,12 +16,11 @@ from typing import Any
 
 import msgspec
 
-from fonds.derivatives.documents import clean_text
 from fonds.model.encoding import EXACT_MAX
 from fonds.model.keys import build_tei_blob_key, build_text_blob_key, build_thumbnail_blob_key
 from fonds.model.rows import FixityRow
 from fonds.model.rows.row import DerivativeRow
-from fonds.model.stored_json import encode_stored
+from fonds.model.stored_json import clean_text, encode_stored
 
 FLOAT_MAX = 10**308
 TEXT = "text"
@@ -102,8 +101,9 @@ def _normalize_json(value: Any) -> Any:
         if abs(value) <= EXACT_MAX and value == int(value):
             return str(int(value))
         return repr(float(value)) if abs(value) < FLOAT_MAX else str(value)
-    if isinstance(value, Mapping):
+    # A test for an abstract class takes longer than one for a class.
+    if isinstance(value, dict | Mapping):
         return {clean_text(str(name)): _normalize_json(item) for name, item in value.items()}
-    if isinstance(value, Sequence):
+    if isinstance(value, list | Sequence):
         return [_normalize_json(item) for item in value]
     return str(value)

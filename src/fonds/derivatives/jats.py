@@ -13,7 +13,6 @@ import msgspec
 from fonds.derivatives.document_rows import IndexedKind, build_row_loader
 from fonds.derivatives.documents import (
     DocumentOrigin,
-    clean_text,
     decode_blob_text,
     parse_authors,
     parse_doi,
@@ -28,7 +27,7 @@ from fonds.model.keys import build_text_blob_key
 from fonds.model.paper import JATS_VERSION, UnreadArticle
 from fonds.model.partial_date import parse_first_day
 from fonds.model.rows import JatsRow, Row
-from fonds.model.stored_json import encode_stored
+from fonds.model.stored_json import clean_text, encode_stored
 from fonds.ports import Records
 from fonds.rights.file_rights import build_file_rights
 

@@ -15,7 +15,6 @@ import msgspec
 from fonds.derivatives.document_rows import IndexedKind, build_row_loader
 from fonds.derivatives.documents import (
     DocumentOrigin,
-    clean_text,
     decode_blob_text,
     parse_authors,
     parse_doi,
@@ -32,7 +31,7 @@ from fonds.model.partial_date import parse_first_day
 from fonds.model.pdf import FILELESS_STATUSES, PdfStatus, StatusClass, build_ending
 from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import CrashedPdfRow, GrobidRow, PdfMetaRow, Row
-from fonds.model.stored_json import encode_stored
+from fonds.model.stored_json import clean_text, encode_stored
 from fonds.ports import Records
 from fonds.rights.file_rights import build_file_rights
 from fonds.urls.parts import file_name

@@ -19,7 +19,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import groupby
 
-from fonds.derivatives.documents import clean_text, decode_blob_text, encode_text, find_owners
+from fonds.derivatives.documents import decode_blob_text, encode_text, find_owners
 from fonds.derivatives.fixity import build_row_fixity
 from fonds.derivatives.jats import KIND as JATS
 from fonds.derivatives.kind import DerivativeKind, Fact, FileRelations, RelatedFile
@@ -29,6 +29,7 @@ from fonds.model.file import PAGE_TYPES
 from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import PdfMetaRow, Row, StoryMetaRow, TextBandRow, TextSketchRow
 from fonds.model.rows.row import DerivativeRow
+from fonds.model.stored_json import clean_text
 from fonds.ports import Blobs, Records
 from fonds.text.similarity import RUNS_RESEMBLANCE_MIN, compute_bands, estimate_resemblance
 

@@ -15,7 +15,6 @@ import msgspec
 from fonds.derivatives.document_rows import IndexedKind
 from fonds.derivatives.documents import (
     DocumentOrigin,
-    clean_text,
     decode_blob_text,
     parse_authors,
     parse_day14,
@@ -27,6 +26,7 @@ from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import PAGE_TYPES, FileMeta, Kind, UnparsedPage
 from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import Row, StoryMetaRow
+from fonds.model.stored_json import clean_text
 from fonds.model.story import Story
 from fonds.model.story_json import encode_story, encode_warc_metadata
 from fonds.rights.file_rights import build_file_rights

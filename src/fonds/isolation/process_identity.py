@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import getpass
 import os
 import secrets
@@ -9,6 +10,7 @@ import socket
 from pathlib import Path
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_STAT_MAX_BYTES = 4096
 _UNKNOWN = "-"
 _PARTS = 5
 
@@ -67,6 +69,7 @@ def format_identity(identity: str) -> str:
     return f"process {parts[3]} on {parts[0]}" if len(parts) >= _PARTS else identity
 
 
+@functools.cache
 def _read_boot_id() -> str:
     try:
         return _BOOT_ID.read_text("ascii").strip()
@@ -87,11 +90,17 @@ def _start(pid: int) -> str | None:
     zombie.
     """
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
+    try:
+        stat = os.read(descriptor, _STAT_MAX_BYTES)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
     # The second field, a program name in parentheses, may itself contain blanks and parentheses.
-    fields = stat.rpartition(")")[2].split()
+    fields = stat.rpartition(b")")[2].decode().split()
     return None if fields[0] in "ZX" else fields[19]
 
 

@@ -9,6 +9,7 @@ fields, which are lost when the column is written again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
@@ -21,6 +22,14 @@ from fonds.model.story import Story
 from fonds.model.story_json import build_story, encode_story
 
 UNKNOWN = "unknown"
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def clean_text(text: str) -> str:
+    """Remove NUL characters and lone surrogates, which PostgreSQL rejects."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    return _UNSTORABLE.sub("", text)
 
 
 def is_stored_type(kind: Any) -> bool:

@@ -202,7 +202,7 @@ class SqliteQueue:
 
         If most of the file is unused, its unused space is returned to the file system.
         """
-        if self._owner is not None and self._owner[0] == os.getpid():
+        if self._owner is not None and self._is_own(self._owner[1]):
             with self._file.write_transaction(durable=False) as connection:
                 rows.remove_owner(connection, self._owner[1])
             self._file.shrink()
@@ -228,9 +228,10 @@ class SqliteQueue:
     def _lease_messages(self, address: str, count_max: int, *, first: bool) -> list[Delivery]:
         now, lease_now = self._clock(), self._lease_clock()
         with self._file.read_connection() as connection:
-            place = self._places[address] = rows.find_own_address(connection, address)
-            ready = rows.is_ready(connection, place, now)
-            overdue = rows.has_overdue(connection, lease_now, self._lease_s)
+            if address not in self._places:
+                self._places[address] = rows.find_own_address(connection, address)
+            place = self._places[address]
+            ready, overdue = rows.check_waiting(connection, place, now, lease_now, self._lease_s)
             # With work available, or during a wait, look for dead processes only every
             # `WATCH_EVERY_S` seconds.
             skips_owner_check = (ready or not first) and self._was_watched_lately()
@@ -238,7 +239,7 @@ class SqliteQueue:
         dead_owners = [
             number
             for number, process in registered_owners
-            if is_process_gone(process, same_machine=True)
+            if not self._is_own(number) and is_process_gone(process, same_machine=True)
         ]
         if not (ready or overdue or dead_owners):
             return []
@@ -264,9 +265,13 @@ class SqliteQueue:
 
         A forked child gets its own number.
         """
-        if self._owner is not None and self._owner[0] == os.getpid():
+        if self._owner is not None and self._is_own(self._owner[1]):
             return self._owner
         return os.getpid(), rows.add_owner(connection, identify())
+
+    def _is_own(self, owner: int) -> bool:
+        """Return whether an owner of leases is this process."""
+        return self._owner == (os.getpid(), owner)
 
     def _was_watched_lately(self) -> bool:
         now_s = time.monotonic()

@@ -246,18 +246,27 @@ def remove(connection: sqlite3.Connection, rows: Sequence[tuple[int, int]]) -> N
     )
 
 
-def is_ready(connection: sqlite3.Connection, address: int, now: float) -> bool:
-    """Return whether an address has a ready message, or a delayed message that is due.
+_OVERDUE = "owner IS NOT NULL AND (ready_at <= ? OR ready_at > ?)"
+_CHECK_WAITING = f"""SELECT EXISTS (SELECT 1 FROM waiting WHERE address = ? AND ready_at = 0)
+    OR EXISTS (SELECT 1 FROM addresses JOIN waiting USING (address)
+               WHERE returns_to = ? AND ready_at <= ?),
+    EXISTS (SELECT 1 FROM waiting WHERE {_OVERDUE})"""  # noqa: S608 (a constant)
 
-    `now` is the current time in Unix seconds.
+
+def check_waiting(
+    connection: sqlite3.Connection, address: int, now: float, lease_now: float, lease_s: float
+) -> tuple[bool, bool]:
+    """Return whether an address has a ready message or a delayed one that is due, and whether any
+    lease in the file has expired.
+
+    `now` is in Unix seconds, `lease_now` in seconds since boot. A lease that ends more than two
+    lease durations (`lease_s`) from now is from before a restart of the machine, so it counts as
+    expired.
     """
-    (is_available,) = connection.execute(
-        """SELECT EXISTS (SELECT 1 FROM waiting WHERE address = ?1 AND ready_at = 0)
-           OR EXISTS (SELECT 1 FROM addresses JOIN waiting USING (address)
-                      WHERE returns_to = ?1 AND ready_at <= ?2)""",
-        (address, now),
+    is_ready, is_overdue = connection.execute(
+        _CHECK_WAITING, (address, address, now, lease_now, lease_now + LEASES_MAX * lease_s)
     ).fetchone()
-    return bool(is_available)
+    return bool(is_ready), bool(is_overdue)
 
 
 def return_due(connection: sqlite3.Connection, incoming: int, now: float) -> None:
@@ -323,22 +332,6 @@ def renew_leases(
             (lease_ends_at, *row),
         ).rowcount
     }
-
-
-_OVERDUE = "owner IS NOT NULL AND (ready_at <= ? OR ready_at > ?)"
-
-
-def has_overdue(connection: sqlite3.Connection, now: float, lease_s: float) -> bool:
-    """Return whether any lease has expired. `now` is in seconds since boot.
-
-    A lease that ends more than two lease durations (`lease_s`) from now is from before a restart of
-    the machine, so it counts as expired.
-    """
-    row = connection.execute(
-        f"SELECT 1 FROM waiting WHERE {_OVERDUE} LIMIT 1",  # noqa: S608 (a constant)
-        (now, now + LEASES_MAX * lease_s),
-    ).fetchone()
-    return row is not None
 
 
 def release_expired(connection: sqlite3.Connection, now: float, lease_s: float) -> None:

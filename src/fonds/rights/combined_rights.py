@@ -18,7 +18,7 @@ from fonds.ports import Records
 from fonds.rights.capture_rights import merge_row_rights
 
 CAPTURES_MAX = 100
-FILE_BATCH = 10
+FILE_BATCH = 100
 STATEMENTS_TOGETHER_MAX = 1_000
 _NEWEST = ("-updated", "capture_id")
 

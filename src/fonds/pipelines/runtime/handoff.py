@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from fonds.model.message import Delivery, Message
 from fonds.model.rows import DispositionRow
@@ -268,7 +268,10 @@ class Handover:
         roots = [PendingRoot(delivery) for delivery in deliveries]
         with self._changed:
             self._received.update((id(root), root) for root in roots)
-        return [replace(root.delivery, receipt=root) for root in roots]
+        return [
+            Delivery(delivery.message, delivery.address, root, delivery.redelivered)
+            for delivery, root in zip(deliveries, roots, strict=True)
+        ]
 
     def _put_local(self, delivery: Delivery, *, first: bool = False) -> None:
         waiting = self._waiting[delivery.address]

@@ -31,7 +31,7 @@ PAUSE_MAX_S = 30.0
 STOP_WAIT_S = 10.0
 POLL_S = 0.05
 RENEW_EVERY_S = 60.0
-POLL_SHARE_MAX = 0.1  # maximum share of time spent polling a broker for the remaining messages
+POLL_SHARE_MAX = 0.03  # maximum share of time spent polling a broker for the remaining messages
 
 
 @dataclass(slots=True)

@@ -5,7 +5,6 @@ PostgreSQL.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +17,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError
-from fonds.model.stored_json import decode_stored, encode_stored
+from fonds.model.stored_json import clean_text, decode_stored, encode_stored
 
 JSON_DEPTH_MAX = 64
 
@@ -26,8 +25,6 @@ JSON_DEPTH_MAX = 64
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 JSON: TypeEngine[Any] = sa.JSON(none_as_null=True)
 TIME = sa.DateTime(timezone=True)
-
-_FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
 
 
 def build_constant(text: str) -> sa.ColumnElement[str]:
@@ -38,13 +35,6 @@ def build_constant(text: str) -> sa.ColumnElement[str]:
     parameters as equal.
     """
     return sa.literal_column(f"'{text}'", sa.Text)
-
-
-def clean_text(text: str) -> str:
-    """Remove NUL characters and lone surrogates, which PostgreSQL rejects."""
-    if text.isascii() and "\x00" not in text:
-        return text
-    return _FORBIDDEN.sub("", text)
 
 
 def clean_json(value: object, depth: int = 0) -> Any:
@@ -58,9 +48,12 @@ def clean_json(value: object, depth: int = 0) -> Any:
         raise LimitError(Reason.TOO_LARGE, f"metadata is nested deeper than {JSON_DEPTH_MAX}")
     if isinstance(value, str):
         return clean_text(value)
-    if isinstance(value, Mapping):
+    if value is None or isinstance(value, int):
+        return value
+    # A test for an abstract class takes longer than one for a class.
+    if isinstance(value, dict | Mapping):
         return {clean_text(str(k)): clean_json(v, depth + 1) for k, v in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+    if isinstance(value, list | Sequence) and not isinstance(value, (bytes, bytearray)):
         return [clean_json(item, depth + 1) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None

@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from sqlalchemy import BindParameter, Column, ColumnElement, Select, Table
 
 from fonds.model.rows.row import Prefix, TimeRange
-from fonds.stores.records.column_types import CleanText, UtcTime, clean_text
+from fonds.model.stored_json import clean_text
+from fonds.stores.records.column_types import CleanText, UtcTime
 
 VALUES_MAX = 30_000
 """Maximum values in one SQL condition. SQLite allows 32,766 parameters per statement, PostgreSQL

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -217,9 +218,19 @@ def fetch_rows(connection: Connection, kind: type[R], query: Any, values: Any = 
     )
 
 
-def get_row_values(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
+@cache
+def get_value_reader(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
     """Return a function that returns the values of a row of the type `kind`, in the order of its
     columns.
     """
-    names = [column.name for column in get_table(kind).columns]
+    return _build_reader([column.name for column in get_table(kind).columns])
+
+
+@cache
+def get_key_reader(kind: type[Row]) -> Callable[[Any], Key]:
+    """Return a function that returns the primary key of a row of the type `kind`."""
+    return _build_reader(kind.KEY)
+
+
+def _build_reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     return attrgetter(*names) if len(names) > 1 else lambda row: (getattr(row, names[0]),)

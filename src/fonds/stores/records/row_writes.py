@@ -13,7 +13,8 @@ from sqlalchemy import Connection, Insert, Table
 from fonds.model.rows import Row
 from fonds.stores.records.row_statements import (
     Key,
-    get_row_values,
+    get_key_reader,
+    get_value_reader,
     get_write_statement,
     load_rows,
 )
@@ -67,12 +68,13 @@ def build_insert_new(dialect: str, kind: type[Row]) -> Insert:
 
 def get_key(row: Row) -> Key:
     """Return the primary key of a row, as a tuple of the values of its key columns."""
-    return tuple(getattr(row, name) for name in row.KEY)
+    return get_key_reader(type(row))(row)
 
 
 def load(connection: Connection, kind: type[R], keys: Iterable[Key]) -> dict[Key, R]:
     """Load the rows of the type `kind` with these primary keys; return those that exist, by key."""
-    return {get_key(row): row for row in load_rows(connection, kind, keys)}
+    rows = load_rows(connection, kind, keys)
+    return dict(zip(map(get_key_reader(kind), rows), rows, strict=True))
 
 
 def insert(connection: Connection, kind: type[Row], rows: Iterable[Row]) -> None:
@@ -97,7 +99,7 @@ def _write(
     build: Callable[[str, type[Row]], Insert],
 ) -> None:
     """Run an INSERT statement for rows, sorted by key, so that two writers never deadlock."""
-    sorted_rows = sorted(rows, key=get_key)
+    sorted_rows = sorted(rows, key=get_key_reader(kind))
     if not sorted_rows:
         return
     statement = get_write_statement(
@@ -106,4 +108,4 @@ def _write(
         get_table(kind).columns.keys(),
         partial(build, connection.dialect.name, kind),
     )
-    statement.run(connection, list(map(get_row_values(kind), sorted_rows)))
+    statement.run(connection, list(map(get_value_reader(kind), sorted_rows)))

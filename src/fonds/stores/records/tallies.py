@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, Row, TallyRow
-from fonds.stores.records.column_types import clean_text
+from fonds.model.stored_json import clean_text
 from fonds.stores.records.counters import (
     COUNTED,
     Group,
