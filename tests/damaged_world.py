@@ -15,6 +15,7 @@ from fonds.config import load_settings
 from fonds.ports import Stores
 from fonds.stores.journal_table.cells import F_C, FILE_CDX
 from fonds.wiring.stores import close_stores, open_stores
+from home_texts import flip_bit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ class World:
         return Path(path)
 
     def blob(self, key: str) -> Path:
+        """Return the file of a blob that is not a small text."""
         return self.home / "blobs" / key
 
 
@@ -140,9 +142,7 @@ def halve(path: Path) -> None:
 
 
 def flip_bit(path: Path, at: float = 0.5) -> None:
-    data = bytearray(path.read_bytes())
-    data[int(len(data) * at)] ^= 0x10
-    path.write_bytes(bytes(data))
+    path.write_bytes(flip_bit_of(path.read_bytes(), at))
 
 
 def fill_with_zeros(path: Path) -> None:

@@ -12,7 +12,6 @@ from damaged_world import (
     change_document,
     damage_index_store,
     fill_with_zeros,
-    flip_bit,
     flip_record_bit,
     get_cdxj_path,
     halve,
@@ -30,6 +29,7 @@ from damaged_world import (
 )
 from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from fonds.stores.journal_table.cells import F_C
+from home_texts import change_text, flip_packed_bit, flip_text_bit
 
 _SUCCESS = "(select sha1hex from pdf_meta where status = 'success' and word_count > 0 limit 1)"
 _ARCHIVED_RECORD = "warc_path not like '%/%' and mimetype != 'warc/revisit'"
@@ -304,16 +304,24 @@ DAMAGES = (
         "meta-cell", change_cell(lambda meta: {**meta, "size": 1}, "file:meta"), "differ in size"
     ),
     # Blobs.
-    Damage("text-gone", lambda w: remove_path(w.blob(build_text_blob_key(w.pdf))), "is missing"),
+    Damage(
+        "text-gone", lambda w: change_text(w.home, build_text_blob_key(w.pdf), None), "is missing"
+    ),
     Damage(
         "text-flipped",
-        lambda w: flip_bit(w.blob(build_text_blob_key(w.story))),
+        lambda w: flip_text_bit(w.home, build_text_blob_key(w.story)),
+        "has changed since it was written",
+        deep=True,
+    ),
+    Damage(
+        "packed-text-flipped",
+        lambda w: flip_packed_bit(w.home, build_text_blob_key(w.story)),
         "has changed since it was written",
         deep=True,
     ),
     Damage(
         "text-emptied",
-        lambda w: w.blob(build_text_blob_key(w.pdf)).write_bytes(b"") and None,
+        lambda w: change_text(w.home, build_text_blob_key(w.pdf), b""),
         "has 0 bytes",
     ),
     Damage(

@@ -60,7 +60,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     records: Annotated[str, Meta(description="URL of the SQL records", extra=HIDDEN)] = (
         "sqlite:records.sqlite"
     )
-    blobs: Annotated[str, Meta(description="URL of the blob store", extra=HIDDEN)] = "file:blobs"
+    blobs: Annotated[str, Meta(description="URL of the blob store", extra=HIDDEN)] = "local:blobs"
     thumbnails: Annotated[
         str,
         Meta(

@@ -24,6 +24,7 @@ from fonds.ports import WarcArchive
 from fonds.queues.large_bodies import BodyLimits, LargeBodies
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.blobs import FolderBlobs
+from fonds.stores.local_blobs import LocalBlobs
 from fonds.stores.records.engine import open_engine
 from fonds.stores.records.sql import SqlRecords
 from fonds.stores.split_blobs import SplitBlobs
@@ -82,6 +83,7 @@ if HBASE_URL:
     TABLES["hbase"] = lambda _, __: HbaseTable(HBASE_URL)
 BLOBS: dict[str, Opener] = {
     "folder": lambda folder, _: FolderBlobs(folder / "blobs"),
+    "local": lambda folder, _: LocalBlobs(folder / "blobs"),
     "split": lambda folder, name: SplitBlobs(
         FolderBlobs(folder / "blobs"), FolderBlobs(folder / "split"), f"{name}/a"
     ),

@@ -26,7 +26,9 @@ from fonds.model.rows import (
     StoryMetaRow,
 )
 from fonds.ports import Stores
+from fonds.stores.local_blobs import FILE_NAME
 from fonds.wiring.stores import close_stores, list_readers, open_stores
+from home_texts import list_text_keys
 
 TIME_FIELDS = {"row_created", "updated", "settled_at", "promised_at", "entered_at"}
 ARCHIVE_PREFIX = "fonds-"
@@ -142,7 +144,9 @@ def _encode_capture(capture: dict[str, Any], shared_files: set[str]) -> str:
 def _list_strays(folder: Path, keys: list[str]) -> list[str]:
     """List blobs that belong to no file, including blobs of processed messages."""
     paths = [path for path in folder.rglob("*") if path.is_file() and ".parts" not in path.parts]
-    return sorted({path.relative_to(folder).as_posix() for path in paths} - set(keys))
+    names = {path.relative_to(folder).as_posix() for path in paths if FILE_NAME not in path.name}
+    texts = list_text_keys(folder.parent) if (folder / FILE_NAME).exists() else []
+    return sorted(names.union(texts) - set(keys))
 
 
 def _to_plain(row: Any) -> dict[str, Any]:

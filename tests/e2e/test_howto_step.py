@@ -9,6 +9,7 @@ import pytest
 from e2e.crawls import page
 from e2e.howto_copy import CODE_RULES, Copy, copy_repository, run_checks
 from fixtures.warcs import gzip_records, http_response
+from home_texts import list_text_keys, read_text
 
 pytestmark = pytest.mark.xdist_group("howto_step")
 
@@ -40,7 +41,7 @@ def test_the_step_stores_the_title_of_each_page(copy: Copy, tmp_path: Path) -> N
     result = copy.fonds(home, "ingest", crawl, "--json")
     assert (result.code, result.last["done"]) == (0, 3), result.err
     titles = {row["title"] for row in copy.fonds(home, "export", "--no-text").lines}
-    blobs = (home / "blobs" / "title").rglob("*.txt")
-    assert {blob.read_text("utf-8") for blob in blobs} == titles
+    keys = list_text_keys(home, "title/")
+    assert {read_text(home, key).decode() for key in keys} == titles
     assert "stories → note_title" in copy.fonds(home, "pipelines", "library").out
     assert copy.fonds(home, "audit").code == 0

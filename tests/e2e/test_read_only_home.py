@@ -14,6 +14,7 @@ from fixtures.pdfs import text_pdf
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.sqlite_file import SqliteFile
 from fonds.stores.table.sqlite import SqliteTable
+from home_texts import change_text, list_text_keys, read_text
 from read_only import read_only
 
 
@@ -70,8 +71,8 @@ def test_a_deep_audit_of_a_read_only_home_reports_faults(used_home: Path, tmp_pa
     assert "not stored" in full_audit.err
     assert full_audit.last["deep"]["checked"] == 2
     assert share_audit.last["deep"]["checked"] == 1
-    blob = next(path for path in (folder / "blobs").rglob("*") if path.suffix == ".txt")
-    blob.write_bytes(b"x" * blob.stat().st_size)
+    key = list_text_keys(folder)[0]
+    change_text(folder, key, b"x" * len(read_text(folder, key)))
     with read_only(folder):
         failed_audit = fonds(folder, "audit", "--deep", "--json")
     assert failed_audit.code == 1

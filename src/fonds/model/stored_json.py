@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -129,7 +130,7 @@ def _convert_fields(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> Any
 
     Returns `msgspec.UNSET` if a required field is missing or invalid.
     """
-    hints = get_type_hints(kind)
+    hints = _get_type_hints(kind)
     values = {}
     for name, stored_name in zip(
         kind.__struct_fields__, kind.__struct_encode_fields__, strict=True
@@ -144,6 +145,12 @@ def _convert_fields(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> Any
     except TypeError:
         # A required field is missing.
         return msgspec.UNSET
+
+
+@cache
+def _get_type_hints(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the types of the fields of a struct. Resolving them takes longer than a conversion."""
+    return get_type_hints(kind)
 
 
 def _list_tuples(value: Any) -> Any:

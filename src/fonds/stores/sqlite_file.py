@@ -28,7 +28,6 @@ NEARLY_FULL_BYTES = 64 * 1024
 _PRAGMAS = f"""
 PRAGMA journal_mode = WAL;
 PRAGMA journal_size_limit = {WAL_LIMIT_BYTES};
-PRAGMA secure_delete = OFF;
 PRAGMA cache_size = -32768;
 """
 
@@ -46,12 +45,14 @@ class FileLayout:
     `application_id`: SQLite's application id in the file header.
     `version`: layout version, stored as SQLite's user version.
     `schema`: SQL statements that create the tables of a new file.
+    `erases_deleted`: whether the bytes of deleted rows are overwritten.
     """
 
     noun: str
     application_id: int
     version: int
     schema: str
+    erases_deleted: bool = False
 
 
 class SqliteFile:
@@ -122,6 +123,14 @@ class SqliteFile:
                 # `execute` would stop after the first page.
                 connection.executescript(f"PRAGMA incremental_vacuum({pages_max or 0:d})")
 
+    def empty_log(self) -> None:
+        """Move the changes in the write-ahead log to the SQLite file, and empty the log.
+
+        If another process is using the log, it is emptied later.
+        """
+        with self.read_connection() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def close(self) -> None:
         """Close the connection to the SQLite file. This object cannot be used afterwards."""
         with self._lock:
@@ -165,6 +174,7 @@ class SqliteFile:
                 # Can only be set on an empty file; it allows `shrink` later.
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.executescript(_PRAGMAS)
+            connection.execute(f"PRAGMA secure_delete = {self._layout.erases_deleted:d}")
             connection.execute("BEGIN IMMEDIATE")
             if self._is_new(connection):
                 self._create(connection)

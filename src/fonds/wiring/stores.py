@@ -71,6 +71,9 @@ class BackendSpec:
 
 
 BLOBS = {
+    "local": BackendSpec(
+        "fonds.stores.local_blobs:LocalBlobs", is_below_home=True, is_shared=False
+    ),
     "file": BackendSpec("fonds.stores.blobs:FolderBlobs", is_below_home=True),
     "s3": BackendSpec("fonds.stores.s3.blobs:S3Blobs", extra="s3"),
 }
