@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from fonds.model.rights import Rights
 
@@ -35,14 +36,20 @@ class HttpHead:
         Media Cloud's archives name the parameter `encoding` instead of `charset`.
         """
         content_type = self.get("content-type")
-        if not content_type:
-            return None
-        from email.message import Message  # Importing it takes as long as the rest of the model.
+        return _parse_charset(content_type) if content_type else None
 
-        headers = Message()
-        headers["Content-Type"] = content_type.encode("ascii", "replace").decode()
-        charset = headers.get_param("charset") or headers.get_param("encoding")
-        return charset if isinstance(charset, str) and charset else None
+
+@lru_cache(maxsize=256)
+def _parse_charset(content_type: str) -> str | None:
+    """Return the charset in the value of a Content-Type header. The results are kept, because the
+    pages of a site have few values.
+    """
+    from email.message import Message  # Importing it takes as long as the rest of the model.
+
+    headers = Message()
+    headers["Content-Type"] = content_type.encode("ascii", "replace").decode()
+    charset = headers.get_param("charset") or headers.get_param("encoding")
+    return charset if isinstance(charset, str) and charset else None
 
 
 Headers = tuple[tuple[str, str], ...]

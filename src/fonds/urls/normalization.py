@@ -16,7 +16,7 @@ import hashlib
 import ipaddress
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from urllib.parse import unquote_to_bytes
 
 from publicsuffixlist import PublicSuffixList
@@ -247,6 +247,7 @@ def _split(url: str) -> _NormalUrl:
     )
 
 
+@lru_cache(maxsize=256)
 def _split_host_and_port(authority: str) -> tuple[str, str]:
     """Split the authority of a URL into host and port; the user name is dropped.
 
