@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from fonds.cli.context import SPOOL, App, echo_json, open_console, print_note
 from fonds.cli.json_answers import build_answer, define_answer
-from fonds.cli.process import check_limits, handle_stop_signals
+from fonds.cli.process import check_limits, handle_stop_signals, share_arenas
 from fonds.cli.progress import ProgressBar, print_retries, print_summary
 from fonds.cli.worker_processes import WorkerProcesses
 from fonds.config import Settings
@@ -135,6 +135,7 @@ def run_to_end(
     from fonds.wiring.readers import open_readers
 
     check_limits()
+    share_arenas()
     recover(stores)
     counts = _find_unfinished(stores, settings.pipeline)
     result = RunResult(counts, frozenset(counts.input_ids))

@@ -17,6 +17,9 @@ from fonds.model.errors import ConfigurationError
 
 FILES_MIN, OPEN_FILES_TARGET = 64, 4_096
 NEW_CONTAINERS = 50_000
+ARENAS_MAX = 2
+_M_ARENA_MAX = -8
+"""Number of the option `M_ARENA_MAX` in malloc.h."""
 ADDRESSES_MIN_BYTES, ADDRESSES_A_CORE_BYTES = 2**30, 2**28
 """Minimum address space of the process in bytes: a base, and an amount for each core.
 
@@ -44,6 +47,19 @@ def collect_seldom() -> None:
     5 to 8 % of a run; memory use is unchanged.
     """
     gc.set_threshold(NEW_CONTAINERS, 20, 100)
+
+
+def share_arenas() -> None:
+    """Make all threads of this process allocate from two arenas of memory instead of one each.
+
+    Free memory in the arena of one thread is not used by the others. With a dozen threads, a run
+    over 10,000 pages needed 100 MB more. Nothing happens with other C libraries than glibc. Source:
+    mallopt(3).
+    """
+    import ctypes  # It is slow to import.
+
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, ARENAS_MAX)
 
 
 def check_limits() -> None:

@@ -17,7 +17,7 @@ from rich.console import Console
 from fonds.cli.context import SPOOL, App, open_console
 from fonds.cli.live_view import LiveView, VerdictCounts
 from fonds.cli.output import hide_secrets, log_above
-from fonds.cli.process import check_limits, handle_stop_signals
+from fonds.cli.process import check_limits, handle_stop_signals, share_arenas
 from fonds.config import Settings
 from fonds.fetching.pace import HostLoad
 from fonds.model.disposition import Verdict
@@ -103,6 +103,7 @@ def serve(
     from fonds.wiring.stores import close_stores, list_readers
 
     check_limits()
+    share_arenas()
     screen = _open_screen(app)
     create_home(app.home)
     with HomeLock(app.home, is_shared=is_shared):

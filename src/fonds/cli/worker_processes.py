@@ -22,7 +22,7 @@ from typing import Any
 
 from fonds.cli.context import SPOOL
 from fonds.cli.output import log_plainly
-from fonds.cli.process import collect_seldom
+from fonds.cli.process import collect_seldom, share_arenas
 from fonds.config import Settings, build_settings
 from fonds.model.errors import FondsError
 from fonds.pipelines.runtime.worker_threads import WorkerThreads
@@ -146,6 +146,7 @@ def main() -> None:
     # Ctrl-C reaches every process of the terminal, but the parent decides when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     collect_seldom()
+    share_arenas()
     log_plainly()
     order = json.loads(sys.stdin.buffer.readline() or b"null")
     if order is None:

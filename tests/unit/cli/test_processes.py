@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from fonds.cli import worker_processes
 from fonds.cli.main import run
+from fonds.cli.process import ARENAS_MAX
 from fonds.cli.worker_processes import WorkerProcesses
 from fonds.config import load_settings
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
@@ -32,6 +35,33 @@ def test_a_process_that_ends_early_stops_no_other(
         processes._start()
         processes.stop()
     assert processes.started == 1
+
+
+COUNT_ARENAS = """
+import ctypes, sys, threading
+from fonds.cli.process import share_arenas
+
+if sys.argv[1] == "shared":
+    share_arenas()
+barrier = threading.Barrier(12)
+threads = [threading.Thread(target=lambda: (bytearray(5000), barrier.wait())) for _ in range(12)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+stream = ctypes.c_void_p(libc.fopen(sys.argv[2].encode(), b"w"))
+libc.malloc_info(0, stream)
+libc.fclose(stream)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="not glibc")
+@pytest.mark.parametrize(("how", "is_limited"), [("shared", True), ("separate", False)])
+def test_threads_share_two_arenas_of_memory(how: str, is_limited: bool, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    subprocess.run([sys.executable, "-c", COUNT_ARENAS, how, str(report)], check=True)
+    count = report.read_text().count("<heap nr=")
+    assert (count <= ARENAS_MAX) == is_limited
 
 
 def test_a_home_in_use_by_workers_names_no_earlier_process(tmp_path: Path) -> None:
