@@ -38,10 +38,11 @@ class ReadableRecords(Protocol):
         size.
 
         `kind`: row type, which names the table. `where` maps columns to values: a list matches any
-            of its values, `None` a missing value, `Prefix` all texts with that prefix, and
-            `TimeRange` all times in a range. `order` names columns, `-name` for descending. The
-            default is the primary key, which also breaks ties. `after` holds the values of the
-            `order` columns in the row after which to start.
+            of its values, `None` a missing value, `Prefix` all texts with that prefix, `TimeRange`
+            all times in a range, and `InTable` and `NotInTable` the values that another table has
+            or lacks. `order` names columns, `-name` for descending. The default is the primary key,
+            which also breaks ties. `after` holds the values of the `order` columns in the row after
+            which to start.
         """
 
     def count(
