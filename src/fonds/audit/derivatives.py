@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
@@ -144,12 +144,15 @@ def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[
             required_rows[table][_build_key_getter(table)(other_row)] = (row.sha1hex, other_row)
     for table, expected_rows in required_rows.items():
         get_key = _build_key_getter(table)
-        existing_rows = {get_key(row): row for row in records.get(table, list(expected_rows))}
-        wrong_keys = [
-            key
-            for key, (_, expected_row) in expected_rows.items()
-            if existing_rows.get(key) != expected_row
-        ]
+        if len(table.KEY) == len(fields(table)):  # type: ignore[arg-type]
+            wrong_keys: list[Any] = records.find_missing(table, list(expected_rows))
+        else:
+            existing_rows = {get_key(row): row for row in records.get(table, list(expected_rows))}
+            wrong_keys = [
+                key
+                for key, (_, expected_row) in expected_rows.items()
+                if existing_rows.get(key) != expected_row
+            ]
         for key in sorted(wrong_keys):
             name = key if isinstance(key, str) else ", ".join(map(str, key))
             message = f"a row of {table.TABLE} is missing: {name}"

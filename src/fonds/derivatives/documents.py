@@ -141,6 +141,8 @@ def decode_blob_text(blob: bytes | None) -> str:
 
 def clean_text(text: str) -> str:
     """Remove characters that a database cannot store (null characters and surrogates)."""
+    if text.isascii() and "\x00" not in text:
+        return text
     return _NOT_IN_RECORDS.sub("", text)
 
 

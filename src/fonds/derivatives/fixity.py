@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -100,9 +100,11 @@ def _normalize_json(value: Any) -> Any:
     numbers become text.
     """
     if isinstance(value, str):
-        return clean_text(value)
+        return value if value.isascii() and "\x00" not in value else clean_text(value)
     if isinstance(value, bool) or value is None:
         return value
+    if type(value) is dict:
+        return {_clean_name(name): _normalize_json(item) for name, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, int | float):
@@ -110,8 +112,14 @@ def _normalize_json(value: Any) -> Any:
         if abs(value) <= EXACT_MAX and value == int(value):
             return str(int(value))
         return repr(float(value)) if abs(value) < FLOAT_MAX else str(value)
-    if isinstance(value, (dict, Mapping)):
-        return {clean_text(str(name)): _normalize_json(item) for name, item in value.items()}
-    if isinstance(value, (list, Sequence)):
+    if isinstance(value, Mapping):
+        return {_clean_name(name): _normalize_json(item) for name, item in value.items()}
+    if isinstance(value, Sequence):
         return [_normalize_json(item) for item in value]
     return str(value)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _clean_name(name: Any) -> str:
+    """Return the name of a JSON field as a database stores it. The same names occur in all rows."""
+    return clean_text(str(name))

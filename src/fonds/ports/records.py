@@ -25,6 +25,11 @@ class ReadableRecords(Protocol):
         `kind`: row type, which names the table. A key is a value, or a tuple for a composite key.
         """
 
+    def find_missing(self, kind: type[Row], keys: Sequence[object]) -> list[object]:
+        """Return those of the primary keys, as in `get`, for which one table has no row, each
+        once.
+        """
+
     def find(
         self,
         kind: type[R],

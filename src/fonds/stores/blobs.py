@@ -155,7 +155,7 @@ class FolderBlobs:
                         raise
 
     def _get_size(self, key: str) -> int | None:
-        self._build_path(key)
+        check_key(key)
         try:
             with _open_folder(self._root, key) as (folder, name):
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)

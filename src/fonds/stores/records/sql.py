@@ -44,7 +44,12 @@ from fonds.stores.records.revision import (
     refuse_foreign,
     wait_for_turn,
 )
-from fonds.stores.records.row_statements import KEYS_PER_STATEMENT, Key, load_rows
+from fonds.stores.records.row_statements import (
+    KEYS_PER_STATEMENT,
+    Key,
+    get_select_statement,
+    load_rows,
+)
 from fonds.stores.records.row_writes import get_key, insert_new, upsert
 from fonds.stores.records.statements import BoundStatement, FindRequest, build_counts
 from fonds.stores.records.tables import get_table, list_key_columns
@@ -258,6 +263,17 @@ class SqlRecords:
                 rows.extend(kind(*row) for row in self._iter_by_keys(connection, kind, chunk))
             return rows
 
+    def find_missing(self, kind: type[Row], keys: Sequence[object]) -> list[object]:
+        """Return those of the primary keys for which the table of the type `kind` has no row."""
+        with translate_errors(self._engine), self._connect_to_read() as connection:
+            if self._choose_sources(connection)(kind) is get_table(kind):
+                unique_keys = [_to_tuple(kind, key) for key in dict.fromkeys(keys)]
+                statement = get_select_statement(connection, kind, kind.KEY)
+                missing_keys = statement.find_missing(connection, unique_keys)
+                return [key if len(kind.KEY) > 1 else key[0] for key in missing_keys]
+        existing_keys = {get_key(row) for row in self.get(kind, keys)}
+        return [key for key in dict.fromkeys(keys) if _to_tuple(kind, key) not in existing_keys]
+
     def find(
         self,
         kind: type[R],
@@ -312,7 +328,7 @@ class SqlRecords:
         with translate_errors(self._engine), self._connect_to_read() as connection:
             get_source = self._choose_sources(connection)
             statement = build_counts(kind, columns, where, count_max, get_source)
-            return {tuple(row[:-1]): row[-1] for row in statement.run(connection)}
+            return {row[:-1]: row[-1] for row in statement.run(connection)}
 
     def change(
         self,
