@@ -350,16 +350,16 @@ _get_compared_values = attrgetter(*_COMPARED_NAMES)
 
 
 def has_different_text(
-    stores: Stores, row: DerivativeRow, kind: DerivativeKind, fixity: FixityRow
+    document: IndexDocument | None, row: DerivativeRow, fixity: FixityRow
 ) -> bool:
     """Whether the text of a file in the full-text index differs from the recorded size and SHA-256.
 
+    `document`: document of the file in the index; None if the index lacks it.
+    `row`: derivative row of the file.
+    `fixity`: recorded size and SHA-256 of its text.
+
     Returns False if the index has no document of the file, or one built from another file.
     """
-    if kind.indexed is None:
-        return False
-    id_ = kind.indexed.get_id(row)
-    document = stores.index.get([id_]).get(id_)
     if document is None or document.sha1hex != row.sha1hex:
         return False
     text = encode_text(document.text_content)

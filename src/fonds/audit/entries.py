@@ -91,7 +91,10 @@ def check_entries(
                 childless += iter_without_children(rows)
         yield from _check_without_result(records, childless)
         yield from _check_own_duplicates(records, by_entry)
-    captures = records.find(EntryRow, {"pipeline": list(pipelines), "kind": CAPTURE})
+    # With a condition on the pipeline, SQLite would sort all entries for each page.
+    captures = (
+        entry for entry in records.find(EntryRow, {"kind": CAPTURE}) if entry.pipeline in pipelines
+    )
     for page in iter_chunks(captures):
         yield from _check_misplaced(records, page)
 

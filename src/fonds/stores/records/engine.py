@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy import URL, Connection, Engine, event
 
@@ -97,7 +98,12 @@ def _open_sqlite(url: URL) -> Engine:
             f"Cannot create the folder of {url.database}: {error.strerror}"
         ) from error
     engine = sa.create_engine(
-        url, **_POOL, json_serializer=_to_json, hide_parameters=True, **options
+        url,
+        **_POOL,
+        json_serializer=_to_json,
+        json_deserializer=_from_json,
+        hide_parameters=True,
+        **options,
     )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -149,6 +155,16 @@ def reading(engine: Engine, *, is_snapshot: bool) -> Connection:
 
 
 _to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+
+
+def _from_json(text: str) -> Any:
+    """Decode JSON from a column. What msgspec refuses, such as a lone surrogate, the slower decoder
+    of Python accepts.
+    """
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.MsgspecError:
+        return json.loads(text)
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:
