@@ -38,7 +38,6 @@ from fonds.model.rows import (
     FixityRow,
     HostCaptureRow,
 )
-from fonds.model.rows.row import Prefix
 from fonds.ports import Records, Stores
 from fonds.ports.scan import iter_chunks
 from fonds.rights.host_files import is_settled
@@ -46,8 +45,7 @@ from fonds.stores.journal_table.cells import F_C
 from fonds.stores.journal_table.keys import build_row_key
 
 NAME = "files"
-FILES_A_BATCH = 50
-_PARTS = [f"{number:02x}" for number in range(256)]
+FILES_A_BATCH = 200
 _MESSAGE_MAX_CHARS = 600
 
 
@@ -68,7 +66,7 @@ class DeepAudit:
         finished.
 
         `count_max`: maximum number of files to check; None continues to the end of the round.
-        `tick`: called with the progress of the round after each batch of up to fifty files.
+        `tick`: called with the progress of the round after each batch of up to 200 files.
 
         Returns the progress of the round: the SHA-1 of the last file, and the numbers of files and
         faults. If the process is killed, the next run continues after the last batch that was
@@ -76,7 +74,8 @@ class DeepAudit:
         """
         state = self._load_state()
         remaining = count_max
-        for page in iter_chunks(self._iter_files(state.last_key), FILES_A_BATCH):
+        files = self.stores.records.find(FileMetaRow, after={"sha1hex": state.last_key})
+        for page in iter_chunks(files, FILES_A_BATCH):
             if self.stopping() or remaining == 0:
                 return state
             rows = page if remaining is None else page[:remaining]
@@ -109,17 +108,6 @@ class DeepAudit:
         if row is None or row.finished:
             return DeepAuditRow(NAME, "", 0, 0, now, now, finished=False)
         return row
-
-    def _iter_files(self, last_key: str) -> Iterator[FileMetaRow]:
-        """Iterate over all files whose SHA-1 in hex sorts after `last_key`, in order of SHA-1.
-
-        Reads the rows in 256 parts, by the first two hex digits of the SHA-1.
-        """
-        for part in _PARTS:
-            if part >= last_key[:2]:
-                for row in self.stores.records.find(FileMetaRow, {"sha1hex": Prefix(part)}):
-                    if row.sha1hex > last_key:
-                        yield row
 
     def _check_share(self, state: DeepAuditRow, rows: Sequence[FileMetaRow]) -> DeepAuditRow:
         faults = self._collect_faults(rows)
