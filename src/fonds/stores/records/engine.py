@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import sqlalchemy as sa
 from sqlalchemy import URL, Connection, Engine, event
 
+from fonds.model.encoding import decode_json
 from fonds.model.errors import (
     ConfigurationError,
     FondsError,
@@ -101,7 +101,7 @@ def _open_sqlite(url: URL) -> Engine:
         url,
         **_POOL,
         json_serializer=_to_json,
-        json_deserializer=_from_json,
+        json_deserializer=decode_json,
         hide_parameters=True,
         **options,
     )
@@ -155,16 +155,6 @@ def reading(engine: Engine, *, is_snapshot: bool) -> Connection:
 
 
 _to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False)
-
-
-def _from_json(text: str) -> Any:
-    """Decode JSON from a column. What msgspec refuses, such as a lone surrogate, the slower decoder
-    of Python accepts.
-    """
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.MsgspecError:
-        return json.loads(text)
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:
