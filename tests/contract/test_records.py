@@ -204,6 +204,21 @@ def test_more_rows_and_keys_than_one_statement_allows_are_handled(records: Recor
     assert list(records.find(CdxRow)) == rows[-1:]
 
 
+def test_keys_without_a_row_are_missing(records: Records) -> None:
+    bands = [
+        TextBandRow(band, f"{n:040x}") for n in range(40) for band in range(0, n * 2**40, 2**40)
+    ]
+    records.put([*bands, file_row(1), build_disposition("c", "c", "identify", "done")])
+    keys = [(row.band, row.sha1hex) for row in bands]
+    wrong_keys: list[object] = [(-1, bands[0].sha1hex), (bands[0].band, "f" * 40)]
+    assert records.find_missing(TextBandRow, keys) == []
+    assert records.find_missing(TextBandRow, [*wrong_keys, *keys, *wrong_keys]) == wrong_keys
+    assert records.find_missing(FileMetaRow, [f"{1:040x}", f"{2:040x}"]) == [f"{2:040x}"]
+    messages = [("c", "library", step) for step in ("identify", "persist_file")]
+    assert records.find_missing(DispositionRow, messages) == [messages[1]]
+    assert records.find_missing(FileMetaRow, []) == []
+
+
 def test_composed_keys_match_as_pairs(records: Records) -> None:
     records.put([build_disposition(c, c, s, "done") for c, s in itertools.product("ab", "xy")])
     stored = records.get(DispositionRow, [("a", "library", "x"), ("b", "library", "y")])

@@ -118,6 +118,9 @@ def test_readers_see_a_library_without_hidden_files(records: Any) -> None:
     assert _load_all(readers) == visible_only
     assert readers.get(FileMetaRow, [HIDDEN, VISIBLE]) == records.get(FileMetaRow, [VISIBLE])
     assert readers.get(CdxRow, [("hidden.warc", 0)]) == []
+    places = [("hidden.warc", 0), ("seen.warc", 0)]
+    assert readers.find_missing(CdxRow, places) == places[:1]
+    assert readers.find_missing(FileMetaRow, [VISIBLE, HIDDEN]) == [HIDDEN]
     assert _load_all(records) == all_visible
     records.change(EmbargoRow, [HIDDEN], {"lifting": NOON}, {"lifting": None})
     assert _load_all(readers) == all_visible

@@ -6,7 +6,7 @@ in the table `faults` until its file is checked again and is intact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import md5, sha256
@@ -17,7 +17,9 @@ from fonds.audit.entries import find_open_files
 from fonds.audit.fault import AuditCheck, AuditFault
 from fonds.audit.places import is_own_warc
 from fonds.audit.rights import find_changed_rights, lacks_host_text
+from fonds.derivatives.document_rows import IndexedKind
 from fonds.derivatives.fixity import TEXT, build_fixity, get_blob_key
+from fonds.derivatives.kind import DerivativeKind
 from fonds.derivatives.kinds import iter_kinds_with_rows
 from fonds.model.archive import Payload
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
@@ -28,6 +30,7 @@ from fonds.model.errors import (
     TransientError,
 )
 from fonds.model.rows import (
+    CaptureRightsRow,
     CdxRow,
     DeepAuditRow,
     FaultRow,
@@ -35,7 +38,6 @@ from fonds.model.rows import (
     FixityRow,
     HostCaptureRow,
 )
-from fonds.model.rows.row import Prefix
 from fonds.ports import Records, Stores
 from fonds.ports.scan import iter_chunks
 from fonds.rights.host_files import is_settled
@@ -43,8 +45,7 @@ from fonds.stores.journal_table.cells import F_C
 from fonds.stores.journal_table.keys import build_row_key
 
 NAME = "files"
-FILES_A_BATCH = 50
-_PARTS = [f"{number:02x}" for number in range(256)]
+FILES_A_BATCH = 200
 _MESSAGE_MAX_CHARS = 600
 
 
@@ -65,7 +66,7 @@ class DeepAudit:
         finished.
 
         `count_max`: maximum number of files to check; None continues to the end of the round.
-        `tick`: called with the progress of the round after each batch of up to fifty files.
+        `tick`: called with the progress of the round after each batch of up to 200 files.
 
         Returns the progress of the round: the SHA-1 of the last file, and the numbers of files and
         faults. If the process is killed, the next run continues after the last batch that was
@@ -73,7 +74,8 @@ class DeepAudit:
         """
         state = self._load_state()
         remaining = count_max
-        for page in iter_chunks(self._iter_files(state.last_key), FILES_A_BATCH):
+        files = self.stores.records.find(FileMetaRow, after={"sha1hex": state.last_key})
+        for page in iter_chunks(files, FILES_A_BATCH):
             if self.stopping() or remaining == 0:
                 return state
             rows = page if remaining is None else page[:remaining]
@@ -95,7 +97,7 @@ class DeepAudit:
         for start in range(0, len(sha1hexes), FILES_A_BATCH):
             keys = sha1hexes[start : start + FILES_A_BATCH]
             rows = self.stores.records.get(FileMetaRow, keys)
-            faults = [fault for row in rows for fault in self._collect_faults(row)]
+            faults = self._collect_faults(rows)
             self._replace_faults(keys, faults)
             fault_count += len(faults)
         return fault_count
@@ -107,19 +109,8 @@ class DeepAudit:
             return DeepAuditRow(NAME, "", 0, 0, now, now, finished=False)
         return row
 
-    def _iter_files(self, last_key: str) -> Iterator[FileMetaRow]:
-        """Iterate over all files whose SHA-1 in hex sorts after `last_key`, in order of SHA-1.
-
-        Reads the rows in 256 parts, by the first two hex digits of the SHA-1.
-        """
-        for part in _PARTS:
-            if part >= last_key[:2]:
-                for row in self.stores.records.find(FileMetaRow, {"sha1hex": Prefix(part)}):
-                    if row.sha1hex > last_key:
-                        yield row
-
     def _check_share(self, state: DeepAuditRow, rows: Sequence[FileMetaRow]) -> DeepAuditRow:
-        faults = [fault for row in rows for fault in self._collect_faults(row)]
+        faults = self._collect_faults(rows)
         self._replace_faults([row.sha1hex for row in rows], faults)
         state = replace(
             state,
@@ -146,127 +137,175 @@ class DeepAudit:
         ]
         records.delete(FaultRow, [key for key in old_keys if key not in new_rows])
 
-    def _collect_faults(self, row: FileMetaRow) -> list[AuditFault]:
-        faults = [
-            *self._check_bodies(row),
-            *self._check_host_files(row),
-            *self._check_derivatives(row),
-        ]
-        if faults and find_open_files(self.stores.records, [row.sha1hex]):
-            # While a file is processed again, it may have old and new derivatives.
-            return []
+    def _collect_faults(self, rows: Sequence[FileMetaRow]) -> list[AuditFault]:
+        """Check files and return their faults. A file that is being processed has none.
+
+        Files with a fault are checked once more on their own: their rows may have changed since the
+        rows of all files were read.
+        """
+        suspects = {fault.subject for fault in self._check_files(rows)}
+        faults = []
+        for row in rows:
+            if row.sha1hex in suspects:
+                file_faults = list(self._check_files([row]))
+                # While a file is processed again, it may have old and new derivatives.
+                if file_faults and not find_open_files(self.stores.records, [row.sha1hex]):
+                    faults += file_faults
         return faults
 
-    def _check_bodies(self, row: FileMetaRow) -> Iterator[AuditFault]:
-        """Read the body of a file from every WARC record that its `cdx` rows give, and yield the
+    def _check_files(self, rows: Sequence[FileMetaRow]) -> Iterator[AuditFault]:
+        yield from self._check_bodies(rows)
+        yield from self._check_host_files(rows)
+        yield from self._check_derivatives([row.sha1hex for row in rows])
+
+    def _check_bodies(self, rows: Sequence[FileMetaRow]) -> Iterator[AuditFault]:
+        """Read the bodies of files from every WARC record that their `cdx` rows give, and yield the
         faults.
 
-        `row`: row of the file in `file_meta`.
+        `rows`: rows of the files in `file_meta`.
 
-        Compares the bytes with the size and hashes in this row, and the HTTP headers with the
-        rights stored for the capture. For WARCs written by Fonds, also compares the record id with
-        the table cell `f:c`. Skips revisit records, missing WARCs known only from a CDX index, and
-        WARCs on servers of others that do not respond. The SQL table `cdx` has one row per capture
-        in a WARC. The table cell `f:c` describes the first capture of a file.
+        The SQL table `cdx` has one row per capture in a WARC.
         """
-        where = {"sha1hex": row.sha1hex}
-        for cdx in self.stores.records.find(CdxRow, where):
-            if cdx.mimetype == REVISIT_MIME:
-                continue
-            place = Place(PlaceKind.WARC, cdx.warc_path, cdx.warc_offset, cdx.warc_csize)
-            try:
-                payload = self.stores.archive.read(place, row.sha1hex)
-            except PermanentError as error:
-                if is_indexed(cdx.capture_id) and error.reason is Reason.MISSING_SOURCE:
-                    # The capture is known only from a CDX index, and Fonds never read its WARC.
-                    continue
-                message = f"cannot read file {row.sha1hex} at {place}: {error.detail}"
-                yield AuditFault(AuditCheck.BODY, row.sha1hex, message)
-                continue
-            except StoreUnavailableError:
-                raise
-            except TransientError:
-                # The server of another organisation failed. The next round tries it again.
-                continue
-            if differences := _compare_body(row, payload.body):
-                message = f"file {row.sha1hex}: {differences} in file_meta does not match its bytes"
-                yield AuditFault(AuditCheck.FILE, row.sha1hex, message)
-            if find_changed_rights(self.stores.records, cdx, payload) is not None:
-                message = (
-                    f"file {row.sha1hex}: the response at {place} states other rights "
-                    "than the records"
-                )
-                yield AuditFault(AuditCheck.FILE, row.sha1hex, message)
-            if is_own_warc(cdx.warc_path) and (
-                record_id := self._find_wrong_record_id(row, cdx, place, payload)
-            ):
-                message = f"file {row.sha1hex} at {place}: f:c names the wrong record, {record_id}"
-                yield AuditFault(AuditCheck.CELLS, row.sha1hex, message)
+        records = self.stores.records
+        files = {row.sha1hex: row for row in rows}
+        keys = [build_row_key(sha1hex) for sha1hex in files]
+        first_seen = self.stores.table.get(self.stores.journal, keys, [F_C])
+        for page in iter_chunks(records.find(CdxRow, {"sha1hex": list(files)})):
+            rights_rows = records.get(CaptureRightsRow, [cdx.capture_id for cdx in page])
+            rights = {row.capture_id: row for row in rights_rows}
+            for cdx in page:
+                if cdx.mimetype != REVISIT_MIME:
+                    cells = first_seen.get(build_row_key(cdx.sha1hex), {})
+                    row = files[cdx.sha1hex]
+                    yield from self._check_capture(row, cdx, rights.get(cdx.capture_id), cells)
 
-    def _check_host_files(self, row: FileMetaRow) -> Iterator[AuditFault]:
-        """Compare the stored rights of a file's captures with robots.txt and tdmrep.json of their
+    def _check_capture(
+        self,
+        row: FileMetaRow,
+        cdx: CdxRow,
+        rights: CaptureRightsRow | None,
+        first_seen: Mapping[str, bytes],
+    ) -> Iterator[AuditFault]:
+        """Read the body of a file from the WARC record of one capture, and yield the faults.
+
+        `row`: row of the file in `file_meta`.
+        `cdx`: row of the capture.
+        `rights`: stored rights of the capture.
+        `first_seen`: the table cell `f:c` of the file, by column.
+
+        Compares the bytes with the size and hashes in `row`, and the HTTP headers with the stored
+        rights. For WARCs written by Fonds, also compares the record id with the table cell `f:c`.
+        Skips missing WARCs known only from a CDX index, and WARCs on servers of others that do not
+        respond. The table cell `f:c` describes the first capture of a file.
+        """
+        place = Place(PlaceKind.WARC, cdx.warc_path, cdx.warc_offset, cdx.warc_csize)
+        try:
+            payload = self.stores.archive.read(place, row.sha1hex)
+        except PermanentError as error:
+            if is_indexed(cdx.capture_id) and error.reason is Reason.MISSING_SOURCE:
+                # The capture is known only from a CDX index, and Fonds never read its WARC.
+                return
+            message = f"cannot read file {row.sha1hex} at {place}: {error.detail}"
+            yield AuditFault(AuditCheck.BODY, row.sha1hex, message)
+            return
+        except StoreUnavailableError:
+            raise
+        except TransientError:
+            # The server of another organisation failed. The next round tries it again.
+            return
+        if differences := _compare_body(row, payload.body):
+            message = f"file {row.sha1hex}: {differences} in file_meta does not match its bytes"
+            yield AuditFault(AuditCheck.FILE, row.sha1hex, message)
+        if find_changed_rights(rights, cdx, payload) is not None:
+            message = (
+                f"file {row.sha1hex}: the response at {place} states other rights than the records"
+            )
+            yield AuditFault(AuditCheck.FILE, row.sha1hex, message)
+        if is_own_warc(cdx.warc_path) and (
+            record_id := _find_wrong_record_id(first_seen, cdx, place, payload)
+        ):
+            message = f"file {row.sha1hex} at {place}: f:c names the wrong record, {record_id}"
+            yield AuditFault(AuditCheck.CELLS, row.sha1hex, message)
+
+    def _check_host_files(self, rows: Sequence[FileMetaRow]) -> Iterator[AuditFault]:
+        """Compare the stored rights of captures of files with robots.txt and tdmrep.json of their
         hosts.
 
-        If the file itself is a robots.txt or tdmrep.json, also check that its text is stored.
+        If a file itself is a robots.txt or tdmrep.json, also check that its text is stored. The
+        captures are compared in pages. If a page disagrees, all its files have a fault.
         """
-        if lacks_host_text(self.stores.records, row.mimetype, [row.sha1hex]):
-            message = f"file {row.sha1hex}: its stored robots.txt or tdmrep.json text is missing"
-            yield AuditFault(AuditCheck.FILE, row.sha1hex, message)
-        for page in iter_chunks(self.stores.records.find(HostCaptureRow, {"sha1hex": row.sha1hex})):
-            if not is_settled(self.stores.records, page, self.clock()):
+        records = self.stores.records
+        for row in rows:
+            if lacks_host_text(records, row.mimetype, [row.sha1hex]):
                 message = (
-                    f"file {row.sha1hex}: a robots.txt or tdmrep.json states other "
-                    "rights than the records"
+                    f"file {row.sha1hex}: its stored robots.txt or tdmrep.json text is missing"
                 )
                 yield AuditFault(AuditCheck.FILE, row.sha1hex, message)
+        captures = records.find(HostCaptureRow, {"sha1hex": [row.sha1hex for row in rows]})
+        for page in iter_chunks(captures):
+            if is_settled(records, page, self.clock()):
+                continue
+            for sha1hex in sorted({capture.sha1hex for capture in page}):
+                message = (
+                    f"file {sha1hex}: a robots.txt or tdmrep.json states other "
+                    "rights than the records"
+                )
+                yield AuditFault(AuditCheck.FILE, sha1hex, message)
 
-    def _find_wrong_record_id(
-        self, row: FileMetaRow, cdx: CdxRow, place: Place, payload: Payload
-    ) -> str | None:
-        """Return the WARC record id in the cell `f:c` if the record of a capture has a different
-        id, else None.
+    def _check_derivatives(self, sha1hexes: Sequence[str]) -> Iterator[AuditFault]:
+        """Compare the texts and thumbnails of files with their fixity (recorded size and SHA-256).
 
-        `cdx`: row of the capture.
-        `place`: location of its WARC record.
-        `payload`: the record, as read from that location.
-
-        Also returns None if `f:c` gives no id for this capture. The table cell `f:c` describes the
-        first capture of a file.
+        The texts in the full-text index are compared with the fixity too. Missing blobs are
+        reported by the normal audit.
         """
-        key = build_row_key(row.sha1hex)
-        cells = self.stores.table.get(self.stores.journal, [key], [F_C]).get(key, {})
-        recorded_id = find_recorded_id(cells, cdx.url, place)
-        return (
-            None
-            if payload.warc_headers.get("WARC-Record-ID") == f"<{recorded_id}>"
-            else recorded_id
-        )
-
-    def _check_derivatives(self, row: FileMetaRow) -> Iterator[AuditFault]:
-        """Compare the texts and thumbnails of a file with their fixity (recorded size and SHA-256).
-
-        The text in the full-text index is compared with the fixity too. Missing blobs are reported
-        by the normal audit.
-        """
-        parts = load_fixity(self.stores.records, [row.sha1hex])[row.sha1hex]
-        for fixity in parts.values():
-            key = get_blob_key(fixity)
-            blob = self.stores.blobs.get(key) if key else None
-            # The normal audit reports missing blobs.
-            if key and blob is not None and build_fixity(row.sha1hex, fixity.part, blob) != fixity:
-                message = f"blob {key} has changed since it was written"
-                yield AuditFault(AuditCheck.BLOB, row.sha1hex, message)
-        if TEXT in parts:
-            yield from self._check_documents(row.sha1hex, parts[TEXT])
-
-    def _check_documents(self, sha1hex: str, fixity: FixityRow) -> Iterator[AuditFault]:
+        texts: dict[str, FixityRow] = {}
+        for sha1hex, parts in load_fixity(self.stores.records, sha1hexes).items():
+            for fixity in parts.values():
+                key = get_blob_key(fixity)
+                blob = self.stores.blobs.get(key) if key else None
+                if key and blob is not None and build_fixity(sha1hex, fixity.part, blob) != fixity:
+                    message = f"blob {key} has changed since it was written"
+                    yield AuditFault(AuditCheck.BLOB, sha1hex, message)
+            if TEXT in parts:
+                texts[sha1hex] = parts[TEXT]
         for kind in iter_kinds_with_rows():
-            for row in self.stores.records.get(kind.row, [sha1hex]):
-                if has_different_text(self.stores, row, kind, fixity):
-                    message = (
-                        f"{kind.title} {sha1hex} has another text in the index than in the blobs"
-                    )
-                    yield AuditFault(AuditCheck.DOCUMENT, sha1hex, message)
+            if kind.indexed is not None and texts:
+                yield from self._check_documents(kind, kind.indexed, texts)
+
+    def _check_documents(
+        self, kind: DerivativeKind, indexed: IndexedKind, texts: Mapping[str, FixityRow]
+    ) -> Iterator[AuditFault]:
+        """Compare the texts of files in the full-text index with the fixity of the texts.
+
+        `texts`: fixity of the text by SHA-1 of the file.
+        """
+        rows = self.stores.records.get(kind.row, list(texts))
+        documents = self.stores.index.get([indexed.get_id(row) for row in rows]) if rows else {}
+        for row in rows:
+            document = documents.get(indexed.get_id(row))
+            if has_different_text(document, row, texts[row.sha1hex]):
+                message = (
+                    f"{kind.title} {row.sha1hex} has another text in the index than in the blobs"
+                )
+                yield AuditFault(AuditCheck.DOCUMENT, row.sha1hex, message)
+
+
+def _find_wrong_record_id(
+    first_seen: Mapping[str, bytes], cdx: CdxRow, place: Place, payload: Payload
+) -> str | None:
+    """Return the WARC record id in the cell `f:c` if the record of a capture has a different id,
+    else None.
+
+    `first_seen`: the cell `f:c` of the file, by column; empty if it has none.
+    `cdx`: row of the capture.
+    `place`: location of its WARC record.
+    `payload`: the record, as read from that location.
+
+    Also returns None if `f:c` gives no id for this capture. The table cell `f:c` describes the
+    first capture of a file.
+    """
+    recorded_id = find_recorded_id(first_seen, cdx.url, place)
+    return None if payload.warc_headers.get("WARC-Record-ID") == f"<{recorded_id}>" else recorded_id
 
 
 def _compare_body(row: FileMetaRow, body: bytes) -> str:

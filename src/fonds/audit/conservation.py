@@ -1,16 +1,16 @@
 """Audit of the ledger: checks that it accounts for all messages of all steps and all entries of all
 inputs.
 
-`SinkCheck` compares messages that are done at a storing step (sink) with the rows that the step
+`check_sinks` compares messages that are done at a storing step (sink) with the rows that the step
 wrote.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -20,9 +20,9 @@ from fonds.derivatives.kinds import KINDS
 from fonds.model.disposition import Verdict
 from fonds.model.message import Depth, Subscription
 from fonds.model.rows import DispositionRow, EntryRow, InputRow
+from fonds.model.rows.row import TimeRange
 from fonds.pipelines.runtime.binding import parse_subscription_name
 from fonds.ports import Records
-from fonds.ports.scan import CHUNK
 
 _SINKS: Mapping[str, Sequence[DerivativeKind]] = {
     step: [kind for kind in KINDS if step in kind.sinks]
@@ -30,51 +30,37 @@ _SINKS: Mapping[str, Sequence[DerivativeKind]] = {
 }
 
 
-@dataclass(slots=True)
-class SinkCheck:
-    """Checks that every storing step (sink) wrote the row that the ledger says it wrote.
+def check_sinks(
+    records: Records,
+    pipelines: Sequence[str],
+    stages: Iterable[str],
+    started_at: datetime,
+) -> Iterator[AuditFault]:
+    """Check that every storing step (sink) wrote the rows that the ledger says it wrote.
 
-    It is given the dispositions of messages one by one, and uses those that are done at a sink.
-    Call `check_rest` at the end, because the written rows are read in batches.
-
-    `began`: start of the audit. Messages that ended later are skipped.
+    `stages`: names of the steps to check, with their tags. Other steps than sinks are skipped.
+    `started_at`: start of the audit. Messages that ended later are skipped.
     """
-
-    records: Records
-    began: datetime
-    _pending: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-
-    def add(self, row: DispositionRow) -> Iterator[AuditFault]:
-        """Add the disposition of one message to the batch of its step. If the batch is full, check
-        it and yield its faults.
-
-        Messages that are not done at a storing step, or ended after the audit began, are ignored.
-        """
-        if row.verdict != Verdict.DONE or not row.about or row.step.partition("-")[0] not in _SINKS:
-            return
-        if row.settled_at and row.settled_at > self.began:
-            return
-        batch = self._pending[row.step]
-        batch.append(row.about)
-        if len(batch) >= CHUNK:
-            yield from self._check_stage(row.step)
-
-    def check_rest(self) -> Iterator[AuditFault]:
-        """Check the batches that are not full yet, and yield their faults. Call this after the last
-        disposition.
-        """
-        for stage in sorted(self._pending):
-            yield from self._check_stage(stage)
-
-    def _check_stage(self, stage: str) -> Iterator[AuditFault]:
-        sha1hexes, self._pending[stage] = sorted(set(self._pending[stage])), []
+    for stage in sorted(stages):
         step, _, tag = stage.partition("-")
-        for kind in _SINKS[step]:
-            rows = {row.sha1hex: row for row in self.records.get(kind.row, sha1hexes)}
-            for key in sha1hexes:
-                if not kind.is_written(rows.get(key), tag):
-                    message = f"{stage} is done with {key}, but {kind.row.TABLE} does not show it"
-                    yield AuditFault(AuditCheck.ROW, key, message)
+        for kind in _SINKS.get(step, ()):
+            unwritten = kind.build_unwritten_condition(tag)
+            if unwritten is None:
+                continue
+            where = {
+                "pipeline": list(pipelines),
+                "step": stage,
+                "verdict": str(Verdict.DONE),
+                "about": unwritten,
+            }
+            unwritten_files = {
+                row.about
+                for row in records.find(DispositionRow, where)
+                if row.about and (row.settled_at is None or row.settled_at <= started_at)
+            }
+            for sha1hex in sorted(unwritten_files):
+                message = f"{stage} is done with {sha1hex}, but {kind.row.TABLE} does not show it"
+                yield AuditFault(AuditCheck.ROW, sha1hex, message)
 
 
 NAMES_MAX = 5
@@ -124,7 +110,7 @@ class StepAccount:
 
 @dataclass(slots=True)
 class StepCounter:
-    """Message counts of one pipeline step, updated while its ledger rows are read.
+    """Message counts of one pipeline step.
 
     `received_count`: all messages sent to the step.
     `verdict_counts`: messages that ended, by verdict.
@@ -139,22 +125,17 @@ class StepCounter:
     expected_ids: list[str] = field(default_factory=list)
     quarantined_count: int = 0
 
-    def count_message(self, row: DispositionRow, started_at: datetime) -> None:
-        """Add one message to the counts of the step. `started_at` is the start of the audit."""
-        self.received_count += 1
-        if not row.is_open:
-            self.verdict_counts[row.verdict] += 1
-            self.quarantined_count += (
-                row.verdict == Verdict.QUARANTINED and _find_time(row) <= started_at
-            )
-        elif _find_time(row) <= started_at:
-            self.expected_count += 1
-            if len(self.expected_ids) < NAMES_MAX:
-                self.expected_ids.append(row.message_id)
+    def add_messages(self, verdict: str, count: int, *, is_open: bool) -> None:
+        """Add messages with the same verdict to the counts of the step."""
+        self.received_count += count
+        if not is_open:
+            self.verdict_counts[verdict] += count
 
-
-def _find_time(row: DispositionRow) -> datetime:
-    return row.settled_at or row.promised_at
+    def add_unfinished(self, message_id: str) -> None:
+        """Add an unfinished message from before the audit."""
+        self.expected_count += 1
+        if len(self.expected_ids) < NAMES_MAX:
+            self.expected_ids.append(message_id)
 
 
 def build_accounts(
@@ -178,14 +159,37 @@ def build_accounts(
         for name, readers in pipelines.items()
         for subscription in readers
     }
-    sink_check = SinkCheck(records, started_at)
-    for row in records.find(DispositionRow, {"pipeline": list(pipelines)}):
-        counters.setdefault((row.pipeline, row.step), StepCounter()).count_message(row, started_at)
-        for fault in sink_check.add(row):
-            report_fault(fault)
-    for fault in sink_check.check_rest():
+    where = {"pipeline": list(pipelines)}
+    columns = ("pipeline", "step", "verdict", "is_open")
+    counts = records.count(DispositionRow, columns, where)
+    for (pipeline, step, verdict, is_open), count in sorted(counts.items()):
+        counter = counters.setdefault((pipeline, step), StepCounter())
+        counter.add_messages(verdict, count, is_open=is_open)
+    for key, count in _count_quarantined(records, where, started_at).items():
+        counters.setdefault(key, StepCounter()).quarantined_count = count
+    for row in records.find(DispositionRow, {**where, "is_open": True}):
+        if (row.settled_at or row.promised_at) <= started_at:
+            key = (row.pipeline, row.step)
+            counters.setdefault(key, StepCounter()).add_unfinished(row.message_id)
+    stages = {step for _, step in counters}
+    for fault in check_sinks(records, list(pipelines), stages, started_at):
         report_fault(fault)
     return counters
+
+
+def _count_quarantined(
+    records: Records, where: Mapping[str, object], started_at: datetime
+) -> Counter[tuple[str, str]]:
+    """Count the messages quarantined before the audit began, by pipeline and step."""
+    until_start = TimeRange(datetime.min.replace(tzinfo=UTC), started_at)
+    counts: Counter[tuple[str, str]] = Counter()
+    for times in (
+        {"settled_at": until_start},
+        {"settled_at": None, "promised_at": until_start},
+    ):
+        conditions = {**where, "verdict": str(Verdict.QUARANTINED), "is_open": False, **times}
+        counts.update(records.count(DispositionRow, ("pipeline", "step"), conditions))
+    return counts
 
 
 def check_account(

@@ -8,8 +8,12 @@ file was read and the result stored.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import cache
+from operator import attrgetter
+from typing import Any, cast
 
 from fonds.audit.entries import find_open_files
 from fonds.audit.fault import AuditCheck, AuditFault
@@ -23,8 +27,8 @@ from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError
 from fonds.model.rights import Rights
 from fonds.model.rows import DispositionRow, FileMetaRow, FixityRow, Row
-from fonds.model.rows.row import DerivativeRow
-from fonds.ports import Records, Stores
+from fonds.model.rows.row import DerivativeRow, NotInTable
+from fonds.ports import Index, Records, Stores
 from fonds.ports.scan import iter_chunks
 from fonds.rights.combined_rights import load_file_rights, set_rights
 
@@ -37,33 +41,72 @@ def check_derivatives(stores: Stores, started_at: datetime) -> Iterator[AuditFau
 
     `started_at` is the start of the audit; newer rows are skipped.
     """
-    checked_tables = set()
-    for kind in KINDS:
-        rows = (row for row in stores.records.find(kind.row) if row.updated <= started_at)
-        is_first = kind.row.TABLE not in checked_tables
-        checked_tables.add(kind.row.TABLE)
+    for first_kind in iter_kinds_with_rows():
+        kinds = [kind for kind in KINDS if kind.row is first_kind.row]
+        rows = (row for row in stores.records.find(first_kind.row) if row.updated <= started_at)
         for page in iter_chunks(rows):
             faults = [
-                *_check_blobs(stores, kind, page),
-                *_check_cells(stores, kind, page),
-                *_check_rows(stores.records, kind, page),
-                *_check_series(stores.records, kind, page),
+                *_check_contents(stores, kinds, page),
+                *(
+                    fault
+                    for kind in kinds
+                    for fault in (
+                        *_check_cells(stores, kind, page),
+                        *_check_rows(stores.records, kind, page),
+                        *_check_series(stores.records, kind, page),
+                    )
+                ),
             ]
-            if is_first:
-                faults += _check_fixity(stores, kind, page)
             open_files = find_open_files(stores.records, {fault.subject for fault in faults})
             yield from (fault for fault in faults if fault.subject not in open_files)
-            yield from _check_documents(stores, kind, page, started_at)
+            for kind in kinds:
+                if kind.indexed is not None:
+                    yield from _check_documents(stores, kind, kind.indexed, page, started_at)
 
 
-def _check_blobs(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Yield a fault for each blob (text or thumbnail) that is missing although a derivative row
-    refers to it.
+def _check_contents(
+    stores: Stores, kinds: Sequence[DerivativeKind], rows: Rows
+) -> Iterator[AuditFault]:
+    """Check that the blobs of derivative rows exist, and compare rows and sizes of blobs with their
+    fixity (recorded size and SHA-256).
+
+    `kinds`: the derivative kinds that are stored in the table of the rows.
+
+    The bytes of blobs are not read. The blobs are texts and thumbnails.
     """
-    keys = {key: row.sha1hex for row in rows for key in kind.list_blobs(row)}
-    existing_keys = stores.blobs.filter_existing(sorted(keys)) if keys else set()
-    for key in sorted(keys.keys() - existing_keys):
+    has_blobs = any(kind.has_blobs for kind in kinds)
+    fixities: dict[str, dict[str, FixityRow]] = {}
+    if has_fixity(kinds[0].row):
+        fixities = load_fixity(
+            stores.records,
+            [row.sha1hex for row in rows],
+            part=None if has_blobs else kinds[0].row.TABLE,
+        )
+        for row in rows:
+            yield from _check_row_fixity(row, fixities[row.sha1hex].get(row.TABLE))
+    if not has_blobs:
+        return
+    keys = {key: row.sha1hex for kind in kinds for row in rows for key in kind.list_blobs(row)}
+    blob_fixities = {
+        key: fixity
+        for of_file in fixities.values()
+        for fixity in of_file.values()
+        if (key := get_blob_key(fixity)) is not None
+    }
+    sizes = stores.blobs.get_sizes(sorted({*keys, *blob_fixities}))
+    for key in sorted(keys.keys() - sizes.keys()):
         yield AuditFault(AuditCheck.BLOB, keys[key], f"blob {key} is missing")
+    if not has_fixity(kinds[0].row):
+        return
+    for key in sorted(keys.keys() - blob_fixities.keys()):
+        yield AuditFault(AuditCheck.ROW, keys[key], f"blob {key} has no fixity record")
+    for key, fixity in sorted(blob_fixities.items()):
+        size_bytes = sizes.get(key)
+        if size_bytes is None and key not in keys:
+            yield AuditFault(AuditCheck.BLOB, fixity.sha1hex, f"blob {key} is missing")
+        elif size_bytes is not None and size_bytes != fixity.size_bytes:
+            message = f"blob {key} has {size_bytes} bytes instead of {fixity.size_bytes}"
+            yield AuditFault(AuditCheck.BLOB, fixity.sha1hex, message)
 
 
 def _check_cells(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
@@ -94,20 +137,31 @@ def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[
     Computes these rows again, and yields a fault for each one that is missing or different in its
     table.
     """
-    required_rows: dict[type[Row], dict[tuple[object, ...], tuple[str, Row]]] = defaultdict(dict)
+    required_rows: dict[type[Row], dict[Any, tuple[str, Row]]] = defaultdict(dict)
     for row in rows:
         for other_row in kind.build_rows(row):
-            required_rows[type(other_row)][_row_key(other_row)] = (row.sha1hex, other_row)
+            table = type(other_row)
+            required_rows[table][_build_key_getter(table)(other_row)] = (row.sha1hex, other_row)
     for table, expected_rows in required_rows.items():
-        keys: list[object] = [key if len(key) > 1 else key[0] for key in expected_rows]
-        existing_rows = {_row_key(other_row): other_row for other_row in records.get(table, keys)}
-        for key, (sha1hex, other_row) in sorted(expected_rows.items()):
-            if existing_rows.get(key) != other_row:
-                yield AuditFault(
-                    AuditCheck.ROW,
-                    sha1hex,
-                    f"a row of {table.TABLE} is missing: {', '.join(map(str, key))}",
-                )
+        get_key = _build_key_getter(table)
+        if len(table.KEY) == len(fields(table)):  # type: ignore[arg-type]
+            wrong_keys: list[Any] = records.find_missing(table, list(expected_rows))
+        else:
+            existing_rows = {get_key(row): row for row in records.get(table, list(expected_rows))}
+            wrong_keys = [
+                key
+                for key, (_, expected_row) in expected_rows.items()
+                if existing_rows.get(key) != expected_row
+            ]
+        for key in sorted(wrong_keys):
+            name = key if isinstance(key, str) else ", ".join(map(str, key))
+            message = f"a row of {table.TABLE} is missing: {name}"
+            yield AuditFault(AuditCheck.ROW, expected_rows[key][0], message)
+
+
+@cache
+def _build_key_getter(kind: type[Row]) -> Callable[[Row], Any]:
+    return attrgetter(*kind.KEY)
 
 
 def _check_series(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
@@ -131,45 +185,6 @@ def _check_series(records: Records, kind: DerivativeKind, rows: Rows) -> Iterato
             yield AuditFault(AuditCheck.ROW, row.sha1hex, message)
 
 
-def _row_key(row: Row) -> tuple[object, ...]:
-    return tuple(getattr(row, name) for name in row.KEY)
-
-
-def _check_fixity(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Compare derivative rows with their fixity (recorded size and SHA-256), and yield the faults.
-
-    Also checks that blobs exist and have the recorded sizes. Their bytes are not read.
-    """
-    if not has_fixity(kind.row):
-        return
-    parts = load_fixity(stores.records, [row.sha1hex for row in rows])
-    for row in rows:
-        yield from _check_row_fixity(row, parts[row.sha1hex].get(row.TABLE))
-    if not any(other_kind.has_blobs for other_kind in KINDS if other_kind.row is kind.row):
-        return
-    fixities = [other_kind for of_file in parts.values() for other_kind in of_file.values()]
-    blob_fixities = {
-        key: other_kind for other_kind in fixities if (key := get_blob_key(other_kind)) is not None
-    }
-    referenced_rows = {
-        key: row.sha1hex
-        for other_kind in KINDS
-        if other_kind.row is kind.row
-        for row in rows
-        for key in other_kind.list_blobs(row)
-    }
-    for key in sorted(referenced_rows.keys() - blob_fixities.keys()):
-        yield AuditFault(AuditCheck.ROW, referenced_rows[key], f"blob {key} has no fixity record")
-    sizes = stores.blobs.get_sizes(sorted(blob_fixities)) if blob_fixities else {}
-    for key, fixity in sorted(blob_fixities.items()):
-        size_bytes = sizes.get(key)
-        if size_bytes is None and key not in referenced_rows:
-            yield AuditFault(AuditCheck.BLOB, fixity.sha1hex, f"blob {key} is missing")
-        elif size_bytes is not None and size_bytes != fixity.size_bytes:
-            message = f"blob {key} has {size_bytes} bytes instead of {fixity.size_bytes}"
-            yield AuditFault(AuditCheck.BLOB, fixity.sha1hex, message)
-
-
 def _check_row_fixity(row: DerivativeRow, fixity: FixityRow | None) -> Iterator[AuditFault]:
     name = f"the row {row.sha1hex} of {row.TABLE}"
     if fixity is None:
@@ -178,51 +193,106 @@ def _check_row_fixity(row: DerivativeRow, fixity: FixityRow | None) -> Iterator[
         yield AuditFault(AuditCheck.ROW, row.sha1hex, (f"{name} has changed since it was written"))
 
 
-def load_fixity(records: Records, sha1hexes: Sequence[str]) -> dict[str, dict[str, FixityRow]]:
+def load_fixity(
+    records: Records, sha1hexes: Sequence[str], part: str | None = None
+) -> dict[str, dict[str, FixityRow]]:
     """Return the fixity (recorded size and SHA-256) of each derivative row and blob of these files.
 
     The result is by SHA-1 of the file, then by name of the row's table or of the blob, such as
-    `text`.
+    `text`. `part` limits it to one of these names.
     """
     parts: dict[str, dict[str, FixityRow]] = defaultdict(dict)
-    for fixity in records.find(FixityRow, {"sha1hex": list(sha1hexes)}) if sha1hexes else ():
+    where = {"sha1hex": list(sha1hexes), **({} if part is None else {"part": part})}
+    for fixity in records.find(FixityRow, where) if sha1hexes else ():
         parts[fixity.sha1hex][fixity.part] = fixity
     return parts
 
 
+@dataclass(frozen=True, slots=True)
+class _RecordsWithPage:
+    """Records of which a page of derivative rows was read before. `get` does not read them again.
+
+    `page`: derivative rows of one table, by SHA-1 of the file.
+    """
+
+    records: Records
+    kind: type[DerivativeRow]
+    page: Mapping[str, DerivativeRow]
+
+    def get(self, kind: type[Any], keys: Sequence[object]) -> list[Any]:
+        """Return rows by primary key: those of the page as they are, the others from the records."""
+        if kind is not self.kind:
+            return self.records.get(kind, keys)
+        missing_keys = [key for key in keys if key not in self.page]
+        page_rows = [self.page[key] for key in keys if key in self.page]  # type: ignore[index]
+        return page_rows + (self.records.get(kind, missing_keys) if missing_keys else [])
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the other methods of the records."""
+        return getattr(self.records, name)
+
+
 def _check_documents(
-    stores: Stores, kind: DerivativeKind, rows: Rows, started_at: datetime
+    stores: Stores,
+    kind: DerivativeKind,
+    indexed: IndexedKind,
+    rows: Rows,
+    started_at: datetime,
 ) -> Iterator[AuditFault]:
     """Compare the documents in the full-text index with the derivative rows, and yield the faults.
 
     Each expected document must exist and be built from the right file. Unexpected documents are
     faults too. Rows newer than `started_at`, the start of the audit, are skipped.
     """
-    if kind.indexed is None:
-        return
-    ids = sorted({kind.indexed.get_id(row) for row in rows})
-    # Read the full-text index before the rows: rows added in between are newer than `started_at`.
+    ids = sorted({indexed.get_id(row) for row in rows})
+    page = {row.sha1hex: row for row in rows}
+    known = cast(Records, _RecordsWithPage(stores.records, kind.row, page))
     try:
-        documents = stores.index.get(ids)
+        suspects = _find_document_faults(stores.index, known, kind, indexed, ids, started_at)
+        # The page is older than the documents. Reading the rows again shows whether they changed.
+        faults = _find_document_faults(
+            stores.index, stores.records, kind, indexed, sorted(suspects), started_at
+        )
     except ConfigurationError as error:
         yield AuditFault(AuditCheck.DOCUMENT, "", f"cannot read {len(ids)} documents: {error}")
         return
-    expected_documents = kind.indexed.load_current(stores.records, ids)
-    rights = load_file_rights(stores.records, [row.sha1hex for row in expected_documents.values()])
-    faults = []
+    open_files = find_open_files(stores.records, {sha1hex for sha1hex, _ in faults.values()})
+    for id_, (sha1hex, message) in faults.items():
+        if sha1hex not in open_files:
+            yield AuditFault(AuditCheck.DOCUMENT, id_, message)
+
+
+def _find_document_faults(
+    index: Index,
+    records: Records,
+    kind: DerivativeKind,
+    indexed: IndexedKind,
+    ids: Sequence[str],
+    started_at: datetime,
+) -> dict[str, tuple[str, str]]:
+    """Return the SHA-1 of the file and a sentence for each wrong document, by id of the document.
+
+    `ids`: ids of the documents to check.
+    """
+    if not ids:
+        return {}
+    # Read the full-text index before the rows: rows added in between are newer than `started_at`.
+    documents = index.get(ids)
+    expected_documents = indexed.load_current(records, ids)
+    rights = load_file_rights(records, [row.sha1hex for row in expected_documents.values()])
+    faults = {}
     for id_, current in sorted(expected_documents.items()):
         times = [version.updated_at for version in current.earlier_versions]
         if max([current.row.updated, *times]) > started_at:
             continue
         if message := _compare_document(
-            kind, kind.indexed, current, rights[current.sha1hex], documents.get(id_)
+            kind, indexed, current, rights[current.sha1hex], documents.get(id_)
         ):
-            faults.append((current.sha1hex, AuditFault(AuditCheck.DOCUMENT, id_, message)))
+            faults[id_] = current.sha1hex, message
     for id_ in sorted(documents.keys() - expected_documents.keys()):
         message = f"{kind.title} {id_} is in the index but should not be"
-        faults.append((documents[id_].sha1hex, AuditFault(AuditCheck.DOCUMENT, id_, message)))
-    open_files = find_open_files(stores.records, {sha1hex for sha1hex, _ in faults})
-    yield from (fault for sha1hex, fault in faults if sha1hex not in open_files)
+        faults[id_] = documents[id_].sha1hex, message
+    return faults
 
 
 def _compare_document(
@@ -255,13 +325,12 @@ def _compare_document(
     )
     text = encode_text(document.text_content)
     expected_document = set_rights(indexed_kind.build_document(row, text, origin), rights)
-    names = [
-        name
-        for name in IndexDocument.__slots__
-        if name not in _SEPARATELY_CHECKED
-        and getattr(expected_document, name) != getattr(document, name)
-    ]
-    if names:
+    if _get_compared_values(expected_document) != _get_compared_values(document):
+        names = [
+            name
+            for name in _COMPARED_NAMES
+            if getattr(expected_document, name) != getattr(document, name)
+        ]
         return f"{kind.title} {id_} has another {', '.join(names)} in the index than in its row"
     indexed_versions = [
         (version.sha1hex, version.captured, version.title) for version in document.earlier
@@ -276,19 +345,21 @@ def _compare_document(
 _SEPARATELY_CHECKED = frozenset(
     {"text_content", "indexed_date", "has_thumbnail", "earlier", "earlier_left_out"}
 )
+_COMPARED_NAMES = [name for name in IndexDocument.__slots__ if name not in _SEPARATELY_CHECKED]
+_get_compared_values = attrgetter(*_COMPARED_NAMES)
 
 
 def has_different_text(
-    stores: Stores, row: DerivativeRow, kind: DerivativeKind, fixity: FixityRow
+    document: IndexDocument | None, row: DerivativeRow, fixity: FixityRow
 ) -> bool:
     """Whether the text of a file in the full-text index differs from the recorded size and SHA-256.
 
+    `document`: document of the file in the index; None if the index lacks it.
+    `row`: derivative row of the file.
+    `fixity`: recorded size and SHA-256 of its text.
+
     Returns False if the index has no document of the file, or one built from another file.
     """
-    if kind.indexed is None:
-        return False
-    id_ = kind.indexed.get_id(row)
-    document = stores.index.get([id_]).get(id_)
     if document is None or document.sha1hex != row.sha1hex:
         return False
     text = encode_text(document.text_content)
@@ -306,15 +377,16 @@ def check_endings(records: Records, started_at: datetime) -> Iterator[AuditFault
     its result stored.
 
     Files that are being processed and rows newer than `started_at`, the start of the audit, are
-    skipped.
+    skipped. The database finds the rows that may contradict the ledger. Only these are checked.
     """
     for first_kind in iter_kinds_with_rows():
         kinds = [kind for kind in KINDS if kind.row is first_kind.row]
         steps = {step for kind in kinds for step in kind.sinks}.union(
             *(kind.reading.steps for kind in kinds if kind.reading)
         )
-        rows = (row for row in records.find(first_kind.row) if row.updated <= started_at)
-        for page in iter_chunks(rows):
+        for sha1hexes in iter_chunks(iter(sorted(_find_suspects(records, kinds)))):
+            rows = records.find(first_kind.row, {"sha1hex": sha1hexes})
+            page = [row for row in rows if row.updated <= started_at]
             where = {"about": [row.sha1hex for row in page]}
             dispositions: dict[str, list[DispositionRow]] = defaultdict(list)
             open_files = set()
@@ -329,6 +401,30 @@ def check_endings(records: Records, started_at: datetime) -> Iterator[AuditFault
             for kind in kinds:
                 if kind.reading:
                     yield from _read(records, kind, kind.reading, settled_rows, dispositions)
+
+
+def _find_suspects(records: Records, kinds: Sequence[DerivativeKind]) -> set[str]:
+    """Return the SHA-1s of all files whose derivative rows may contradict the ledger.
+
+    `kinds`: the derivative kinds that are stored in one table.
+
+    The exact check follows. A file that is left out passes it.
+    """
+    row_type = kinds[0].row
+    conditions: list[dict[str, object]] = []
+    for kind in kinds:
+        stored = {"step": list(kind.sinks), "verdict": sorted(ACCOUNTED)}
+        conditions.append({"sha1hex": NotInTable(DispositionRow, "about", where=stored)})
+        if kind.reading:
+            read = {"step": list(kind.reading.steps), "verdict": str(Verdict.DONE)}
+            conditions.append({"sha1hex": NotInTable(DispositionRow, "about", where=read)})
+            statuses = {status for (status,) in records.count(row_type, ("status",))}
+            conditions.append({"status": sorted(statuses - kind.reading.kept_statuses)})
+    return {
+        sha1hex
+        for condition in conditions
+        for (sha1hex,) in records.count(row_type, ("sha1hex",), condition)
+    }
 
 
 def _check_sink_written(

@@ -22,6 +22,7 @@ from fonds.model.rows import (
     InputRow,
     Row,
 )
+from fonds.model.rows.row import InTable, NotInTable
 from fonds.ports import Records
 from fonds.ports.scan import iter_chunks
 
@@ -69,16 +70,18 @@ def check_entries(
     `pipelines`: names of the pipelines of the entries.
     `started_at`: start of the audit; entries that entered later are skipped.
 
-    Rows are read page by page.
+    The database finds the entries that may be contradictory. Only their rows are read and checked.
     """
-    for page in iter_chunks(records.find(EntryRow, {"pipeline": list(pipelines)})):
+    suspects = _find_suspects(records, pipelines)
+    for ids in iter_chunks(iter(sorted(suspects))):
+        entries = list(records.find(EntryRow, {"entry_id": ids, "pipeline": list(pipelines)}))
+        known_ids = sorted({entry.entry_id for entry in entries})
         by_entry: dict[tuple[str, str], list[DispositionRow]] = defaultdict(list)
-        ids = sorted({entry.entry_id for entry in page})
-        for row in records.find(DispositionRow, {"entry_id": ids}):
+        for row in records.find(DispositionRow, {"entry_id": known_ids}):
             by_entry[row.entry_id, row.pipeline].append(row)
         childless: list[DispositionRow] = []
         settled_entries = [
-            entry for entry in page if entry.open_count == 0 and entry.entered_at <= started_at
+            entry for entry in entries if entry.open_count == 0 and entry.entered_at <= started_at
         ]
         for entry in settled_entries:
             rows = by_entry[entry.entry_id, entry.pipeline]
@@ -88,7 +91,68 @@ def check_entries(
                 childless += iter_without_children(rows)
         yield from _check_without_result(records, childless)
         yield from _check_own_duplicates(records, by_entry)
-        yield from _check_misplaced(records, [entry for entry in page if entry.kind == CAPTURE])
+    # With a condition on the pipeline, SQLite would sort all entries for each page.
+    captures = (
+        entry for entry in records.find(EntryRow, {"kind": CAPTURE}) if entry.pipeline in pipelines
+    )
+    for page in iter_chunks(captures):
+        yield from _check_misplaced(records, page)
+
+
+def _find_suspects(records: Records, pipelines: Sequence[str]) -> set[str]:
+    """Return the ids of all entries whose dispositions may be contradictory.
+
+    The exact checks follow. An entry that is left out passes all of them.
+    """
+    in_pipelines = {"pipeline": list(pipelines)}
+    same_entry = {"entry_id": "entry_id", "pipeline": "pipeline"}
+    parent = NotInTable(DispositionRow, "message_id", {"step": "parent_step", **same_entry})
+    child_columns = {"parent_step": "step", **same_entry}
+    conditions: list[dict[str, object]] = [
+        *({**in_pipelines, **ending} for ending in _list_invalid_endings(records, in_pipelines)),
+        # A message whose parent is missing.
+        {**in_pipelines, "parent_id": parent},
+        # An entry that went on after its first message.
+        {
+            **in_pipelines,
+            "parent_id": None,
+            "verdict": sorted(_VERDICTS_WITH_REASON),
+            "message_id": InTable(DispositionRow, "parent_id", child_columns),
+        },
+        # A last message without a file.
+        {
+            **in_pipelines,
+            "verdict": str(Verdict.DONE),
+            "about": [None, NotInTable(FileMetaRow, "sha1hex")],
+            "message_id": NotInTable(DispositionRow, "parent_id", child_columns),
+        },
+        # A duplicate of the entry's own file. The message may be in another pipeline.
+        {
+            "entry_id": InTable(EntryRow, "entry_id", where=in_pipelines),
+            "verdict": str(Verdict.DROPPED),
+            "reason": str(Reason.DUPLICATE),
+            "about": InTable(FileMetaRow, "sha1hex", {"capture_id": "entry_id"}),
+        },
+    ]
+    return {
+        entry_id
+        for condition in conditions
+        for (entry_id,) in records.count(DispositionRow, ("entry_id",), condition)
+    }
+
+
+def _list_invalid_endings(
+    records: Records, in_pipelines: Mapping[str, object]
+) -> list[dict[str, object]]:
+    """Return the combinations of verdict and reason in the ledger that are not valid, as query
+    conditions.
+    """
+    columns = ("verdict", "reason", "is_open")
+    return [
+        {"verdict": verdict, "reason": reason, "is_open": is_open}
+        for verdict, reason, is_open in records.count(DispositionRow, columns, in_pipelines)
+        if not _is_valid_ending(verdict, reason, is_open=is_open)
+    ]
 
 
 def find_contradictions(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
@@ -99,7 +163,7 @@ def find_contradictions(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
     known_messages = {(row.message_id, row.step) for row in rows}
     for row in rows:
         name = f"message {row.message_id} at {row.pipeline}.{row.step}"
-        if row.is_open is not (row.verdict in _OPEN_VERDICTS) or not _has_reason(row):
+        if not _is_valid_ending(row.verdict, row.reason, is_open=row.is_open):
             message = (
                 f"{name} is {row.verdict} with the reason {row.reason}, which is not a "
                 "valid combination"
@@ -115,12 +179,15 @@ def find_contradictions(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
             )
 
 
-def _has_reason(row: DispositionRow) -> bool:
-    if row.verdict in _VERDICTS_WITH_REASON:
-        return row.reason in _REASONS
-    if row.verdict == Verdict.DONE:
-        return row.reason is None or row.reason in _TEXTLESS_REASONS
-    return row.verdict in _OPEN_VERDICTS
+def _is_valid_ending(verdict: str, reason: str | None, *, is_open: bool) -> bool:
+    """Return whether a message can have this verdict with this reason."""
+    if verdict in _OPEN_VERDICTS:
+        return is_open
+    if is_open:
+        return False
+    if verdict in _VERDICTS_WITH_REASON:
+        return reason in _REASONS
+    return verdict == Verdict.DONE and (reason is None or reason in _TEXTLESS_REASONS)
 
 
 def iter_without_children(rows: Sequence[DispositionRow]) -> Iterator[DispositionRow]:
@@ -282,3 +349,15 @@ def check_captures_without_entry(
     for key in sorted(set(suspects) - find_open_entries(records, suspects)):
         message = f"entry {key} is not done at any step, but {owners[key]} refers to it"
         yield AuditFault(AuditCheck.WAY, key, message, rows[key].pipeline)
+
+
+def build_unaccounted_condition(records: Records) -> list[NotInTable]:
+    """Return the condition for ids of captures that may have no entry, or one that is done at no
+    step.
+    """
+    steps = [step for (step,) in records.count(DispositionRow, ("step",)) if step != REPAIR]
+    done = {"verdict": str(Verdict.DONE), "step": steps}
+    return [
+        NotInTable(EntryRow, "entry_id"),
+        NotInTable(DispositionRow, "entry_id", where=done),
+    ]

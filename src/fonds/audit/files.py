@@ -4,17 +4,22 @@ the captures that they refer to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from fonds.archive.table_places import is_indexed
-from fonds.audit.entries import check_captures_without_entry, find_open_entries
+from fonds.audit.entries import (
+    build_unaccounted_condition,
+    check_captures_without_entry,
+    find_open_entries,
+)
 from fonds.audit.fault import AuditCheck, AuditFault
 from fonds.derivatives.kinds import iter_kinds_with_rows
 from fonds.derivatives.pdf import find_unavailable_pdfs
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.record_offset import format_record_place, parse_record_place
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
+from fonds.model.rows.row import InTable, NotInTable
 from fonds.ports import Records, Stores
 from fonds.ports.scan import iter_chunks, iter_pages
 from fonds.stores.journal_table.cells import (
@@ -31,6 +36,8 @@ from fonds.stores.journal_table.keys import build_alternate_key, split_key
 
 FACTS = {"sha256": "sha256hex", "md5": "md5hex", "size": "size_bytes", "mime": "mimetype"}
 Cells = dict[str, bytes]
+_LATER = {"verdict": str(Verdict.DROPPED), "reason": str(Reason.DUPLICATE)}
+"""Values of the dispositions of later captures, which are dropped as duplicates."""
 
 
 def check_files(
@@ -42,15 +49,23 @@ def check_files(
     `archiving`: names of the pipelines whose files must all be in a WARC by now. None or an empty
         list skips that check.
     """
+    records = stores.records
+
+    def iter_pages_of_files(where: Mapping[str, object]) -> Iterator[list[FileMetaRow]]:
+        rows = records.find(FileMetaRow, where)
+        return iter_chunks(row for row in rows if row.row_created <= started_at)
+
     yield from _check_file_rows(stores)
-    rows = (row for row in stores.records.find(FileMetaRow) if row.row_created <= started_at)
-    for page in iter_chunks(rows):
+    for page in iter_pages_of_files({}):
         yield from _check_table_cells(stores, page)
+    for page in iter_pages_of_files({"capture_id": build_unaccounted_condition(records)}):
         references = {row.capture_id: f"the file {row.sha1hex}" for row in page}
-        yield from check_captures_without_entry(stores.records, references)
+        yield from check_captures_without_entry(records, references)
+    for page in iter_pages_of_files({"sha1hex": InTable(DispositionRow, "about", where=_LATER)}):
         yield from _check_later_captures(stores, [row.sha1hex for row in page])
-        if archiving:
-            yield from _check_unarchived(stores.records, [row.sha1hex for row in page], archiving)
+    if archiving:
+        for page in iter_pages_of_files({"sha1hex": NotInTable(CdxRow, "sha1hex")}):
+            yield from _check_unarchived(records, [row.sha1hex for row in page], archiving)
     yield from check_table_rows(stores)
 
 
@@ -62,10 +77,9 @@ def _check_file_rows(stores: Stores) -> Iterator[AuditFault]:
     PDF, but no PDF was found, so there is no file. The SQL table `file_meta` has one row per file.
     """
     for kind in iter_kinds_with_rows():
-        for page in iter_chunks(stores.records.find(kind.row)):
-            keys = [row.sha1hex for row in page]
-            known_files = {row.sha1hex for row in stores.records.get(FileMetaRow, keys)}
-            missing = [key for key in keys if key not in known_files]
+        without_row = {"sha1hex": NotInTable(FileMetaRow, "sha1hex")}
+        for page in iter_chunks(stores.records.find(kind.row, without_row)):
+            missing = [row.sha1hex for row in page]
             without_file = find_unavailable_pdfs(stores.records, missing)
             missing = [key for key in missing if key not in without_file]
             raw = [bytes.fromhex(key) for key in missing]
@@ -150,11 +164,7 @@ def iter_later_captures(
     Yields the SHA-1 of the file and the entry. Includes only captures that are in a WARC and whose
     messages have all ended.
     """
-    where = {
-        "about": list(sha1hexes),
-        "verdict": str(Verdict.DROPPED),
-        "reason": str(Reason.DUPLICATE),
-    }
+    where = {"about": list(sha1hexes), **_LATER}
     sha1_by_entry = {row.entry_id: row.about or "" for row in records.find(DispositionRow, where)}
     if not sha1_by_entry:
         return
@@ -189,9 +199,13 @@ def compare_file_cells(row: FileMetaRow, cells: Cells) -> str | None:
 def _check_unarchived(
     records: Records, sha1hexes: Sequence[str], archiving: Sequence[str]
 ) -> Iterator[AuditFault]:
-    archived_files = {row.sha1hex for row in records.find(CdxRow, {"sha1hex": list(sha1hexes)})}
+    """Yield a fault for each file in no WARC that should be in one.
+
+    `sha1hexes`: SHA-1s of files in no WARC.
+    `archiving`: names of the pipelines that archive bodies.
+    """
     for key in sha1hexes:
-        if key not in archived_files and _should_be_archived(records, key, archiving):
+        if _should_be_archived(records, key, archiving):
             yield AuditFault(AuditCheck.PLACE, key, f"file {key} is in no WARC")
 
 

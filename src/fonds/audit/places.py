@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fonds.archive.table_places import find_end_offset, is_indexed
 from fonds.archive.warc_names import CaptureKey, build_capture_key
 from fonds.audit.entries import (
+    build_unaccounted_condition,
     check_captures_without_entry,
     find_fetched_without_entry,
     find_open_entries,
@@ -27,6 +28,7 @@ from fonds.model.disposition import Verdict
 from fonds.model.entry import CAPTURE
 from fonds.model.record_offset import describe_offset, format_offset, format_record_place
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
+from fonds.model.rows.row import InTable
 from fonds.ports import Records, Stores
 from fonds.ports.scan import iter_chunks
 from fonds.stores.journal_table.cells import (
@@ -82,23 +84,34 @@ def check_places(stores: Stores) -> Iterator[AuditFault]:
     read. The SQL table `cdx` has one row per capture in a WARC.
     """
     warc: _WarcRows | None = None
-    # A capture known only from a CDX index has no stored body and no entry.
-    rows = (row for row in stores.records.find(CdxRow) if not is_indexed(row.capture_id))
-    for page in iter_chunks(rows):
+    records = stores.records
+    for page in _iter_pages(records, {}):
         yield from _check_table_places(stores, page)
-        referring = {
-            row.capture_id: format_record_place(row.warc_path, row.warc_offset) for row in page
-        }
-        yield from check_captures_without_entry(stores.records, referring)
-        yield from _check_archived(stores.records, page)
-        yield from _check_entry_places(stores.records, page)
-        yield from _check_written_twice(stores.records, page)
+        yield from _check_archived(records, page)
+        yield from _check_entry_places(records, page)
         for row in page:
             if warc is None or warc.path != row.warc_path:
                 yield from _check_warc(stores, warc) if warc else ()
                 warc = _WarcRows(row.warc_path)
             warc.add_row(row)
     yield from _check_warc(stores, warc) if warc else ()
+    for page in _iter_pages(records, {"capture_id": build_unaccounted_condition(records)}):
+        owners = {
+            row.capture_id: format_record_place(row.warc_path, row.warc_offset) for row in page
+        }
+        yield from check_captures_without_entry(records, owners)
+    same_record = InTable(CdxRow, "sha1hex", {"warc_offset": "warc_offset", "datetime": "datetime"})
+    for page in _iter_pages(records, {"sha1hex": same_record}):
+        yield from _check_written_twice(records, page)
+
+
+def _iter_pages(records: Records, where: Mapping[str, object]) -> Iterator[list[CdxRow]]:
+    """Yield the `cdx` rows that match `where`, in pages.
+
+    Captures known only from a CDX index are left out: they have no stored body and no entry. The
+    SQL table `cdx` has one row per capture in a WARC.
+    """
+    return iter_chunks(row for row in records.find(CdxRow, where) if not is_indexed(row.capture_id))
 
 
 def _check_table_places(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[AuditFault]:

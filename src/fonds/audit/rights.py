@@ -17,10 +17,13 @@ from fonds.rights.host_files import TYPES
 from fonds.rights.preferences import read_header_statements
 
 
-def find_changed_rights(records: Records, capture: CdxRow, payload: Payload) -> Rights | None:
+def find_changed_rights(
+    row: CaptureRightsRow | None, capture: CdxRow, payload: Payload
+) -> Rights | None:
     """Return the rights of a capture, corrected by its HTTP response; None if the stored rights are
     correct.
 
+    `row`: stored rights of the capture; None if none are stored.
     `capture`: `cdx` row of the capture.
     `payload`: its WARC record.
 
@@ -31,7 +34,6 @@ def find_changed_rights(records: Records, capture: CdxRow, payload: Payload) -> 
     """
     if payload.http is None or is_indexed(capture.capture_id):
         return None
-    row = next(iter(records.get(CaptureRightsRow, [capture.capture_id])), None)
     stored_rights = parse_row_rights(row) if row is not None else NO_RIGHTS
     other_statements = [
         statement

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -67,14 +68,21 @@ def build_row_fixity(row: DerivativeRow) -> FixityRow:
 
     The fixity is the same before the row is written and after it is read, in any database.
     """
-    excluded_names = set(getattr(row, "WITHOUT_FIXITY", ()))
-    names = [column.name for column in fields(row) if column.name not in excluded_names]  # type: ignore[arg-type]
-    values = {name: _normalize_column(getattr(row, name)) for name in names}
+    values = {name: _normalize_column(getattr(row, name)) for name in _list_columns(type(row))}
     data = msgspec.json.encode(values, order="deterministic")
     return build_fixity(row.sha1hex, row.TABLE, data)
 
 
+@cache
+def _list_columns(kind: type[DerivativeRow]) -> list[str]:
+    """Return the names of the columns that the fixity of rows of this type includes."""
+    excluded_names = set(getattr(kind, "WITHOUT_FIXITY", ()))
+    return [column.name for column in fields(kind) if column.name not in excluded_names]  # type: ignore[arg-type]
+
+
 def _normalize_column(value: Any) -> Any:
+    if value is None or isinstance(value, str | int):
+        return _normalize_json(value)
     if isinstance(value, float):
         # A column of floats has four bytes on some databases and eight on others.
         return struct.pack(">f", value).hex()
@@ -94,6 +102,8 @@ def _normalize_json(value: Any) -> Any:
         return clean_text(value)
     if isinstance(value, bool) or value is None:
         return value
+    if isinstance(value, dict):  # A test for an abstract class, as below, takes longer.
+        return {_clean_name(name): _normalize_json(item) for name, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, int | float):
@@ -101,9 +111,14 @@ def _normalize_json(value: Any) -> Any:
         if abs(value) <= EXACT_MAX and value == int(value):
             return str(int(value))
         return repr(float(value)) if abs(value) < FLOAT_MAX else str(value)
-    # A test for an abstract class takes longer than one for a class.
-    if isinstance(value, dict | Mapping):
-        return {clean_text(str(name)): _normalize_json(item) for name, item in value.items()}
+    if isinstance(value, Mapping):
+        return {_clean_name(name): _normalize_json(item) for name, item in value.items()}
     if isinstance(value, list | Sequence):
         return [_normalize_json(item) for item in value]
     return str(value)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _clean_name(name: Any) -> str:
+    """Return the name of a JSON field as a database stores it. The same names occur in all rows."""
+    return clean_text(str(name))

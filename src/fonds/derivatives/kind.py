@@ -16,7 +16,7 @@ from fonds.derivatives.document_rows import IndexedKind
 from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument
 from fonds.model.file import FileMeta
-from fonds.model.rows.row import DerivativeRow, Row
+from fonds.model.rows.row import DerivativeRow, InTable, NotInTable, Row
 from fonds.model.step import Item
 from fonds.ports import Blobs, Records
 
@@ -228,10 +228,6 @@ def _return_no_values(row: Any, document: IndexDocument | None) -> Mapping[str, 
     return {}
 
 
-def _is_present(row: Any | None, tag: str) -> bool:
-    return row is not None
-
-
 @dataclass(frozen=True, slots=True)
 class DerivativeKind:
     """Declaration of one kind of derivative.
@@ -241,8 +237,9 @@ class DerivativeKind:
     - `mimetypes`: types of the files from which the derivative is computed.
     - `row`: table of the derivative, with the SHA-1 of the file as key.
     - `step`, `other_steps`: names of the pipeline steps that write rows.
-    - `is_written`: function of a row (None if missing) and the tag of a stage. It returns whether
-      the result of a completed message is stored.
+    - `unwritten`: function of the tag of a stage. It returns the condition for the SHA-1s of files
+      whose result is not stored although a message was completed, or None if no row shows that. By
+      default the row must exist.
     - `build_rows`, `list_blobs`, `list_cells`: functions that return what must exist for a
       derivative row: rows of other tables, keys of blobs, and columns of the wide-row table.
     - `indexed`: how index documents of this kind are built; None if there are none.
@@ -268,7 +265,7 @@ class DerivativeKind:
     row: type[DerivativeRow]
     step: str
     other_steps: tuple[str, ...] = ()
-    is_written: Callable[[Any | None, str], bool] = _is_present
+    unwritten: Callable[[str], InTable | None] | None = None
     build_rows: Callable[[Any], Sequence[Row]] = _return_empty
     list_blobs: Callable[[Any], Sequence[str]] = _return_empty
     list_cells: Callable[[Any], Sequence[str]] = _return_empty
@@ -292,6 +289,14 @@ class DerivativeKind:
     def sinks(self) -> tuple[str, ...]:
         """Names of all steps that write rows of this kind."""
         return (self.step, *self.other_steps)
+
+    def build_unwritten_condition(self, tag: str) -> InTable | None:
+        """Return the condition for the SHA-1s of files whose result is not stored, or None if no
+        row shows whether it is.
+
+        `tag`: tag of the pipeline stage that completed the messages.
+        """
+        return NotInTable(self.row, "sha1hex") if self.unwritten is None else self.unwritten(tag)
 
     @property
     def has_blobs(self) -> bool:

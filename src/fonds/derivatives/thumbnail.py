@@ -8,21 +8,22 @@ from __future__ import annotations
 from fonds.derivatives.kind import DerivativeKind
 from fonds.model.keys import build_thumbnail_blob_key
 from fonds.model.rows import PdfMetaRow
+from fonds.model.rows.row import InTable
 
 
 def _list_blobs(row: PdfMetaRow) -> list[str]:
     return [build_thumbnail_blob_key(row.sha1hex)] if row.has_page0_thumbnail else []
 
 
-def _is_written(row: PdfMetaRow | None, tag: str) -> bool:
-    """Return whether a completed thumbnail is stored, as far as the row of its PDF must show it.
+def _build_unwritten_condition(tag: str) -> InTable | None:
+    """Return the condition for PDFs whose row must refer to a thumbnail but does not.
 
-    - `row`: row of the PDF. None if the text has not been stored yet; the step that stores it later
-      adds the reference to the thumbnail.
     - `tag`: tag of the pipeline stage. A stage with a tag makes thumbnails of further formats, to
       which no row refers.
+
+    A PDF without a row is left out: the step that stores the row later adds the reference.
     """
-    return row is None or row.has_page0_thumbnail or bool(tag)
+    return None if tag else InTable(PdfMetaRow, "sha1hex", where={"has_page0_thumbnail": False})
 
 
 KIND = DerivativeKind(
@@ -31,6 +32,6 @@ KIND = DerivativeKind(
     mimetypes=("application/pdf",),
     row=PdfMetaRow,
     step="persist_thumbnail",
-    is_written=_is_written,
+    unwritten=_build_unwritten_condition,
     list_blobs=_list_blobs,
 )

@@ -25,6 +25,11 @@ class ReadableRecords(Protocol):
         `kind`: row type, which names the table. A key is a value, or a tuple for a composite key.
         """
 
+    def find_missing(self, kind: type[Row], keys: Sequence[object]) -> list[object]:
+        """Return those of the primary keys, as in `get`, for which one table has no row, each
+        once.
+        """
+
     def find(
         self,
         kind: type[R],
@@ -38,10 +43,11 @@ class ReadableRecords(Protocol):
         size.
 
         `kind`: row type, which names the table. `where` maps columns to values: a list matches any
-            of its values, `None` a missing value, `Prefix` all texts with that prefix, and
-            `TimeRange` all times in a range. `order` names columns, `-name` for descending. The
-            default is the primary key, which also breaks ties. `after` holds the values of the
-            `order` columns in the row after which to start.
+            of its values, `None` a missing value, `Prefix` all texts with that prefix, `TimeRange`
+            all times in a range, and `InTable` and `NotInTable` the values that another table has
+            or lacks. `order` names columns, `-name` for descending. The default is the primary key,
+            which also breaks ties. `after` holds the values of the `order` columns in the row after
+            which to start.
         """
 
     def count(

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from fonds.model.document import IndexDocument
-from fonds.model.rights import RAW_MAX_CHARS, STATEMENTS_MAX, Rights
+from fonds.model.rights import NO_RIGHTS, RAW_MAX_CHARS, STATEMENTS_MAX, Rights
 from fonds.model.rows import CaptureRightsRow, FileRightsRow
 from fonds.ports import Records
+from fonds.ports.scan import iter_chunks
 from fonds.rights.capture_rights import merge_row_rights
 
 CAPTURES_MAX = 100
@@ -46,8 +47,13 @@ class RightsValues:
     prefers: tuple[str, ...]
 
 
+_NO_VALUES = RightsValues((), (), ())
+
+
 def build_values(rights: Rights) -> RightsValues:
     """Collect the distinct values of rights statements, for index documents and exports."""
+    if not rights.statements:
+        return _NO_VALUES
     return RightsValues(
         licenses=_limit_values(license_name.lower() for license_name in rights.licenses),
         holders=_limit_values(rights.holders),
@@ -66,10 +72,16 @@ def _expand_preference(value: str) -> tuple[str, ...]:
 
 
 def set_rights(document: IndexDocument, rights: Rights) -> IndexDocument:
-    """Return a copy of an index document with the licences, rights holders and usage preferences in
-    `rights`.
+    """Return an index document with the licences, rights holders and usage preferences in `rights`
+    in place of its own.
     """
     values = build_values(rights)
+    if (document.licenses, document.holders, document.prefers) == (
+        values.licenses,
+        values.holders,
+        values.prefers,
+    ):
+        return document
     return replace(
         document, licenses=values.licenses, holders=values.holders, prefers=values.prefers
     )
@@ -81,8 +93,8 @@ def load_file_rights(records: Records, sha1hexes: Sequence[str]) -> dict[str, Ri
 
     The robots.txt is that of the last recorded capture with a known robots.txt.
     """
-    keys = sorted(set(sha1hexes))
-    rights_by_file: dict[str, Rights] = {}
+    rights_by_file = dict.fromkeys(sha1hexes, NO_RIGHTS)
+    keys = _find_files_with_rights(records, sorted(rights_by_file))
     for start in range(0, len(keys), FILE_BATCH):
         batch = keys[start : start + FILE_BATCH]
         rows = load_capture_rights(records, batch)
@@ -93,6 +105,19 @@ def load_file_rights(records: Records, sha1hexes: Sequence[str]) -> dict[str, Ri
                 [merge_row_rights(None, files.get(key)), *capture_rights]
             )
     return rights_by_file
+
+
+def _find_files_with_rights(records: Records, keys: Sequence[str]) -> Sequence[str]:
+    """Return the SHA-1s of the files for which rights are stored; all of them if there are few."""
+    if len(keys) <= FILE_BATCH:
+        return keys
+    files = {
+        sha1hex
+        for kind in (FileRightsRow, CaptureRightsRow)
+        for chunk in iter_chunks(iter(keys))
+        for (sha1hex,) in records.count(kind, ("sha1hex",), {"sha1hex": chunk})
+    }
+    return sorted(files)
 
 
 def merge_rights(rights_list: Sequence[Rights]) -> Rights:

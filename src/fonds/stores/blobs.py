@@ -137,8 +137,9 @@ class FolderBlobs:
         """Return the size in bytes of each blob in `keys` that exists, by key, with one `stat` call
         per key.
         """
+        known_folders: dict[str, bool] = {"": True}
         with _translate_errors(self._root):
-            sizes = {key: self._get_size(key) for key in keys}
+            sizes = {key: self._get_size(key, known_folders) for key in keys}
         return {key: size_bytes for key, size_bytes in sizes.items() if size_bytes is not None}
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -154,16 +155,34 @@ class FolderBlobs:
                     if error.errno not in _ABSENT_ERRNOS:
                         raise
 
-    def _get_size(self, key: str) -> int | None:
-        self._build_path(key)
+    def _get_size(self, key: str, known_folders: dict[str, bool]) -> int | None:
+        """Return the size of a blob in bytes, or None if it is absent.
+
+        `known_folders`: folders that were looked up before, and whether blobs can be in them.
+        """
+        check_key(key)
+        if not self._is_folder(key.rpartition("/")[0], known_folders):
+            return None
+        status = self._look_up(key)
+        return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
+
+    def _is_folder(self, folder: str, known_folders: dict[str, bool]) -> bool:
+        """Return whether a folder of blobs and all folders above it exist and are no links."""
+        if folder not in known_folders:
+            status = None
+            if self._is_folder(folder.rpartition("/")[0], known_folders):
+                status = self._look_up(folder)
+            known_folders[folder] = status is not None and stat.S_ISDIR(status.st_mode)
+        return known_folders[folder]
+
+    def _look_up(self, key: str) -> os.stat_result | None:
+        """Return the status of the file or folder at a key, or None if it is absent."""
         try:
-            with _open_folder(self._root, key) as (folder, name):
-                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            return os.lstat(f"{self._root}/{key}")
         except OSError as error:
             if error.errno in _ABSENT_ERRNOS:
                 return None
             raise
-        return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     def _move_into_place(self, parts: Sequence[Path], blobs: Sequence[Blob]) -> None:
         """Rename finished temporary files to their blob keys: sync the contents, rename, then sync

@@ -40,19 +40,13 @@ def compute_bands(signature: bytes) -> list[int]:
     Similar texts are very likely to share at least one key.
     """
     size = 2 * ROWS
-    return [
-        _build_band_key(band, signature[band * size : (band + 1) * size]) for band in range(BANDS)
-    ]
-
-
-def _build_band_key(band: int, part: bytes) -> int:
-    """Hash a band (part of a MinHash signature) and its number to 64 bits.
-
-    A collision only adds a pair of texts that a later comparison rejects.
-    """
-    low, high = zlib.crc32(part, band), zlib.crc32(part[::-1], ~band & 0xFFFFFFFF)
-    (key,) = struct.unpack(">q", struct.pack(">II", high, low))
-    return int(key)
+    halves: list[int] = []
+    for band in range(BANDS):
+        part = signature[band * size : (band + 1) * size]
+        # The low and the high half of a key are hashes of the band and its number. A collision only
+        # adds a pair of texts that a later comparison rejects.
+        halves += zlib.crc32(part[::-1], ~band & 0xFFFFFFFF), zlib.crc32(part, band)
+    return list(struct.unpack(f">{BANDS}q", struct.pack(f">{2 * BANDS}I", *halves)))
 
 
 def compute_resemblance(shared_count: int, count: int, other_count: int) -> float:

@@ -87,6 +87,14 @@ class AuditNoteRecords:
         """
         return self._choose_records(kind).get(kind, keys)
 
+    def find_missing(self, kind: type[Row], keys: Sequence[object]) -> list[object]:
+        """Return those of the keys for which no row of a type exists.
+
+        The row type `kind` decides which database is used: that of audit notes (progress and faults
+        of a deep audit) or that of all other rows.
+        """
+        return self._choose_records(kind).find_missing(kind, keys)
+
     def find(
         self,
         kind: type[R],

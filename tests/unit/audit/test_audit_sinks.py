@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fonds.audit import conservation
-from fonds.audit.conservation import SinkCheck
+from fonds.audit.conservation import check_sinks
 from fonds.ingest.steps.import_story import ImportStoryStep
 from fonds.ingest.steps.persist_pdf import PersistPdfTextStep, PersistThumbnailStep
 from fonds.model.pdf import PAGE0_FORM, PdfStatus, PdfText, Thumbnail
@@ -42,8 +41,10 @@ def build_disposition(step: str, about: str, verdict: str = "done") -> Dispositi
 
 
 def list_fault_messages(bench: Bench, *rows: DispositionRow) -> list[str]:
-    check = SinkCheck(bench.records, STARTED_AT)
-    faults = [fault for row in rows for fault in check.add(row)] + list(check.check_rest())
+    """Record dispositions, and return the faults of their steps."""
+    bench.records.put(rows)
+    steps = {row.step for row in rows}
+    faults = check_sinks(bench.records, ["library"], steps, STARTED_AT)
     return [fault.message for fault in faults]
 
 
@@ -120,9 +121,15 @@ def test_dispositions_without_a_row_or_settled_after_the_start_are_ignored(
     assert list_fault_messages(bench, row) == []
 
 
-def test_rows_are_read_in_batches(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conservation, "CHUNK", 2)
-    rows = [build_disposition("import_story", f"{n:040x}") for n in range(5)]
-    assert (
-        len({message.partition(", but ")[0] for message in list_fault_messages(bench, *rows)}) == 5
-    )
+def test_many_missing_rows_are_reported_once_each(bench: Bench) -> None:
+    dispositions = [
+        replace(build_disposition("import_story", f"{n // 2:040x}"), message_id=f"{n}")
+        for n in range(2400)
+    ]
+    messages = list_fault_messages(bench, *dispositions)
+    assert len(messages) == len(set(messages)) == 2 * 1200
+
+
+def test_other_pipelines_are_ignored(bench: Bench) -> None:
+    disposition = replace(build_disposition("import_story", PAGE_SHA1), pipeline="other")
+    assert list_fault_messages(bench, disposition) == []

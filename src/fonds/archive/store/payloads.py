@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -41,6 +41,8 @@ from fonds.text.coding import decode_body
 
 
 _READERS_MAX = 8
+_PATHS_MAX = 1_000
+"""Maximum number of WARC names whose paths are remembered."""
 
 _File = tuple[int, int, int, int]
 
@@ -154,6 +156,7 @@ class PlaceReader:
         self._fetched = BodyFileCache()
         self._body_max_bytes = body_max_bytes
         self._list_paths = list_paths
+        self._last_paths: dict[str, str] = {}
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
         """Return the decoded body stored at a location.
@@ -209,9 +212,13 @@ class PlaceReader:
         Fonds wrote. Returns None if that fails too. Raises the last error of a file that exists.
         """
         fault: PermanentError | TransientError | None = None
-        for path in self._list_paths(place.path):
+        for path in self._iter_paths(place.path, is_checked=sha1hex is not None):
             try:
-                return self._read_checked(replace(place, path=path), sha1hex)
+                payload = self._read_checked(replace(place, path=path), sha1hex)
+                if len(self._last_paths) == _PATHS_MAX:
+                    self._last_paths.clear()
+                self._last_paths[place.path] = path
+                return payload
             except (PermanentError, TransientError) as error:
                 is_missing = isinstance(error, PermanentError) and (
                     error.reason is Reason.MISSING_SOURCE
@@ -226,6 +233,16 @@ class PlaceReader:
         with suppress(PermanentError):
             return self._read_checked(own_place, sha1hex) if is_own(own_place) else None
         return None
+
+    def _iter_paths(self, name: str, *, is_checked: bool) -> Iterator[str]:
+        """Yield the paths where a WARC may be, by its name.
+
+        If the SHA-1 of the body is checked, the path that was read last comes first. Finding the
+        paths takes longer than reading a record.
+        """
+        if is_checked and name in self._last_paths:
+            yield self._last_paths[name]
+        yield from self._list_paths(name)
 
     def close(self) -> None:
         """Close the WARC files and cached bodies that are kept open for later reads. A later read

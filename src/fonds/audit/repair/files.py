@@ -119,7 +119,8 @@ def _restore_rights(context: RepairContext, sha1hex: str) -> None:
             payload = context.stores.archive.read(build_place(cdx))
         except (PermanentError, TransientError):
             continue
-        rights = find_changed_rights(records, cdx, payload)
+        stored_rows = records.get(CaptureRightsRow, [cdx.capture_id])
+        rights = find_changed_rights(next(iter(stored_rows), None), cdx, payload)
         if rights is not None:
             is_changed = True
             rights_row = build_capture_rights_row(cdx.capture_id, sha1hex, rights, context.clock())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, Protocol
 
@@ -64,3 +65,29 @@ class TimeRange:
 
     first: datetime
     last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class InTable:
+    """Query condition: a row of a table has the column's value (a semi-join).
+
+    - `kind`: row type of that table. If it is the queried table, only other rows count.
+    - `column`: column of that table that must have the value.
+    - `equal`: further columns of that table, and the columns of the queried table that they must
+      equal.
+    - `where`: values that the columns of that table must have, as in a query.
+    """
+
+    kind: type[Row]
+    column: str
+    equal: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NotInTable(InTable):
+    """Query condition: the column has a value, but no row of a table has it (an anti-join)."""
+
+
+QueryCondition = Prefix | TimeRange | InTable
+"""Conditions on a column other than equality."""

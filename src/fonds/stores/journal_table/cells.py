@@ -7,7 +7,6 @@ Source: seed document 000, "PDF Table".
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ import msgspec
 
 from fonds.model.archive import OriginalCapture
 from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.encoding import decode_json
 from fonds.model.file import FileMeta
 from fonds.model.keys import parse_record_id
 
@@ -346,7 +346,7 @@ def read_object(column: str, cell: bytes) -> dict[str, Any]:
     Raises ValueError if the cell is not a JSON object.
     """
     try:
-        values = json.loads(cell)
+        values = decode_json(cell)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{column} is not JSON: {cell[:80]!r}") from error
     if not isinstance(values, dict):

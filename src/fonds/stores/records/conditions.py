@@ -4,16 +4,17 @@ keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import BindParameter, Column, ColumnElement, Select, Table
+from sqlalchemy import BindParameter, Column, ColumnElement, FromClause, Select, Table
 
-from fonds.model.rows.row import Prefix, TimeRange
+from fonds.model.rows.row import InTable, NotInTable, Prefix, QueryCondition, Row, TimeRange
 from fonds.model.stored_json import clean_text
 from fonds.stores.records.column_types import CleanText, UtcTime
+from fonds.stores.records.tables import get_table
 
 VALUES_MAX = 30_000
 """Maximum values in one SQL condition. SQLite allows 32,766 parameters per statement, PostgreSQL
@@ -23,21 +24,30 @@ VALUES_MAX = 30_000
 _LAST = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 
+GetSource = Callable[[type[Row]], FromClause]
+"""Function that returns what to read for a row type: its table, or a query for its visible rows."""
 
-def build_conditions(table: Table, where: Mapping[str, object] | None) -> list[ColumnElement[bool]]:
+
+def build_conditions(
+    table: Any, where: Mapping[str, object] | None, get_source: GetSource = get_table
+) -> list[ColumnElement[bool]]:
     """Build one SQL condition per column of `where`, which maps column names to the values to
     match.
 
-    A value is a single value, several values, None (SQL null), a Prefix, a TimeRange or a bind
-    parameter. Raises ValueError for an unknown column, more than 30,000 values, a Prefix on a
-    column that is not text, and a TimeRange on a column that is not a time.
+    A value is a single value, several values, None (SQL null), a QueryCondition or a bind
+    parameter. `get_source` finds the tables of `InTable` and `NotInTable`. Raises ValueError for an
+    unknown column, more than 30,000 values, a Prefix on a column that is not text, and a TimeRange
+    on a column that is not a time.
     """
-    return [_build_match(get_column(table, name), value) for name, value in (where or {}).items()]
+    return [
+        _build_match(get_column(table, name), value, get_source)
+        for name, value in (where or {}).items()
+    ]
 
 
-def get_column(table: Table, name: str) -> Column[Any]:
+def get_column(table: Any, name: str) -> Column[Any]:
     """Return a table's column by name. Raises ValueError if the table has no such column."""
-    column = table.c.get(name)
+    column: Column[Any] | None = table.c.get(name)
     if column is None:
         names = ", ".join(table.c.keys())
         raise ValueError(f"{table.name} has no column {name!r}, only {names}")
@@ -49,6 +59,7 @@ def build_count(
     group_columns: Sequence[str],
     where: Mapping[str, object] | None,
     count_max: int | None,
+    get_source: GetSource = get_table,
 ) -> Select[Any]:
     """Build a query that counts the rows matching `where`, grouped by `group_columns`.
 
@@ -56,7 +67,7 @@ def build_count(
     unknown column.
     """
     groups: list[ColumnElement[Any]] = [get_column(table, name) for name in group_columns]
-    conditions = build_conditions(table, where)
+    conditions = build_conditions(table, where, get_source)
     if count_max is None:
         query = sa.select(*groups, sa.func.count()).select_from(table).where(*conditions)
         return query.group_by(*groups)
@@ -248,29 +259,31 @@ def find_prefix_end(prefix: str) -> str | None:
     return None
 
 
-def _build_match(column: Column[Any], value: object) -> ColumnElement[bool]:
+def _build_match(column: Column[Any], value: object, get_source: GetSource) -> ColumnElement[bool]:
     if isinstance(value, BindParameter):
         return column.in_(value) if value.expanding else column == value
     if not isinstance(value, (list, tuple, set, frozenset)):
-        return _build_single_match(column, value)
+        return _build_single_match(column, value, get_source)
     if len(value) > VALUES_MAX:
         raise ValueError(
             f"{len(value)} values for {column.name} are more than {VALUES_MAX}; split the query"
         )
-    plain = [
-        item for item in value if item is not None and not isinstance(item, Prefix | TimeRange)
-    ]
+    plain = [item for item in value if item is not None and not isinstance(item, QueryCondition)]
     special = [
-        _build_single_match(column, item)
+        _build_single_match(column, item, get_source)
         for item in value
-        if item is None or isinstance(item, Prefix | TimeRange)
+        if item is None or isinstance(item, QueryCondition)
     ]
     return sa.or_(column.in_(plain), *special) if plain else sa.or_(sa.false(), *special)
 
 
-def _build_single_match(column: Column[Any], value: object) -> ColumnElement[bool]:
+def _build_single_match(
+    column: Column[Any], value: object, get_source: GetSource
+) -> ColumnElement[bool]:
     if value is None:
         return column.is_(None)
+    if isinstance(value, InTable):
+        return _build_join(column, value, get_source)
     if isinstance(value, Prefix):
         if not isinstance(column.type, CleanText):
             raise ValueError(
@@ -284,6 +297,28 @@ def _build_single_match(column: Column[Any], value: object) -> ColumnElement[boo
             )
         return column.between(value.first, value.last)
     return column == value
+
+
+def _build_join(
+    column: Column[Any], condition: InTable, get_source: GetSource
+) -> ColumnElement[bool]:
+    """Build the SQL condition for rows that have, or do not have, a matching row in a table."""
+    table, other = column.table, get_source(condition.kind).alias()
+    matches = [
+        get_column(other, condition.column) == column,
+        *(
+            get_column(other, name) == get_column(table, own_name)
+            for name, own_name in condition.equal.items()
+        ),
+        *build_conditions(other, condition.where, get_source),
+    ]
+    if get_source(condition.kind) is table:
+        key = condition.kind.KEY
+        matches.append(sa.or_(*(other.c[name] != table.c[name] for name in key)))
+    has_match = sa.exists().where(*matches)
+    if isinstance(condition, NotInTable):
+        return sa.and_(column.is_not(None), sa.not_(has_match))
+    return has_match
 
 
 def _iter_prefix_match(column: Column[Any], prefix: str) -> Iterator[ColumnElement[bool]]:

@@ -15,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import URL, Connection, Engine, event
 
+from fonds.model.encoding import decode_json
 from fonds.model.errors import (
     ConfigurationError,
     FondsError,
@@ -97,7 +98,12 @@ def _open_sqlite(url: URL) -> Engine:
             f"Cannot create the folder of {url.database}: {error.strerror}"
         ) from error
     engine = sa.create_engine(
-        url, **_POOL, json_serializer=_to_json, hide_parameters=True, **options
+        url,
+        **_POOL,
+        json_serializer=_to_json,
+        json_deserializer=decode_json,
+        hide_parameters=True,
+        **options,
     )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)

@@ -171,9 +171,12 @@ def _compare_counts(
 def _check_entries(connection: Connection, repair: bool) -> list[OutcomeDifference]:
     """Return the entries whose recorded outcome does not follow from their dispositions. With
     `repair`, correct those entries.
+
+    The database leaves out the entries whose outcome is clearly right. The others are derived
+    again.
     """
     differences: list[OutcomeDifference] = []
-    for page in _iter_pages(connection):
+    for page in _iter_unclear_pages(connection):
         corrected_entries = []
         for entry, rows in page:
             open_count = sum(row.is_open for row in rows)
@@ -208,12 +211,73 @@ def _find_about(rows: Sequence[DispositionRow]) -> str | None:
     return latest.about if latest else None
 
 
-def _iter_pages(connection: Connection) -> Iterator[list[tuple[EntryRow, list[DispositionRow]]]]:
-    """Yield lists of up to 1,000 entries, each entry with all its dispositions."""
+def _build_clear_condition() -> sa.ColumnElement[bool]:
+    """Return the SQL condition for entries whose recorded outcome clearly follows from their
+    dispositions.
+
+    It is true only for done and dropped entries without open messages, whose deciding message
+    exists, agrees and ranks highest, as in `rank_ending`. It may be NULL.
+    """
+    entry = get_table(EntryRow).c
+    deciding, other = get_table(DispositionRow).alias().c, get_table(DispositionRow).alias().c
+    agrees = sa.exists().where(
+        deciding.message_id == entry.message_id,
+        deciding.pipeline == entry.pipeline,
+        deciding.step == entry.step,
+        deciding.entry_id == entry.entry_id,
+        deciding.verdict == entry.outcome,
+        deciding.reason.is_not_distinct_from(entry.reason),
+        deciding.detail == entry.detail,
+        deciding.settled_at == entry.settled_at,
+    )
+    ranked_at = sa.func.coalesce(other.settled_at, other.promised_at)
+    is_later = sa.tuple_(ranked_at, other.step, other.message_id) > sa.tuple_(
+        entry.settled_at, entry.step, entry.message_id
+    )
+    outranks = sa.or_(
+        other.verdict == str(Verdict.QUARANTINED),
+        sa.and_(other.verdict == str(Verdict.DROPPED), entry.outcome == str(Verdict.DONE)),
+        sa.and_(
+            other.verdict == entry.outcome,
+            sa.or_(
+                sa.and_(other.reason.is_not(None), entry.reason.is_(None)),
+                sa.and_(other.reason.is_(None) == entry.reason.is_(None), is_later),
+            ),
+        ),
+    )
+    is_contradicted = sa.exists().where(
+        other.entry_id == entry.entry_id,
+        other.pipeline == entry.pipeline,
+        sa.or_(other.is_open, outranks),
+    )
+    return sa.and_(
+        entry.open_count == 0,
+        entry.failure_group.is_(None),
+        sa.or_(entry.reason.is_(None), entry.reason != str(Reason.TAKEN_DOWN)),
+        sa.or_(
+            *(
+                sa.and_(entry.outcome == str(verdict), entry.weight == WEIGHTS[verdict])
+                for verdict in (Verdict.DONE, Verdict.DROPPED)
+            )
+        ),
+        agrees,
+        sa.not_(is_contradicted),
+    )
+
+
+def _iter_unclear_pages(
+    connection: Connection,
+) -> Iterator[list[tuple[EntryRow, list[DispositionRow]]]]:
+    """Yield lists of up to 1,000 entries whose outcome must be derived again, each entry with all
+    its dispositions.
+    """
     entries, dispositions = get_table(EntryRow), get_table(DispositionRow)
     last_key: tuple[Any, ...] | None = None
+    is_unclear = _build_clear_condition().is_not(True)
     while True:
-        query = sa.select(*entries.c).order_by(entries.c.entry_id, entries.c.pipeline)
+        query = (
+            sa.select(*entries.c).where(is_unclear).order_by(entries.c.entry_id, entries.c.pipeline)
+        )
         if last_key is not None:
             query = query.where(
                 sa.tuple_(entries.c.entry_id, entries.c.pipeline) > sa.tuple_(*last_key)

@@ -8,7 +8,7 @@ types.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
@@ -109,7 +109,8 @@ def get_write_statement(
 
 @dataclass(frozen=True, slots=True)
 class SelectStatement:
-    """SQL statement that loads columns of the rows of one table by primary key.
+    """SQL statements that load columns of the rows of one table by primary key, or find the keys
+    without a row.
 
     - `start`: the statement up to the condition on the keys.
     - `key_names`: quoted names of the key columns.
@@ -130,19 +131,34 @@ class SelectStatement:
         Without a row, the result has no columns.
         """
         rows: list[Any] = []
-        for chunk in iter_chunks(iter(keys), KEYS_PER_STATEMENT):
-            size = next(candidate for candidate in SIZES if candidate >= len(chunk))
-            padded_keys = [*chunk, *[chunk[-1]] * (size - len(chunk))]
+        for padded_keys in _iter_padded(keys):
             columns = [list(column) for column in convert_columns(padded_keys, self.key_converters)]
             parameters = columns[0]
             if len(columns) > 1:
                 parameters += [value for key in zip(*columns, strict=True) for value in key]
-            result = connection.exec_driver_sql(
-                f"{self.start} WHERE {self._build_condition(size)}", tuple(parameters)
-            )
-            rows += result.cursor.fetchall() if result.cursor is not None else ()
-            result.close()
+            condition = self._build_condition(len(padded_keys))
+            rows += _fetch_all(connection, f"{self.start} WHERE {condition}", parameters)
         return convert_columns(rows, self.converters) if rows else []
+
+    def find_missing(self, connection: Connection, keys: Sequence[Key]) -> list[Key]:
+        """Return those of the keys, which must be unique, for which no row exists."""
+        missing_keys: list[Key] = []
+        key_marks = f"({', '.join([self.placeholder] * len(self.key_names))})"
+        # Both databases name the columns of a list of values so.
+        matches = [f"{name} = k.column{n}" for n, name in enumerate(self.key_names, 1)]
+        row_query = f"{self.start} WHERE {' AND '.join(matches)}"
+        for padded_keys in _iter_padded(keys):
+            stored_keys = list(zip(*convert_columns(padded_keys, self.key_converters), strict=True))
+            values = ", ".join([key_marks] * len(padded_keys))
+            rows = _fetch_all(
+                connection,
+                f"SELECT * FROM ({_VALUES}{values}) AS k WHERE NOT EXISTS ({row_query})",  # noqa: S608 (names of ours)
+                [value for key in stored_keys for value in key],
+            )
+            if rows:
+                keys_by_stored = dict(zip(stored_keys, padded_keys, strict=True))
+                missing_keys += {keys_by_stored[tuple(row)]: None for row in rows}
+        return missing_keys
 
     def _build_condition(self, size: int) -> str:
         marks = ", ".join([self.placeholder] * size)
@@ -154,6 +170,21 @@ class SelectStatement:
         key_marks = f"({', '.join([self.placeholder] * len(self.key_names))})"
         values = ", ".join([key_marks] * size)
         return f"{condition} AND ({', '.join(self.key_names)}) IN ({_VALUES}{values})"
+
+
+def _iter_padded(keys: Sequence[Key]) -> Iterator[list[Key]]:
+    """Yield the keys in lists of the sizes in `SIZES`. The last key is repeated to fill a list."""
+    for chunk in iter_chunks(iter(keys), KEYS_PER_STATEMENT):
+        size = next(candidate for candidate in SIZES if candidate >= len(chunk))
+        yield [*chunk, *[chunk[-1]] * (size - len(chunk))]
+
+
+def _fetch_all(connection: Connection, sql: str, parameters: Sequence[Any]) -> Sequence[Any]:
+    """Run an SQL statement with the database driver; return all rows as the driver gives them."""
+    result = connection.exec_driver_sql(sql, tuple(parameters))
+    rows: Sequence[Any] = result.cursor.fetchall() if result.cursor is not None else ()
+    result.close()
+    return rows
 
 
 _VALUES = "VALUES "

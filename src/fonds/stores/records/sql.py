@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from fonds.model.row_change import RowChange
 from fonds.model.rows import Row
 from fonds.ports.scan import iter_chunks
 from fonds.stores.records.conditions import (
+    GetSource,
     build_conditions,
     build_index_ranges,
     get_column,
@@ -43,7 +44,12 @@ from fonds.stores.records.revision import (
     refuse_foreign,
     wait_for_turn,
 )
-from fonds.stores.records.row_statements import KEYS_PER_STATEMENT, Key, load_rows
+from fonds.stores.records.row_statements import (
+    KEYS_PER_STATEMENT,
+    Key,
+    get_select_statement,
+    load_rows,
+)
 from fonds.stores.records.row_writes import get_key, insert_new, upsert
 from fonds.stores.records.statements import BoundStatement, FindRequest, build_counts
 from fonds.stores.records.tables import get_table, list_key_columns
@@ -70,7 +76,7 @@ itself.
 
 def load_first_rows(
     connection: Connection,
-    source: FromClause,
+    get_source: GetSource,
     kind: type[R],
     filters: Sequence[Mapping[str, object]],
     order: Sequence[str],
@@ -80,13 +86,14 @@ def load_first_rows(
 
     A filter maps column names to the values to match. Raises ValueError for an unknown column.
     """
+    source = get_source(kind)
     first_rows: list[R | None] = []
     for start in range(0, len(filters), CONDITIONS_PER_STATEMENT):
         chunk = filters[start : start + CONDITIONS_PER_STATEMENT]
         if _has_same_columns(chunk):
             statement, values = _prepare_statement(source, kind, chunk, tuple(order))
         else:
-            conditions = [build_conditions(source, where) for where in chunk]  # type: ignore[arg-type]
+            conditions = [build_conditions(source, where, get_source) for where in chunk]
             statement, values = _build_statement(source, kind, conditions, order), {}
         rows = {number: kind(*row) for number, *row in connection.execute(statement, values)}
         first_rows += [
@@ -248,13 +255,24 @@ class SqlRecords:
         A key that is given several times gives one row.
         """
         with translate_errors(self._engine), self._connect_to_read() as connection:
-            if self._get_source(connection, kind) is get_table(kind):
+            if self._choose_sources(connection)(kind) is get_table(kind):
                 return load_rows(connection, kind, [_to_tuple(kind, key) for key in keys])
             unique_keys = list(dict.fromkeys(keys))
             rows: list[R] = []
             for chunk in iter_chunks(iter(unique_keys), KEYS_PER_STATEMENT):
                 rows.extend(kind(*row) for row in self._iter_by_keys(connection, kind, chunk))
             return rows
+
+    def find_missing(self, kind: type[Row], keys: Sequence[object]) -> list[object]:
+        """Return those of the primary keys for which the table of the type `kind` has no row."""
+        with translate_errors(self._engine), self._connect_to_read() as connection:
+            if self._choose_sources(connection)(kind) is get_table(kind):
+                unique_keys = [_to_tuple(kind, key) for key in dict.fromkeys(keys)]
+                statement = get_select_statement(connection, kind, kind.KEY)
+                missing_keys = statement.find_missing(connection, unique_keys)
+                return [key if len(kind.KEY) > 1 else key[0] for key in missing_keys]
+        existing_keys = {get_key(row) for row in self.get(kind, keys)}
+        return [key for key in dict.fromkeys(keys) if _to_tuple(kind, key) not in existing_keys]
 
     def find(
         self,
@@ -275,7 +293,7 @@ class SqlRecords:
         from one snapshot. Raises ValueError for an unknown column, before the first row is read.
         """
         request = FindRequest(kind, where, order, after)
-        statements = request.build_statements(get_table(kind))
+        statements = request.build_statements()
         pages = self._iter_snapshot if order else self._iter_pages
         return pages(request, statements, count_max)
 
@@ -290,9 +308,8 @@ class SqlRecords:
         if not filters:
             return []
         with translate_errors(self._engine), self._connect_to_read() as connection:
-            return load_first_rows(
-                connection, self._get_source(connection, kind), kind, filters, order
-            )
+            get_source = self._choose_sources(connection)
+            return load_first_rows(connection, get_source, kind, filters, order)
 
     def count(
         self,
@@ -309,8 +326,9 @@ class SqlRecords:
         number of rows. Raises ValueError for an unknown column.
         """
         with translate_errors(self._engine), self._connect_to_read() as connection:
-            statement = build_counts(self._get_source(connection, kind), columns, where, count_max)
-            return {tuple(row[:-1]): row[-1] for row in statement.run(connection)}
+            get_source = self._choose_sources(connection)
+            statement = build_counts(kind, columns, where, count_max, get_source)
+            return {row[:-1]: row[-1] for row in statement.run(connection)}
 
     def change(
         self,
@@ -433,17 +451,16 @@ class SqlRecords:
         while remaining is None or remaining > 0:
             size = PAGE_ROWS if remaining is None else min(PAGE_ROWS, remaining)
             with translate_errors(self._engine), self._connect_to_read() as connection:
-                source = self._get_source(connection, kind)
-                (page,) = (
-                    statements if source is get_table(kind) else request.build_statements(source)
-                )
+                if self._for_readers:
+                    statements = request.build_statements(self._choose_sources(connection))
+                (page,) = statements
                 rows = page.fetch(connection, kind, size)
             yield from rows
             if len(rows) < size:
                 return
             remaining = None if remaining is None else remaining - size
             request = replace(request, after=dict(zip(kind.KEY, get_key(rows[-1]), strict=True)))
-            statements = request.build_statements(get_table(kind))
+            statements = request.build_statements()
 
     def _iter_snapshot(
         self, request: FindRequest[R], statements: Sequence[BoundStatement], count_max: int | None
@@ -454,10 +471,9 @@ class SqlRecords:
             translate_errors(self._engine),
             connect_snapshot(self._engine, PAGE_ROWS) as connection,
         ):
-            source = self._get_source(connection, kind)
-            for part in (
-                statements if source is get_table(kind) else request.build_statements(source)
-            ):
+            if self._for_readers:
+                statements = request.build_statements(self._choose_sources(connection))
+            for part in statements:
                 # Closed here, because a caller that stops early would leave a cursor open on the
                 # server.
                 with part.run(connection, remaining) as result:
@@ -470,13 +486,14 @@ class SqlRecords:
     def _connect_to_read(self) -> Connection:
         return reading(self._engine, is_snapshot=self._for_readers)
 
-    def _get_source(self, connection: Connection, kind: type[Row]) -> Any:
-        return visible_now(connection, kind) if self._for_readers else get_table(kind)
+    def _choose_sources(self, connection: Connection) -> GetSource:
+        """Return the function that finds the tables to read: all rows, or the visible ones."""
+        return partial(visible_now, connection) if self._for_readers else get_table
 
     def _iter_by_keys(
         self, connection: Connection, kind: type[Row], keys: Sequence[object]
     ) -> Iterable[Any]:
-        source = self._get_source(connection, kind)
+        source: Any = self._choose_sources(connection)(kind)
         if len(kind.KEY) > 1:
             columns = [source.c[name] for name in kind.KEY]
             return connection.execute(sa.select(*source.c).where(match_keys(columns, keys)))

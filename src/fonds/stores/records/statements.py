@@ -2,8 +2,7 @@
 SQLite takes to run it.
 
 Statements are cached by shape: which columns are compared with one value, with several values, or
-with null. The values are passed as parameters. Statements with prefix or time range conditions are
-built each time.
+with null. The values are passed as parameters. Statements with other conditions are built each time.
 """
 
 from __future__ import annotations
@@ -14,18 +13,20 @@ from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, Select
+from sqlalchemy import ColumnElement, Connection, Select
 
 from fonds.model.rows import Row
-from fonds.model.rows.row import Prefix, TimeRange
+from fonds.model.rows.row import QueryCondition
 from fonds.stores.records.conditions import (
     VALUES_MAX,
+    GetSource,
     build_conditions,
     build_count,
     build_index_ranges,
     get_column,
 )
 from fonds.stores.records.row_statements import fetch_rows
+from fonds.stores.records.tables import get_table
 
 R = TypeVar("R", bound=Row)
 
@@ -76,15 +77,18 @@ class FindRequest(Generic[R]):
     order: Sequence[str]
     after: Mapping[str, object] | None
 
-    def build_statements(self, table: Any) -> list[BoundStatement]:
+    def build_statements(self, get_source: GetSource = get_table) -> list[BoundStatement]:
         """Return the SQL statement that finds the requested rows, sorted. If the first sort column
         may be null, there can be two statements, to be run in this order.
 
-        Raises ValueError for an unknown column.
+        `get_source` returns the table to read of a row type. Raises ValueError for an unknown
+        column.
         """
+        table = get_source(self.kind)
         where, start_shape = _build_shape(self.where), _build_shape(self.after)
         if where is None or start_shape is None:
-            selects = _build_select(self.kind, table, self.where, self.order, self.after)
+            conditions = build_conditions(table, self.where, get_source)
+            selects = _build_select(self.kind, table, conditions, self.order, self.after)
             return [BoundStatement(query, {}) for query in selects]
         after_shape = None if self.after is None else start_shape
         queries = _build_cached_select(self.kind, table, where, tuple(self.order), after_shape)
@@ -93,16 +97,20 @@ class FindRequest(Generic[R]):
 
 
 def build_counts(
-    table: Any, columns: Sequence[str], where: Mapping[str, object] | None, count_max: int | None
+    kind: type[Row],
+    columns: Sequence[str],
+    where: Mapping[str, object] | None,
+    count_max: int | None,
+    get_source: GetSource = get_table,
 ) -> BoundStatement:
     """Build an SQL statement that counts the rows of a table that match `where`, grouped by
     `columns`.
 
     With `count_max`, at most that many rows are counted. Raises ValueError for an unknown column.
     """
-    shape = _build_shape(where)
+    table, shape = get_source(kind), _build_shape(where)
     if shape is None or count_max is not None:
-        return BoundStatement(build_count(table, columns, where, count_max), {})
+        return BoundStatement(build_count(table, columns, where, count_max, get_source), {})
     return BoundStatement(
         _build_cached_count(table, tuple(columns), shape), _build_values("where", where)
     )
@@ -116,7 +124,7 @@ def _build_shape(columns: Mapping[str, object] | None) -> Shape | None:
     """
     shape = []
     for name, value in (columns or {}).items():
-        if isinstance(value, Prefix | TimeRange):
+        if isinstance(value, QueryCondition):
             return None
         if isinstance(value, (list, tuple, set, frozenset)):
             if not value or len(value) > VALUES_MAX or not all(map(_is_plain, value)):
@@ -128,7 +136,7 @@ def _build_shape(columns: Mapping[str, object] | None) -> Shape | None:
 
 
 def _is_plain(value: object) -> bool:
-    return value is not None and not isinstance(value, Prefix | TimeRange)
+    return value is not None and not isinstance(value, QueryCondition)
 
 
 def _build_values(place: str, columns: Mapping[str, object] | None) -> dict[str, object]:
@@ -144,9 +152,8 @@ def _build_cached_select(
     kind: type[Row], table: Any, shape: Shape, order: tuple[str, ...], after_shape: Shape | None
 ) -> tuple[Select[Any], ...]:
     after_values = None if after_shape is None else _build_parameters(table, "after", after_shape)
-    return tuple(
-        _build_select(kind, table, _build_parameters(table, "where", shape), order, after_values)
-    )
+    conditions = build_conditions(table, _build_parameters(table, "where", shape))
+    return tuple(_build_select(kind, table, conditions, order, after_values))
 
 
 @lru_cache(maxsize=STATEMENT_CACHE_SIZE)
@@ -177,15 +184,11 @@ def _build_parameters(table: Any, place: str, shape: Shape) -> dict[str, object]
 def _build_select(
     kind: type[Row],
     table: Any,
-    where: Mapping[str, object] | None,
+    conditions: Sequence[ColumnElement[bool]],
     order: Sequence[str],
     after: Mapping[str, object] | None,
 ) -> list[Select[Any]]:
     key = [table.c[name] for name in kind.KEY]
-    query = (
-        sa.select(*table.c)
-        .where(*build_conditions(table, where))
-        .limit(sa.bindparam(_LIMIT, type_=sa.BigInteger))
-    )
+    query = sa.select(*table.c).where(*conditions).limit(sa.bindparam(_LIMIT, type_=sa.BigInteger))
     parts = build_index_ranges(table, order, key, after)
     return [query.where(*part.conditions).order_by(*part.order) for part in parts]
