@@ -262,8 +262,7 @@ class DeepAudit:
         for sha1hex, parts in load_fixity(self.stores.records, sha1hexes).items():
             for fixity in parts.values():
                 key = get_blob_key(fixity)
-                blob = self.stores.blobs.get(key) if key else None
-                if key and blob is not None and build_fixity(sha1hex, fixity.part, blob) != fixity:
+                if key is not None and self._is_changed(key, fixity):
                     message = f"blob {key} has changed since it was written"
                     yield AuditFault(AuditCheck.BLOB, sha1hex, message)
             if TEXT in parts:
@@ -271,6 +270,16 @@ class DeepAudit:
         for kind in iter_kinds_with_rows():
             if kind.indexed is not None and texts:
                 yield from self._check_documents(kind, kind.indexed, texts)
+
+    def _is_changed(self, key: str, fixity: FixityRow) -> bool:
+        """Return whether a blob exists but has other bytes than its fixity records.
+
+        A blob that exists and cannot be read is damaged, so it has changed too.
+        """
+        blob = self.stores.blobs.get(key)
+        if blob is None:
+            return bool(self.stores.blobs.filter_existing([key]))
+        return build_fixity(fixity.sha1hex, fixity.part, blob) != fixity
 
     def _check_documents(
         self, kind: DerivativeKind, indexed: IndexedKind, texts: Mapping[str, FixityRow]
