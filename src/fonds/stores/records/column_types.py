@@ -5,7 +5,7 @@ PostgreSQL.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -72,17 +72,29 @@ class CleanText(TypeDecorator[str]):
         """Remove the characters that the database rejects (NUL and lone surrogates) from a
         parameter value.
         """
-        return _clean_value(value)
+        return clean_value(value)
 
     def bind_processor(self, dialect: Dialect) -> Callable[[str | None], str | None]:
         """Return the function that cleans parameter values, without the layers of calls that
         SQLAlchemy would put around `process_bind_param`.
         """
-        return _clean_value
+        return clean_value
 
 
-def _clean_value(value: str | None) -> str | None:
+def clean_value(value: str | None) -> str | None:
+    """Remove the characters that the database rejects from a text; None stays None."""
     return None if value is None else clean_text(value)
+
+
+def clean_column(values: Sequence[str | None]) -> Iterable[str | None]:
+    """Remove the characters that the database rejects from the texts of a column.
+
+    Most columns have only ASCII, which is found out for all texts together.
+    """
+    texts = "".join(filter(None, values))
+    if texts.isascii() and "\x00" not in texts:
+        return values
+    return map(clean_value, values)
 
 
 class UtcTime(TypeDecorator[datetime]):

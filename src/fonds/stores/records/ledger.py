@@ -31,7 +31,7 @@ from fonds.stores.records.outcomes import (
     reset_outcome,
     weigh_ending,
 )
-from fonds.stores.records.row_statements import Key, fetch_rows
+from fonds.stores.records.row_statements import Key, fetch_rows, get_key_reader
 from fonds.stores.records.row_writes import get_key, insert, load, upsert
 from fonds.stores.records.tables import get_table
 
@@ -62,9 +62,10 @@ class SqlLedger:
             connection.begin(),
         ):
             tallies.lock_tallies(connection)
-            known_entries = load(connection, EntryRow, [get_key(entry) for entry in entries])
+            entries_by_key = {get_key(entry): entry for entry in entries}
+            known_entries = load(connection, EntryRow, entries_by_key)
             new_entries = {
-                get_key(entry): entry for entry in entries if get_key(entry) not in known_entries
+                key: entry for key, entry in entries_by_key.items() if key not in known_entries
             }
             insert(connection, EntryRow, new_entries.values())
             deltas = Counter(
@@ -136,14 +137,14 @@ class _EntryChange:
 
 def _write(connection: Connection, dispositions: Sequence[DispositionRow]) -> None:
     rows = [clear_about(row) for row in dispositions]
-    current_rows = load(connection, DispositionRow, [get_key(row) for row in rows])
+    keys = list(map(get_key_reader(DispositionRow), rows))
+    current_rows = load(connection, DispositionRow, keys)
     previous_rows = dict(current_rows)
     changed_rows: Rows = {}
-    for row in rows:
-        existing = current_rows.get(get_key(row))
-        merged_row = _merge_row(existing, row)
+    for key, row in zip(keys, rows, strict=True):
+        merged_row = _merge_row(current_rows.get(key), row)
         if merged_row is not None:
-            current_rows[get_key(row)] = changed_rows[get_key(row)] = merged_row
+            current_rows[key] = changed_rows[key] = merged_row
     changes: dict[Key, _EntryChange] = {}
     deltas: Counter[counters.Group] = Counter()
     for key, row in changed_rows.items():

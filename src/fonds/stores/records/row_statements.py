@@ -20,6 +20,7 @@ from sqlalchemy.engine import Dialect
 
 from fonds.model.rows import Row
 from fonds.ports.scan import iter_chunks
+from fonds.stores.records.column_types import clean_column, clean_value
 from fonds.stores.records.tables import get_table
 
 Converter = Callable[[Any], Any] | None
@@ -39,11 +40,14 @@ def convert_columns(
     rows: Sequence[Sequence[Any]], converters: Sequence[Converter]
 ) -> list[Iterable[Any]]:
     """Return the values of rows by column, each converted by the converter of its column."""
-    columns: list[Iterable[Any]] = list(zip(*rows, strict=True))
+    columns = list(zip(*rows, strict=True))
+    converted_columns: list[Iterable[Any]] = list(columns)
     for number, converter in enumerate(converters):
-        if converter is not None:
-            columns[number] = map(converter, columns[number])
-    return columns
+        if converter is clean_value:
+            converted_columns[number] = clean_column(columns[number])
+        elif converter is not None:
+            converted_columns[number] = map(converter, columns[number])
+    return converted_columns
 
 
 @dataclass(frozen=True, slots=True)
