@@ -40,13 +40,21 @@ _FIELD_NAMES = {
     name: frozenset(field.name for field in dataclasses.fields(kind))
     for name, kind in _SUB_OBJECTS.items()
 }
+_OPTIONAL_NAMES = {
+    name: frozenset(field.name for field in dataclasses.fields(kind) if field.default is None)
+    for name, kind in _SUB_OBJECTS.items()
+}
 VERSION_MAX = 10**6
 
 
-def encode_story(story: Story, *, html: bool = False) -> dict[str, Any]:
+def encode_story(
+    story: Story, *, html: bool = False, omits_missing: bool = False
+) -> dict[str, Any]:
     """Return a story as plain JSON data: its sub-objects by name, including unknown fields.
 
     `html` includes the sub-object `raw_html`, in which the bytes of the page are base64.
+    `omits_missing` leaves out the optional fields without a value, which otherwise are null.
+    `build_story` builds the same story from both forms.
     """
     document: dict[str, Any] = dict(story.unknown)
     if story.schema_version:
@@ -62,6 +70,13 @@ def encode_story(story: Story, *, html: bool = False) -> dict[str, Any]:
         if not known_fields.get("rights", True):
             # `rights` is ours, not part of the seed's object: leave it out when it is empty.
             del known_fields["rights"]
+        if omits_missing:
+            optional_names = _OPTIONAL_NAMES[name]
+            known_fields = {
+                field_name: value
+                for field_name, value in known_fields.items()
+                if value is not None or field_name not in optional_names
+            }
         document[name] = (
             {**unknown_fields, **known_fields} if isinstance(unknown_fields, dict) else known_fields
         )

@@ -12,7 +12,7 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
 from fonds.model.message import Message
 from fonds.model.story import SCHEMA_VERSION, ParsedPage, Story, UnarchivedBody
-from fonds.model.story_json import decode_story, encode_story
+from fonds.model.story_json import build_story, decode_story, encode_story
 from fonds.queues.messages.envelope import (
     decode,
     encode,
@@ -100,3 +100,17 @@ def test_an_invalid_sub_object_is_empty_and_an_invalid_field_is_absent() -> None
     story = decode_story(b'{"rss_entry": 5, "http_metadata": {"response_code": "x", "more": 1}}')
     assert (story.rss_entry.link, story.http_metadata.response_code) == (None, None)
     assert story.unknown == {"http_metadata": {"more": 1}}
+
+
+@given(unknown=UNKNOWN, unknown_fields=st.dictionaries(st.sampled_from(PARTS), FIELDS, max_size=4))
+def test_a_story_without_its_missing_fields_is_the_same_story(
+    unknown: dict[str, object], unknown_fields: dict[str, dict[str, object]]
+) -> None:
+    values = {"page_kind": "article", "authors_source": None, "is_paywalled": False}
+    page = {**unknown_fields.get("page_metadata", {}), **values}
+    story = build_story({**unknown, **unknown_fields, "page_metadata": page})
+    short = encode_story(story, omits_missing=True)
+    assert build_story(short) == story
+    assert {name: short[name] for name in unknown} == unknown
+    assert "authors_source" not in short["page_metadata"]
+    assert short["page_metadata"]["is_paywalled"] is False

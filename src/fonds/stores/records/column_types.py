@@ -18,6 +18,8 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError
 from fonds.model.stored_json import clean_text, decode_stored, encode_stored
+from fonds.model.story import Story
+from fonds.model.story_json import encode_story
 
 JSON_DEPTH_MAX = 64
 
@@ -178,7 +180,11 @@ class StoredJson(TypeDecorator[Any]):
     def process_bind_param(self, value: object, dialect: Dialect) -> Any:
         """Convert a typed value to JSON data for the database, without NUL characters and lone
         surrogates.
+
+        A story is stored without the optional fields that have no value, which are most of them.
         """
+        if isinstance(value, Story):
+            return clean_json(encode_story(value, omits_missing=True))
         return clean_json(encode_stored(value))
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:

@@ -154,7 +154,7 @@ def reading(engine: Engine, *, is_snapshot: bool) -> Connection:
     return engine.connect().execution_options(isolation_level="REPEATABLE READ")
 
 
-_to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+_to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:
