@@ -20,7 +20,8 @@ class Server:
             leader of its own session, without waiting for the server.
     - `is_ready`: returns whether the server responds; never raises
     - `build_url`: returns the URL of the server for the settings of Fonds
-    - `ready_max_s`: maximum time from the start until the server is ready
+    - `ready_max_s`: maximum time from the start until the server is ready. On two loaded cores the
+            Java servers take minutes instead of seconds.
     """
 
     name: str
@@ -30,4 +31,4 @@ class Server:
     start: Callable[[Path, int], list[subprocess.Popen[bytes]]]
     is_ready: Callable[[Path, int], bool]
     build_url: Callable[[Path, int], str]
-    ready_max_s: float = 120.0
+    ready_max_s: float = 300.0

@@ -129,6 +129,4 @@ def build_url(folder: Path, port: int) -> str:
     return f"hbase://127.0.0.1:{port}"
 
 
-SERVER = Server(
-    "hbase", 28090, "TEST_HBASE_URL", install, start, is_ready, build_url, ready_max_s=180.0
-)
+SERVER = Server("hbase", 28090, "TEST_HBASE_URL", install, start, is_ready, build_url)
