@@ -84,6 +84,7 @@ def _create_files() -> None:
         sa.Column("part", TEXT, primary_key=True),
         sa.Column("size_bytes", sa.BigInteger, nullable=False),
         sa.Column("sha256hex", TEXT, nullable=False),
+        sqlite_with_rowid=False,
     )
 
 
@@ -521,6 +522,7 @@ def _create_rights() -> None:
         sa.Column("target", TEXT, nullable=False),
         sa.Column("crawler", TEXT, nullable=False),
         sa.Column("is_fetched", sa.Boolean, nullable=False),
+        sqlite_with_rowid=False,
     )
     op.create_index("host_captures_sha1hex", "host_captures", ["sha1hex"])
     op.create_table(

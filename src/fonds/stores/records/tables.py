@@ -480,6 +480,17 @@ Table(
 )
 
 Table(
+    "fixity",
+    metadata,
+    _build_sha1hex(key=True),
+    Column("part", CleanText, primary_key=True),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("sha256hex", CleanText, nullable=False),
+    # Clustered by key; an index would repeat the key of a short row.
+    sqlite_with_rowid=False,
+)
+
+Table(
     "host_captures",
     metadata,
     Column("origin", CleanText, primary_key=True),
@@ -490,6 +501,8 @@ Table(
     Column("crawler", CleanText, nullable=False),
     Column("is_fetched", Boolean, nullable=False),
     Index("host_captures_sha1hex", "sha1hex"),
+    # Clustered by key, which is most of the row.
+    sqlite_with_rowid=False,
 )
 
 add_access_tables(metadata)
