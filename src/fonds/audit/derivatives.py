@@ -411,6 +411,9 @@ def _find_suspects(records: Records, kinds: Sequence[DerivativeKind]) -> set[str
     The exact check follows. A file that is left out passes it.
     """
     row_type = kinds[0].row
+    statuses = {status for (status,) in records.count(row_type, ("status",))}
+    if not statuses:
+        return set()
     conditions: list[dict[str, object]] = []
     for kind in kinds:
         stored = {"step": list(kind.sinks), "verdict": sorted(ACCOUNTED)}
@@ -418,7 +421,6 @@ def _find_suspects(records: Records, kinds: Sequence[DerivativeKind]) -> set[str
         if kind.reading:
             read = {"step": list(kind.reading.steps), "verdict": str(Verdict.DONE)}
             conditions.append({"sha1hex": NotInTable(DispositionRow, "about", where=read)})
-            statuses = {status for (status,) in records.count(row_type, ("status",))}
             conditions.append({"status": sorted(statuses - kind.reading.kept_statuses)})
     return {
         sha1hex
