@@ -7,7 +7,7 @@ import pytest
 from contract.ledger_rows import build_disposition
 from contract.record_rows import cdx_row, file_row
 from fonds.model.rows import CdxRow, DispositionRow, EmbargoRow, FileMetaRow
-from fonds.model.rows.row import InTable, NotInTable
+from fonds.model.rows.row import InTable, NotInTable, TableCondition
 from fonds.ports.records import UnfilteredRecords
 from home_rows import NOW
 
@@ -15,7 +15,7 @@ FILES = [file_row(number) for number in range(5)]
 SHA1S = [row.sha1hex for row in FILES]
 
 
-def find_numbers(records: UnfilteredRecords, condition: InTable) -> list[int]:
+def find_numbers(records: UnfilteredRecords, condition: TableCondition) -> list[int]:
     """Return the numbers of the files that match a condition on their SHA-1."""
     where = {"sha1hex": condition}
     numbers = [SHA1S.index(row.sha1hex) for row in records.find(FileMetaRow, where)]

@@ -168,16 +168,21 @@ class DeepAudit:
         """
         records = self.stores.records
         files = {row.sha1hex: row for row in rows}
-        keys = [build_row_key(sha1hex) for sha1hex in files]
-        first_seen = self.stores.table.get(self.stores.journal, keys, [F_C])
         for page in iter_chunks(records.find(CdxRow, {"sha1hex": list(files)})):
             rights_rows = records.get(CaptureRightsRow, [cdx.capture_id for cdx in page])
             rights = {row.capture_id: row for row in rights_rows}
+            keys = {
+                cdx.sha1hex: build_row_key(cdx.sha1hex)
+                for cdx in page
+                if is_own_warc(cdx.warc_path)
+            }
+            table_rows = self.stores.table.get(self.stores.journal, list(keys.values()), [F_C])
             for cdx in page:
                 if cdx.mimetype != REVISIT_MIME:
-                    cells = first_seen.get(build_row_key(cdx.sha1hex), {})
-                    row = files[cdx.sha1hex]
-                    yield from self._check_capture(row, cdx, rights.get(cdx.capture_id), cells)
+                    row, key = files[cdx.sha1hex], keys.get(cdx.sha1hex, b"")
+                    yield from self._check_capture(
+                        row, cdx, rights.get(cdx.capture_id), table_rows.get(key, {})
+                    )
 
     def _check_capture(
         self,

@@ -16,7 +16,7 @@ from fonds.derivatives.document_rows import IndexedKind
 from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument
 from fonds.model.file import FileMeta
-from fonds.model.rows.row import DerivativeRow, InTable, NotInTable, Row
+from fonds.model.rows.row import DerivativeRow, NotInTable, Row, TableCondition
 from fonds.model.step import Item
 from fonds.ports import Blobs, Records
 
@@ -265,7 +265,7 @@ class DerivativeKind:
     row: type[DerivativeRow]
     step: str
     other_steps: tuple[str, ...] = ()
-    unwritten: Callable[[str], InTable | None] | None = None
+    unwritten: Callable[[str], TableCondition | None] | None = None
     build_rows: Callable[[Any], Sequence[Row]] = _return_empty
     list_blobs: Callable[[Any], Sequence[str]] = _return_empty
     list_cells: Callable[[Any], Sequence[str]] = _return_empty
@@ -290,7 +290,7 @@ class DerivativeKind:
         """Names of all steps that write rows of this kind."""
         return (self.step, *self.other_steps)
 
-    def build_unwritten_condition(self, tag: str) -> InTable | None:
+    def build_unwritten_condition(self, tag: str) -> TableCondition | None:
         """Return the condition for the SHA-1s of files whose result is not stored, or None if no
         row shows whether it is.
 

@@ -85,9 +85,18 @@ class InTable:
 
 
 @dataclass(frozen=True, slots=True)
-class NotInTable(InTable):
-    """Query condition: the column has a value, but no row of a table has it (an anti-join)."""
+class NotInTable:
+    """Query condition: the column has a value, but no row of a table has it (an anti-join).
+
+    The fields are those of `InTable`.
+    """
+
+    kind: type[Row]
+    column: str
+    equal: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, object] = field(default_factory=dict)
 
 
-QueryCondition = Prefix | TimeRange | InTable
+TableCondition = InTable | NotInTable
+QueryCondition = Prefix | TimeRange | TableCondition
 """Conditions on a column other than equality."""

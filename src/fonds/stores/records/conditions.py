@@ -11,7 +11,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import BindParameter, Column, ColumnElement, FromClause, Select, Table
 
-from fonds.model.rows.row import InTable, NotInTable, Prefix, QueryCondition, Row, TimeRange
+from fonds.model.rows.row import (
+    NotInTable,
+    Prefix,
+    QueryCondition,
+    Row,
+    TableCondition,
+    TimeRange,
+)
 from fonds.model.stored_json import clean_text
 from fonds.stores.records.column_types import CleanText, UtcTime
 from fonds.stores.records.tables import get_table
@@ -282,7 +289,7 @@ def _build_single_match(
 ) -> ColumnElement[bool]:
     if value is None:
         return column.is_(None)
-    if isinstance(value, InTable):
+    if isinstance(value, TableCondition):
         return _build_join(column, value, get_source)
     if isinstance(value, Prefix):
         if not isinstance(column.type, CleanText):
@@ -300,7 +307,7 @@ def _build_single_match(
 
 
 def _build_join(
-    column: Column[Any], condition: InTable, get_source: GetSource
+    column: Column[Any], condition: TableCondition, get_source: GetSource
 ) -> ColumnElement[bool]:
     """Build the SQL condition for rows that have, or do not have, a matching row in a table."""
     table, other = column.table, get_source(condition.kind).alias()
