@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -120,7 +121,7 @@ def _convert_fields(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> Any
 
     Returns `msgspec.UNSET` if a required field is missing or invalid.
     """
-    hints = get_type_hints(kind)
+    hints = _get_hints(kind)
     values = {}
     for name, stored_name in zip(
         kind.__struct_fields__, kind.__struct_encode_fields__, strict=True
@@ -135,6 +136,14 @@ def _convert_fields(kind: type[msgspec.Struct], value: Mapping[str, Any]) -> Any
     except TypeError:
         # A required field is missing.
         return msgspec.UNSET
+
+
+@cache
+def _get_hints(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Return the types of a struct's fields by name. Cached, because computing them takes longer
+    than converting a value.
+    """
+    return get_type_hints(kind)
 
 
 def _list_tuples(value: Any) -> Any:
