@@ -103,7 +103,7 @@ def _write(
     statement = get_write_statement(
         connection,
         (build, kind),
-        get_table(kind).columns.keys(),
+        get_table(kind),
         partial(build, connection.dialect.name, kind),
     )
     statement.run(connection, list(map(get_row_values(kind), sorted_rows)))
