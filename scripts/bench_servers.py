@@ -36,6 +36,7 @@ ROWS, WIDE_ROWS, DOCUMENTS, BLOBS = 5_000, 2_000, 1_000, 500
 LARGE_ROWS, LARGE_CELL_BYTES = 200, 256 * 1024
 BLOB_BYTES = 10_000
 RECEIVE_MAX_S = 10.0
+Backends = Sequence[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Cost:
 
 
 def main() -> None:
-    kinds: dict[str, Callable[[Path], Iterator[Trial]]] = {
+    kinds: dict[str, Callable[[Path, Backends], Iterator[Trial]]] = {
         "queue": prepare_queues,
         "table": prepare_tables,
         "records": prepare_records,
@@ -80,9 +81,8 @@ def main() -> None:
     print(f"{'what':34} {'backend':14} {rate_titles} {cpu_titles}")
     for kind in arguments.only:
         with tempfile.TemporaryDirectory(prefix="fonds-bench-") as folder:
-            for trial in kinds[kind](Path(folder)):
-                if not arguments.backends or trial.backend in arguments.backends:
-                    print(format_line(trial, *measure(trial, arguments.rounds)), flush=True)
+            for trial in kinds[kind](Path(folder), arguments.backends):
+                print(format_line(trial, *measure(trial, arguments.rounds)), flush=True)
 
 
 def measure(trial: Trial, rounds: int) -> tuple[Cost, Cost | None]:
@@ -120,19 +120,26 @@ def format_line(trial: Trial, own: Cost, bare: Cost | None) -> str:
     )
 
 
-def iter_available(port: str) -> Iterator[tuple[str, str, Callable[..., Any] | None]]:
-    """Yield name, URL and plain client of each available backend of a port."""
+def iter_available(
+    port: str, schemes: Backends = None
+) -> Iterator[tuple[str, str, Callable[..., Any] | None]]:
+    """Yield name, URL and plain client of each available backend of a port.
+
+    `schemes` are the URL schemes of the backends; None for all.
+    """
     files = {"queue": "queue.sqlite", "table": "table.sqlite", "records": "records.sqlite"}
     folders = {"blobs": "blobs", "index": "index"}
     for scheme in BACKENDS[port]:
+        if schemes and scheme not in schemes:
+            continue
         if BACKENDS[port][scheme].is_below_home:
             yield scheme, f"{scheme}:{(files | folders)[port]}", None
         elif scheme in peers.PEERS and (url := os.environ.get(peers.PEERS[scheme].variable)):
             yield scheme, url, peers.PEERS[scheme].open
 
 
-def prepare_queues(folder: Path) -> Iterator[Trial]:
-    for name, url, open_bare in iter_available("queue"):
+def prepare_queues(folder: Path, schemes: Backends) -> Iterator[Trial]:
+    for name, url, open_bare in iter_available("queue", schemes):
         for label, (size_bytes, count) in SIZES.items():
             with ExitStack() as stack:
                 queue = stack.enter_context(closing(open_backend("queue", url, folder)))
@@ -146,8 +153,8 @@ def prepare_queues(folder: Path) -> Iterator[Trial]:
                 yield Trial(f"messages of {label}, in and out", name, count, own, bare)
 
 
-def prepare_tables(folder: Path) -> Iterator[Trial]:
-    for name, url, open_bare in iter_available("table"):
+def prepare_tables(folder: Path, schemes: Backends) -> Iterator[Trial]:
+    for name, url, open_bare in iter_available("table", schemes):
         with ExitStack() as stack:
             table, rows = open_backend("table", url, folder), build_wide_rows(WIDE_ROWS)
             stack.callback(getattr(table, "close", list))
@@ -175,8 +182,8 @@ def _prepare_columns(table: Table, name: str, backend_name: str) -> Iterator[Tri
     table.delete(name, keys)
 
 
-def prepare_records(folder: Path) -> Iterator[Trial]:
-    for name, url, open_bare in iter_available("records"):
+def prepare_records(folder: Path, schemes: Backends) -> Iterator[Trial]:
+    for name, url, open_bare in iter_available("records", schemes):
         with closing(open_backend("records", url, folder)) as store:
             for kind in ROW_KINDS:
                 with ExitStack() as stack:
@@ -195,8 +202,8 @@ def prepare_records(folder: Path) -> Iterator[Trial]:
                     delete()
 
 
-def prepare_blobs(folder: Path) -> Iterator[Trial]:
-    for name, url, open_bare in iter_available("blobs"):
+def prepare_blobs(folder: Path, schemes: Backends) -> Iterator[Trial]:
+    for name, url, open_bare in iter_available("blobs", schemes):
         with ExitStack() as stack:
             store, data = open_backend("blobs", url, folder), secrets.token_bytes(BLOB_BYTES)
             stack.callback(getattr(store, "close", list))
@@ -208,8 +215,8 @@ def prepare_blobs(folder: Path) -> Iterator[Trial]:
             store.delete(keys)
 
 
-def prepare_indexes(folder: Path) -> Iterator[Trial]:
-    for name, url, open_bare in iter_available("index"):
+def prepare_indexes(folder: Path, schemes: Backends) -> Iterator[Trial]:
+    for name, url, open_bare in iter_available("index", schemes):
         with ExitStack() as stack:
             # An alias of its own: replaced documents would slow down the index of another run.
             own_url = f"{url.rpartition('/')[0]}/bench-{secrets.token_hex(5)}" if open_bare else url
