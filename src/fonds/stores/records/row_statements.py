@@ -233,12 +233,11 @@ def _match_arrays(columns: Sequence[Column[Any]]) -> ColumnElement[bool]:
         sa.bindparam(f"keys_{number}", type_=ARRAY(column.type))
         for number, column in enumerate(columns)
     ]
-    is_first_equal = columns[0] == sa.any_(arrays[0])
     if len(columns) == 1:
-        return is_first_equal
+        return columns[0] == sa.any_(arrays[0])
     names = [column.name for column in columns]
     keys = sa.func.unnest(*arrays).table_valued(*names, name="keys").render_derived()
-    return is_first_equal & sa.tuple_(*columns).in_(sa.select(*keys.c))
+    return sa.tuple_(*columns).in_(sa.select(*keys.c))
 
 
 _SELECT_STATEMENTS: dict[tuple[str, type[Row], tuple[str, ...]], SelectStatement] = {}
