@@ -1,31 +1,40 @@
-"""Plain clients that do the work of the backends, and the data of both."""
+"""Plain clients that do the work of the backends, and the data of both.
+
+Each function is a context manager. It prepares the client, for example creates a topic and joins
+its group, and yields the function that does the work once.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import random
 import secrets
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
-from fonds.model.rows import FileMetaRow
+from fonds.model.pdf_metadata import PdfMetadata
+from fonds.model.rows import CdxRow, CitationRow, FileMetaRow, PdfMetaRow, Row, TextBandRow
+from fonds.model.stored_json import encode_stored
+from fonds.search.index.elastic_mapping import encode_document
+from fonds.stores.records.tables import get_table
 
 BATCH = 100
+Action = Callable[[], object]
 WORDS_A_DOCUMENT = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Plain client: the environment variable of its URL, and a function that returns items per second."""
+    """Plain client: the environment variable of its URL, and the function that prepares its work."""
 
     variable: str
-    measure: Callable[..., float]
+    open: Callable[..., Any]
 
 
 def build_file_rows(count: int) -> list[FileMetaRow]:
@@ -35,6 +44,49 @@ def build_file_rows(count: int) -> list[FileMetaRow]:
         FileMetaRow(key, key + key[:24], key[:32], 10_000, "application/pdf", key[:16], now)
         for key in keys
     ]
+
+
+def build_rows(kind: type[Row], count: int) -> Sequence[Row]:
+    """Return rows of one type for measurements, in the order in which captures arrive."""
+    files, now = build_file_rows(count), datetime.now(UTC)
+    if kind is CdxRow:
+        return [
+            CdxRow(
+                file.capture_id,
+                file.sha1hex,
+                f"https://bench.example/{number}.pdf",
+                f"example,bench)/{number}.pdf",
+                f"example,bench)/{number}.pdf",
+                "20260101120000",
+                file.mimetype,
+                200,
+                "bench/bench-00001.warc.gz",
+                file.size_bytes,
+                number * 10_000,
+                now,
+            )
+            for number, file in enumerate(files)
+        ]
+    if kind is PdfMetaRow:
+        metadata = PdfMetadata(title="Title of a paper", author="A. Writer", producer="pdfTeX")
+        return [
+            PdfMetaRow(
+                file.sha1hex, now, "success", True, 12, 4_000, 792.0, 612.0, file.md5hex, now, "1.5",
+                metadata, "bench", None,
+            )
+            for file in files
+        ]  # fmt: skip
+    if kind is CitationRow:
+        return [
+            CitationRow(
+                files[number // 40].sha1hex, number % 40, now, "A. Writer: Title of a work. 2001.",
+                "exact", "doi", f"work_{number}", f"10.1/{number}", f"10.1/{number}", 1.0,
+            )
+            for number in range(count)
+        ]  # fmt: skip
+    if kind is TextBandRow:
+        return [TextBandRow(number * 7_919, files[number // 8].sha1hex) for number in range(count)]
+    return files
 
 
 def build_wide_rows(count: int) -> list[tuple[bytes, dict[str, bytes]]]:
@@ -62,100 +114,172 @@ def build_documents(count: int) -> list[IndexDocument]:
     return rows
 
 
-def _measure_s(act: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    act()
-    return time.perf_counter() - started
+class PikaClient:
+    """Publishes with Pika and waits for confirmations, then receives and acknowledges.
 
+    A request follows the acknowledgements: its answer shows that the broker has processed them.
+    Pika's blocking connection waits for the confirmation of each message, so this class uses Pika's
+    callbacks.
+    """
 
-def measure_rabbitmq(url: str, body: bytes, count: int) -> float:
-    """Publish with confirms over Pika's blocking connection, then consume and acknowledge."""
-    import pika
+    def __init__(self, url: str) -> None:
+        import pika
 
-    channel = pika.BlockingConnection(pika.URLParameters(url)).channel()
-    channel.confirm_delivery()
-    queue = channel.queue_declare(f"bare-{secrets.token_hex(5)}", durable=True).method.queue
-    properties = pika.BasicProperties(delivery_mode=2)
+        self._queue = f"bare-{secrets.token_hex(5)}"
+        self._properties = pika.BasicProperties(delivery_mode=2)
+        self._received_tags: list[int] = []
+        self._published_count = self._confirmed_count = 0
+        self._connection = pika.SelectConnection(pika.URLParameters(url), self._stop_waiting)
+        self._wait()
+        self._publisher = self._connection.channel(on_open_callback=self._stop_waiting)
+        self._wait()
+        self._consumer = self._connection.channel(on_open_callback=self._stop_waiting)
+        self._wait()
+        self._publisher.confirm_delivery(self._confirm, callback=self._stop_waiting)
+        self._wait()
+        self._publisher.queue_declare(self._queue, durable=True, callback=self._stop_waiting)
+        self._wait()
+        self._consumer.basic_qos(prefetch_count=BATCH)
+        self._consumer.basic_consume(self._queue, self._receive, callback=self._stop_waiting)
+        self._wait()
 
-    def travel() -> None:
+    def publish(self, body: bytes, count: int) -> None:
+        """Publish messages, and wait until all are confirmed."""
         for _ in range(count):
-            channel.basic_publish("", queue, body, properties, mandatory=True)
-        channel.basic_qos(prefetch_count=BATCH)
-        for number, (method, _, _) in enumerate(channel.consume(queue), 1):
-            channel.basic_ack(method.delivery_tag)
-            if number == count:
-                break
+            self._publisher.basic_publish("", self._queue, body, self._properties, mandatory=True)
+        self._published_count += count
+        while self._confirmed_count < self._published_count:
+            self._wait()
 
-    seconds = _measure_s(travel)
-    channel.cancel()
-    channel.queue_delete(queue)
-    channel.connection.close()
-    return count / seconds
+    def receive(self) -> int:
+        """Receive and acknowledge what has arrived. Return the number of messages."""
+        while not self._received_tags:
+            self._wait()
+        tags, self._received_tags = self._received_tags, []
+        for tag in tags:
+            self._consumer.basic_ack(tag)
+        self._consumer.queue_declare(self._queue, passive=True, callback=self._stop_waiting)
+        self._wait()
+        return len(tags)
+
+    def close(self) -> None:
+        """Delete the queue and close the connection."""
+        self._publisher.queue_delete(self._queue, callback=self._stop_waiting)
+        self._wait()
+        self._connection.add_on_close_callback(self._stop_waiting)
+        self._connection.close()
+        self._wait()
+
+    def _wait(self) -> None:
+        self._connection.ioloop.start()
+
+    def _stop_waiting(self, *_: object) -> None:
+        self._connection.ioloop.stop()
+
+    def _confirm(self, frame: Any) -> None:
+        tag, is_multiple = frame.method.delivery_tag, frame.method.multiple
+        self._confirmed_count = tag if is_multiple else self._confirmed_count + 1
+        self._stop_waiting()
+
+    def _receive(self, channel: Any, method: Any, properties: Any, body: bytes) -> None:
+        self._received_tags.append(method.delivery_tag)
+        self._stop_waiting()
 
 
-def measure_kafka(url: str, body: bytes, count: int) -> float:
-    """Produce and flush in batches with confluent-kafka, then consume and commit each batch."""
+@contextmanager
+def open_rabbitmq(url: str, body: bytes, count: int) -> Iterator[Action]:
+    """Publish, receive and acknowledge batches with Pika."""
+    with closing(PikaClient(url)) as client:
+
+        def travel() -> None:
+            for _ in range(0, count, BATCH):
+                client.publish(body, BATCH)
+            missing_count = count
+            while missing_count:
+                missing_count -= client.receive()
+
+        yield travel
+
+
+@contextmanager
+def open_kafka(url: str, body: bytes, count: int) -> Iterator[Action]:
+    """Produce and flush batches with confluent-kafka, then receive and commit batches.
+
+    The topic has the settings of topics that Fonds creates, and the messages have ids as keys.
+    """
     from confluent_kafka import Consumer, Producer
     from confluent_kafka.admin import AdminClient, NewTopic
 
     settings: dict[str, Any] = {"bootstrap.servers": urlsplit(url).netloc}
     topic = f"bare-{secrets.token_hex(5)}"
     admin = AdminClient(settings)
-    admin.create_topics([NewTopic(topic, 12, 1)])[topic].result()
+    admin.create_topics([NewTopic(topic, 12, 1, config={"compression.type": "gzip"})])[
+        topic
+    ].result()
     producer = Producer({**settings, "acks": "all", "enable.idempotence": True, "linger.ms": 2})
     group_settings = {
         "group.id": topic,
         "auto.offset.reset": "earliest",
         "enable.auto.commit": False,
+        "fetch.wait.max.ms": 50,
     }
     consumer = Consumer({**settings, **group_settings})
+    consumer.subscribe([topic])
 
-    def travel() -> None:
-        for start in range(0, count, BATCH):
-            for number in range(BATCH):
+    def travel(message_count: int = count) -> None:
+        for start in range(0, message_count, BATCH):
+            for number in range(min(BATCH, message_count)):
                 producer.produce(topic, body, f"{start + number}")
             producer.flush()
-        consumer.subscribe([topic])
-        missing_count = count
+        missing_count = message_count
         while missing_count > 0:
-            messages = consumer.consume(BATCH, 1.0)
+            messages = consumer.consume(min(BATCH, missing_count), 1.0)
             if messages:
                 consumer.commit(asynchronous=False)
             missing_count -= len(messages)
 
-    seconds = _measure_s(travel)
+    travel(1)  # Joining the group takes seconds.
+    yield travel
     consumer.close()
     admin.delete_topics([topic])[topic].result()
-    return count / seconds
 
 
-def measure_postgresql(url: str) -> float:
-    """Run the same upserts with psycopg's executemany, one transaction per batch."""
+@contextmanager
+def open_postgresql(url: str, kind: type[Row], rows: Sequence[Row]) -> Iterator[Action]:
+    """Run an upsert with psycopg's executemany, one transaction per batch.
+
+    The values are converted in advance, as the columns need them.
+    """
     import psycopg
+    from psycopg.types.json import Jsonb
 
-    rows = [tuple(asdict(row).values()) for row in build_file_rows(5_000)]
-    names = list(asdict(build_file_rows(1)[0]))
-    columns = ", ".join(names)
-    values = ", ".join("%s" for _ in names)
-    changes = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
+    names = [column.name for column in get_table(kind).columns]
+    changed_names = [name for name in names if name not in kind.KEY]
+    changes = ", ".join(f"{name} = excluded.{name}" for name in changed_names)
+    action = f"UPDATE SET {changes}" if changes else "NOTHING"
     statement = (
-        f"INSERT INTO file_meta ({columns}) VALUES ({values})"
-        f" ON CONFLICT (sha1hex) DO UPDATE SET {changes}"
+        f"INSERT INTO {kind.TABLE} ({', '.join(names)})"
+        f" VALUES ({', '.join('%s' for _ in names)})"
+        f" ON CONFLICT ({', '.join(kind.KEY)}) DO {action}"
     )
+    values = []
+    for row in rows:
+        columns = [getattr(row, name) for name in names]
+        values.append(
+            [Jsonb(encode_stored(v)) if isinstance(v, PdfMetadata) else v for v in columns]
+        )
     with psycopg.connect(url) as connection:
 
         def upsert() -> None:
-            for start in range(0, len(rows), BATCH):
-                connection.cursor().executemany(statement, rows[start : start + BATCH])
+            for start in range(0, len(values), BATCH):
+                connection.cursor().executemany(statement, values[start : start + BATCH])
                 connection.commit()
 
-        seconds = _measure_s(upsert)
-        keys = [row[0] for row in rows]
-        connection.execute("DELETE FROM file_meta WHERE sha1hex = ANY(%s)", [keys])
-    return len(rows) / seconds
+        yield upsert
 
 
-def measure_hbase(url: str, table: str) -> float:
+@contextmanager
+def open_hbase(url: str, table: str) -> Iterator[Action]:
     """Write the same rows in batches of happybase."""
     import happybase
 
@@ -167,12 +291,12 @@ def measure_hbase(url: str, table: str) -> float:
             for key, cells in rows:
                 batch.put(key, {name.encode(): value for name, value in cells.items()})
 
-    seconds = _measure_s(write)
+    yield write
     connection.close()
-    return len(rows) / seconds
 
 
-def measure_s3(url: str, data: bytes, count: int) -> float:
+@contextmanager
+def open_s3(url: str, data: bytes, count: int) -> Iterator[Action]:
     """Put objects one after the other with obstore's S3Store."""
     import obstore
     from obstore.store import S3Store
@@ -187,49 +311,52 @@ def measure_s3(url: str, data: bytes, count: int) -> float:
         client_options={"allow_http": True},
     )
     keys = [f"bare/{secrets.token_hex(8)}" for _ in range(count)]
-    seconds = _measure_s(lambda: [obstore.put(store, key, data) for key in keys])
+    yield lambda: [obstore.put(store, key, data) for key in keys]
     obstore.delete(store, keys)
-    return count / seconds
 
 
-def _build_actions(index: str, batch: Sequence[IndexDocument]) -> list[dict[str, Any]]:
-    return [
-        {"_index": index, "_id": document.id, "_source": asdict(document)} for document in batch
+@contextmanager
+def _open_bulk_helper(
+    client: Any, helpers: Any, alias: str, documents: Sequence[IndexDocument]
+) -> Iterator[Action]:
+    """Write the fields of documents with the client's bulk helper.
+
+    The index template of `alias` gives the index the same mapping.
+    """
+    index = f"{alias}-bare"
+    actions = [
+        {"_index": index, "_id": document.id, "_source": encode_document(document)}
+        for document in documents
     ]
+    yield lambda: helpers.bulk(client, actions, chunk_size=BATCH)
+    client.indices.delete(index=index)
+    client.close()
 
 
-def measure_elasticsearch(url: str, batch: Sequence[IndexDocument]) -> float:
-    """Write with the bulk helper of elasticsearch-py to an index without our mapping."""
+def open_elasticsearch(url: str, documents: Sequence[IndexDocument]) -> Any:
+    """Write with the bulk helper of elasticsearch-py."""
     from elasticsearch import Elasticsearch, helpers
 
-    index, place = f"bare-{secrets.token_hex(5)}", urlsplit(url)
+    place = urlsplit(url)
     client = Elasticsearch(f"http://{place.hostname}:{place.port}")
-    actions = _build_actions(index, batch)
-    seconds = _measure_s(lambda: helpers.bulk(client, actions, chunk_size=BATCH))
-    client.indices.delete(index=index)
-    client.close()
-    return len(batch) / seconds
+    return _open_bulk_helper(client, helpers, place.path.strip("/"), documents)
 
 
-def measure_opensearch(url: str, batch: Sequence[IndexDocument]) -> float:
-    """Write with the bulk helper of opensearch-py to an index without our mapping."""
+def open_opensearch(url: str, documents: Sequence[IndexDocument]) -> Any:
+    """Write with the bulk helper of opensearch-py."""
     from opensearchpy import OpenSearch, helpers
 
-    index, place = f"bare-{secrets.token_hex(5)}", urlsplit(url)
+    place = urlsplit(url)
     client = OpenSearch(f"http://{place.hostname}:{place.port}")
-    actions = _build_actions(index, batch)
-    seconds = _measure_s(lambda: helpers.bulk(client, actions, chunk_size=BATCH))
-    client.indices.delete(index=index)
-    client.close()
-    return len(batch) / seconds
+    return _open_bulk_helper(client, helpers, place.path.strip("/"), documents)
 
 
 PEERS = {
-    "amqp": Peer("TEST_RABBITMQ_URL", measure_rabbitmq),
-    "kafka": Peer("TEST_KAFKA_URL", measure_kafka),
-    "postgresql": Peer("TEST_POSTGRESQL_URL", measure_postgresql),
-    "hbase": Peer("TEST_HBASE_URL", measure_hbase),
-    "s3": Peer("TEST_S3_URL", measure_s3),
-    "elasticsearch": Peer("TEST_ELASTICSEARCH_URL", measure_elasticsearch),
-    "opensearch": Peer("TEST_OPENSEARCH_URL", measure_opensearch),
+    "amqp": Peer("TEST_RABBITMQ_URL", open_rabbitmq),
+    "kafka": Peer("TEST_KAFKA_URL", open_kafka),
+    "postgresql": Peer("TEST_POSTGRESQL_URL", open_postgresql),
+    "hbase": Peer("TEST_HBASE_URL", open_hbase),
+    "s3": Peer("TEST_S3_URL", open_s3),
+    "elasticsearch": Peer("TEST_ELASTICSEARCH_URL", open_elasticsearch),
+    "opensearch": Peer("TEST_OPENSEARCH_URL", open_opensearch),
 }

@@ -1,8 +1,11 @@
 """Compare each server backend with the plain client of the server.
 
-    . .servers/servers.env; python scripts/bench_servers.py [--only queue table records blobs index]
+    . .servers/servers.env; python scripts/bench_servers.py [--only queue records …] [--rounds 5]
 
-Numbers depend on the machine and the run: compare lines of one table, never two tables.
+The backend and the plain client take turns, with the same data, batches and acknowledgements. Each
+figure is the best of the rounds: the highest rate, and the least CPU of this process. Connections,
+topics and consumer groups exist before the first round. Rates depend on the machine and the run:
+compare lines of one table, never two tables.
 """
 
 from __future__ import annotations
@@ -13,162 +16,227 @@ import secrets
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import bench_peers as peers
-from bench_peers import BATCH, build_documents, build_file_rows, build_wide_rows
+from bench_peers import BATCH, Action, build_documents, build_rows, build_wide_rows
 from fonds.model.archive import Blob
 from fonds.model.message import Message, Subscription
-from fonds.model.rows import FileMetaRow
+from fonds.model.rows import CdxRow, CitationRow, FileMetaRow, PdfMetaRow, TextBandRow
 from fonds.ports import Blobs, Queue, Table
 from fonds.wiring.stores import BACKENDS, open_backend
 
 SIZES = {"1 kB": (1_000, 2_000), "100 kB": (100_000, 200)}
-ROWS, WIDE_ROWS, DOCUMENTS, BLOBS = 5_000, 2_000, 2_000, 500
+ROW_KINDS = (FileMetaRow, CdxRow, PdfMetaRow, CitationRow, TextBandRow)
+ROWS, WIDE_ROWS, DOCUMENTS, BLOBS = 5_000, 2_000, 1_000, 500
 LARGE_ROWS, LARGE_CELL_BYTES = 200, 256 * 1024
 BLOB_BYTES = 10_000
+RECEIVE_MAX_S = 10.0
+Backends = Sequence[str] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One measurement: rates of the backend and of the plain client, in items per second."""
+class Trial:
+    """Work to measure: of a backend, and of the plain client if there is one.
+
+    - `count`: number of items that one call handles.
+    - `reset`: called before each measurement, unmeasured.
+    """
 
     name: str
     backend: str
-    rate: float
-    bare: float | None
+    count: int
+    own: Action
+    bare: Action | None = None
+    reset: Action = list
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Wall-clock time and CPU time of this process, in seconds."""
+
+    wall_s: float
+    cpu_s: float
 
 
 def main() -> None:
-    kinds: dict[str, Callable[[Path], Iterator[Line]]] = {
-        "queue": measure_queues,
-        "table": measure_tables,
-        "records": measure_records,
-        "blobs": measure_blobs,
-        "index": measure_indexes,
+    kinds: dict[str, Callable[[Path, Backends], Iterator[Trial]]] = {
+        "queue": prepare_queues,
+        "table": prepare_tables,
+        "records": prepare_records,
+        "blobs": prepare_blobs,
+        "index": prepare_indexes,
     }
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", nargs="*", choices=list(kinds), default=list(kinds))
+    parser.add_argument("--backends", nargs="*", help="URL schemes, such as kafka")
+    parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
-    print(f"{'what':34} {'backend':14} {'a second':>10} {'bare client':>12} {'ratio':>6}")
+    rate_titles = f"{'a second':>10} {'bare':>8} {'ratio':>6}"
+    cpu_titles = f"{'CPU us':>8} {'bare':>8} {'ratio':>6}"
+    print(f"{'what':34} {'backend':14} {rate_titles} {cpu_titles}")
     for kind in arguments.only:
         with tempfile.TemporaryDirectory(prefix="fonds-bench-") as folder:
-            for line in kinds[kind](Path(folder)):
-                bare = f"{line.bare:12,.0f} {line.rate / line.bare:6.2f}" if line.bare else ""
-                print(f"{line.name:34} {line.backend:14} {line.rate:10,.0f} {bare}", flush=True)
+            for trial in kinds[kind](Path(folder), arguments.backends):
+                print(format_line(trial, *measure(trial, arguments.rounds)), flush=True)
 
 
-def iter_available(port: str) -> Iterator[tuple[str, str, Callable[..., float] | None]]:
-    """Yield name, URL and plain client of each available backend of a port."""
+def measure(trial: Trial, rounds: int) -> tuple[Cost, Cost | None]:
+    """Return the least costs of the backend and of the plain client, which take turns."""
+    own_costs, bare_costs = list[Cost](), list[Cost]()
+    for number in range(rounds):
+        turns = [(own_costs, trial.own), (bare_costs, trial.bare)]
+        for costs, act in turns if number % 2 else reversed(turns):
+            if act is not None:
+                trial.reset()
+                costs.append(_measure_cost(act))
+    return _find_least(own_costs), _find_least(bare_costs) if bare_costs else None
+
+
+def _measure_cost(act: Action) -> Cost:
+    wall_s, cpu_s = time.perf_counter(), time.process_time()
+    act()
+    return Cost(time.perf_counter() - wall_s, time.process_time() - cpu_s)
+
+
+def _find_least(costs: Sequence[Cost]) -> Cost:
+    return Cost(min(cost.wall_s for cost in costs), min(cost.cpu_s for cost in costs))
+
+
+def format_line(trial: Trial, own: Cost, bare: Cost | None) -> str:
+    """Return a line of the table: items per second, and microseconds of CPU per item."""
+    rate, cpu_us = trial.count / own.wall_s, own.cpu_s / trial.count * 1e6
+    line = f"{trial.name:34} {trial.backend:14} {rate:10,.0f}"
+    if bare is None:
+        return f"{line} {'':15} {cpu_us:8,.0f}"
+    bare_rate, bare_cpu_us = trial.count / bare.wall_s, bare.cpu_s / trial.count * 1e6
+    return (
+        f"{line} {bare_rate:8,.0f} {rate / bare_rate:6.2f}"
+        f" {cpu_us:8,.0f} {bare_cpu_us:8,.0f} {cpu_us / bare_cpu_us:6.2f}"
+    )
+
+
+def iter_available(
+    port: str, schemes: Backends = None
+) -> Iterator[tuple[str, str, Callable[..., Any] | None]]:
+    """Yield name, URL and plain client of each available backend of a port.
+
+    `schemes` are the URL schemes of the backends; None for all.
+    """
     files = {"queue": "queue.sqlite", "table": "table.sqlite", "records": "records.sqlite"}
     folders = {"blobs": "blobs", "index": "index"}
     for scheme in BACKENDS[port]:
+        if schemes and scheme not in schemes:
+            continue
         if BACKENDS[port][scheme].is_below_home:
             yield scheme, f"{scheme}:{(files | folders)[port]}", None
         elif scheme in peers.PEERS and (url := os.environ.get(peers.PEERS[scheme].variable)):
-            yield scheme, url, peers.PEERS[scheme].measure
+            yield scheme, url, peers.PEERS[scheme].open
 
 
-def measure_rate(count: int, act: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    act()
-    return count / (time.perf_counter() - started)
-
-
-def measure_queues(folder: Path) -> Iterator[Line]:
-    for name, url, bare in iter_available("queue"):
+def prepare_queues(folder: Path, schemes: Backends) -> Iterator[Trial]:
+    for name, url, open_bare in iter_available("queue", schemes):
         for label, (size_bytes, count) in SIZES.items():
-            queue = open_backend("queue", url, folder)
+            with ExitStack() as stack:
+                queue = stack.enter_context(closing(open_backend("queue", url, folder)))
+                unique = f"b{secrets.token_hex(5)}"
+                reader = Subscription(unique, f"{unique}.topic")
+                queue.declare([reader])
+                body = secrets.token_bytes(size_bytes)
+                _send_and_receive(queue, reader, body, 1)  # Joining a group takes seconds.
+                own = partial(_send_and_receive, queue, reader, body, count)
+                bare = stack.enter_context(open_bare(url, body, count)) if open_bare else None
+                yield Trial(f"messages of {label}, in and out", name, count, own, bare)
+
+
+def prepare_tables(folder: Path, schemes: Backends) -> Iterator[Trial]:
+    for name, url, open_bare in iter_available("table", schemes):
+        with ExitStack() as stack:
+            table, rows = open_backend("table", url, folder), build_wide_rows(WIDE_ROWS)
+            stack.callback(getattr(table, "close", list))
             unique = f"b{secrets.token_hex(5)}"
-            reader = Subscription(unique, f"{unique}.topic")
-            queue.declare([reader])
-            body = secrets.token_bytes(size_bytes)
-            own_rate = measure_rate(count, partial(_send_and_receive, queue, reader, body, count))
-            queue.close()
-            peer_rate = bare(url, body, count) if bare else None
-            yield Line(f"messages of {label}, in and out", name, own_rate, peer_rate)
+            table.declare(unique, ("f", "file"))
+            write = partial(_act_in_batches, rows, partial(table.put, unique))
+            read = partial(_act_in_batches, [key for key, _ in rows], partial(table.get, unique))
+            bare = stack.enter_context(open_bare(url, unique)) if open_bare else None
+            yield Trial("wide rows written", name, WIDE_ROWS, write, bare)
+            yield Trial("wide rows read", name, WIDE_ROWS, read)
+            yield from _prepare_columns(table, f"{unique}l", name)
 
 
-def measure_tables(folder: Path) -> Iterator[Line]:
-    for name, url, bare in iter_available("table"):
-        table, rows = open_backend("table", url, folder), build_wide_rows(WIDE_ROWS)
-        unique = f"b{secrets.token_hex(5)}"
-        table.declare(unique, ("f", "file"))
-        own_rate = measure_rate(
-            WIDE_ROWS, partial(_act_in_batches, rows, partial(table.put, unique))
-        )
-        keys = [key for key, _ in rows]
-        reads = measure_rate(WIDE_ROWS, partial(_act_in_batches, keys, partial(table.get, unique)))
-        peer_rate = bare(url, unique) if bare else None
-        yield Line("wide rows written", name, own_rate, peer_rate)
-        yield Line("wide rows read", name, reads, None)
-        yield from _measure_columns(table, f"{unique}l", name)
-        getattr(table, "close", lambda: None)()
-
-
-def _measure_columns(table: Table, name: str, backend_name: str) -> Iterator[Line]:
-    """Measure rows with a large cell: read full rows, then one small column only."""
+def _prepare_columns(table: Table, name: str, backend_name: str) -> Iterator[Trial]:
+    """Prepare reading rows with a large cell: full rows, then one small column only."""
     table.declare(name, ("file", "grobid0"))
     keys = [number.to_bytes(20) for number in range(LARGE_ROWS)]
     large = secrets.token_bytes(LARGE_CELL_BYTES)
     for key in keys:
         table.put(name, [(key, {"file:size": b"12345678", "grobid0:tei_xml": large})])
-    full_rate = measure_rate(LARGE_ROWS, partial(_act_in_batches, keys, partial(table.get, name)))
-    get_column = partial(table.get, name, columns=["file:size"])
-    yield Line("rows with a cell of 256 KiB read", backend_name, full_rate, None)
-    yield Line(
-        "one small column of them",
-        backend_name,
-        measure_rate(LARGE_ROWS, partial(_act_in_batches, keys, get_column)),
-        None,
-    )
+    read = partial(_act_in_batches, keys, partial(table.get, name))
+    read_column = partial(_act_in_batches, keys, partial(table.get, name, columns=["file:size"]))
+    yield Trial("rows with a cell of 256 KiB read", backend_name, LARGE_ROWS, read)
+    yield Trial("one small column of them", backend_name, LARGE_ROWS, read_column)
     table.delete(name, keys)
 
 
-def measure_records(folder: Path) -> Iterator[Line]:
-    for name, url, bare in iter_available("records"):
-        store, rows = open_backend("records", url, folder), build_file_rows(ROWS)
-        own_rate = measure_rate(ROWS, partial(_act_in_batches, rows, store.put))
-        keys = [row.sha1hex for row in rows]
-        reads = measure_rate(ROWS, partial(_act_in_batches, keys, partial(store.get, FileMetaRow)))
-        store.delete(FileMetaRow, keys)
-        store.close()
-        yield Line("rows upserted", name, own_rate, bare(url) if bare else None)
-        yield Line("rows read by key", name, reads, None)
+def prepare_records(folder: Path, schemes: Backends) -> Iterator[Trial]:
+    for name, url, open_bare in iter_available("records", schemes):
+        with closing(open_backend("records", url, folder)) as store:
+            for kind in ROW_KINDS:
+                with ExitStack() as stack:
+                    rows = build_rows(kind, ROWS)
+                    keys = [tuple(getattr(row, column) for column in kind.KEY) for row in rows]
+                    keys = keys if len(kind.KEY) > 1 else [key for (key,) in keys]
+                    bare = stack.enter_context(open_bare(url, kind, rows)) if open_bare else None
+                    write = partial(_act_in_batches, rows, store.put)
+                    read = partial(_act_in_batches, keys, partial(store.get, kind))
+                    delete = partial(store.delete, kind, keys)
+                    label = kind.TABLE
+                    yield Trial(f"{label}: rows inserted", name, ROWS, write, bare, delete)
+                    write()
+                    yield Trial(f"{label}: rows replaced", name, ROWS, write, bare)
+                    yield Trial(f"{label}: rows read by key", name, ROWS, read)
+                    delete()
 
 
-def measure_blobs(folder: Path) -> Iterator[Line]:
-    for name, url, bare in iter_available("blobs"):
-        store, data = open_backend("blobs", url, folder), secrets.token_bytes(BLOB_BYTES)
-        keys = [f"bench/{secrets.token_hex(8)}" for _ in range(BLOBS)]
-        own_rate = measure_rate(BLOBS, partial(_act_on_each, keys, partial(_put_blob, store, data)))
-        reads = measure_rate(BLOBS, partial(_act_on_each, keys, store.get))
-        store.delete(keys)
-        getattr(store, "close", lambda: None)()
-        yield Line("blobs of 10 kB put", name, own_rate, bare(url, data, BLOBS) if bare else None)
-        yield Line("blobs of 10 kB read", name, reads, None)
+def prepare_blobs(folder: Path, schemes: Backends) -> Iterator[Trial]:
+    for name, url, open_bare in iter_available("blobs", schemes):
+        with ExitStack() as stack:
+            store, data = open_backend("blobs", url, folder), secrets.token_bytes(BLOB_BYTES)
+            stack.callback(getattr(store, "close", list))
+            keys = [f"bench/{secrets.token_hex(8)}" for _ in range(BLOBS)]
+            bare = stack.enter_context(open_bare(url, data, BLOBS)) if open_bare else None
+            write = partial(_act_on_each, keys, partial(_put_blob, store, data))
+            yield Trial("blobs of 10 kB put", name, BLOBS, write, bare)
+            yield Trial("blobs of 10 kB read", name, BLOBS, partial(_act_on_each, keys, store.get))
+            store.delete(keys)
 
 
-def measure_indexes(folder: Path) -> Iterator[Line]:
-    for name, url, bare in iter_available("index"):
-        index, batch = open_backend("index", url, folder), build_documents(DOCUMENTS)
-        own_rate = measure_rate(DOCUMENTS, partial(_act_in_batches, batch, index.put))
-        index.delete([document.id for document in batch])
-        getattr(index, "close", lambda: None)()
-        peer_rate = bare(url, batch) if bare else None
-        yield Line("documents of 3 kB indexed", name, own_rate, peer_rate)
+def prepare_indexes(folder: Path, schemes: Backends) -> Iterator[Trial]:
+    for name, url, open_bare in iter_available("index", schemes):
+        with ExitStack() as stack:
+            # An alias of its own: replaced documents would slow down the index of another run.
+            own_url = f"{url.rpartition('/')[0]}/bench-{secrets.token_hex(5)}" if open_bare else url
+            index, documents = open_backend("index", own_url, folder), build_documents(DOCUMENTS)
+            stack.callback(getattr(index, "close", list))
+            stack.callback(getattr(index, "remove", list))
+            index.put(documents[:1])  # This creates the index and its template.
+            bare = stack.enter_context(open_bare(own_url, documents)) if open_bare else None
+            write = partial(_act_in_batches, documents, index.put)
+            yield Trial("documents of 3 kB indexed", name, DOCUMENTS, write, bare)
 
 
 def _send_and_receive(queue: Queue, reader: Subscription, body: bytes, count: int) -> None:
     """Put all messages, then receive and settle them in batches."""
     for start in range(0, count, BATCH):
-        queue.put(reader.topic, [Message(f"{start + n}", body) for n in range(BATCH)])
+        numbers = range(start, min(start + BATCH, count))
+        queue.put(reader.topic, [Message(str(number), body) for number in numbers])
     missing_count = count
     while missing_count:
-        messages = queue.receive(reader.incoming, BATCH, 10.0)
+        messages = queue.receive(reader.incoming, BATCH, RECEIVE_MAX_S)
         queue.settle(messages)
         missing_count -= len(messages)
 

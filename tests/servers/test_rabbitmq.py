@@ -151,3 +151,20 @@ def test_many_delayed_messages_arrive_in_order_of_due_times(
     # No message waits for one that is due two seconds later.
     order = [due[id_] for id_ in arrived_at]
     assert all(max(order[: n + 1]) < order[n] + 2 for n in range(len(order)))
+
+
+def test_acknowledging_many_messages_leaves_leased_and_released_ones(
+    open_queue: Any, reader: Subscription
+) -> None:
+    first, second = open_queue(), open_queue()
+    for queue in (first, second):
+        queue.declare([reader])
+    first.put(reader.topic, [Message(f"m{n}", b"") for n in range(8)])
+    deliveries = {d.message.id: d for d in take(first, reader.incoming, 8)}
+    first.settle([deliveries["m6"], deliveries["m0"], deliveries["m3"]])
+    first.release([deliveries["m2"]])
+    first.settle([deliveries["m1"], deliveries["m4"]])
+    assert [d.message.id for d in first.renew(list(deliveries.values()))] == ["m5", "m7"]
+    first.close()
+    assert {d.message.id for d in take(second, reader.incoming, 3)} == {"m2", "m5", "m7"}
+    assert second.receive(reader.incoming, 8, 1.0) == []

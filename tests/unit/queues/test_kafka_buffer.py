@@ -57,6 +57,13 @@ def test_delayed_messages_are_ready_when_they_are_due(buffer: DeliveryBuffer) ->
     assert take_ids(buffer) == ["second"]
 
 
+def test_the_next_messages_stay_in_the_buffer(buffer: DeliveryBuffer) -> None:
+    for name in "abc":
+        buffer.add(build_delivery(name), 0)
+    assert [delivery.message.id for delivery in buffer.get_next(2)] == ["a", "b"]
+    assert take_ids(buffer) == ["a", "b", "c"]
+
+
 def test_messages_of_lost_partitions_are_dropped(buffer: DeliveryBuffer) -> None:
     buffer.add(build_delivery("stays"), 0)
     buffer.add(build_delivery("goes", partition=1), 0)
@@ -67,19 +74,18 @@ def test_messages_of_lost_partitions_are_dropped(buffer: DeliveryBuffer) -> None
     assert take_ids(buffer) == ["stays", "waits"]
 
 
-def test_a_full_buffer_pauses_all_partitions_until_half_is_taken(
+def test_a_full_buffer_pauses_reading_until_half_is_taken(
     buffer: DeliveryBuffer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(buffers, "READY_MAX", 4)
     for name in "abcd":
-        assert not buffer.is_crowded(TOPIC, is_paused=False)
+        assert not buffer.is_full(is_paused=False)
         buffer.add(build_delivery(name), 0)
-    assert buffer.is_crowded(TOPIC, is_paused=False)
-    assert buffer.is_crowded(SHORT, is_paused=False)
+    assert buffer.is_full(is_paused=False)
     buffer.take(1)
-    assert buffer.is_crowded(TOPIC, is_paused=True)
+    assert buffer.is_full(is_paused=True)
     buffer.take(2)
-    assert not buffer.is_crowded(TOPIC, is_paused=True)
+    assert not buffer.is_full(is_paused=True)
 
 
 def test_the_size_of_bodies_is_limited_too(
@@ -87,9 +93,9 @@ def test_the_size_of_bodies_is_limited_too(
 ) -> None:
     monkeypatch.setattr(buffers, "READY_MAX_BYTES", 10)
     buffer.add(build_delivery("a", body=b"x" * 10), 0)
-    assert buffer.is_crowded(TOPIC, is_paused=False)
+    assert buffer.is_full(is_paused=False)
     buffer.take(1)
-    assert not buffer.is_crowded(TOPIC, is_paused=True)
+    assert not buffer.is_full(is_paused=True)
 
 
 def test_long_delays_leave_room_for_short_ones(

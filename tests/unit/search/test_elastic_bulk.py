@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from fonds.search.index.elastic_client import REQUEST_MAX_BYTES, iter_chunks
+from fonds.search.index.elastic_client import REQUEST_MAX_BYTES, encode_json, iter_chunks
 
 LINE_CHARS = REQUEST_MAX_BYTES // 4
 
 
 def test_a_request_is_limited_in_bytes_not_in_characters() -> None:
-    lines = ["水" * LINE_CHARS, "a" * LINE_CHARS, "é" * LINE_CHARS, "b", "c"]
-    chunks = list(iter_chunks(lines))
-    assert [line for chunk in chunks for line in chunk] == lines
-    assert [len(chunk) for chunk in chunks] == [2, 3]
-    assert max(sum(len(line.encode()) for line in chunk) for chunk in chunks) <= REQUEST_MAX_BYTES
+    lines = [encode_json(character * LINE_CHARS) for character in ("水", "é", "a")]
+    chunks = list(iter_chunks([*lines, b"b", b"c"]))
+    assert chunks == [lines[:1], [*lines[1:], b"b", b"c"]]
+    assert max(sum(map(len, chunk)) for chunk in chunks) <= REQUEST_MAX_BYTES
 
 
 def test_a_line_above_the_limit_is_a_request_of_its_own() -> None:
-    long_line = "a" * (REQUEST_MAX_BYTES + 1)
-    assert list(iter_chunks(["b", long_line, "c"])) == [["b"], [long_line], ["c"]]
+    long_line = b"a" * (REQUEST_MAX_BYTES + 1)
+    assert list(iter_chunks([b"b", long_line, b"c"])) == [[b"b"], [long_line], [b"c"]]
 
 
-def test_a_lone_surrogate_is_accepted() -> None:
-    assert list(iter_chunks(["a\udcff"])) == [["a\udcff"]]
+def test_json_is_utf_8_without_lone_surrogates() -> None:
+    assert encode_json({"text": "é\udcff"}) == '{"text": "é"}'.encode()
+    assert encode_json({"text": "é"}) == '{"text":"é"}'.encode()

@@ -9,7 +9,7 @@ import heapq
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 
 from fonds.model.message import Delivery
 
@@ -89,6 +89,10 @@ class DeliveryBuffer:
                 self._ready.append(delivery)
                 self._ready_bytes += size_bytes
 
+    def get_next(self, count_max: int) -> list[Delivery]:
+        """Return the messages that `take` would remove from the buffer."""
+        return list(islice(self._ready, count_max))
+
     def take(self, count_max: int) -> list[Delivery]:
         """Remove up to `count_max` ready messages from the buffer and return them, oldest first."""
         deliveries = [self._ready.popleft() for _ in range(min(count_max, len(self._ready)))]
@@ -120,19 +124,27 @@ class DeliveryBuffer:
                 len(delivery[2].message.body) for delivery in delayed_messages.heap
             )
 
-    def is_crowded(self, topic: str, *, is_paused: bool) -> bool:
-        """Return whether reading of a topic should pause, because too many messages are buffered.
+    def is_full(self, *, is_paused: bool) -> bool:
+        """Return whether reading should pause, because too many ready messages are buffered.
 
-        `is_paused` is whether the topic is paused already. A paused topic resumes only when its
-        buffer is half empty. A resumed partition is fetched again from its position, so resuming
-        for every message would be slow.
+        `is_paused` is whether reading is paused already. It resumes only when the buffer is half
+        empty, because a resumed partition is fetched again from its position.
         """
         share = 2 if is_paused else 1
-        delayed_messages = self._delayed.get(topic, _DelayedMessages())
+        return len(self._ready) * share >= READY_MAX or self._ready_bytes * share >= READY_MAX_BYTES
+
+    def is_crowded(self, topic: str, *, is_paused: bool) -> bool:
+        """Return whether reading of a topic should pause, because too many of its delayed messages
+        are buffered.
+
+        `is_paused` is whether the topic is paused already; it then resumes at half the limits.
+        """
+        delayed_messages = self._delayed.get(topic)
+        if delayed_messages is None:
+            return False
+        share = 2 if is_paused else 1
         return (
-            len(self._ready) * share >= READY_MAX
-            or self._ready_bytes * share >= READY_MAX_BYTES
-            or len(delayed_messages.heap) * share >= BUFFER_MAX
+            len(delayed_messages.heap) * share >= BUFFER_MAX
             or delayed_messages.size_bytes * share >= BUFFER_MAX_BYTES
         )
 

@@ -19,20 +19,20 @@ from confluent_kafka import (
     KafkaException,
     TopicPartition,
 )
+from confluent_kafka import Message as KafkaRecord
 
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.message import Delivery
 from fonds.queues.kafka.buffer import Partition
 from fonds.queues.kafka.errors import REBALANCE_CODES, explain_error, translate_errors
 from fonds.queues.kafka.lag import fetch_committed
-from fonds.queues.kafka.partitions import NO_SELECTORS, BufferedCounts, ReaderState, list_partitions
+from fonds.queues.kafka.partitions import NO_SELECTORS, BufferedCounts, ReaderState
 
 # The client does not allow two threads at once, so a commit from another thread would wait for a
 # poll. Threads that settle request a commit and wait; the polling thread performs it.
 
 
 RESPONSE_TIMEOUT_S = 20.0
-ListOffsets = Callable[[Iterable[Partition]], list[TopicPartition]]
 
 
 class PendingCommits:
@@ -46,6 +46,7 @@ class PendingCommits:
     def __init__(self, state: threading.Condition, broker_name: str) -> None:
         self._state, self._broker_name = state, broker_name
         self._requested: set[Partition] = set()
+        self._has_request = threading.Event()
         self._request_count = self._done_count = 0
         self._fault: KafkaError | None = None
 
@@ -70,6 +71,7 @@ class PendingCommits:
         with self._state:
             self._requested |= requested_partitions
             request = self._request_count = self._request_count + 1
+            self._has_request.set()
             is_done = self._state.wait_for(lambda: self._done_count >= request, RESPONSE_TIMEOUT_S)
             fault = self._fault
         if not is_done:
@@ -77,31 +79,38 @@ class PendingCommits:
         if fault is not None:
             raise explain_error(fault, self._broker_name)
 
+    def wait_for_request(self, duration_max_s: float) -> None:
+        """Wait until a thread requests a commit, for at most `duration_max_s` seconds."""
+        self._has_request.wait(duration_max_s)
+
     def run_commits(
         self,
         consumer: Consumer,
-        list_offsets: ListOffsets,
-        skipped_partitions: Collection[Partition] = (),
+        state: ReaderState,
+        changed_partitions: Collection[Partition] = (),
     ) -> None:
-        """Commit the offsets of all requested partitions and of `skipped_partitions`, partitions
-        with records that were not handed out. Then wake waiting threads.
+        """Commit the offsets of all requested partitions and of `changed_partitions`, whose change
+        no thread waits for. Then wake waiting threads.
 
-        Only the polling thread calls this method, with its Kafka client. `list_offsets` returns the
-        offset to commit for each partition. After an error, the partitions stay requested.
+        Only the polling thread calls this method, with its Kafka client. After an error, the
+        partitions stay requested.
         """
         with self._state:
+            self._has_request.clear()
             request_count, to_commit = (
                 self._request_count,
-                self._requested.union(skipped_partitions),
+                self._requested.union(changed_partitions),
             )
-            if request_count == self._done_count and not skipped_partitions:
+            if request_count == self._done_count and not changed_partitions:
                 return
             self._requested = set()
-            offsets = list_offsets(to_commit)
+            offsets = state.list_offsets(to_commit)
         fault = _commit_offsets(consumer, offsets) if offsets else None
         with self._state:
             self._fault, self._done_count = fault, request_count
-            if fault is not None:
+            if fault is None:
+                state.confirm(offsets)
+            else:
                 self._requested |= to_commit
             self._state.notify_all()
 
@@ -126,6 +135,11 @@ def _commit_offsets(consumer: Consumer, offsets: list[TopicPartition]) -> KafkaE
 
 POLL_S, POLL_BUSY_S, POLL_COUNT = 0.05, 0.005, 200
 BUSY_S = 2.0
+PAUSE_AFTER_S = 1.0
+"""Seconds for which the buffer must be full before partitions are paused.
+
+The Kafka client discards what it has fetched of a paused partition, and fetches it again later.
+"""
 PROBE_S = 1.0
 COMMIT_SKIPPED_EVERY_S = 0.5
 CONSUMER_SETTINGS: Mapping[str, Any] = {
@@ -170,7 +184,7 @@ class Poller:
         self._paused: set[Partition] = set()
         self._closing = False
         self._suspected_error: KafkaError | None = None
-        self._busy_until = self._probe_after = self._skipped_after = 0.0
+        self._busy_until = self._probe_after = self._skipped_after = self._full_since = 0.0
         with translate_errors(broker_name):
             group_settings = {"group.id": group, "error_cb": self._handle_error}
             self._consumer = Consumer({**settings, **CONSUMER_SETTINGS, **group_settings})
@@ -215,8 +229,10 @@ class Poller:
             except (KafkaException, RuntimeError) as error:
                 logger.warning("reading %s: %s", self._group, error)
                 time.sleep(POLL_S)
-        skipped_partitions = self._state.take_skipped(self.topics)
-        self.commits.run_commits(self._consumer, self._state.list_offsets, skipped_partitions)
+        changed_partitions = self._state.take_skipped(self.topics) | self._state.withdraw(
+            self.topics
+        )
+        self.commits.run_commits(self._consumer, self._state, changed_partitions)
         self._consumer.close()
 
     def _poll_once(self) -> None:
@@ -226,32 +242,54 @@ class Poller:
             # Nobody settles skipped messages; uncommitted, they would count as waiting.
             self._skipped_after = now + COMMIT_SKIPPED_EVERY_S
             skipped_partitions = self._state.take_skipped(self.topics)
-        self.commits.run_commits(self._consumer, self._state.list_offsets, skipped_partitions)
-        is_busy = now < self._busy_until
-        records = self._consumer.consume(POLL_COUNT, POLL_BUSY_S if is_busy else POLL_S)
-        if records or self._state.has_in_hand:
+        self.commits.run_commits(self._consumer, self._state, skipped_partitions)
+        records = self._consume(now)
+        if records:
             self._busy_until = now + BUSY_S
         with self._state.lock:
             self._state.read(records)
-            self._update_state()
+            self._update_state(now)
         if self._suspected_error is not None and now >= self._probe_after:
             self._probe_after = now + PROBE_S
             self._probe(self._suspected_error)
 
-    def _update_state(self) -> None:
+    def _consume(self, now: float) -> list[KafkaRecord]:
+        """Return the next records, or an empty list after a short wait.
+
+        While this process has messages, a thread will request a commit soon. Then this method waits
+        for that request, because a thread that waits for records in the Kafka client cannot be
+        woken.
+        """
+        if not self._state.has_messages:
+            records = self._consumer.consume(1, POLL_S)
+            return records + self._consumer.consume(POLL_COUNT, 0) if records else []
+        is_full = self._state.is_full(is_paused=False)
+        is_briefly_full = is_full and now < self._full_since + PAUSE_AFTER_S
+        records = [] if is_briefly_full else self._consumer.consume(POLL_COUNT, 0)
+        if not records:
+            self.commits.wait_for_request(POLL_BUSY_S if now < self._busy_until else POLL_S)
+        return records
+
+    def _update_state(self, now: float) -> None:
         """Update whether Kafka has more records for this reader, and pause or resume partitions.
 
-        Partitions of a topic are paused while too many of its messages are buffered.
+        Partitions are paused while too many ready messages are buffered for a while, or too many
+        delayed messages of their topic.
         """
         positions = self._state.get_positions(self.topics)
         self.is_behind = not self.is_assigned or any(
             partition not in self._paused and self._has_more(position, partition)
             for partition, position in positions.items()
         )
+        if not self._state.is_full(is_paused=False):
+            self._full_since = now
+        is_long_full = now >= self._full_since + PAUSE_AFTER_S
+        is_half_full = self._state.is_full(is_paused=True)
         to_pause = {
             partition
             for partition in positions
-            if self._state.is_crowded(partition[0], is_paused=partition in self._paused)
+            if (is_half_full if partition in self._paused else is_long_full)
+            or self._state.is_crowded(partition[0], is_paused=partition in self._paused)
         }
         changes: list[tuple[set[Partition], Callable[[list[TopicPartition]], None]]] = [
             (to_pause - self._paused, self._consumer.pause),
@@ -385,11 +423,11 @@ class Reader:
                 )
             if self._fault is not None:
                 raise explain_error(self._fault, self._broker_name)
-            deliveries = self._state.take(count_max)
+            deliveries, uncommitted_partitions = self._state.take(count_max)
         try:
             # Commit before handing out, so that a message that crashes this process is counted as
             # delivered.
-            self._commit(list_partitions(deliveries))
+            self._commit(uncommitted_partitions)
         except BaseException:
             self._state.release(deliveries, increment=0)
             raise
@@ -398,6 +436,7 @@ class Reader:
     def settle(self, deliveries: Sequence[Delivery]) -> None:
         """Settle messages and commit their offsets to Kafka. Retry commits that failed before.
 
+        If no other messages are leased, the same commit announces the messages of the next `take`.
         Messages are skipped if their partition is assigned to another consumer by now. Raises
         StoreUnavailableError if Kafka does not answer.
         """
@@ -405,7 +444,8 @@ class Reader:
         with self._state.lock:
             # Retry commits that failed before.
             outstanding = [poller.commits.outstanding for poller in self._pollers]
-        self._commit(moved_partitions.union(*outstanding))
+        announced_partitions = self._state.announce() if moved_partitions else set()
+        self._commit(moved_partitions.union(announced_partitions, *outstanding))
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """Make leased messages ready again in this process, and count one more redelivery of each

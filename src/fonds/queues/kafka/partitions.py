@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, TopicPartition
 from confluent_kafka import Message as KafkaRecord
 
 from fonds.model.message import Delivery
-from fonds.queues.kafka.buffer import DeliveryBuffer, Partition, Receipt, get_partition
+from fonds.queues.kafka.buffer import DeliveryBuffer, Partition, Receipt
 from fonds.queues.kafka.records import decode_message, matches_pipeline
 
 ENDS_MAX, RUNS_MAX_CHARS = 50, 2_800
@@ -46,6 +46,11 @@ class OffsetLedger:
     - `unsettled`: whether a record is settled, by offset, from the first unsettled record on.
     - `position`: offset to read next.
     - `last_committed`: offset that was committed last.
+    - `announced_to`: offset after the last record that this reader will hand out next. A commit
+      stores it as handed out.
+    - `committing_to`, `committed_to`: offset before which the pending commit, and the last
+      successful one, store records as handed out. The records before `committed_to` can be handed
+      out without another commit.
     """
 
     start: int = UNKNOWN
@@ -55,6 +60,9 @@ class OffsetLedger:
     unsettled: dict[int, bool] = field(default_factory=dict)
     position: int = UNKNOWN
     last_committed: int = UNKNOWN
+    announced_to: int = 0
+    committing_to: int = 0
+    committed_to: int = 0
 
     @classmethod
     def resume(cls, committed_offset: int, metadata: str | None) -> OffsetLedger:
@@ -175,7 +183,8 @@ class OffsetLedger:
             if room < 0:
                 words.pop()
                 break
-        numbers = ",".join(str(number) for number in (self.handed_out_to, *self.ends))
+        handed_out_to = max(self.handed_out_to, self.announced_to)
+        numbers = ",".join(str(number) for number in (handed_out_to, *self.ends))
         return f"{numbers};{' '.join(words)}"
 
     def _iter_settled_runs(self) -> Iterator[tuple[int, int]]:
@@ -246,6 +255,7 @@ class ReaderState:
         self._buffer = DeliveryBuffer(self._delayed)
         self._ledgers: dict[Partition, tuple[int, OffsetLedger]] = {}
         self._in_hand: set[tuple[Partition, int]] = set()
+        self._count_max = 0
         self._selectors = selectors
         self._passed: set[Partition] = set()
 
@@ -323,14 +333,23 @@ class ReaderState:
             self.lock.wait_for(lambda: self._buffer or is_given_up(), remaining_s)
             return bool(self._buffer)
 
-    def take(self, count_max: int) -> list[Delivery]:
-        """Lease up to `count_max` ready messages and return them."""
+    def take(self, count_max: int) -> tuple[list[Delivery], set[Partition]]:
+        """Lease up to `count_max` ready messages. Return them, and the partitions whose offsets
+        must be committed before the messages are handed out.
+
+        Partitions are omitted if an earlier commit announced the messages.
+        """
+        uncommitted_partitions = set()
         with self.lock:
+            self._count_max = count_max
             deliveries = self._buffer.take(count_max)
             for partition, offset in self._list_places(deliveries):
+                ledger = self._ledgers[partition][1]
                 self._in_hand.add((partition, offset))
-                self._ledgers[partition][1].hand_out(offset)
-        return deliveries
+                ledger.hand_out(offset)
+                if offset >= ledger.committed_to:
+                    uncommitted_partitions.add(partition)
+        return deliveries, uncommitted_partitions
 
     def settle(self, deliveries: Sequence[Delivery]) -> set[Partition]:
         """Mark messages as settled. Return the partitions in which a message was unsettled before.
@@ -344,6 +363,36 @@ class ReaderState:
                 if self._ledgers[partition][1].settle(offset):
                     changed_partitions.add(partition)
         return changed_partitions
+
+    def announce(self) -> set[Partition]:
+        """Announce the messages of the next `take`, so that the next commit stores them as handed
+        out. Return their partitions.
+
+        Without this, each batch would need two commits. Does nothing while messages are leased: if
+        this process is killed then, the announced messages would count as delivered too.
+        """
+        partitions = set()
+        with self.lock:
+            next_deliveries = [] if self._in_hand else self._buffer.get_next(self._count_max)
+            for partition, offset in self._list_places(next_deliveries):
+                ledger = self._ledgers[partition][1]
+                ledger.announced_to = max(ledger.announced_to, offset + 1)
+                partitions.add(partition)
+        return partitions
+
+    def withdraw(self, topics: Collection[str]) -> set[Partition]:
+        """Withdraw the announcements of messages of `topics` that were not handed out. Return their
+        partitions.
+        """
+        with self.lock:
+            partitions = {
+                partition
+                for partition, (_, ledger) in self._ledgers.items()
+                if partition[0] in topics and ledger.announced_to > ledger.handed_out_to
+            }
+            for partition in partitions:
+                self._ledgers[partition][1].announced_to = 0
+        return partitions
 
     def take_skipped(self, topics: Collection[str]) -> set[Partition]:
         """Return the partitions of `topics` in which records were skipped since the last call.
@@ -396,9 +445,18 @@ class ReaderState:
             for (topic, number), ledger in ledgers:
                 if ledger.start >= 0:
                     ledger.last_committed = ledger.start
+                    ledger.committing_to = max(ledger.handed_out_to, ledger.announced_to)
                     metadata = ledger.metadata
                     offsets.append(TopicPartition(topic, number, ledger.start, metadata=metadata))
             return offsets
+
+    def confirm(self, offsets: Iterable[TopicPartition]) -> None:
+        """Note that the offsets that `list_offsets` returned are committed."""
+        with self.lock:
+            for offset in offsets:
+                _, ledger = self._ledgers.get((offset.topic, offset.partition), (0, None))
+                if ledger is not None:
+                    ledger.committed_to = ledger.committing_to
 
     def get_positions(self, topics: Collection[str]) -> dict[Partition, int]:
         """Return the offset to read next in each partition of these Kafka topics that is assigned
@@ -411,8 +469,17 @@ class ReaderState:
                 if partition[0] in topics
             }
 
+    def is_full(self, *, is_paused: bool) -> bool:
+        """Return whether reading should pause, because too many ready messages are buffered.
+
+        `is_paused` is whether reading is paused already; it then resumes at half the limits.
+        """
+        with self.lock:
+            return self._buffer.is_full(is_paused=is_paused)
+
     def is_crowded(self, topic: str, *, is_paused: bool) -> bool:
-        """Return whether reading of a topic should pause, because too many messages are buffered.
+        """Return whether reading of a topic should pause, because too many of its delayed messages
+        are buffered.
 
         `is_paused` is whether the topic is paused already; it then resumes at half the limits.
         """
@@ -420,9 +487,11 @@ class ReaderState:
             return self._buffer.is_crowded(topic, is_paused=is_paused)
 
     @property
-    def has_in_hand(self) -> bool:
-        """Whether this process has leased messages, some of which are likely to be settled soon."""
-        return bool(self._in_hand)
+    def has_messages(self) -> bool:
+        """Whether this process has ready or leased messages, of which some are likely to be handed
+        out or settled soon.
+        """
+        return bool(self._buffer or self._in_hand)
 
     def get_counts(self) -> BufferedCounts:
         """Return how many messages this process has leased, buffered or settled, to correct the lag
@@ -457,8 +526,3 @@ class ReaderState:
             if isinstance(receipt, Receipt)
             and self._ledgers.get(receipt.partition, (0,))[0] == receipt.term
         ]
-
-
-def list_partitions(deliveries: Iterable[Delivery]) -> set[Partition]:
-    """Return the (Kafka topic, partition number) pairs that the messages were read from."""
-    return {get_partition(delivery) for delivery in deliveries}

@@ -26,6 +26,10 @@ topic applies to the sum.
 
 SEND_TIMEOUT_MS = 25_000
 RESPONSE_TIMEOUT_S = 30.0
+FLUSH_S = 0.01
+"""Maximum seconds of one wait for records. It is short, because a flush waits for the records of
+other threads too.
+"""
 
 
 class Outbox:
@@ -91,7 +95,8 @@ class Outbox:
             return self._producer
 
     def _wait(self, producer: Producer, deadline: float) -> None:
-        producer.poll(0.05)
+        # Unlike `poll`, `flush` sends at once what waits for more records (`linger.ms`).
+        producer.flush(FLUSH_S)
         if time.monotonic() > deadline:
             raise StoreUnavailableError(f"Kafka at {self._broker_name} does not accept messages")
 

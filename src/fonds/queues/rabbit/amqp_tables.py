@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from types import NoneType
 from typing import Any, ClassVar
 
@@ -21,6 +22,8 @@ import pika.spec
 from fonds.queues.headers import DEPTH_MAX, HeaderTime, Value
 
 SHORT_MAX_BYTES = 255
+NAMES_MAX = 1_000
+"""Maximum number of names of headers that are kept encoded."""
 FLAGS = tuple(1 << bit for bit in range(15, 6, -1))
 """Flags of the AMQP message properties up to `message_id`, in the order of the encoding. Later
 properties are ignored.
@@ -105,7 +108,7 @@ def encode_table(table: dict[str, Value]) -> bytes:
     """Encode an AMQP table, with its length in front. Names longer than 255 bytes are cut."""
     pieces = list[bytes]()
     for name, value in table.items():
-        pieces.append(_encode_short(name))
+        pieces.append(_encode_name(name))
         pieces.append(_ENCODERS.get(type(value), _encode_text)(value))
     return _encode_long(b"".join(pieces))
 
@@ -147,6 +150,9 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
 def _encode_short(text: str) -> bytes:
     data = text.encode("utf-8", "replace")[:SHORT_MAX_BYTES]
     return bytes([len(data)]) + data
+
+
+_encode_name = lru_cache(NAMES_MAX)(_encode_short)
 
 
 def _encode_long(data: bytes) -> bytes:

@@ -48,6 +48,7 @@ class BrokerConnection:
             on_open_error_callback=lambda _, error: self._end(error, open_future),
             on_close_callback=lambda _, error: self._end(error),
         )
+        _join_frames(self._connection)
         self._thread = threading.Thread(target=self._run, name="rabbitmq", daemon=True)
         self._thread.start()
         self._await(open_future)
@@ -153,6 +154,16 @@ class BrokerConnection:
         for future in [*self._waiting, *([open_future] if open_future else [])]:
             fail(future, self._ended)
         self._connection.ioloop.stop()
+
+
+def _join_frames(connection: Any) -> None:
+    """Make the library pika send the frames of a message together.
+
+    Pika sends each of the three frames with a system call of its own, which takes a quarter of
+    the CPU time of publishing a message of 1 kB.
+    """
+    send_frames = connection._output_marshaled_frames
+    connection._output_marshaled_frames = lambda frames: send_frames([b"".join(frames)])
 
 
 def fail(future: Future[Any], error: BaseException) -> None:

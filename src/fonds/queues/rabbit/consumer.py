@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -24,6 +25,7 @@ from fonds.queues.rabbit.messages import decode_message, get_due_ms
 from fonds.queues.rabbit.topology import DELAY_PREFIX
 
 IN_FLIGHT_S = 1.0
+TAG_MAX = 2**64
 _NUMBERS = count(1)
 Republish = Callable[[Message, int, int], None]
 """Function that publishes a message again, after it came back or was delivered too early.
@@ -137,7 +139,7 @@ class Inbox:
                 continue
             receipt = Receipt(self.number, method.delivery_tag)
             deliveries.append(Delivery(message, self._address, receipt, returns))
-        self.acknowledge(republished_tags, lambda tag: self._channel.basic_ack(tag))
+        self._end_leases(republished_tags, self._acknowledge)
         return deliveries
 
     def settle(self, tags: Sequence[int]) -> None:
@@ -147,39 +149,56 @@ class Inbox:
         answer is awaited. Otherwise a process that is killed then would lose the last
         acknowledgements.
         """
-        self.acknowledge(tags, lambda tag: self._channel.basic_ack(tag))
+        self._end_leases(tags, self._acknowledge)
         if tags and not self.is_closed:
             self.count_ready()
 
     def release(self, tags: Sequence[int]) -> None:
         """Return leased messages to the RabbitMQ queue, by delivery tag."""
-        self.acknowledge(tags, lambda tag: self._channel.basic_nack(tag, requeue=True))
+        self._end_leases(tags, self._reject)
 
     def filter_in_hand(self, tags: Sequence[int]) -> set[int]:
         """Return those of the delivery tags `tags` whose messages are still leased."""
         with self._arrived:
             return set() if self.is_closed else self._in_hand_tags.intersection(tags)
 
-    def acknowledge(self, tags: Sequence[int], act: Callable[[int], None]) -> None:
-        """Call `act` with the delivery tag of each message in `tags` that is still leased, and end
-        its lease.
+    def _end_leases(self, tags: Sequence[int], act: Callable[[list[int], int], None]) -> None:
+        """End the leases of messages by delivery tag, and call `act` with those that were leased.
 
-        `act` sends an acknowledgement or a rejection. Returns when these are sent; the broker may
-        not have processed them yet.
+        The second argument of `act` is the lowest tag of a message that stays leased. `act` sends
+        acknowledgements or rejections. Returns when these are sent; the broker may not have
+        processed them yet.
         """
-        with self._arrived:
-            open_tags = [tag for tag in tags if tag in self._in_hand_tags]
-            self._in_hand_tags.difference_update(open_tags)
-        if not open_tags or self.is_closed:
+        if not tags or self.is_closed:
             return
 
         def run(_: pika.SelectConnection, future: Future[None]) -> None:
-            for tag in open_tags:
-                if self._channel.is_open:
-                    act(tag)
+            # Here no other thread can send between this choice and the acknowledgements.
+            with self._arrived:
+                open_tags = sorted(self._in_hand_tags.intersection(tags))
+                self._in_hand_tags.difference_update(open_tags)
+                first_leased_tag = min(self._in_hand_tags, default=TAG_MAX)
+            if open_tags and self._channel.is_open:
+                act(open_tags, first_leased_tag)
             succeed(future, None)
 
         self._link.run(run)
+
+    def _acknowledge(self, tags: list[int], first_leased_tag: int) -> None:
+        """Acknowledge messages: together up to the first message that stays leased, then one by
+        one.
+
+        Messages in the buffer have higher tags.
+        """
+        together_count = bisect_left(tags, first_leased_tag)
+        if together_count:
+            self._channel.basic_ack(tags[together_count - 1], multiple=True)
+        for tag in tags[together_count:]:
+            self._channel.basic_ack(tag)
+
+    def _reject(self, tags: list[int], first_leased_tag: int) -> None:
+        for tag in tags:
+            self._channel.basic_nack(tag, requeue=True)
 
     def count_ready(self) -> int:
         """Return the number of ready messages in the RabbitMQ queue, from the broker."""

@@ -6,10 +6,13 @@ A request has a method, path, parameters and body. The response is JSON.
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
+
+import msgspec
 
 from fonds.model.errors import FondsError, StoreUnavailableError
 from fonds.model.index_generation import compute_generation
@@ -44,7 +47,7 @@ class ElasticClient(Protocol):
     """Client of one Elasticsearch or OpenSearch server."""
 
     def __call__(
-        self, method: str, path: str, parameters: Mapping[str, Any], body: str | None, kind: str
+        self, method: str, path: str, parameters: Mapping[str, Any], body: bytes | None, kind: str
     ) -> Any:
         """Send a request and return the JSON response.
 
@@ -72,7 +75,7 @@ class ElasticsearchClient:
         )
 
     def __call__(
-        self, method: str, path: str, parameters: Mapping[str, Any], body: str | None, kind: str
+        self, method: str, path: str, parameters: Mapping[str, Any], body: bytes | None, kind: str
     ) -> Any:
         """Send a request and return the JSON response. `kind` is the media type of the body.
 
@@ -88,7 +91,7 @@ class ElasticsearchClient:
             headers["content-type"] = f"{versioned_type}; compatible-with=9"
         try:
             response = self._client.perform_request(
-                method, path, params=parameters, headers=headers, body=_encode_body(body)
+                method, path, params=parameters, headers=headers, body=body
             )
         except ApiError as error:
             raise RequestRefusedError(error.meta.status, error.body) from error
@@ -109,6 +112,8 @@ class OpensearchClient:
     def __init__(self, address: str, user: str | None, password: str | None) -> None:
         from opensearchpy import OpenSearch
 
+        # The library logs each failed request with its traceback. Fonds raises it as an error.
+        logging.getLogger("opensearch").setLevel(logging.ERROR)
         self._server_name = address
         self._client = OpenSearch(
             address,
@@ -119,7 +124,7 @@ class OpensearchClient:
         )
 
     def __call__(
-        self, method: str, path: str, parameters: Mapping[str, Any], body: str | None, kind: str
+        self, method: str, path: str, parameters: Mapping[str, Any], body: bytes | None, kind: str
     ) -> Any:
         """Send a request and return the JSON response. `kind` is the media type of the body.
 
@@ -132,7 +137,7 @@ class OpensearchClient:
         headers = {"content-type": kind} if body is not None else {}
         try:
             return self._client.transport.perform_request(
-                method, path, params=dict(parameters), headers=headers, body=_encode_body(body)
+                method, path, params=dict(parameters), headers=headers, body=body
             )
         except NoConnectionError as error:
             message = f"{self._server_name} does not answer: {type(error).__name__}"
@@ -146,10 +151,6 @@ class OpensearchClient:
     def close(self) -> None:
         """Close the connections to the server."""
         self._client.close()
-
-
-def _encode_body(body: str | None) -> bytes | None:
-    return None if body is None else body.encode("utf-8", "ignore")
 
 
 # Generation of the indices of an alias: their ids, and the last write to each of their shards.
@@ -247,24 +248,31 @@ def _is_primary(copy: Mapping[str, Any]) -> bool:
 REQUEST_MAX_BYTES = 8 * 1024 * 1024
 
 
-def format_action(action: str, index: str, key: str) -> str:
+def encode_json(value: Any) -> bytes:
+    """Encode a value as JSON in UTF-8, without lone surrogates."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, ensure_ascii=False).encode("utf-8", "ignore")
+
+
+def format_action(action: str, index: str, key: str) -> bytes:
     """Return the line of a bulk request that precedes a document and states the action on it."""
-    return json.dumps({action: {"_index": index, "_id": key}}) + "\n"
+    return encode_json({action: {"_index": index, "_id": key}}) + b"\n"
 
 
-def iter_chunks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the lines of a bulk request in chunks of at most `REQUEST_MAX_BYTES` bytes in UTF-8.
+def iter_chunks(lines: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """Yield the lines of a bulk request in chunks of at most `REQUEST_MAX_BYTES` bytes.
 
     A longer line is a chunk of its own.
     """
-    chunk: list[str] = []
+    chunk: list[bytes] = []
     size_bytes = 0
     for line in lines:
-        line_bytes = len(line.encode(errors="surrogatepass"))
-        if chunk and size_bytes + line_bytes > REQUEST_MAX_BYTES:
+        if chunk and size_bytes + len(line) > REQUEST_MAX_BYTES:
             yield chunk
             chunk, size_bytes = [], 0
         chunk.append(line)
-        size_bytes += line_bytes
+        size_bytes += len(line)
     if chunk:
         yield chunk

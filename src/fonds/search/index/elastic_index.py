@@ -7,7 +7,6 @@ each write.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -34,6 +33,7 @@ from fonds.search.index.elastic_client import (
     GenerationReader,
     OpensearchClient,
     RequestRefusedError,
+    encode_json,
     find_reason,
     format_action,
     iter_chunks,
@@ -131,8 +131,8 @@ class ElasticIndex:
         indices = self._find_indices(list(newest))
         lines = [
             format_action("index", indices.get(key, self._alias), key)
-            + json.dumps(encode_document(document), ensure_ascii=False)
-            + "\n"
+            + encode_json(encode_document(document))
+            + b"\n"
             for key, document in newest.items()
         ]
         for chunk in iter_chunks(lines):
@@ -324,7 +324,7 @@ class ElasticIndex:
         response = self._request("POST", f"/{self._alias}/_rollover", {}, body)
         return bool(response["rolled_over"])
 
-    def _send_bulk(self, lines: Sequence[str]) -> None:
+    def _send_bulk(self, lines: Sequence[bytes]) -> None:
         """Send the lines of a bulk request.
 
         Lines that the server was too busy for are sent again, at most `ATTEMPTS` times in all.
@@ -332,7 +332,7 @@ class ElasticIndex:
         pending = list(lines)
         for attempt in range(ATTEMPTS):
             response = self._send(
-                "POST", "/_bulk", {"refresh": self._refresh}, "".join(pending), NDJSON_TYPE
+                "POST", "/_bulk", {"refresh": self._refresh}, b"".join(pending), NDJSON_TYPE
             )
             self._generation.invalidate()
             outcomes = [next(iter(item.values())) for item in response["items"]]
@@ -375,14 +375,14 @@ class ElasticIndex:
     def _request(
         self, method: str, path: str, parameters: Mapping[str, Any], body: Any = None
     ) -> Any:
-        text = None if body is None else json.dumps(body, ensure_ascii=False)
-        return self._send(method, path, parameters, text, JSON_TYPE)
+        encoded_body = None if body is None else encode_json(body)
+        return self._send(method, path, parameters, encoded_body, JSON_TYPE)
 
     def _send(
-        self, method: str, path: str, parameters: Mapping[str, Any], text: str | None, kind: str
+        self, method: str, path: str, parameters: Mapping[str, Any], body: bytes | None, kind: str
     ) -> Any:
         try:
-            return self._client(method, quote(path), parameters, text, kind)
+            return self._client(method, quote(path), parameters, body, kind)
         except RequestRefusedError as answer:
             raise self._explain_error(answer) from answer
 

@@ -25,6 +25,11 @@ KEYWORD_MAX_CHARS = 8_000
 LIST_FIELDS = tuple(
     field.name for field in fields(IndexDocument) if field.default == () and field.name != "earlier"
 )
+_PLAIN_FIELDS = tuple(
+    field.name
+    for field in fields(IndexDocument)
+    if field.name not in ("earlier", CUT_VERSIONS_FIELD)
+)
 DERIVED_FIELDS = {
     field.name: field.get_values for field in INDEXED_EXACT_FIELDS if field.get_values is not None
 }
@@ -102,11 +107,7 @@ FIELDS = frozenset(build_template("", 1, 0, wildcard=False)["template"]["mapping
 
 def encode_document(document: IndexDocument) -> dict[str, Any]:
     """Encode a document as JSON object for the server."""
-    source: dict[str, Any] = {
-        field.name: _to_plain(getattr(document, field.name))
-        for field in fields(document)
-        if field.name not in ("earlier", CUT_VERSIONS_FIELD)
-    }
+    source: dict[str, Any] = {name: _to_plain(getattr(document, name)) for name in _PLAIN_FIELDS}
     if document.earlier:
         source["earlier"] = [
             {"sha1hex": version.sha1hex, "captured": version.captured, "title": version.title}
@@ -153,6 +154,8 @@ def decode_document(source: dict[str, Any]) -> IndexDocument:
 
 
 def _to_plain(value: object) -> object:
+    if value is None or type(value) is str:
+        return value
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, date):

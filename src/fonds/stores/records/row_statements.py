@@ -4,18 +4,22 @@ SQLAlchemy would analyse a statement and convert its values one by one at each c
 several times as long as SQLite takes to run it. Here SQLAlchemy compiles each statement once, and
 the values of many rows are converted column by column with the converters of SQLAlchemy's column
 types.
+
+PostgreSQL gets the values of a column as one array, so that one statement writes or finds many
+rows. The driver would otherwise send one statement per row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
+from types import NoneType
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy import Connection
+from sqlalchemy import Column, ColumnElement, Connection, Insert, Table
 from sqlalchemy.engine import Dialect
 
 from fonds.model.rows import Row
@@ -29,10 +33,10 @@ Converter = Callable[[Any], Any] | None
 Key = tuple[Any, ...]
 R = TypeVar("R", bound=Row)
 
-KEYS_PER_STATEMENT = 500
+KEYS_PER_STATEMENT = ROWS_PER_STATEMENT = 500
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, KEYS_PER_STATEMENT)
-"""Numbers of keys for which statements exist. The last key is repeated to fill a statement, so that
-the driver can keep all statements prepared.
+"""Numbers of keys for which statements of SQLite exist. The last key is repeated to fill a
+statement, so that the driver can keep all statements prepared.
 """
 
 
@@ -50,65 +54,111 @@ def convert_columns(
     return converted_columns
 
 
+def build_array(values: Iterable[Any], kind: type[Any]) -> list[Any]:
+    """Return the values of a column for the PostgreSQL driver, which accepts only arrays of values
+    of one type.
+
+    `kind` is the type of the column's values in Python. Numbers and texts of other types, such as
+    members of an enumeration, are converted to it.
+    """
+    array = list(values)
+    kinds = set(map(type, array)) - {kind, NoneType}
+    if kinds and kind in (str, int, float, bool):
+        return [None if value is None else kind(value) for value in array]
+    return array
+
+
+def _get_kind(column: Column[Any]) -> type[Any]:
+    """Return the type of a column's values in Python."""
+    column_type = column.type
+    if isinstance(column_type, sa.TypeDecorator):
+        column_type = column_type.impl_instance
+    return column_type.python_type
+
+
 @dataclass(frozen=True, slots=True)
 class WriteStatement:
-    """Compiled SQL statement that is run once for each of many rows.
+    """Compiled SQL statement that writes many rows.
 
     - `sql`: the statement, with the parameter style of the driver.
-    - `names`: names of its parameters, in order.
+    - `names`: names of its parameters, in order. There is one for each column.
     - `converters`: converter of each parameter.
-    - `is_positional`: whether the driver expects the parameters of a row as a tuple instead of a
-      mapping by name.
+    - `kinds`: types of the columns' values in Python if a parameter is the array of the values of a
+      column. Empty if the statement is run once for each row.
+    - `key_numbers`: numbers of the columns of the primary key.
     """
 
     sql: str
     names: tuple[str, ...]
     converters: tuple[Converter, ...]
-    is_positional: bool
+    kinds: tuple[type[Any], ...]
+    key_numbers: tuple[int, ...]
 
     def run(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
-        """Run the statement for each row. A row has the values of the parameters, in their
-        order.
-        """
+        """Write rows. A row has the values of the parameters, in their order."""
         if not rows:
             return
-        converted_rows = zip(*convert_columns(rows, self.converters), strict=True)
-        if self.is_positional:
-            connection.exec_driver_sql(self.sql, list(converted_rows))
-        else:
-            parameters = [dict(zip(self.names, row, strict=True)) for row in converted_rows]
-            connection.exec_driver_sql(self.sql, parameters)
+        columns = convert_columns(rows, self.converters)
+        if not self.kinds:
+            connection.exec_driver_sql(self.sql, list(zip(*columns, strict=True)))
+            return
+        arrays = list(map(build_array, columns, self.kinds))
+        keys = set(zip(*(arrays[number] for number in self.key_numbers), strict=True))
+        # One statement must not write a row twice. Different keys can become equal in conversion.
+        size = ROWS_PER_STATEMENT if len(keys) == len(rows) else 1
+        for start in range(0, len(rows), size):
+            chunk = [array[start : start + size] for array in arrays]
+            connection.exec_driver_sql(self.sql, dict(zip(self.names, chunk, strict=True)))
 
 
 _WRITE_STATEMENTS: dict[tuple[str, object], WriteStatement] = {}
 
 
 def get_write_statement(
-    connection: Connection, key: object, names: Sequence[str], build: Callable[[], Any]
+    connection: Connection, key: object, table: Table, build: Callable[[], Insert]
 ) -> WriteStatement:
     """Return a compiled INSERT statement for the dialect of a connection. It is compiled at the
     first call.
 
     - `key`: identifies the statement among those of one dialect.
-    - `names`: columns to insert, in the order of the values.
+    - `table`: table whose columns are inserted.
     - `build`: function that builds the statement with SQLAlchemy.
     """
     dialect = connection.dialect
     statement = _WRITE_STATEMENTS.get((dialect.name, key))
     if statement is None:
-        compiled = build().compile(dialect=dialect, column_keys=list(names))
-        parameters = tuple(compiled.positiontup or compiled.binds)
-        types = {name: parameter.type for name, parameter in compiled.binds.items()}
-        statement = WriteStatement(
-            compiled.string,
-            parameters,
-            tuple(types[name].bind_processor(dialect) for name in parameters),
-            bool(compiled.positional),
-        )
-        if parameters != tuple(names):
-            raise AssertionError(f"parameters {parameters} instead of {tuple(names)}")
-        _WRITE_STATEMENTS[dialect.name, key] = statement
+        statement = _WRITE_STATEMENTS[dialect.name, key] = _compile_write(dialect, table, build())
     return statement
+
+
+def _compile_write(dialect: Dialect, table: Table, insert: Insert) -> WriteStatement:
+    columns = list(table.columns)
+    kinds: tuple[type[Any], ...] = ()
+    if dialect.name == "postgresql":
+        insert = _insert_arrays(table, insert)
+        kinds = tuple(map(_get_kind, columns))
+    names = tuple(column.name for column in columns)
+    compiled = insert.compile(dialect=dialect, column_keys=None if kinds else list(names))
+    parameters = tuple(compiled.positiontup or compiled.binds)
+    if parameters != names:
+        raise AssertionError(f"parameters {parameters} instead of {names}")
+    return WriteStatement(
+        _use_binary_arrays(compiled.string) if kinds else compiled.string,
+        names,
+        tuple(column.type.bind_processor(dialect) for column in columns),
+        kinds,
+        tuple(number for number, column in enumerate(columns) if column.primary_key),
+    )
+
+
+def _insert_arrays(table: Table, insert: Insert) -> Insert:
+    """Return an INSERT statement whose parameters are arrays with the values of a column."""
+    from sqlalchemy.dialects.postgresql import ARRAY  # As slow to import as all other modules.
+
+    names = table.columns.keys()
+    arrays = [sa.bindparam(column.name, type_=ARRAY(column.type)) for column in table.columns]
+    rows = sa.func.unnest(*arrays).table_valued(*names, name="new_rows").render_derived()
+    return insert.from_select(names, sa.select(*rows.c), include_defaults=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +166,19 @@ class SelectStatement:
     """SQL statements that load columns of the rows of one table by primary key, or find the keys
     without a row.
 
-    - `start`: the statement up to the condition on the keys.
+    - `sql`: the statement. For SQLite it lacks the condition on the keys.
     - `key_names`: quoted names of the key columns.
     - `key_converters`: converter of each key column, for the database.
     - `converters`: converter of each loaded column, from the database.
-    - `placeholder`: text that stands for one parameter.
+    - `key_kinds`: types of the key columns' values in Python if a parameter is the array of the
+      values of a key column. Empty if a parameter is one value.
     """
 
-    start: str
+    sql: str
     key_names: tuple[str, ...]
     key_converters: tuple[Converter, ...]
     converters: tuple[Converter, ...]
-    placeholder: str
+    key_kinds: tuple[type[Any], ...]
 
     def load(self, connection: Connection, keys: Sequence[Key]) -> list[Iterable[Any]]:
         """Return the values by column of the existing rows with these keys, which must be unique.
@@ -135,64 +186,65 @@ class SelectStatement:
         Without a row, the result has no columns.
         """
         rows: list[Any] = []
-        for padded_keys in _iter_padded(keys):
-            columns = [list(column) for column in convert_columns(padded_keys, self.key_converters)]
-            parameters = columns[0]
-            if len(columns) > 1:
-                parameters += [value for key in zip(*columns, strict=True) for value in key]
-            condition = self._build_condition(len(padded_keys))
-            rows += _fetch_all(connection, f"{self.start} WHERE {condition}", parameters)
+        for chunk in iter_chunks(iter(keys), KEYS_PER_STATEMENT):
+            columns = convert_columns(chunk, self.key_converters)
+            sql, parameters = self.sql, _name_arrays(map(build_array, columns, self.key_kinds))
+            if not self.key_kinds:
+                condition, parameters = self._match_values([list(column) for column in columns])
+                sql = f"{sql} WHERE {condition}"
+            result = connection.exec_driver_sql(sql, parameters)
+            rows += result.cursor.fetchall() if result.cursor is not None else ()
+            result.close()
         return convert_columns(rows, self.converters) if rows else []
 
-    def find_missing(self, connection: Connection, keys: Sequence[Key]) -> list[Key]:
-        """Return those of the keys, which must be unique, for which no row exists."""
-        missing_keys: list[Key] = []
-        key_marks = f"({', '.join([self.placeholder] * len(self.key_names))})"
-        # Both databases name the columns of a list of values so.
-        matches = [f"{name} = k.column{n}" for n, name in enumerate(self.key_names, 1)]
-        row_query = f"{self.start} WHERE {' AND '.join(matches)}"
-        for padded_keys in _iter_padded(keys):
-            stored_keys = list(zip(*convert_columns(padded_keys, self.key_converters), strict=True))
-            values = ", ".join([key_marks] * len(padded_keys))
-            rows = _fetch_all(
-                connection,
-                f"SELECT * FROM ({_VALUES}{values}) AS k WHERE NOT EXISTS ({row_query})",  # noqa: S608 (names of ours)
-                [value for key in stored_keys for value in key],
-            )
-            if rows:
-                keys_by_stored = dict(zip(stored_keys, padded_keys, strict=True))
-                missing_keys += {keys_by_stored[tuple(row)]: None for row in rows}
-        return missing_keys
-
-    def _build_condition(self, size: int) -> str:
-        marks = ", ".join([self.placeholder] * size)
-        condition = f"{self.key_names[0]} IN ({marks})"
-        if len(self.key_names) == 1:
-            return condition
+    def _match_values(self, columns: Sequence[list[Any]]) -> tuple[str, Any]:
+        """Return the condition on the keys whose values by column are `columns`, and its
+        parameters.
+        """
+        count = len(columns[0])
+        size = next(candidate for candidate in SIZES if candidate >= count)
+        padded_columns = [[*column, *column[-1:] * (size - count)] for column in columns]
+        condition = f"{self.key_names[0]} IN ({', '.join('?' * size)})"
+        if len(columns) == 1:
+            return condition, tuple(padded_columns[0])
         # Given only tuples, SQLite would scan the whole table; the first column leads it to the
         # index.
-        key_marks = f"({', '.join([self.placeholder] * len(self.key_names))})"
+        key_marks = f"({', '.join('?' * len(columns))})"
         values = ", ".join([key_marks] * size)
-        return f"{condition} AND ({', '.join(self.key_names)}) IN ({_VALUES}{values})"
+        key_values = [value for key in zip(*padded_columns, strict=True) for value in key]
+        condition += f" AND ({', '.join(self.key_names)}) IN (VALUES {values})"
+        return condition, (*padded_columns[0], *key_values)
 
 
-def _iter_padded(keys: Sequence[Key]) -> Iterator[list[Key]]:
-    """Yield the keys in lists of the sizes in `SIZES`. The last key is repeated to fill a list."""
-    for chunk in iter_chunks(iter(keys), KEYS_PER_STATEMENT):
-        size = next(candidate for candidate in SIZES if candidate >= len(chunk))
-        yield [*chunk, *[chunk[-1]] * (size - len(chunk))]
+def _use_binary_arrays(sql: str) -> str:
+    """Return a statement whose parameters the PostgreSQL driver sends in binary format.
+
+    Arrays of texts take a third of the time in binary format, because nothing has to be quoted.
+    """
+    return sql.replace(")s::", ")b::")
 
 
-def _fetch_all(connection: Connection, sql: str, parameters: Sequence[Any]) -> Sequence[Any]:
-    """Run an SQL statement with the database driver; return all rows as the driver gives them."""
-    result = connection.exec_driver_sql(sql, tuple(parameters))
-    rows: Sequence[Any] = result.cursor.fetchall() if result.cursor is not None else ()
-    result.close()
-    return rows
+def _name_arrays(arrays: Iterable[list[Any]]) -> Any:
+    """Return arrays as the parameters of a statement, by name."""
+    return {f"keys_{number}": array for number, array in enumerate(arrays)}
 
 
-_VALUES = "VALUES "
-"""SQLite accepts a list of tuples only with this word, and PostgreSQL accepts it too."""
+def _match_arrays(columns: Sequence[Column[Any]]) -> ColumnElement[bool]:
+    """Return the condition on the keys in the arrays `keys_0`, `keys_1` and so on, one for each key
+    column.
+    """
+    from sqlalchemy.dialects.postgresql import ARRAY
+
+    arrays = [
+        sa.bindparam(f"keys_{number}", type_=ARRAY(column.type))
+        for number, column in enumerate(columns)
+    ]
+    if len(columns) == 1:
+        return columns[0] == sa.any_(arrays[0])
+    names = [column.name for column in columns]
+    keys = sa.func.unnest(*arrays).table_valued(*names, name="keys").render_derived()
+    return sa.tuple_(*columns).in_(sa.select(*keys.c))
+
 
 _SELECT_STATEMENTS: dict[tuple[str, type[Row], tuple[str, ...]], SelectStatement] = {}
 
@@ -218,12 +270,18 @@ def _compile_select(dialect: Dialect, kind: type[Row], names: tuple[str, ...]) -
     columns = [table.c[name] for name in names] if names else list(table.c)
     key_columns = [table.c[name] for name in kind.KEY]
     prepare = dialect.identifier_preparer
+    select = sa.select(*columns)
+    key_kinds: tuple[type[Any], ...] = ()
+    if dialect.name == "postgresql":
+        select = select.where(_match_arrays(key_columns))
+        key_kinds = tuple(map(_get_kind, key_columns))
+    sql = str(select.compile(dialect=dialect))
     return SelectStatement(
-        str(sa.select(*columns).compile(dialect=dialect)),
+        _use_binary_arrays(sql) if key_kinds else sql,
         tuple(prepare.quote(column.name) for column in key_columns),
         tuple(column.type.bind_processor(dialect) for column in key_columns),
         tuple(column.type.result_processor(dialect, None) for column in columns),
-        "?" if dialect.paramstyle == "qmark" else "%s",
+        key_kinds,
     )
 
 

@@ -105,7 +105,7 @@ def _write(
     statement = get_write_statement(
         connection,
         (build, kind),
-        get_table(kind).columns.keys(),
+        get_table(kind),
         partial(build, connection.dialect.name, kind),
     )
     statement.run(connection, list(map(get_value_reader(kind), sorted_rows)))

@@ -265,14 +265,16 @@ class SqlRecords:
 
     def find_missing(self, kind: type[Row], keys: Sequence[object]) -> list[object]:
         """Return those of the primary keys for which the table of the type `kind` has no row."""
+        unique_keys = [_to_tuple(kind, key) for key in dict.fromkeys(keys)]
         with translate_errors(self._engine), self._connect_to_read() as connection:
             if self._choose_sources(connection)(kind) is get_table(kind):
-                unique_keys = [_to_tuple(kind, key) for key in dict.fromkeys(keys)]
                 statement = get_select_statement(connection, kind, kind.KEY)
-                missing_keys = statement.find_missing(connection, unique_keys)
-                return [key if len(kind.KEY) > 1 else key[0] for key in missing_keys]
-        existing_keys = {get_key(row) for row in self.get(kind, keys)}
-        return [key for key in dict.fromkeys(keys) if _to_tuple(kind, key) not in existing_keys]
+                existing_keys = set(zip(*statement.load(connection, unique_keys), strict=True))
+            else:
+                rows = self._iter_by_keys(connection, kind, keys)
+                existing_keys = {get_key(kind(*row)) for row in rows}
+        missing_keys = [key for key in unique_keys if key not in existing_keys]
+        return [key if len(kind.KEY) > 1 else key[0] for key in missing_keys]
 
     def find(
         self,

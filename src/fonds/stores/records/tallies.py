@@ -56,7 +56,7 @@ def add(connection: Connection, deltas: Mapping[Group, int]) -> None:
     statement = get_write_statement(
         connection,
         add,
-        (*TallyRow.KEY, "count"),
+        _TALLIES,
         partial(_build_addition, connection.dialect.name),
     )
     statement.run(connection, rows)
