@@ -257,11 +257,7 @@ class SqlRecords:
         with translate_errors(self._engine), self._connect_to_read() as connection:
             if self._choose_sources(connection)(kind) is get_table(kind):
                 return load_rows(connection, kind, [_to_tuple(kind, key) for key in keys])
-            unique_keys = list(dict.fromkeys(keys))
-            rows: list[R] = []
-            for chunk in iter_chunks(iter(unique_keys), KEYS_PER_STATEMENT):
-                rows.extend(kind(*row) for row in self._iter_by_keys(connection, kind, chunk))
-            return rows
+            return self._load_chosen(connection, kind, keys)
 
     def find_missing(self, kind: type[Row], keys: Sequence[object]) -> list[object]:
         """Return those of the primary keys for which the table of the type `kind` has no row."""
@@ -271,8 +267,7 @@ class SqlRecords:
                 statement = get_select_statement(connection, kind, kind.KEY)
                 existing_keys = set(zip(*statement.load(connection, unique_keys), strict=True))
             else:
-                rows = self._iter_by_keys(connection, kind, keys)
-                existing_keys = {get_key(kind(*row)) for row in rows}
+                existing_keys = {get_key(row) for row in self._load_chosen(connection, kind, keys)}
         missing_keys = [key for key in unique_keys if key not in existing_keys]
         return [key if len(kind.KEY) > 1 else key[0] for key in missing_keys]
 
@@ -491,6 +486,15 @@ class SqlRecords:
     def _choose_sources(self, connection: Connection) -> GetSource:
         """Return the function that finds the tables to read: all rows, or the visible ones."""
         return partial(visible_now, connection) if self._for_readers else get_table
+
+    def _load_chosen(
+        self, connection: Connection, kind: type[R], keys: Sequence[object]
+    ) -> list[R]:
+        """Load rows by key from the source that is chosen for readers instead of the table."""
+        rows: list[R] = []
+        for chunk in iter_chunks(iter(dict.fromkeys(keys)), KEYS_PER_STATEMENT):
+            rows.extend(kind(*row) for row in self._iter_by_keys(connection, kind, chunk))
+        return rows
 
     def _iter_by_keys(
         self, connection: Connection, kind: type[Row], keys: Sequence[object]
