@@ -27,11 +27,11 @@ def test_the_hints_and_days_of_a_poll_are_stored_as_json(world: World, tmp_path:
         tmp_path, "select hints, days, refused_tally, refused, backfill from sources"
     )
     assert hints == (
-        '{"ttl_s": null, "update_s": null, "hubs": [], "cloud": "", "self_url": "",'
-        ' "children": 0, "older": "", "complete": false}'
+        '{"ttl_s":null,"update_s":null,"hubs":[],"cloud":"","self_url":"",'
+        '"children":0,"older":"","complete":false}'
     )
-    assert days == f'{{"{day}": [1, 0, 4, 1]}}'
-    assert tally == '{"bad-host": 1}'
+    assert days == f'{{"{day}":[1,0,4,1]}}'
+    assert tally == '{"bad-host":1}'
     assert list(json.loads(refused or "").values()) == ["bad-host"]
     assert backfill is None
     assert source.hints == ListingHints(older="")

@@ -29,7 +29,8 @@ def test_another_program_reads_the_text_of_a_long_pdf(tmp_path: Path, topic_max_
     with prepare_tasks(tmp_path / "crawl") as batch:
         (tmp_path / "crawl" / "allowed" / "long.pdf").write_bytes(pdf)
         limits = {"message_max_bytes": 5_000, "topic_message_max_bytes": topic_max_bytes}
-        settings = Settings().replace_values(**batch.settings, **limits)
+        # Other programs read blobs as files.
+        settings = Settings().replace_values(**batch.settings, **limits, blobs="file:blobs")
         open_stores(home, settings)
         with closing(SqliteQueue(home / "queue.sqlite")) as other_queue:
             other_queue.declare([OTHER_SUBSCRIPTION])
