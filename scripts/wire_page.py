@@ -68,8 +68,8 @@ The setting `topic_message_max_bytes` lowers the limit. If a message would excee
 is null: `text` on `pdf-text`, or `tei_xml` on `grobid-output`. Its value is in the blob store. The field
 `text_blob` or `tei_xml_blob` contains the blob's key, its size in bytes and its SHA-256, and so do four
 headers. The blob is UTF-8 and contains only the value. All other fields are in the message. If other programs
-on the same machine read blobs, set `blobs = "file:blobs"`: each blob is then the file `blobs/KEY`. The default
-`local:blobs` keeps texts up to 64 KiB in an SQLite file.
+on the same machine read blobs, set `blobs = "file:blobs"`: each blob is then the file `blobs/KEY`. With the
+default, `local:blobs`, texts up to 64 KiB are in an SQLite file.
 
 The blob is stored before the message is sent. It stays until the next message with the same key replaces or
 removes it, or the file is taken down. If the SHA-256 differs or the blob is missing, the topic has a newer

@@ -163,8 +163,7 @@ def _insert_arrays(table: Table, insert: Insert) -> Insert:
 
 @dataclass(frozen=True, slots=True)
 class SelectStatement:
-    """SQL statements that load columns of the rows of one table by primary key, or find the keys
-    without a row.
+    """SQL statement that loads columns of the rows of one table by primary key.
 
     - `sql`: the statement. For SQLite it lacks the condition on the keys.
     - `key_names`: quoted names of the key columns.
