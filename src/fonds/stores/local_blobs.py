@@ -93,6 +93,11 @@ class LocalBlobs:
 
     def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
         """Return the size in bytes of each blob in `keys` that exists, by key."""
+        sizes = self._read_sizes(keys)
+        return sizes | self._folder.get_sizes([key for key in keys if key not in sizes])
+
+    def _read_sizes(self, keys: Sequence[str]) -> dict[str, int]:
+        """Return the size in bytes of each small text in `keys` that exists, by key."""
         for key in keys:
             check_key(key)
         sizes: dict[str, int] = {}
@@ -103,14 +108,15 @@ class LocalBlobs:
                     f"SELECT key, size_bytes FROM blobs WHERE key IN ({marks})",  # noqa: S608
                     chunk,
                 )
-        return sizes | self._folder.get_sizes([key for key in keys if key not in sizes])
+        return sizes
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete blobs; absent keys are ignored. The bytes of deleted texts are overwritten."""
-        for key in keys:
-            check_key(key)
-        with self._file.write_transaction() as connection:
-            connection.executemany(_DELETE, [(key,) for key in keys])
+        # Most deleted blobs are files, such as fetched pages that have been archived. They need no
+        # transaction.
+        if texts := self._read_sizes(keys):
+            with self._file.write_transaction() as connection:
+                connection.executemany(_DELETE, [(key,) for key in texts])
         self._file.empty_log()
         self._folder.delete(keys)
 

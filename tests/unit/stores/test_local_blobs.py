@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +58,12 @@ def test_a_text_over_the_limit_is_a_file(
     blobs.put([build_text(b"x" * size_bytes)])
     assert list_files(root) == ({KEY} if is_file else set())
     assert blobs.get(KEY) == b"x" * size_bytes
+
+
+def test_a_text_of_the_maximum_size_that_cannot_be_compressed_is_read(blobs: LocalBlobs) -> None:
+    data = random.Random(1).randbytes(TEXT_MAX_BYTES)
+    blobs.put([build_text(data)])
+    assert blobs.get(KEY) == data
 
 
 def test_a_text_that_grows_or_shrinks_past_the_limit_has_its_new_bytes(blobs: LocalBlobs) -> None:

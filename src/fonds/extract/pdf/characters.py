@@ -98,8 +98,8 @@ class PageCharacters:
             return []
         cells = (pdfium.FS_RECTF * count)()
         size_bytes = ctypes.sizeof(pdfium.FS_RECTF)
-        begin = ctypes.addressof(cells)
-        addresses = range(begin, begin + count * size_bytes, size_bytes)
+        start = ctypes.addressof(cells)
+        addresses = range(start, start + count * size_bytes, size_bytes)
         deque(map(_get_loose_box, repeat(self._address), numbers, addresses), maxlen=0)
         edges = memoryview(cells).cast("B").cast("f").tolist()
         lefts, tops, rights, bottoms = (edges[place::4] for place in range(4))
@@ -142,7 +142,7 @@ class PageCharacters:
 
         `words` has the indexes of each word's first character and after its last one.
         """
-        first_characters = [begin for begin, _ in words]
+        first_characters = [start for start, _ in words]
         last_characters = [end - 1 for _, end in words]
         first_objects = map(_get_text_object, repeat(self._address), first_characters)
         last_objects = map(_get_text_object, repeat(self._address), last_characters)
@@ -233,7 +233,7 @@ def _restore_left_out(page: object, text: str, count: int) -> str:
         return ""
     ends = [(0, _find_index(page, 0)), (len(text) - 1, _find_index(page, len(text) - 1))]
     pieces = [_read_units(page, 0, ends[0][1])]
-    begin = 0
+    start = 0
     while len(ends) > 1:
         (first, first_place), (last, last_place) = ends[0], ends[1]
         if last_place - first_place == last - first:
@@ -242,10 +242,10 @@ def _restore_left_out(page: object, text: str, count: int) -> str:
             middle = (first + last) // 2
             ends.insert(1, (middle, _find_index(page, middle)))
         else:
-            pieces += (text[begin:last], _read_units(page, first_place + 1, last_place))
-            begin = last
+            pieces += (text[start:last], _read_units(page, first_place + 1, last_place))
+            start = last
             ends.pop(0)
-    pieces += (text[begin:], _read_units(page, ends[0][1] + 1, count))
+    pieces += (text[start:], _read_units(page, ends[0][1] + 1, count))
     return "".join(pieces)
 
 
@@ -253,8 +253,8 @@ def _find_index(page: object, number: int) -> int:
     return int(pdfium.FPDFText_GetCharIndexFromTextIndex(page, number))
 
 
-def _read_units(page: object, begin: int, end: int) -> str:
-    return "".join(_read_unit(page, number) for number in range(begin, end))
+def _read_units(page: object, start: int, end: int) -> str:
+    return "".join(_read_unit(page, number) for number in range(start, end))
 
 
 def _read_unit(page: object, number: int) -> str:

@@ -58,15 +58,15 @@ def find_hidden_characters(
         return {}
     if invisible_words is None:
         words = [
-            (begin, end)
-            for begin, end in words
-            if begin in outer_characters or end - 1 in outer_characters
+            (start, end)
+            for start, end in words
+            if start in outer_characters or end - 1 in outer_characters
         ]
     hidden_reasons = _find_hidden_words(
         page, words, outer_characters, box, frozenset(invisible_words or ())
     )
     reasons = Counter(hidden_reasons.values())
-    printed_count = sum(end - begin for begin, end in words)
+    printed_count = sum(end - start for start, end in words)
     if invisible_words is None or 2 * reasons[HiddenReason.INVISIBLE] >= (
         printed_count - reasons[HiddenReason.OFF_PAGE]
     ):
@@ -99,7 +99,7 @@ def _find_beside_ends(
     `words` has the indexes of each word's first character and after its last one. Where all words
     begin in the box and all lines end in it, the words are in it and are not examined further.
     """
-    word_starts = [begin for begin, _ in words]
+    word_starts = [start for start, _ in words]
     line_ends = _list_line_ends(page.text[:_PAGE_MAX_CHARS])
     outer_characters = page.find_beside([*word_starts, *line_ends], box, _MARGIN)
     if not outer_characters:
@@ -112,12 +112,12 @@ def _find_beside_ends(
 def _list_line_ends(text: str) -> list[int]:
     """Return the index of the last printed character of each line."""
     ends: list[int] = []
-    begin = 0
+    start = 0
     for line in text.split("\n"):
         printed_length = len(line.rstrip(_BLANKS))
         if printed_length:
-            ends.append(begin + printed_length - 1)
-        begin += len(line) + 1
+            ends.append(start + printed_length - 1)
+        start += len(line) + 1
     return ends
 
 
@@ -129,22 +129,22 @@ def _find_invisible_words(
 
     `outer_characters` has the first and last characters of words that are outside the page.
     """
-    printed_count = sum(end - begin for begin, end in words)
+    printed_count = sum(end - start for start, end in words)
     invisible_words: list[tuple[int, int]] = []
     invisible_count = 0
     for place in range(0, len(words), _WORDS_AT_ONCE):
         some_words = words[place : place + _WORDS_AT_ONCE]
         flags = page.find_invisible(some_words)
         found_words = [
-            (begin, end)
-            for (begin, end), is_invisible in zip(some_words, flags, strict=True)
+            (start, end)
+            for (start, end), is_invisible in zip(some_words, flags, strict=True)
             if is_invisible
             and not (
-                outer_characters and (begin in outer_characters or end - 1 in outer_characters)
+                outer_characters and (start in outer_characters or end - 1 in outer_characters)
             )
         ]
         invisible_words += found_words
-        invisible_count += sum(end - begin for begin, end in found_words)
+        invisible_count += sum(end - start for start, end in found_words)
         if 2 * invisible_count >= printed_count:
             return None
     return invisible_words
@@ -164,15 +164,15 @@ def _find_hidden_words(
     examined by character if their first one is hidden.
     """
     hidden_reasons: dict[int, HiddenReason] = {}
-    for begin, end in words:
-        if (begin, end) in invisible_words:
-            hidden_reasons.update(dict.fromkeys(range(begin, end), HiddenReason.INVISIBLE))
-        elif page.is_placed(begin) if begin in outer_characters else page.is_invisible(begin):
-            reasons = _find_hidden_reasons(page, range(begin, end), box)
+    for start, end in words:
+        if (start, end) in invisible_words:
+            hidden_reasons.update(dict.fromkeys(range(start, end), HiddenReason.INVISIBLE))
+        elif page.is_placed(start) if start in outer_characters else page.is_invisible(start):
+            reasons = _find_hidden_reasons(page, range(start, end), box)
             if all(reasons):
                 hidden_reasons |= {
                     n: reason
-                    for n, reason in zip(range(begin, end), reasons, strict=True)
+                    for n, reason in zip(range(start, end), reasons, strict=True)
                     if reason
                 }
     return hidden_reasons
