@@ -5,7 +5,7 @@ from __future__ import annotations
 from fonds.model.message import Delivery
 from fonds.ports import Queue
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 def take(queue: Queue, address: str, count: int) -> list[Delivery]:

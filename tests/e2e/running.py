@@ -22,7 +22,9 @@ from e2e.forking import NUMBER_BYTES
 from fonds.cli.main import cli, run
 
 ROOT = Path(__file__).parents[2]
-RUN_MAX_S = 240
+RUN_MAX_S = 600
+"""Longest run of a command. Only a run that hangs takes so long, also on a machine that is busy with
+other tests."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from sample import write_sample
 
 pytestmark = pytest.mark.xdist_group("flavours")
 
-DRAIN_MAX_S = 180.0
+DRAIN_MAX_S = 600.0
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from e2e.states import state
 
 KILLS = number_of_kills(5, nightly=20)
 SEED = 20261120
-RUN_MAX_S = 300
+RUN_MAX_S = 600
 
 
 def finish(home: Path, crawl: Path) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from kept_collections import (
 KILLS = number_of_kills(5, nightly=20)
 SEED = 20261122
 DOCUMENTS = 400
-RUN_MAX_S = 300
+RUN_MAX_S = 600
 
 REBUILD = """
 import sys

@@ -21,7 +21,7 @@ from fixtures.warcs import gzip_records, http_response
 
 pytestmark = pytest.mark.xdist_group("worker_processes")
 
-RUN_MAX_S = 300
+RUN_MAX_S = 600
 POLL_INTERVAL_S = 0.02
 PAGE_COUNT = 600
 

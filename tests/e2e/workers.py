@@ -15,8 +15,8 @@ from pathlib import Path
 from e2e.running import ForkedProcess, fonds, start
 
 Process = ForkedProcess | subprocess.Popen[bytes]
-DRAIN_MAX_S = 420.0
-STOP_MAX_S = 60.0
+DRAIN_MAX_S = 900.0
+STOP_MAX_S = 120.0
 STEPS = (
     ("identify", "persist_file"),
     ("extract_pdf",),

@@ -25,7 +25,7 @@ SHELL = ("", "sh")
 HEREDOC = re.compile(r"<<'(\w+)'")
 QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\\\]*\"")
 SHELL_SYNTAX = re.compile(r"[|&;<>$`\\\\*?\[~{\n]")
-RUN_MAX_S = 240.0
+RUN_MAX_S = 600.0
 STOPPED = (0, -signal.SIGTERM)
 """Exit codes of a stopped service."""
 POLL_S = 0.3

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.servers
 
 ROOT = Path(__file__).parents[2]
 PLAYBOOK = ROOT / "deploy" / "ansible" / "worker.yml"
-RUN_MAX_S = 400
+RUN_MAX_S = 600
 
 
 @pytest.fixture

@@ -17,13 +17,13 @@ from real_servers import run_private_server
 pytestmark = pytest.mark.servers
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
-PDFS_MAX = 300
+PDFS_MAX = 100
 DEPLOYMENTS = [("rabbitmq", "opensearch"), ("kafka", "elasticsearch")]
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A generated crawl and, if available, WARCs and some hundred PDFs of the corpus."""
+    """A generated crawl and, if available, WARCs and some dozens of PDFs of the corpus."""
     folder = tmp_path_factory.mktemp("main-job")
     write_crawl(folder / "crawl")
     lines = [str(folder / "crawl")]

@@ -27,7 +27,7 @@ from real_servers import url_of
 
 pytestmark = pytest.mark.servers
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 RABBITMQ, KAFKA = "TEST_RABBITMQ_URL", "TEST_KAFKA_URL"
 OpenQueue = Callable[[str], Any]
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.servers
 
 KILLS = 8
 SEED = 20261121
-RUN_MAX_S = 300
+RUN_MAX_S = 600
 
 
 def test_a_warc_is_uploaded_in_several_parts(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from s3_archives import add_unique_prefix, list_waiting_files, open_archive
 
 pytestmark = pytest.mark.servers
 
-KILLS, SEED, RUN_MAX_S = 6, 20261123, 300
+KILLS, SEED, RUN_MAX_S = 6, 20261123, 600
 PAGES = 12
 
 
