@@ -25,7 +25,7 @@ def identify(pid: int | None = None) -> str:
     """
     number = os.getpid() if pid is None else pid
     start = _start(number) or _UNKNOWN
-    return f"{socket.gethostname()}/{_read_boot_id()}/{_read_pid_namespace()}/{number}/{start}"
+    return f"{socket.gethostname()}/{_read_boot_id()}/{_read_pid_namespace(os.getpid())}/{number}/{start}"
 
 
 def create_worker_name() -> str:
@@ -56,7 +56,7 @@ def is_process_gone(identity: str, *, same_machine: bool = False) -> bool:
     _, boot_id, namespace, pid, start = parts[:_PARTS]
     if boot_id != _read_boot_id():
         return same_machine
-    if namespace != _read_pid_namespace() or not pid.isdigit():
+    if namespace != _read_pid_namespace(os.getpid()) or not pid.isdigit():
         return False
     if start == _UNKNOWN:
         return not _is_running(int(pid))
@@ -77,8 +77,13 @@ def _read_boot_id() -> str:
         return _UNKNOWN
 
 
-def _read_pid_namespace() -> str:
-    """Return the id of this process's namespace of process ids, which differs in each container."""
+@functools.lru_cache(maxsize=1)
+def _read_pid_namespace(own_pid: int) -> str:
+    """Return the id of this process's namespace of process ids, which differs in each container.
+
+    A process keeps its namespace. `own_pid` is the id of this process, so that a forked process
+    reads its own.
+    """
     try:
         return str(Path("/proc/self/ns/pid").stat().st_ino)
     except OSError:

@@ -3,7 +3,6 @@ they are fixed."""
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -20,7 +19,6 @@ from fonds.derivatives.fixity import (
 )
 from fonds.model.archive import Blob
 from fonds.model.keys import build_text_blob_key
-from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import (
     CdxRow,
     DeepAuditRow,
@@ -108,31 +106,12 @@ def test_a_file_that_is_being_rebuilt_is_skipped(library: Stores) -> None:
     } == {PAGE}
 
 
-def test_a_row_and_its_stored_form_have_the_same_fixity(stores: Stores) -> None:
-    values = {
-        "title": "a\x00b\ud800",
-        "n": 1e20,
-        "large": 3e200,
-        "f": 0.1,
-        "whole": 2.0,
-        "nan": float("nan"),
-    }
-    sizes = (3, 5, 841.8898, 595.27563)
-    metadata = PdfMetadata(unknown=values)
-    facts = ("success", True, *sizes, None, datetime.now(UTC), "1.7", metadata, "reader", None)
-    row = PdfMetaRow(PDF, datetime.now(UTC), *facts)
-    stores.records.put([row])
-    (stored,) = stores.records.get(PdfMetaRow, [PDF])
-    assert build_row_fixity(stored) == build_row_fixity(row)
-    # PostgreSQL returns reals of four bytes, and whole floats as integers with all digits.
-    postgres_values = {**values, "n": 10**20, "large": 3 * 10**200, "whole": 2}
-    postgres_row = replace(
-        stored, page0_height=841.88977, metadata=PdfMetadata(unknown=postgres_values)
-    )
-    expected_row = replace(
-        stored, page0_height=struct.unpack(">f", struct.pack(">f", 841.88977))[0]
-    )
-    assert build_row_fixity(postgres_row) == build_row_fixity(expected_row)
+def test_a_column_of_floats_has_the_fixity_of_its_first_four_bytes(library: Stores) -> None:
+    (row,) = library.records.get(PdfMetaRow, [PDF])
+    rows = [
+        replace(row, page0_height=height) for height in (841.8898, 841.88977, 841.8897705078125)
+    ]
+    assert len({build_row_fixity(row).sha256hex for row in rows}) == 1
 
 
 def test_the_fixity_of_a_row_does_not_depend_on_the_time_zone(library: Stores) -> None:

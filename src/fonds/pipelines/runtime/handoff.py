@@ -96,6 +96,7 @@ class Handover:
         self._bytes = 0
         self._received: dict[int, PendingRoot] = {}
         self._ended: list[PendingRoot] = []
+        self._ended_row_count = 0
         self._turns = 0
         self._closing = False
 
@@ -162,6 +163,7 @@ class Handover:
                 if root.open == 0:
                     root.ended_at_s = time.monotonic()
                     self._ended.append(root)
+                    self._ended_row_count += len(root.rows)
 
     def flush(self, *, due_only: bool = False) -> None:
         """Write the waiting ledger rows, then settle the messages from the external queue to which
@@ -193,6 +195,7 @@ class Handover:
         settled_ids = {id(root) for root in roots}
         with self._changed:
             self._ended = [root for root in self._ended if id(root) not in settled_ids]
+            self._ended_row_count = sum(len(root.rows) for root in self._ended)
             for key in settled_ids:
                 self._received.pop(key, None)
 
@@ -290,7 +293,7 @@ class Handover:
             if not self._ended:
                 return False, False
             age_s = time.monotonic() - self._ended[0].ended_at_s
-            rows = sum(len(root.rows) for root in self._ended)
+            rows = self._ended_row_count
         due = rows >= self._bounds.rows_max or age_s >= self._bounds.age_s
         return due, rows >= OVERDUE_ROWS * self._bounds.rows_max
 
