@@ -7,14 +7,12 @@ with the contents of the stores.
 from __future__ import annotations
 
 import math
-import re
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from hashlib import sha256
-from types import NoneType
 from typing import Any
 
 import msgspec
@@ -69,8 +67,9 @@ def build_row_fixity(row: DerivativeRow) -> FixityRow:
 
     The fixity is the same before the row is written and after it is read, in any database.
     """
-    values = {name: _to_plain(getattr(row, name)) for name in _list_columns(type(row))}
-    return build_fixity(row.sha1hex, row.TABLE, _encode_stable(values))
+    values = {name: _normalize_column(getattr(row, name)) for name in _list_columns(type(row))}
+    data = msgspec.json.encode(values, order="deterministic")
+    return build_fixity(row.sha1hex, row.TABLE, data)
 
 
 @cache
@@ -80,55 +79,36 @@ def _list_columns(kind: type[DerivativeRow]) -> list[str]:
     return [column.name for column in fields(kind) if column.name not in excluded_names]  # type: ignore[arg-type]
 
 
-def _to_plain(value: Any) -> Any:
-    """Convert the value of a column to plain JSON data."""
-    if type(value) in _PLAIN_TYPES:
-        return value
+def _normalize_column(value: Any) -> Any:
+    if value is None or isinstance(value, str | int):
+        return _normalize_json(value)
     if isinstance(value, float):
         # A column of floats has four bytes on some databases and eight on others.
         return struct.pack(">f", value).hex()
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds")
-    return encode_stored(value)
-
-
-_PLAIN_TYPES = frozenset({str, int, bool, NoneType})
-_CHANGEABLE = re.compile(rb"\\u0000|[:\[,](?:-0|-?\d{16}|-?[\d.]+e)")
-"""Encoded characters and numbers that a database may change. It may also match other texts."""
-
-
-def _encode_stable(values: Mapping[str, Any]) -> bytes:
-    """Encode plain JSON data such that the result is the same before it is written to a database
-    and after it is read.
-
-    Few rows have anything that a database changes. Only these are copied without it.
-    """
-    try:
-        data = msgspec.json.encode(values, order="deterministic")
-    except (UnicodeEncodeError, OverflowError):  # A lone surrogate, or an integer over 64 bits.
-        data = None
-    if data is None or _CHANGEABLE.search(data):
-        data = msgspec.json.encode(_normalize_json(values), order="deterministic")
-    return data
+    return _normalize_json(encode_stored(value))
 
 
 def _normalize_json(value: Any) -> Any:
     """Return a value in a form that is the same before it is written to a JSON column and after it
     is read.
 
-    Texts have no characters that a database cannot store. NaN and infinity become None, and -0.0
-    becomes 0.0. Numbers beyond `EXACT_MAX` become text, because PostgreSQL returns such a float as
-    an integer with all its digits.
+    Texts have no characters that a database cannot store. NaN and infinity become None. Other
+    numbers become text.
     """
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, bool) or value is None:
         return value
+    if isinstance(value, dict):  # A test for an abstract class, as below, takes longer.
+        return {_clean_name(name): _normalize_json(item) for name, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, int | float):
-        if abs(value) <= EXACT_MAX:
-            return value + 0
+        # An integral float may come back as an integer with all its digits.
+        if abs(value) <= EXACT_MAX and value == int(value):
+            return str(int(value))
         try:
             return repr(float(value))
         except OverflowError:

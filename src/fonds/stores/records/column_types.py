@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
@@ -61,20 +60,6 @@ def clean_json(value: object, depth: int = 0) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _clean_encoded(value: object) -> Any:
-    """Clean a JSON value like `clean_json`. Return it as encoded JSON if it is clean, which is
-    found out more quickly from encoded JSON.
-    """
-    if value is None:
-        return None
-    try:
-        data = msgspec.json.encode(value)
-    except (UnicodeEncodeError, OverflowError, RecursionError):
-        return clean_json(value)
-    is_shallow = data.count(b"{") + data.count(b"[") <= JSON_DEPTH_MAX
-    return msgspec.Raw(data) if is_shallow and b"\\u0000" not in data else clean_json(value)
 
 
 class CleanText(TypeDecorator[str]):
@@ -199,8 +184,8 @@ class StoredJson(TypeDecorator[Any]):
         A story is stored without the optional fields that have no value, which are most of them.
         """
         if isinstance(value, Story):
-            return _clean_encoded(encode_story(value, omits_missing=True))
-        return _clean_encoded(encode_stored(value))
+            return clean_json(encode_story(value, omits_missing=True))
+        return clean_json(encode_stored(value))
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         """Convert JSON data from the database to the typed value. Raises ValueError if a required

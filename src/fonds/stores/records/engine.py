@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import sqlalchemy as sa
 from sqlalchemy import URL, Connection, Engine, event
 
@@ -155,11 +154,7 @@ def reading(engine: Engine, *, is_snapshot: bool) -> Connection:
     return engine.connect().execution_options(isolation_level="REPEATABLE READ")
 
 
-def _to_json(value: object) -> str:
-    """Encode a JSON value that is clean, or return the text of one that is encoded already."""
-    if isinstance(value, msgspec.Raw):
-        return bytes(value).decode()
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:
