@@ -34,7 +34,8 @@ from bench_input import CORPUS, Input, Page, gather, write_sample_crawl
 from fonds.archive.warc.scanner import read_heads
 from fonds.config import Settings
 from fonds.extract.page import parse_page
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf
+from fonds.extract.pdf.extraction import extract_pdf
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool
 from fonds.model.archive import OpenBody

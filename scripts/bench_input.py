@@ -9,7 +9,8 @@ from pathlib import Path
 
 from fonds.config import Settings
 from fonds.extract.mime import describe
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf
+from fonds.extract.pdf.extraction import extract_pdf
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool, open_unnamed_body
 from fonds.model.capture import Capture

@@ -31,7 +31,8 @@ from pathlib import Path
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf
+from fonds.extract.pdf.extraction import extract_pdf
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool
 from fonds.model.archive import OpenBody

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from fonds.derivatives.sketch import KIND, build_page_sketch, write_sketches
-from fonds.extract.page import PageStatus, parse_page
+from fonds.extract.page import parse_page
+from fonds.extract.page_extraction import PageStatus
 from fonds.model.rows import StoryMetaRow, TextSketchRow
 from fonds.model.story import Story
 from fonds.stores.records.sql import open_sqlite

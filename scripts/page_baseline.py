@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from fonds.extract.page import PageExtraction, PageStatus, parse_page
+from fonds.extract.page import parse_page
+from fonds.extract.page_extraction import PageExtraction, PageStatus
 
 SHARED = Path(__file__).parents[1].parent / "shared"
 FIXTURES = SHARED / "corpus/html/mediacloud+metadata-lib/mcmetadata/test/fixtures"

@@ -25,7 +25,8 @@ from pathlib import Path
 import pypdfium2
 from lxml import etree
 
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
+from fonds.extract.pdf.limits import PdfLimits
 
 POPPLER_MAX_S = 120.0
 SCALE = 2.5

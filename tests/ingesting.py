@@ -15,7 +15,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from fonds.config import Settings
-from fonds.extract.page import EXTRACTOR, parse_page
+from fonds.extract.page import parse_page
+from fonds.extract.page_extraction import EXTRACTOR
 from fonds.extract.pdf.extraction import extract_pdf_bytes
 from fonds.ingest.sources.link_sample import LinkSample
 from fonds.isolation.pool import ChildPool

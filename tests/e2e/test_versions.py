@@ -9,7 +9,7 @@ from e2e.crawls import page
 from e2e.running import fonds
 from fixtures.warcs import gzip_records, http_response
 from fonds.config import Settings
-from fonds.extract.page import EXTRACTOR
+from fonds.extract.page_extraction import EXTRACTOR
 from fonds.model.rows import StoryMetaRow
 from fonds.wiring.stores import close_stores, open_stores
 

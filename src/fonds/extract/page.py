@@ -7,10 +7,8 @@ article.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
-from importlib.metadata import version
 from itertools import islice
 
 from fonds.extract.article.classifier import load_layers
@@ -19,8 +17,8 @@ from fonds.extract.article.extraction import Article, extract_article
 from fonds.extract.article.head import find_canonical_url, normalize_title, resolve_url
 from fonds.extract.charset import decode
 from fonds.extract.mime import FEED_MIMES, sniff
+from fonds.extract.page_extraction import PageExtraction, PageStatus
 from fonds.extract.plain_text import convert_to_html
-from fonds.model.disposition import Reason
 from fonds.model.story import ContentMetadata, PageMetadata
 from fonds.text.language import IdentifiedLanguage, identify_page_language, load_model
 from fonds.urls.mediacloud_id import hash_url
@@ -110,12 +108,6 @@ def classify_page(
     return PageKind.LISTING if is_listing else PageKind.ARTICLE
 
 
-_LIBRARIES = ("trafilatura", "py3langid", "lxml")
-EXTRACTOR = f"fonds-page/4 ({', '.join(f'{name} {version(name)}' for name in _LIBRARIES)})"
-"""Name and versions of the programs that determine the result of extracting a page. If they change,
-pages must be extracted again.
-"""
-
 BODY_MAX_BYTES = 10_000_000
 TEXT_MIN_LETTERS = 25
 """Minimum number of letters in the text of a page. A shorter text is a notice, a form or a list of
@@ -127,48 +119,6 @@ _FILE_SCHEMES = ("file:", "s3:")
 _LETTER = re.compile(r"[^\W\d_]")
 _WEB_BEGAN = date(1995, 1, 1)
 _FAR_FUTURE = date(2100, 1, 1)
-
-
-class PageStatus(StrEnum):
-    """How the extraction of a page ended: accepted, or rejected for a reason.
-
-    `reason` is the reason code of the rejection; None if the page was accepted.
-    """
-
-    reason: Reason | None
-
-    def __new__(cls, value: str, reason: Reason | None) -> PageStatus:
-        """Create a status. `reason` is the reason code of the rejection; None for an accepted
-        page.
-        """
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.reason = reason
-        return member
-
-    SUCCESS = "success", None
-    NO_TEXT = "no-text", Reason.NO_TEXT
-    IS_FEED = "is-feed", Reason.IS_FEED
-    TOO_LARGE = "too-large", Reason.TOO_LARGE
-
-
-@dataclass(frozen=True, slots=True)
-class PageExtraction:
-    """Result of extracting one page, as plain values that can be sent between processes.
-
-    - `status`: whether the page was accepted.
-    - `content`: title, text and other main metadata. The caller sets its `parsed_date`. For a
-      rejected page it has only the values from the URL and what was extracted before the rejection.
-    - `charset`: charset used for decoding; None if the page was not decoded.
-    - `error_msg`: sentence that says why the page was rejected; None if it was accepted.
-    - `metadata`: further metadata, such as authors, modification date and rights.
-    """
-
-    status: PageStatus
-    content: ContentMetadata
-    charset: str | None = None
-    error_msg: str | None = None
-    metadata: PageMetadata = field(default_factory=PageMetadata)
 
 
 def parse_page(

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from importlib import import_module
 from types import GenericAlias
-from typing import Any, get_type_hints
+from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
 
@@ -27,6 +28,8 @@ from fonds.model.archive import OpenBody
 from fonds.model.disposition import Reason
 from fonds.model.encoding import prepare_type
 from fonds.model.errors import FaultError, FondsError, PermanentError
+
+ValueT = TypeVar("ValueT")
 
 _LENGTH = struct.Struct("!Q")
 _MARK = b"d"
@@ -201,16 +204,26 @@ class Reply(msgspec.Struct, array_like=True):
 
 
 @dataclass(frozen=True, slots=True)
-class CallSignature:
-    """Types of a function's positional parameters and of its result."""
+class NamedFunction(Generic[ValueT]):
+    """Function of a module that only child processes import, because it is large or slow to import.
 
-    parameters: tuple[Any, ...]
-    return_type: msgspec.msgpack.Decoder[Any]
+    - `module`, `name`: module of the function, and its name there.
+    - `return_type`: type that the function declares for its result.
+    """
+
+    module: str
+    name: str
+    return_type: type[ValueT]
+
+    def __call__(self, *args: object) -> ValueT:
+        """Import the function and call it in this process."""
+        result: ValueT = getattr(import_module(self.module), self.name)(*args)
+        return result
 
 
 @lru_cache(maxsize=256)
-def inspect_signature(function: Callable[..., Any]) -> CallSignature:
-    """Return the declared types of a function's parameters and result. Raises TypeError if one is
+def list_parameter_types(function: Callable[..., Any]) -> tuple[Any, ...]:
+    """Return the declared types of a function's positional parameters. Raises TypeError if one is
     missing.
     """
     hints = get_type_hints(function)
@@ -220,24 +233,40 @@ def inspect_signature(function: Callable[..., Any]) -> CallSignature:
         for name, parameter in inspect.signature(function).parameters.items()
         if parameter.kind in positional
     ]
-    missing = [name for name in (*names, "return") if name not in hints]
-    if missing:
-        raise TypeError(
-            f"{get_importable_name(function)} has no type annotation for {', '.join(missing)}"
-        )
-    decoder = msgspec.msgpack.Decoder(prepare_type(hints["return"]))
-    return CallSignature(tuple(hints[name] for name in names), decoder)
+    _raise_if_missing(function, [name for name in names if name not in hints])
+    return tuple(hints[name] for name in names)
 
 
-def get_importable_name(function: Callable[..., Any]) -> str:
-    """Return the name `module.qualname` of a function. Raises TypeError if it cannot be imported by
-    that name.
+@lru_cache(maxsize=256)
+def build_result_decoder(function: Callable[..., ValueT]) -> msgspec.msgpack.Decoder[ValueT]:
+    """Return the decoder of a function's results, which have the type that the function declares.
+
+    Raises TypeError if it declares none.
     """
+    if isinstance(function, NamedFunction):
+        return msgspec.msgpack.Decoder(prepare_type(function.return_type))
+    hints = get_type_hints(function)
+    _raise_if_missing(function, [name for name in ("return",) if name not in hints])
+    return msgspec.msgpack.Decoder(prepare_type(hints["return"]))
+
+
+def _raise_if_missing(function: Callable[..., Any], missing_types: Sequence[str]) -> None:
+    if missing_types:
+        name = ".".join(get_importable_name(function))
+        raise TypeError(f"{name} has no type annotation for {', '.join(missing_types)}")
+
+
+def get_importable_name(function: Callable[..., Any]) -> tuple[str, str]:
+    """Return the name of a function's module, and its qualified name in the module. Raises
+    TypeError if it cannot be imported by that name.
+    """
+    if isinstance(function, NamedFunction):
+        return function.module, function.name
     module = getattr(function, "__module__", None)
     qualname = getattr(function, "__qualname__", "<unnamed>")
     if module in (None, "__main__") or "<" in qualname:
         raise TypeError(f"a child process cannot import {qualname} of {module} by name")
-    return f"{module}.{qualname}"
+    return module, qualname
 
 
 def encode_call(
@@ -246,13 +275,15 @@ def encode_call(
     """Encode a function call for a child. Raises TypeError if the function or its arguments cannot
     be sent.
     """
-    get_importable_name(function)
-    parameters = inspect_signature(function).parameters
-    if len(arguments) > len(parameters):
-        raise TypeError(f"got {len(arguments)} arguments for {len(parameters)} parameters")
+    module, qualname = get_importable_name(function)
+    build_result_decoder(function)
+    if not isinstance(function, NamedFunction):
+        parameter_count = len(list_parameter_types(function))
+        if len(arguments) > parameter_count:
+            raise TypeError(f"got {len(arguments)} arguments for {parameter_count} parameters")
     call = Call(
-        function.__module__,
-        function.__qualname__,
+        module,
+        qualname,
         msgspec.Raw(msgspec.msgpack.encode(arguments)),
         limits.cpu_max_s,
         limits.memory_bytes,
@@ -285,7 +316,7 @@ def decode_arguments(
     count = len(msgspec.msgpack.decode(raw, type=list[msgspec.Raw]))
     if count == 0:
         return ()
-    kind: Any = GenericAlias(tuple, inspect_signature(function).parameters[:count])
+    kind: Any = GenericAlias(tuple, list_parameter_types(function)[:count])
     arguments: tuple[Any, ...] = msgspec.msgpack.decode(raw, type=prepare_type(kind))
     if len(list_descriptors(arguments)) != len(descriptors):
         raise ValueError(f"received {len(descriptors)} open files")

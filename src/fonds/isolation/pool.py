@@ -25,10 +25,11 @@ from fonds.isolation.calls import (
     ChildLimits,
     FrameTooLargeError,
     Reply,
+    build_result_decoder,
     check_open,
     decode_error,
     encode_call,
-    inspect_signature,
+    get_importable_name,
     list_descriptors,
 )
 from fonds.isolation.confinement import Layers
@@ -236,10 +237,11 @@ class ChildPool:
         """
         call = _EncodedCall(encode_call(function, args, limits), list_descriptors(args))
         check_open(call.descriptors)
+        module, _ = get_importable_name(function)
         with self._lock:
-            self._modules.add(function.__module__)
+            self._modules.add(module)
         with self._slots:
-            child, reply = self._call_child(call, limits, function.__module__)
+            child, reply = self._call_child(call, limits, module)
             try:
                 outcome = _decode_reply(function, reply, limits)
             except BaseException:
@@ -440,7 +442,7 @@ def _decode_reply(
         return None, build_size_error(reply.text)
     try:
         if reply.outcome is CallOutcome.VALUE:
-            return inspect_signature(function).return_type.decode(reply.value), None
+            return build_result_decoder(function).decode(reply.value), None
         return None, decode_error(reply)
     except (msgspec.MsgspecError, LookupError) as nonsense:
         raise build_reply_error(str(nonsense)) from nonsense

@@ -16,8 +16,7 @@ from fonds.model.paper import GrobidStatus, UnmatchedPaper
 from fonds.model.pdf import PdfText, StatusClass
 from fonds.model.rows import BibliographyRow, GrobidRow
 from fonds.model.step import Output, Result
-from fonds.papers.bibliography.paper import assess_quality, encode_paper, summarize_paper
-from fonds.papers.bibliography.paper_text import VERSION
+from fonds.papers.bibliography.paper import VERSION, assess_quality, encode_paper, summarize_paper
 from fonds.ports import Records, Table
 from fonds.stores.journal_table.cells import (
     GROBID_METADATA,

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 
 from fonds.config import Settings
 from fonds.derivatives.kind import ExtractorNames
-from fonds.isolation.calls import ChildLimits
+from fonds.extract.page_extraction import EXTRACTOR, PageExtraction
+from fonds.extract.pdf.limits import PdfLimits, name_extractor
+from fonds.isolation.calls import ChildLimits, NamedFunction
 from fonds.isolation.pool import ChildPool, FileCall
-from fonds.model.pdf import PAGE0_FORM, PageView, ViewLimits, parse_thumbnail_form
+from fonds.model.paper import GROBID_EXTRACTOR
+from fonds.model.pdf import PAGE0_FORM, PageView, PdfExtraction, ViewLimits, parse_thumbnail_form
 from fonds.ports import Isolate
 from fonds.viewer.pdf_pages import DRAWING_MAX, PageViews
 from fonds.wiring.stores import list_extra_thumbnails
 
 if TYPE_CHECKING:
-    from fonds.extract.page import PageExtraction
-    from fonds.extract.pdf.extraction import PdfLimits
-    from fonds.model.pdf import PdfExtraction
     from fonds.papers.bibliography.jats import JatsReading
     from fonds.papers.bibliography.tei import (
         BibliographyReading,
@@ -39,6 +39,8 @@ TEXT_SHARE = (
 SALVAGE_S = 10.0
 PAGE_VIEW_S, VIEW_MAX_BYTES = 20.0, 16 * 2**20
 MEMORY_MIN_BYTES, MEMORY_FACTOR = 640 * 2**20, 8
+PARSE_PAGE = NamedFunction("fonds.extract.page", "parse_page", PageExtraction)
+EXTRACT_PDF = NamedFunction("fonds.extract.pdf.extraction", "extract_pdf", PdfExtraction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,6 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
 
     Raises ConfigurationError if full isolation is required but not possible.
     """
-    from fonds.extract.page import EXTRACTOR, parse_page
-    from fonds.extract.pdf.extraction import extract_pdf
     from fonds.papers.bibliography.jats import (
         read_jats_body,
     )
@@ -93,11 +93,11 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
     salvage_limits = replace(pdf, wall_s=min(SALVAGE_S, settings.pdf.timeout_s))
     return Readers(
         pool,
-        extract=FileCall(partial(_limit_pool, pool, pdf), extract_pdf, (pdf_limits,), spool),
+        extract=FileCall(partial(_limit_pool, pool, pdf), EXTRACT_PDF, (pdf_limits,), spool),
         salvage=FileCall(
-            partial(_limit_pool, pool, salvage_limits), extract_pdf, (text_limits,), spool
+            partial(_limit_pool, pool, salvage_limits), EXTRACT_PDF, (text_limits,), spool
         ),
-        parse=partial(pool.with_limits(page), parse_page),
+        parse=partial(pool.with_limits(page), PARSE_PAGE),
         read_jats=FileCall(partial(_limit_pool, pool, page), read_jats_body, (), spool),
         read_tei=FileCall(partial(_limit_pool, pool, page), read_tei_body, (), spool),
         pdf_extractor=name_pdf_extractor(settings),
@@ -155,16 +155,11 @@ def _limit_pool(pool: ChildPool, limits: ChildLimits, size_bytes: int) -> Isolat
 
 def name_pdf_extractor(settings: Settings) -> str:
     """Return the name of the PDF parser: program, versions and the configured limits."""
-    from fonds.extract.pdf.extraction import name_extractor
-
     return name_extractor(build_pdf_limits(settings))
 
 
 def name_extractors(settings: Settings) -> ExtractorNames:
     """Return the names of all extractors, with their versions and the configured limits."""
-    from fonds.extract.page import EXTRACTOR
-    from fonds.model.paper import GROBID_EXTRACTOR
-
     return ExtractorNames(pdf=name_pdf_extractor(settings), page=EXTRACTOR, grobid=GROBID_EXTRACTOR)
 
 
@@ -173,8 +168,6 @@ def build_pdf_limits(settings: Settings) -> PdfLimits:
 
     Raises ConfigurationError for an invalid thumbnail format.
     """
-    from fonds.extract.pdf.extraction import PdfLimits
-
     forms = (PAGE0_FORM, *list_extra_thumbnails(settings))
     for form in forms:
         parse_thumbnail_form(form)

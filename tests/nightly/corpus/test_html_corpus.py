@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from fonds.extract.mime import HTML_MIMES, sniff
-from fonds.extract.page import PageExtraction, PageStatus, parse_page
+from fonds.extract.page import parse_page
+from fonds.extract.page_extraction import PageExtraction, PageStatus
 from fonds.text.language import identify_language
 from page_gold import compute_shingle_score, compute_snippet_score
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.model.bibliography import Paper
 from fonds.model.pdf_extra import PdfExtra
 from nightly.corpus.paper_gold import GOLD

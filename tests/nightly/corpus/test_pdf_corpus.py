@@ -22,7 +22,8 @@ import pypdfium2
 import pytest
 from PIL import Image
 
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf
+from fonds.extract.pdf.extraction import extract_pdf
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool
 from fonds.model.errors import ChildError

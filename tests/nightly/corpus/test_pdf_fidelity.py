@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.extract.pdf.structure import read_structure
 from fonds.model.pdf import PdfExtraction, PdfStatus
 from fonds.model.pdf_extra import PdfExtra

@@ -12,14 +12,8 @@ from hypothesis import strategies as st
 
 from depth import examples
 from fonds.extract.article.classifier import load_layers
-from fonds.extract.page import (
-    BODY_MAX_BYTES,
-    EXTRACTOR,
-    PageExtraction,
-    PageStatus,
-    parse_page,
-    warm_up,
-)
+from fonds.extract.page import BODY_MAX_BYTES, parse_page, warm_up
+from fonds.extract.page_extraction import EXTRACTOR, PageExtraction, PageStatus
 from fonds.model.disposition import Reason
 from fonds.urls.mediacloud_id import hash_url
 from fonds.urls.normalization import load_suffix_list

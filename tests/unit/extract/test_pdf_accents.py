@@ -6,7 +6,8 @@ import pytest
 
 from fixtures.pdf_fonts import accented_pdf, named_glyphs_pdf
 from fixtures.pdfs import drawn_pdf, mapped_pdf
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
+from fonds.extract.pdf.limits import PdfLimits
 
 
 def extract_text(data: bytes) -> str | None:

@@ -7,7 +7,8 @@ import pypdfium2
 from fixtures.pdf_annotations import filled_pdf, linked_pdf, noted_pdf
 from fixtures.pdfs import text_pdf
 from fonds.extract.pdf.annotations import NO_ANNOTATIONS, read_annotations
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.model.pdf import PdfExtraction
 from fonds.model.pdf_extra import PdfExtra
 

@@ -31,12 +31,8 @@ from fixtures.pdfs import (
     truncated_pdf,
     xmp_pdf,
 )
-from fonds.extract.pdf.extraction import (
-    PdfLimits,
-    extract_pdf,
-    extract_pdf_bytes,
-    name_extractor,
-)
+from fonds.extract.pdf.extraction import extract_pdf, extract_pdf_bytes
+from fonds.extract.pdf.limits import PdfLimits, name_extractor
 from fonds.isolation.pool import open_unnamed_body
 from fonds.model.archive import OpenBody
 from fonds.model.disposition import Reason

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from fixtures.pdf_annotations import linked_pdf
 from fixtures.pdfs import drawn_pdf, text_pdf, xmp_pdf
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
 from fonds.extract.pdf.first_page import EMPTY_FRONT_MATTER, FrontMatter, is_name, is_title
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.extract.pdf.metadata import (
     BibliographicFields,
     MetadataSource,

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.pdfs import mapped_pdf, text_pdf
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
 from fonds.extract.pdf.garbled_text import is_garbled
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.model.pdf_extra import PdfExtra
 
 ENGLISH = (

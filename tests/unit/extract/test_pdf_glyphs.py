@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from depth import examples
 from fixtures.pdf_fonts import bare_codes_pdf, bitmap_font_pdf, named_glyphs_pdf, resave_pdf
 from fixtures.pdfs import mapped_pdf, text_pdf
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
 from fonds.extract.pdf.font_maps import add_font_maps, write_map
 from fonds.extract.pdf.fonts import iter_page_fonts
 from fonds.extract.pdf.glyph_names import (
@@ -26,6 +26,7 @@ from fonds.extract.pdf.glyph_names import (
     find_glyph_text,
     is_tex_name,
 )
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.extract.pdf.structure import read_structure
 
 SYMBOLS_PDF = bare_codes_pdf(b"\x00\x14\x15\x6b\x68x\x69", "ABCDEF+CMSY10")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fixtures.pdfs import drawn_pdf, plain_objects, raw_pdf, scanned_pdf, text_pdf
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.model.pdf import PdfExtraction, PdfStatus
 from fonds.model.pdf_extra import HiddenReason, HiddenText, PdfExtra
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fixtures.pdfs import drawn_pdf
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
+from fonds.extract.pdf.limits import PdfLimits
 
 
 def extract_text(content: bytes) -> str | None:

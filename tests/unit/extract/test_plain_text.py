@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fonds.extract.page import PageStatus, parse_page
+from fonds.extract.page import parse_page
+from fonds.extract.page_extraction import PageStatus
 from fonds.extract.plain_text import TITLE_MAX_CHARS, convert_to_html
 
 CAPTURED_AT = datetime(2026, 3, 4, tzinfo=UTC)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fonds.extract.page import PageExtraction, PageStatus
+from fonds.extract.page_extraction import PageExtraction, PageStatus
 from fonds.ingest.steps.parse_story import ParseStoryStep
 from fonds.model.capture import Capture, RssEntry
 from fonds.model.disposition import (

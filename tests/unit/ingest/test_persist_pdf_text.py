@@ -12,7 +12,8 @@ import pytest
 
 from empty_records import open_records
 from fixtures.pdfs import image_pdf
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.ingest.steps.persist_pdf import (
     PersistPdfTextStep,
     PersistThumbnailStep,

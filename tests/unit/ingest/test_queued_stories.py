@@ -8,7 +8,7 @@ from io import BytesIO
 
 from fixtures.media_cloud import ReadStory, read_stories
 from fonds.archive.warc.messages import MessageWriter, read_messages
-from fonds.extract.page import PageExtraction, PageStatus
+from fonds.extract.page_extraction import PageExtraction, PageStatus
 from fonds.following.link_rules import build_link
 from fonds.ingest.queued_stories import QueuedStories
 from fonds.ingest.steps.parse_story import ParseStoryStep

@@ -14,7 +14,8 @@ from fonds.derivatives.kinds import KINDS
 from fonds.derivatives.pdf import find_no_ending
 from fonds.extract.mime import describe
 from fonds.extract.page import parse_page
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.ingest.steps.extract_pdf import ExtractPdfStep
 from fonds.ingest.steps.identify import IdentifyStep
 from fonds.ingest.steps.import_story import ImportStoryStep

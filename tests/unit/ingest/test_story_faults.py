@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive_bodies import create_archive_body
-from fonds.extract.page import PageExtraction, parse_page
+from fonds.extract.page import parse_page
+from fonds.extract.page_extraction import PageExtraction
 from fonds.ingest.steps.archive_body import ArchiveBodyStep
 from fonds.ingest.steps.import_story import ImportStoryStep
 from fonds.ingest.steps.parse_story import ParseStoryStep

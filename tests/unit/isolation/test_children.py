@@ -7,12 +7,15 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 from fixtures import tasks
-from fonds.isolation.calls import ChildLimits
+from fonds.isolation.calls import ChildLimits, NamedFunction
 from fonds.isolation.pool import ChildPool, build_end_error, open_unnamed_body
 from fonds.isolation.processes import ProcessEnd
 from fonds.model.archive import OpenBody
@@ -28,6 +31,7 @@ from fonds.model.errors import (
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 from fonds.model.pdf_extra import PdfExtra
 from fonds.ports import Isolate
+from fonds.wiring.readers import EXTRACT_PDF, PARSE_PAGE
 
 LIMITS = ChildLimits(wall_s=20, memory_bytes=2**29, output_max_bytes=2**22)
 
@@ -266,3 +270,11 @@ def test_the_signal_that_ended_a_child_determines_the_reason(
     error = build_end_error(ProcessEnd(number, peak_bytes), LIMITS)
     assert isinstance(error, ChildError)
     assert error.reason is reason
+
+
+@pytest.mark.parametrize("function", [PARSE_PAGE, EXTRACT_PDF], ids=attrgetter("name"))
+def test_a_named_function_states_the_type_that_the_function_declares(
+    function: NamedFunction[object],
+) -> None:
+    declared = getattr(import_module(function.module), function.name)
+    assert get_type_hints(declared)["return"] is function.return_type

@@ -12,8 +12,10 @@ import pytest
 
 from fixtures import pdfs
 from fonds.config import Settings
-from fonds.extract.page import PageExtraction, parse_page
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf
+from fonds.extract.page import parse_page
+from fonds.extract.page_extraction import PageExtraction
+from fonds.extract.pdf.extraction import extract_pdf
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool, FileCall, LimitedPool, open_unnamed_body
 from fonds.model.pdf import PdfExtraction

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fixtures.pdfs import text_pdf
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.model.bibliography import Affiliation, Author
 from fonds.model.pdf_extra import PdfExtra
 from fonds.papers.bibliography.affiliations import (

@@ -12,13 +12,14 @@ import pytest
 
 from fixtures.pdfs import text_pdf
 from fonds.derivatives.fixity import build_row_fixity
-from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import extract_pdf_bytes
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.model.bibliography import Paper
 from fonds.model.disposition import DONE
 from fonds.model.pdf import PdfStatus, PdfText
 from fonds.model.pdf_extra import PdfExtra
 from fonds.model.rows import BibliographyRow, FixityRow, GrobidRow
-from fonds.papers.bibliography.paper_text import VERSION
+from fonds.papers.bibliography.paper import VERSION
 from fonds.papers.bibliography_step import PersistBibliographyStep
 from fonds.stores.journal_table.keys import build_row_key
 from step_bench import JOURNAL, LATER, Bench, open_bench, pdf_file

@@ -109,7 +109,8 @@ FIELD_MAPPINGS = {
     # `asdict` copies a value into a mapping; to encode a value, no mapping is needed.
     "audit/repair/files.py": "those fields that libmagic found replace stored ones",
     "config.py": "settings by name, for the page and the file of settings",
-    "extract/pdf/extraction.py": "limits are hashed, and found fields become part of a longer value",
+    "extract/pdf/extraction.py": "found fields become part of a longer value",
+    "extract/pdf/limits.py": "limits are hashed",
     "failures/recent.py": "the last row of a page, as the position of the next",
     "web/pages/source_actions.py": "the fields that a request names, and no others",
 }

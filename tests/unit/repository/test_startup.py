@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fonds.config import load_settings
+from fonds.wiring.readers import EXTRACT_PDF, PARSE_PAGE
 from fonds.wiring.stores import close_stores, open_stores
 
 PARSERS = ("trafilatura", "lxml", "htmldate", "pypdfium2", "pikepdf", "PIL", "pyarrow")
@@ -94,3 +95,14 @@ def test_an_import_of_an_index_loads_no_parsers_and_no_arithmetic(home: Path) ->
     )  # fmt: skip
     loaded = set(json.loads(done.stdout.splitlines()[-1]))
     assert sorted(loaded & {*PARSERS, *ARITHMETIC, "fastapi"}) == []
+
+
+def test_an_ingest_loads_the_parsers_only_in_child_processes(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(f"<title>Flood</title><p>{'water rose ' * 40}")
+    arguments = ["--home", str(tmp_path / "home"), "ingest", str(tmp_path / "page.html")]
+    done = subprocess.run(
+        [sys.executable, "-c", f"{RUN}\nassert code == 0, code", *arguments],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    assert sorted(loaded & {"trafilatura", PARSE_PAGE.module, EXTRACT_PDF.module}) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from filled_home import FilledHome, fill_home, open_home
-from fonds.extract.page import EXTRACTOR
+from fonds.extract.page_extraction import EXTRACTOR
 from fonds.model.document import IndexDocument
 from fonds.model.rows import EmbargoRow, FileMetaRow, StoryMetaRow, TextSketchRow
 from fonds.ports import Stores

@@ -9,11 +9,9 @@ from __future__ import annotations
 import ctypes
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
+from dataclasses import asdict, replace
 
 import msgspec
-import pikepdf
 import pypdfium2
 import pypdfium2.raw as pdfium
 
@@ -24,6 +22,7 @@ from fonds.extract.pdf.document import (
     open_mapped,
     open_repaired,
 )
+from fonds.extract.pdf.limits import PdfLimits
 from fonds.extract.pdf.metadata import extract_bibliographic, has_own_metadata
 from fonds.extract.pdf.page_text import NO_PAGES, PAGE_SEPARATOR, PagesText, read_pages
 from fonds.extract.pdf.rendering import draw_thumbnails
@@ -34,7 +33,7 @@ from fonds.extract.pdf.traits import read_outline
 from fonds.extract.pdf.word_count import count_words
 from fonds.extract.pdf.xmp import XmpFields, read_xmp
 from fonds.model.archive import OpenBody
-from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
+from fonds.model.pdf import PdfExtraction, PdfStatus
 from fonds.model.pdf_extra import PdfExtra, XmpSummary
 from fonds.model.rights import STATEMENTS_MAX, Statement, StatementSource
 from fonds.papers.bibliography.paper_text import KnownFields, read_paper_text
@@ -43,53 +42,12 @@ from fonds.text.language import choose_language, load_model
 
 logger = logging.getLogger(__name__)
 
-EXTRACTOR = (
-    f"fonds-pdf/6 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
-    f"qpdf {pikepdf.__libqpdf_version__})"
-)
-"""Name and versions of the programs that determine the result of extracting a PDF. `name_extractor`
-adds the limits.
-"""
-
 _INFO_RIGHTS = frozenset({"copyright", "license", "rights"})
 _FORMS = {
     pdfium.FORMTYPE_ACRO_FORM: "AcroForm",
     pdfium.FORMTYPE_XFA_FULL: "XFA",
     pdfium.FORMTYPE_XFA_FOREGROUND: "XFA",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class PdfLimits:
-    """Limits for the extraction of one PDF.
-
-    - `size_max_bytes`: maximum size of the PDF.
-    - `pages_max`: maximum number of pages to read; 0 extracts no text.
-    - `text_max_chars`: maximum length of the text.
-    - `text_max_s`: seconds after which no further page is read. The text read until then is kept;
-      it would be lost if the process reached its own time limit.
-    - `pixels_max`: maximum number of pixels of a thumbnail.
-    - `xmp_max_bytes`: maximum size of the XMP packet (metadata in XML).
-    - `thumbnails`: formats of the thumbnails, such as `180px-jpg`; empty for no thumbnails.
-    """
-
-    size_max_bytes: int = 256 * 2**20
-    pages_max: int = 2_000
-    text_max_chars: int = 10_000_000
-    text_max_s: float = 40.0
-    pixels_max: int = 50_000_000
-    xmp_max_bytes: int = 1_000_000
-    thumbnails: tuple[str, ...] = (PAGE0_FORM,)
-
-
-def name_extractor(limits: PdfLimits) -> str:
-    """Return a name for the extractor: the names and versions of its programs, and a hash of the
-    limits.
-
-    Two extractions of a PDF by extractors with the same name have equal results.
-    """
-    limits_text = ", ".join(f"{name}={value}" for name, value in sorted(asdict(limits).items()))
-    return f"{EXTRACTOR} limits/{sha256(limits_text.encode()).hexdigest()[:12]}"
 
 
 def warm_up() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from fonds.extract.page import PageExtraction
+from fonds.extract.page_extraction import PageExtraction
 from fonds.model.archive import Payload
 from fonds.model.capture import Capture, PlaceKind, RssEntry
 from fonds.model.disposition import (

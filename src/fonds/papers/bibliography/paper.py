@@ -14,6 +14,11 @@ import msgspec
 from fonds.model.bibliography import Citation, Journal, Paper, PaperHead, PaperSummary
 from fonds.model.encoding import prepare_type
 
+VERSION = "fonds-bibliography/3"
+"""Version of the extractor of bibliographies from PDF text. If its results change, change this
+version and that of the PDF extractor.
+"""
+
 
 def encode_paper(paper: Paper) -> bytes:
     """Encode a paper as JSON in UTF-8, with sorted keys; equal papers give equal bytes."""

@@ -11,15 +11,12 @@ from dataclasses import dataclass
 
 from fonds.model.bibliography import Author, Citation, Journal, Paper
 from fonds.papers.bibliography.affiliations import add_affiliations
+from fonds.papers.bibliography.paper import VERSION
 from fonds.papers.bibliography.reference_containers import YEAR, parse_numbers
 from fonds.papers.bibliography.reference_list import split_entries
 from fonds.papers.bibliography.reference_names import parse_names
 from fonds.papers.bibliography.reference_parser import parse_reference
 
-VERSION = "fonds-bibliography/3"
-"""Version of the extractor of bibliographies from PDF text. If its results change, change this
-version and that of the PDF extractor.
-"""
 FRONT_MAX_CHARS, ABSTRACT_MAX_CHARS = 12_000, 6_000
 _ABSTRACT = re.compile(
     r"^[ \t]*(?:a[ \t]?b[ \t]?s[ \t]?t[ \t]?r[ \t]?a[ \t]?c[ \t]?t|summary|r\u00e9sum\u00e9"

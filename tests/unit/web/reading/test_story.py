@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from fonds.config import Settings
-from fonds.extract.page import EXTRACTOR
+from fonds.extract.page_extraction import EXTRACTOR
 from fonds.model.rows import DispositionRow, StoryMetaRow
 from fonds.ports import Stores
 from fonds.wiring.stores import list_readers
