@@ -28,7 +28,7 @@ NEARLY_FULL_BYTES = 64 * 1024
 _PRAGMAS = f"""
 PRAGMA journal_mode = WAL;
 PRAGMA journal_size_limit = {WAL_LIMIT_BYTES};
-PRAGMA cache_size = -32768;
+PRAGMA cache_size = -8192;
 """
 
 _orphans: list[sqlite3.Connection] = []
