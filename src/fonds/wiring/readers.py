@@ -22,7 +22,7 @@ from fonds.isolation.pool import ChildPool, FileCall
 from fonds.model.pdf import PAGE0_FORM, PageView, ViewLimits, parse_thumbnail_form
 from fonds.ports import Isolate
 from fonds.viewer.pdf_pages import DRAWING_MAX, PageViews
-from fonds.wiring.stores import list_extra_thumbnails
+from fonds.wiring.flavours import list_extra_thumbnails
 
 if TYPE_CHECKING:
     from fonds.extract.page import PageExtraction
