@@ -139,7 +139,7 @@ def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[
         get_key = _build_key_getter(table)
         if len(table.KEY) == len(fields(table)):  # type: ignore[arg-type]
             # The rows are only keys, such as the 16 bands of each text. They need not be read.
-            wrong_keys: list[Any] = records.find_missing(table, list(expected_rows))
+            wrong_keys: list[Any] = records.find_missing(table, sorted(expected_rows))
         else:
             existing_rows = {get_key(row): row for row in records.get(table, list(expected_rows))}
             wrong_keys = [

@@ -47,7 +47,7 @@ from fonds.stores.records.revision import (
 from fonds.stores.records.row_statements import (
     KEYS_PER_STATEMENT,
     Key,
-    get_select_statement,
+    find_missing_keys,
     load_rows,
 )
 from fonds.stores.records.row_writes import get_key, insert_new, upsert
@@ -264,11 +264,10 @@ class SqlRecords:
         unique_keys = [_to_tuple(kind, key) for key in dict.fromkeys(keys)]
         with translate_errors(self._engine), self._connect_to_read() as connection:
             if self._choose_sources(connection)(kind) is get_table(kind):
-                statement = get_select_statement(connection, kind, kind.KEY)
-                existing_keys = set(zip(*statement.load(connection, unique_keys), strict=True))
+                missing_keys = find_missing_keys(connection, kind, unique_keys)
             else:
                 existing_keys = {get_key(row) for row in self._load_chosen(connection, kind, keys)}
-        missing_keys = [key for key in unique_keys if key not in existing_keys]
+                missing_keys = [key for key in unique_keys if key not in existing_keys]
         return [key if len(kind.KEY) > 1 else key[0] for key in missing_keys]
 
     def find(
