@@ -202,7 +202,7 @@ class SelectStatement:
         """
         row = f"SELECT 1 FROM {self.table_name} WHERE {self._match_key()}"  # noqa: S608 (our names)
         condition = f"WHERE key_0 IS NOT NULL AND NOT EXISTS ({row}) LIMIT 1"
-        sql = f"{self._list_keys(_choose_size(len(keys)))} SELECT 1 FROM keys {condition}"
+        sql = f"{self._list_keys(_choose_size(len(keys)))} SELECT 1 FROM keys {condition}"  # noqa: S608
         return bool(_fetch_all(connection, sql, self._convert_keys(keys)))
 
     def _convert_keys(self, keys: Sequence[Key]) -> Any:
