@@ -392,7 +392,7 @@ class SqlRecords:
                     result = connection.execute(sa.update(table).where(*conditions).values(values))
                 is_applied[index] = result.rowcount == 1
                 if not is_applied[index]:
-                    old_groups.pop(*_to_tuples(kind, [change.key]), None)
+                    old_groups.pop(_to_tuples(kind, [change.key])[0], None)
             subtract(connection, old_groups.values())
         return is_applied
 
