@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fonds.config import Settings
-from fonds.model.completion import NamedTheme
 from fonds.model.document import IndexDocument
 from fonds.model.search import SearchQuery
 from fonds.ports import Index, QueryCompleter, Table
 from fonds.ports.stores import close
 from fonds.wiring.backends import open_backend
+
+if TYPE_CHECKING:
+    from fonds.model.completion import NamedTheme
 
 
 def open_index(home: Path, settings: Settings, table: Table | None = None) -> Index:
