@@ -40,7 +40,7 @@ from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool
 from fonds.model.archive import OpenBody
 from fonds.model.capture import Place, PlaceKind
-from fonds.wiring.stores import open_archive
+from fonds.wiring.archive import open_archive
 
 FILES = 100
 REPEATS = 2

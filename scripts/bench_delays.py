@@ -14,7 +14,7 @@ from statistics import median
 
 from bench_servers import iter_available
 from fonds.model.message import Message, Subscription
-from fonds.wiring.stores import open_backend
+from fonds.wiring.backends import open_backend
 
 COUNT = 120
 

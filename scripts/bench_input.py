@@ -18,8 +18,8 @@ from fonds.model.entry import Entry
 from fonds.model.errors import PermanentError
 from fonds.model.file import Kind
 from fonds.ports import Archive
+from fonds.wiring.archive import open_archive
 from fonds.wiring.pipelines import create_path_source
-from fonds.wiring.stores import open_archive
 from sample import write_sample
 
 ROOT = Path(__file__).parents[1]

@@ -28,7 +28,7 @@ from fonds.model.archive import Blob
 from fonds.model.message import Message, Subscription
 from fonds.model.rows import CdxRow, CitationRow, FileMetaRow, PdfMetaRow, TextBandRow
 from fonds.ports import Blobs, Queue, Table
-from fonds.wiring.stores import BACKENDS, open_backend
+from fonds.wiring.backends import BACKENDS, open_backend
 
 SIZES = {"1 kB": (1_000, 2_000), "100 kB": (100_000, 200)}
 ROW_KINDS = (FileMetaRow, CdxRow, PdfMetaRow, CitationRow, TextBandRow)

@@ -19,7 +19,7 @@ from fonds.cli.main import EXIT_QUARANTINED, EXIT_USAGE, cli, run
 from fonds.config import find_home, load_settings
 from fonds.failures.accounting.tallies import count_entries
 from fonds.model.disposition import Reason
-from fonds.wiring.stores import open_backend
+from fonds.wiring.backends import open_backend
 from sample import write_sample
 
 SAMPLE, SAMPLE_HOME = Path("sample-crawl"), "sample-library"

@@ -9,7 +9,7 @@ from fonds.config import Settings
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.message import Message, Subscription
 from fonds.ports import Stores
-from fonds.wiring.stores import list_readers
+from fonds.wiring.flavours import list_readers
 from home_rows import NOW, Body, build_disposition, enter
 
 FAILURES = (

@@ -27,9 +27,10 @@ from fonds.stores.journal_table.keys import build_row_key
 from fonds.viewer.description import build_description
 from fonds.web.app import create_app
 from fonds.web.html.rendering import format_url
+from fonds.wiring.flavours import list_readers
 from fonds.wiring.pipelines import create_threads
 from fonds.wiring.readers import open_readers
-from fonds.wiring.stores import close_stores, list_readers, open_stores
+from fonds.wiring.stores import close_stores, open_stores
 
 SEED_FIELDS: dict[str, type | tuple[type, ...]] = {
     "sha1hex": str,

@@ -19,9 +19,9 @@ from fonds.ingest.steps.extract_pdf import ExtractPdfStep
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta, UnextractedPdf
 from fonds.model.pdf import PdfText
+from fonds.wiring.archive import open_archive
 from fonds.wiring.readers import SALVAGE_S, Readers, open_readers
 from fonds.wiring.steps import pass_known_work
-from fonds.wiring.stores import open_archive
 
 CHILDREN = 2
 FONDS_BYTES = 130 * 2**20

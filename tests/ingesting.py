@@ -28,10 +28,10 @@ from fonds.papers.bibliography.tei import read_tei_bytes
 from fonds.pipelines.runtime.intake import IntakeCounts
 from fonds.pipelines.runtime.worker_threads import WorkerThreads
 from fonds.ports import Stores
+from fonds.wiring.flavours import list_readers
 from fonds.wiring.links import open_link_lists
 from fonds.wiring.pipelines import create_intake, create_path_source, create_threads
 from fonds.wiring.readers import Readers, build_pdf_limits, name_pdf_extractor, open_readers
-from fonds.wiring.stores import list_readers
 from home_rows import NOW
 
 

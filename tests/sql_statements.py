@@ -39,7 +39,7 @@ def record_queries() -> Iterator[list[tuple[str, Any]]]:
     queries: list[tuple[str, Any]] = []
 
     def add(_connection: Any, _cursor: Any, statement: str, values: Any, *_: object) -> None:
-        if statement.startswith("SELECT"):
+        if statement.startswith(("SELECT", "WITH")):
             queries.append((statement, values))
 
     with listen_to_engines("before_cursor_execute", add):

@@ -153,7 +153,8 @@ def find_faults(home: Path) -> list[str]:
     try:
         deep = DeepAudit(stores, lambda: datetime.now(UTC), lambda: False)
         deep.run(None, lambda _: None)
-        return run_audit(stores, list_used_readers(stores, settings, None)).fault_texts
+        pipelines = list_used_readers(stores.records, stores.queue, settings)
+        return run_audit(stores, pipelines).fault_texts
     finally:
         close_stores(stores)
 

@@ -14,7 +14,7 @@ from fonds.model.file import Kind
 from fonds.model.search import SearchQuery
 from fonds.ports import Index, QueryCompleter
 from fonds.search.index.field_values import VALUES_MAX
-from fonds.wiring.stores import create_completer
+from fonds.wiring.index import create_completer
 from real_servers import backend_params
 
 CHARS_MAX = 1_000

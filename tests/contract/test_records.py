@@ -219,6 +219,14 @@ def test_keys_without_a_row_are_missing(records: Records) -> None:
     assert records.find_missing(FileMetaRow, []) == []
 
 
+def test_keys_that_a_database_stores_alike_give_one_row(records: Records) -> None:
+    records.put([build_disposition("c", "c", "identify", "done"), file_row(1)])
+    messages = [(name, "library", "identify") for name in ("c", "c\x00", "\x00c")]
+    assert [row.message_id for row in records.get(DispositionRow, messages)] == ["c"]
+    sha1hexes = [f"{1:040x}", f"{1:040x}\x00"]
+    assert [row.sha1hex for row in records.get(FileMetaRow, sha1hexes)] == sha1hexes[:1]
+
+
 def test_composed_keys_match_as_pairs(records: Records) -> None:
     records.put([build_disposition(c, c, s, "done") for c, s in itertools.product("ab", "xy")])
     stored = records.get(DispositionRow, [("a", "library", "x"), ("b", "library", "y")])

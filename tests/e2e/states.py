@@ -27,7 +27,8 @@ from fonds.model.rows import (
 )
 from fonds.ports import Stores
 from fonds.stores.local_blobs import FILE_NAME
-from fonds.wiring.stores import close_stores, list_readers, open_stores
+from fonds.wiring.flavours import list_readers
+from fonds.wiring.stores import close_stores, open_stores
 from home_texts import list_text_keys
 
 TIME_FIELDS = {"row_created", "updated", "settled_at", "promised_at", "entered_at"}

@@ -57,7 +57,9 @@ def find_faults(world: World, *, deep: bool) -> tuple[list[str], list[str]]:
                 DeepAudit(stores, lambda: datetime.now(UTC), lambda: False).run(
                     None, lambda _: None
                 )
-            pipelines = list_used_readers(stores, load_settings(world.home, {}), None)
+            pipelines = list_used_readers(
+                stores.records, stores.queue, load_settings(world.home, {})
+            )
             audit = run_audit(stores, pipelines)
     except FondsError as error:
         return [str(error)], [str(error)]

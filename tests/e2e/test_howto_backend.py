@@ -17,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("howto_backend")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     copy = copy_repository(tmp_path_factory.mktemp("copy"), "add-a-backend.md")
     touched = {path for path in copy.follow() if path.startswith("src/")}
-    assert touched == {"src/fonds/stores/sqlite_blobs.py", "src/fonds/wiring/stores.py"}
+    assert touched == {"src/fonds/stores/sqlite_blobs.py", "src/fonds/wiring/backends.py"}
     return copy
 
 

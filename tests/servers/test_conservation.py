@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from fixtures import rabbit_cleanup
 from fonds.stores.records.sql import open_sqlite
-from fonds.wiring.stores import open_backend
+from fonds.wiring.backends import open_backend
 from mortal_processes import World, check
 from random_pipelines import Plan, Steps, plans
 from real_servers import url_of

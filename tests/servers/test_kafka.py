@@ -19,7 +19,7 @@ from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.model.message import Delivery, Message, Subscription
 from fonds.ports import Queue
 from fonds.queues.kafka.buffer import BUFFER_MAX, READY_MAX
-from fonds.wiring.stores import open_backend
+from fonds.wiring.backends import open_backend
 from real_servers import run_private_server, url_of
 
 pytestmark = pytest.mark.servers
@@ -69,7 +69,7 @@ WORK = """
 import sys, time
 from pathlib import Path
 from fonds.model.message import Subscription
-from fonds.wiring.stores import open_backend
+from fonds.wiring.backends import open_backend
 queue = open_backend("queue", sys.argv[1], Path())
 reader = Subscription(sys.argv[2], sys.argv[3])
 queue.declare([reader])
@@ -124,7 +124,7 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from fonds.model.message import Subscription
-from fonds.wiring.stores import open_backend
+from fonds.wiring.backends import open_backend
 queue = open_backend("queue", sys.argv[1], Path())
 reader = Subscription(sys.argv[2], sys.argv[3])
 queue.declare([reader])

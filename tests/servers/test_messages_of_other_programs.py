@@ -22,7 +22,7 @@ from fonds.model.message import PIPELINE, Delivery, Message, Subscription, Topic
 from fonds.queues.headers import COUNT_MAX, Value
 from fonds.queues.rabbit.amqp_tables import Properties, encode_table
 from fonds.queues.rabbit.topology import name_incoming_queue, name_quarantine_queue
-from fonds.wiring.stores import open_backend
+from fonds.wiring.backends import open_backend
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers

@@ -18,7 +18,7 @@ from fixtures import rabbit_cleanup
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.model.message import Delivery, Message, Subscription, TopicTraits
 from fonds.ports import Queue
-from fonds.wiring.stores import open_backend
+from fonds.wiring.backends import open_backend
 from real_servers import run_private_server, url_of
 
 pytestmark = pytest.mark.servers
@@ -112,7 +112,7 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from fonds.model.message import Subscription
-from fonds.wiring.stores import open_backend
+from fonds.wiring.backends import open_backend
 queue = open_backend("queue", sys.argv[1], Path())
 reader = Subscription(sys.argv[2], sys.argv[3])
 queue.declare([reader])

@@ -20,7 +20,7 @@ from fonds.queues.rabbit.topology import (
     DELAY_MAX_S,
     name_incoming_queue,
 )
-from fonds.wiring.stores import open_backend
+from fonds.wiring.backends import open_backend
 from real_servers import PrivateServer, run_private_server, url_of
 
 pytestmark = pytest.mark.servers

@@ -20,8 +20,9 @@ from fonds.model.disposition import Reason
 from fonds.model.entry import Link
 from fonds.model.errors import PermanentError
 from fonds.stores.s3.client import open_store, parse_address
+from fonds.wiring.archive import create_s3_opener
 from fonds.wiring.steps import create_fetch_download
-from fonds.wiring.stores import close_stores, create_s3_opener, open_stores
+from fonds.wiring.stores import close_stores, open_stores
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers

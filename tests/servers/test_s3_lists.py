@@ -19,7 +19,7 @@ from fonds.config import load_settings
 from fonds.ingest.sources.remote_files import RemoteFiles
 from fonds.model.errors import PermanentError
 from fonds.stores.s3.client import open_store, parse_address
-from fonds.wiring.stores import create_s3_opener, create_service_client
+from fonds.wiring.archive import create_s3_opener, create_service_client
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers

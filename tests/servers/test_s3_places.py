@@ -21,7 +21,7 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
 from fonds.ports import Archive
 from fonds.stores.s3.client import open_store, parse_address
-from fonds.wiring.stores import open_archive
+from fonds.wiring.archive import open_archive
 from real_servers import run_private_server, url_of
 
 pytestmark = pytest.mark.servers

@@ -19,7 +19,8 @@ from contract.queue_reading import take
 from fixtures import rabbit_cleanup
 from fonds.config import Settings
 from fonds.model.message import PIPELINE
-from fonds.wiring.stores import list_readers, open_queue
+from fonds.wiring.flavours import list_readers
+from fonds.wiring.queue import open_queue
 from foreign_work import (
     WAIT_MAX_S,
     check_books,

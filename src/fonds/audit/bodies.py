@@ -293,15 +293,15 @@ class DeepAudit:
 
         `texts`: fixity of the text by SHA-1 of the file.
         """
-        rows = self.stores.records.get(kind.row, list(texts))
-        documents = self.stores.index.get([indexed.get_id(row) for row in rows]) if rows else {}
-        for row in rows:
-            document = documents.get(indexed.get_id(row))
-            if has_different_text(document, row, texts[row.sha1hex]):
-                message = (
-                    f"{kind.title} {row.sha1hex} has another text in the index than in the blobs"
-                )
-                yield AuditFault(AuditCheck.DOCUMENT, row.sha1hex, message)
+        columns = list(dict.fromkeys(["sha1hex", indexed.id_column]))
+        # Counting by these columns loads no JSON.
+        counts = self.stores.records.count(kind.row, columns, {"sha1hex": list(texts)})
+        ids = {key[0]: key[-1] for key in counts}
+        documents = self.stores.index.get(list(ids.values())) if ids else {}
+        for sha1hex, id_ in ids.items():
+            if has_different_text(documents.get(id_), texts[sha1hex]):
+                message = f"{kind.title} {sha1hex} has another text in the index than in the blobs"
+                yield AuditFault(AuditCheck.DOCUMENT, sha1hex, message)
 
 
 def _find_wrong_record_id(

@@ -139,7 +139,7 @@ def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[
         get_key = _build_key_getter(table)
         if len(table.KEY) == len(fields(table)):  # type: ignore[arg-type]
             # The rows are only keys, such as the 16 bands of each text. They need not be read.
-            wrong_keys: list[Any] = records.find_missing(table, list(expected_rows))
+            wrong_keys: list[Any] = records.find_missing(table, sorted(expected_rows))
         else:
             existing_rows = {get_key(row): row for row in records.get(table, list(expected_rows))}
             wrong_keys = [
@@ -344,21 +344,18 @@ _COMPARED_NAMES = [name for name in IndexDocument.__slots__ if name not in _SEPA
 _get_compared_values = attrgetter(*_COMPARED_NAMES)
 
 
-def has_different_text(
-    document: IndexDocument | None, row: DerivativeRow, fixity: FixityRow
-) -> bool:
+def has_different_text(document: IndexDocument | None, fixity: FixityRow) -> bool:
     """Whether the text of a file in the full-text index differs from the recorded size and SHA-256.
 
     `document`: document of the file in the index; None if the index lacks it.
-    `row`: derivative row of the file.
-    `fixity`: recorded size and SHA-256 of its text.
+    `fixity`: recorded size and SHA-256 of the text of the file.
 
     Returns False if the index has no document of the file, or one built from another file.
     """
-    if document is None or document.sha1hex != row.sha1hex:
+    if document is None or document.sha1hex != fixity.sha1hex:
         return False
     text = encode_text(document.text_content)
-    return build_fixity(row.sha1hex, fixity.part, text) != fixity
+    return build_fixity(fixity.sha1hex, fixity.part, text) != fixity
 
 
 ACCOUNTED = frozenset({str(Verdict.DONE), str(Verdict.QUARANTINED)})

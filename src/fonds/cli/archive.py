@@ -61,7 +61,7 @@ def open_files(app: App, *, is_required: bool = True) -> WarcArchive:
     library yet.
     """
     # Imported here because the stores are slow to import.
-    from fonds.wiring.stores import open_archive
+    from fonds.wiring.archive import open_archive
 
     if is_required:
         app.require_home()

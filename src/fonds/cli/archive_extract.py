@@ -132,7 +132,7 @@ def _read_at_path(
     app: App, path: str, offset: int, *, whole_record: bool
 ) -> tuple[RecordAnswer, Pieces]:
     # Imported here because the stores are slow to import.
-    from fonds.wiring.stores import open_archive
+    from fonds.wiring.archive import open_archive
 
     files = open_archive(app.home, app.load_settings())
     payload = files.read(Place(PlaceKind.WARC, path, offset))

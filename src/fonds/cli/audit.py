@@ -83,7 +83,7 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
         if stop_event.is_set():
             _print_round(open_console(stderr=True), round_)
             return EXIT_INTERRUPTED
-    pipelines = list_used_readers(stores, settings, flags["pipeline"])
+    pipelines = list_used_readers(stores.records, stores.queue, settings, flags["pipeline"])
     result = auditing.run_audit(
         stores, pipelines, collection_writer=find_collection_writer(stores, settings)
     )

@@ -147,8 +147,8 @@ def _open_engine(app: App, to: str, url: str, workers: int) -> Engine:
 
 def _count_processes(settings: Settings, workers: int) -> int:
     # Imported here because the readers and the stores are slow to import.
+    from fonds.wiring.backends import are_stores_shared
     from fonds.wiring.readers import count_cores
-    from fonds.wiring.stores import are_stores_shared
 
     return (workers or count_cores()) if are_stores_shared(settings) else 1
 
@@ -172,8 +172,9 @@ def _extract_to_stores(
 ) -> ExtractionManifest:
     # Imported here because the audit, the jobs and the stores are slow to import.
     from fonds.audit.repair.cleanup import recover
+    from fonds.wiring.backends import are_stores_shared
     from fonds.wiring.jobs import build_stores_job
-    from fonds.wiring.stores import are_stores_shared, close_stores
+    from fonds.wiring.stores import close_stores
 
     settings = app.load_settings()
     stores = app.open_stores(settings, create=True)
@@ -264,9 +265,10 @@ def cdx(
     fonds backfill cdx indexes/ --filter papers --engine spark://master:7077
     """
     # Imported here because the jobs, the pipelines and the stores are slow to import.
+    from fonds.wiring.backends import are_stores_shared
     from fonds.wiring.jobs import build_captures_job, find_indexes, open_engine
     from fonds.wiring.pipelines import fetch_paths
-    from fonds.wiring.stores import are_stores_shared, close_stores, get_utc_now
+    from fonds.wiring.stores import close_stores, get_utc_now
 
     started_s = time.monotonic()
     settings = app.load_settings()

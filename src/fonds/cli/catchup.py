@@ -214,9 +214,10 @@ def _catch_up(
     if (statuses or made_by or older_than is not None) and not reextract:
         raise click.UsageError("--status, --made-by and --older-than need --reextract.")
     # Imported here because the pipelines, the readers and the stores are slow to import.
+    from fonds.wiring.backends import are_stores_shared
     from fonds.wiring.pipelines import send_catchup
     from fonds.wiring.readers import name_extractors
-    from fonds.wiring.stores import are_stores_shared, get_utc_now
+    from fonds.wiring.stores import get_utc_now
 
     settings = app.load_settings(**flags)
     names = name_extractors(settings)

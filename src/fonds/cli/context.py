@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fonds.config import Settings
-    from fonds.ports import Index, Queue, Stores, Table
+    from fonds.ports import Index, Stores, Table, TopicQueue, UnfilteredRecords
 
 SPOOL = "tmp"
 """Name of the folder of temporary files in the folder of a library."""
@@ -112,7 +112,7 @@ class App:
         click.get_current_context().call_on_close(partial(close_stores, stores))
         return stores
 
-    def open_index(self) -> Index:
+    def open_index(self, settings: Settings | None = None) -> Index:
         """Return the opened full-text index, without other stores. It is closed when the command
         ends.
 
@@ -120,10 +120,10 @@ class App:
         """
         # Imported here because the stores are slow to import.
         from fonds.ports.stores import close
-        from fonds.wiring.stores import open_index
+        from fonds.wiring.index import open_index
 
         self.require_home()
-        index = open_index(self.home, self.load_settings())
+        index = open_index(self.home, settings or self.load_settings())
         click.get_current_context().call_on_close(partial(close, index))
         return index
 
@@ -138,7 +138,7 @@ class App:
         """
         # Imported here because the stores are slow to import.
         from fonds.ports.stores import close
-        from fonds.wiring.stores import open_table
+        from fonds.wiring.table import open_table
 
         if not create:
             self.require_home()
@@ -146,13 +146,27 @@ class App:
         click.get_current_context().call_on_close(partial(close, table))
         return table
 
-    def open_queue(self, settings: Settings) -> Queue:
+    def open_records(self, settings: Settings) -> UnfilteredRecords:
+        """Return the opened records, without other stores. They are closed when the command ends.
+
+        Raises ConfigurationError if there is no library yet.
+        """
+        # Imported here because the stores are slow to import.
+        from fonds.ports.stores import close
+        from fonds.wiring.backends import open_backend
+
+        self.require_home()
+        records: UnfilteredRecords = open_backend("records", settings.records, self.home)
+        click.get_current_context().call_on_close(partial(close, records))
+        return records
+
+    def open_queue(self, settings: Settings) -> TopicQueue:
         """Return the opened message queue, without other stores. It is closed when the command
         ends.
         """
         # Imported here because the stores are slow to import.
         from fonds.ports.stores import close
-        from fonds.wiring.stores import open_queue
+        from fonds.wiring.queue import open_queue
 
         queue = open_queue(self.home, settings)
         click.get_current_context().call_on_close(partial(close, queue))

@@ -26,7 +26,8 @@ from fonds.model.search import SearchQuery
 from fonds.search.query.parser import has_all_versions
 from fonds.search.scan import count_matches, iter_documents
 from fonds.stores.home_lock import HomeLock
-from fonds.wiring.stores import are_stores_shared, get_utc_now
+from fonds.wiring.backends import are_stores_shared
+from fonds.wiring.stores import get_utc_now
 
 if TYPE_CHECKING:
     from fonds.config import Settings

@@ -81,10 +81,10 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
     .story.content_metadata.article_title'
     """
     # Imported here because the pipelines, the readers, the steps and the stores are slow to import.
+    from fonds.wiring.archive import open_archive
     from fonds.wiring.pipelines import create_named_source
     from fonds.wiring.readers import count_cores, open_readers
     from fonds.wiring.steps import build_reading_steps
-    from fonds.wiring.stores import open_archive
 
     check_warc_base(flags["warc_base"])
     settings = app.load_settings(**flags)

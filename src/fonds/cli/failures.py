@@ -40,8 +40,10 @@ from fonds.model.rows import EntryRow, FailureNoteRow, InputRow
 from fonds.pipelines.runtime.intake import Intake, IntakeCounts
 from fonds.ports import Records, Stores
 from fonds.stores.home_lock import HomeLock
+from fonds.wiring.backends import are_stores_shared
+from fonds.wiring.flavours import list_readers
 from fonds.wiring.pipeline_names import check_names
-from fonds.wiring.stores import are_stores_shared, get_utc_now, list_readers
+from fonds.wiring.stores import get_utc_now
 
 
 class UnreadInputAnswer(msgspec.Struct, frozen=True):

@@ -106,8 +106,8 @@ def _fetch(
 ) -> int:
     # Imported here because the fetcher and the stores are slow to import.
     from fonds.ingest.sources.named_links import NamedLinkSource
+    from fonds.wiring.backends import are_stores_shared
     from fonds.wiring.links import open_named_lists
-    from fonds.wiring.stores import are_stores_shared
 
     files = expand_names(lists, app.home)
     create_home(app.home)

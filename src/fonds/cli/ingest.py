@@ -99,9 +99,9 @@ def ingest(
     fonds ingest --pipeline csv --dry-run s3://bucket/csv/2023-11*
     """
     # Imported here because the stores and the fetcher are slow to import.
+    from fonds.wiring.backends import are_stores_shared
     from fonds.wiring.links import takes_links
     from fonds.wiring.pipelines import create_named_source
-    from fonds.wiring.stores import are_stores_shared
 
     check_warc_base(flags["warc_base"])
     settings = app.load_settings(**flags)

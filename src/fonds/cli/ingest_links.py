@@ -65,8 +65,8 @@ def ingest_links(
     Raises click.UsageError for a list that does not exist.
     """
     # Imported here because the stores and the fetcher are slow to import.
+    from fonds.wiring.backends import are_stores_shared
     from fonds.wiring.links import open_link_lists
-    from fonds.wiring.stores import are_stores_shared
 
     paths = expand_names(names, app.home)
 

@@ -13,7 +13,7 @@ from fonds import __version__
 from fonds.cli.context import App, build_global_options
 from fonds.cli.names import CommandGroup
 from fonds.cli.output import log_plainly, write_any_text
-from fonds.cli.process import allow_files, collect_seldom
+from fonds.cli.process import allow_files, collect_seldom, end_without_collecting
 from fonds.model.errors import ConfigurationError, FondsError, StorageFullError, find_shortage
 from fonds.model.secrets import redact_secrets
 
@@ -131,7 +131,9 @@ def main() -> None:
     write_any_text()
     log_plainly()
     allow_files()
-    sys.exit(run(lambda: cli.main(standalone_mode=False)))
+    code = run(lambda: cli.main(standalone_mode=False))
+    end_without_collecting()
+    sys.exit(code)
 
 
 def run(command: Callable[[], object]) -> int:

@@ -159,8 +159,9 @@ def write_citations(app: App, doi: str | None) -> int:
 
 def _run(app: App, subject: str, engine: str, workers: int) -> int:
     # Imported here because the jobs and the stores are slow to import.
+    from fonds.wiring.backends import are_stores_shared
     from fonds.wiring.jobs import build_match_job, open_engine
-    from fonds.wiring.stores import are_stores_shared, close_stores, get_utc_now
+    from fonds.wiring.stores import close_stores, get_utc_now
 
     settings = app.load_settings()
     job_engine = open_engine(engine, app.home, settings, workers=workers)

@@ -346,8 +346,8 @@ def _create_processes(app: App, settings: Settings, lock: HomeLock) -> WorkerPro
     parse files.
     """
     # Imported here because the readers and the stores are slow to import.
+    from fonds.wiring.flavours import list_concurrent_stages
     from fonds.wiring.readers import count_cores
-    from fonds.wiring.stores import list_concurrent_stages
 
     count = settings.work.workers or count_cores()
     stages = list_concurrent_stages(settings)

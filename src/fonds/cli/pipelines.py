@@ -58,7 +58,7 @@ def pipelines(app: App, names: tuple[str, ...], svg: bool) -> int:
     """
     # Imported here because the pipelines and the stores are slow to import.
     from fonds.pipelines.flavours.registry import PIPELINES
-    from fonds.wiring.stores import get_pipeline
+    from fonds.wiring.flavours import get_pipeline
 
     settings = app.load_settings()
     chosen_pipelines = [get_pipeline(name, settings) for name in names or PIPELINES]

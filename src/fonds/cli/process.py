@@ -49,6 +49,15 @@ def collect_seldom() -> None:
     gc.set_threshold(NEW_CONTAINERS, 20, 100)
 
 
+def end_without_collecting() -> None:
+    """Exempt all objects of this process, which is about to exit, from garbage collection.
+
+    The interpreter collects garbage several times before it exits. Traversing the imported modules
+    takes 0.1 s. Files that only cyclic garbage refers to are not flushed.
+    """
+    gc.freeze()
+
+
 def share_arenas() -> None:
     """Make all threads of this process allocate from two arenas of memory instead of one each.
 

@@ -162,7 +162,7 @@ def _open_stories(queue_address: str, stores: Stores, settings: Settings) -> dum
     dump.
     """
     # Imported here because the stores are slow to import.
-    from fonds.wiring.stores import get_configured_pipeline, list_readers
+    from fonds.wiring.flavours import get_configured_pipeline, list_readers
 
     read_by = zip(list_readers(settings), get_configured_pipeline(settings).stages, strict=True)
     topic = next(
@@ -208,7 +208,7 @@ def dump(
     fonds queue dump parse_story sample.warc.gz --max 100 --keep
     """
     # Imported here because the stores are slow to import.
-    from fonds.wiring.stores import list_readers
+    from fonds.wiring.flavours import list_readers
 
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
@@ -269,7 +269,8 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
     fonds queue purge extract_pdf-quar --yes
     """
     # Imported here because the stores are slow to import.
-    from fonds.wiring.stores import get_utc_now, list_readers
+    from fonds.wiring.flavours import list_readers
+    from fonds.wiring.stores import get_utc_now
 
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
@@ -302,7 +303,8 @@ def release(app: App, step: str, reason: str | None, **flags: Any) -> int:
     fonds queue release extract_pdf --reason timeout
     """
     # Imported here because the stores are slow to import.
-    from fonds.wiring.stores import get_utc_now, list_readers
+    from fonds.wiring.flavours import list_readers
+    from fonds.wiring.stores import get_utc_now
 
     settings = app.load_settings(**flags)
     stores, subscriptions = app.open_stores(settings), list_readers(settings)
@@ -340,7 +342,7 @@ def topics(app: App, action: str, **flags: Any) -> int:
     fonds topics create --set queue=kafka://broker:9092
     """
     # Imported here because the stores are slow to import.
-    from fonds.wiring.stores import get_configured_pipeline, list_readers
+    from fonds.wiring.flavours import get_configured_pipeline, list_readers
 
     settings = app.load_settings(**flags)
     subscriptions = list_readers(settings)
@@ -378,7 +380,7 @@ def _find_schema(topic: Topic) -> str | None:
 
 def _open(app: App, flags: dict[str, Any]) -> tuple[Queue, list[Subscription]]:
     # Imported here because the stores are slow to import.
-    from fonds.wiring.stores import list_readers
+    from fonds.wiring.flavours import list_readers
 
     settings = app.load_settings(**flags)
     return app.open_queue(settings), list_readers(settings)

@@ -43,8 +43,9 @@ from fonds.pipelines.runtime.intake import Intake, IntakeCounts
 from fonds.ports import Source, Stores
 from fonds.stores.home_lock import HomeLock
 from fonds.wiring.collections import find_collection_writer
+from fonds.wiring.flavours import list_readers
 from fonds.wiring.pipeline_names import list_used_readers
-from fonds.wiring.stores import close_stores, get_utc_now, list_readers
+from fonds.wiring.stores import close_stores, get_utc_now
 
 ACT_LABELS = {
     RepairAct.PLACE: "places recorded again",
@@ -149,7 +150,7 @@ def _plan_repair(
         if stop_event.is_set():
             return EXIT_INTERRUPTED
     with RepairPlan(app.home / SPOOL) as plan:
-        pipelines = list_used_readers(stores, settings, pipeline)
+        pipelines = list_used_readers(stores.records, stores.queue, settings, pipeline)
         result = run_audit(stores, pipelines, plan.add, find_collection_writer(stores, settings))
         if app.is_json:
             acts = {str(act) if act else "none": count for act, count in plan.counts.items()}
@@ -202,7 +203,7 @@ class _RepairRun:
         last_state: object = None
         for _ in range(ROUNDS_MAX):
             with RepairPlan(self.app.home / SPOOL, is_exclusive=True) as plan:
-                pipelines = list_used_readers(self.stores, self.settings, self.pipeline)
+                pipelines = self._list_pipelines()
                 result = self._run_audit(pipelines, plan.add)
                 # Messages left in flight by a killed repair cannot be judged yet.
                 pending_count = sum(
@@ -214,7 +215,11 @@ class _RepairRun:
                 last_state = state
                 if not self._run_round(plan, list(pipelines), pending_count > 0):
                     return None
-        return self._run_audit(list_used_readers(self.stores, self.settings, self.pipeline))
+        return self._run_audit(self._list_pipelines())
+
+    def _list_pipelines(self) -> dict[str, list[Subscription]]:
+        stores = self.stores
+        return list_used_readers(stores.records, stores.queue, self.settings, self.pipeline)
 
     def _run_audit(
         self,

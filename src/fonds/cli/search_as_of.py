@@ -53,7 +53,7 @@ def print_as_of(app: App, request: SearchRequest, day: datetime) -> None:
     """
     # Imported here because most searches compare nothing.
     from fonds.search.as_of import NO_VERSIONS_MESSAGE, AsOfContext, validate_day
-    from fonds.wiring.stores import match_documents
+    from fonds.wiring.index import match_documents
 
     if has_all_versions(request.q):
         raise ValueError(NO_VERSIONS_MESSAGE)

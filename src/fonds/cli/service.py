@@ -98,9 +98,10 @@ def serve(
     """
     # Imported here because the audit, the pipelines, the readers and the stores are slow to import.
     from fonds.audit.repair.cleanup import recover
+    from fonds.wiring.flavours import list_readers
     from fonds.wiring.pipelines import create_threads
     from fonds.wiring.readers import open_readers
-    from fonds.wiring.stores import close_stores, list_readers
+    from fonds.wiring.stores import close_stores
 
     check_limits()
     share_arenas()
@@ -160,8 +161,8 @@ def _open_view(
 ) -> LiveView:
     """Return the live view of the running pipeline for the terminal."""
     # Imported here because the fetcher and the stores are slow to import.
+    from fonds.wiring.flavours import get_configured_pipeline
     from fonds.wiring.links import get_fetcher
-    from fonds.wiring.stores import get_configured_pipeline
 
     def hosts() -> Sequence[HostLoad]:
         return get_fetcher(stores.records, settings).get_loads()
@@ -208,7 +209,7 @@ def _run_recurring(
     sources.
     """
     # Imported here because the stores and the timetable are slow to import.
-    from fonds.wiring.stores import get_configured_pipeline
+    from fonds.wiring.flavours import get_configured_pipeline
     from fonds.wiring.timetable import create_runner
 
     pipeline = get_configured_pipeline(settings)

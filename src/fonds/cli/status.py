@@ -61,19 +61,20 @@ def status(app: App, **flags: Any) -> int:
     from fonds.wiring.pipeline_names import list_used_readers
 
     settings = app.load_settings(**flags)
-    stores = app.open_stores(settings)
+    records, queue = app.open_records(settings), app.open_queue(settings)
+    index = app.open_index(settings)
     pipeline: str | None = flags["pipeline"]
     tally, kinds = (
-        count_entries(stores.records, None, pipeline),
-        count_files_by_type(stores.records),
+        count_entries(records, None, pipeline),
+        count_files_by_type(records),
     )
     depths = {
-        reader.name: stores.queue.get_depth(reader)
-        for readers in list_used_readers(stores, settings, pipeline).values()
+        reader.name: queue.get_depth(reader)
+        for readers in list_used_readers(records, queue, settings, pipeline).values()
         for reader in readers
     }
-    indexed_count, generation = stores.index.count(), get_generation(stores.index)
-    workers = list(iter_workers(stores.records, pipeline))
+    indexed_count, generation = index.count(), get_generation(index)
+    workers = list(iter_workers(records, pipeline))
     if app.is_json:
         answer = build_answer(
             StatusAnswer,
@@ -84,7 +85,7 @@ def status(app: App, **flags: Any) -> int:
             searchable=indexed_count,
             generation=generation,
             workers=workers,
-            newest_input_at=find_newest_input(stores.records),
+            newest_input_at=find_newest_input(records),
             queues=depths,
         )
         echo_json(answer)

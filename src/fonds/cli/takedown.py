@@ -19,7 +19,8 @@ from fonds.model.restrictions import ReasonClass
 from fonds.model.rows import TakedownRow
 from fonds.restrictions.traces import TakedownTraces, find_traces
 from fonds.stores.home_lock import HomeLock
-from fonds.wiring.stores import are_stores_shared, get_utc_now
+from fonds.wiring.backends import are_stores_shared
+from fonds.wiring.stores import get_utc_now
 
 if TYPE_CHECKING:
     from fonds.restrictions.warc_records import OwnWarc

@@ -36,7 +36,7 @@ def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) ->
     """
     # Imported here because the service and the stores are slow to import.
     from fonds.cli.service import serve
-    from fonds.wiring.stores import get_configured_pipeline
+    from fonds.wiring.flavours import get_configured_pipeline
 
     settings = app.load_settings(**flags)
     names = [stage.name for stage in get_configured_pipeline(settings).stages]
@@ -65,7 +65,8 @@ def run(app: App, pipeline: str | None, **flags: Any) -> int:
     """
     # Imported here because the service and the stores are slow to import.
     from fonds.cli.service import serve
-    from fonds.wiring.stores import are_stores_shared, get_configured_pipeline
+    from fonds.wiring.backends import are_stores_shared
+    from fonds.wiring.flavours import get_configured_pipeline
 
     settings = app.load_settings(pipeline=pipeline, **flags)
     get_configured_pipeline(settings)

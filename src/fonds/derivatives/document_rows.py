@@ -73,7 +73,7 @@ class IndexedKind:
     """How index documents of a derivative kind are built.
 
     - `row_filter`: query condition for the derivative rows that may have a document.
-    - `get_id`: function that returns the document id of a row.
+    - `id_column`: column of the derivative rows that has the document id.
     - `load_current`: function that loads the rows from which the documents with given ids must be
       built now. Ids without a document are omitted.
     - `has_text`: function that returns whether a text may be stored for the file of a row.
@@ -83,13 +83,18 @@ class IndexedKind:
     """
 
     row_filter: Mapping[str, object]
-    get_id: Callable[[Any], str]
+    id_column: str
     load_current: Callable[[Records, Sequence[str]], Mapping[str, CurrentRow]]
     has_text: Callable[[Any], bool]
     build_document: Callable[[Any, bytes | None, DocumentOrigin], IndexDocument]
     list_versions: Callable[[Records, Sequence[str]], Mapping[str, Sequence[str]]] = (
         _list_single_files
     )
+
+    def get_id(self, row: DerivativeRow) -> str:
+        """Return the document id of a row."""
+        id_: str = getattr(row, self.id_column)
+        return id_
 
 
 def build_row_loader(

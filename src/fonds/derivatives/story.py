@@ -160,7 +160,7 @@ READING = RereadPlan(
 """How pages are parsed again. Other derivatives that the same step computes are renewed too."""
 INDEXED = IndexedKind(
     row_filter={},
-    get_id=lambda row: row.story_id,
+    id_column="story_id",
     load_current=load_current_versions,
     has_text=lambda row: True,
     build_document=build_document,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from fonds.model.lease import LeaseCell, LeaseChange
+if TYPE_CHECKING:
+    from fonds.model.lease import LeaseCell, LeaseChange
 
 
 class LeaseCells(Protocol):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from fonds.model.message import (
-    NO_TOPICS,
-    Delivery,
-    Depth,
-    Message,
-    Subscription,
-    TopicTraits,
-)
+from fonds.model.message import NO_TOPICS
+
+if TYPE_CHECKING:
+    from fonds.model.message import (
+        Delivery,
+        Depth,
+        Message,
+        Subscription,
+        TopicTraits,
+    )
 
 
 class Queue(Protocol):

@@ -6,13 +6,14 @@ The ledger records everything that entered a pipeline and how each message ended
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from fonds.model.ledger_difference import LedgerDifference
-from fonds.model.row_change import RowChange
-from fonds.model.rows import DispositionRow, EntryRow, InputRow, Row
+if TYPE_CHECKING:
+    from fonds.model.ledger_difference import LedgerDifference
+    from fonds.model.row_change import RowChange
+    from fonds.model.rows import DispositionRow, EntryRow, InputRow, Row
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound="Row")
 
 
 class ReadableRecords(Protocol):

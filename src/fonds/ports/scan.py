@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from fonds.ports.stores import Table
+if TYPE_CHECKING:
+    from fonds.ports.stores import Table
 
 Page = list[tuple[bytes, dict[str, bytes]]]
 PAGE_ROWS = 500

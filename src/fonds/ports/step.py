@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from fonds.model.entry import Entry
-from fonds.model.rows import InputRow
-from fonds.model.step import Result
+if TYPE_CHECKING:
+    from fonds.model.entry import Entry
+    from fonds.model.rows import InputRow
+    from fonds.model.step import Result
 
 ItemT = TypeVar("ItemT", contravariant=True)
 ValueT = TypeVar("ValueT")

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from fonds.model.archive import (
-    ArchivedRecord,
-    ArchiveEntry,
-    Blob,
-    Payload,
-    PurgeResult,
-    WarcFileState,
-)
-from fonds.model.capture import Place
-from fonds.model.completion import CompletionList
-from fonds.model.document import IndexDocument
-from fonds.model.restrictions import Tombstone
-from fonds.model.search import SearchQuery, SearchResults
-from fonds.ports.queue import TopicQueue
-from fonds.ports.records import Ledger, UnfilteredRecords
+if TYPE_CHECKING:
+    from fonds.model.archive import (
+        ArchivedRecord,
+        ArchiveEntry,
+        Blob,
+        Payload,
+        PurgeResult,
+        WarcFileState,
+    )
+    from fonds.model.capture import Place
+    from fonds.model.completion import CompletionList
+    from fonds.model.document import IndexDocument
+    from fonds.model.restrictions import Tombstone
+    from fonds.model.search import SearchQuery, SearchResults
+    from fonds.ports.queue import TopicQueue
+    from fonds.ports.records import Ledger, UnfilteredRecords
 
 
 class Table(Protocol):

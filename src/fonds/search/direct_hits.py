@@ -11,8 +11,6 @@ from urllib.parse import quote
 
 from fonds.model.document import IndexDocument
 from fonds.model.keys import parse_sha1
-from fonds.model.rows import FileMetaRow
-from fonds.model.rows.row import Prefix
 from fonds.model.search import SearchQuery
 from fonds.papers.bibliography.identifiers import parse_doi
 from fonds.ports import Index, Stores
@@ -114,14 +112,16 @@ def _find_by_kind(stores: Stores, identifier: Identifier, key: str) -> Sequence[
             _build_document_hit(identifier, document)
             for document in _search_documents(stores.index, query, DIRECT_HITS_MAX)
         ]
+    # Imported here because the row types are slow to import, and most searches name no file.
+    from fonds.model.rows import FileMetaRow
+    from fonds.model.rows.row import Prefix
+    from fonds.viewer.file_keys import resolve
+
     if identifier is Identifier.SHORT_SHA1:
         rows = stores.records.find(
             FileMetaRow, {"sha1hex": Prefix(key.lower())}, count_max=DIRECT_HITS_MAX
         )
         return _build_file_hits(stores, identifier, [row.sha1hex for row in rows])
-    # Imported here because most searches name no file.
-    from fonds.viewer.file_keys import resolve
-
     files = resolve(stores, key).files[:DIRECT_HITS_MAX]
     recorded_sha1s = {row.sha1hex for row in stores.records.get(FileMetaRow, files)}
     return _build_file_hits(

@@ -14,12 +14,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from fonds.model.document import IndexDocument
-from fonds.model.rows import TextSketchRow
 from fonds.model.search import IDS_MAX, RESULTS_MAX, Hit, SearchQuery, SearchResults
 from fonds.ports import Index, Records
 from fonds.text.similarity import RUNS_RESEMBLANCE_MIN, compute_bands, estimate_resemblance
+
+if TYPE_CHECKING:
+    from fonds.model.rows import TextSketchRow
 
 NO_TEXT = sha256(b"").hexdigest()
 _Key = int | str
@@ -33,6 +36,9 @@ def find_near_duplicates(records: Records, documents: Sequence[IndexDocument]) -
     a key of the result. A document without a sketch (MinHash values of its
     text) is never a near-duplicate.
     """
+    # Imported here because the row types are slow to import, and `fonds search` collapses nothing.
+    from fonds.model.rows import TextSketchRow
+
     sketches = {row.sha1hex: row for row in records.get(TextSketchRow, _list_files(documents))}
     first_by_id: dict[str, str] = {}
     firsts: dict[_Key, list[tuple[str, TextSketchRow]]] = defaultdict(list)

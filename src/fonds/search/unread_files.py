@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 
 from fonds.model.file import Kind, classify_mime
-from fonds.model.rows import FileMetaRow
 from fonds.ports import Records
 
 _WITHOUT_TEXT = re.compile(
@@ -30,6 +29,9 @@ def describe_unread(records: Records, query: str) -> str | None:
     """
     if not has_no_text_filter(query):
         return None
+    # Imported here because the row types are slow to import, and few searches need them.
+    from fonds.model.rows import FileMetaRow
+
     counts = records.count(FileMetaRow, ("mimetype",))
     unread_counts = {
         mime: count for (mime,), count in counts.items() if classify_mime(mime) is Kind.UNREAD

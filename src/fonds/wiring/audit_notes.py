@@ -17,7 +17,7 @@ from fonds.model.row_change import RowChange
 from fonds.model.rows import DeepAuditRow, FaultRow, Row
 from fonds.ports import Records, Stores, UnfilteredRecords
 from fonds.stores.sqlite_file import is_read_only
-from fonds.wiring.stores import open_backend
+from fonds.wiring.backends import open_backend
 
 R = TypeVar("R", bound=Row)
 

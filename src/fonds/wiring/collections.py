@@ -39,7 +39,8 @@ from fonds.restrictions.embargo import EmbargoService
 from fonds.restrictions.takedown import TakedownService
 from fonds.restrictions.warc_records import Tick, WarcPurge
 from fonds.viewer.pdf_pages import remove_views
-from fonds.wiring.stores import get_utc_now, list_readers
+from fonds.wiring.flavours import list_readers
+from fonds.wiring.stores import get_utc_now
 
 COLLECT = "collect"
 GROUP = "group"

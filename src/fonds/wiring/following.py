@@ -55,9 +55,10 @@ from fonds.ports import Records, Source, Stores
 from fonds.text.coding import decode_body, list_codings
 from fonds.urls.parts import split_address
 from fonds.urls.request_url import parse_request_url
+from fonds.wiring.backends import open_backend
 from fonds.wiring.links import build_link_rules, get_fetcher
 from fonds.wiring.pipelines import create_intake
-from fonds.wiring.stores import get_utc_now, open_backend
+from fonds.wiring.stores import get_utc_now
 
 ANSWER_MAX_S = 600.0
 """Time limit for the response of a source, in seconds. Redirect chains end long before."""

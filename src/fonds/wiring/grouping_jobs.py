@@ -28,8 +28,8 @@ from fonds.grouping.rebuild.bulk_slices import split_key_ranges
 from fonds.grouping.rebuild.reader import Corpus, StoreEncoded, detect_usual_language
 from fonds.grouping.rebuild.rebuild import RebuildPasses
 from fonds.grouping.tables import COLLECTIONS, Tables, decode_int
+from fonds.wiring.backends import open_backend
 from fonds.wiring.jobs import BULK_FOLDER, open_engine
-from fonds.wiring.stores import open_backend
 
 GROUPING_STORES = ("table",)
 

@@ -9,7 +9,7 @@ from typing import Any
 from fonds.config import Settings
 from fonds.model.entry import Link
 from fonds.ports import Archive, Step
-from fonds.wiring.stores import get_configured_pipeline
+from fonds.wiring.flavours import get_configured_pipeline
 
 ARCHIVE = "archive"
 

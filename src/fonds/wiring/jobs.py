@@ -32,10 +32,12 @@ from fonds.papers.bulk_match import build_matching_job
 from fonds.papers.catalog.store import name_catalog_table
 from fonds.ports import Engine, Job
 from fonds.stores.journal_table.schema import Schema
+from fonds.wiring.archive import open_archive
+from fonds.wiring.backends import are_ports_shared, open_backend
 from fonds.wiring.pipelines import create_named_source, discard_file, get_input_file, open_pipeline
 from fonds.wiring.readers import count_cores, name_extractors, open_readers
 from fonds.wiring.steps import build_reading_steps
-from fonds.wiring.stores import are_ports_shared, name_journal, open_archive, open_backend
+from fonds.wiring.table import name_journal
 
 LOCAL = "local"
 SPARK_MASTERS = ("spark", "yarn", "k8s")

@@ -39,13 +39,10 @@ from fonds.leases.cells import LeaseTable
 from fonds.leases.leases import Leases
 from fonds.model.entry import Link, TlsCheck
 from fonds.ports import ConcurrentStep, Records, Stores
+from fonds.wiring.archive import create_s3_opener, create_service_client
+from fonds.wiring.flavours import get_configured_pipeline
 from fonds.wiring.identification import create_identify
-from fonds.wiring.stores import (
-    create_s3_opener,
-    create_service_client,
-    get_configured_pipeline,
-    get_utc_now,
-)
+from fonds.wiring.stores import get_utc_now
 
 # Pipelines that begin with links: the format of their input files, and how they are read.
 

@@ -11,8 +11,8 @@ from fonds.failures.accounting.tallies import list_used_pipelines, list_used_ste
 from fonds.model.message import Subscription
 from fonds.model.suggestions import format_unknown_name
 from fonds.pipelines.flavours.registry import PIPELINES
-from fonds.ports import Records, Stores
-from fonds.wiring.stores import list_readers
+from fonds.ports import Records, TopicQueue
+from fonds.wiring.flavours import list_readers
 
 
 def check_names(records: Records, *, pipeline: str | None = None, step: str | None = None) -> None:
@@ -47,7 +47,7 @@ def list_steps(records: Records) -> list[str]:
 
 
 def list_used_readers(
-    stores: Stores, settings: Settings, selected_pipeline: str | None = None
+    records: Records, queue: TopicQueue, settings: Settings, selected_pipeline: str | None = None
 ) -> dict[str, list[Subscription]]:
     """Return the subscriptions of the selected pipeline, by pipeline name.
 
@@ -56,10 +56,10 @@ def list_used_readers(
     """
     if selected_pipeline:
         return {selected_pipeline: list_readers(settings)}
-    names = dict.fromkeys([settings.pipeline, *list_used_pipelines(stores.records)])
+    names = dict.fromkeys([settings.pipeline, *list_used_pipelines(records)])
     readers_by_pipeline = {
         name: list_readers(settings, name) for name in names if has_flavour(name)
     }
     for readers in readers_by_pipeline.values():
-        stores.queue.declare(readers)
+        queue.declare(readers)
     return readers_by_pipeline

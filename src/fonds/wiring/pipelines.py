@@ -46,19 +46,12 @@ from fonds.pipelines.runtime.stage_io import StageIO
 from fonds.pipelines.runtime.worker import RetryPolicy
 from fonds.pipelines.runtime.worker_threads import WorkerThreads
 from fonds.ports import Records, Source, Stores
+from fonds.wiring.archive import create_s3_opener, create_service_client
+from fonds.wiring.backends import are_stores_shared
+from fonds.wiring.flavours import build_topic_prefix, get_configured_pipeline, list_readers
 from fonds.wiring.readers import Readers, count_cores, open_readers
 from fonds.wiring.steps import build_step
-from fonds.wiring.stores import (
-    are_stores_shared,
-    build_topic_prefix,
-    close_stores,
-    create_s3_opener,
-    create_service_client,
-    get_configured_pipeline,
-    get_utc_now,
-    list_readers,
-    open_stores,
-)
+from fonds.wiring.stores import close_stores, get_utc_now, open_stores
 
 
 def build_pipeline_steps(stores: Stores, readers: Readers, settings: Settings) -> Steps:

@@ -25,7 +25,7 @@ from fonds.model.paper import GROBID_EXTRACTOR
 from fonds.model.pdf import PAGE0_FORM, PageView, PdfExtraction, ViewLimits, parse_thumbnail_form
 from fonds.ports import Isolate
 from fonds.viewer.pdf_pages import DRAWING_MAX, PageViews
-from fonds.wiring.stores import list_extra_thumbnails
+from fonds.wiring.flavours import list_extra_thumbnails
 
 if TYPE_CHECKING:
     from fonds.papers.bibliography.jats import JatsReading

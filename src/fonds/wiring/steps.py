@@ -28,14 +28,11 @@ from fonds.pipelines.runtime.binding import Steps
 from fonds.ports import Archive, ConcurrentStep, Sink, Step, Stores
 from fonds.stores.journal_table.cells import FILE_META, read_file
 from fonds.stores.journal_table.keys import build_row_key
+from fonds.wiring.archive import create_s3_opener
+from fonds.wiring.flavours import get_configured_pipeline
 from fonds.wiring.identification import create_identify
 from fonds.wiring.readers import Readers
-from fonds.wiring.stores import (
-    create_s3_opener,
-    create_warc_names,
-    get_configured_pipeline,
-    get_utc_now,
-)
+from fonds.wiring.stores import create_warc_names, get_utc_now
 
 Work = UnextractedPdf | UngrobidedPdf
 REST_MAX_S = 2.0

@@ -15,7 +15,7 @@ from fixtures.archives import build_entry, read_index
 from fixtures.buckets import FolderBucket
 from fonds.archive.store.options import ArchiveOptions
 from fonds.archive.store.s3 import S3Archive
-from fonds.wiring import stores
+from fonds.wiring import archive as archives
 
 NEWS = "http://daily.example/front"
 
@@ -146,9 +146,9 @@ def test_finished_files_are_uploaded_and_others_stay(
     with open_home(tmp_path / "home"):
         pass
     monkeypatch.setattr(
-        stores, "open_archive", lambda *_: S3Archive("s3://b", options, lambda _: bucket)
+        archives, "open_archive", lambda *_: S3Archive("s3://b", options, lambda _: bucket)
     )
-    archive = stores.open_archive(tmp_path, None)  # type: ignore[arg-type]
+    archive = archives.open_archive(tmp_path, None)  # type: ignore[arg-type]
     archive.write([build_entry(1)])
     archive.finish()
     words = ("--home", str(tmp_path / "home"), "--set", "archive=s3://b")

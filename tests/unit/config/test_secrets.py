@@ -13,7 +13,7 @@ from fonds.cli.service import log_as_json
 from fonds.config import Settings, load_settings
 from fonds.model.errors import ConfigurationError
 from fonds.model.secrets import redact_secrets
-from fonds.wiring.stores import open_backend
+from fonds.wiring.backends import open_backend
 
 SCRIPT = """
 import logging, sys, threading

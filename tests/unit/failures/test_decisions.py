@@ -33,7 +33,7 @@ from fonds.model.message import Message
 from fonds.model.rows import CrashedPdfRow, DecisionRow, EntryRow
 from fonds.ports import Stores
 from fonds.viewer.history import list_history
-from fonds.wiring.stores import get_pipeline, list_readers
+from fonds.wiring.flavours import get_pipeline, list_readers
 from home_rows import NOW, build_disposition, enter, entry, write
 
 LIBRARY = get_pipeline("library", Settings())

@@ -20,7 +20,7 @@ from fonds.grouping.views.themes import list_theme_documents
 from fonds.model.search import QueryError, SearchQuery
 from fonds.search import scan as whole_results
 from fonds.search.index.tantivy_index import TantivyIndex
-from fonds.search.index.wrappers import ThemedIndex
+from fonds.search.index.themed_index import ThemedIndex
 from fonds.search.scan import count_matches, iter_documents
 from fonds.search.theme_counts import count_themes
 from fonds.stores.table.sqlite import SqliteTable

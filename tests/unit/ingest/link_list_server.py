@@ -23,7 +23,7 @@ from fonds.model.rows import EntryRow, InputRow
 from fonds.pipelines.runtime.intake import EntryGate, Intake, IntakeCounts, QueueMarks
 from fonds.pipelines.runtime.quarantine import build_decided_row
 from fonds.queues.messages.envelope import decode
-from fonds.wiring.stores import create_service_client
+from fonds.wiring.archive import create_service_client
 from small_pipeline import Workplace
 
 FETCH = Subscription("csv.fetch", "t.csv.links")

@@ -17,7 +17,7 @@ from fonds.ingest.sources.remote_files import RemoteFiles
 from fonds.ingest.sources.remote_paths import RemotePathSource
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import Reason
-from fonds.wiring.stores import create_service_client, open_archive
+from fonds.wiring.archive import create_service_client, open_archive
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 CDX = (

@@ -21,7 +21,9 @@ from fonds.queues.messages.contracts import build_schemas
 from fonds.stores.journal_table.keys import build_row_key
 from fonds.viewer.description import build_description
 from fonds.web.app import create_app
-from fonds.wiring.stores import list_readers, open_queue, open_stores
+from fonds.wiring.flavours import list_readers
+from fonds.wiring.queue import open_queue
+from fonds.wiring.stores import open_stores
 from foreign_work import TaskBatch, prepare_tasks, run_pipeline, wait_until_processed
 
 PREFIX = "fonds-local"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from fonds.wiring.stores import BACKENDS
+from fonds.wiring.backends import BACKENDS
 from unit.repository.tree import PACKAGE, Module, iter_public, list_modules
 
 # Base classes that only give a shape or that a library requires; none is our own behaviour.
@@ -219,7 +219,7 @@ def test_only_wiring_names_the_modules_of_backends() -> None:
         for module in list_modules()
         for name in (*module.imports(), *module.strings())
         if (match := any_backend.match(name))
-        and get_path(module) != "wiring/stores.py"
+        and get_path(module) != "wiring/backends.py"
         and module.subpackage != match[1].split(".")[1]
     }
     assert strays == set()

@@ -19,10 +19,10 @@ from fonds.pipelines.diagram import format_tree
 from fonds.pipelines.flavours.registry import PIPELINES as FLAVOURS
 from fonds.pipelines.runtime.binding import bind
 from fonds.ports import Stores
+from fonds.wiring.flavours import get_configured_pipeline
 from fonds.wiring.pipelines import build_pipeline_steps
 from fonds.wiring.readers import Readers
 from fonds.wiring.steps import build_step
-from fonds.wiring.stores import get_configured_pipeline
 from unit.repository.tree import ROOT, list_modules
 
 DEFAULT_PIPELINES = [make(()) for make in FLAVOURS.values()]

@@ -27,15 +27,25 @@ MIGRATOR = ("alembic", "mako", "sqlalchemy.dialects.postgresql")
 SQL = ("sqlalchemy", *MIGRATOR)
 UNUSED = ("warcio", "numpy")
 """Modules that `status` and `show` do not need in a home without collections."""
+NOT_SEARCHED = (
+    "fonds.model.rows",
+    "fonds.archive",
+    "fonds.pipelines",
+    "fonds.queues",
+    "fonds.stores",
+)
+"""Row types and stores other than the index, which a search for words does not read."""
+NOT_COUNTED = ("fonds.archive", "fonds.grouping", "fonds.stores.table", "fonds.derivatives")
+"""Stores that `status` does not open."""
 ARITHMETIC = ("sklearn", "scipy", "onnxruntime")
 """Modules that only grouping needs."""
 
 NOT_LOADED = {
     ("--version",): (*PARSERS, *SERVERS, *SQL, "pydantic", "rich", "msgspec", "tantivy"),
     ("--help",): (*PARSERS, *SERVERS, *SQL, "pydantic", "rich", "msgspec", "tantivy"),
-    ("search", "flood"): (*PARSERS, *SERVERS, *SQL),
+    ("search", "flood"): (*PARSERS, *SERVERS, *SQL, *NOT_SEARCHED),
     ("show", "ab" * 20): (*PARSERS, *SERVERS, *MIGRATOR, *UNUSED),
-    ("status",): (*PARSERS, *SERVERS, *MIGRATOR, *UNUSED),
+    ("status",): (*PARSERS, *SERVERS, *MIGRATOR, *UNUSED, *NOT_COUNTED),
     ("failures",): (*PARSERS, *SERVERS, *MIGRATOR),
     ("pipelines",): (*PARSERS, *SERVERS, *SQL, "tantivy"),
     ("backfill", "cdx", "--help"): (*PARSERS, *SERVERS, *SQL),

@@ -32,7 +32,7 @@ from fonds.model.story import Story
 from fonds.ports import Stores
 from fonds.restrictions.embargo import EmbargoService
 from fonds.search.as_of import SORTS, AsOfContext, AsOfResult, validate_day
-from fonds.wiring.stores import match_documents
+from fonds.wiring.index import match_documents
 
 QUERY = SearchQuery("flood")
 FIRST, DAYS = date(2026, 3, 1), 8

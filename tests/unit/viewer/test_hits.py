@@ -8,7 +8,7 @@ from fonds.viewer.pdf_pages import (
     PageHits,
     TextQuery,
 )
-from fonds.wiring.stores import build_marker
+from fonds.wiring.index import build_marker
 
 
 def build_query(query: str, language: str) -> TextQuery:

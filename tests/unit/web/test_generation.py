@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from filled_home import fill_home, open_home
 from fonds.model.search import SearchQuery, SearchResults
 from fonds.ports import Stores
-from fonds.search.index.wrappers import EmbargoFilterIndex
+from fonds.search.index.embargo_filter import EmbargoFilterIndex
 from fonds.search.manifest import parse_manifest
 from fonds.web.app import create_app
 from page_reading import read

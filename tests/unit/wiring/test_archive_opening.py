@@ -10,7 +10,7 @@ import pytest
 from fonds.config import Settings, load_settings
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import ConfigurationError, PermanentError
-from fonds.wiring import stores
+from fonds.wiring import archive as archives
 
 OBJECTS = "fonds.stores.s3.objects"
 PLACE = Place(PlaceKind.FILE, "s3://crawls/a.pdf")
@@ -20,7 +20,7 @@ def test_the_s3_library_is_imported_only_for_s3_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, OBJECTS, None)
-    archive = stores.open_archive(tmp_path, Settings())
+    archive = archives.open_archive(tmp_path, Settings())
     with pytest.raises(PermanentError, match=r"pip install 'fonds\[s3\]'"):
         archive.read(PLACE)
 
@@ -30,7 +30,7 @@ def test_an_s3_url_without_its_library_is_refused(
 ) -> None:
     monkeypatch.setitem(sys.modules, OBJECTS, None)
     with pytest.raises(ConfigurationError, match="pip install") as error:
-        stores.open_archive(
+        archives.open_archive(
             tmp_path, Settings().replace_values(elsewhere_s3_url="s3://key:hidden@host:9000")
         )
     assert "hidden" not in str(error.value)
@@ -39,7 +39,7 @@ def test_an_s3_url_without_its_library_is_refused(
 @pytest.mark.parametrize("url", ["s3://key:hidden@", "ftp://key:hidden@host", "key:hidden"])
 def test_an_invalid_s3_url_is_refused(url: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="s3_url"):
-        stores.open_archive(tmp_path, Settings().replace_values(elsewhere_s3_url=url))
+        archives.open_archive(tmp_path, Settings().replace_values(elsewhere_s3_url=url))
     assert "hidden" not in repr(Settings().replace_values(elsewhere_s3_url=url))
 
 

@@ -13,17 +13,11 @@ from fonds.audit import audit
 from fonds.audit.repair.cleanup import raise_if_emptied
 from fonds.config import PORTS, Settings
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
-from fonds.wiring import stores as backends
-from fonds.wiring.stores import (
-    BACKENDS,
-    BackendSpec,
-    are_stores_shared,
-    close_stores,
-    list_concurrent_stages,
-    list_readers,
-    open_archive,
-    open_stores,
-)
+from fonds.wiring import backends
+from fonds.wiring.archive import open_archive
+from fonds.wiring.backends import BACKENDS, BackendSpec, are_stores_shared
+from fonds.wiring.flavours import list_concurrent_stages, list_readers
+from fonds.wiring.stores import close_stores, open_stores
 
 ON_SERVERS = Settings(
     queue="kafka://host",
@@ -169,7 +163,7 @@ def test_each_backend_names_its_missing_extra(tmp_path: Path) -> None:
     script = f"""
 from pathlib import Path
 from fonds.model.errors import ConfigurationError
-from fonds.wiring.stores import open_backend
+from fonds.wiring.backends import open_backend
 
 for port, scheme, extra in {WITH_EXTRAS!r}:
     try:

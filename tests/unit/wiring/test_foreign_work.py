@@ -15,7 +15,9 @@ from fonds.model.message import PIPELINE, Message, Subscription
 from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow, PdfMetaRow
 from fonds.ports import Queue
 from fonds.queues.messages.contracts import build_schemas
-from fonds.wiring.stores import list_readers, open_queue, open_stores
+from fonds.wiring.flavours import list_readers
+from fonds.wiring.queue import open_queue
+from fonds.wiring.stores import open_stores
 from foreign_work import (
     WAIT_MAX_S,
     TaskBatch,

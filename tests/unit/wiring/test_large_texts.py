@@ -15,7 +15,8 @@ from fonds.model.message import Message, Subscription
 from fonds.model.rows import PdfMetaRow
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.blobs import FolderBlobs
-from fonds.wiring.stores import list_readers, open_stores
+from fonds.wiring.flavours import list_readers
+from fonds.wiring.stores import open_stores
 from foreign_work import compute_sha1, prepare_tasks, run_pipeline, wait_until_processed
 from published_results import read_text
 

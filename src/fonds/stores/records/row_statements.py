@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from operator import attrgetter
 from types import NoneType
 from typing import Any, TypeVar
@@ -35,8 +36,8 @@ R = TypeVar("R", bound=Row)
 
 KEYS_PER_STATEMENT = ROWS_PER_STATEMENT = 500
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, KEYS_PER_STATEMENT)
-"""Numbers of keys for which statements of SQLite exist. The last key is repeated to fill a
-statement, so that the driver can keep all statements prepared.
+"""Numbers of keys for which statements of SQLite exist. Smaller numbers are filled up with null, so
+that the driver can keep all statements prepared.
 """
 
 
@@ -165,8 +166,10 @@ def _insert_arrays(table: Table, insert: Insert) -> Insert:
 class SelectStatement:
     """SQL statement that loads columns of the rows of one table by primary key.
 
-    - `sql`: the statement. For SQLite it lacks the condition on the keys.
-    - `key_names`: quoted names of the key columns.
+    - `sql`: the statement. For SQLite it lacks the table `keys`, which it reads, and the condition
+      on the keys.
+    - `table_name`: quoted name of the table.
+    - `key_names`: quoted names of the key columns, with the name of the table.
     - `key_converters`: converter of each key column, for the database.
     - `converters`: converter of each loaded column, from the database.
     - `key_kinds`: types of the key columns' values in Python if a parameter is the array of the
@@ -174,6 +177,7 @@ class SelectStatement:
     """
 
     sql: str
+    table_name: str
     key_names: tuple[str, ...]
     key_converters: tuple[Converter, ...]
     converters: tuple[Converter, ...]
@@ -186,33 +190,54 @@ class SelectStatement:
         """
         rows: list[Any] = []
         for chunk in iter_chunks(iter(keys), KEYS_PER_STATEMENT):
-            columns = convert_columns(chunk, self.key_converters)
-            sql, parameters = self.sql, _name_arrays(map(build_array, columns, self.key_kinds))
+            sql, parameters = self.sql, self._convert_keys(chunk)
             if not self.key_kinds:
-                condition, parameters = self._match_values([list(column) for column in columns])
-                sql = f"{sql} WHERE {condition}"
-            result = connection.exec_driver_sql(sql, parameters)
-            rows += result.cursor.fetchall() if result.cursor is not None else ()
-            result.close()
+                sql = f"{self._list_keys(_choose_size(len(chunk)))} {sql} ON {self._match_key()}"
+            rows += _fetch_all(connection, sql, parameters)
         return convert_columns(rows, self.converters) if rows else []
 
-    def _match_values(self, columns: Sequence[list[Any]]) -> tuple[str, Any]:
-        """Return the condition on the keys whose values by column are `columns`, and its
-        parameters.
+    def lacks_any(self, connection: Connection, keys: Sequence[Key]) -> bool:
+        """Return whether at least one of these keys has no row, without loading rows. Only for
+        SQLite, and for up to `KEYS_PER_STATEMENT` keys.
         """
-        count = len(columns[0])
-        size = next(candidate for candidate in SIZES if candidate >= count)
-        padded_columns = [[*column, *column[-1:] * (size - count)] for column in columns]
-        condition = f"{self.key_names[0]} IN ({', '.join('?' * size)})"
-        if len(columns) == 1:
-            return condition, tuple(padded_columns[0])
-        # Given only tuples, SQLite would scan the whole table; the first column leads it to the
-        # index.
-        key_marks = f"({', '.join('?' * len(columns))})"
-        values = ", ".join([key_marks] * size)
-        key_values = [value for key in zip(*padded_columns, strict=True) for value in key]
-        condition += f" AND ({', '.join(self.key_names)}) IN (VALUES {values})"
-        return condition, (*padded_columns[0], *key_values)
+        row = f"SELECT 1 FROM {self.table_name} WHERE {self._match_key()}"  # noqa: S608 (our names)
+        condition = f"WHERE key_0 IS NOT NULL AND NOT EXISTS ({row}) LIMIT 1"
+        sql = f"{self._list_keys(_choose_size(len(keys)))} SELECT 1 FROM keys {condition}"  # noqa: S608
+        return bool(_fetch_all(connection, sql, self._convert_keys(keys)))
+
+    def _convert_keys(self, keys: Sequence[Key]) -> Any:
+        """Return the parameters of a statement for these keys.
+
+        The keys fill a statement of one of the `SIZES`: null, which no row has, follows them.
+        """
+        columns = convert_columns(keys, self.key_converters)
+        if self.key_kinds:
+            return _name_arrays(map(build_array, columns, self.key_kinds))
+        # Different keys can become equal in conversion.
+        values = tuple(chain.from_iterable(dict.fromkeys(zip(*columns, strict=True))))
+        return values + (None,) * (len(self.key_names) * _choose_size(len(keys)) - len(values))
+
+    def _list_keys(self, size: int) -> str:
+        """Return the SQL of a table `keys` with the values of `size` keys, for SQLite."""
+        names = ", ".join(f"key_{number}" for number in range(len(self.key_names)))
+        marks = f"({', '.join('?' * len(self.key_names))})"
+        return f"WITH keys ({names}) AS (VALUES {', '.join([marks] * size)})"
+
+    def _match_key(self) -> str:
+        """Return the condition that a row has the key in the current row of `keys`."""
+        return " AND ".join(f"{name} = key_{number}" for number, name in enumerate(self.key_names))
+
+
+def _choose_size(count: int) -> int:
+    """Return the smallest size of a statement for `count` keys."""
+    return next(size for size in SIZES if size >= count)
+
+
+def _fetch_all(connection: Connection, sql: str, parameters: Any) -> Sequence[Any]:
+    result = connection.exec_driver_sql(sql, parameters)
+    rows = result.cursor.fetchall() if result.cursor is not None else ()
+    result.close()
+    return rows
 
 
 def _use_binary_arrays(sql: str) -> str:
@@ -269,15 +294,21 @@ def _compile_select(dialect: Dialect, kind: type[Row], names: tuple[str, ...]) -
     columns = [table.c[name] for name in names] if names else list(table.c)
     key_columns = [table.c[name] for name in kind.KEY]
     prepare = dialect.identifier_preparer
+    table_name = prepare.quote(table.name)
     select = sa.select(*columns)
     key_kinds: tuple[type[Any], ...] = ()
     if dialect.name == "postgresql":
         select = select.where(_match_arrays(key_columns))
         key_kinds = tuple(map(_get_kind, key_columns))
     sql = str(select.compile(dialect=dialect))
+    if not key_kinds:
+        # CROSS JOIN makes SQLite read the keys first, and find each in the index of the table. It
+        # would scan the table for keys in `IN (VALUES …)`.
+        sql = sql.replace(f"FROM {table_name}", f"FROM keys CROSS JOIN {table_name}")
     return SelectStatement(
         _use_binary_arrays(sql) if key_kinds else sql,
-        tuple(prepare.quote(column.name) for column in key_columns),
+        table_name,
+        tuple(f"{table_name}.{prepare.quote(column.name)}" for column in key_columns),
         tuple(column.type.bind_processor(dialect) for column in key_columns),
         tuple(column.type.result_processor(dialect, None) for column in columns),
         key_kinds,
@@ -292,6 +323,19 @@ def load_rows(connection: Connection, kind: type[R], keys: Iterable[Key]) -> lis
     unique_keys = list(dict.fromkeys(keys))
     columns = get_select_statement(connection, kind).load(connection, unique_keys)
     return list(map(kind, *columns)) if columns else []
+
+
+def find_missing_keys(connection: Connection, kind: type[Row], keys: Sequence[Key]) -> list[Key]:
+    """Return those of the unique primary keys for which the table of the type `kind` has no row."""
+    statement = get_select_statement(connection, kind, kind.KEY)
+    missing_keys: list[Key] = []
+    for chunk in iter_chunks(iter(keys), KEYS_PER_STATEMENT):
+        # Loading keys takes SQLite twice as long as testing that all exist, as they usually do.
+        if not statement.key_kinds and not statement.lacks_any(connection, chunk):
+            continue
+        existing_keys = set(zip(*statement.load(connection, chunk), strict=True))
+        missing_keys += [key for key in chunk if key not in existing_keys]
+    return missing_keys
 
 
 def fetch_rows(connection: Connection, kind: type[R], query: Any, values: Any = None) -> list[R]:

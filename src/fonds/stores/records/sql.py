@@ -47,7 +47,7 @@ from fonds.stores.records.revision import (
 from fonds.stores.records.row_statements import (
     KEYS_PER_STATEMENT,
     Key,
-    get_select_statement,
+    find_missing_keys,
     load_rows,
 )
 from fonds.stores.records.row_writes import get_key, insert_new, upsert
@@ -256,19 +256,18 @@ class SqlRecords:
         """
         with translate_errors(self._engine), self._connect_to_read() as connection:
             if self._choose_sources(connection)(kind) is get_table(kind):
-                return load_rows(connection, kind, [_to_tuple(kind, key) for key in keys])
+                return load_rows(connection, kind, _to_tuples(kind, keys))
             return self._load_chosen(connection, kind, keys)
 
     def find_missing(self, kind: type[Row], keys: Sequence[object]) -> list[object]:
         """Return those of the primary keys for which the table of the type `kind` has no row."""
-        unique_keys = [_to_tuple(kind, key) for key in dict.fromkeys(keys)]
+        unique_keys = _to_tuples(kind, dict.fromkeys(keys))
         with translate_errors(self._engine), self._connect_to_read() as connection:
             if self._choose_sources(connection)(kind) is get_table(kind):
-                statement = get_select_statement(connection, kind, kind.KEY)
-                existing_keys = set(zip(*statement.load(connection, unique_keys), strict=True))
+                missing_keys = find_missing_keys(connection, kind, unique_keys)
             else:
                 existing_keys = {get_key(row) for row in self._load_chosen(connection, kind, keys)}
-        missing_keys = [key for key in unique_keys if key not in existing_keys]
+                missing_keys = [key for key in unique_keys if key not in existing_keys]
         return [key if len(kind.KEY) > 1 else key[0] for key in missing_keys]
 
     def find(
@@ -372,7 +371,7 @@ class SqlRecords:
             return []
         table, key_columns = get_table(kind), list_key_columns(kind)
         order = sorted(range(len(changes)), key=lambda index: changes[index].key)  # type: ignore[arg-type,return-value]
-        removed_keys = [_to_tuple(kind, change.key) for change in changes if change.values is None]
+        removed_keys = _to_tuples(kind, (change.key for change in changes if change.values is None))
         is_applied = [False] * len(changes)
         with (
             translate_errors(self._engine),
@@ -393,7 +392,7 @@ class SqlRecords:
                     result = connection.execute(sa.update(table).where(*conditions).values(values))
                 is_applied[index] = result.rowcount == 1
                 if not is_applied[index]:
-                    old_groups.pop(_to_tuple(kind, change.key), None)
+                    old_groups.pop(_to_tuples(kind, [change.key])[0], None)
             subtract(connection, old_groups.values())
         return is_applied
 
@@ -404,7 +403,7 @@ class SqlRecords:
             connect_to_write(self._engine) as connection,
             connection.begin(),
         ):
-            old_groups = load_groups(connection, kind, [_to_tuple(kind, key) for key in keys])
+            old_groups = load_groups(connection, kind, _to_tuples(kind, keys))
             for chunk in iter_chunks(iter(sorted(set(keys))), KEYS_PER_STATEMENT):  # type: ignore[type-var]
                 connection.execute(
                     sa.delete(get_table(kind)).where(match_keys(list_key_columns(kind), chunk))
@@ -521,9 +520,9 @@ def open_sqlite(path: Path) -> SqlRecords:
     return SqlRecords(URL.create("sqlite", database=str(path)))
 
 
-def _to_tuple(kind: type[Row], key: Any) -> Key:
-    """Return a primary key as a tuple also if it consists of a single column."""
-    return (key,) if len(kind.KEY) == 1 else tuple(key)
+def _to_tuples(kind: type[Row], keys: Iterable[Any]) -> list[Key]:
+    """Return primary keys as tuples, also if they consist of a single column."""
+    return [(key,) for key in keys] if len(kind.KEY) == 1 else [tuple(key) for key in keys]
 
 
 @cache

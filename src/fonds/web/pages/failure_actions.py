@@ -34,8 +34,8 @@ from fonds.web.access.viewers import TheViewer
 from fonds.web.actions import Action, FormResult, FormRoute, JsonRoute, add_actions
 from fonds.web.html.rendering import CurrentSettings, OpenStores, build_url, capitalize, render_page
 from fonds.web.serving.problems import RefusedError
+from fonds.wiring.flavours import get_pipeline, list_readers
 from fonds.wiring.pipeline_names import has_flavour
-from fonds.wiring.stores import get_pipeline, list_readers
 
 PIPELINE_MAX_CHARS, ENTRY_MAX_CHARS = 100, 1_000
 KEY_PATTERN = r"^[0-9a-f]{32}\Z"

@@ -55,7 +55,7 @@ from fonds.web.serving.json_requests import TheService
 from fonds.web.serving.parameters import shorten
 from fonds.web.serving.problems import RefusedError
 from fonds.wiring.collections import CollectionService
-from fonds.wiring.stores import build_marker
+from fonds.wiring.index import build_marker
 
 # Search hits in the text of a file.
 

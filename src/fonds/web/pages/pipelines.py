@@ -31,8 +31,8 @@ from fonds.web.access.roles import READS
 from fonds.web.html.charts import draw_sparkline
 from fonds.web.html.rendering import CurrentSettings, OpenStores, build_url, render_page
 from fonds.web.serving.csv_tables import add_csv_route
+from fonds.wiring.flavours import get_pipeline
 from fonds.wiring.pipeline_names import list_used_readers
-from fonds.wiring.stores import get_pipeline
 
 router = APIRouter(dependencies=[READS])
 
@@ -161,7 +161,7 @@ def _build_step_line(
 def build_pipelines_page(stores: Stores, settings: Settings, now: datetime) -> PipelinesPage:
     """Build the page of the pipelines in use. `now` is the current time."""
     lines = []
-    for name, readers in list_used_readers(stores, settings).items():
+    for name, readers in list_used_readers(stores.records, stores.queue, settings).items():
         workers_by_step = summarize_workers(stores.records, name, now)
         pace = compute_paces(stores.records, name, now)
         steps = [

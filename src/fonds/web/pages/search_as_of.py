@@ -43,7 +43,7 @@ from fonds.web.html.rendering import (
 from fonds.web.serving.csv_tables import add_csv_route
 from fonds.web.serving.parameters import take_search
 from fonds.web.serving.problems import RefusedError
-from fonds.wiring.stores import match_documents
+from fonds.wiring.index import match_documents
 
 PATH = "/search/as-of"
 PAGE_SIZE = 50

@@ -21,7 +21,7 @@ from fonds.web.html.rendering import OpenStores, build_url
 from fonds.web.serving.json_requests import TheService
 from fonds.web.serving.problems import RefusedError
 from fonds.wiring.collections import CollectionService
-from fonds.wiring.stores import create_completer
+from fonds.wiring.index import create_completer
 
 router = APIRouter(dependencies=[READS])
 

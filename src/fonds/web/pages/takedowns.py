@@ -36,8 +36,9 @@ from fonds.web.actions import Action, FormRoute, InvalidParameterError, add_acti
 from fonds.web.html.rendering import CurrentSettings, render_page
 from fonds.web.serving.csv_tables import add_csv_route
 from fonds.web.serving.problems import RefusedError
+from fonds.wiring.backends import are_stores_shared
 from fonds.wiring.collections import create_takedown, find_tables
-from fonds.wiring.stores import are_stores_shared, close_stores, get_utc_now, open_stores
+from fonds.wiring.stores import close_stores, get_utc_now, open_stores
 
 LISTED_MAX = 200
 FILES_MAX = 20

@@ -12,7 +12,7 @@ from fonds.config import Settings
 from fonds.extract.page_extraction import EXTRACTOR
 from fonds.model.rows import DispositionRow, StoryMetaRow
 from fonds.ports import Stores
-from fonds.wiring.stores import list_readers
+from fonds.wiring.flavours import list_readers
 from page_reading import PageRead, read
 from reading_home import HEBREW, ReadingHome
 
