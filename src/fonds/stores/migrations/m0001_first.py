@@ -10,6 +10,7 @@ down_revision = None
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 TIME = sa.DateTime(timezone=True)
+BYTES = sa.LargeBinary
 
 
 def upgrade() -> None:
@@ -80,10 +81,10 @@ def _create_files() -> None:
     )
     op.create_table(
         "fixity",
-        sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), primary_key=True),
+        sa.Column("sha1hex", BYTES, sa.CheckConstraint("length(sha1hex) = 20"), primary_key=True),
         sa.Column("part", TEXT, primary_key=True),
         sa.Column("size_bytes", sa.BigInteger, nullable=False),
-        sa.Column("sha256hex", TEXT, nullable=False),
+        sa.Column("sha256hex", BYTES, nullable=False),
         sqlite_with_rowid=False,
     )
 
@@ -218,15 +219,15 @@ def _create_stories() -> None:
         sa.Column("updated", TIME, nullable=False),
         sa.Column("status", TEXT, nullable=False),
         sa.Column("url", TEXT, nullable=False),
-        sa.Column("text_sha256hex", TEXT, nullable=False),
-        sa.Column("signature", TEXT, nullable=False),
+        sa.Column("text_sha256hex", BYTES, nullable=False),
+        sa.Column("signature", BYTES, nullable=False),
         sa.Column("extractor", TEXT, nullable=False),
     )
     op.create_index("text_sketch_story_id", "text_sketch", ["story_id", "captured", "sha1hex"])
     op.create_table(
         "text_band",
-        sa.Column("band", sa.BigInteger, primary_key=True, autoincrement=False),
-        sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), primary_key=True),
+        sa.Column("band", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("sha1hex", BYTES, sa.CheckConstraint("length(sha1hex) = 20"), primary_key=True),
         sqlite_with_rowid=False,
     )
 

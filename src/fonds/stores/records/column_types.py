@@ -1,5 +1,5 @@
-"""SQL column types for clean text, UTC times and JSON, with the same behaviour on SQLite and
-PostgreSQL.
+"""SQL column types for clean text, hexadecimal text, UTC times and JSON, with the same behaviour on
+SQLite and PostgreSQL.
 """
 
 from __future__ import annotations
@@ -97,6 +97,38 @@ def clean_column(values: Sequence[str | None]) -> Iterable[str | None]:
     if texts.isascii() and "\x00" not in texts:
         return values
     return map(clean_value, values)
+
+
+class HexBytes(TypeDecorator[str]):
+    """Column of hexadecimal texts, which are stored as bytes: half as long. It is never null."""
+
+    impl = sa.LargeBinary
+    cache_ok = True
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
+        """Return the function that converts hexadecimal texts to bytes."""
+        return bytes.fromhex
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+        """Return the function that converts stored bytes to hexadecimal text."""
+        return bytes.hex
+
+
+class HexText(FunctionElement[str]):
+    """SQL function that returns the hexadecimal text of a column of bytes."""
+
+    inherit_cache = True
+    type = TEXT
+
+
+@compiles(HexText)
+def _write_encode(element: HexText, compiler: Any, **options: Any) -> str:
+    return f"encode({compiler.process(element.clauses, **options)}, 'hex')"
+
+
+@compiles(HexText, "sqlite")
+def _write_hex(element: HexText, compiler: Any, **options: Any) -> str:
+    return f"lower(hex({compiler.process(element.clauses, **options)}))"
 
 
 class UtcTime(TypeDecorator[datetime]):

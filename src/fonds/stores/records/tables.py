@@ -23,7 +23,7 @@ from fonds.model.rows import ROWS, Row
 from fonds.model.source import StoredPace
 from fonds.model.stored_json import is_stored_type
 from fonds.model.story import Story
-from fonds.stores.records.column_types import ByteLength, CleanText, StoredJson, UtcTime
+from fonds.stores.records.column_types import ByteLength, CleanText, HexBytes, StoredJson, UtcTime
 
 
 def add_access_tables(metadata: sa.MetaData) -> None:
@@ -129,6 +129,12 @@ def _build_sha1hex(*, key: bool = False) -> Column[str]:
         primary_key=key,
         nullable=False,
     )
+
+
+def _build_sha1_bytes() -> Column[str]:
+    """Return the key column for the SHA-1 of a file in a table of many short rows."""
+    check = CheckConstraint("length(sha1hex) = 20")
+    return Column("sha1hex", HexBytes, check, primary_key=True, nullable=False)
 
 
 Table(
@@ -284,8 +290,8 @@ Table(
     Column("updated", UtcTime, nullable=False),
     Column("status", CleanText, nullable=False),
     Column("url", CleanText, nullable=False),
-    Column("text_sha256hex", CleanText, nullable=False),
-    Column("signature", CleanText, nullable=False),
+    Column("text_sha256hex", HexBytes, nullable=False),
+    Column("signature", HexBytes, nullable=False),
     Column("extractor", CleanText, nullable=False),
     Index("text_sketch_story_id", "story_id", "captured", "sha1hex"),
 )
@@ -293,8 +299,8 @@ Table(
 Table(
     "text_band",
     metadata,
-    Column("band", BigInteger, primary_key=True, autoincrement=False),
-    _build_sha1hex(key=True),
+    Column("band", Integer, primary_key=True, autoincrement=False),
+    _build_sha1_bytes(),
     # Clustered by key; it is queried by nothing else.
     sqlite_with_rowid=False,
 )
@@ -482,10 +488,10 @@ Table(
 Table(
     "fixity",
     metadata,
-    _build_sha1hex(key=True),
+    _build_sha1_bytes(),
     Column("part", CleanText, primary_key=True),
     Column("size_bytes", BigInteger, nullable=False),
-    Column("sha256hex", CleanText, nullable=False),
+    Column("sha256hex", HexBytes, nullable=False),
     # Clustered by key; an index would repeat the key of a short row.
     sqlite_with_rowid=False,
 )
