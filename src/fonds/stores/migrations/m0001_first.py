@@ -10,6 +10,7 @@ down_revision = None
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 TIME = sa.DateTime(timezone=True)
+SHORT_TIME = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
 BYTES = sa.LargeBinary
 
 
@@ -196,7 +197,7 @@ def _create_stories() -> None:
         sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), primary_key=True),
         sa.Column("story_id", TEXT, nullable=False),
         sa.Column("captured", TEXT, sa.CheckConstraint("length(captured) = 14"), nullable=False),
-        sa.Column("updated", TIME, nullable=False),
+        sa.Column("updated", SHORT_TIME, nullable=False),
         sa.Column("status", TEXT, sa.CheckConstraint("length(status) >= 1"), nullable=False),
         sa.Column("url", TEXT, nullable=False),
         sa.Column("canonical_domain", TEXT, nullable=False),
@@ -216,7 +217,7 @@ def _create_stories() -> None:
         sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), primary_key=True),
         sa.Column("story_id", TEXT, nullable=False),
         sa.Column("captured", TEXT, nullable=False),
-        sa.Column("updated", TIME, nullable=False),
+        sa.Column("updated", SHORT_TIME, nullable=False),
         sa.Column("status", TEXT, nullable=False),
         sa.Column("url", TEXT, nullable=False),
         sa.Column("text_sha256hex", BYTES, nullable=False),
@@ -366,7 +367,7 @@ def _create_accounting() -> None:
         sa.Column("seen", TEXT),
         sa.Column("place", TEXT),
         sa.Column("collection", TEXT, nullable=False),
-        sa.Column("entered_at", TIME, nullable=False),
+        sa.Column("entered_at", SHORT_TIME, nullable=False),
         sa.Column("outcome", TEXT, nullable=False),
         sa.Column(
             "open_count", sa.BigInteger, sa.CheckConstraint("open_count >= 0"), nullable=False
@@ -377,7 +378,7 @@ def _create_accounting() -> None:
         sa.Column("message_id", TEXT),
         sa.Column("about", TEXT),
         sa.Column("detail", TEXT),
-        sa.Column("settled_at", TIME),
+        sa.Column("settled_at", SHORT_TIME),
         sa.Column("failure_group", TEXT),
         sqlite_with_rowid=False,
     )
@@ -411,9 +412,9 @@ def _create_accounting() -> None:
         sa.Column("detail", TEXT, nullable=False),
         sa.Column("about", TEXT),
         sa.Column("attempt", sa.Integer, nullable=False),
-        sa.Column("promised_at", TIME, nullable=False),
-        sa.Column("settled_at", TIME),
-        sa.Column("next_attempt_at", TIME),
+        sa.Column("promised_at", SHORT_TIME, nullable=False),
+        sa.Column("settled_at", SHORT_TIME),
+        sa.Column("next_attempt_at", SHORT_TIME),
         sqlite_with_rowid=False,
     )
     op.create_index("dispositions_about", "dispositions", ["about"])
@@ -517,7 +518,7 @@ def _create_rights() -> None:
     op.create_table(
         "host_captures",
         sa.Column("origin", TEXT, primary_key=True),
-        sa.Column("captured_at", TIME, primary_key=True),
+        sa.Column("captured_at", SHORT_TIME, primary_key=True),
         sa.Column("capture_id", TEXT, primary_key=True),
         sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), nullable=False),
         sa.Column("target", TEXT, nullable=False),

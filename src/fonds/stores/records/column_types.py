@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -27,6 +27,7 @@ JSON_DEPTH_MAX = 64
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 JSON: TypeEngine[Any] = sa.JSON(none_as_null=True)
 TIME = sa.DateTime(timezone=True)
+SHORT_TIME = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
 
 
 def build_constant(text: str) -> sa.ColumnElement[str]:
@@ -180,6 +181,42 @@ def _parse_utc(text: str | None) -> datetime | None:
 
 
 _TIME_CHARS = len("2026-11-27 16:40:00.000000")
+
+
+class ShortUtcTime(UtcTime):
+    """Column of times with zone UTC in a table with a row or more for each page.
+
+    SQLite stores the microseconds since 1970: 8 bytes instead of the 26 of a `UtcTime`.
+    """
+
+    impl = SHORT_TIME
+    cache_ok = True
+
+    def bind_processor(self, dialect: Dialect) -> Any:
+        """Return the function that converts times for the database: on SQLite to microseconds since
+        1970.
+        """
+        return _count_microseconds if dialect.name == "sqlite" else super().bind_processor(dialect)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """Return the function that converts stored times: on SQLite from microseconds since
+        1970.
+        """
+        if dialect.name == "sqlite":
+            return _parse_microseconds
+        return super().result_processor(dialect, coltype)
+
+
+def _count_microseconds(value: datetime | None) -> int | None:
+    utc = _convert_to_utc(value)
+    return None if utc is None else (utc - _EPOCH) // _MICROSECOND
+
+
+def _parse_microseconds(count: int | None) -> datetime | None:
+    return None if count is None else _EPOCH + count * _MICROSECOND
+
+
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 class StoredJson(TypeDecorator[Any]):

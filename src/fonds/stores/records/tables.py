@@ -23,7 +23,14 @@ from fonds.model.rows import ROWS, Row
 from fonds.model.source import StoredPace
 from fonds.model.stored_json import is_stored_type
 from fonds.model.story import Story
-from fonds.stores.records.column_types import ByteLength, CleanText, HexBytes, StoredJson, UtcTime
+from fonds.stores.records.column_types import (
+    ByteLength,
+    CleanText,
+    HexBytes,
+    ShortUtcTime,
+    StoredJson,
+    UtcTime,
+)
 
 
 def add_access_tables(metadata: sa.MetaData) -> None:
@@ -265,7 +272,7 @@ Table(
     _build_sha1hex(key=True),
     Column("story_id", CleanText, nullable=False),
     Column("captured", CleanText, CheckConstraint("length(captured) = 14"), nullable=False),
-    Column("updated", UtcTime, nullable=False),
+    Column("updated", ShortUtcTime, nullable=False),
     Column("status", CleanText, CheckConstraint("length(status) >= 1"), nullable=False),
     Column("url", CleanText, nullable=False),
     Column("canonical_domain", CleanText, nullable=False),
@@ -287,7 +294,7 @@ Table(
     _build_sha1hex(key=True),
     Column("story_id", CleanText, nullable=False),
     Column("captured", CleanText, nullable=False),
-    Column("updated", UtcTime, nullable=False),
+    Column("updated", ShortUtcTime, nullable=False),
     Column("status", CleanText, nullable=False),
     Column("url", CleanText, nullable=False),
     Column("text_sha256hex", HexBytes, nullable=False),
@@ -373,7 +380,7 @@ Table(
     Column("seen", CleanText),
     Column("place", CleanText),
     Column("collection", CleanText, nullable=False),
-    Column("entered_at", UtcTime, nullable=False),
+    Column("entered_at", ShortUtcTime, nullable=False),
     Column("outcome", CleanText, nullable=False),
     Column("open_count", BigInteger, CheckConstraint("open_count >= 0"), nullable=False),
     Column("weight", Integer, nullable=False),
@@ -382,7 +389,7 @@ Table(
     Column("message_id", CleanText),
     Column("about", CleanText),
     Column("detail", CleanText),
-    Column("settled_at", UtcTime),
+    Column("settled_at", ShortUtcTime),
     Column("failure_group", CleanText),
     Index("entries_input_id", "input_id"),
     Index("entries_url", "url"),
@@ -415,9 +422,9 @@ Table(
     Column("detail", CleanText, nullable=False),
     Column("about", CleanText),
     Column("attempt", Integer, nullable=False),
-    Column("promised_at", UtcTime, nullable=False),
-    Column("settled_at", UtcTime),
-    Column("next_attempt_at", UtcTime),
+    Column("promised_at", ShortUtcTime, nullable=False),
+    Column("settled_at", ShortUtcTime),
+    Column("next_attempt_at", ShortUtcTime),
     Index("dispositions_entry_id", "entry_id"),
     Index("dispositions_about", "about"),
     Index("dispositions_reason_step", "reason", "step"),
@@ -500,7 +507,7 @@ Table(
     "host_captures",
     metadata,
     Column("origin", CleanText, primary_key=True),
-    Column("captured_at", UtcTime, primary_key=True),
+    Column("captured_at", ShortUtcTime, primary_key=True),
     Column("capture_id", CleanText, primary_key=True),
     Column("sha1hex", CleanText, CheckConstraint("length(sha1hex) = 40"), nullable=False),
     Column("target", CleanText, nullable=False),
