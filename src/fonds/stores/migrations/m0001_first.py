@@ -426,7 +426,13 @@ def _create_accounting() -> None:
         sqlite_where=sa.text("is_open = 1"),
         postgresql_where=sa.text("is_open"),
     )
-    op.create_index("dispositions_reason_step", "dispositions", ["reason", "step"])
+    op.create_index(
+        "dispositions_reason_step",
+        "dispositions",
+        ["reason", "step"],
+        sqlite_where=sa.text("reason IS NOT NULL"),
+        postgresql_where=sa.text("reason IS NOT NULL"),
+    )
     op.create_table(
         "tallies",
         sa.Column("counted", TEXT, primary_key=True),

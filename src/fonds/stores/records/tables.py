@@ -427,7 +427,14 @@ Table(
     Column("next_attempt_at", ShortUtcTime),
     Index("dispositions_entry_id", "entry_id"),
     Index("dispositions_about", "about"),
-    Index("dispositions_reason_step", "reason", "step"),
+    Index(
+        "dispositions_reason_step",
+        "reason",
+        "step",
+        # Most messages are done, without a reason.
+        sqlite_where=sa.text("reason IS NOT NULL"),
+        info={POSTGRESQL_WHERE: "reason IS NOT NULL"},
+    ),
     Index(
         "dispositions_open",
         "pipeline",
