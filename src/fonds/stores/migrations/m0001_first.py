@@ -397,7 +397,7 @@ def _create_accounting() -> None:
     op.create_index(
         "entries_reason", "entries", ["pipeline", "outcome", "reason", "step", "settled_at"]
     )
-    op.create_index("entries_url", "entries", ["url"])
+    op.create_index("entries_url", "entries", ["url", "pipeline"])
     op.create_table(
         "dispositions",
         sa.Column("message_id", TEXT, primary_key=True),
@@ -417,7 +417,7 @@ def _create_accounting() -> None:
         sa.Column("next_attempt_at", SHORT_TIME),
         sqlite_with_rowid=False,
     )
-    op.create_index("dispositions_about", "dispositions", ["about"])
+    op.create_index("dispositions_about", "dispositions", ["about", "reason"])
     op.create_index("dispositions_entry_id", "dispositions", ["entry_id"])
     op.create_index(
         "dispositions_open",

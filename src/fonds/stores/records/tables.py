@@ -392,7 +392,9 @@ Table(
     Column("settled_at", ShortUtcTime),
     Column("failure_group", CleanText),
     Index("entries_input_id", "input_id"),
-    Index("entries_url", "url"),
+    # With the pipeline, which as part of the key costs nothing. For several URLs in one pipeline,
+    # SQLite would else read all entries of the pipeline.
+    Index("entries_url", "url", "pipeline"),
     Index("entries_outcome", "pipeline", "outcome", "settled_at"),
     Index("entries_reason", "pipeline", "outcome", "reason", "step", "settled_at"),
     Index("entries_entered", "pipeline", "outcome", "entered_at", "entry_id", "reason"),
@@ -426,7 +428,8 @@ Table(
     Column("settled_at", ShortUtcTime),
     Column("next_attempt_at", ShortUtcTime),
     Index("dispositions_entry_id", "entry_id"),
-    Index("dispositions_about", "about"),
+    # With the reason. For the duplicates of a file, SQLite would else read all duplicates.
+    Index("dispositions_about", "about", "reason"),
     Index(
         "dispositions_reason_step",
         "reason",
