@@ -9,6 +9,7 @@ down_revision = None
 
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
+COMPRESSED_JSON = JSON.with_variant(sa.LargeBinary(), "sqlite")
 TIME = sa.DateTime(timezone=True)
 SHORT_TIME = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
 BYTES = sa.LargeBinary
@@ -205,7 +206,7 @@ def _create_stories() -> None:
         sa.Column("language", TEXT),
         sa.Column("article_title", TEXT),
         sa.Column("word_count", sa.Integer, sa.CheckConstraint("word_count >= 0"), nullable=False),
-        sa.Column("story", JSON, nullable=False),
+        sa.Column("story", COMPRESSED_JSON, nullable=False),
         sa.Column("extractor", TEXT, nullable=False),
     )
     op.create_index("story_meta_captured", "story_meta", ["captured", "sha1hex"])

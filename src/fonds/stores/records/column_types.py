@@ -18,8 +18,6 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError
 from fonds.model.stored_json import clean_text, decode_stored, encode_stored
-from fonds.model.story import Story
-from fonds.model.story_json import encode_story
 
 JSON_DEPTH_MAX = 64
 
@@ -133,12 +131,24 @@ def _write_hex(element: HexText, compiler: Any, **options: Any) -> str:
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """Column of times with zone UTC. SQLite stores a time without the zone, in a sortable
+    """Column of times with zone UTC. SQLite stores a time as text without the zone, in a sortable
     format.
+
+    With `is_short`, SQLite stores the microseconds since 1970: 8 bytes instead of 26. Tables with a
+    row or more per page have short times.
     """
 
     impl = TIME
     cache_ok = True
+
+    def __init__(self, *, is_short: bool = False) -> None:
+        """Create an SQL column type of times, which SQLite stores as numbers if `is_short`."""
+        super().__init__()
+        self.is_short = is_short
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Use numbers for short times on SQLite, and otherwise the time type of the database."""
+        return dialect.type_descriptor(SHORT_TIME if self.is_short else TIME)
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Convert a time to UTC for the database. Raises ValueError if the time has no zone."""
@@ -152,14 +162,18 @@ class UtcTime(TypeDecorator[datetime]):
 
     def bind_processor(self, dialect: Dialect) -> Any:
         """Return the function that converts times for the database: on SQLite directly to the text
-        that SQLAlchemy would store.
+        that SQLAlchemy would store, or to a number.
         """
-        return _format_utc if dialect.name == "sqlite" else super().bind_processor(dialect)
+        if dialect.name == "sqlite":
+            return _count_microseconds if self.is_short else _format_utc
+        return super().bind_processor(dialect)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Any:
-        """Return the function that converts stored times: on SQLite directly from their text."""
+        """Return the function that converts stored times: on SQLite directly from their text or
+        number.
+        """
         if dialect.name == "sqlite":
-            return _parse_utc
+            return _parse_microseconds if self.is_short else _parse_utc
         return super().result_processor(dialect, coltype)
 
 
@@ -181,30 +195,6 @@ def _parse_utc(text: str | None) -> datetime | None:
 
 
 _TIME_CHARS = len("2026-11-27 16:40:00.000000")
-
-
-class ShortUtcTime(UtcTime):
-    """Column of times with zone UTC in a table with a row or more for each page.
-
-    SQLite stores the microseconds since 1970: 8 bytes instead of the 26 of a `UtcTime`.
-    """
-
-    impl = SHORT_TIME
-    cache_ok = True
-
-    def bind_processor(self, dialect: Dialect) -> Any:
-        """Return the function that converts times for the database: on SQLite to microseconds since
-        1970.
-        """
-        return _count_microseconds if dialect.name == "sqlite" else super().bind_processor(dialect)
-
-    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
-        """Return the function that converts stored times: on SQLite from microseconds since
-        1970.
-        """
-        if dialect.name == "sqlite":
-            return _parse_microseconds
-        return super().result_processor(dialect, coltype)
 
 
 def _count_microseconds(value: datetime | None) -> int | None:
@@ -249,11 +239,7 @@ class StoredJson(TypeDecorator[Any]):
     def process_bind_param(self, value: object, dialect: Dialect) -> Any:
         """Convert a typed value to JSON data for the database, without NUL characters and lone
         surrogates.
-
-        A story is stored without the optional fields that have no value, which are most of them.
         """
-        if isinstance(value, Story):
-            return clean_json(encode_story(value, omits_missing=True))
         return clean_json(encode_stored(value))
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:

@@ -22,15 +22,14 @@ from fonds.model.rights import StatedRights
 from fonds.model.rows import ROWS, Row
 from fonds.model.source import StoredPace
 from fonds.model.stored_json import is_stored_type
-from fonds.model.story import Story
 from fonds.stores.records.column_types import (
     ByteLength,
     CleanText,
     HexBytes,
-    ShortUtcTime,
     StoredJson,
     UtcTime,
 )
+from fonds.stores.records.story_column import StoryColumn
 
 
 def add_access_tables(metadata: sa.MetaData) -> None:
@@ -272,7 +271,7 @@ Table(
     _build_sha1hex(key=True),
     Column("story_id", CleanText, nullable=False),
     Column("captured", CleanText, CheckConstraint("length(captured) = 14"), nullable=False),
-    Column("updated", ShortUtcTime, nullable=False),
+    Column("updated", UtcTime(is_short=True), nullable=False),
     Column("status", CleanText, CheckConstraint("length(status) >= 1"), nullable=False),
     Column("url", CleanText, nullable=False),
     Column("canonical_domain", CleanText, nullable=False),
@@ -280,7 +279,7 @@ Table(
     Column("language", CleanText),
     Column("article_title", CleanText),
     Column("word_count", Integer, CheckConstraint("word_count >= 0"), nullable=False),
-    Column("story", StoredJson(Story), nullable=False),
+    Column("story", StoryColumn(), nullable=False),
     Column("extractor", CleanText, nullable=False),
     Index("story_meta_story_id", "story_id", "captured", "sha1hex"),
     Index("story_meta_updated", "updated", "sha1hex"),
@@ -294,7 +293,7 @@ Table(
     _build_sha1hex(key=True),
     Column("story_id", CleanText, nullable=False),
     Column("captured", CleanText, nullable=False),
-    Column("updated", ShortUtcTime, nullable=False),
+    Column("updated", UtcTime(is_short=True), nullable=False),
     Column("status", CleanText, nullable=False),
     Column("url", CleanText, nullable=False),
     Column("text_sha256hex", HexBytes, nullable=False),
@@ -380,7 +379,7 @@ Table(
     Column("seen", CleanText),
     Column("place", CleanText),
     Column("collection", CleanText, nullable=False),
-    Column("entered_at", ShortUtcTime, nullable=False),
+    Column("entered_at", UtcTime(is_short=True), nullable=False),
     Column("outcome", CleanText, nullable=False),
     Column("open_count", BigInteger, CheckConstraint("open_count >= 0"), nullable=False),
     Column("weight", Integer, nullable=False),
@@ -389,7 +388,7 @@ Table(
     Column("message_id", CleanText),
     Column("about", CleanText),
     Column("detail", CleanText),
-    Column("settled_at", ShortUtcTime),
+    Column("settled_at", UtcTime(is_short=True)),
     Column("failure_group", CleanText),
     Index("entries_input_id", "input_id"),
     # With the pipeline, which as part of the key costs nothing. For several URLs in one pipeline,
@@ -424,9 +423,9 @@ Table(
     Column("detail", CleanText, nullable=False),
     Column("about", CleanText),
     Column("attempt", Integer, nullable=False),
-    Column("promised_at", ShortUtcTime, nullable=False),
-    Column("settled_at", ShortUtcTime),
-    Column("next_attempt_at", ShortUtcTime),
+    Column("promised_at", UtcTime(is_short=True), nullable=False),
+    Column("settled_at", UtcTime(is_short=True)),
+    Column("next_attempt_at", UtcTime(is_short=True)),
     Index("dispositions_entry_id", "entry_id"),
     # With the reason. For the duplicates of a file, SQLite would else read all duplicates.
     Index("dispositions_about", "about", "reason"),
@@ -517,7 +516,7 @@ Table(
     "host_captures",
     metadata,
     Column("origin", CleanText, primary_key=True),
-    Column("captured_at", ShortUtcTime, primary_key=True),
+    Column("captured_at", UtcTime(is_short=True), primary_key=True),
     Column("capture_id", CleanText, primary_key=True),
     Column("sha1hex", CleanText, CheckConstraint("length(sha1hex) = 40"), nullable=False),
     Column("target", CleanText, nullable=False),
