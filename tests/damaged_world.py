@@ -71,7 +71,7 @@ class World:
     @property
     def signed_page(self) -> str:
         """A page long enough to have a signature, and so bands."""
-        return str(self.get_value("select min(sha1hex) from text_band"))
+        return str(self.get_value("select lower(hex(min(sha1hex))) from text_band"))
 
     @property
     def story(self) -> str:

@@ -82,7 +82,7 @@ DAMAGES = (
     ),
     Damage(
         "band-gone",
-        sql("delete from text_band where sha1hex = ?", lambda w: w.signed_page),
+        sql("delete from text_band where lower(hex(sha1hex)) = ?", lambda w: w.signed_page),
         "a row of text_band is missing",
     ),
     Damage(
@@ -194,15 +194,15 @@ DAMAGES = (
     Damage(
         "fixity-altered",
         sql(
-            "update fixity set sha256hex = ? where sha1hex = ? and part = 'pdf_meta'",
-            lambda w: "0" * 64,
+            "update fixity set sha256hex = zeroblob(32)"
+            " where lower(hex(sha1hex)) = ? and part = 'pdf_meta'",
             lambda w: w.pdf,
         ),
         "has changed since it was written",
     ),
     Damage(
         "fixity-gone",
-        sql("delete from fixity where sha1hex = ? and part = 'text'", lambda w: w.pdf),
+        sql("delete from fixity where lower(hex(sha1hex)) = ? and part = 'text'", lambda w: w.pdf),
         "has no fixity",
     ),
     # The ledger.

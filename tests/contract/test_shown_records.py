@@ -21,6 +21,7 @@ from fonds.model.rows import (
     PdfMetaRow,
     StoryMetaRow,
     TallyRow,
+    TextBandRow,
 )
 from fonds.model.tallies import INPUTS_BY_DAY
 from fonds.ports.records import UnfilteredRecords
@@ -35,6 +36,7 @@ SHOWN_KINDS = (
     InputRow,
     PdfMetaRow,
     StoryMetaRow,
+    TextBandRow,
 )
 
 SHARED_INPUT = "0123456789ab.000001"
@@ -89,6 +91,7 @@ def _fill(records: Any, sha1hex: str, mark: str) -> None:
             cdx_row(f"{mark}.warc", 0, sha1hex=sha1hex, capture_id=f"{mark}2"),
             pdf_row(sha1hex=sha1hex),
             FaultRow(sha1hex, "something", "row", NOON),
+            TextBandRow(7, sha1hex),
         ]
     )
 
@@ -118,6 +121,7 @@ def test_readers_see_a_library_without_hidden_files(records: Any) -> None:
     assert _load_all(readers) == visible_only
     assert readers.get(FileMetaRow, [HIDDEN, VISIBLE]) == records.get(FileMetaRow, [VISIBLE])
     assert readers.get(CdxRow, [("hidden.warc", 0)]) == []
+    assert list(readers.find(TextBandRow, {"band": [7]})) == [TextBandRow(7, VISIBLE)]
     places = [("hidden.warc", 0), ("seen.warc", 0)]
     assert readers.find_missing(CdxRow, places) == places[:1]
     assert readers.find_missing(FileMetaRow, [VISIBLE, HIDDEN]) == [HIDDEN]

@@ -337,6 +337,27 @@ def test_selective_queries_use_an_index(path: Path, condition: str) -> None:
     ], steps
 
 
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        (
+            "entries WHERE url IN ('x', 'y') AND pipeline = 'x' AND kind = 'link'",
+            "entries_url (url=? AND pipeline=?)",
+        ),
+        (
+            "file_meta WHERE EXISTS (SELECT * FROM dispositions WHERE about = file_meta.sha1hex"
+            " AND verdict = 'dropped' AND reason = 'duplicate')",
+            "dispositions_about (about=? AND reason=?)",
+        ),
+        ("dispositions WHERE reason = 'x'", "dispositions_reason_step (reason=?)"),
+    ],
+)
+@pytest.mark.usefixtures("records")
+def test_sqlite_chooses_the_narrowest_index(path: Path, query: str, index: str) -> None:
+    steps = explain_query(path, f"SELECT * FROM {query}")
+    assert any(step.endswith(f"USING INDEX {index}") for step in steps), steps
+
+
 def test_composite_keys_and_prefixes_use_an_index(path: Path, records: SqlRecords) -> None:
     with record_queries() as queries:
         records.get(DispositionRow, [("a", "library", "x"), ("b", "library", "y")])

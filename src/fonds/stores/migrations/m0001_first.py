@@ -9,7 +9,10 @@ down_revision = None
 
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
+COMPRESSED_JSON = JSON.with_variant(sa.LargeBinary(), "sqlite")
 TIME = sa.DateTime(timezone=True)
+SHORT_TIME = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
+BYTES = sa.LargeBinary
 
 
 def upgrade() -> None:
@@ -80,10 +83,10 @@ def _create_files() -> None:
     )
     op.create_table(
         "fixity",
-        sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), primary_key=True),
+        sa.Column("sha1hex", BYTES, sa.CheckConstraint("length(sha1hex) = 20"), primary_key=True),
         sa.Column("part", TEXT, primary_key=True),
         sa.Column("size_bytes", sa.BigInteger, nullable=False),
-        sa.Column("sha256hex", TEXT, nullable=False),
+        sa.Column("sha256hex", BYTES, nullable=False),
         sqlite_with_rowid=False,
     )
 
@@ -195,7 +198,7 @@ def _create_stories() -> None:
         sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), primary_key=True),
         sa.Column("story_id", TEXT, nullable=False),
         sa.Column("captured", TEXT, sa.CheckConstraint("length(captured) = 14"), nullable=False),
-        sa.Column("updated", TIME, nullable=False),
+        sa.Column("updated", SHORT_TIME, nullable=False),
         sa.Column("status", TEXT, sa.CheckConstraint("length(status) >= 1"), nullable=False),
         sa.Column("url", TEXT, nullable=False),
         sa.Column("canonical_domain", TEXT, nullable=False),
@@ -203,7 +206,7 @@ def _create_stories() -> None:
         sa.Column("language", TEXT),
         sa.Column("article_title", TEXT),
         sa.Column("word_count", sa.Integer, sa.CheckConstraint("word_count >= 0"), nullable=False),
-        sa.Column("story", JSON, nullable=False),
+        sa.Column("story", COMPRESSED_JSON, nullable=False),
         sa.Column("extractor", TEXT, nullable=False),
     )
     op.create_index("story_meta_captured", "story_meta", ["captured", "sha1hex"])
@@ -215,18 +218,18 @@ def _create_stories() -> None:
         sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), primary_key=True),
         sa.Column("story_id", TEXT, nullable=False),
         sa.Column("captured", TEXT, nullable=False),
-        sa.Column("updated", TIME, nullable=False),
+        sa.Column("updated", SHORT_TIME, nullable=False),
         sa.Column("status", TEXT, nullable=False),
         sa.Column("url", TEXT, nullable=False),
-        sa.Column("text_sha256hex", TEXT, nullable=False),
-        sa.Column("signature", TEXT, nullable=False),
+        sa.Column("text_sha256hex", BYTES, nullable=False),
+        sa.Column("signature", BYTES, nullable=False),
         sa.Column("extractor", TEXT, nullable=False),
     )
     op.create_index("text_sketch_story_id", "text_sketch", ["story_id", "captured", "sha1hex"])
     op.create_table(
         "text_band",
-        sa.Column("band", sa.BigInteger, primary_key=True, autoincrement=False),
-        sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), primary_key=True),
+        sa.Column("band", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("sha1hex", BYTES, sa.CheckConstraint("length(sha1hex) = 20"), primary_key=True),
         sqlite_with_rowid=False,
     )
 
@@ -365,7 +368,7 @@ def _create_accounting() -> None:
         sa.Column("seen", TEXT),
         sa.Column("place", TEXT),
         sa.Column("collection", TEXT, nullable=False),
-        sa.Column("entered_at", TIME, nullable=False),
+        sa.Column("entered_at", SHORT_TIME, nullable=False),
         sa.Column("outcome", TEXT, nullable=False),
         sa.Column(
             "open_count", sa.BigInteger, sa.CheckConstraint("open_count >= 0"), nullable=False
@@ -376,7 +379,7 @@ def _create_accounting() -> None:
         sa.Column("message_id", TEXT),
         sa.Column("about", TEXT),
         sa.Column("detail", TEXT),
-        sa.Column("settled_at", TIME),
+        sa.Column("settled_at", SHORT_TIME),
         sa.Column("failure_group", TEXT),
         sqlite_with_rowid=False,
     )
@@ -395,7 +398,7 @@ def _create_accounting() -> None:
     op.create_index(
         "entries_reason", "entries", ["pipeline", "outcome", "reason", "step", "settled_at"]
     )
-    op.create_index("entries_url", "entries", ["url"])
+    op.create_index("entries_url", "entries", ["url", "pipeline"])
     op.create_table(
         "dispositions",
         sa.Column("message_id", TEXT, primary_key=True),
@@ -410,12 +413,12 @@ def _create_accounting() -> None:
         sa.Column("detail", TEXT, nullable=False),
         sa.Column("about", TEXT),
         sa.Column("attempt", sa.Integer, nullable=False),
-        sa.Column("promised_at", TIME, nullable=False),
-        sa.Column("settled_at", TIME),
-        sa.Column("next_attempt_at", TIME),
+        sa.Column("promised_at", SHORT_TIME, nullable=False),
+        sa.Column("settled_at", SHORT_TIME),
+        sa.Column("next_attempt_at", SHORT_TIME),
         sqlite_with_rowid=False,
     )
-    op.create_index("dispositions_about", "dispositions", ["about"])
+    op.create_index("dispositions_about", "dispositions", ["about", "reason"])
     op.create_index("dispositions_entry_id", "dispositions", ["entry_id"])
     op.create_index(
         "dispositions_open",
@@ -424,7 +427,13 @@ def _create_accounting() -> None:
         sqlite_where=sa.text("is_open = 1"),
         postgresql_where=sa.text("is_open"),
     )
-    op.create_index("dispositions_reason_step", "dispositions", ["reason", "step"])
+    op.create_index(
+        "dispositions_reason_step",
+        "dispositions",
+        ["reason", "step"],
+        sqlite_where=sa.text("reason IS NOT NULL"),
+        postgresql_where=sa.text("reason IS NOT NULL"),
+    )
     op.create_table(
         "tallies",
         sa.Column("counted", TEXT, primary_key=True),
@@ -516,7 +525,7 @@ def _create_rights() -> None:
     op.create_table(
         "host_captures",
         sa.Column("origin", TEXT, primary_key=True),
-        sa.Column("captured_at", TIME, primary_key=True),
+        sa.Column("captured_at", SHORT_TIME, primary_key=True),
         sa.Column("capture_id", TEXT, primary_key=True),
         sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), nullable=False),
         sa.Column("target", TEXT, nullable=False),

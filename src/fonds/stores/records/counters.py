@@ -172,7 +172,8 @@ class _TimePrefix(FunctionElement[str]):
 @compiles(_TimePrefix, "sqlite")
 def _in_sqlite(element: Any, compiler: Any, **options: Any) -> str:
     time_sql, count = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"substr({time_sql}, 1, {count})"
+    # Only tables with short times are counted by time.
+    return f"substr(datetime({time_sql} / 1000000, 'unixepoch'), 1, {count})"
 
 
 @compiles(_TimePrefix, "postgresql")

@@ -22,8 +22,14 @@ from fonds.model.rights import StatedRights
 from fonds.model.rows import ROWS, Row
 from fonds.model.source import StoredPace
 from fonds.model.stored_json import is_stored_type
-from fonds.model.story import Story
-from fonds.stores.records.column_types import ByteLength, CleanText, StoredJson, UtcTime
+from fonds.stores.records.column_types import (
+    ByteLength,
+    CleanText,
+    HexBytes,
+    StoredJson,
+    UtcTime,
+)
+from fonds.stores.records.story_column import StoryColumn
 
 
 def add_access_tables(metadata: sa.MetaData) -> None:
@@ -129,6 +135,12 @@ def _build_sha1hex(*, key: bool = False) -> Column[str]:
         primary_key=key,
         nullable=False,
     )
+
+
+def _build_sha1_bytes() -> Column[str]:
+    """Return the key column for the SHA-1 of a file in a table of many short rows."""
+    check = CheckConstraint("length(sha1hex) = 20")
+    return Column("sha1hex", HexBytes, check, primary_key=True, nullable=False)
 
 
 Table(
@@ -259,7 +271,7 @@ Table(
     _build_sha1hex(key=True),
     Column("story_id", CleanText, nullable=False),
     Column("captured", CleanText, CheckConstraint("length(captured) = 14"), nullable=False),
-    Column("updated", UtcTime, nullable=False),
+    Column("updated", UtcTime(is_short=True), nullable=False),
     Column("status", CleanText, CheckConstraint("length(status) >= 1"), nullable=False),
     Column("url", CleanText, nullable=False),
     Column("canonical_domain", CleanText, nullable=False),
@@ -267,7 +279,7 @@ Table(
     Column("language", CleanText),
     Column("article_title", CleanText),
     Column("word_count", Integer, CheckConstraint("word_count >= 0"), nullable=False),
-    Column("story", StoredJson(Story), nullable=False),
+    Column("story", StoryColumn(), nullable=False),
     Column("extractor", CleanText, nullable=False),
     Index("story_meta_story_id", "story_id", "captured", "sha1hex"),
     Index("story_meta_updated", "updated", "sha1hex"),
@@ -281,11 +293,11 @@ Table(
     _build_sha1hex(key=True),
     Column("story_id", CleanText, nullable=False),
     Column("captured", CleanText, nullable=False),
-    Column("updated", UtcTime, nullable=False),
+    Column("updated", UtcTime(is_short=True), nullable=False),
     Column("status", CleanText, nullable=False),
     Column("url", CleanText, nullable=False),
-    Column("text_sha256hex", CleanText, nullable=False),
-    Column("signature", CleanText, nullable=False),
+    Column("text_sha256hex", HexBytes, nullable=False),
+    Column("signature", HexBytes, nullable=False),
     Column("extractor", CleanText, nullable=False),
     Index("text_sketch_story_id", "story_id", "captured", "sha1hex"),
 )
@@ -293,8 +305,8 @@ Table(
 Table(
     "text_band",
     metadata,
-    Column("band", BigInteger, primary_key=True, autoincrement=False),
-    _build_sha1hex(key=True),
+    Column("band", Integer, primary_key=True, autoincrement=False),
+    _build_sha1_bytes(),
     # Clustered by key; it is queried by nothing else.
     sqlite_with_rowid=False,
 )
@@ -367,7 +379,7 @@ Table(
     Column("seen", CleanText),
     Column("place", CleanText),
     Column("collection", CleanText, nullable=False),
-    Column("entered_at", UtcTime, nullable=False),
+    Column("entered_at", UtcTime(is_short=True), nullable=False),
     Column("outcome", CleanText, nullable=False),
     Column("open_count", BigInteger, CheckConstraint("open_count >= 0"), nullable=False),
     Column("weight", Integer, nullable=False),
@@ -376,10 +388,12 @@ Table(
     Column("message_id", CleanText),
     Column("about", CleanText),
     Column("detail", CleanText),
-    Column("settled_at", UtcTime),
+    Column("settled_at", UtcTime(is_short=True)),
     Column("failure_group", CleanText),
     Index("entries_input_id", "input_id"),
-    Index("entries_url", "url"),
+    # With the pipeline, which as part of the key costs nothing. For several URLs in one pipeline,
+    # SQLite would else read all entries of the pipeline.
+    Index("entries_url", "url", "pipeline"),
     Index("entries_outcome", "pipeline", "outcome", "settled_at"),
     Index("entries_reason", "pipeline", "outcome", "reason", "step", "settled_at"),
     Index("entries_entered", "pipeline", "outcome", "entered_at", "entry_id", "reason"),
@@ -409,12 +423,20 @@ Table(
     Column("detail", CleanText, nullable=False),
     Column("about", CleanText),
     Column("attempt", Integer, nullable=False),
-    Column("promised_at", UtcTime, nullable=False),
-    Column("settled_at", UtcTime),
-    Column("next_attempt_at", UtcTime),
+    Column("promised_at", UtcTime(is_short=True), nullable=False),
+    Column("settled_at", UtcTime(is_short=True)),
+    Column("next_attempt_at", UtcTime(is_short=True)),
     Index("dispositions_entry_id", "entry_id"),
-    Index("dispositions_about", "about"),
-    Index("dispositions_reason_step", "reason", "step"),
+    # With the reason. For the duplicates of a file, SQLite would else read all duplicates.
+    Index("dispositions_about", "about", "reason"),
+    Index(
+        "dispositions_reason_step",
+        "reason",
+        "step",
+        # Most messages are done, without a reason.
+        sqlite_where=sa.text("reason IS NOT NULL"),
+        info={POSTGRESQL_WHERE: "reason IS NOT NULL"},
+    ),
     Index(
         "dispositions_open",
         "pipeline",
@@ -482,10 +504,10 @@ Table(
 Table(
     "fixity",
     metadata,
-    _build_sha1hex(key=True),
+    _build_sha1_bytes(),
     Column("part", CleanText, primary_key=True),
     Column("size_bytes", BigInteger, nullable=False),
-    Column("sha256hex", CleanText, nullable=False),
+    Column("sha256hex", HexBytes, nullable=False),
     # Clustered by key; an index would repeat the key of a short row.
     sqlite_with_rowid=False,
 )
@@ -494,7 +516,7 @@ Table(
     "host_captures",
     metadata,
     Column("origin", CleanText, primary_key=True),
-    Column("captured_at", UtcTime, primary_key=True),
+    Column("captured_at", UtcTime(is_short=True), primary_key=True),
     Column("capture_id", CleanText, primary_key=True),
     Column("sha1hex", CleanText, CheckConstraint("length(sha1hex) = 40"), nullable=False),
     Column("target", CleanText, nullable=False),

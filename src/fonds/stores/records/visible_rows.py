@@ -31,7 +31,7 @@ from fonds.model.rows import (
     TdmrepAnswerRow,
 )
 from fonds.model.tallies import COUNTED_AS
-from fonds.stores.records.column_types import build_constant
+from fonds.stores.records.column_types import HexBytes, HexText, build_constant
 from fonds.stores.records.counters import (
     COUNTED,
     list_disposition_countings,
@@ -99,7 +99,11 @@ def _build_hidden_condition(kind: type[Row]) -> ColumnElement[bool] | None:
     if kind in (InputRow, RefusedLinkRow):
         return _build_membership(columns.input_id, _select_inputs())
     name = _BY_FILE.get(kind, "sha1hex")
-    return _build_membership(columns[name], _select_files()) if name in columns else None
+    if name not in columns:
+        return None
+    column = columns[name]
+    sha1hex = HexText(column) if isinstance(column.type, HexBytes) else column
+    return _build_membership(sha1hex, _select_files())
 
 
 def _build_membership(column: ColumnElement[Any], subquery: Any) -> ColumnElement[bool]:

@@ -1,0 +1,32 @@
+"""Stories in SQLite: compressed JSON that can be read forever."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+
+from fonds.model.story import ContentMetadata, Story
+from fonds.model.story_json import build_story, encode_story
+from fonds.stores.records.story_column import compress_json, decompress_json
+
+STORY = Story(
+    schema_version=1,
+    content_metadata=ContentMetadata(
+        url="http://a.example/ä", language="en", is_homepage=False, article_title="Fähre"
+    ),
+)
+
+
+def test_a_compressed_story_is_a_fraction_of_its_json() -> None:
+    data = encode_story(STORY, omits_missing=True)
+    compressed = compress_json(data)
+    assert build_story(decompress_json(compressed)) == STORY
+    assert len(compressed) * 2 < len(json.dumps(data))
+
+
+def test_stories_that_were_compressed_before_can_be_read() -> None:
+    """Other processes wrote the stored values, possibly years ago."""
+    compressed = b64decode(
+        "SKiP/JdKI5h9seQoHCkfJe0m6qVWADNWTqr+4SVYUiR6gnE7vCSjKBVrssEWo0hhXVsLAPMeRls="
+    )
+    assert build_story(decompress_json(compressed)) == STORY
