@@ -97,6 +97,11 @@ def compress_json(data: Any) -> bytes:
 
 
 def decompress_json(compressed: bytes) -> Any:
-    """Decompress and decode JSON data that `compress_json` returned."""
+    """Decompress and decode JSON data that `compress_json` returned. Raises ValueError if the data
+    is damaged.
+    """
     decompressor = zlib.decompressobj(zdict=DICTIONARY)
-    return decode_json(decompressor.decompress(compressed))
+    try:
+        return decode_json(decompressor.decompress(compressed))
+    except zlib.error as error:
+        raise ValueError(f"a stored story is damaged: {error}") from error
