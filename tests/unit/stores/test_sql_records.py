@@ -350,6 +350,15 @@ def test_selective_queries_use_an_index(path: Path, condition: str) -> None:
             "dispositions_about (about=? AND reason=?)",
         ),
         ("dispositions WHERE reason = 'x'", "dispositions_reason_step (reason=?)"),
+        ("entries WHERE pipeline = 'x' AND input_id = 'x'", "entries_input_id (input_id=?)"),
+        (
+            "entries WHERE pipeline = 'x' AND input_id IN ('x', 'y') GROUP BY outcome, reason",
+            "entries_input_id (input_id=?)",
+        ),
+        (
+            "entries WHERE pipeline = 'x' AND outcome = 'pending' GROUP BY input_id",
+            "entries_outcome (pipeline=? AND outcome=?)",
+        ),
     ],
 )
 @pytest.mark.usefixtures("records")

@@ -26,6 +26,8 @@ def upgrade() -> None:
     _create_rights()
     _create_access()
     _create_work()
+    if op.get_bind().dialect.name == "sqlite":
+        _write_statistics()
 
 
 def _create_files() -> None:
@@ -654,3 +656,31 @@ def _bytes(column: str, bound: str) -> sa.CheckConstraint:
     if op.get_bind().dialect.name == "postgresql":
         return sa.CheckConstraint(f"octet_length({column}) {bound}")
     return sa.CheckConstraint(f"length(CAST({column} AS BLOB)) {bound}")
+
+
+STATISTICS = {
+    "entries": "1000000 1 1",
+    "entries_input_id": "1000000 1000",
+    "entries_outcome": "1000000 500000 10000 1",
+    "entries_reason": "1000000 500000 10000 2000 1000 1",
+    "entries_entered": "1000000 500000 10000 2 1 1",
+    "entries_url": "1000000 2 1",
+}
+"""Number of rows of each index of `entries`, and of its rows that agree in the first column, in the
+first two, and so on. A library has few pipelines; the outcomes that are asked for are rare.
+"""
+
+
+def _write_statistics() -> None:
+    """Tell SQLite how selective the indexes of `entries` are.
+
+    Without statistics, it would read all entries of a pipeline to count those of one input. These
+    never change, so that a query has the same plan in every library.
+    """
+    op.execute("ANALYZE")  # Creates the table of statistics.
+    table = sa.table("sqlite_stat1", sa.column("tbl"), sa.column("idx"), sa.column("stat"))
+    op.bulk_insert(
+        table,
+        [{"tbl": "entries", "idx": index, "stat": stat} for index, stat in STATISTICS.items()],
+    )
+    op.execute("ANALYZE sqlite_schema")  # Loads them into this connection.
