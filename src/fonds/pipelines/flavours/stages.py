@@ -151,7 +151,9 @@ def build_story_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage
     """
     return (
         Stage("parse_story", UNPARSED, writes, omits, threads=None, batch_max=8),
-        Stage("import_story", STORIES, sink=True, batch_max=100, linger_s=LINGER_S, indexes=True),
+        # Each batch has its own commits of database and index. With batches of 100, an ingest of
+        # small pages takes 7 % more CPU; with batches of 500, as much as with 300.
+        Stage("import_story", STORIES, sink=True, batch_max=300, linger_s=LINGER_S, indexes=True),
     )
 
 
