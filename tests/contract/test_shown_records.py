@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import fields, replace
 from typing import Any
 
@@ -155,3 +156,23 @@ def test_every_table_with_files_or_captures_is_filtered(kind: Any) -> None:
     names = {field.name for field in fields(kind)} & naming
     is_covered = visible_rows(kind) is not get_table(kind)
     assert is_covered == ((bool(names) and kind not in ALWAYS) or kind is TallyRow)
+
+
+@pytest.mark.parametrize("has_hidden", [False, True])
+def test_rows_come_in_the_order_of_their_keys(
+    records: UnfilteredRecords, *, has_hidden: bool
+) -> None:
+    """The order would otherwise tell readers whether a file is hidden."""
+    rows = [file_row(number) for number in range(1_200)]
+    records.put(rows)
+    records.put([cdx_row("a.warc", number) for number in range(40)])
+    if has_hidden:
+        records.put([_embargo("e" * 40)])
+    readers = records.for_readers()
+    keys = [row.sha1hex for row in rows]
+    random.Random(1).shuffle(keys)
+    places = [("a.warc", number) for number in (7, 3, 21, 5)]
+    for source in (records, readers):
+        assert [row.sha1hex for row in source.get(FileMetaRow, [*keys, keys[0]])] == keys
+        stored_rows = source.get(CdxRow, places)
+        assert [(row.warc_path, row.warc_offset) for row in stored_rows] == places

@@ -20,8 +20,8 @@ class ReadableRecords(Protocol):
     """Interface for reading the records, the rows of the SQL store."""
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
-        """Return the rows of one table with these primary keys, in no order; missing rows are left
-        out.
+        """Return the rows of one table with these primary keys, in the order of the keys; missing
+        rows are left out.
 
         `kind`: row type, which names the table. A key is a value, or a tuple for a composite key.
         """

@@ -249,15 +249,19 @@ class SqlRecords:
         self._write(rows_by_key, replace)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
-        """Return the existing rows of the type `kind` with these primary keys, in no particular
-        order.
+        """Return the existing rows of the type `kind` with these primary keys, in the order of
+        the keys.
 
         A key that is given several times gives one row.
         """
         with translate_errors(self._engine), self._connect_to_read() as connection:
             if self._choose_sources(connection)(kind) is get_table(kind):
-                return load_rows(connection, kind, _to_tuples(kind, keys))
-            return self._load_chosen(connection, kind, keys)
+                rows = load_rows(connection, kind, _to_tuples(kind, keys))
+                if self._engine.dialect.name == "sqlite":
+                    return rows  # It reads the keys one after the other.
+            else:
+                rows = self._load_chosen(connection, kind, keys)
+        return _sort_like(rows, _to_tuples(kind, keys))
 
     def find_missing(self, kind: type[Row], keys: Sequence[object]) -> list[object]:
         """Return those of the primary keys for which the table of the type `kind` has no row."""
@@ -523,6 +527,13 @@ def open_sqlite(path: Path) -> SqlRecords:
 def _to_tuples(kind: type[Row], keys: Iterable[Any]) -> list[Key]:
     """Return primary keys as tuples, also if they consist of a single column."""
     return [(key,) for key in keys] if len(kind.KEY) == 1 else [tuple(key) for key in keys]
+
+
+def _sort_like(rows: Iterable[R], keys: Iterable[Key]) -> list[R]:
+    """Sort rows like their keys."""
+    positions = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    # A key can become another one in conversion.
+    return sorted(rows, key=lambda row: positions.get(get_key(row), len(positions)))
 
 
 @cache
