@@ -146,7 +146,7 @@ def _normalize_number(value: float) -> str | None:
         return str(value)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024, typed=True)
 def _clean_name(name: Any) -> str:
     """Return the name of a JSON field as a database stores it. The same names occur in all rows."""
     return clean_text(str(name))

@@ -667,7 +667,7 @@ STATISTICS = {
     "entries_url": "1000000 2 1",
 }
 """Number of rows of each index of `entries`, and of its rows that agree in the first column, in the
-first two, and so on. A library has few pipelines; the outcomes that are asked for are rare.
+first two, and so on. A library has few pipelines. Most queries by outcome look for a rare one.
 """
 
 

@@ -254,14 +254,15 @@ class SqlRecords:
 
         A key that is given several times gives one row.
         """
+        key_tuples = _to_tuples(kind, keys)
         with translate_errors(self._engine), self._connect_to_read() as connection:
             if self._choose_sources(connection)(kind) is get_table(kind):
-                rows = load_rows(connection, kind, _to_tuples(kind, keys))
+                rows = load_rows(connection, kind, key_tuples)
                 if self._engine.dialect.name == "sqlite":
                     return rows  # It reads the keys one after the other.
             else:
                 rows = self._load_chosen(connection, kind, keys)
-        return _sort_like(rows, _to_tuples(kind, keys))
+        return _sort_like(rows, key_tuples)
 
     def find_missing(self, kind: type[Row], keys: Sequence[object]) -> list[object]:
         """Return those of the primary keys for which the table of the type `kind` has no row."""
