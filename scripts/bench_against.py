@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import random
 import re
 import resource
@@ -134,6 +135,8 @@ def main() -> None:
         print(f"Not compared: this checkout does not have the commit {ref}.", file=sys.stderr)
         sys.exit(0 if options.skip_missing else 2)
     checkouts = [build_checkout(commit), Checkout("now", ROOT)]
+    # With this variable, each command would compile all of its modules again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory(prefix="bench-against-") as folder:
         inputs = make_inputs(Path(folder))
         for checkout in checkouts:

@@ -20,12 +20,12 @@ from __future__ import annotations
 import io
 import itertools
 import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, cast
 
 import brotli
 import zstandard
+from zlib_ng import zlib_ng
 
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError
@@ -33,6 +33,8 @@ from fonds.model.exchange import HttpHead
 
 Pieces = Iterator[bytes]
 
+InflateError = cast("type[Exception]", zlib_ng.error)
+"""Error of zlib-ng for damaged data. The types published for zlib-ng call it an instance."""
 RATIO_MAX = 200
 RATIO_ALLOWANCE_BYTES = 1024 * 1024
 CODINGS_MAX = 8
@@ -304,7 +306,7 @@ def _decode_layer(pieces: Pieces, name: str, layer: int, *, is_whole: bool = Fal
         if is_whole and made_bytes:
             message = f"the body's {name} coding ends too early"
             raise DamagedInputError(Reason.BAD_ENCODING, message) from cut
-    except (zlib.error, brotli.error, zstandard.ZstdError) as fault:
+    except (InflateError, brotli.error, zstandard.ZstdError) as fault:
         raise _build_fault(counted_pieces, name, layer, made_bytes, str(fault)) from fault
 
 
@@ -340,7 +342,7 @@ def _inflate(pieces: Pieces, wbits: int) -> Pieces:
     """Decode zlib data. With `wbits` 31, decode all gzip members, which may begin and end within a
     piece.
     """
-    inflate: zlib._Decompress | None = zlib.decompressobj(wbits)
+    inflate: zlib_ng._Decompress | None = zlib_ng.decompressobj(wbits)
     members = 1
     leftover = b""
     for piece in pieces:
@@ -359,7 +361,7 @@ def _inflate(pieces: Pieces, wbits: int) -> Pieces:
                     raise LimitError(
                         Reason.BOMB, (f"the body has more than {MEMBERS_MAX} gzip members")
                     )
-                inflate = zlib.decompressobj(wbits)
+                inflate = zlib_ng.decompressobj(wbits)
             yield inflate.decompress(data, _OUTPUT_BYTES)
             if inflate.eof:
                 data, inflate = inflate.unused_data, None

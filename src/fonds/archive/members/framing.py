@@ -11,8 +11,9 @@ decompresses at most 4 times the file's size plus 64 MiB.
 from __future__ import annotations
 
 import re
-import zlib
 from typing import BinaryIO
+
+from zlib_ng import zlib_ng
 
 from fonds.archive.members.bzip2_xz_lz4 import (
     PACKED_MAGIC,
@@ -34,6 +35,7 @@ from fonds.archive.members.zstd import (
     read_dictionary,
     skip_skippable_frame,
 )
+from fonds.text.coding import InflateError
 
 GZIP_MAGIC = b"\x1f\x8b\x08"
 
@@ -122,8 +124,8 @@ class Framing:
         if not header.startswith(GZIP_MAGIC):
             return probe_packed(self.raw, offset, _PROBE_BYTES)
         try:
-            probe = zlib.decompressobj(31).decompress(self.raw.read_at(offset, _PROBE_BYTES), 64)
-        except zlib.error:
+            probe = zlib_ng.decompressobj(31).decompress(self.raw.read_at(offset, _PROBE_BYTES), 64)
+        except InflateError:
             return False
         return _RECORD_PREFIX.match(probe) is not None
 

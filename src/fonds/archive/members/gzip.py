@@ -7,7 +7,7 @@ MiB.
 
 from __future__ import annotations
 
-import zlib
+from zlib_ng import zlib_ng
 
 from fonds.archive.members.raw_file import (
     INPUT_BYTES,
@@ -17,6 +17,7 @@ from fonds.archive.members.raw_file import (
     check_ratio,
 )
 from fonds.model.disposition import Reason
+from fonds.text.coding import InflateError
 
 _STEP_BYTES = 32
 _SALVAGE_MAX_BYTES = 64 * 1024
@@ -73,7 +74,7 @@ class GzipMember:
         self._raw = raw
         self._next = offset
         self._output_bytes = 0
-        self._inflate = zlib.decompressobj(31)
+        self._inflate = zlib_ng.decompressobj(31)
         self.damage: MemberError | None = None
 
     @property
@@ -108,7 +109,7 @@ class GzipMember:
             self._next += len(packed_piece)
         try:
             piece = self._inflate.decompress(packed_piece, size_max)
-        except zlib.error as fault:
+        except InflateError as fault:
             self.damage = MemberError(
                 Reason.DAMAGED_RECORD,
                 f"the gzip member at offset {self.offset} is damaged: {fault}",
@@ -129,13 +130,13 @@ class GzipMember:
 
         The output usually contains the header of the WARC record.
         """
-        inflate = zlib.decompressobj(31)
+        inflate = zlib_ng.decompressobj(31)
         output = b""
         try:
             for start in range(0, len(packed_piece), _STEP_BYTES):
                 output += inflate.decompress(packed_piece[start : start + _STEP_BYTES])
                 if len(output) > _SALVAGE_MAX_BYTES:
                     break
-        except zlib.error:
+        except InflateError:
             return output
         return output

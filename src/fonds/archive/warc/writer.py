@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from typing import Protocol
 
 from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
 from warcio.warcwriter import WARCWriter
+from zlib_ng import zlib_ng
 
 from fonds.model.archive import ArchiveEntry, OriginalCapture
 from fonds.model.exchange import Exchange, HttpHead
@@ -217,7 +217,7 @@ class _GzipMemberWriter:
 
     def __init__(self, out: AppendableFile) -> None:
         self._out = out
-        self._packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 31)
+        self._packer = zlib_ng.compressobj(_GZIP_LEVEL, zlib_ng.DEFLATED, 31)
 
     def write(self, data: bytes) -> None:
         """Compress bytes and append them to the gzip member."""
