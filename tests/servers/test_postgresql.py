@@ -8,14 +8,22 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+from fastapi.testclient import TestClient
+from psycopg import Connection
 
+from fonds.config import load_settings
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import FileMetaRow, PdfMetaRow
 from fonds.stores.records.sql import SqlRecords
+from fonds.web.app import create_app
+from fonds.wiring.stores import close_stores, open_stores
+from many_entries import ADDRESSES, fill_entries
 from real_servers import run_private_server, url_of
 from seed_pdf_rows import (
     SEED_COLUMNS,
@@ -24,6 +32,7 @@ from seed_pdf_rows import (
     insert_of,
     seed_values,
 )
+from sql_statements import record_queries
 
 pytestmark = pytest.mark.servers
 
@@ -171,3 +180,37 @@ def test_a_refused_login_is_reported_without_the_password(
     text = f"{caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r}"
     assert password not in text
     assert "s3cret" not in text
+
+
+def test_status_pages_read_few_rows(database: str, tmp_path: Path) -> None:
+    stores = open_stores(tmp_path, load_settings(tmp_path).replace_values(records=database))
+    fill_entries(stores, 10_000)
+    app = create_app(stores)
+    with (
+        psycopg.connect(database, autocommit=True) as connection,
+        TestClient(app, base_url="http://localhost") as client,
+    ):
+        connection.execute("ANALYZE")
+        with record_queries() as queries:
+            for address in ADDRESSES:
+                assert client.get(address).status_code == 200
+        counts = {query: count_rows(explain(connection, query, v)) for query, v in queries}
+    close_stores(stores)
+    assert len(counts) > 20
+    assert {query: count for query, count in counts.items() if count > 1_000} == {}
+
+
+def explain(connection: Connection, query: str, values: Any) -> dict[str, Any]:
+    """Run a query, and return PostgreSQL's plan with the number of rows that each node read."""
+    row = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}", values).fetchone()
+    assert row is not None
+    return row[0][0]["Plan"]  # type: ignore[no-any-return]
+
+
+def count_rows(node: dict[str, Any]) -> int:
+    """Return the number of rows that the scans of a plan read from tables and indexes."""
+    children = node.get("Plans", ())
+    if not children:
+        rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+        return round(rows * node["Actual Loops"])
+    return sum(map(count_rows, children))

@@ -396,9 +396,11 @@ def _create_accounting() -> None:
         postgresql_where=sa.text("failure_group IS NOT NULL"),
     )
     op.create_index("entries_input_id", "entries", ["input_id"])
-    op.create_index("entries_outcome", "entries", ["pipeline", "outcome", "settled_at"])
+    op.create_index("entries_outcome", "entries", ["pipeline", "outcome", "settled_at", "entry_id"])
     op.create_index(
-        "entries_reason", "entries", ["pipeline", "outcome", "reason", "step", "settled_at"]
+        "entries_reason",
+        "entries",
+        ["pipeline", "outcome", "reason", "step", "settled_at", "entry_id"],
     )
     op.create_index("entries_url", "entries", ["url", "pipeline"])
     op.create_table(
@@ -425,7 +427,7 @@ def _create_accounting() -> None:
     op.create_index(
         "dispositions_open",
         "dispositions",
-        ["pipeline", "step", "promised_at"],
+        ["pipeline", "step", "promised_at", "message_id"],
         sqlite_where=sa.text("is_open = 1"),
         postgresql_where=sa.text("is_open"),
     )
@@ -661,8 +663,8 @@ def _bytes(column: str, bound: str) -> sa.CheckConstraint:
 STATISTICS = {
     "entries": "1000000 1 1",
     "entries_input_id": "1000000 1000",
-    "entries_outcome": "1000000 500000 10000 1",
-    "entries_reason": "1000000 500000 10000 2000 1000 1",
+    "entries_outcome": "1000000 500000 10000 1 1",
+    "entries_reason": "1000000 500000 10000 2000 1000 1 1",
     "entries_entered": "1000000 500000 10000 2 1 1",
     "entries_url": "1000000 2 1",
 }

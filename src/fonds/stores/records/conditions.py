@@ -133,8 +133,11 @@ def build_index_ranges(
             )
         ]
     later_conditions = [] if values is None else _build_later(later_columns, values[1:])
+    # PostgreSQL uses an index that begins with the first column only for an order that names it,
+    # though all its values are null here.
     null_range = IndexRange(
-        [first.is_(None)], [_build_direction(*column) for column in later_columns]
+        [first.is_(None)],
+        [first.asc(), *(_build_direction(*column) for column in later_columns)],
     )
     value_range = IndexRange(
         [first.is_not(None)],

@@ -394,8 +394,10 @@ Table(
     # With the pipeline, which as part of the key costs nothing. For several URLs in one pipeline,
     # SQLite would else read all entries of the pipeline.
     Index("entries_url", "url", "pipeline"),
-    Index("entries_outcome", "pipeline", "outcome", "settled_at"),
-    Index("entries_reason", "pipeline", "outcome", "reason", "step", "settled_at"),
+    # With the rest of the key, in which lists of entries are sorted. SQLite adds it on its own.
+    # Without it, PostgreSQL reads a whole pipeline in order of its key for one page of a list.
+    Index("entries_outcome", "pipeline", "outcome", "settled_at", "entry_id"),
+    Index("entries_reason", "pipeline", "outcome", "reason", "step", "settled_at", "entry_id"),
     Index("entries_entered", "pipeline", "outcome", "entered_at", "entry_id", "reason"),
     Index(
         "entries_failure_group",
@@ -442,6 +444,7 @@ Table(
         "pipeline",
         "step",
         "promised_at",
+        "message_id",
         # SQLite uses a partial index only for queries that repeat its condition word for word.
         sqlite_where=sa.text("is_open = 1"),
         info={POSTGRESQL_WHERE: "is_open"},
