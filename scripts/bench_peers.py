@@ -16,12 +16,15 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+from sqlalchemy import Column
+
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
 from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rows import CdxRow, CitationRow, FileMetaRow, PdfMetaRow, Row, TextBandRow
 from fonds.model.stored_json import encode_stored
 from fonds.search.index.elastic_mapping import encode_document
+from fonds.stores.records.column_types import HexBytes
 from fonds.stores.records.tables import get_table
 
 BATCH = 100
@@ -253,7 +256,8 @@ def open_postgresql(url: str, kind: type[Row], rows: Sequence[Row]) -> Iterator[
     import psycopg
     from psycopg.types.json import Jsonb
 
-    names = [column.name for column in get_table(kind).columns]
+    columns = get_table(kind).columns
+    names = [column.name for column in columns]
     changed_names = [name for name in names if name not in kind.KEY]
     changes = ", ".join(f"{name} = excluded.{name}" for name in changed_names)
     action = f"UPDATE SET {changes}" if changes else "NOTHING"
@@ -262,12 +266,13 @@ def open_postgresql(url: str, kind: type[Row], rows: Sequence[Row]) -> Iterator[
         f" VALUES ({', '.join('%s' for _ in names)})"
         f" ON CONFLICT ({', '.join(kind.KEY)}) DO {action}"
     )
-    values = []
-    for row in rows:
-        columns = [getattr(row, name) for name in names]
-        values.append(
-            [Jsonb(encode_stored(v)) if isinstance(v, PdfMetadata) else v for v in columns]
-        )
+
+    def convert(column: Column[Any], value: Any) -> Any:
+        if isinstance(column.type, HexBytes):
+            return bytes.fromhex(value)
+        return Jsonb(encode_stored(value)) if isinstance(value, PdfMetadata) else value
+
+    values = [[convert(column, getattr(row, column.name)) for column in columns] for row in rows]
     with psycopg.connect(url) as connection:
 
         def upsert() -> None:

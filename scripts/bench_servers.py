@@ -16,7 +16,7 @@ import secrets
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -182,9 +182,32 @@ def _prepare_columns(table: Table, name: str, backend_name: str) -> Iterator[Tri
     table.delete(name, keys)
 
 
+@contextmanager
+def use_new_database(url: str) -> Iterator[str]:
+    """Yield the URL of a new database on the PostgreSQL server of `url`, which is then dropped.
+
+    Yields the URL of another backend unchanged.
+    """
+    if not url.startswith("postgresql:"):
+        yield url
+        return
+    import psycopg
+
+    name = f"bench_{secrets.token_hex(5)}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        try:
+            yield f"{url.rpartition('/')[0]}/{name}"
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 def prepare_records(folder: Path, schemes: Backends) -> Iterator[Trial]:
-    for name, url, open_bare in iter_available("records", schemes):
-        with closing(open_backend("records", url, folder)) as store:
+    for name, server_url, open_bare in iter_available("records", schemes):
+        with (
+            use_new_database(server_url) as url,
+            closing(open_backend("records", url, folder)) as store,
+        ):
             for kind in ROW_KINDS:
                 with ExitStack() as stack:
                     rows = build_rows(kind, ROWS)
