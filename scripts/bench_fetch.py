@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +38,7 @@ from fonds.ingest.steps.fetch import FetchRules, FetchStep
 from fonds.ingest.steps.spool import FetchedLink, Spool
 from fonds.model.capture import Capture
 from fonds.model.entry import Link
+from fonds.model.rows import FetchedPageRow
 from fonds.model.step import Result
 from fonds.ports import ConcurrentStep
 from fonds.stores.blobs import FolderBlobs
@@ -161,15 +162,20 @@ def build_urls(port: int, hosts: int, pages: int, run: str) -> list[str]:
 class _NullSpool:
     """Spool that stores nothing, to measure the fetching alone."""
 
-    def keep(self, links: list[FetchedLink]) -> list[None]:
+    def save(self, links: Sequence[FetchedLink]) -> list[None]:
         return [None] * len(links)
 
-    def kept(self, links: list[Link]) -> dict[str, Capture]:
-        """Return no captures."""
+    def find_kept(self, links: Sequence[Link]) -> dict[str, Capture]:
         return {}
 
-    def before(self, urls: list[str]) -> dict[str, object]:
+    def find_previous(self, urls: Sequence[str]) -> dict[str, FetchedPageRow]:
         return {}
+
+    def load_body(self, previous: FetchedPageRow) -> None:
+        return None
+
+    def remove(self, capture: Capture) -> None:
+        """Do nothing: nothing is stored."""
 
 
 def create_step(folder: Path, *, spooled: bool) -> ConcurrentStep:
