@@ -20,7 +20,8 @@ from fonds.urls.normalization import compute_story_id, find_canonical_domain
 CORPUS = Path(__file__).parents[3].parent / "shared" / "corpus"
 URL = re.compile(r"https?://[A-Za-z0-9.-]+[A-Za-z0-9](?:/[^\s\"'<>\\\]]{0,900})?(?=[\s\"'<>\\\]])")
 INSIGNIFICANT_PAIR = re.compile(
-    r"(utm_\w*|hsa_\w*|_ga|_gl|[a-z_]*clid|mc_[ce]id|pk_campaign|at_medium|at_campaign|xtor|wprss)=.*"
+    r"(utm_\w*|hsa_\w*|mtm_\w*|_ga|_gl|[a-z_]*clid|srsltid|igshid|[gw]braid|gad_\w*|mc_[ce]id|pk_campaign|at_medium"
+    r"|at_campaign|xtor|wprss)(=.*)?"
 )
 """Parameters that may differ between addresses of one page; written independently of the code."""
 

@@ -26,6 +26,7 @@ from fonds.extract.pdf.extraction import extract_pdf
 from fonds.extract.pdf.limits import PdfLimits
 from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool
+from fonds.model.archive import OpenBody
 from fonds.model.errors import ChildError
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 from fonds.model.pdf_extra import PdfExtra
@@ -56,9 +57,9 @@ def extracted_pdfs() -> list[tuple[Row, PdfExtraction]]:
         def extract(row: Row) -> tuple[Row, PdfExtraction]:
             path = CORPUS / row["path"]
             try:
-                return row, pool(
-                    extract_pdf, str(path), 0, path.stat().st_size, PdfLimits(text_max_s=10)
-                )
+                with path.open("rb") as file:
+                    body = OpenBody(file.fileno(), path.stat().st_size)
+                    return row, pool(extract_pdf, body, PdfLimits(text_max_s=10))
             except ChildError as error:
                 status = next(status for status in PdfStatus if status.reason is error.reason)
                 return row, PdfExtraction(status, error_msg=error.detail)
