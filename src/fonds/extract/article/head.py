@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from urllib.parse import urljoin, urlsplit
 
 from lxml.etree import _Element as Element
 
+from fonds.text.entities import decode_entities
 from fonds.urls.parts import split_address
 
 _VALUE_MAX_CHARS = 2000
@@ -210,7 +210,7 @@ def _normalize_line(text: str) -> str:
     unescaped once more.
     """
     text = text[:_VALUE_MAX_CHARS]
-    return " ".join((html.unescape(text) if "&" in text else text).split())
+    return " ".join(decode_entities(text).split())
 
 
 def _normalize(text: str) -> str:

@@ -6,7 +6,6 @@ Limits: scripts of up to a million characters, and 20,000 values in all of them.
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,8 @@ from itertools import islice
 from typing import Any
 
 from lxml.etree import _Element as Element
+
+from fonds.text.entities import decode_entities
 
 SCRIPT_MAX_CHARS = 1_000_000
 VALUES_MAX = 20_000
@@ -88,8 +89,8 @@ def read_linked_data(tree: Element) -> LinkedData:
     body = max((_get_text(thing.get("articleBody")) for thing in articles), key=len, default="")
     return LinkedData(
         types=types,
-        headline=html.unescape(first("headline")),
-        body=_TAG.sub(" ", html.unescape(body)) if "<" in body or "&" in body else body,
+        headline=decode_entities(first("headline")),
+        body=_TAG.sub(" ", decode_entities(body)) if "<" in body or "&" in body else body,
         published=first("datePublished", "dateCreated"),
         modified=first("dateModified"),
         authors=next(
@@ -153,7 +154,7 @@ def _find_authors(value: object, objects: list[Mapping[str, Any]]) -> tuple[str,
         name = _get_text(author.get("name")) if isinstance(author, dict) else _get_text(author)
         is_person = not isinstance(author, dict) or "Organization" not in _list_types(author)
         if name and is_person:
-            names.append(html.unescape(name))
+            names.append(decode_entities(name))
     return tuple(dict.fromkeys(names))
 
 
@@ -174,7 +175,7 @@ def _iter_names(
             identifier = _get_text(item.get("@id"))
             text = by_id.get(identifier) or identifier or _get_text(item)
         if text:
-            yield html.unescape(text)
+            yield decode_entities(text)
 
 
 def _find_image(value: object) -> str:

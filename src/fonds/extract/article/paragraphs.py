@@ -8,9 +8,10 @@ once; at most a million tags are read.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
+
+from fonds.text.entities import decode_entities
 
 BLOCKS_MAX = 1_000_000
 """Maximum number of tags of a page that are read. Text after them is omitted."""
@@ -104,4 +105,4 @@ def _is_mostly_links(block: str, text: str) -> bool:
 
 
 def _strip_tags(text: str) -> str:
-    return " ".join((html.unescape(text) if "&" in text else text).split())
+    return " ".join(decode_entities(text).split())

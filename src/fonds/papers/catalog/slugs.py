@@ -5,10 +5,10 @@ Limits: linear in a text, which is cut at 2,000 characters.
 
 from __future__ import annotations
 
-import html
 import re
 from functools import lru_cache
 
+from fonds.text.entities import decode_entities
 from fonds.text.words import split_words
 
 TEXT_MAX_CHARS = 2_000
@@ -35,7 +35,7 @@ _CACHE_SIZE = 4_096
 
 def normalize_title(text: str) -> str:
     """Return a title as people read it: HTML entities decoded, tags removed, blanks collapsed."""
-    return " ".join(_MARKUP.sub("", html.unescape(text[:TEXT_MAX_CHARS])).split())
+    return " ".join(_MARKUP.sub("", decode_entities(text[:TEXT_MAX_CHARS])).split())
 
 
 @lru_cache(_CACHE_SIZE)

@@ -10,7 +10,6 @@ secret are percent-encoded: `/`, `+` and `@` in a secret are written `%2F`, `%2B
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -27,6 +26,7 @@ from fonds.model.errors import (
     StoreUnavailableError,
 )
 from fonds.stores.blobs import check_key
+from fonds.text.entities import decode_entities
 
 if TYPE_CHECKING:
     from obstore.store import S3Config, S3Credential, S3CredentialProvider
@@ -291,7 +291,7 @@ def _format_error(text: str, status: int | None, code: str | None) -> str:
     if _NO_KEYS.search(text):
         return "no keys in AWS_ACCESS_KEY_ID or the machine's metadata service"
     message = _MESSAGE.search(text)
-    parts = [str(status or ""), code or "", html.unescape(message[1]) if message else ""]
+    parts = [str(status or ""), code or "", decode_entities(message[1]) if message else ""]
     if not any(parts):
         cause = _CAUSE.search(text) or _NEVER.search(text)
         parts = [text.partition("\n")[0][:300], f"({cause[0]})" if cause else ""]
