@@ -31,6 +31,8 @@ from fonds.extract.pdf.text_cleanup import normalize_page_text
 from fonds.extract.pdf.trailer import scan_trailer
 from fonds.extract.pdf.word_count import count_words
 from fonds.extract.pdf.xmp import read_xmp
+from fonds.following.listings.opml import read_opml
+from fonds.following.listings.whole_day_rss import ITEM_MAX_BYTES, read_rss_day, read_rss_piece
 from fonds.ingest.sources.container import detect_container
 from fonds.model.errors import PermanentError
 from fonds.model.story_json import decode_story
@@ -283,6 +285,36 @@ PDFS = [
         limit_bytes=1_000_000,
     ),
 ]
+
+
+def read_day(data: bytes) -> int:
+    return sum(1 for _ in read_rss_day(io.BytesIO(data), "day", None, read_rss_piece))
+
+
+def repeat_items(start: bytes, unit: bytes) -> Callable[[int], bytes]:
+    """Return a function that makes whole-day RSS of items of the largest size, filled with a unit."""
+    item = b"<item>" + start + unit * ((ITEM_MAX_BYTES - 20) // len(unit)) + b"</item>"
+    return repeat(item)
+
+
+LISTINGS = [
+    Case("whole-day RSS: links that never end", repeat_items(b"", b"<link>"), read_day),
+    Case("whole-day RSS: attributes that never end", repeat_items(b"", b"<link x"), read_day),
+    Case("whole-day RSS: CDATA that never ends", repeat_items(b"<title>", b"<![CDATA["), read_day),
+    Case("whole-day RSS: items without content", repeat(b"<item></item>"), read_day),
+    Case("whole-day RSS: starts of items", repeat(b"<item>"), read_day),
+    Case("whole-day RSS: ends of items", repeat(b"</item>"), read_day),
+    Case(
+        "OPML: feeds in many folders",
+        surround(
+            b"<opml><body>" + b'<outline text="folder">' * 240,
+            b'<outline xmlUrl="http://a.example/"/>',
+            b"</outline>" * 240 + b"</body></opml>",
+        ),
+        read_opml,
+        3_000_000,
+    ),
+]
 CASES = {
     "archives": WARC,
     "codings": CODINGS,
@@ -290,4 +322,5 @@ CASES = {
     "addresses": ADDRESSES,
     "pages": PAGES,
     "pdf": PDFS,
+    "listings": LISTINGS,
 }

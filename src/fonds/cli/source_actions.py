@@ -27,6 +27,7 @@ from fonds.cli.link_options import (
 )
 from fonds.cli.names import DAY, SuggestingChoice
 from fonds.following import backfill_requests, health
+from fonds.following.listings.listing import FeedOutline
 from fonds.following.source_check import SourceCheck
 from fonds.following.source_edits import (
     KINDS,
@@ -248,11 +249,8 @@ def import_(app: App, path: str, **flags: Any) -> int:
     \b
     fonds sources import feeds.opml --collection elections
     """
-    # Imported here because lxml is slow to import.
-    from fonds.following.listings.opml import read_opml
-
     try:
-        outlines = read_opml(_read_body(app, path))
+        outlines = _read_outlines(app, path)
     except (OSError, FondsError) as error:
         raise click.UsageError(f"Cannot read {path} as OPML: {cause_of(error)}") from error
     now = datetime.now(UTC)
@@ -263,6 +261,17 @@ def import_(app: App, path: str, **flags: Any) -> int:
         new_rows = add_sources(records, rows)
     report_added(app, new_rows, len(rows) - len(new_rows), refusals)
     return int(bool(refusals))
+
+
+def _read_outlines(app: App, path: str) -> list[FeedOutline]:
+    """Parse an OPML file, URL or standard input in an isolated process."""
+    # Imported here because lxml is slow to import.
+    from fonds.following.listings.opml import read_opml
+    from fonds.isolation.pool import ChildPool
+
+    body = _read_body(app, path)
+    with ChildPool(1, required=app.load_settings().isolation == "required") as isolate:
+        return isolate(read_opml, body)
 
 
 def _read_body(app: App, name: str) -> bytes:

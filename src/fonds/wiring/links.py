@@ -34,6 +34,8 @@ from fonds.ingest.steps.keep_host_files import HostFileKeeper
 from fonds.ingest.steps.persist_file import PersistFileStep
 from fonds.ingest.steps.spool import Spool
 from fonds.ingest.steps.tdmrep_requests import TdmrepRequests
+from fonds.isolation.calls import ChildLimits
+from fonds.isolation.pool import ChildPool
 from fonds.isolation.process_identity import create_worker_name, is_process_gone
 from fonds.leases.cells import LeaseTable
 from fonds.leases.leases import Leases
@@ -139,12 +141,18 @@ def _open_lists(
         rules=rules,
         remotes=RemoteFiles(create_service_client(settings), create_s3_opener(home, settings)),
         clock=get_utc_now,
+        open_isolate=partial(
+            ChildPool, 1, ChildLimits(wall_s=READ_S), required=settings.isolation == "required"
+        ),
         records=records,
         follows_links=settings.follow_links,
         downloads_url=settings.sources.downloads_url.rstrip("/"),
         **options,
     )
 
+
+READ_S = 20.0
+"""Maximum duration for parsing 256 KiB of a link list, in seconds."""
 
 ADDRESS_GAP_S, ADDRESS_ACTIVE_MAX = 0.1, 16
 DOMAIN_ACTIVE_MAX = 4

@@ -25,10 +25,16 @@ from fonds.following.listings.csv_tables import (
     parse_url_row,
     split_fields,
 )
-from fonds.following.listings.listing import FeedOutline
+from fonds.following.listings.listing import FeedOutline, clean_title, clean_url
 from fonds.following.listings.opml import read_opml, write_opml
-from fonds.following.listings.whole_day_rss import ITEM_MAX_BYTES, read_rss_day
-from fonds.model.errors import DamagedInputError
+from fonds.following.listings.whole_day_rss import (
+    ITEM_MAX_BYTES,
+    DayItem,
+    DayPiece,
+    read_rss_day,
+    read_rss_piece,
+)
+from fonds.model.errors import DamagedInputError, LimitError
 
 NOW = datetime(2026, 11, 22, 1, 0, tzinfo=UTC)
 names = st.text(
@@ -68,6 +74,22 @@ def test_a_body_that_is_no_opml_is_rejected(body: bytes) -> None:
         read_opml(body)
 
 
+def test_folders_of_opml_are_cut_and_their_slashes_replaced() -> None:
+    names = [f"a/{'b' * 300}" for _ in range(5)]
+    opened = "".join(f'<outline text="{name}">' for name in names)
+    body = (
+        f"<opml><body>{opened}<outline xmlUrl='https://a.example/'/>{'</outline>' * 5}"
+        "<outline xmlUrl='https://b.example/'/></body></opml>"
+    )
+    inner, outer = read_opml(body.encode())
+    assert inner.folder == "/".join(f"a {'b' * 300}" for _ in names)[:1_000]
+    assert outer.folder == ""
+
+
+def read_day(body: bytes, via: str = "day", day: str | None = None) -> list[DayItem]:
+    return list(read_rss_day(io.BytesIO(body), via, day, read_rss_piece))
+
+
 LINKS = [f"https://news.example.org/{number}?a=1&b=2" for number in range(400)]
 
 
@@ -77,7 +99,7 @@ def test_whole_day_rss_is_read_item_by_item(
     cdata: bool, piece_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(day_reader, "PIECE_BYTES", piece_bytes)
-    items = list(read_rss_day(io.BytesIO(daily_rss(LINKS[:40], has_cdata=cdata)), "day.rss"))
+    items = read_day(daily_rss(LINKS[:40], has_cdata=cdata), "day.rss")
     assert [item.entry and item.entry.link for item in items] == LINKS[:40]
     first = items[0].entry
     assert first is not None
@@ -85,14 +107,14 @@ def test_whole_day_rss_is_read_item_by_item(
     assert (first.source_feed_id, first.source_source_id) == (70, 7)
     assert first.source_url == "https://news.example.org/feed?a=1&b=2"
     assert (first.fetch_date, first.via) == ("2026-11-22", "day.rss")
-    dated = next(read_rss_day(io.BytesIO(daily_rss(LINKS[:1])), "x", "2026-11-24")).entry
+    dated = read_day(daily_rss(LINKS[:1]), "x", "2026-11-24")[0].entry
     assert dated is not None
     assert dated.fetch_date == "2026-11-24"
 
 
 def test_truncated_whole_day_rss_reports_the_problem_and_keeps_earlier_items() -> None:
     body = daily_rss(LINKS)
-    items = list(read_rss_day(io.BytesIO(body[: body.index(b"/200?") + 3]), "day"))
+    items = read_day(body[: body.index(b"/200?") + 3])
     assert items[-1].problem == "the file ends within an item"
     assert [item.number for item in items] == list(range(201))
     assert all(item.entry for item in items[:-1])
@@ -101,15 +123,51 @@ def test_truncated_whole_day_rss_reports_the_problem_and_keeps_earlier_items() -
 def test_an_endless_item_is_reported_and_skipped() -> None:
     endless = b"<rss><item><link>" + b"x" * (3 * ITEM_MAX_BYTES) + b"</link></item>"
     body = endless + daily_rss(LINKS[:2]).partition(b"</lastBuildDate>")[2]
-    items = list(read_rss_day(io.BytesIO(body), "day"))
+    items = read_day(body)
     assert items[0].problem
     assert [item.entry.link for item in items if item.entry] == LINKS[:2]
+
+
+@pytest.mark.parametrize(
+    ("content", "link", "title"),
+    [
+        (b"<link>a<link>https://a.example/</link>", "https://a.example/", None),
+        (
+            b"<LINK>https://a.example/</link><link>https://b.example/</link>",
+            "https://a.example/",
+            None,
+        ),
+        (b"<link/><title>T</title>", None, "T"),
+        (b"<title><![CDATA[A < B]]> C</title>", None, "A < B C"),
+        (b"<title><![CDATA[never closed</title>", None, "<![CDATA[never closed"),
+        (b"<title>&#" + b"9" * 5_000 + b"; T</title>", None, "\ufffd T"),
+    ],
+)
+def test_odd_elements_of_an_item_are_read(
+    content: bytes, link: str | None, title: str | None
+) -> None:
+    (item,) = read_day(b"<rss><item>" + content + b"</item></rss>")
+    assert item.entry is not None
+    assert item.entry.link == (
+        clean_url("a<link>https://a.example/") if b"a<link>" in content else link
+    )
+    assert item.entry.title == clean_title(title)
+
+
+def test_a_parser_that_leaves_the_input_unread_is_stopped() -> None:
+    def read_nothing(piece: bytes, *_: object) -> DayPiece:
+        return DayPiece([], 0, None)
+
+    stream = io.BytesIO(b"x" * 10_000_000)
+    with pytest.raises(LimitError):
+        list(read_rss_day(stream, "day", None, read_nothing))
+    assert stream.tell() < 1_000_000
 
 
 @given(st.binary(max_size=400))
 def test_any_stream_becomes_items_and_problems(noise: bytes) -> None:
     body = b"<rss><item>" + noise + b"</item>" + noise
-    items = list(read_rss_day(io.BytesIO(body), "day"))
+    items = read_day(body)
     assert all((item.entry is None) == bool(item.problem) for item in items)
 
 

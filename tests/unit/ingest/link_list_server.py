@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from fonds.config import load_settings
@@ -16,6 +17,7 @@ from fonds.ingest.sources.link_lists import (
 from fonds.ingest.sources.link_rows import URL_LISTS
 from fonds.ingest.sources.link_sample import LinkSample
 from fonds.ingest.sources.remote_files import RemoteFiles
+from fonds.isolation.pool import ChildPool
 from fonds.model.disposition import Verdict
 from fonds.model.entry import Link
 from fonds.model.message import Subscription
@@ -60,6 +62,7 @@ class World:
             LinkRules(),
             RemoteFiles(create_service_client(settings), lambda: None, pauses_s=(0.01,)),
             self.place.clock,
+            partial(ChildPool, 1),
             self.place.records,
             sample=sample or LinkSample(),
             downloads_url="s3://old/downloads",

@@ -5,7 +5,6 @@ Limits: at most 50,000 entries, 50,000 URLs of further listings and 10 hubs are 
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ import msgspec
 from fonds.model.capture import RssEntry
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
+from fonds.text.entities import decode_entities
 
 ENTRIES_MAX = 50_000
 FURTHER_MAX = 50_000
@@ -164,7 +164,7 @@ def clean_title(text: str | None) -> str | None:
     if not text:
         return None
     text_without_tags = _TAG.sub(" ", text[: 20 * TITLE_MAX_CHARS])
-    line = " ".join(_CONTROLS.sub(" ", html.unescape(text_without_tags)).split())
+    line = " ".join(_CONTROLS.sub(" ", decode_entities(text_without_tags)).split())
     return line[:TITLE_MAX_CHARS] or None
 
 

@@ -18,6 +18,7 @@ from fonds.model.errors import DamagedInputError, LimitError
 from fonds.text.xml import get_local_name, parse_strictly
 
 OUTLINES_MAX = 100_000
+FOLDER_MAX_CHARS = 1_000
 
 
 def read_opml(body: bytes) -> list[FeedOutline]:
@@ -29,18 +30,23 @@ def read_opml(body: bytes) -> list[FeedOutline]:
     if get_local_name(root) != "opml":
         raise DamagedInputError(Reason.BAD_LISTING, f"<{get_local_name(root)}> is not OPML")
     outlines: dict[str, FeedOutline] = {}
-    for number, element in enumerate(root.iter("{*}outline")):
-        if number >= OUTLINES_MAX:
+    # Paths of the folders around the current outline; the first is the list itself.
+    folder_paths = [""]
+    outline_count = 0
+    for event, element in etree.iterwalk(root, events=("start", "end"), tag="{*}outline"):
+        if event == "end":
+            folder_paths.pop()
+            continue
+        outline_count += 1
+        if outline_count > OUTLINES_MAX:
             raise LimitError(Reason.TOO_LARGE, f"more than {OUTLINES_MAX} outlines")
         attributes = {str(name).lower(): str(value) for name, value in element.attrib.items()}
+        title = _choose_name(attributes)
         if url := clean_url(attributes.get("xmlurl")):
-            outline = FeedOutline(
-                url,
-                _choose_name(attributes),
-                _build_folder_path(element),
-                clean_url(attributes.get("htmlurl")) or "",
-            )
-            outlines.setdefault(url, outline)
+            site_url = clean_url(attributes.get("htmlurl")) or ""
+            outlines.setdefault(url, FeedOutline(url, title, folder_paths[-1], site_url))
+        folder_names = (folder_paths[-1], title.replace("/", " "))
+        folder_paths.append("/".join(filter(None, folder_names))[:FOLDER_MAX_CHARS])
     return list(outlines.values())
 
 
@@ -74,14 +80,6 @@ def _find_or_create_folder(folders: dict[str, etree._Element], folder: str) -> e
             folders[path] = etree.SubElement(parent, "outline", text=name)
         parent = folders[path]
     return parent
-
-
-def _build_folder_path(element: etree._Element) -> str:
-    names = [
-        _choose_name({str(name).lower(): str(value) for name, value in ancestor.attrib.items()})
-        for ancestor in element.iterancestors("{*}outline")
-    ]
-    return "/".join(name.replace("/", " ") for name in reversed(names) if name)[:1_000]
 
 
 def _choose_name(attributes: dict[str, str]) -> str:

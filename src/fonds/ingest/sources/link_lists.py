@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 
 from fonds.following.link_rules import LinkRules, build_link, normalize_requested_url
-from fonds.ingest.sources.link_rows import DOWNLOADS, READERS, ListedLink, Row
+from fonds.ingest.sources.link_rows import DOWNLOADS, READERS, ListedLink, OpenIsolate, Row
 from fonds.ingest.sources.link_sample import LinkSample
 from fonds.ingest.sources.remote_files import RemoteFile, RemoteFileStore, is_remote
 from fonds.ingest.sources.walk import FoundPath, iter_files
@@ -53,6 +53,7 @@ class LinkListSource:
     - `names`: paths, folders, http(s) URLs, and `s3://BUCKET/PREFIX*`.
     - `form`: format of the files, one of the formats in `link_rows.py`.
     - `home`: folder of the library.
+    - `open_isolate`: starts an isolated process, which parses whole days of RSS.
     - `records`: SQL rows of the library; None if the library does not exist yet.
     - `follows_links`: whether to follow symbolic links out of the named folders.
     - `allows_known`: also yield links that other inputs have entered, and treat each file as new.
@@ -69,6 +70,7 @@ class LinkListSource:
     rules: LinkRules
     remotes: RemoteFileStore
     clock: Callable[[], datetime]
+    open_isolate: OpenIsolate
     records: Records | None = None
     follows_links: bool = False
     allows_known: bool = False
@@ -126,7 +128,7 @@ class LinkListSource:
     def _read(self, row: InputRow, path: Path) -> Iterator[Entry | Mapping[str, int] | int]:
         read_rows = READERS[self.form]
         recent_urls: OrderedDict[str, None] = OrderedDict()
-        with closing(read_rows(path, row.path, self.downloads_url)) as rows:
+        with closing(read_rows(path, row.path, self.downloads_url, self.open_isolate)) as rows:
             unread_rows = (numbered_row for numbered_row in rows if numbered_row[0] >= row.position)
             while chunk := list(islice(unread_rows, CHUNK_ROWS)):
                 tally: Counter[str] = Counter()

@@ -7,9 +7,10 @@ size.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from fonds.following.listings.csv_tables import (
@@ -24,7 +25,7 @@ from fonds.following.listings.csv_tables import (
     parse_url_row,
     split_fields,
 )
-from fonds.following.listings.whole_day_rss import read_rss_day
+from fonds.following.listings.whole_day_rss import read_rss_day, read_rss_piece
 from fonds.ingest.sources.text_files import (
     LINE_MAX_BYTES,
     RATIO_MAX,
@@ -33,6 +34,7 @@ from fonds.ingest.sources.text_files import (
     open_unpacked,
 )
 from fonds.model.capture import RssEntry
+from fonds.ports import Isolate
 
 URL_LISTS, RSS_DAY, DOWNLOADS = "addresses", "whole-day", "downloads"
 """Names of the list formats: table of URLs, whole day of RSS, table of downloads of an old
@@ -70,7 +72,11 @@ Row = tuple[int, ListedLink | None]
 Rows = Generator[Row, None, None]
 
 
-def iter_url_rows(path: Path, name: str, downloads_url: str) -> Rows:
+OpenIsolate = Callable[[], AbstractContextManager[Isolate]]
+"""Function that starts an isolated process, which ends with the context."""
+
+
+def iter_url_rows(path: Path, name: str, downloads_url: str, open_isolate: OpenIsolate) -> Rows:
     """Yield the line number and link of each line of a list of URLs. The link is None if the line
     is invalid.
 
@@ -95,21 +101,26 @@ def iter_url_rows(path: Path, name: str, downloads_url: str) -> Rows:
             yield number, ListedLink((entry.link or "").strip(), entry)
 
 
-def iter_rss_items(path: Path, name: str, downloads_url: str) -> Rows:
+def iter_rss_items(path: Path, name: str, downloads_url: str, open_isolate: OpenIsolate) -> Rows:
     """Yield the number and link of each item in a file with a whole day of RSS. The link is None if
     the item is invalid.
     """
     unpacked_max_bytes = RATIO_MAX * max(path.stat().st_size, LINE_MAX_BYTES)
-    with open_unpacked(path) as stream:
+    with open_unpacked(path) as stream, open_isolate() as isolate:
         for item in read_rss_day(
-            BoundedStream(stream, unpacked_max_bytes), name, find_day_in_name(name)
+            BoundedStream(stream, unpacked_max_bytes),
+            name,
+            find_day_in_name(name),
+            partial(isolate, read_rss_piece),
         ):
             entry = item.entry
             link = None if entry is None else ListedLink((entry.link or "").strip(), entry)
             yield item.number, link
 
 
-def iter_download_rows(path: Path, name: str, downloads_url: str) -> Rows:
+def iter_download_rows(
+    path: Path, name: str, downloads_url: str, open_isolate: OpenIsolate
+) -> Rows:
     """Yield the line number and link of each line of a table of downloads. The link is None if the
     line is invalid.
 
@@ -134,13 +145,13 @@ def iter_download_rows(path: Path, name: str, downloads_url: str) -> Rows:
             yield number, ListedLink(url, row.entry, row.url, row.fetch_timestamp)
 
 
-READERS: Mapping[str, Callable[[Path, str, str], Rows]] = {
+READERS: Mapping[str, Callable[[Path, str, str, OpenIsolate], Rows]] = {
     URL_LISTS: iter_url_rows,
     RSS_DAY: iter_rss_items,
     DOWNLOADS: iter_download_rows,
 }
 """Row reader of each format of link lists. Arguments: path of the local file, name of the list,
-URL below which downloads are stored.
+URL below which downloads are stored, function that starts an isolated process.
 """
 
 

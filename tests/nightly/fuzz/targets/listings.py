@@ -31,7 +31,7 @@ from fonds.following.listings.listing import (
 )
 from fonds.following.listings.opml import read_opml
 from fonds.following.listings.reader import read_listing
-from fonds.following.listings.whole_day_rss import read_rss_day
+from fonds.following.listings.whole_day_rss import read_rss_day, read_rss_piece
 from fonds.model.capture import RssEntry
 from fonds.model.errors import PermanentError
 from nightly.fuzz.guarantees import require
@@ -52,7 +52,7 @@ def check(data: bytes) -> None:
         )
         for entry in listing.entries:
             _check_entry(entry)
-    for item in read_rss_day(io.BytesIO(data), "day"):
+    for item in read_rss_day(io.BytesIO(data), "day", None, read_rss_piece):
         require((item.entry is None) == bool(item.problem), "an item is read or refused", item)
         _check_entry(item.entry or RssEntry())
     _check_tables(data)
