@@ -28,6 +28,10 @@ from fonds.search.export_warcs import DrainableStream, MissingDocuments, export_
 CHUNK = 500
 PARQUET_CHUNK = 200
 LIST_SEPARATOR = "; "
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""Starts of texts that spreadsheets run as formulas. Some skip white space, and read the wide forms
+of the signs too.
+"""
 Row = dict[str, Any]
 
 
@@ -91,13 +95,30 @@ def iter_json_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator
 
 
 def iter_csv_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """Yield exported rows as lines of CSV in UTF-8, after a header line.
+    """Yield exported rows as lines of CSV in UTF-8, after a header line. Texts are safe to open in
+    a spreadsheet: one that it would run as a formula begins with an apostrophe.
 
     An absent value is empty. The values of a list are joined by "; ". Source: RFC 4180.
     """
     yield _encode_csv_line(list(columns))
     for row in rows:
+        values = (_format_csv_value(row[name]) for name in columns)
+        yield _encode_csv_line([_escape_formula(value) for value in values])
+
+
+def iter_raw_csv_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
+    """Yield exported rows as lines of CSV as `iter_csv_lines` does, but with all texts as they are.
+
+    A spreadsheet runs a text that begins with `=` as a formula, for example a title from a page.
+    """
+    yield _encode_csv_line(list(columns))
+    for row in rows:
         yield _encode_csv_line([_format_csv_value(row[name]) for name in columns])
+
+
+def _escape_formula(value: Any) -> Any:
+    is_formula = isinstance(value, str) and value.startswith(_FORMULA_STARTS)
+    return f"'{value}" if is_formula else value
 
 
 def _format_csv_value(value: Any) -> Any:
@@ -158,6 +179,9 @@ EXPORT_FORMATS: Mapping[str, ExportFormat] = MappingProxyType(
     {
         "jsonl": ExportFormat("JSON lines", "jsonl", "application/jsonl", rows=iter_json_lines),
         "csv": ExportFormat("CSV", "csv", "text/csv; charset=utf-8", rows=iter_csv_lines),
+        "csv-raw": ExportFormat(
+            "CSV, formulas not disarmed", "csv", "text/csv; charset=utf-8", rows=iter_raw_csv_lines
+        ),
         "parquet": ExportFormat(
             "Parquet", "parquet", "application/vnd.apache.parquet", rows=iter_parquet
         ),

@@ -119,7 +119,7 @@ def test_the_page_shows_the_number_of_exported_results(client: TestClient) -> No
 def test_invalid_and_empty_exports_are_refused(client: TestClient, filled_home: FilledHome) -> None:
     response = client.get("/api/search/export/xls?q=flood")
     assert response.status_code == 404
-    assert "jsonl, csv, parquet, bibtex, csl" in response.json()["error"]
+    assert "jsonl, csv, csv-raw, parquet, bibtex, csl" in response.json()["error"]
     assert client.get("/api/search/export/csv?q=kind:x").status_code == 400
     assert client.get("/api/search?after=x").status_code == 400
     empty = client.get("/api/search/export/jsonl?domain=dayly.example")
@@ -132,3 +132,25 @@ def test_invalid_and_empty_exports_are_refused(client: TestClient, filled_home: 
         "nope=1",
     ):
         assert client.get(f"/api/search/export/jsonl?{invalid_query}").status_code == 400
+
+
+ROWS = [
+    {"a": '=HYPERLINK("http://x.example")', "b": "+1+cmd|' /C calc'!A0", "c": ["@SUM(1)"]},
+    {"a": "-1", "b": "\t=1", "c": -1},
+    {"a": "A = B", "b": "＝1", "c": None},
+]
+
+
+def test_csv_disarms_formulas() -> None:
+    columns = dict.fromkeys("abc", "string")
+    plain, raw = (
+        list(csv.reader(io.StringIO(b"".join(export_rows(iter(ROWS), columns)).decode())))[1:]
+        for export_rows in (EXPORT_FORMATS["csv"].rows, EXPORT_FORMATS["csv-raw"].rows)
+        if export_rows is not None
+    )
+    assert plain == [
+        ['\'=HYPERLINK("http://x.example")', "'+1+cmd|' /C calc'!A0", "'@SUM(1)"],
+        ["'-1", "'\t=1", "-1"],
+        ["A = B", "'＝1", ""],
+    ]
+    assert [[cell.removeprefix("'") for cell in row] for row in plain] == raw

@@ -144,5 +144,5 @@ def test_each_type_of_value_becomes_a_cell() -> None:
         "names": '["a", "ä"]',
         "counts": '{"b": 1}',
     }
-    assert (second["text"], second["count"], second["nested.name"]) == ("=1+1", "7", "")
+    assert (second["text"], second["count"], second["nested.name"]) == ("'=1+1", "7", "")
     assert build_csv_response([]).body == b""
