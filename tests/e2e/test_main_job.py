@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import stat
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -150,3 +151,16 @@ def test_doctor_reports_no_problem_of_a_used_home(home: Path) -> None:
     result = fonds(home, "doctor", "--json")
     assert result.code == 0, result.out
     assert all(finding["fine"] for finding in result.last["findings"])
+
+
+def test_only_the_owner_can_open_a_home(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_bytes(page(9))
+    home = tmp_path / "home"
+    assert fonds(home, "ingest", "-q", str(tmp_path / "page.html")).code == 0
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    for mode, is_weaker in ((0o700, False), (0o750, True), (0o755, True)):
+        home.chmod(mode)
+        result = fonds(home, "doctor", "--json")
+        (finding,) = (f for f in result.last["findings"] if f["name"] == "privacy")
+        assert (result.code, finding["warning"]) == (0, is_weaker)
+        assert ("chmod 700" in finding["detail"]) == is_weaker

@@ -25,6 +25,8 @@ from fonds.model.errors import FondsError
 from fonds.model.secrets import has_secret, redact_secrets
 
 FREE_MIN_BYTES = 1024**3
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+"""All permissions of the group and of other users."""
 LIBRARIES = ("pypdfium2", "pikepdf", "trafilatura", "py3langid", "tantivy", "SQLAlchemy", "warcio")
 
 
@@ -92,6 +94,7 @@ def _run_checks(app: App, settings: Settings) -> Iterator[CheckResult]:
     writable = os.access(app.home, os.W_OK)
     detail = str(app.home) if writable else f"{app.home} is read-only, so nothing can be added"
     yield CheckResult("home", writable, detail)
+    yield _check_privacy(app.home)
     yield from _check_settings_file(app.home / SETTINGS_FILE)
     yield _check_stores(app, settings)
     yield from _check_readers(app, settings)
@@ -113,6 +116,23 @@ def _check_disk_space(home: Path) -> CheckResult:
     return CheckResult("disk", free >= FREE_MIN_BYTES, f"{free / 1024**3:.1f} GiB free at {place}")
 
 
+def _check_privacy(home: Path) -> CheckResult:
+    """Check that other users of this machine cannot read the library.
+
+    Keys, roles and embargoes only protect what the server shows, not the files of the home.
+    """
+    if not stat.S_IMODE(home.stat().st_mode) & OTHERS:
+        return CheckResult("privacy", True, "only the owner of the home can read it")
+    umask = os.umask(0)
+    os.umask(umask)
+    detail = (
+        f"others can open the home, which may contain files under embargo; run chmod 700 {home}"
+    )
+    if umask & OTHERS != OTHERS:
+        detail += "; new files are readable for others too (umask)"
+    return CheckResult("privacy", True, detail, warning=True)
+
+
 def _check_settings_file(path: Path) -> Iterator[CheckResult]:
     """Check that only the owner can read the settings file, and yield the result.
 
@@ -123,9 +143,9 @@ def _check_settings_file(path: Path) -> Iterator[CheckResult]:
         return
     mode = stat.S_IMODE(path.stat().st_mode)
     detail = "contains a user or password; only its owner can read it"
-    if mode & 0o077:
+    if mode & OTHERS:
         detail = f"contains a user or password, and others can read it; run chmod 600 {path}"
-    yield CheckResult("settings file", not mode & 0o077, detail)
+    yield CheckResult("settings file", not mode & OTHERS, detail)
 
 
 def _check_stores(app: App, settings: Settings) -> CheckResult:

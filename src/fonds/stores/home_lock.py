@@ -10,15 +10,16 @@ from types import TracebackType
 from fonds.model.errors import ConfigurationError
 
 LOCK_FILE = "lock"
+HOME_MODE = 0o700
 
 
 def create_home(home: Path) -> None:
-    """Create the library folder (home) if it is missing.
+    """Create the library folder (home) if it is missing. Only its owner may read it.
 
     Raises ConfigurationError if the folder cannot be created.
     """
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=HOME_MODE, parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(
             f"Cannot create the home {home}: {error.strerror}. Choose another --home."

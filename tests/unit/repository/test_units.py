@@ -36,6 +36,12 @@ def test_a_unit_starts_an_existing_command_and_stops_it_with_sigterm(unit: Path)
 
 
 @each_unit
+def test_a_unit_keeps_the_home_private(unit: Path) -> None:
+    lines = unit.read_text("utf-8").splitlines()
+    assert {"UMask=0077", "StateDirectoryMode=0700"} <= set(lines)
+
+
+@each_unit
 def test_a_unit_names_existing_settings(unit: Path) -> None:
     variables = set(re.findall(r"\bFONDS_[A-Z_]+", unit.read_text("utf-8")))
     settings = {
