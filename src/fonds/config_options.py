@@ -417,6 +417,13 @@ class WebSettings(Struct, frozen=True, forbid_unknown_fields=True):
             description=("Allow takedowns on the pages only after someone else placed an embargo")
         ),
     ] = False
+    trusted_proxies: Annotated[
+        str,
+        Meta(
+            description="IP addresses and networks of proxies whose X-Forwarded-For names the "
+            "client, separated by blanks"
+        ),
+    ] = ""
     session_s: Annotated[
         int, Meta(ge=60, le=31_536_000, description="Maximum duration of a browser session")
     ] = 43_200

@@ -5,10 +5,11 @@ body is read.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
@@ -21,7 +22,7 @@ from fonds.access.sessions import SessionStore
 from fonds.access.sign_in_throttle import FailedAttempts
 from fonds.config import Settings
 from fonds.model.access import Role
-from fonds.model.errors import FondsError, TransientError
+from fonds.model.errors import ConfigurationError, FondsError, TransientError
 from fonds.model.rows import AccessKeyRow
 from fonds.ports import Records
 from fonds.web.access.roles import ACTS_METHODS, find_refusal
@@ -31,6 +32,8 @@ from fonds.web.serving.problems import render_problem
 
 SCHEME = "bearer"
 SECRET_MAX_CHARS = 200
+HOPS_MAX = 20
+"""Maximum number of addresses in X-Forwarded-For that are considered, from the last one on."""
 COOKIE = "fonds_session"
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto")
 """Headers set by proxies. A request with one of them comes from another machine, even on a loopback
@@ -46,6 +49,7 @@ class AccessGate:
     The gate also writes the log of changes that users make, and counts the failed attempts to
     authenticate of each client address. Thread-safe.
     `needs_key_to_read`: whether reading needs an access key.
+    `trusted_proxies`: networks of proxies whose header X-Forwarded-For names the client.
     """
 
     keys: AccessKeys
@@ -54,6 +58,7 @@ class AccessGate:
     attempts: FailedAttempts
     host: str
     needs_key_to_read: bool
+    trusted_proxies: Sequence[IPv4Network | IPv6Network] = ()
 
     def identify_requester(self, headers: Headers, address: str) -> Requester:
         """Identify the sender of a request by its access key, else by its session cookie.
@@ -125,6 +130,26 @@ class AccessGate:
             cookie = cookie_parser(line).get(name, cookie)
         return cookie[:SECRET_MAX_CHARS]
 
+    def get_client_address(self, scope: Scope) -> str:
+        """Return the IP address of the client that sent a request, '' if unknown.
+
+        For a request from a trusted proxy, it is the last address in X-Forwarded-For that is not
+        one of a trusted proxy. Addresses before it may be invented by the client.
+        """
+        client = scope.get("client")
+        address = str(client[0]) if client else ""
+        forwarded_for = ",".join(Headers(scope=scope).getlist("x-forwarded-for"))
+        for previous in reversed(forwarded_for.split(",")[-HOPS_MAX:]):
+            if not self._is_trusted_proxy(address) or not is_ip_address(previous.strip()):
+                break
+            address = previous.strip()
+        return address
+
+    def _is_trusted_proxy(self, address: str) -> bool:
+        if not self.trusted_proxies or not is_ip_address(address):
+            return False
+        return any(ip_address(address) in network for network in self.trusted_proxies)
+
     def _mark_used(self, row: AccessKeyRow) -> None:
         # Keys also work if the home is read-only.
         with suppress(FondsError):
@@ -134,13 +159,40 @@ class AccessGate:
 def create_gate(records: Records, host: str, settings: Settings) -> AccessGate:
     """Create the gate of the server bound to `host`. Its access keys and sessions are in
     `records`.
+
+    Raises ConfigurationError for a wrong setting.
     """
     web, keys = settings.web, AccessKeys(records, _get_now)
     sessions = SessionStore(records, keys, _get_now, timedelta(seconds=web.session_s))
-    attempts = FailedAttempts(time.monotonic)
     return AccessGate(
-        keys, sessions, ActionLog(records, _get_now), attempts, host, web.reading_needs_key
+        keys,
+        sessions,
+        ActionLog(records, _get_now),
+        FailedAttempts(time.monotonic),
+        host,
+        web.reading_needs_key,
+        parse_networks(web.trusted_proxies),
     )
+
+
+def parse_networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Parse IP addresses and networks, separated by blanks.
+
+    Raises ConfigurationError for another text.
+    """
+    try:
+        return tuple(map(ip_network, text.split()))
+    except ValueError as error:
+        raise ConfigurationError(f"The setting web.trusted_proxies is wrong: {error}.") from error
+
+
+def is_ip_address(text: str) -> bool:
+    """Return whether a text is an IP address."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def get_bearer_key(headers: Headers) -> str | None:
@@ -150,12 +202,6 @@ def get_bearer_key(headers: Headers) -> str | None:
     """
     scheme, _, credentials = headers.get("authorization", "").partition(" ")
     return credentials.strip()[:SECRET_MAX_CHARS] if scheme.lower() == SCHEME else None
-
-
-def get_client_address(scope: Scope) -> str:
-    """Return the IP address of the client that sent a request, '' if unknown."""
-    client = scope.get("client")
-    return str(client[0]) if client else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +228,7 @@ class GateMiddleware:
             return
         headers = Headers(scope=scope)
         requester = await run_in_threadpool(
-            self._identify_requester, headers, get_client_address(scope)
+            self._identify_requester, headers, self.gate.get_client_address(scope)
         )
         if scope["method"] in ACTS_METHODS and self.takes(scope["path"]):
             refusal = find_refusal(requester, Role.CURATOR)

@@ -11,7 +11,7 @@ import msgspec
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from fonds.web.access.gate import SECRET_MAX_CHARS, AccessGate, get_client_address
+from fonds.web.access.gate import SECRET_MAX_CHARS, AccessGate
 from fonds.web.access.roles import CHALLENGE, OPEN
 from fonds.web.access.viewers import get_requester
 from fonds.web.actions import FormBody
@@ -57,7 +57,7 @@ def sign_in(request: Request, sent: Annotated[SignInForm, SIGN_IN_FORM]) -> Resp
     Wrong keys count towards the limit of failed attempts.
     """
     gate: AccessGate = request.app.state.gate
-    address, onward = get_client_address(request.scope), restrict_to_local(sent.next)
+    address, onward = gate.get_client_address(request.scope), restrict_to_local(sent.next)
     wait_s = gate.attempts.get_wait_s(address)
     if wait_s:
         message = f"Too many wrong keys from this address. Try again in {wait_s} seconds."
