@@ -11,6 +11,7 @@ import pytest
 
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
+from fonds.cli.main import COMMANDS
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.sqlite_file import SqliteFile
 from fonds.stores.table.sqlite import SqliteTable
@@ -55,7 +56,9 @@ def test_a_read_only_home_is_exported(home: Path, tmp_path: Path) -> None:
     assert result.code == 0, result.err
 
 
-@pytest.mark.parametrize("words", [["audit"], ["status"], ["failures"], ["timetable"]], ids=str)
+@pytest.mark.parametrize(
+    "words", [["audit"], ["status"], ["failures"], ["timetable"], ["repair"]], ids=str
+)
 def test_reports_work_on_a_read_only_home(home: Path, words: list[str]) -> None:
     result = fonds(home, *words)
     assert result.code == 0, result.err
@@ -85,7 +88,13 @@ def test_a_deep_audit_of_a_read_only_home_reports_faults(used_home: Path, tmp_pa
 
 @pytest.mark.parametrize(
     "words",
-    [["ingest", __file__], ["run"], ["reindex"], ["catchup", "pdf", "--reextract"]],
+    [
+        ["ingest", __file__],
+        ["run"],
+        ["reindex"],
+        ["catchup", "pdf", "--reextract"],
+        ["repair", "--yes"],
+    ],
     ids=lambda words: str(words[0]),
 )
 def test_commands_that_write_refuse_a_read_only_home(home: Path, words: list[str]) -> None:
@@ -93,6 +102,12 @@ def test_commands_that_write_refuse_a_read_only_home(home: Path, words: list[str
     assert result.code == 2
     assert result.err.startswith(f"fonds: Cannot write lock in {home}")
     assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"serve", "run", "work"}))
+def test_no_command_ends_a_read_only_home_with_a_traceback(home: Path, name: str) -> None:
+    result = fonds(home, name)
+    assert "Traceback" not in result.err, result.err
 
 
 def test_read_only_stores_refuse_to_write(home: Path) -> None:

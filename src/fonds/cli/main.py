@@ -14,7 +14,13 @@ from fonds.cli.context import App, build_global_options
 from fonds.cli.names import CommandGroup
 from fonds.cli.output import log_plainly, write_any_text
 from fonds.cli.process import allow_files, collect_seldom, end_without_collecting
-from fonds.model.errors import ConfigurationError, FondsError, StorageFullError, find_shortage
+from fonds.model.errors import (
+    ConfigurationError,
+    FondsError,
+    StorageFullError,
+    cause_of,
+    find_shortage,
+)
 from fonds.model.secrets import redact_secrets
 
 EXIT_QUARANTINED = 1
@@ -166,7 +172,11 @@ def run(command: Callable[[], object]) -> int:
             return 0
         raise
     except Exception as error:
-        if (short := find_shortage(error)) is None:
-            raise
-        click.echo(f"fonds: {short}", err=True)
+        message: object = find_shortage(error)
+        if message is None:
+            if not isinstance(error, OSError) or error.filename is None:
+                raise
+            # A path that cannot be used, for example on a read-only disk.
+            message = f"{os.fsdecode(error.filename)}: {cause_of(error)}"
+        click.echo(f"fonds: {message}", err=True)
         return EXIT_FAILED

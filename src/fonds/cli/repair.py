@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -149,7 +150,8 @@ def _plan_repair(
             run_deep_audit(app, stores, None, stop_event)
         if stop_event.is_set():
             return EXIT_INTERRUPTED
-    with RepairPlan(app.home / SPOOL) as plan:
+    # Not in the home, which may be on a read-only disk.
+    with RepairPlan(Path(tempfile.gettempdir())) as plan:
         pipelines = list_used_readers(stores.records, stores.queue, settings, pipeline)
         result = run_audit(stores, pipelines, plan.add, find_collection_writer(stores, settings))
         if app.is_json:

@@ -40,7 +40,7 @@ class RepairPlan:
     """The faults to repair, grouped by repair action. A context manager that deletes its temporary
     files on exit.
 
-    `folder`: folder for temporary files in the library folder (home).
+    `folder`: folder for temporary files.
     `is_exclusive`: whether no other process uses the library. Plans left by killed processes are
         then deleted.
     `counts`: number of faults by repair action.
