@@ -99,6 +99,7 @@ class AuditCheck(StrEnum):
     - `UNSETTLED`: messages without an outcome are in a queue.
     - `QUARANTINE`: quarantined messages are in the quarantine.
     - `COUNT`: the stored outcomes and counts agree with the dispositions in the ledger.
+    - `SEAL`: tables that nothing else confirms, such as keys, were only changed by Fonds.
     - `ENTRY`: each entry that is referred to exists, with the right location.
     - `WAY`: the messages of each entry led to a result, without contradictions.
     - `ENDING`: the dispositions agree with the derivatives and WARCs in the stores.
@@ -132,6 +133,7 @@ class AuditCheck(StrEnum):
     UNSETTLED = "unsettled", RepairAct.SEND
     QUARANTINE = "quarantine", RepairAct.SEND
     COUNT = "count", RepairAct.COUNT
+    SEAL = "seal"
     ENTRY = "entry", RepairAct.ENTRY
     WAY = "way", RepairAct.SEND
     ENDING = "ending", RepairAct.END

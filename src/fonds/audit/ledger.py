@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fonds.audit.fault import AuditCheck, AuditFault
 from fonds.model.ledger_difference import LedgerDifference, MissingEntry, OutcomeDifference
+from fonds.model.tallies import SEAL
 from fonds.ports.records import Ledger
 
 
@@ -30,6 +31,10 @@ def _build_fault(difference: LedgerDifference) -> AuditFault:
             f"{difference.derived_open_count} open"
         )
         return AuditFault(AuditCheck.COUNT, difference.entry_id, message)
+    if difference.group[0] == SEAL:
+        table = difference.group[2]
+        message = f"rows of {table} were changed, removed or added by another program"
+        return AuditFault(AuditCheck.SEAL, table, message)
     message = (
         f"tally {' '.join(filter(None, difference.group))}: {difference.stored_count} is "
         f"recorded, but {difference.row_count} were counted"

@@ -52,6 +52,10 @@ def decode_step_reason(value: str) -> tuple[str | None, str | None]:
     return step or None, reason or None
 
 
+SEAL = "seal"
+"""Name of the tallies that are no counts, but the seals of tables (`stores/records/seals.py`)."""
+
+
 # Tallies by time, with day and hour in UTC.
 
 

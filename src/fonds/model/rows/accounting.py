@@ -156,6 +156,7 @@ class FailureNoteRow:
 
     TABLE: ClassVar[str] = "failure_notes"
     KEY: ClassVar[tuple[str, ...]] = ("pipeline", "failure_group")
+    SEALED: ClassVar[bool] = True
     pipeline: str
     failure_group: str
     step: str
@@ -182,6 +183,7 @@ class DecisionRow:
 
     TABLE: ClassVar[str] = "decisions"
     KEY: ClassVar[tuple[str, ...]] = ("decision_id",)
+    SEALED: ClassVar[bool] = True
     decision_id: str
     act: str
     pipeline: str

@@ -67,6 +67,7 @@ class WarcFileRow:
 
     TABLE: ClassVar[str] = "warc_files"
     KEY: ClassVar[tuple[str, ...]] = ("name", "path")
+    SEALED: ClassVar[bool] = True
     name: str
     path: str
     head_sha1: str
@@ -98,6 +99,7 @@ class TakedownRow:
 
     TABLE: ClassVar[str] = "takedowns"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    SEALED: ClassVar[bool] = True
     sha1hex: Annotated[str, Meta(description="SHA-1 of the file")]
     reason_class: Annotated[str, Meta(description="published reason")]
     note: Annotated[str, Meta(description="who requested it and how")]
@@ -120,6 +122,7 @@ class EmbargoRow:
 
     TABLE: ClassVar[str] = "embargoes"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    SEALED: ClassVar[bool] = True
     sha1hex: Annotated[str, Meta(description="SHA-1 of the file")]
     reason_class: Annotated[str, Meta(description="published reason")]
     note: Annotated[str, Meta(description="who requested it and how")]

@@ -22,6 +22,7 @@ class TimetableRow:
 
     TABLE: ClassVar[str] = "timetable"
     KEY: ClassVar[tuple[str, ...]] = ("name",)
+    SEALED: ClassVar[bool] = True
     name: str
     pipeline: str
     every_s: int
@@ -100,6 +101,7 @@ class AccessKeyRow:
 
     TABLE: ClassVar[str] = "access_keys"
     KEY: ClassVar[tuple[str, ...]] = ("name",)
+    SEALED: ClassVar[bool] = True
     name: str
     role: str
     prefix: str
@@ -139,6 +141,7 @@ class ActRow:
 
     TABLE: ClassVar[str] = "acts"
     KEY: ClassVar[tuple[str, ...]] = ("act_id",)
+    SEALED: ClassVar[bool] = True
     act_id: Annotated[str, Meta(description="id of the action")]
     at: Annotated[dt.datetime, Meta(description="when it started")]
     who: Annotated[

@@ -62,6 +62,7 @@ class HostFileRow:
 
     TABLE: ClassVar[str] = "host_files"
     KEY: ClassVar[tuple[str, ...]] = ("origin", "name", "captured_at", "capture_id")
+    SEALED: ClassVar[bool] = True
     origin: str
     name: str
     captured_at: dt.datetime
@@ -78,6 +79,7 @@ class HostTextRow:
 
     TABLE: ClassVar[str] = "host_texts"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    SEALED: ClassVar[bool] = True
     sha1hex: str
     text: str
 
@@ -96,6 +98,7 @@ class HostCaptureRow:
 
     TABLE: ClassVar[str] = "host_captures"
     KEY: ClassVar[tuple[str, ...]] = ("origin", "captured_at", "capture_id")
+    SEALED: ClassVar[bool] = True
     origin: str
     captured_at: dt.datetime
     capture_id: str

@@ -16,7 +16,8 @@ class Row(Protocol):
 
     A row type may also have `COUNTED_BY`, the columns by which its table is tallied. It may have
     `WITHOUT_FIXITY`: the columns that are left out when the size and hash of the row are recorded
-    (`derivatives/fixity.py`).
+    (`derivatives/fixity.py`). It has `SEALED` if no other store confirms its rows, so that a change
+    by another program must be noticed in another way (`stores/records/seals.py`).
     """
 
     TABLE: ClassVar[str]

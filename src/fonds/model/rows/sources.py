@@ -63,6 +63,7 @@ class SourceRow:
 
     TABLE: ClassVar[str] = "sources"
     KEY: ClassVar[tuple[str, ...]] = ("source_id",)
+    SEALED: ClassVar[bool] = True
     source_id: str
     url: str
     kind: str

@@ -24,11 +24,12 @@ from fonds.model.ledger_difference import (
 )
 from fonds.model.restrictions import REDACTED
 from fonds.model.rows import DispositionRow, EntryRow, TallyRow
-from fonds.model.tallies import compute_failure_group
+from fonds.model.tallies import SEAL, compute_failure_group
 from fonds.stores.records import tallies
 from fonds.stores.records.counters import Group
 from fonds.stores.records.row_statements import fetch_rows
 from fonds.stores.records.row_writes import upsert
+from fonds.stores.records.seals import compute_seals
 from fonds.stores.records.tables import get_table
 
 WEIGHTS: Mapping[str, int] = {Verdict.DONE: 1, Verdict.DROPPED: 2, Verdict.QUARANTINED: 3}
@@ -152,9 +153,11 @@ def recount(connection: Connection, *, repair: bool) -> list[LedgerDifference]:
     ]
     # Counted after the repair of the entries, which changes the counts.
     row_counts, stored_counts = tallies.recount(connection), tallies.load_tallies(connection)
-    differences += _compare_counts(stored_counts, row_counts)
+    differences += _compare_counts(stored_counts, row_counts | compute_seals(connection))
     if repair:
-        connection.execute(sa.delete(get_table(TallyRow)))
+        # A broken seal stays: what was changed by another program cannot be restored.
+        counts = get_table(TallyRow)
+        connection.execute(sa.delete(counts).where(counts.c.counted != SEAL))
         tallies.add(connection, row_counts)
     return differences[:DIFFERENCES_MAX]
 

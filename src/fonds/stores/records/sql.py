@@ -51,9 +51,16 @@ from fonds.stores.records.row_statements import (
     load_rows,
 )
 from fonds.stores.records.row_writes import get_key, insert_new, upsert
+from fonds.stores.records.seals import SEALED, update_seal
 from fonds.stores.records.statements import BoundStatement, FindRequest, build_counts
 from fonds.stores.records.tables import get_table, list_key_columns
-from fonds.stores.records.tallies import add, get_row_group, load_groups, subtract
+from fonds.stores.records.tallies import (
+    add,
+    get_row_group,
+    load_groups,
+    lock_tallies,
+    subtract,
+)
 from fonds.stores.records.visible_rows import visible_now
 
 # `load_first_rows` finds the first row of many conditions in few statements; each part reads one
@@ -360,9 +367,10 @@ class SqlRecords:
         ):
             for chunk in iter_chunks(iter(sorted(set(keys))), KEYS_PER_STATEMENT):  # type: ignore[type-var]
                 key_condition = match_keys(list_key_columns(kind), chunk)
-                result = connection.execute(
-                    sa.update(table).where(key_condition, *conditions).values(new_values)
-                )
+                with update_seal(connection, kind, _to_tuples(kind, chunk)):
+                    result = connection.execute(
+                        sa.update(table).where(key_condition, *conditions).values(new_values)
+                    )
                 changed_count += result.rowcount
         return changed_count
 
@@ -376,6 +384,7 @@ class SqlRecords:
             return []
         table, key_columns = get_table(kind), list_key_columns(kind)
         order = sorted(range(len(changes)), key=lambda index: changes[index].key)  # type: ignore[arg-type,return-value]
+        changed_keys = _to_tuples(kind, dict.fromkeys(change.key for change in changes))
         removed_keys = _to_tuples(kind, (change.key for change in changes if change.values is None))
         is_applied = [False] * len(changes)
         with (
@@ -384,20 +393,25 @@ class SqlRecords:
             connection.begin(),
         ):
             old_groups = load_groups(connection, kind, removed_keys)
-            for index in order:
-                change = changes[index]
-                conditions = (
-                    match_keys(key_columns, [change.key]),
-                    *build_conditions(table, change.where),
-                )
-                if change.values is None:
-                    result = connection.execute(sa.delete(table).where(*conditions))
-                else:
-                    values = {get_column(table, name).name: v for name, v in change.values.items()}
-                    result = connection.execute(sa.update(table).where(*conditions).values(values))
-                is_applied[index] = result.rowcount == 1
-                if not is_applied[index]:
-                    old_groups.pop(_to_tuples(kind, [change.key])[0], None)
+            with update_seal(connection, kind, changed_keys):
+                for index in order:
+                    change = changes[index]
+                    conditions = (
+                        match_keys(key_columns, [change.key]),
+                        *build_conditions(table, change.where),
+                    )
+                    if change.values is None:
+                        result = connection.execute(sa.delete(table).where(*conditions))
+                    else:
+                        values = {
+                            get_column(table, name).name: v for name, v in change.values.items()
+                        }
+                        result = connection.execute(
+                            sa.update(table).where(*conditions).values(values)
+                        )
+                    is_applied[index] = result.rowcount == 1
+                    if not is_applied[index]:
+                        old_groups.pop(_to_tuples(kind, [change.key])[0], None)
             subtract(connection, old_groups.values())
         return is_applied
 
@@ -410,9 +424,10 @@ class SqlRecords:
         ):
             old_groups = load_groups(connection, kind, _to_tuples(kind, keys))
             for chunk in iter_chunks(iter(sorted(set(keys))), KEYS_PER_STATEMENT):  # type: ignore[type-var]
-                connection.execute(
-                    sa.delete(get_table(kind)).where(match_keys(list_key_columns(kind), chunk))
-                )
+                with update_seal(connection, kind, _to_tuples(kind, chunk)):
+                    connection.execute(
+                        sa.delete(get_table(kind)).where(match_keys(list_key_columns(kind), chunk))
+                    )
             subtract(connection, old_groups.values())
 
     def close(self) -> None:
@@ -432,11 +447,14 @@ class SqlRecords:
         ):
             kinds = sorted(by_kind, key=attrgetter("TABLE"))
             # All counts are locked before the first row: otherwise two writers could deadlock.
+            if SEALED.intersection(kinds):
+                lock_tallies(connection)
             groups = {kind: load_groups(connection, kind, list(by_kind[kind])) for kind in kinds}
             deltas: Counter[Group] = Counter()
             for kind in kinds:
                 rows, old_groups = by_kind[kind], groups[kind]
-                (upsert if replace else insert_new)(connection, kind, rows.values())
+                with update_seal(connection, kind, list(rows)):
+                    (upsert if replace else insert_new)(connection, kind, rows.values())
                 if kind in COUNTED:
                     new_rows = (
                         row for key, row in rows.items() if replace or key not in old_groups
