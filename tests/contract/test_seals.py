@@ -154,3 +154,17 @@ def test_a_failed_write_leaves_the_seal(records: SqlRecords) -> None:
     with pytest.raises(sa.exc.IntegrityError):
         records.put([build_row(kind, 5), replace(build_row(kind, 6), sha1hex="short")])  # type: ignore[type-var]
     assert find_broken_seals(records) == []
+
+
+def test_accepted_rows_are_sealed_again(records: SqlRecords) -> None:
+    kind, other_kind = KINDS[:2]
+    records.put([build_row(kind, 4), build_row(kind, 6), build_row(other_kind, 4)])
+    for changed_kind in (kind, other_kind):
+        column = get_table(changed_kind).c[changed_kind.KEY[0]]
+        value = getattr(build_row(changed_kind, 4), changed_kind.KEY[0])
+        alter(records, sa.delete(get_table(changed_kind)).where(column == value))
+    assert sorted(find_broken_seals(records)) == sorted([kind.TABLE, other_kind.TABLE])
+    records.ledger.accept_rows(kind)
+    assert find_broken_seals(records) == [other_kind.TABLE]
+    records.put([build_row(kind, 8)])
+    assert find_broken_seals(records) == [other_kind.TABLE]

@@ -24,7 +24,7 @@ from fonds.model.rows import (
     TallyRow,
     TextBandRow,
 )
-from fonds.model.tallies import INPUTS_BY_DAY
+from fonds.model.tallies import INPUTS_BY_DAY, SEAL
 from fonds.ports.records import UnfilteredRecords
 
 HIDDEN, VISIBLE = "a" * 40, "d" * 40
@@ -100,9 +100,10 @@ def _fill(records: Any, sha1hex: str, mark: str) -> None:
 def _load_all(records: Any) -> dict[str, Any]:
     rows_by_table = {kind.TABLE: list(records.find(kind)) for kind in SHOWN_KINDS}
     counts = {kind.TABLE: records.count(kind) for kind in SHOWN_KINDS}
-    # Records that an input only counted were never files.
-    inputs = (InputRow.TABLE, INPUTS_BY_DAY)
-    rows = [row for row in records.find(TallyRow) if row.count and row.counted not in inputs]
+    # Records that an input only counted were never files. The seal of the embargoes, which readers
+    # may see, changes with them.
+    others = (InputRow.TABLE, INPUTS_BY_DAY, SEAL)
+    rows = [row for row in records.find(TallyRow) if row.count and row.counted not in others]
     tallies = {replace(row, count=0): row.count for row in rows}
     return {"rows": rows_by_table, "counts": counts, "tallies": tallies}
 

@@ -87,6 +87,12 @@ NO_REMEDY = (
 )
 PURGE = "`fonds takedown SHA1 --reason CLASS --everywhere` purges WARCs that no row refers to"
 
+ACCEPT = (
+    "check the rows of the table. If they are right, `fonds repair --accept TABLE --yes` accepts "
+    "them; otherwise restore the table from a backup, or correct it with the command that "
+    "changes it"
+)
+
 
 class AuditCheck(StrEnum):
     """One check of the audit.
@@ -154,6 +160,8 @@ class AuditCheck(StrEnum):
         """Sentence that tells a person what to do about faults of the check."""
         if self is AuditCheck.TAKEN_DOWN:
             return PURGE
+        if self is AuditCheck.SEAL:
+            return ACCEPT
         return NO_REMEDY if self.act is None else _REMEDIES[self.act]
 
 

@@ -14,13 +14,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from fonds.audit.audit import AuditReport, AuditResult, build_report, run_audit
-from fonds.audit.fault import AuditCheck, AuditFault, RepairAct
+from fonds.audit.fault import AuditFault, RepairAct
 from fonds.audit.repair.cleanup import raise_if_emptied, recover
 from fonds.audit.repair.context import RepairContext
 from fonds.audit.repair.derivatives import rebuild_derivatives
 from fonds.audit.repair.entries import resend_entries
 from fonds.audit.repair.plan import RepairPlan
 from fonds.audit.repair.repair import ROUNDS_MAX, RepairRound
+from fonds.cli.acts import record_act
 from fonds.cli.audit import print_audit, run_deep_audit, stop_on_signals
 from fonds.cli.context import (
     SPOOL,
@@ -29,6 +30,7 @@ from fonds.cli.context import (
     echo_json,
     open_console,
     pipeline_option,
+    print_note,
 )
 from fonds.cli.json_answers import build_answer, define_answer
 from fonds.cli.pipeline_run import EXIT_INTERRUPTED, exit_immediately, run_to_end
@@ -38,11 +40,14 @@ from fonds.derivatives.kind import DerivativeKind
 from fonds.derivatives.kinds import KINDS
 from fonds.extract.mime import describe
 from fonds.ingest.catch_up import CatchUpSelection
+from fonds.model.encoding import pluralize
 from fonds.model.message import Subscription
+from fonds.model.suggestions import format_unknown_name
 from fonds.pipelines.runtime.binding import parse_subscription_name
 from fonds.pipelines.runtime.intake import Intake, IntakeCounts
 from fonds.ports import Source, Stores
 from fonds.stores.home_lock import HomeLock
+from fonds.stores.records.seals import SEALED
 from fonds.wiring.collections import find_collection_writer
 from fonds.wiring.flavours import list_readers
 from fonds.wiring.pipeline_names import list_used_readers
@@ -92,8 +97,15 @@ RepairPlanAnswer = define_answer(
 @click.option(
     "--deep", is_flag=True, help="First read and hash everything, as `fonds audit --deep` does."
 )
+@click.option(
+    "--accept",
+    "accepted_table",
+    metavar="TABLE",
+    help="Accept the rows of a table that another program changed as they are now, after you have "
+    "checked them. Repairs nothing else.",
+)
 @pipeline_option
-def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
+def repair(app: App, yes: bool, deep: bool, accepted_table: str | None, **flags: Any) -> int:
     """Rebuild missing or altered data from the remaining data.
 
     Without --yes, only shows what would be done. Bodies are fetched from wherever else they are
@@ -109,9 +121,12 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
     fonds repair
     fonds repair --yes
     fonds repair --deep --yes
+    fonds repair --accept access_keys --yes
     """
     settings = app.load_settings(**flags)
     stores = app.open_stores(settings)
+    if accepted_table is not None:
+        return _accept_table(app, stores, accepted_table, is_confirmed=yes)
     if not yes:
         return _plan_repair(app, settings, stores, flags["pipeline"], deep)
 
@@ -135,6 +150,28 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
     print_audit(screen, result)
     screen.print(f"{repair_run.done:,} repairs made.")
     return 0 if result.is_balanced else 1
+
+
+def _accept_table(app: App, stores: Stores, table: str, *, is_confirmed: bool) -> int:
+    """Accept the rows of a table as they are now, if confirmed. Return the exit code.
+
+    Raises click.UsageError for a table without a seal.
+    """
+    kinds = {kind.TABLE: kind for kind in SEALED}
+    if table not in kinds:
+        message = format_unknown_name("sealed table", table, sorted(kinds))
+        raise click.UsageError(message)
+    count = pluralize(stores.records.count(kinds[table]).get((), 0), "row")
+    if not is_confirmed:
+        print_note(
+            f"{table} has {count}. Check them, then run "
+            f"{app.format_command(f'repair --accept {table} --yes')}"
+        )
+        return 1
+    with HomeLock(app.home), record_act(stores.records, f"fonds repair --accept {table}"):
+        stores.ledger.accept_rows(kinds[table])
+    print_note(f"The {count} of {table} were accepted.")
+    return 0
 
 
 def _plan_repair(
@@ -171,8 +208,6 @@ def _print_plan(app: App, screen: Console, plan: RepairPlan, result: AuditResult
             screen.print(f"[bold]{plan.counts[act]:,}[/bold] {ACT_LABELS[act]}, because:")
             for sample in plan.samples[act]:
                 screen.print(f"   [dim]{escape(sample)}[/dim]")
-            if act is None:
-                screen.print(f"   {escape(AuditCheck.RECORDS_EMPTIED.remedy)}")
     screen.print(f"\nNothing was changed. Next: {app.format_command('repair --yes')}", markup=False)
 
 

@@ -167,6 +167,12 @@ class Ledger(Protocol):
         Return the differences, at most 1,000. With `repair`, outcomes and counts are corrected.
         """
 
+    def accept_rows(self, kind: type[Row]) -> None:
+        """Accept the rows of a sealed table as they are now, although another program changed them.
+
+        Later recounts return no difference for these changes.
+        """
+
 
 class RecordsWithLedger(Records, Protocol):
     """Interface of an SQL database that holds both the rows that people query and the ledger."""

@@ -37,6 +37,10 @@ REFUSED_CALLS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("status", "pipeline"): (("status", "--pipeline", "libary"), "Did you mean 'library'"),
     ("audit", "pipeline"): (("audit", "--pipeline", "libary"), "Did you mean 'library'"),
     ("repair", "pipeline"): (("repair", "--pipeline", "libary"), "Did you mean 'library'"),
+    ("repair", "accepted_table"): (
+        ("repair", "--accept", "acess_keys"),
+        "Did you mean 'access_keys'",
+    ),
     ("ingest", "pipeline"): (("ingest", "/", "--pipeline", "libary"), "Did you mean 'library'"),
     ("run", "pipeline"): (("run", "libary"), "Did you mean 'library'"),
     ("work", "steps"): (("work", "extract"), "Did you mean 'extract_pdf'"),

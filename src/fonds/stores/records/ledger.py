@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Engine
 
 from fonds.model.disposition import PENDING, Reason
 from fonds.model.ledger_difference import LedgerDifference
-from fonds.model.rows import DispositionRow, EntryRow, InputRow
+from fonds.model.rows import DispositionRow, EntryRow, InputRow, Row
 from fonds.stores.records import counters, outcomes, tallies
 from fonds.stores.records.engine import connect_to_write, translate_errors
 from fonds.stores.records.outcomes import (
@@ -33,6 +33,7 @@ from fonds.stores.records.outcomes import (
 )
 from fonds.stores.records.row_statements import Key, fetch_rows, get_key_reader
 from fonds.stores.records.row_writes import get_key, insert, load, upsert
+from fonds.stores.records.seals import renew_seal
 from fonds.stores.records.tables import get_table
 
 Rows = dict[Key, DispositionRow]
@@ -105,6 +106,16 @@ class SqlLedger:
         ):
             tallies.lock_tallies(connection)
             return outcomes.recount(connection, repair=repair)
+
+    def accept_rows(self, kind: type[Row]) -> None:
+        """Seal a table with the rows that it has now, although another program changed them."""
+        with (
+            translate_errors(self._engine),
+            connect_to_write(self._engine) as connection,
+            connection.begin(),
+        ):
+            tallies.lock_tallies(connection)
+            renew_seal(connection, kind)
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from fonds.model.tallies import SEAL
 from fonds.stores.records.counters import Group, build_group
 from fonds.stores.records.row_statements import Key, load_rows
 from fonds.stores.records.tables import get_table
-from fonds.stores.records.tallies import add, lock_tallies
+from fonds.stores.records.tallies import add, load_tallies, lock_tallies
 
 SEALED = frozenset(row for row in ROWS if getattr(row, "SEALED", False))
 """Types of the rows in sealed tables."""
@@ -57,13 +57,20 @@ def update_seal(connection: Connection, kind: type[Row], keys: Sequence[Key]) ->
     add(connection, {build_seal_group(kind): after - before})
 
 
-def compute_seals(connection: Connection) -> Counter[Group]:
-    """Return what the seal of each table should be, as a tally. Tables without rows have none."""
+def compute_seals(connection: Connection, kinds: Iterable[type[Row]] = SEALED) -> Counter[Group]:
+    """Return what the seals of tables should be, as tallies. Tables without rows have none."""
     seals: Counter[Group] = Counter()
-    for kind in SEALED:
+    for kind in kinds:
         rows = connection.execute(sa.select(get_table(kind)))
         seals[build_seal_group(kind)] = _sum_hashes(kind(*row) for row in rows)
     return +seals
+
+
+def renew_seal(connection: Connection, kind: type[Row]) -> None:
+    """Seal a table with the rows that it has now. The caller must hold the lock of the tallies."""
+    group = build_seal_group(kind)
+    stored = load_tallies(connection).get(group, 0)
+    add(connection, {group: compute_seals(connection, [kind])[group] - stored})
 
 
 def hash_row(row: Row) -> int:
