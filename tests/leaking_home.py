@@ -34,7 +34,7 @@ from hidden_files import MIRRORED, SITE, URL, HiddenFiles, add_hidden
 from home_rows import NOW
 from ingesting import ingest
 from route_urls import addresses
-from takedowns import create_takedown_service
+from takedowns import create_takedown_service, take_down
 from themed_home import LIBRARY, fill_themes
 
 ORIGIN = "http://localhost:8765"
@@ -322,7 +322,7 @@ def _embargo(stores: Stores, writer: CollectionWriter, hidden: HiddenFiles) -> N
 def _takedown(stores: Stores, writer: CollectionWriter, hidden: HiddenFiles) -> None:
     service = create_takedown_service(stores, writer)
     for file in hidden.files:
-        service(TakedownRow(file, "privacy", NOTE, "ann", NOW))
+        take_down(service, TakedownRow(file, "privacy", NOTE, "ann", NOW))
 
 
 ACTS: Mapping[

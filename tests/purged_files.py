@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from collections.abc import Iterator
 from hashlib import sha1
@@ -13,6 +14,9 @@ from fonds.model.capture import Place
 from fonds.model.restrictions import Tombstone
 from fonds.ports import WarcArchive
 from home_rows import NOW
+
+STREAM_MAX_BYTES = 200_000
+_ZLIB_START = re.compile(rb"\x78[\x01\x5e\x9c\xda]|\x1f\x8b\x08")
 
 
 def holders(folder: Path, needle: bytes) -> list[str]:
@@ -29,6 +33,9 @@ def _iter_files(folder: Path) -> Iterator[Path]:
 
 
 def _iter_contents(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a file, and everything in it that can be unpacked: streams of gzip and
+    zlib, also in the free pages of a SQLite file, and the blocks of LZ4 in the index.
+    """
     data = path.read_bytes()
     yield data
     if data.startswith(b"\x1f\x8b"):
@@ -36,6 +43,59 @@ def _iter_contents(path: Path) -> Iterator[bytes]:
             yield gzip.decompress(data)
         except (EOFError, gzip.BadGzipFile, zlib.error):
             yield zlib.decompressobj(31).decompress(data)
+    for start in _ZLIB_START.finditer(data):
+        try:
+            yield zlib.decompressobj(47).decompress(
+                data[start.start() : start.start() + STREAM_MAX_BYTES]
+            )
+        except zlib.error:
+            continue
+    if path.suffix == ".store":
+        for position in range(len(data) - 4):
+            size = int.from_bytes(data[position : position + 4], "little")
+            if 0 < size < STREAM_MAX_BYTES:
+                yield _unpack_lz4(data, position + 4, size)
+
+
+def _unpack_lz4(data: bytes, position: int, size: int) -> bytes:
+    """Unpack a block of LZ4 with `size` unpacked bytes, as far as it is one.
+
+    Source: LZ4 block format description.
+    """
+    out = bytearray()
+
+    def read_length(nibble: int) -> int:
+        nonlocal position
+        length = nibble
+        while nibble == 15:
+            part = data[position]
+            position += 1
+            length += part
+            if part < 255:
+                break
+        return length
+
+    try:
+        while len(out) < size:
+            token = data[position]
+            position += 1
+            literal_length = read_length(token >> 4)
+            if literal_length > size:
+                break
+            out += data[position : position + literal_length]
+            position += literal_length
+            if len(out) >= size:
+                break
+            offset = data[position] | data[position + 1] << 8
+            position += 2
+            match_length = read_length(token & 15) + 4
+            if not 0 < offset <= len(out) or match_length > size:
+                break
+            for _ in range(match_length):
+                out.append(out[-offset])
+    except IndexError:
+        pass
+    return bytes(out)
 
 
 def members(data: bytes) -> list[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from fonds.grouping.changes.writer import CollectionWriter
@@ -16,6 +17,7 @@ from fonds.ports import Stores
 from fonds.restrictions.takedown import TakedownService
 from fonds.restrictions.warc_records import WarcPurge
 from fonds.viewer.pdf_pages import remove_views
+from fonds.wiring.stores import purge_stores
 from home_rows import NOW
 
 
@@ -31,7 +33,14 @@ def create_takedown_service(
 ) -> TakedownService:
     leases = Leases(LeaseTable(stores.records), who or create_worker_name(), time.monotonic)
     purge = WarcPurge(stores.archive, leases)
-    return TakedownService(stores, writer, (), lambda: NOW, purge, remove_views, **more)
+    purge_all = partial(purge_stores, stores)
+    return TakedownService(stores, writer, (), lambda: NOW, purge, remove_views, purge_all, **more)
+
+
+def take_down(service: TakedownService, takedown: TakedownRow) -> TakedownRow:
+    """Take a file down and purge its bytes. Return the stored row."""
+    (row,), _ = service.finish([service(takedown)])
+    return row
 
 
 def ended_process() -> str:

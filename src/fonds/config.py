@@ -113,6 +113,15 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         str, Meta(description="Pipeline that processes new captures; see `fonds pipelines`")
     ] = "library"
     collection: Annotated[str, Meta(description="Collection of new documents")] = "default"
+    takedown_list: Annotated[
+        str,
+        Meta(
+            description=(
+                "Path of a file outside the library that lists all takedowns. A library that "
+                "lacks one, such as a restored backup, is not opened until they are applied"
+            )
+        ),
+    ] = ""
     isolation: Annotated[
         Literal["possible", "required"],
         Meta(

@@ -24,7 +24,7 @@ from fonds.model.restrictions import EmbargoReason
 from fonds.model.rows import EmbargoRow, TakedownRow
 from guarded_home import GuardedHome, open_guarded_home
 from home_rows import NOW, Body, file_row
-from takedowns import build_takedown, create_takedown_service
+from takedowns import build_takedown, create_takedown_service, take_down
 
 pytestmark = pytest.mark.xdist_group("forms")
 
@@ -60,7 +60,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         fail(home.stores, *FAILED)
         before = _manifest(home)
         before |= {"documents": before["documents"][2:], "rows": before["rows"] - 2}
-        create_takedown_service(home.stores)(build_takedown(filled.pdfs[2]))
+        take_down(create_takedown_service(home.stores), build_takedown(filled.pdfs[2]))
         row = EmbargoRow(filled.pdfs[0], EmbargoReason.RIGHTS, NOTE, UNTIL, "ann", NOW)
         home.stores.records.put(
             [row, *(replace(row, sha1hex=f"{n:040x}") for n in range(EMBARGO_COUNT))]

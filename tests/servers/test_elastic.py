@@ -89,6 +89,20 @@ def test_an_index_without_fields_is_refused_with_a_remedy(kind: str, address: st
         index.close()
 
 
+def test_a_purge_merges_deleted_documents_away(index: ElasticIndex, address: str) -> None:
+    index.put([document(str(number), "words") for number in range(20)])
+    index.delete([str(number) for number in range(1, 20)])
+
+    def count_deleted() -> int:
+        stats = get_json(address, "/ALIAS/_stats/docs")
+        return int(stats["_all"]["primaries"]["docs"]["deleted"])
+
+    (sentence,) = index.purge()
+    assert "snapshots" in sentence
+    assert count_deleted() == 0
+    assert index.count() == 1
+
+
 def test_ids_stay_unique_after_a_rollover(kind: str, address: str) -> None:
     index = OPENERS[kind](f"{address}&max_docs=2")
     index.put([document("a", "old"), document("b", "old")])

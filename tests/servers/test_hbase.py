@@ -67,6 +67,16 @@ def test_a_put_right_after_a_deletion_is_visible(table: HbaseTable, name: str) -
         assert table.get(name, [b"key"]) == {b"key": {"f:a": value}}
 
 
+def test_a_purge_keeps_all_other_cells_and_says_what_remains(table: HbaseTable, name: str) -> None:
+    table.put(name, [(b"%d" % number, {"f:a": b"%d" % number}) for number in range(10)])
+    table.delete(name, [b"3"])
+    (sentence,) = table.purge()
+    assert "HBase keeps deleted cells until its compaction has ended" in sentence
+    assert [key for key, _ in table.scan(name, count_max=20)] == [
+        b"%d" % number for number in range(10) if number != 3
+    ]
+
+
 def test_large_cells_are_stored_and_too_large_ones_refused(table: HbaseTable, name: str) -> None:
     large = os.urandom(12 * 1024 * 1024)
     table.put(name, [(b"large", {"file:x": large}), (b"small", {"file:x": b"1"})])

@@ -6,7 +6,8 @@ Also validate the SHA-1s and notes that commands which change the library accept
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import click
 
@@ -15,9 +16,12 @@ from fonds.isolation.process_identity import find_login_name
 from fonds.model.errors import FondsError
 from fonds.model.keys import parse_sha1
 from fonds.model.restrictions import NOTE_MAX_CHARS
+from fonds.model.rows import ActRow
 from fonds.model.secrets import redact_secrets
 from fonds.ports import Records
 from fonds.wiring.stores import get_utc_now
+
+EXPORT_ACT = "fonds export --out "
 
 
 @contextmanager
@@ -37,6 +41,24 @@ def record_act(records: Records, description: str) -> Iterator[None]:
         acts.end(act, REFUSED)
         raise
     acts.end(act)
+
+
+def record_export(records: Records, path: Path) -> None:
+    """Record the path of an export in the action log, so that a takedown can name it. A home that
+    is read-only records nothing.
+    """
+    with suppress(FondsError), record_act(records, f"{EXPORT_ACT}{path.absolute()}"):
+        pass
+
+
+def list_export_paths(records: Records) -> list[str]:
+    """Return the paths of earlier exports in the action log that exist, without duplicates."""
+    paths = {
+        row.what.removeprefix(EXPORT_ACT)
+        for row in records.find(ActRow)
+        if row.what.startswith(EXPORT_ACT)
+    }
+    return sorted(path for path in paths if Path(path).exists())
 
 
 def find_local_user() -> str:

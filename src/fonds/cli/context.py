@@ -98,32 +98,48 @@ class App:
         given_options = {name: value for name, value in continues_soon.items() if value is not None}
         return load_settings(self.home, {**self.flags, **given_options})
 
-    def open_stores(self, settings: Settings | None = None, *, create: bool = False) -> Stores:
+    def open_stores(
+        self,
+        settings: Settings | None = None,
+        *,
+        create: bool = False,
+        applies_takedowns: bool = False,
+    ) -> Stores:
         """Return the opened stores of the library. They are closed when the command ends.
 
-        Raises ConfigurationError if there is no library yet, unless `create` is true.
+        Raises ConfigurationError if there is no library yet, unless `create` is true, and if the
+        library lacks a takedown of the list outside it, unless `applies_takedowns` is true.
         """
         # Imported here because the stores are slow to import.
-        from fonds.wiring.stores import close_stores, open_stores
+        from fonds.wiring.stores import close_stores, open_stores, refuse_missing_takedowns
 
         if not create:
             self.require_home()
-        stores = open_stores(self.home, settings or self.load_settings())
+        used_settings = settings or self.load_settings()
+        stores = open_stores(self.home, used_settings)
         click.get_current_context().call_on_close(partial(close_stores, stores))
+        if not applies_takedowns:
+            refuse_missing_takedowns(stores.records, used_settings)
         return stores
 
     def open_index(self, settings: Settings | None = None) -> Index:
         """Return the opened full-text index, without other stores. It is closed when the command
         ends.
 
-        Raises ConfigurationError if there is no library yet.
+        Raises ConfigurationError if there is no library yet, or if it lacks a takedown of the list
+        outside it.
         """
         # Imported here because the stores are slow to import.
         from fonds.ports.stores import close
         from fonds.wiring.index import open_index
 
         self.require_home()
-        index = open_index(self.home, settings or self.load_settings())
+        used_settings = settings or self.load_settings()
+        if used_settings.takedown_list:
+            from fonds.wiring.stores import refuse_missing_takedowns
+
+            refuse_missing_takedowns(self.open_records(used_settings), used_settings)
+        index = open_index(self.home, used_settings)
         click.get_current_context().call_on_close(partial(close, index))
         return index
 

@@ -131,8 +131,8 @@ def export(
     is_library = request is not None and not request.build_filters() and EXPORT_FORMATS[form].rows
     if limit is not None and is_library:
         raise click.UsageError("--limit needs a QUERY. '*' finds all documents.")
-    stores = app.open_stores().for_readers()
-    matches = None
+    all_stores = app.open_stores()
+    stores, matches = all_stores.for_readers(), None
     counts = ExportCounts(
         ResultContents(), members=ManifestMembers(stores.records) if out is not None else None
     )
@@ -151,6 +151,11 @@ def export(
         chunks = _export_result(
             stores, EXPORT_FORMATS[form], counts, matches, limit, with_text=not no_text
         )
+    if out is not None:
+        # Imported here because the log of actions is slow to import.
+        from fonds.cli.acts import record_export
+
+        record_export(all_stores.records, Path(out))
     _write(out, form, counts, chunks, stores.index)
     if not counts.count:
         options = {"format": form, "out": out, "limit": limit}

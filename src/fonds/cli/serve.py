@@ -9,6 +9,7 @@ import click
 from rich.markup import escape
 
 from fonds.cli.context import SPOOL, App, command, open_console
+from fonds.cli.takedown import apply_takedown_list
 
 if TYPE_CHECKING:
     from fonds.web.access.gate import AccessGate
@@ -34,6 +35,8 @@ def serve(app: App, **flags: Any) -> int:
 
     Starts a web server with the library's pages, a JSON API and replay of captures.
 
+    Takedowns of the list `takedown_list` that the library does not have are applied first.
+
     Captures are replayed on a separate port. Scripts in captures do not run,
     and cannot reach the pages.
 
@@ -51,6 +54,7 @@ def serve(app: App, **flags: Any) -> int:
     from fonds.wiring.readers import open_page_views
 
     settings = app.load_settings(**flags)
+    apply_takedown_list(app, settings)
     stores, web = app.open_stores(settings), settings.web
     replay_port = web.replay_port or (web.port + 1 if 0 < web.port < PORT_MAX else 0)
     with (

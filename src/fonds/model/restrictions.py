@@ -78,7 +78,22 @@ class TakedownRest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 
     - `documents`: ids of documents to remove from the index.
     - `warcs`: names of WARC files, written by Fonds, from which to purge records.
+    - `purge`: whether the bytes of the deleted data must be purged from the stores. That is the last
+      work.
     """
 
     documents: tuple[str, ...] = ()
     warcs: tuple[str, ...] = ()
+    purge: bool = False
+
+
+class ListedTakedown(msgspec.Struct, frozen=True):
+    """Line of the list of takedowns outside the library. The fields have the meaning of those of
+    TakedownRow.
+    """
+
+    sha1hex: str
+    reason_class: ReasonClass
+    note: str
+    made_by: str
+    row_created: datetime

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 if TYPE_CHECKING:
     from fonds.model.archive import (
@@ -169,6 +169,21 @@ class Index(Protocol):
         """Return the number of documents in the index."""
 
 
+class Purgeable(Protocol):
+    """Interface of a store that can remove what deleted data left behind. Every store implements it.
+
+    A deletion only marks data as deleted in most stores. Until other data replaces it, it is still
+    in a file.
+    """
+
+    def purge(self) -> Sequence[str]:
+        """Remove the bytes of all data that was deleted before.
+
+        Returns a sentence for each place where they can remain, with how long they remain there.
+        Rewrites large parts of the store, and so takes long. No other process may write meanwhile.
+        """
+
+
 class QueryCompleter(Protocol):
     """Interface that completes a search while a person types it, from what an index contains."""
 
@@ -315,6 +330,14 @@ class Stores:
         embargo.
         """
         return replace(self, records=self.records.for_readers())
+
+
+def purge(*backends: object) -> list[str]:
+    """Remove the bytes of deleted data from the given stores, in the given order.
+
+    Returns a sentence for each place where they can remain.
+    """
+    return [sentence for backend in backends for sentence in cast(Purgeable, backend).purge()]
 
 
 def close(*backends: object) -> None:

@@ -20,7 +20,7 @@ from fonds.model.message import (
     TopicTraits,
 )
 from fonds.ports import Blobs, TopicQueue
-from fonds.ports.stores import close
+from fonds.ports.stores import close, purge
 from fonds.queues.messages.large_field import LargeField
 
 BODY_BLOB = "fonds-body"
@@ -260,6 +260,12 @@ class LargeBodies:
         subscription.
         """
         return self._queue.get_depth(subscription)
+
+    def purge(self) -> Sequence[str]:
+        """Remove the bytes of deleted messages from the wrapped queue. Return what can remain. The
+        blobs with large bodies are purged by their own store.
+        """
+        return purge(self._queue)
 
     def close(self) -> None:
         """Close the wrapped queue, if it has a method `close`."""

@@ -197,6 +197,10 @@ class SqliteQueue:
         """
         return MESSAGE_MAX_BYTES
 
+    def purge(self) -> Sequence[str]:
+        """Remove the bytes of deleted messages from the SQLite file. Return what remains."""
+        return self._file.purge()
+
     def close(self) -> None:
         """Make the messages that this process has leased ready again, and close the queue file.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
 import msgspec
 
@@ -35,6 +36,7 @@ from fonds.model.rows import (
 )
 from fonds.ports import Blobs, Records, Stores
 from fonds.ports.scan import iter_chunks, iter_pages
+from fonds.restrictions.takedown_list import list_takedown
 from fonds.restrictions.traces import (
     build_key,
     find_holding_collections,
@@ -59,7 +61,8 @@ ROUNDS_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class TakedownService:
-    """Service that takes files down. Call the object with a takedown row.
+    """Service that takes files down. Call the object with a takedown row for each file, then call
+    `finish` once with the returned rows.
 
     - `stores`: stores of the library.
     - `collection_writer`: writer of collections; None if the library has no collections.
@@ -67,8 +70,11 @@ class TakedownService:
     - `clock`: function that returns the current time in UTC.
     - `warcs`: function that rewrites a WARC of the library.
     - `forget_views`: function that deletes the rendered pages of PDFs.
+    - `purge_stores`: function that purges the bytes of all deleted data from the stores, and returns
+      a sentence for each place where they can remain.
     - `scans_all_warcs`: whether the indexes of all WARCs of the library are searched, to find WARCs
       that no row names.
+    - `list_path`: file outside the library that lists all takedowns; None without one.
     """
 
     stores: Stores
@@ -77,17 +83,22 @@ class TakedownService:
     clock: Callable[[], datetime]
     warcs: WarcPurge
     forget_views: Callable[[Blobs], None]
+    purge_stores: Callable[[], Sequence[str]]
     scans_all_warcs: bool = False
+    list_path: Path | None = None
 
     def __call__(self, takedown: TakedownRow) -> TakedownRow:
         """Take one file down, or resume an interrupted takedown. Return the stored row of
         `takedowns`.
 
-        `finished` in the row is None while messages about the file are in progress, or while a WARC
-        of the library that contains the file cannot be rewritten. In that case, repeat the call
-        later.
+        Afterwards, nothing shows the file any more. `rest.purge` in the row is false while messages
+        about the file are in progress, or while a WARC of the library that contains the file cannot
+        be rewritten. In that case, repeat the call later. Raises ConfigurationError if the list of
+        takedowns is invalid or cannot be written; nothing is removed then.
         """
         records = self.stores.records
+        if self.list_path is not None:
+            list_takedown(records, self.list_path, takedown)
         # First of all: from here on the file's bytes are refused, and its address shows a
         # tombstone.
         records.put([takedown], replace=False)
@@ -109,9 +120,27 @@ class TakedownService:
         row = self._purge_warcs(row)
         if traces is None or traces.has_any or row.rest.warcs:
             return row
-        finished_row = replace(row, rest=TakedownRest(), finished=self.clock())
-        records.put([finished_row])
-        return finished_row
+        removed_row = replace(row, rest=TakedownRest(purge=True))
+        records.put([removed_row])
+        return removed_row
+
+    def finish(self, rows: Sequence[TakedownRow]) -> tuple[list[TakedownRow], Sequence[str]]:
+        """Purge the bytes of the removed files from all stores, and record those takedowns as
+        finished.
+
+        Returns the rows as stored then, and a sentence for each place where bytes of deleted data
+        can remain. A row whose file is not completely removed is returned unchanged. Rewrites the
+        files of the stores, so call it once for several files. If it is interrupted, repeat it.
+        """
+        if not any(row.rest.purge for row in rows):
+            return list(rows), ()
+        remains = self.purge_stores()
+        finished_rows = [
+            replace(row, rest=TakedownRest(), finished=self.clock()) if row.rest.purge else row
+            for row in rows
+        ]
+        self.stores.records.put([row for row in finished_rows if row.finished is not None])
+        return finished_rows, remains
 
     def _record_traces(self, row: TakedownRow, warcs: set[str]) -> TakedownRow:
         """Add the documents and WARCs that contain the file to the takedown row.

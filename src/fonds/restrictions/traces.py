@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Meta
 
@@ -51,6 +52,8 @@ _BY_FILE: Sequence[type[Row]] = (
     *_KINDS_REMOVED_LAST,
 )
 
+INPUTS_MAX = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class TakedownTraces:
@@ -72,6 +75,13 @@ class TakedownTraces:
         ),
     ]
     in_flight: Annotated[int, Meta(description="number of those that have not ended")]
+    inputs: Annotated[
+        Sequence[str],
+        Meta(
+            description="paths and URLs of inputs with the file, which a takedown does not change; "
+            "the first 1,000"
+        ),
+    ]
 
     @property
     def has_any(self) -> bool:
@@ -104,7 +114,21 @@ def find_traces(stores: Stores, tables: Tables | None, sha1hex: str) -> Takedown
         collections=[str(name) for name in find_holding_collections(tables, documents)],
         messages=records.count(DispositionRow, (), subject_filter)[()],
         in_flight=records.count(DispositionRow, (), {**subject_filter, "is_open": True})[()],
+        inputs=_list_inputs(records, sha1hex),
     )
+
+
+def _list_inputs(records: Records, sha1hex: str) -> list[str]:
+    """Return the paths and URLs of WARCs by other programs and of loose files with this content."""
+    inputs: set[str] = set()
+    for row in records.find(CdxRow, {"sha1hex": sha1hex}):
+        if "/" in row.warc_path:
+            inputs.add(row.warc_path)
+        elif row.url.startswith("file:"):
+            inputs.add(unquote(urlsplit(row.url).path))
+        if len(inputs) >= INPUTS_MAX:
+            break
+    return sorted(inputs)
 
 
 def iter_file_rows(records: Records, sha1hex: str) -> Iterator[Any]:

@@ -142,6 +142,10 @@ class FolderBlobs:
             sizes = {key: self._get_size(key, known_folders) for key in keys}
         return {key: size_bytes for key, size_bytes in sizes.items() if size_bytes is not None}
 
+    def purge(self) -> Sequence[str]:
+        """Do nothing: the files of deleted blobs are gone. Return an empty list."""
+        return ()
+
     def delete(self, keys: Sequence[str]) -> None:
         """Delete blobs; absent keys are ignored. Empty folders stay, because other processes may be
         writing to them.

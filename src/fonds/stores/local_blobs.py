@@ -30,7 +30,6 @@ _LAYOUT = FileLayout(
     schema="""
 CREATE TABLE blobs (key TEXT NOT NULL UNIQUE, size_bytes INTEGER NOT NULL, packed BLOB NOT NULL)
 """,
-    erases_deleted=True,
 )
 _REPLACE = "REPLACE INTO blobs (key, size_bytes, packed) VALUES (?, ?, ?)"
 _DELETE = "DELETE FROM blobs WHERE key = ?"
@@ -43,7 +42,7 @@ class LocalBlobs:
 
     Implements the interface Blobs (`ports/stores.py`). The SQLite file `texts.sqlite` is in the
     folder of the files. It can be used by all processes of one machine, but not on a network
-    drive. The bytes of a deleted text are overwritten.
+    drive.
     """
 
     def __init__(self, root: Path) -> None:
@@ -111,14 +110,19 @@ class LocalBlobs:
         return sizes
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete blobs; absent keys are ignored. The bytes of deleted texts are overwritten."""
+        """Delete blobs; absent keys are ignored. The bytes of deleted texts remain in the SQLite file
+        until `purge`, or until other texts replace them.
+        """
         # Most deleted blobs are files, such as fetched pages that have been archived. They need no
         # transaction.
         if texts := self._read_sizes(keys):
             with self._file.write_transaction() as connection:
                 connection.executemany(_DELETE, [(key,) for key in texts])
-        self._file.empty_log()
         self._folder.delete(keys)
+
+    def purge(self) -> Sequence[str]:
+        """Remove the bytes of deleted texts from the SQLite file. Return what remains."""
+        return self._file.purge()
 
     def close(self) -> None:
         """Close the SQLite file."""

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from fonds.model.archive import Blob
 from fonds.ports import Blobs
-from fonds.ports.stores import close
+from fonds.ports.stores import close, purge
 
 ItemT = TypeVar("ItemT")
 
@@ -54,6 +54,10 @@ class SplitBlobs:
         """Delete blobs; absent keys are ignored."""
         for store, group in self._group_by_store(keys, str):
             store.delete(group)
+
+    def purge(self) -> Sequence[str]:
+        """Remove the bytes of deleted blobs from both stores. Return what can remain."""
+        return purge(self._main, self._separate)
 
     def close(self) -> None:
         """Close the main and the separate blob store."""

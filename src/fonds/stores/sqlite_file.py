@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,14 +45,17 @@ class FileLayout:
     `application_id`: SQLite's application id in the file header.
     `version`: layout version, stored as SQLite's user version.
     `schema`: SQL statements that create the tables of a new file.
-    `erases_deleted`: whether the bytes of deleted rows are overwritten.
     """
 
     noun: str
     application_id: int
     version: int
     schema: str
-    erases_deleted: bool = False
+
+
+def describe_busy_log(path: Path) -> Sequence[str]:
+    """Return a sentence that says that the log of a SQLite file keeps deleted rows."""
+    return (f"{path}-wal keeps deleted rows until the programs that read it have ended.",)
 
 
 class SqliteFile:
@@ -123,13 +126,17 @@ class SqliteFile:
                 # `execute` would stop after the first page.
                 connection.executescript(f"PRAGMA incremental_vacuum({pages_max or 0:d})")
 
-    def empty_log(self) -> None:
-        """Move the changes in the write-ahead log to the SQLite file, and empty the log.
+    def purge(self) -> Sequence[str]:
+        """Write the SQLite file anew, without the bytes of deleted rows, and empty its log.
 
-        If another process is using the log, it is emptied later.
+        Overwriting rows when they are deleted would not be enough: SQLite also leaves copies of
+        rows that it moved from one page to another. Needs as much free space as the file has.
+        Returns what remains: nothing, or a sentence if another process is reading the log.
         """
         with self.read_connection() as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            connection.execute("VACUUM")
+            (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return describe_busy_log(self.path) if is_busy else ()
 
     def close(self) -> None:
         """Close the connection to the SQLite file. This object cannot be used afterwards."""
@@ -174,7 +181,7 @@ class SqliteFile:
                 # Can only be set on an empty file; it allows `shrink` later.
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.executescript(_PRAGMAS)
-            connection.execute(f"PRAGMA secure_delete = {self._layout.erases_deleted:d}")
+            connection.execute("PRAGMA secure_delete = OFF")
             connection.execute("BEGIN IMMEDIATE")
             if self._is_new(connection):
                 self._create(connection)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from threading import Event, Lock
 
@@ -40,7 +41,7 @@ from fonds.restrictions.takedown import TakedownService
 from fonds.restrictions.warc_records import Tick, WarcPurge
 from fonds.viewer.pdf_pages import remove_views
 from fonds.wiring.flavours import list_readers
-from fonds.wiring.stores import get_utc_now
+from fonds.wiring.stores import find_takedown_list, get_utc_now, purge_stores
 
 COLLECT = "collect"
 GROUP = "group"
@@ -310,5 +311,7 @@ def create_takedown(
         get_utc_now,
         create_warc_purge(stores, report, tick),
         remove_views,
+        partial(purge_stores, stores),
         scans_all_warcs=scans_all_warcs,
+        list_path=find_takedown_list(settings),
     )

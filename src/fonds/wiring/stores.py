@@ -15,11 +15,13 @@ from fonds.archive.warc_names import WarcNames
 from fonds.config import Settings
 from fonds.derivatives.visibility import find_active_embargoes
 from fonds.model.capture import Place, PlaceKind
+from fonds.model.encoding import pluralize
 from fonds.model.errors import ConfigurationError, FondsError
 from fonds.model.rows import CdxRow
 from fonds.model.secrets import redact_secrets
 from fonds.ports import Blobs, Index, Records, Stores
-from fonds.ports.stores import close
+from fonds.ports.stores import close, purge
+from fonds.restrictions.takedown_list import find_missing_takedowns
 from fonds.search.index.embargo_filter import EmbargoFilterIndex
 from fonds.search.index.version_search import VersionedIndex
 from fonds.stores.journal_table.keys import name_journal_table
@@ -68,6 +70,34 @@ def create_warc_names(stores: Stores) -> WarcNames:
 def close_stores(stores: Stores) -> None:
     """Close the stores of a library: release leased messages, close files and connections."""
     close(stores.queue, stores.table, stores.records, stores.blobs, stores.index, stores.archive)
+
+
+def find_takedown_list(settings: Settings) -> Path | None:
+    """Return the path of the list of takedowns outside the library; None if there is none."""
+    return Path(settings.takedown_list).expanduser() if settings.takedown_list else None
+
+
+def refuse_missing_takedowns(records: Records, settings: Settings) -> None:
+    """Check that the library has all takedowns of the list outside it.
+
+    Raises ConfigurationError if it lacks one, and for an invalid list.
+    """
+    path = find_takedown_list(settings)
+    missing_rows = find_missing_takedowns(records, path) if path is not None else []
+    if missing_rows:
+        raise ConfigurationError(
+            f"{path} lists {pluralize(len(missing_rows), 'takedown')} that this library does not "
+            "have, perhaps because it was restored from a backup. Run `fonds takedown --apply`."
+        )
+
+
+def purge_stores(stores: Stores) -> list[str]:
+    """Remove the bytes of deleted data from all stores of a library. The archive replaces the
+    records of removed files by itself.
+
+    Returns a sentence for each place where bytes can remain. No other process may write meanwhile.
+    """
+    return purge(stores.queue, stores.table, stores.records, stores.blobs, stores.index)
 
 
 def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Stores, Path]:

@@ -32,7 +32,7 @@ from fonds.ports import Stores
 from fonds.restrictions.embargo import EmbargoService, iter_active_embargoes
 from fonds.restrictions.traces import find_traces
 from home_rows import NOW
-from takedowns import create_takedown_service
+from takedowns import create_takedown_service, take_down
 
 NAME = CollectionName("news", "floods")
 UNTIL = NOW + timedelta(days=30)
@@ -331,7 +331,9 @@ def test_a_file_can_be_hidden_before_it_arrives_and_taken_down_while_hidden(
     embargoes = EmbargoService(stores, None, lambda: NOW)
     embargoes.hide(build_embargo("ab" * 20))
     embargoes.hide(build_embargo(filled.pdfs[1]))
-    row = create_takedown_service(stores)(TakedownRow(filled.pdfs[1], "privacy", "", "ann", NOW))
+    row = take_down(
+        create_takedown_service(stores), TakedownRow(filled.pdfs[1], "privacy", "", "ann", NOW)
+    )
     assert row.finished is not None
     assert [embargo.sha1hex for embargo in iter_active_embargoes(stores)] == ["ab" * 20]
     result = stores.index.search(SearchQuery("measurement"))

@@ -37,6 +37,7 @@ from takedowns import (
     build_takedown,
     create_takedown_service,
     ended_process,
+    take_down,
 )
 
 NAME = CollectionName("news", "floods")
@@ -63,7 +64,7 @@ def test_the_published_text_of_a_file_is_removed(home: tuple[Stores, FilledHome]
     stores.queue.put("fonds-local.pdf-text", [large])
     key = f"published/pdf-text/{sha1hex[:2]}/{sha1hex[2:4]}/{sha1hex}.txt"
     assert key in find_traces(stores, None, sha1hex).blobs
-    create_takedown_service(stores)(build_takedown(sha1hex))
+    take_down(create_takedown_service(stores), build_takedown(sha1hex))
     assert stores.blobs.get(key) is None
 
 
@@ -79,7 +80,7 @@ def test_a_takedown_removes_a_file_from_every_store(
     before = find_traces(stores, writer.tables, sha1hex)
     assert all((before.captures, before.blobs, before.rows, before.messages))
     assert before.collections == ["news/floods"]
-    row = create_takedown_service(stores, writer)(build_takedown(sha1hex))
+    row = take_down(create_takedown_service(stores, writer), build_takedown(sha1hex))
     assert row.finished == NOW
     assert not find_traces(stores, writer.tables, sha1hex).has_any
     assert stores.blobs.get(build_text_blob_key(sha1hex)) is None
@@ -95,7 +96,7 @@ def test_after_a_takedown_the_ledger_balances_without_naming_the_file(
     entries = {row.entry_id for row in stores.records.find(DispositionRow, {"about": sha1hex})}
     urls = {row.url for row in stores.records.find(EntryRow, {"entry_id": list(entries)})}
     outcomes = stores.records.count(EntryRow, ("outcome", "reason"))
-    create_takedown_service(stores)(build_takedown(sha1hex))
+    take_down(create_takedown_service(stores), build_takedown(sha1hex))
     assert stores.ledger.recount() == []
     assert stores.records.count(EntryRow, ("outcome", "reason")) == outcomes
     assert stores.records.count(EntryRow, (), {"url": list(urls)})[()] == 0
@@ -122,7 +123,7 @@ def test_an_input_with_only_removed_files_loses_its_path_and_error(
     stores.ledger.enter(inputs, entries, ["identify"])
     stores.ledger.write([build_disposition(body, "identify", 0) for body in bodies])
     for body in bodies[:2]:
-        create_takedown_service(stores)(build_takedown(body.sha1hex))
+        take_down(create_takedown_service(stores), build_takedown(body.sha1hex))
     keys = [(row.input_id, row.pipeline) for row in inputs]
     path_and_error = {
         row.input_id: (row.path, row.error) for row in stores.records.get(InputRow, keys)
@@ -140,7 +141,7 @@ def test_taking_down_an_earlier_version_keeps_the_current_one(
     current_version, earlier_version = filled.stories[31:33]
     (id_,) = find_traces(stores, None, current_version).documents
     assert find_traces(stores, None, earlier_version).documents == []
-    create_takedown_service(stores)(build_takedown(earlier_version))
+    take_down(create_takedown_service(stores), build_takedown(earlier_version))
     assert stores.index.get([id_])[id_].sha1hex == current_version
 
 
@@ -150,7 +151,7 @@ def test_taking_down_the_current_version_shows_the_earlier_one(
     stores, filled = home
     current_version, earlier_version = filled.stories[31:33]
     (id_,) = find_traces(stores, None, current_version).documents
-    row = create_takedown_service(stores)(build_takedown(current_version))
+    row = take_down(create_takedown_service(stores), build_takedown(current_version))
     assert row.finished is not None
     assert stores.index.get([id_])[id_].sha1hex == earlier_version
 
@@ -160,7 +161,7 @@ def test_the_bytes_of_a_removed_file_are_refused_and_not_recorded(
 ) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
-    create_takedown_service(stores)(build_takedown(sha1hex))
+    take_down(create_takedown_service(stores), build_takedown(sha1hex))
     persist = PersistFileStep(stores.table, stores.records, stores.journal, False, lambda: NOW)
     place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
     capture = Capture("later", "input", place, "http://later.example/secret", NOW, "response")
@@ -193,7 +194,9 @@ class _OvertakenRecords:
     def put(self, rows: Any, **options: Any) -> None:
         if not self._is_done:
             self._is_done = True
-            assert create_takedown_service(self._stores)(self._wanted).finished is not None
+            assert (
+                take_down(create_takedown_service(self._stores), self._wanted).finished is not None
+            )
         self._stores.records.put(rows, **options)
 
 
@@ -237,7 +240,7 @@ def test_rows_of_a_killed_process_are_removed_with_its_redelivered_message(
     stores, filled = home
     sha1hex = filled.pdfs[1]
     (before,) = stores.records.get(FileMetaRow, [sha1hex])
-    assert create_takedown_service(stores)(build_takedown(sha1hex)).finished is not None
+    assert take_down(create_takedown_service(stores), build_takedown(sha1hex)).finished is not None
     stores.records.put([before])
     persist = PersistFileStep(stores.table, stores.records, stores.journal, False, lambda: NOW)
     place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
@@ -279,7 +282,9 @@ def test_a_takedown_killed_between_any_two_writes_is_completed_by_a_repeat(
             stores, **{name: DyingStore(getattr(stores, name), writes_left) for name in names}
         )
         try:
-            row = create_takedown_service(dying_stores, who=process_name)(build_takedown(sha1hex))
+            row = take_down(
+                create_takedown_service(dying_stores, who=process_name), build_takedown(sha1hex)
+            )
             break
         except KilledError:
             # The refusal of its bytes was recorded before anything was removed.
@@ -298,7 +303,7 @@ def test_a_takedown_is_unfinished_while_messages_are_in_flight(
     home: tuple[Stores, FilledHome],
 ) -> None:
     stores, filled = home
-    row = create_takedown_service(stores)(build_takedown(filled.pending))
+    row = take_down(create_takedown_service(stores), build_takedown(filled.pending))
     assert row.finished is None
     assert find_traces(stores, None, filled.pending).in_flight == 2
 
@@ -310,7 +315,7 @@ def test_the_audit_reports_nothing_after_a_takedown(
     before: list[AuditFault] = []
     run_audit(stores, {}, before.append)
     sha1hex = filled.stories[0]
-    create_takedown_service(stores)(build_takedown(sha1hex))
+    take_down(create_takedown_service(stores), build_takedown(sha1hex))
     after: list[AuditFault] = []
     run_audit(stores, {}, after.append)
     assert {fault.message for fault in after} - {fault.message for fault in before} == set()

@@ -32,6 +32,7 @@ from takedowns import (
     build_takedown,
     create_takedown_service,
     ended_process,
+    take_down,
 )
 
 
@@ -70,7 +71,7 @@ def test_the_bytes_are_removed_and_other_captures_are_unchanged(
     assert warc.size_bytes == (tmp_path / "archive" / name).stat().st_size
     other_captures = replay_others(stores, sha1hex)
     assert holders(tmp_path, body) == [name]
-    assert create_takedown_service(stores)(build_takedown(sha1hex)).finished == NOW
+    assert take_down(create_takedown_service(stores), build_takedown(sha1hex)).finished == NOW
     assert holders(tmp_path, body) == []
     assert replay_others(stores, sha1hex) == other_captures
     assert len(other_captures) > 20
@@ -94,12 +95,8 @@ def test_a_takedown_killed_between_any_two_writes_forgets_no_warc(
             stores, **{name: DyingStore(getattr(stores, name), writes_left, acts) for name in names}
         )
         try:
-            is_done = (
-                create_takedown_service(dying_stores, who=process_name)(
-                    build_takedown(sha1hex)
-                ).finished
-                is not None
-            )
+            service = create_takedown_service(dying_stores, who=process_name)
+            is_done = take_down(service, build_takedown(sha1hex)).finished is not None
         except KilledError:
             # Something refers to the WARC as long as it contains the bytes.
             assert find_traces(stores, None, sha1hex).warcs or not holders(
@@ -126,12 +123,12 @@ def test_an_open_warc_is_purged_by_a_later_repeat(
         create_takedown_service(stores), warcs=WarcPurge(stores.archive, leases, messages.append)
     )
     assert find_traces(stores, None, late_body.sha1hex).warcs[0].is_open
-    row = takedown(build_takedown(late_body.sha1hex))
+    row = take_down(takedown, build_takedown(late_body.sha1hex))
     assert (row.finished, "still being written" in messages[0]) == (None, True)
     assert not find_traces(stores, None, late_body.sha1hex).has_any
     stores.archive.finish()
     assert holders(tmp_path / "archive", late_body.content) != []
-    row = takedown(build_takedown(late_body.sha1hex))
+    row = take_down(takedown, build_takedown(late_body.sha1hex))
     assert row.finished == NOW
     assert holders(tmp_path / "archive", late_body.content) == []
 
@@ -144,8 +141,8 @@ def test_a_warc_rewritten_by_another_process_is_purged_by_a_later_repeat(
     name, _ = find_own_warc(stores, sha1hex)
     other_leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     with other_leases.acquire(f"warc {name}", 0.0):
-        assert create_takedown_service(stores)(build_takedown(sha1hex)).finished is None
-    assert create_takedown_service(stores)(build_takedown(sha1hex)).finished == NOW
+        assert take_down(create_takedown_service(stores), build_takedown(sha1hex)).finished is None
+    assert take_down(create_takedown_service(stores), build_takedown(sha1hex)).finished == NOW
 
 
 def test_records_without_rows_are_found_in_the_indexes(
@@ -159,11 +156,13 @@ def test_records_without_rows_are_found_in_the_indexes(
         stores.records.delete(CdxRow, [(row.warc_path, row.warc_offset)])
     for key, _ in stores.table.scan(stores.journal, build_row_key(sha1hex)):
         stores.table.delete(stores.journal, [key])
-    assert create_takedown_service(stores)(build_takedown(sha1hex)).finished == NOW
+    assert take_down(create_takedown_service(stores), build_takedown(sha1hex)).finished == NOW
     assert holders(tmp_path, body) == [name]
     assert list_reported(stores) == [sha1hex]
     assert (
-        create_takedown_service(stores, scans_all_warcs=True)(build_takedown(sha1hex)).finished
+        take_down(
+            create_takedown_service(stores, scans_all_warcs=True), build_takedown(sha1hex)
+        ).finished
         == NOW
     )
     assert holders(tmp_path, body) == []
@@ -194,7 +193,7 @@ def test_a_damaged_warc_is_reported_and_left_unchanged(
     takedown = replace(
         create_takedown_service(stores), warcs=WarcPurge(stores.archive, leases, messages.append)
     )
-    assert takedown(build_takedown(sha1hex)).finished is None
+    assert take_down(takedown, build_takedown(sha1hex)).finished is None
     assert "The removed bytes may be there" in messages[0]
     assert path.read_bytes() == before
 
@@ -209,6 +208,6 @@ def test_an_ingested_warc_is_not_changed(home: tuple[Stores, FilledHome], tmp_pa
     before = sha256(crawl.read_bytes()).hexdigest()
     (row,) = stores.records.find(CdxRow, {"sha1hex": sha1hex})
     stores.records.put([replace(row, warc_path=str(crawl))])
-    assert create_takedown_service(stores)(build_takedown(sha1hex)).finished == NOW
+    assert take_down(create_takedown_service(stores), build_takedown(sha1hex)).finished == NOW
     assert sha256(crawl.read_bytes()).hexdigest() == before
     assert stores.records.count(CdxRow, (), {"sha1hex": sha1hex})[()] == 0

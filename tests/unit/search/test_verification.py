@@ -35,7 +35,7 @@ from fonds.search.verification import (
     build_accounts,
 )
 from home_rows import NOW
-from takedowns import build_takedown, create_takedown_service
+from takedowns import build_takedown, create_takedown_service, take_down
 
 SEARCH = SearchRequest(q="flood")
 
@@ -110,7 +110,7 @@ def test_each_kind_of_change_is_reported(
         unmatched_file,
         replaced_file,
     ) = (story.sha1hex for story in stories[:7])
-    create_takedown_service(stores)(build_takedown(removed_file))
+    take_down(create_takedown_service(stores), build_takedown(removed_file))
     embargoes = EmbargoService(stores, None, lambda: NOW)
     embargoes.hide(EmbargoRow(hidden_file, "review", "", NOW + timedelta(days=9), "ann", NOW))
     (sketch,) = stores.records.get(TextSketchRow, [reread_file])

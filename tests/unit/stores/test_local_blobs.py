@@ -76,20 +76,13 @@ def test_a_text_that_grows_or_shrinks_past_the_limit_has_its_new_bytes(blobs: Lo
     assert blobs.get(KEY) is None
 
 
-def test_a_deleted_text_leaves_no_bytes(root: Path, blobs: LocalBlobs) -> None:
+def test_a_replaced_text_leaves_no_bytes_after_a_purge(root: Path, blobs: LocalBlobs) -> None:
     # Random bytes cannot be compressed, so that they would be seen in the file.
     secret = bytes(range(256))
     blobs.put([build_text(secret)])
     assert secret[:200] in read_sqlite_files(root)
-    blobs.delete([KEY])
-    assert secret[:64] not in read_sqlite_files(root)
-
-
-def test_a_replaced_text_leaves_no_bytes_after_a_deletion(root: Path, blobs: LocalBlobs) -> None:
-    secret = bytes(range(256))
-    blobs.put([build_text(secret)])
     blobs.put([build_text(b"other")])
-    blobs.delete(["text/no/ne/none.txt"])
+    assert blobs.purge() == ()
     assert secret[:64] not in read_sqlite_files(root)
 
 

@@ -99,13 +99,7 @@ def list_spans(
     Topics that do not exist and partitions without such records are omitted. Raises KafkaException
     if a request fails.
     """
-    cluster_topics = admin.list_topics(timeout=RESPONSE_TIMEOUT_S).topics
-    partitions = [
-        TopicPartition(topic, number)
-        for topic in topics
-        if topic in cluster_topics
-        for number in cluster_topics[topic].partitions
-    ]
+    partitions = list_partitions(admin, topics)
     if not partitions:
         return {}
     ends = _list_offsets(admin, partitions, OffsetSpec.latest())
@@ -116,6 +110,20 @@ def list_spans(
         for partition, end in ends.items()
         if end > max(group_offsets.get(partition, -1), starts[partition])
     }
+
+
+def list_partitions(admin: AdminClient, topics: Sequence[str]) -> list[TopicPartition]:
+    """Return all partitions of those of the Kafka topics that exist.
+
+    Raises KafkaException if Kafka does not answer.
+    """
+    cluster_topics = admin.list_topics(timeout=RESPONSE_TIMEOUT_S).topics
+    return [
+        TopicPartition(topic, number)
+        for topic in topics
+        if topic in cluster_topics
+        for number in cluster_topics[topic].partitions
+    ]
 
 
 def count_all(spans: Spans) -> int:

@@ -31,12 +31,13 @@ from fonds.queues.kafka.lag import (
 )
 from fonds.queues.kafka.partitions import BufferedCounts
 from fonds.queues.kafka.producer import Outbox
+from fonds.queues.kafka.purge import delete_read_records, describe_remains
 from fonds.queues.kafka.topics import (
     MESSAGE_MAX_BYTES,
     SubscriptionTopics,
     collect_topics,
     create_topics,
-    list_message_limits,
+    load_topic_settings,
 )
 
 FONDS_OPTIONS = frozenset({"partitions", "replication"})
@@ -101,14 +102,15 @@ class KafkaQueue:
                 existing = create_topics(
                     self._get_admin(), declared_topics, self._replication, self._broker_name
                 )
-                limits = list_message_limits(self._get_admin(), existing)
+                # Other programs may have created a topic with a limit of its own.
+                limits = load_topic_settings(self._get_admin(), existing, "max.message.bytes")
         except StoreUnavailableError as error:
             self._get_admin().poll(0)  # The client reports what it noticed only now.
             if self._refusal is not None:
                 raise explain_error(self._refusal, self._broker_name) from error
             raise
         with self._lock:
-            self._limits |= limits
+            self._limits |= {name: int(limit) for name, limit in limits.items()}
             self._places |= {names.subscription.name: names for names in subscription_topics}
             self._topics |= {*topics, *(names.subscription.topic for names in subscription_topics)}
 
@@ -211,6 +213,28 @@ class KafkaQueue:
                 0, quarantined_count - (quarantine_counts.buffered - quarantine_counts.unsettled)
             ),
         )
+
+    def purge(self) -> Sequence[str]:
+        """Delete the settled messages of the topics that only the declared subscriptions read.
+
+        Topics with messages for all readers are left alone, because programs that Fonds does not
+        know may still read them.
+        """
+        with self._lock:
+            places, shared_topics = list(self._places.values()), sorted(self._topics)
+        with translate_errors(self._broker_name):
+            admin = self._get_admin()
+            for names in places:
+                delete_read_records(
+                    admin, self._committed_offsets, names.direct_topic, names.own_topics
+                )
+                delete_read_records(
+                    admin,
+                    self._committed_offsets,
+                    names.quarantine_topic,
+                    [names.quarantine_topic],
+                )
+            return describe_remains(admin, self._broker_name, shared_topics)
 
     def close(self) -> None:
         """Leave the Kafka consumer groups, and wait until Kafka has stored the records in

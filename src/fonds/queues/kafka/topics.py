@@ -135,28 +135,25 @@ def create_topics(
     return existing
 
 
-def list_message_limits(admin: AdminClient, names: Sequence[str]) -> dict[str, int]:
-    """Return the Kafka setting `max.message.bytes` of each topic.
+def load_topic_settings(admin: AdminClient, names: Sequence[str], setting: str) -> dict[str, str]:
+    """Return the value of one Kafka setting of each topic.
 
-    Other programs may have created a topic with a limit of their own. Topics whose settings Fonds
-    is not authorized to read are omitted. Raises KafkaException if Kafka refuses for another reason
-    or does not answer.
+    Topics whose settings Fonds is not authorized to read are omitted. Raises KafkaException if Kafka
+    refuses for another reason or does not answer.
     """
     if not names:
         return {}
     resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
-    limits = {}
+    values: dict[str, str] = {}
     for resource, future in admin.describe_configs(
         resources, request_timeout=RESPONSE_TIMEOUT_S
     ).items():
         try:
-            value = future.result(RESPONSE_TIMEOUT_S)["max.message.bytes"].value
+            values[resource.name] = future.result(RESPONSE_TIMEOUT_S)[setting].value
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 raise
-            continue
-        limits[resource.name] = int(value)
-    return limits
+    return values
 
 
 def _wait_until_known(admin: AdminClient, names: list[str], broker_name: str) -> None:

@@ -230,6 +230,13 @@ class RabbitQueue:
             quarantined=quarantined_count + sum(self._count_here(subscription.quarantine)),
         )
 
+    def purge(self) -> Sequence[str]:
+        """Do nothing: RabbitMQ removes settled messages from its files by itself."""
+        return (
+            "RabbitMQ keeps the bytes of settled messages until it compacts the file, and quorum "
+            "queues until their next snapshot.",
+        )
+
     def close(self) -> None:
         """Close the connection to RabbitMQ. The broker releases leased messages immediately."""
         with self._lock:

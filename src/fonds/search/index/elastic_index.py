@@ -205,6 +205,15 @@ class ElasticIndex:
         self._request("POST", f"/{self._alias}/_refresh", {})
         return int(self._request("GET", f"/{self._alias}/_count", {})["count"])
 
+    def purge(self) -> Sequence[str]:
+        """Let the server merge all parts of the index that contain deleted documents.
+
+        Waits until it has done so.
+        """
+        self._prepare()
+        self._request("POST", f"/{self._alias}/_forcemerge", {"max_num_segments": "1"})
+        return (f"{self._server_name} keeps deleted documents in snapshots, if there are any.",)
+
     def remove(self) -> None:
         """Delete all indices of the alias and their template permanently."""
         self._prepare()

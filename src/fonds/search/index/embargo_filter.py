@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fonds.model.document import IndexDocument
 from fonds.model.search import SearchQuery, SearchResults
 from fonds.ports import Index
-from fonds.ports.stores import close
+from fonds.ports.stores import close, purge
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,10 @@ class EmbargoFilterIndex:
     def count(self) -> int:
         """Return the number of documents in the wrapped index."""
         return self.index.count()
+
+    def purge(self) -> Sequence[str]:
+        """Remove the bytes of deleted documents from the wrapped index. Return what can remain."""
+        return purge(self.index)
 
     def close(self) -> None:
         """Close the wrapped index."""

@@ -103,6 +103,8 @@ def build_error(folder: Path, message: str) -> FondsError:
 READERS_LOCK = ".tantivy-meta.lock"
 """Name of the lock file that the tantivy library holds while it opens the files of a commit."""
 WRITER_MEMORY_BYTES = 48_000_000
+REWRITTEN_AT_ONCE = 500
+"""Number of documents that `purge` writes in one commit."""
 SIMILAR_DOCUMENTS_MAX, SIMILAR_TEXT_MAX_CHARS = 100, 200_000
 
 
@@ -148,6 +150,22 @@ def delete_unused_files(folder: Path) -> None:
         for path in folder.glob("*.del"):
             if path.name not in names_in_use:
                 path.unlink()
+
+
+def _has_size(searcher: tantivy.Searcher, number: int, size: int) -> bool:
+    """Return whether a segment has `size` documents, including deleted ones.
+
+    `number` is the number of the segment in the searcher.
+    """
+    try:
+        searcher.doc(tantivy.DocAddress(number, size - 1))
+    except ValueError:
+        return False
+    try:
+        searcher.doc(tantivy.DocAddress(number, size))
+    except ValueError:
+        return True
+    return False
 
 
 class TantivyIndex:
@@ -244,6 +262,65 @@ class TantivyIndex:
         with translate_errors(self._folder):
             searcher = self._get_searcher()
             return 0 if searcher is None else searcher.num_docs
+
+    def purge(self) -> Sequence[str]:
+        """Rewrite the parts (segments) of the index that contain deleted documents, so that none of
+        its files has their words or texts any more.
+
+        All other documents of these segments are written again, which takes about a millisecond
+        each. A segment of a large library can have millions of documents.
+        """
+        while True:
+            with self._write_lock, translate_errors(self._folder):
+                if self._get_version() is None:
+                    return ()
+                if self._writer is not None:
+                    # Segments that merges are about to replace need not be rewritten.
+                    writer, self._writer = self._writer, None
+                    writer.wait_merging_threads()
+            ids = self._list_beside_deleted()
+            if not ids:
+                break
+            for start in range(0, len(ids), REWRITTEN_AT_ONCE):
+                documents = self.get(ids[start : start + REWRITTEN_AT_ONCE])
+                self.put(list(documents.values()))
+        with self._write_lock, translate_errors(self._folder):
+            self._get_writer().commit()
+            self._get_writer().garbage_collect_files()
+        return ()
+
+    def _list_beside_deleted(self) -> list[str]:
+        """Return the ids of the documents in segments that also contain deleted documents.
+
+        A segment of deleted documents only is removed with the next commit.
+        """
+        with translate_errors(self._folder):
+            searcher = self._get_searcher()
+            if searcher is None:
+                return []
+            commit = json.loads((self._folder / "meta.json").read_bytes())
+            # The searcher has the segments in another order. They are recognised by their size.
+            sizes = {segment["max_doc"] for segment in commit["segments"] if segment["deletes"]}
+            ids: list[str] = []
+            for number in range(searcher.num_segments):
+                for size in sizes:
+                    if _has_size(searcher, number, size):
+                        ids_of_segment = list(self._list_segment(searcher, number, size))
+                        ids += ids_of_segment if len(ids_of_segment) < size else ()
+            return ids
+
+    def _list_segment(self, searcher: tantivy.Searcher, number: int, size: int) -> Iterator[str]:
+        """Yield the ids of the documents in a segment that are not deleted.
+
+        - `number`: number of the segment in the searcher.
+        - `size`: number of its documents, including the deleted ones.
+        """
+        for place in range(size):
+            document, _ = decode_document(searcher.doc(tantivy.DocAddress(number, place)))
+            query = Query.term_query(self._schema, "id", document.id)
+            hits = searcher.search(query, limit=1, count=False).hits
+            if hits and (hits[0][1].segment_ord, hits[0][1].doc) == (number, place):
+                yield document.id
 
     def close(self) -> None:
         """Finish merging index files and release the write lock. The next write takes it again."""

@@ -15,7 +15,7 @@ from fonds.model.document import EarlierVersion, IndexDocument
 from fonds.model.keys import build_text_blob_key
 from fonds.model.search import IDS_MAX, Hit, SearchQuery, SearchResults, VersionHit
 from fonds.ports import Blobs, Index
-from fonds.ports.stores import close
+from fonds.ports.stores import close, purge
 from fonds.search.index.passages import count_terms, find_passages, find_title_marks
 from fonds.search.query.parser import parse_query
 from fonds.search.query.tree import Node, is_in_versions, list_highlighted_terms
@@ -85,6 +85,10 @@ class VersionedIndex:
     def count(self) -> int:
         """Return the number of documents in the wrapped index."""
         return self.index.count()
+
+    def purge(self) -> Sequence[str]:
+        """Remove the bytes of deleted documents from the wrapped index. Return what can remain."""
+        return purge(self.index)
 
     def close(self) -> None:
         """Close the wrapped index."""

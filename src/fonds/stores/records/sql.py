@@ -62,6 +62,7 @@ from fonds.stores.records.tallies import (
     subtract,
 )
 from fonds.stores.records.visible_rows import visible_now
+from fonds.stores.sqlite_file import describe_busy_log
 
 # `load_first_rows` finds the first row of many conditions in few statements; each part reads one
 # index row.
@@ -218,7 +219,8 @@ class SqlRecords:
                     return []
                 refuse_foreign(connection)
             if self._engine.dialect.name == "sqlite":
-                self._use_wal()
+                # A write-ahead log, so that readers never wait for a writer.
+                self._run_outside_transaction("PRAGMA journal_mode = WAL")
             # Importing the migrator takes as long as all other steps of opening.
             from fonds.stores.records.migration import upgrade
 
@@ -430,6 +432,25 @@ class SqlRecords:
                     )
             subtract(connection, old_groups.values())
 
+    def purge(self) -> Sequence[str]:
+        """Remove the bytes of deleted rows from the files of the SQL database.
+
+        SQLite writes its file anew. PostgreSQL frees the space of deleted rows in its files, and
+        writes other rows there over time.
+        """
+        if self._engine.dialect.name == "sqlite":
+            with translate_errors(self._engine):
+                self._run_outside_transaction("VACUUM")
+                (is_busy, *_) = self._run_outside_transaction("PRAGMA wal_checkpoint(TRUNCATE)")
+            return describe_busy_log(Path(self._engine.url.database or "")) if is_busy else ()
+        with translate_errors(self._engine), self._engine.connect() as connection:
+            connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            connection.exec_driver_sql("VACUUM")
+        return (
+            "PostgreSQL keeps deleted rows in its files until other rows replace them (`VACUUM FULL` "
+            "removes them at once), and in its log (WAL) and backups.",
+        )
+
     def close(self) -> None:
         """Close all connections to the SQL database."""
         self._engine.dispose()
@@ -527,15 +548,16 @@ class SqlRecords:
             return connection.execute(sa.select(*source.c).where(match_keys(columns, keys)))
         return connection.execute(_select_by_key(source, kind.KEY[0]), {"keys": list(keys)})
 
-    def _use_wal(self) -> None:
-        """Switch SQLite to a write-ahead log, so that readers never wait for a writer. SQLite
-        allows this only outside a transaction.
-        """
+    def _run_outside_transaction(self, statement: str) -> tuple[Any, ...]:
+        """Run a statement that SQLite refuses within a transaction. Return its first row."""
         connection = self._engine.raw_connection()
         try:
-            connection.cursor().execute("PRAGMA journal_mode = WAL").close()
+            cursor = connection.cursor()
+            row = cursor.execute(statement).fetchone()
+            cursor.close()
         finally:
             connection.close()
+        return row or ()
 
 
 def open_sqlite(path: Path) -> SqlRecords:

@@ -105,6 +105,13 @@ class S3Blobs:
         for start in range(0, len(names), DELETE_BATCH_MAX):
             self._remove(names[start : start + DELETE_BATCH_MAX])
 
+    def purge(self) -> Sequence[str]:
+        """Do nothing: the objects of deleted blobs are gone, unless the bucket keeps versions."""
+        return (
+            f"{self._address.display_url} keeps deleted objects if versioning of the bucket is on, "
+            "until a lifecycle rule removes them.",
+        )
+
     def close(self) -> None:
         """Stop the threads that send requests to S3, after running requests have finished. Waiting
         requests are cancelled.

@@ -124,6 +124,11 @@ def delete_rows(table: happybase.Table, keys: Sequence[bytes], names: list[bytes
         table.delete(key, columns=names)
 
 
+def compact_table(table: str, connection: happybase.Connection) -> None:
+    """Start a major compaction of an HBase table, which removes deleted cells from its files."""
+    connection.compact_table(table, major=True)
+
+
 def iter_chunks(
     rows: Sequence[tuple[bytes, Mapping[bytes, bytes]]],
 ) -> Iterator[list[tuple[bytes, Mapping[bytes, bytes]]]]:
@@ -372,6 +377,19 @@ class HbaseTable:
             )
         )
         threading.Event().wait(TICK_S)
+
+    def purge(self) -> Sequence[str]:
+        """Let HBase write the files of all tables anew, without deleted cells (major compaction).
+
+        HBase does so in the background, a few minutes later in a large table.
+        """
+        for table in self.list_tables():
+            self._call(partial(compact_table, table))
+        return (
+            "HBase keeps deleted cells until its compaction has ended, and those not yet in files "
+            "until it has written its memory to disk (an hour by default), and in its log (WAL) "
+            "and snapshots.",
+        )
 
     def close(self) -> None:
         """Close the idle connections to HBase."""

@@ -195,6 +195,10 @@ class SqliteTable:
                 [(number, key, *name) for key in keys for name in names],
             )
 
+    def purge(self) -> Sequence[str]:
+        """Remove the bytes of deleted cells from the SQLite file. Return what remains."""
+        return self._file.purge()
+
     def close(self) -> None:
         """Close the SQLite file that contains the tables."""
         self._file.close()

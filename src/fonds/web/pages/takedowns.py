@@ -52,7 +52,8 @@ class TakenDownFile:
     """A file that was taken down.
 
     `finished`: when the takedown was completed. None while bytes of the file remain in the
-        library's WARCs listed in `warcs`, or in messages that were in progress.
+        library's WARCs listed in `warcs`, in messages that were in progress, or, if `purge` is
+        true, only as deleted data in the files of the stores.
     """
 
     sha1hex: str
@@ -62,6 +63,7 @@ class TakenDownFile:
     row_created: datetime
     finished: datetime | None
     warcs: Sequence[str]
+    purge: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ def _list_rows(records: Records) -> list[TakedownRow]:
 def _build_taken_down(row: TakedownRow) -> TakenDownFile:
     return TakenDownFile(
         row.sha1hex, row.reason_class, row.note, row.made_by, row.row_created, row.finished,
-        row.rest.warcs if row.finished is None else (),
+        row.rest.warcs if row.finished is None else (), row.rest.purge,
     )  # fmt: skip
 
 
@@ -316,7 +318,10 @@ def take_down(
         row = TakedownRow(sha1hex, reason, note, actor, get_utc_now())
     with open_exclusive_stores(request, settings) as stores:
         recover(stores)
-        create_takedown(stores, settings, lambda line: None, scans_all_warcs=sent.everywhere)(row)
+        take_down_file = create_takedown(
+            stores, settings, lambda line: None, scans_all_warcs=sent.everywhere
+        )
+        take_down_file.finish([take_down_file(row)])
     return sha1hex
 
 
