@@ -91,7 +91,7 @@ def test_an_index_without_fields_is_refused_with_a_remedy(kind: str, address: st
 
 def test_a_purge_merges_deleted_documents_away(index: ElasticIndex, address: str) -> None:
     index.put([document(str(number), "words") for number in range(20)])
-    index.delete([str(number) for number in range(1, 20)])
+    index.delete([document(str(number), "words").id for number in range(1, 20)])
 
     def count_deleted() -> int:
         stats = get_json(address, "/ALIAS/_stats/docs")

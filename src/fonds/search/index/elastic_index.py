@@ -78,6 +78,10 @@ def open_opensearch(url: str) -> ElasticIndex:
     return ElasticIndex(url, OpensearchClient)
 
 
+PURGE_MAX_S, PURGE_PAUSE_S = 120.0, 3.0
+"""Longest wait for the server to merge deleted documents, and pause between attempts."""
+
+
 class ElasticIndex:
     """Full-text index on an Elasticsearch or OpenSearch server. Implements the Index port.
 
@@ -208,11 +212,28 @@ class ElasticIndex:
     def purge(self) -> Sequence[str]:
         """Let the server merge all parts of the index that contain deleted documents.
 
-        Waits until it has done so.
+        Waits until it has done so: servers keep deleted documents for their replicas for about half
+        a minute.
         """
         self._prepare()
-        self._request("POST", f"/{self._alias}/_forcemerge", {"max_num_segments": "1"})
-        return (f"{self._server_name} keeps deleted documents in snapshots, if there are any.",)
+        deadline_s = time.monotonic() + PURGE_MAX_S
+        while True:
+            self._request("POST", f"/{self._alias}/_flush", {"wait_if_ongoing": "true"})
+            self._request("POST", f"/{self._alias}/_forcemerge", {"max_num_segments": "1"})
+            answer = self._request("GET", f"/{self._alias}/_stats/docs", {})
+            count = int(answer["_all"]["primaries"]["docs"].get("deleted", 0))
+            if not count or time.monotonic() > deadline_s:
+                break
+            time.sleep(PURGE_PAUSE_S)
+        left = (
+            [f"{self._server_name} has not merged {count:,} deleted documents yet."]
+            if count
+            else []
+        )
+        return [
+            *left,
+            f"{self._server_name} keeps deleted documents in snapshots, if there are any.",
+        ]
 
     def remove(self) -> None:
         """Delete all indices of the alias and their template permanently."""
