@@ -122,7 +122,7 @@ class Damage:
     """An act of damage and the fault the audit must report.
 
     `deep` means that only the deep audit finds it. `lost` is what the audit still reports after
-    repair.
+    repair. `adds_nothing` means that a repair that cannot restore it must not add rows.
     """
 
     name: str
@@ -130,6 +130,7 @@ class Damage:
     fault: str
     deep: bool = False
     lost: str = ""
+    adds_nothing: bool = False
 
 
 def remove_path(path: Path) -> None:
@@ -189,6 +190,37 @@ def change_dispositions(*statements: str) -> Act:
 def select_page_entry() -> str:
     """Return the SQL for the entry of a page that owns its file."""
     return "(select capture_id from file_meta join story_meta using (sha1hex) order by sha1hex limit 1)"
+
+
+def remove_index_input(world: World) -> None:
+    """Delete the row of an index in `inputs`, and the index."""
+    world.sql("delete from inputs where path like '%/captures.cdx'")
+    (world.crawl / "indexed" / "captures.cdx").unlink()
+
+
+def move_source_and_change_its_path(world: World) -> None:
+    source = world.source
+    world.sql("update inputs set path = path || 'X' where path = ?", str(source))
+    source.unlink()
+
+
+def add_entry(world: World) -> None:
+    """Add an entry that the input does not contain."""
+    columns = [name for (name,) in world.sql("select name from pragma_table_info('entries')")]
+    values = ", ".join("entry_id || 'X'" if name == "entry_id" else name for name in columns)
+    world.sql(
+        f"insert into entries select {values} from entries"
+        f" where entry_id = (select capture_id from cdx where sha1hex = '{world.story}')"
+    )
+
+
+def change_capture_ids(world: World) -> None:
+    """Change the id of a page's primary capture wherever it is but in the ledger."""
+    for table in ("cdx", "file_meta"):
+        world.sql(
+            f"update {table} set capture_id = capture_id || 'X' where sha1hex = ?",
+            world.story,
+        )
 
 
 def set_verdict(verdict: str, reason: str, step: str, *more_statements: str) -> Act:

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from damaged_world import (
     Damage,
+    add_entry,
     add_stray_document,
+    change_capture_ids,
     change_cell,
     change_dispositions,
     change_document,
@@ -15,11 +17,13 @@ from damaged_world import (
     flip_record_bit,
     get_cdxj_path,
     halve,
+    move_source_and_change_its_path,
     overwrite_records,
     remove_cdx_cell,
     remove_cdxj_line,
     remove_database,
     remove_from_quarantine,
+    remove_index_input,
     remove_path,
     remove_table_row,
     select_page_entry,
@@ -109,6 +113,116 @@ DAMAGES = (
         "input-gone",
         sql("delete from inputs where path = ?", lambda w: str(w.source)),
         "is missing from the ledger but has",
+    ),
+    Damage(
+        "input-of-index-gone",
+        sql("delete from inputs where path like '%/captures.cdx'"),
+        "is missing from the ledger but has",
+    ),
+    Damage(
+        "input-of-index-gone-with-its-file",
+        remove_index_input,
+        "is missing from the ledger but has",
+        lost="is missing from the ledger but has",
+        adds_nothing=True,
+    ),
+    Damage("all-inputs-gone", sql("delete from inputs"), "is missing from the ledger but has"),
+    Damage(
+        "input-path",
+        sql("update inputs set path = path || 'X' where path = ?", lambda w: str(w.source)),
+        "but came from",
+    ),
+    Damage("all-input-paths", sql("update inputs set path = path || 'X'"), "but came from"),
+    Damage(
+        "input-path-and-file-gone",
+        move_source_and_change_its_path,
+        "but came from",
+        lost="of its records are referred to",
+    ),
+    Damage(
+        "input-kind",
+        sql("update inputs set kind = 'file' where path = ?", lambda w: str(w.source)),
+        "but came from",
+    ),
+    Damage(
+        "entry-input",
+        sql(f"update entries set input_id = 'another' where entry_id = {select_page_entry()}"),
+        "is missing from the ledger but has",
+    ),
+    Damage(
+        "entry-added",
+        add_entry,
+        "30 entries were read, but 31 are in the ledger",
+        lost="30 entries were read, but 31 are in the ledger",
+        adds_nothing=True,
+    ),
+    Damage(
+        "disposition-in-another-pipeline",
+        sql(
+            "update dispositions set pipeline = 'other' where step = 'import_story'"
+            f" and entry_id = {select_page_entry()}"
+        ),
+        "(other) is not in the ledger",
+        lost="(other) is not in the ledger",
+        adds_nothing=True,
+    ),
+    Damage(
+        "cdx-capture-id",
+        sql("update cdx set capture_id = capture_id || 'X' where sha1hex = ?", lambda w: w.story),
+        "is missing from the ledger, but",
+    ),
+    Damage(
+        "cdx-capture-id-of-ours",
+        sql(
+            "update cdx set capture_id = capture_id || 'X'"
+            f" where rowid = (select min(rowid) from cdx where {_ARCHIVED_RECORD})"
+        ),
+        "is missing from the ledger, but",
+    ),
+    Damage(
+        "cdx-capture-id-of-a-repeat",
+        sql(
+            "update cdx set capture_id = capture_id || 'X' where rowid = (select min(rowid) from cdx"
+            " where capture_id not in (select capture_id from file_meta)"
+            " and warc_path like '%/%' and mimetype != 'warc/revisit')"
+        ),
+        "is missing from the ledger, but",
+    ),
+    Damage(
+        "primary-capture",
+        sql(
+            "update file_meta set capture_id = capture_id || 'X' where sha1hex = ?",
+            lambda w: w.story,
+        ),
+        "is missing from the ledger, but",
+    ),
+    Damage(
+        "file-sha1",
+        sql(
+            "update file_meta set sha1hex = ? where sha1hex = ?",
+            lambda w: "0" * 40,
+            lambda w: w.story,
+        ),
+        "has a row in the table but none in file_meta",
+    ),
+    Damage("capture-ids", change_capture_ids, "is missing from the ledger, but"),
+    Damage(
+        "cdx-url",
+        sql("update cdx set url = 'http://x/' where sha1hex = ?", lambda w: w.story),
+        "the table has",
+    ),
+    Damage(
+        "cdx-time",
+        sql("update cdx set datetime = '20010101000000' where sha1hex = ?", lambda w: w.story),
+        "the table has",
+    ),
+    Damage(
+        "cdx-size-of-ours",
+        sql(
+            "update cdx set warc_csize = warc_csize + 9"
+            f" where rowid = (select min(rowid) from cdx where {_ARCHIVED_RECORD})"
+        ),
+        "the table has",
     ),
     Damage(
         "disposition-gone",

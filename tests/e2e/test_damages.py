@@ -99,6 +99,9 @@ REPAIRED_ON_PUSH = frozenset(
         "story-row-gone",
         "cdx-row-gone",
         "entry-gone",
+        "input-of-index-gone",
+        "input-path",
+        "cdx-capture-id",
         "sha256",
         "done-to-dropped",
         "tally",
@@ -127,16 +130,27 @@ def test_repair_restores_the_state_or_reports_the_loss(
     undamaged_state: dict[str, Any], world: World, damage: Damage
 ) -> None:
     damage.act(world)
+    faults, _ = find_faults(world, deep=damage.deep)
+    counts = count_rows(world) if damage.adds_nothing else {}
     flags = ["--deep"] if damage.deep else []
     result = fonds(world.home, "repair", "--yes", *flags)
     assert "Traceback" not in result.out + result.err
     if damage.lost:
         assert result.code != 0
         assert damage.lost in result.out + result.err
+        assert len(find_faults(world, deep=damage.deep)[0]) <= len(faults)
+        if damage.adds_nothing:
+            assert count_rows(world) == counts
         return
     assert result.code == 0, result.out + result.err
     assert find_faults(world, deep=True) == ([], [])
     assert select_restored(state(world.home)) == select_restored(undamaged_state)
+
+
+def count_rows(world: World) -> dict[str, int]:
+    """Return the number of rows of the tables that a repair could fill with wrong rows."""
+    tables = ("entries", "inputs", "cdx", "file_meta")
+    return {table: world.get_value(f"select count(*) from {table}") for table in tables}
 
 
 def select_restored(full_state: dict[str, Any]) -> dict[str, Any]:

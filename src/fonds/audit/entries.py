@@ -285,7 +285,7 @@ def _check_misplaced(records: Records, page: Sequence[EntryRow]) -> Iterator[Aud
     inputs = {row.input_id: row for row in input_rows}
     for entry in page:
         row = inputs.get(entry.input_id)
-        if row is not None and entry.url != REDACTED and not _is_within_input(entry, row):
+        if row is not None and entry.url != REDACTED and not is_within_input(entry, row):
             message = (
                 f"entry {entry.entry_id} ({entry.pipeline}) has the location "
                 f"{entry.place}, but came from {row.path}"
@@ -293,7 +293,10 @@ def _check_misplaced(records: Records, page: Sequence[EntryRow]) -> Iterator[Aud
             yield AuditFault(AuditCheck.ENTRY, entry.entry_id, message, entry.pipeline)
 
 
-def _is_within_input(entry: EntryRow, row: InputRow) -> bool:
+def is_within_input(entry: EntryRow, row: InputRow) -> bool:
+    """Whether the recorded location of an entry, and its id, agree with the path and the kind of
+    its input.
+    """
     place = entry.place or ""
     if row.kind == "file":
         return place == row.path

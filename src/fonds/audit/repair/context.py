@@ -4,10 +4,11 @@ of actions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 from fonds.archive.warc_names import list_paths
@@ -17,7 +18,7 @@ from fonds.grouping.changes.writer import CollectionWriter
 from fonds.model.archive import Payload
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
 from fonds.model.disposition import Verdict
-from fonds.model.entry import Entry
+from fonds.model.entry import Entry, compute_input_id
 from fonds.model.errors import (
     PermanentError,
     StoreUnavailableError,
@@ -39,6 +40,11 @@ from fonds.stores.journal_table.keys import build_row_key, split_key
 
 PLACES_MAX = 1_000
 """Maximum number of locations of one file that are tried for its bytes."""
+ENTRIES_SAMPLED_MAX = 20
+"""Maximum number of entries of an input whose locations are tried as its path."""
+INPUTS_SEARCHED_MAX = 10_000
+"""Maximum number of files that are searched in one folder for an input of unknown path."""
+FOLDERS_CACHED_MAX = 100
 
 
 @dataclass(slots=True)
@@ -64,6 +70,7 @@ class RepairContext:
     collection_writer: CollectionWriter | None = None
     act_count: int = 0
     loss_reasons: dict[str, str] = field(default_factory=dict)
+    _folder_paths: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def record_act(self, act: RepairAct, entry_id: str, sha1hex: str | None, message: str) -> None:
         """Report a repair action, and record it in the ledger as a done message of the repaired
@@ -212,16 +219,33 @@ class RepairContext:
         """Yield the entries of an input whose ids are in `keys`, and remove these ids
         from `keys`.
         """
-        source = self.open_source(Path(path), collection)
-        for row in source.iter_inputs():
-            if row.input_id != input_id:
-                continue
+        for source, row in self._open_path(path, collection, input_id):
             for entry in source.iter_entries(row):
                 if isinstance(entry, Entry) and entry.id in keys:
                     keys.discard(entry.id)
                     yield entry
                 if not keys:
                     return
+
+    def find_input(self, input_id: str) -> tuple[Source, InputRow] | None:
+        """Find the file of an input. Return its source and its row as if it had not been read;
+        None if the file is missing or has changed.
+
+        The id of an input is a hash of its path, size and modification time. So the row is that of
+        the same file, whatever the ledger says.
+        """
+        for path, collection in self._iter_paths(input_id, ()):
+            for found_input in self._open_path(path, collection, input_id):
+                return found_input
+        return None
+
+    def _open_path(
+        self, path: str, collection: str, input_id: str
+    ) -> Iterator[tuple[Source, InputRow]]:
+        source = self.open_source(Path(path), collection)
+        for row in source.iter_inputs():
+            if row.input_id == input_id:
+                yield source, row
 
     def _iter_paths(self, input_id: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
         """Iterate over paths at which an input may be found, each with the collection of its
@@ -231,22 +255,63 @@ class RepairContext:
         `keys`: ids of entries of the input.
 
         The paths come from the row of the input, from the captures of the entries, and from the
-        location of an entry.
+        locations of some entries. If the row is missing or has another path than its id says, the
+        folders of these locations are searched too, because an index is near its WARCs.
         """
         records = self.stores.records
-        entries = list(records.find(EntryRow, {"input_id": input_id}, count_max=1))
+        entries = list(
+            records.find(EntryRow, {"input_id": input_id}, count_max=ENTRIES_SAMPLED_MAX)
+        )
         collection = entries[0].collection if entries else "default"
+        is_path_known = False
         for row in records.find(InputRow, {"input_id": input_id}, count_max=1):
+            is_path_known = is_path_of(row.path, row)
             yield row.path, collection
-        for cdx in records.find(CdxRow, {"capture_id": sorted(keys)}, count_max=1):
+        for cdx in records.find(CdxRow, {"capture_id": sorted(keys)}, count_max=1) if keys else ():
             paths = [cdx.warc_path]
             with suppress(PermanentError):
                 paths += list_paths(records, cdx.warc_path)
             for path in paths:
                 if path.startswith("/"):
                     yield path, collection
-        for entry in entries:
-            yield strip_member(entry.place or ""), collection
+        places = list(dict.fromkeys(strip_member(entry.place or "") for entry in entries))
+        for place in filter(None, places):
+            yield place, collection
+        if not is_path_known:
+            path_found = self._search_folders(input_id, places)
+            if path_found is not None:
+                yield path_found, collection
+
+    def _search_folders(self, input_id: str, places: Sequence[str]) -> str | None:
+        """Search the folders around some WARCs for an input. Return its path; None if it was not
+        found.
+
+        `places`: paths of the WARCs. Their folders and the folders above are searched.
+        """
+        local_paths = [Path(place) for place in places if place.startswith("/")]
+        folders = [path.parent for path in local_paths]
+        folders += [path.parent.parent for path in local_paths]
+        for folder in dict.fromkeys(map(str, folders)):
+            path = self._list_folder(folder).get(input_id) if folder != "/" else None
+            if path is not None:
+                return path
+        return None
+
+    def _list_folder(self, folder: str) -> dict[str, str]:
+        """Return the paths of the files in a folder and its subfolders, by their ids as inputs."""
+        if folder not in self._folder_paths:
+            if len(self._folder_paths) >= FOLDERS_CACHED_MAX:
+                self._folder_paths.clear()
+            inputs = self.open_source(Path(folder), "default").iter_inputs()
+            self._folder_paths[folder] = {
+                row.input_id: row.path for row in islice(inputs, INPUTS_SEARCHED_MAX)
+            }
+        return self._folder_paths[folder]
+
+
+def is_path_of(path: str, row: InputRow) -> bool:
+    """Whether the id of an input was made from this path and the fingerprint of its row."""
+    return compute_input_id(path.encode("utf-8", "replace"), row.fingerprint) == row.input_id
 
 
 def strip_member(place: str) -> str:

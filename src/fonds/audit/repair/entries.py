@@ -1,16 +1,12 @@
-"""Repair of the ledger: restores missing entries and inputs, and sends entries through the pipeline
-again.
-"""
+"""Repair of the ledger: restores missing entries, and sends entries through the pipeline again."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 
-from fonds.audit.fault import RepairAct
-from fonds.audit.repair.context import RepairContext, build_place, strip_member
+from fonds.audit.fault import REPAIR, RepairAct
+from fonds.audit.repair.captures import find_entries_of_record
+from fonds.audit.repair.context import RepairContext, build_place
 from fonds.audit.repair.plan import RepairItem
 from fonds.model.capture import REVISIT_MIME, Capture, parse_datetime14
 from fonds.model.entry import CAPTURE, Entry, build_capture_entry
@@ -20,7 +16,14 @@ from fonds.model.errors import (
     TransientError,
 )
 from fonds.model.message import Subscription
-from fonds.model.rows import CdxRow, DispositionRow, EntryRow, InputRow
+from fonds.model.rows import (
+    CdxRow,
+    DispositionRow,
+    EntryRow,
+    FileMetaRow,
+    InputRow,
+    Row,
+)
 from fonds.pipelines.runtime.intake import Intake
 from fonds.pipelines.runtime.quarantine import BATCH_MAX
 
@@ -30,27 +33,51 @@ FAILED_OUTCOMES = ("quarantined", "pending")
 def reenter_entries(context: RepairContext) -> None:
     """Restore missing entries of the repair plan in the ledger, and correct their wrong
     locations.
+
+    An entry is restored only if its input contains it, or if the ledger has messages of it. A row
+    that refers to an entry may itself be wrong.
     """
+    planned_inputs: set[tuple[str, str]] = set()
     for items in context.plan.iter_items(RepairAct.ENTRY):
         source_entries = {
             item.id: item for item in context.reread_entries({item.subject for item in items})
         }
         for item in items:
-            _reenter_entry(context, item, source_entries.get(item.subject))
+            _reenter_entry(context, item, source_entries.get(item.subject), planned_inputs)
 
 
-def _reenter_entry(context: RepairContext, item: RepairItem, source_entry: Entry | None) -> None:
+def _reenter_entry(
+    context: RepairContext,
+    item: RepairItem,
+    source_entry: Entry | None,
+    planned_inputs: set[tuple[str, str]],
+) -> None:
+    """Restore one entry or its location.
+
+    `item`: the entry in the repair plan.
+    `source_entry`: the entry as its input has it; None if its input is missing or has no such
+        entry.
+    `planned_inputs`: ids and pipelines of inputs that were added to the repair plan. It is updated.
+    """
     records, key = context.stores.records, item.subject
     pipelines = [item.pipeline] if item.pipeline else _list_pipelines(context, key)
     entry = source_entry or _find_place_entry(context, key)
     if entry is None or not pipelines:
-        context.give_up(
-            key, (f"cannot restore entry {key}: nothing refers to its input or pipeline")
-        )
-        return
+        if not _is_entered(context, item):
+            if _is_referenced(context, key):
+                context.give_up(
+                    key, (f"cannot restore entry {key}: nothing refers to its input or pipeline")
+                )
+            return
+        # Its location cannot be checked, but the row of its input can.
+        pipelines = [item.pipeline]
     for pipeline in pipelines:
         entry_row = next(iter(records.get(EntryRow, [(key, pipeline)])), None)
-        if entry_row is None:
+        if entry_row is None and entry is not None:
+            if not _has_entered(context, key, pipeline, is_in_input=source_entry is not None):
+                message = f"cannot restore entry {key} ({pipeline}): only one row refers to it"
+                context.give_up(key, f"{message}, which may be wrong")
+                continue
             context.stores.ledger.enter([], [entry.build_row(pipeline, context.clock())], ())
             context.plan.add_item(RepairAct.COUNT, key)
             dispositions = records.find(DispositionRow, {"entry_id": key, "pipeline": pipeline})
@@ -58,10 +85,86 @@ def _reenter_entry(context: RepairContext, item: RepairItem, source_entry: Entry
             context.record_act(
                 RepairAct.ENTRY, key, sha1hex, (f"restored entry {key} ({pipeline}) in the ledger")
             )
-        elif entry_row.place != entry.place:
-            records.change(EntryRow, [(key, pipeline)], {"place": entry.place})
-            message = f"entry {key} ({pipeline}) has its location {entry.place} again"
-            context.record_act(RepairAct.ENTRY, key, None, message)
+        elif entry_row is not None:
+            _restore_place(context, entry_row, entry, planned_inputs)
+
+
+def _is_entered(context: RepairContext, item: RepairItem) -> bool:
+    keys = [(item.subject, item.pipeline)]
+    return bool(context.stores.records.get(EntryRow, keys))
+
+
+def _is_referenced(context: RepairContext, key: str) -> bool:
+    """Whether a row still refers to an entry, although the repair may have corrected some."""
+    records = context.stores.records
+    tables: list[tuple[type[Row], str]] = [
+        (CdxRow, "capture_id"),
+        (FileMetaRow, "capture_id"),
+        (DispositionRow, "entry_id"),
+    ]
+    return any(
+        next(records.find(table, {column: key}, count_max=1), None) is not None
+        for table, column in tables
+    )
+
+
+def _has_entered(context: RepairContext, key: str, pipeline: str, *, is_in_input: bool) -> bool:
+    """Whether an entry without a row in the ledger did enter a pipeline.
+
+    `is_in_input`: whether its input contains the entry.
+
+    This is so if the first message of the entry is in the ledger. Without messages, the entry must
+    be in no other pipeline, and it must be in its input or the only entry for its record.
+    """
+    records = context.stores.records
+    dispositions = list(records.find(DispositionRow, {"entry_id": key}, count_max=1000))
+    messages = [row for row in dispositions if row.step != REPAIR]
+    if any(row.message_id == key and row.pipeline == pipeline for row in messages):
+        return True
+    if is_in_input and records.get(InputRow, [(key.partition("-")[0], pipeline)]):
+        return True
+    if messages or next(records.find(EntryRow, {"entry_id": key}, count_max=1), None) is not None:
+        return False
+    return is_in_input or not any(
+        find_entries_of_record(records, row) for row in records.find(CdxRow, {"capture_id": key})
+    )
+
+
+def _restore_place(
+    context: RepairContext,
+    entry_row: EntryRow,
+    entry: Entry | None,
+    planned_inputs: set[tuple[str, str]],
+) -> None:
+    """Correct the location of an entry. If the location is right, add its input to the repair plan,
+    whose path or kind must be wrong.
+
+    `entry`: the entry as its input has it, or the entry of its archived capture; None if neither is
+        known.
+    """
+    records = context.stores.records
+    place, key = entry_row.place or "", (entry_row.entry_id, entry_row.pipeline)
+    new_place = entry.place if entry is not None else None
+    if new_place is None or _is_same_record(place, new_place):
+        input_key = (entry_row.input_id, entry_row.pipeline)
+        if input_key not in planned_inputs:
+            planned_inputs.add(input_key)
+            context.plan.add_item(RepairAct.INPUT, *input_key)
+        return
+    records.change(EntryRow, [key], {"place": new_place})
+    message = (
+        f"entry {entry_row.entry_id} ({entry_row.pipeline}) has its location {new_place} again"
+    )
+    context.record_act(RepairAct.ENTRY, entry_row.entry_id, None, message)
+
+
+def _is_same_record(place: str, other_place: str) -> bool:
+    """Whether two locations are equal, or name the same record of a WARC, whose path may be given
+    by its name.
+    """
+    if "/" not in other_place or not other_place.startswith("/"):
+        return place.endswith(f"/{other_place}")
+    return place == other_place
 
 
 def _list_pipelines(context: RepairContext, key: str) -> list[str]:
@@ -93,110 +196,6 @@ def _find_place_entry(context: RepairContext, key: str) -> Entry | None:
         )
         return build_capture_entry(capture)
     return None
-
-
-def count_inputs(context: RepairContext) -> None:
-    """Restore the rows of missing inputs in the repair plan, and correct wrong entry counts of
-    inputs.
-    """
-    for items in context.plan.iter_items(RepairAct.INPUT):
-        for item in items:
-            _count_input(context, item)
-
-
-def _count_input(context: RepairContext, item: RepairItem) -> None:
-    records, where = context.stores.records, (item.subject, item.pipeline)
-    input_row = next(iter(records.get(InputRow, [where])), None)
-    input_filters = {"input_id": item.subject, "pipeline": item.pipeline}
-    sample = next(records.find(EntryRow, input_filters, count_max=1), None)
-    path = input_row.path if input_row else strip_member(sample.place or "") if sample else ""
-    collection = sample.collection if sample else "default"
-    row = _read_input(context, path, collection, item) if path else None
-    if row is None:
-        count = records.count(EntryRow, (), input_filters)[()]
-        if input_row is None:
-            row = InputRow(
-                input_id=item.subject,
-                path=path,
-                kind="file",
-                fingerprint="",
-                position=0,
-                entries=count,
-                tally={},
-                tally_count=0,
-                finished=True,
-                error="its file is missing",
-                updated=context.clock(),
-                pipeline=item.pipeline,
-            )
-        else:
-            missing = input_row.entries - count
-            message = (
-                f"{missing} entries of {path} are missing from the ledger, and the "
-                "file is missing or has changed"
-            )
-            context.give_up(item.subject, message)
-            return
-    context.stores.ledger.enter([row], [], ())
-    message = f"{path}: {row.entries} entries, after reading it again"
-    context.record_act(RepairAct.INPUT, sample.entry_id if sample else "", None, message)
-
-
-def _read_input(
-    context: RepairContext, path: str, collection: str, item: RepairItem
-) -> InputRow | None:
-    """Read an input to its end and return its row with the correct counts; None if `path` has no
-    such input.
-
-    `path`: file or folder in which the input may be found.
-    `collection`: collection that its entries belong to.
-    `item`: the input in the repair plan.
-
-    Entries of the input that the ledger lacks are added to the repair plan, to be sent again.
-    """
-    source, records = context.open_source(Path(path), collection), context.stores.records
-    for row in source.iter_inputs():
-        if row.input_id != item.subject:
-            continue
-        tally: Counter[str] = Counter()
-        count, page = 0, list[str]()
-        for event in source.iter_entries(row):
-            if isinstance(event, Entry):
-                count += 1
-                page.append(event.id)
-                if len(page) >= BATCH_MAX:
-                    _plan_missing_entries(
-                        context, records.get(EntryRow, _list_keys(page, item)), page, item
-                    )
-                    page = []
-            elif isinstance(event, Mapping):
-                tally.update(event)
-        _plan_missing_entries(context, records.get(EntryRow, _list_keys(page, item)), page, item)
-        return replace(
-            row,
-            entries=count,
-            tally=dict(tally),
-            tally_count=tally.total(),
-            finished=True,
-            updated=context.clock(),
-            pipeline=item.pipeline,
-        )
-    return None
-
-
-def _list_keys(page: Sequence[str], item: RepairItem) -> list[tuple[str, str]]:
-    return [(key, item.pipeline) for key in page]
-
-
-def _plan_missing_entries(
-    context: RepairContext, existing: Sequence[EntryRow], page: Sequence[str], item: RepairItem
-) -> None:
-    known_ids = {row.entry_id for row in existing}
-    for key in page:
-        if key not in known_ids:
-            context.plan.add_item(
-                RepairAct.SEND, key, item.pipeline, message="it is missing from the ledger"
-            )
 
 
 def resend_entries(

@@ -95,6 +95,8 @@ def _describe(context: RepairContext, sha1hex: str) -> None:
     facts = (meta.sha256, meta.md5, meta.size, meta.mime, primary_id)
     created_at = row.row_created if row else context.clock()
     new_row = FileMetaRow(sha1hex, *facts, created_at)
+    if row is None and payload is not None:
+        _remove_altered_rows(context, new_row)
     if new_row != row:
         stores.records.put([new_row])
     stores.table.put(stores.journal, [(build_row_key(sha1hex), build_file_cells(meta))])
@@ -105,6 +107,28 @@ def _describe(context: RepairContext, sha1hex: str) -> None:
         sha1hex,
         f"{sha1hex}: restored file_meta and the table",
     )
+
+
+def _remove_altered_rows(context: RepairContext, file: FileMetaRow) -> None:
+    """Delete the `file_meta` rows that describe a file under another SHA-1, which no capture has.
+
+    `file`: the row of the file, from its bytes.
+
+    The SQL table `file_meta` has one row per file.
+    """
+    records = context.stores.records
+    for row in list(records.find(FileMetaRow, {"capture_id": file.capture_id})):
+        has_captures = next(records.find(CdxRow, {"sha1hex": row.sha1hex}, count_max=1), None)
+        if (
+            row.sha1hex != file.sha1hex
+            and (row.sha256hex, row.size_bytes) == (file.sha256hex, file.size_bytes)
+            and has_captures is None
+        ):
+            records.delete(FileMetaRow, [row.sha1hex])
+            message = (
+                f"removed {row.sha1hex} from file_meta: its bytes have the SHA-1 {file.sha1hex}"
+            )
+            context.record_act(RepairAct.FILE, file.capture_id, file.sha1hex, message)
 
 
 def _restore_rights(context: RepairContext, sha1hex: str) -> None:

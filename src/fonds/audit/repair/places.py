@@ -18,6 +18,7 @@ from fonds.model.capture import (
     Capture,
     Place,
     PlaceKind,
+    format_datetime14,
     parse_datetime14,
 )
 from fonds.model.file import FileMeta
@@ -40,6 +41,75 @@ def repair_places(context: RepairContext) -> None:
                 context.give_up(
                     item.subject, f"{item.message}: the record does not say whose bytes it has"
                 )
+
+
+def correct_captures(context: RepairContext) -> None:
+    """Correct the URL, time and size in `cdx` rows that disagree with the wide table, if the table
+    is right.
+
+    The input of a capture, or the CDXJ of a WARC of Fonds, decides which of the two is right. The
+    table is corrected later, from the `cdx` rows. The SQL table `cdx` has one row per capture in a
+    WARC.
+    """
+    for items in context.plan.iter_items(RepairAct.TABLE):
+        for sha1hex in sorted({item.subject for item in items}):
+            _correct_file_captures(context, sha1hex)
+
+
+def _correct_file_captures(context: RepairContext, sha1hex: str) -> None:
+    records = context.stores.records
+    rows = {
+        (row.warc_path, row.warc_offset): row
+        for row in records.find(CdxRow, {"sha1hex": sha1hex}, count_max=PLACES_MAX)
+    }
+    for table_row in list(_iter_table_rows(context, sha1hex)):
+        row = rows.get((table_row.warc_path, table_row.warc_offset))
+        if row is None or row.capture_id != table_row.capture_id:
+            continue
+        stated = _describe_capture(row)
+        if stated == _describe_capture(table_row):
+            continue
+        if _find_true_description(context, row) != _describe_capture(table_row):
+            continue
+        records.put(
+            [
+                replace(
+                    table_row,
+                    mimetype=row.mimetype,
+                    status=row.status,
+                    row_created=row.row_created,
+                )
+            ]
+        )
+        location = format_record_place(row.warc_path, row.warc_offset)
+        message = f"the capture at {location} has its URL, time and size again in cdx"
+        context.record_act(RepairAct.PLACE, row.capture_id, sha1hex, message)
+
+
+_Description = tuple[str, str, int | None]
+
+
+def _describe_capture(row: CdxRow) -> _Description:
+    return row.url, row.datetime, row.warc_csize
+
+
+def _find_true_description(context: RepairContext, row: CdxRow) -> _Description | None:
+    """Return URL, time (YYYYMMDDhhmmss) and size in bytes of a capture from its input, or from the
+    CDXJ of a WARC of Fonds.
+
+    Returns None if neither has the capture. The SQL table `cdx` has one row per capture in a WARC.
+    """
+    if is_own_warc(row.warc_path):
+        state = context.stores.archive.inspect(row.warc_path)
+        for record in (state.records if state else None) or ():
+            if record.offset == row.warc_offset:
+                return record.url, record.datetime14, record.size_bytes
+        return None
+    for entry in context.reread_entries([row.capture_id]):
+        if isinstance(entry.item, Capture):
+            capture = entry.item
+            return capture.url, format_datetime14(capture.captured_at), capture.place.size_bytes
+    return None
 
 
 def _repair_file_places(context: RepairContext, sha1hex: str) -> None:

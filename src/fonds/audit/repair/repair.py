@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from fonds.audit.bodies import DeepAudit, iter_remembered_faults
 from fonds.audit.fault import RepairAct
 from fonds.audit.repair.bodies import restore_bodies
-from fonds.audit.repair.captures import merge_captures
+from fonds.audit.repair.captures import merge_captures, restore_capture_ids
 from fonds.audit.repair.context import RepairContext
 from fonds.audit.repair.derivatives import reindex_documents, rewrite_endings
-from fonds.audit.repair.entries import count_inputs, reenter_entries
+from fonds.audit.repair.entries import reenter_entries
 from fonds.audit.repair.files import describe_files, write_cells
-from fonds.audit.repair.places import repair_places
+from fonds.audit.repair.inputs import count_inputs
+from fonds.audit.repair.places import correct_captures, repair_places
 from fonds.grouping.names import parse
 from fonds.model.errors import PermanentError, TransientError
 from fonds.model.rows import CdxRow
@@ -35,7 +36,9 @@ class RepairRound:
         inputs and dispositions.
         """
         self._repair_counts()
+        restore_capture_ids(self.context)
         merge_captures(self.context)
+        correct_captures(self.context)
         repair_places(self.context)
         restore_bodies(self.context)
         describe_files(self.context)
