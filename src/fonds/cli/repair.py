@@ -316,11 +316,15 @@ class _RepairRun:
 
         Returns False if that was interrupted. The process ends if a thread is still reading a file.
         """
+        # Imported here because the pipelines are slow to import.
+        from fonds.wiring.links import create_link_lists, takes_links
+
         settings = self.settings.replace_values(pipeline=pipeline)
+        lists = create_link_lists(self.app.home, settings) if takes_links(settings) else None
         readers = {parse_subscription_name(item)[1]: item for item in list_readers(settings)}
 
         def feed(intake: Intake, intake_counts: IntakeCounts) -> None:
-            resend_entries(context, intake, readers)
+            resend_entries(context, intake, readers, lists)
             kinds = [item for item in KINDS if item.reading and item.reading.step in readers]
             rebuild_derivatives(context, kinds, self._create_reader(settings, intake.stopping))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Any
 
+from fonds.audit.repair.links import LinkLists
 from fonds.config import Settings
 from fonds.config_options import FetchSettings
 from fonds.fetching import addresses
@@ -103,6 +104,18 @@ def open_link_lists(
     return LimitedSource(
         ShuffledSource(source, SystemRandom().shuffle) if shuffle else source, sample
     )
+
+
+def create_link_lists(home: Path, settings: Settings) -> LinkLists:
+    """Return how a repair reads the lists of links of the configured pipeline."""
+
+    def open_list(path: Path, collection: str) -> LinkListSource:
+        list_settings = settings.replace_values(collection=collection)
+        rules = build_link_rules(settings)
+        return _open_lists([str(path)], home, list_settings, None, rules)
+
+    # A page that an older system stored has no URL but in the table of downloads.
+    return LinkLists(open_list, needs_list=FORMS.get(settings.pipeline) == DOWNLOADS)
 
 
 def open_named_lists(

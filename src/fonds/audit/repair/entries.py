@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from fonds.audit.fault import REPAIR, RepairAct
 from fonds.audit.repair.captures import find_entries_of_record
 from fonds.audit.repair.context import RepairContext, build_place
+from fonds.audit.repair.links import LinkLists, rebuild_links
 from fonds.audit.repair.plan import RepairItem
 from fonds.model.capture import REVISIT_MIME, Capture, parse_datetime14
-from fonds.model.entry import CAPTURE, Entry, build_capture_entry
+from fonds.model.entry import CAPTURE, LINK, Entry, build_capture_entry
 from fonds.model.errors import (
     PermanentError,
     StoreUnavailableError,
@@ -20,6 +21,7 @@ from fonds.model.rows import (
     CdxRow,
     DispositionRow,
     EntryRow,
+    FetchedPageRow,
     FileMetaRow,
     InputRow,
     Row,
@@ -181,11 +183,17 @@ def _list_pipelines(context: RepairContext, key: str) -> list[str]:
 def _find_place_entry(context: RepairContext, key: str) -> Entry | None:
     """Build the entry of a capture from its `cdx` row, for a capture whose input is gone.
 
-    Returns None if the capture has no `cdx` row. The SQL table `cdx` has one row per capture in a
-    WARC.
+    The lost entry of a fetched page is that of its link, without a message. Returns None if the
+    capture has no `cdx` row. The SQL table `cdx` has one row per capture in a WARC.
     """
     records = context.stores.records
     entry_row = next(records.find(EntryRow, {"entry_id": key}, count_max=1), None)
+    for page in records.get(FetchedPageRow, [key]):
+        if entry_row is None:
+            input_id = key.rpartition("-")[0]
+            others = records.find(EntryRow, {"input_id": input_id}, count_max=1)
+            collection = next((other.collection for other in others), "default")
+            return Entry(key, input_id, LINK, page.url, None, collection)
     for row in records.find(CdxRow, {"capture_id": key}):
         captured_at = parse_datetime14(row.datetime)
         input_id = entry_row.input_id if entry_row else key.partition("-")[0]
@@ -199,12 +207,16 @@ def _find_place_entry(context: RepairContext, key: str) -> Entry | None:
 
 
 def resend_entries(
-    context: RepairContext, intake: Intake, readers: Mapping[str, Subscription]
+    context: RepairContext,
+    intake: Intake,
+    readers: Mapping[str, Subscription],
+    link_lists: LinkLists | None = None,
 ) -> None:
     """Send the entries in the repair plan through one pipeline again.
 
     `intake`: intake of the pipeline.
     `readers`: subscriptions of the pipeline, by step.
+    `link_lists`: how the pipeline reads lists of links; None if it reads none.
 
     An item of the plan names an entry, or a step whose messages are in no queue or quarantine.
     Items of other pipelines are skipped.
@@ -214,13 +226,17 @@ def resend_entries(
         own_items = [item for item in items if item.pipeline in ("", pipeline)]
         for item in own_items:
             if item.subject == f"{pipeline}.{item.step}" and item.step in readers:
-                _send_step(context, intake, readers[item.step], item)
+                _send_step(context, intake, readers[item.step], item, link_lists)
         ids = [item.subject for item in own_items if item.subject != f"{pipeline}.{item.step}"]
-        _send(context, intake, sorted(set(ids)))
+        _send(context, intake, sorted(set(ids)), link_lists)
 
 
 def _send_step(
-    context: RepairContext, intake: Intake, reader: Subscription, item: RepairItem
+    context: RepairContext,
+    intake: Intake,
+    reader: Subscription,
+    item: RepairItem,
+    link_lists: LinkLists | None,
 ) -> None:
     """Send again the entries that have unfinished messages at a step, or quarantined messages that
     the quarantine of the step lacks.
@@ -238,12 +254,14 @@ def _send_step(
             if row.message_id not in quarantined_ids:
                 page.append(row.entry_id)
             if len(page) >= BATCH_MAX:
-                _send(context, intake, page)
+                _send(context, intake, page, link_lists)
                 page = []
-        _send(context, intake, page)
+        _send(context, intake, page, link_lists)
 
 
-def _send(context: RepairContext, intake: Intake, ids: Sequence[str]) -> None:
+def _send(
+    context: RepairContext, intake: Intake, ids: Sequence[str], link_lists: LinkLists | None
+) -> None:
     pipeline = intake.gate.pipeline
     rows = {
         row.entry_id: row
@@ -254,10 +272,20 @@ def _send(context: RepairContext, intake: Intake, ids: Sequence[str]) -> None:
         if ids
         else {}
     )
+    links = rebuild_links(context, [row for row in rows.values() if row.kind == LINK], link_lists)
     entries = []
     for key in ids:
         row = rows.get(key)
         if row is None and (key not in source_entries or _is_in_other_pipeline(context, key)):
+            continue
+        if row is not None and row.kind == LINK:
+            if key not in links:
+                message = f"cannot enter link {key} again: its list is missing or has changed"
+                context.give_up(key, message)
+                continue
+            entries.append(links[key])
+            message = f"entered link {row.url} in {pipeline} again"
+            context.record_act(RepairAct.SEND, key, None, message)
             continue
         if row is not None and row.kind != CAPTURE:
             context.give_up(
