@@ -196,6 +196,7 @@ def test_repair_merges_captures_that_were_stored_twice(fonds: Fonds, tmp_path: P
             " warc_path, warc_csize, warc_offset, row_created) select 'cdx-1', sha1hex, url, surt, surt_key,"
             " datetime, mimetype, status, 'item/file.warc.gz', warc_csize, warc_offset, row_created from cdx"
         )
+    fonds("repair", "--accept", "warc_files", "--yes")
     fonds("repair", "--yes")
     check_one_capture(fonds, home)
 
