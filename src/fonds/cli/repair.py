@@ -170,7 +170,7 @@ def _accept_table(app: App, stores: Stores, table: str, *, is_confirmed: bool) -
         return 1
     with HomeLock(app.home), record_act(stores.records, f"fonds repair --accept {table}"):
         stores.ledger.accept_rows(kinds[table])
-    print_note(f"The {count} of {table} were accepted.")
+    print_note(f"{table}: accepted {count}")
     return 0
 
 
@@ -208,7 +208,10 @@ def _print_plan(app: App, screen: Console, plan: RepairPlan, result: AuditResult
             screen.print(f"[bold]{plan.counts[act]:,}[/bold] {ACT_LABELS[act]}, because:")
             for sample in plan.samples[act]:
                 screen.print(f"   [dim]{escape(sample)}[/dim]")
-    screen.print(f"\nNothing was changed. Next: {app.format_command('repair --yes')}", markup=False)
+    next_step = (
+        f" Next: {app.format_command('repair --yes')}" if plan.counts.keys() - {None} else ""
+    )
+    screen.print(f"\nNothing was changed.{next_step}", markup=False)
 
 
 @dataclass(slots=True)

@@ -172,3 +172,28 @@ def test_every_store_can_be_purged(opener: str) -> None:
     opened = getattr(import_module(module), name)
     kind = opened if isinstance(opened, type) else get_type_hints(opened)["return"]
     assert get_type_hints(kind.purge)["return"] == Sequence[str]
+
+
+def test_a_purge_writes_each_document_of_the_index_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_index(tmp_path)
+    keys = [f"{number:040x}" for number in range(6_000)]
+    for start in range(0, len(keys), 500):
+        store.put({key: f"words {key[-4:]} " * 30 for key in keys[start : start + 500]})
+    store.backend.close()
+    store = open_index(tmp_path)
+    store.delete(keys[77:78])
+    written_ids: list[str] = []
+    replace_document = TantivyIndex._replace
+
+    def count_replaced(self: TantivyIndex, id_: str, document: Any) -> None:
+        written_ids.append(id_)
+        assert len(written_ids) <= len(keys), "documents are written again and again"
+        replace_document(self, id_, document)
+
+    monkeypatch.setattr(TantivyIndex, "_replace", count_replaced)
+    assert store.backend.purge() == ()
+    assert len(written_ids) == len(set(written_ids)) > 0
+    assert store.backend.count() == len(keys) - 1
+    store.backend.close()

@@ -74,7 +74,7 @@ class RepairPlan:
         self.counts[act] += 1
         samples = self.samples.setdefault(act, [])
         if len(samples) < SAMPLES:
-            samples.append(fault.message if act else f"{fault.message}. {fault.remedy}")
+            samples.append(fault.message if act else f"{fault.message}; {fault.remedy}")
         if act is not None:
             self.add_item(act, fault.subject, fault.pipeline, fault.step, fault.message)
 

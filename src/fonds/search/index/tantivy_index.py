@@ -104,7 +104,7 @@ READERS_LOCK = ".tantivy-meta.lock"
 """Name of the lock file that the tantivy library holds while it opens the files of a commit."""
 WRITER_MEMORY_BYTES = 48_000_000
 REWRITTEN_AT_ONCE = 500
-"""Number of documents that `purge` writes in one commit."""
+"""Number of documents that `purge` reads at once."""
 SIMILAR_DOCUMENTS_MAX, SIMILAR_TEXT_MAX_CHARS = 100, 200_000
 
 
@@ -267,27 +267,41 @@ class TantivyIndex:
         """Rewrite the parts (segments) of the index that contain deleted documents, so that none of
         its files has their words or texts any more.
 
-        All other documents of these segments are written again, which takes about a millisecond
-        each. A segment of a large library can have millions of documents.
+        All other documents of these segments are written again in one commit, which takes about a
+        millisecond each. A segment of a large library can have millions of documents.
         """
-        while True:
-            with self._write_lock, translate_errors(self._folder):
-                if self._get_version() is None:
-                    return ()
-                if self._writer is not None:
-                    # Segments that merges are about to replace need not be rewritten.
-                    writer, self._writer = self._writer, None
-                    writer.wait_merging_threads()
-            ids = self._list_beside_deleted()
-            if not ids:
-                break
-            for start in range(0, len(ids), REWRITTEN_AT_ONCE):
-                documents = self.get(ids[start : start + REWRITTEN_AT_ONCE])
-                self.put(list(documents.values()))
-        with self._write_lock, translate_errors(self._folder):
-            self._get_writer().commit()
-            self._get_writer().garbage_collect_files()
+        with self._write_lock:
+            while self._rewrite_beside_deleted():
+                pass
         return ()
+
+    def _rewrite_beside_deleted(self) -> bool:
+        """Write the documents of segments that contain deleted ones again. Return whether there
+        were any.
+
+        One commit for all of them: with several, merges between them would put documents that are
+        about to be rewritten into new segments.
+        """
+        with translate_errors(self._folder):
+            if self._get_version() is None:
+                return False
+            if self._writer is not None:
+                # Segments that merges are about to replace need not be rewritten.
+                writer, self._writer = self._writer, None
+                writer.wait_merging_threads()
+        ids = self._list_beside_deleted()
+        try:
+            for start in range(0, len(ids), REWRITTEN_AT_ONCE):
+                for document in self.get(ids[start : start + REWRITTEN_AT_ONCE]).values():
+                    self._replace(document.id, encode_document(document, self._schema))
+            with translate_errors(self._folder):
+                self._get_writer().commit()
+                self._get_writer().garbage_collect_files()
+        except BaseException:
+            # A later batch must not commit the documents of a purge that failed.
+            self._writer = None
+            raise
+        return bool(ids)
 
     def _list_beside_deleted(self) -> list[str]:
         """Return the ids of the documents in segments that also contain deleted documents.
