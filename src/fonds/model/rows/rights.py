@@ -98,7 +98,6 @@ class HostCaptureRow:
 
     TABLE: ClassVar[str] = "host_captures"
     KEY: ClassVar[tuple[str, ...]] = ("origin", "captured_at", "capture_id")
-    SEALED: ClassVar[bool] = True
     origin: str
     captured_at: dt.datetime
     capture_id: str
