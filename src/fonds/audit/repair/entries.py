@@ -164,7 +164,7 @@ def _is_same_record(place: str, other_place: str) -> bool:
     """Whether two locations are equal, or name the same record of a WARC, whose path may be given
     by its name.
     """
-    if "/" not in other_place or not other_place.startswith("/"):
+    if not other_place.startswith("/"):
         return place.endswith(f"/{other_place}")
     return place == other_place
 

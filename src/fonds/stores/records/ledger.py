@@ -11,7 +11,8 @@ important result than before, all dispositions of its entry are read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -57,12 +58,7 @@ class SqlLedger:
         All rows are written in one transaction. Returns the ids of the entries that are new, or
         whose first message has not ended, or is missing, at one of the steps.
         """
-        with (
-            translate_errors(self._engine),
-            connect_to_write(self._engine) as connection,
-            connection.begin(),
-        ):
-            tallies.lock_tallies(connection)
+        with self._open_transaction() as connection:
             entries_by_key = {get_key(entry): entry for entry in entries}
             known_entries = load(connection, EntryRow, entries_by_key)
             new_entries = {
@@ -86,12 +82,7 @@ class SqlLedger:
         """
         if not rows:
             return
-        with (
-            translate_errors(self._engine),
-            connect_to_write(self._engine) as connection,
-            connection.begin(),
-        ):
-            tallies.lock_tallies(connection)
+        with self._open_transaction() as connection:
             _write(connection, rows)
 
     def recount(self, *, repair: bool = False) -> list[LedgerDifference]:
@@ -99,23 +90,24 @@ class SqlLedger:
 
         With `repair`, the differences are corrected.
         """
-        with (
-            translate_errors(self._engine),
-            connect_to_write(self._engine) as connection,
-            connection.begin(),
-        ):
-            tallies.lock_tallies(connection)
+        with self._open_transaction() as connection:
             return outcomes.recount(connection, repair=repair)
 
     def accept_rows(self, kind: type[Row]) -> None:
         """Seal a table with the rows that it has now, although another program changed them."""
+        with self._open_transaction() as connection:
+            renew_seal(connection, kind)
+
+    @contextmanager
+    def _open_transaction(self) -> Iterator[Connection]:
+        """Open a transaction that holds the lock of the row counts. Yield its connection."""
         with (
             translate_errors(self._engine),
             connect_to_write(self._engine) as connection,
             connection.begin(),
         ):
             tallies.lock_tallies(connection)
-            renew_seal(connection, kind)
+            yield connection
 
 
 @dataclass(slots=True)
