@@ -82,7 +82,7 @@ def takedown(
     Without SHA-1s, list the takedowns. The URLs of a removed file show the reason and the date. In
     WARC files that Fonds wrote, the records are replaced by tombstones of the same length. Imported
     WARC files and other inputs are not changed; they are named. At the end, the files of all stores
-    are written anew, so that no deleted bytes remain in them. In a large library this takes
+    are rewritten, so that no deleted bytes remain in them. In a large library this takes
     minutes, so take several files down at once.
 
     If interrupted, run the same command again to resume. The exit code is 1 if messages about a

@@ -127,7 +127,7 @@ class SqliteFile:
                 connection.executescript(f"PRAGMA incremental_vacuum({pages_max or 0:d})")
 
     def purge(self) -> Sequence[str]:
-        """Write the SQLite file anew, without the bytes of deleted rows, and empty its log.
+        """Rewrite the SQLite file without the bytes of deleted rows, and empty its log.
 
         Overwriting rows when they are deleted would not be enough: SQLite also leaves copies of
         rows that it moved from one page to another. Needs as much free space as the file has.

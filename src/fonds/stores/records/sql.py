@@ -435,7 +435,7 @@ class SqlRecords:
     def purge(self) -> Sequence[str]:
         """Remove the bytes of deleted rows from the files of the SQL database.
 
-        SQLite writes its file anew. PostgreSQL frees the space of deleted rows in its files, and
+        SQLite rewrites its file. PostgreSQL frees the space of deleted rows in its files, and
         writes other rows there over time.
         """
         if self._engine.dialect.name == "sqlite":

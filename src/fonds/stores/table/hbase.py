@@ -379,9 +379,9 @@ class HbaseTable:
         threading.Event().wait(TICK_S)
 
     def purge(self) -> Sequence[str]:
-        """Let HBase write the files of all tables anew, without deleted cells (major compaction).
+        """Let HBase rewrite the files of all tables without deleted cells (major compaction).
 
-        HBase does so in the background, a few minutes later in a large table.
+        HBase does so in the background, which takes minutes for a large table.
         """
         for table in self.list_tables():
             self._call(partial(compact_table, table))
