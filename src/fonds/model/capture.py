@@ -85,6 +85,10 @@ class Place:
         return self.path
 
 
+DAMAGE = "damage"
+"""Record type of a capture that reports damage in a container, such as a WARC."""
+
+
 @dataclass(frozen=True, slots=True)
 class Capture:
     """Observation of a file by a source: URL, time and location of the bytes.
@@ -95,8 +99,8 @@ class Capture:
       same id.
     - `input_id`: id of the input (one WARC, ZIP or loose file) that contains the capture.
     - `captured_at`: capture time, aware UTC.
-    - `record_type`: type of the WARC record (`response`, `resource`, `revisit`, `conversion`), or
-      `file` outside WARC files.
+    - `record_type`: type of the WARC record (`response`, `resource`, `revisit`, `conversion`),
+      `file` outside WARC files, or `damage`.
     - `mime`: declared media type; None if not declared.
     - `status`: HTTP status; None without an HTTP response.
     - `digest`: declared SHA-1 in base32; None if not declared.

@@ -126,13 +126,14 @@ def test_an_impossible_warc_name_does_not_stop_reading(
 
 
 def test_an_unreadable_line_is_a_damaged_capture(tmp_path: Path, home: Path) -> None:
-    lines = [format_line(0), "rubbish\n", format_line(1, moment="20241399000000"), format_line(2)]
+    bad_time = format_line(1, moment="20241399000000")
+    lines = [format_line(0), "rubbish\n", format_line(2), bad_time]
     rows, _ = read_captures(create_source(home, write_index(tmp_path / "i.cdx", *lines)))
     assert [capture.damage_reason for capture in rows] == [
         None,
         Reason.BAD_INDEX_LINE,
-        Reason.BAD_INDEX_LINE,
         None,
+        Reason.BAD_INDEX_LINE,
     ]
     assert rows[1].damage is not None
     assert rows[1].damage.startswith("line 3: ")

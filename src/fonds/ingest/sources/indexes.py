@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import lru_cache, partial
 from itertools import islice
@@ -16,9 +16,11 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from fonds.archive.cdx import CdxLine, IndexReader, RejectedLine
+from fonds.ingest.sources.damage_runs import Item, count_damage_runs
 from fonds.ingest.sources.text_files import iter_lines
 from fonds.ingest.sources.walk import is_outside
 from fonds.model.capture import (
+    DAMAGE,
     REVISIT_MIME,
     Capture,
     Place,
@@ -35,7 +37,7 @@ PARTS_SEARCHED_MAX = 10_000
 
 def read_index(
     path: Path, row: InputRow, collection: str, warc_base: str, follows_links: bool = False
-) -> Iterator[Capture | Mapping[str, int] | int]:
+) -> Iterator[Item]:
     """Yield a line number (from 0) and a capture for each line of a CDX index, from line
     `row.position` on.
 
@@ -87,7 +89,7 @@ def read_zipnum(
     row: InputRow,
     collection: str,
     has_part: Callable[[Path, bytes], bool] = has_local_part,
-) -> Iterator[Capture | Mapping[str, int] | int]:
+) -> Iterator[Item]:
     """Check that the parts of a ZipNum index exist. If parts are missing, yield one capture that
     reports this.
 
@@ -111,14 +113,24 @@ def read_zipnum(
 
 def read_lines(
     path: Path, row: InputRow, collection: str, build_entry: Callable[[bytes, int], Capture | None]
-) -> Iterator[Capture | int]:
+) -> Iterator[Item]:
     """Yield a line number (from 0) and then a capture for each line of a file, from line
     `row.position` on.
+
+    Unreadable lines that follow an unreadable line directly are counted only.
 
     `build_entry` builds the capture from a line and its number, or returns None for a line without
     a capture. Such lines are counted but not yielded. If decompression fails, a last capture
     reports the failure, and the rest of the file is not read.
     """
+    items = _iter_lines(path, row, collection, build_entry)
+    return count_damage_runs(items, {Reason.BAD_INDEX_LINE}, lambda number: f"line {number + 1:,}")
+
+
+def _iter_lines(
+    path: Path, row: InputRow, collection: str, build_entry: Callable[[bytes, int], Capture | None]
+) -> Iterator[Item]:
+    """Yield the same as `read_lines`, with a capture for each unreadable line."""
     number = 0
     try:
         with closing(iter_lines(path)) as lines:
@@ -261,7 +273,7 @@ def build_damaged_capture(
         place=Place(PlaceKind.FILE, str(path)),
         url=path.as_uri(),
         captured_at=row.updated,
-        record_type="damage",
+        record_type=DAMAGE,
         collection=collection,
         damage=detail,
         damage_reason=reason,

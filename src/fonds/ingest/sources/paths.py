@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fonds.ingest.sources.container import Container, detect_container, is_archive_name
+from fonds.ingest.sources.damage_runs import Item
 from fonds.ingest.sources.indexes import has_local_part, read_index, read_zipnum
 from fonds.ingest.sources.remote_files import (
     is_remote,
@@ -99,7 +100,7 @@ class PathSource:
         for capture in self.iter_captures(row):
             yield build_capture_entry(capture) if isinstance(capture, Capture) else capture
 
-    def iter_captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
+    def iter_captures(self, row: InputRow) -> Iterator[Item]:
         """Yield the captures of an input in place of the entries, and the same positions and counts
         as `iter_entries`.
         """
@@ -110,7 +111,7 @@ class PathSource:
         if is_empty:
             yield self._build_empty_capture(row)
 
-    def _read(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
+    def _read(self, row: InputRow) -> Iterator[Item]:
         path = Path(row.path)
         try:
             if row.error is not None:

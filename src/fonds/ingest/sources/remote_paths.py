@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from fonds.ingest.sources.damage_runs import Item
 from fonds.ingest.sources.indexes import has_local_part, list_part_names
 from fonds.ingest.sources.paths import PathSource, detect_kind
 from fonds.ingest.sources.remote_files import (
@@ -103,7 +104,7 @@ class RemotePathSource:
             folder.rmdir()
             folder = folder.parent
 
-    def _iter_captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
+    def _iter_captures(self, row: InputRow) -> Iterator[Item]:
         if row.error is not None:
             yield self.local.build_unreadable(row, row.error)
             return
@@ -126,9 +127,7 @@ class RemotePathSource:
             if kind in LISTS or (kind in URL_NAMED_KINDS and not self.keeps_files):
                 self.discard(path)
 
-    def _read(
-        self, row: InputRow, path: Path, kind: str
-    ) -> Iterator[Capture | Mapping[str, int] | int]:
+    def _read(self, row: InputRow, path: Path, kind: str) -> Iterator[Item]:
         folder_url = row.path.rpartition("/")[0]
         local = self.local
         if kind in LISTS:

@@ -7,10 +7,11 @@ configured folder or URL, never at an arbitrary path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from fonds.ingest.sources.damage_runs import Item
 from fonds.ingest.sources.indexes import (
     build_damaged_capture,
     find_in_folder,
@@ -29,7 +30,7 @@ from fonds.queues.messages.work_objects import read_task
 
 def read_tasks(
     path: Path, row: InputRow, collection: str, base: str, follows_links: bool = False
-) -> Iterator[Capture | Mapping[str, int] | int]:
+) -> Iterator[Item]:
     """Yield a line number (from 0) and a capture for each line of a task list, from line
     `row.position` on.
 

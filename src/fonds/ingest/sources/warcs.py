@@ -4,7 +4,7 @@ location.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -13,7 +13,8 @@ from fonds.archive.warc.fields import UNDATED
 from fonds.archive.warc.reader import read_record
 from fonds.archive.warc.scanner import Damage, RecordHead, read_heads
 from fonds.ingest.sources.container import Container
-from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.ingest.sources.damage_runs import Item, count_damage_runs
+from fonds.model.capture import DAMAGE, Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 from fonds.model.record_offset import build_offset_id, format_offset
@@ -31,12 +32,13 @@ CAPTURE_TYPES = frozenset({"response", "resource", "revisit", "conversion"})
 
 def read_warc(
     stream: BinaryIO, row: InputRow, collection: str, path: Path, *, base_bytes: int = 0
-) -> Iterator[Capture | Mapping[str, int] | int]:
+) -> Iterator[Item]:
     """Yield the captures of a WARC or ARC. Before each, yield the offset of its record as a number.
 
     The offset is a position from which a later call can resume. For each record that is not a
     capture, such as a request, a mapping with a count is yielded. A damaged record, or a file
-    without any record, yields a capture that reports the damage.
+    without any record, yields a capture that reports the damage. Damaged records that follow
+    directly are counted only.
 
     - `stream`: the open WARC.
     - `row`: input row; `row.position` is the offset to resume from.
@@ -44,6 +46,16 @@ def read_warc(
     - `path`: path of the file that contains the WARC.
     - `base_bytes`: offset of the WARC in that file; not 0 if the WARC is a member of a ZIP.
     """
+    items = _iter_records(stream, row, collection, path, base_bytes)
+    return count_damage_runs(
+        items, {Reason.DAMAGED_RECORD}, lambda offset: f"offset {format_offset(offset)}"
+    )
+
+
+def _iter_records(
+    stream: BinaryIO, row: InputRow, collection: str, path: Path, base_bytes: int
+) -> Iterator[Item]:
+    """Yield the same as `read_warc`, with a capture for each damaged record."""
     is_empty = row.position == 0
     crawler = _find_crawler(stream, base_bytes)
     for head in read_heads(stream, max(0, row.position - base_bytes)):
@@ -112,7 +124,7 @@ def _build_damaged_capture(row: InputRow, collection: str, place: Place, damage:
         place=place,
         url=Path(place.path).as_uri(),
         captured_at=row.updated,
-        record_type="damage",
+        record_type=DAMAGE,
         collection=collection,
         damage=damage.detail,
         damage_reason=damage.reason,

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from fonds.ingest.sources.container import Container, detect_container, is_archive_name
+from fonds.ingest.sources.damage_runs import Item
 from fonds.ingest.sources.warcs import WARCS, read_warc
-from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.capture import DAMAGE, Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import find_shortage
 from fonds.model.rows import InputRow
@@ -82,9 +83,7 @@ UNREADABLE = (
 )
 
 
-def read_zip(
-    path: Path, row: InputRow, collection: str, inbox: Path
-) -> Iterator[Capture | Mapping[str, int] | int]:
+def read_zip(path: Path, row: InputRow, collection: str, inbox: Path) -> Iterator[Item]:
     """Yield a number (from 0) and then the captures for each member (file) of a ZIP, from number
     `row.position` on.
 
@@ -140,7 +139,7 @@ class _OpenZip:
             place=Place(PlaceKind.FILE, str(self.path)),
             url=self.path.as_uri(),
             captured_at=self.row.updated,
-            record_type="damage",
+            record_type=DAMAGE,
             collection=self.collection,
             damage=detail,
             damage_reason=reason,
