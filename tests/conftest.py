@@ -19,7 +19,7 @@ LONGEST = (
     "servers/test_followed_web.py",
     "servers/test_spark.py",
     "servers/test_queue_tools.py",
-    "servers/test_repair.py",
+    "contract/test_repair.py",
     "servers/test_main_job.py",
     "servers/test_ansible_role.py",
     "servers/test_kafka.py",
