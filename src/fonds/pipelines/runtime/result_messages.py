@@ -23,6 +23,7 @@ from fonds.model.message import (
     ABOUT,
     DEFERRALS,
     ENTRY,
+    FORMAT,
     PIPELINE,
     Delivery,
     Message,
@@ -31,7 +32,7 @@ from fonds.model.message import (
 from fonds.model.rows import DispositionRow
 from fonds.model.step import Item, Result
 from fonds.pipelines.runtime.binding import BoundStage, Route, parse_subscription_name
-from fonds.queues.messages.envelope import encode
+from fonds.queues.messages.envelope import build_format_header, encode
 
 DETAIL_MAX_CHARS = 2_000
 ID_MAX_CHARS = 200
@@ -40,7 +41,7 @@ RUN = "run"
 """Header with the number of the run of a message: it increases each time the message is
 sent again.
 """
-OWN_HEADERS = (ENTRY, ABOUT, PIPELINE)
+OWN_HEADERS = (ENTRY, ABOUT, PIPELINE, FORMAT)
 
 
 def restart_message(message: Message) -> Message:
@@ -245,6 +246,8 @@ def _build_message(
         headers[ABOUT] = subject
     if route.is_public:
         headers[PIPELINE] = bound_stage.pipeline
+    else:
+        headers |= build_format_header()
     return Message(name, encode(item), key, headers=headers)
 
 
