@@ -49,6 +49,9 @@ pipeline NAME sent the message for other programs only |
 | `fonds-field-blob`, `fonds-field-bytes`, `fonds-field-sha256` | the key, size in bytes and SHA-256 of that \
 blob |
 | `fonds-body` | between steps only: the key of the blob that contains the body |
+| `format` | between steps only: the version of the format of the body, 1 if the header is missing. A worker \
+of an older version puts the message back on the queue unread |
+| `deferrals` | how often workers put the message back on the queue without counting an attempt |
 
 The field `extractor` of a result contains the name and version of the program that made it.
 

@@ -11,6 +11,7 @@ import pytest
 
 from contract.queue_reading import PATIENCE_S, ids, take
 from fonds.model.message import Message, Subscription
+from fonds.pipelines.runtime.result_messages import defer_message
 from fonds.ports import TopicQueue
 
 LATE_MAX_S = 15.0
@@ -117,6 +118,32 @@ def test_a_delayed_message_arrives_as_it_was_put(queue: TopicQueue, reader: Subs
     assert (first.message, first.redelivered) == (sent, 0)
     queue.release([first])
     assert take(queue, reader.incoming, 1)[0].message == sent
+
+
+def test_a_deferred_message_outlives_the_received_one(
+    queue: TopicQueue, reader: Subscription
+) -> None:
+    """A worker was killed before it settled the message, so it defers the message twice."""
+    queue.declare([reader])
+    headers = {"format": "7", "of-the-future": "é", "entry": "e"}
+    queue.put(reader.topic, [Message("a", b"large body", key="k", attempt=2, headers=headers)])
+    (first,) = take(queue, reader.incoming, 1)
+    deferred = defer_message(first.message)
+    for _ in range(2):
+        queue.put(reader.incoming, [deferred], delay_s=1.0)
+    queue.settle([first])
+    (second,) = take(queue, reader.incoming, 1)
+    assert second.message == deferred
+    assert {**deferred.headers} == {**headers, "deferrals": "1"}
+    deferred_again = defer_message(second.message)
+    queue.put(reader.incoming, [deferred_again], delay_s=1.0)
+    queue.settle([second])
+    ended_at_s = time.monotonic() + PATIENCE_S
+    while (third := take(queue, reader.incoming, 1)[0]).message != deferred_again:
+        # The second copy.
+        assert third.message == deferred
+        assert time.monotonic() < ended_at_s
+        queue.settle([third])
 
 
 def test_all_of_many_delayed_messages_arrive(queue: TopicQueue, reader: Subscription) -> None:

@@ -111,8 +111,7 @@ class LiveView:
     - `steps`: steps of this process in order, each with the subscription it reads.
     - `pipeline`: pipeline whose sources are shown; '' if it has none.
     - `hosts`: function that returns the load of each host from which links are fetched.
-    - `troubles`: function that returns the store error because of which a thread waits, by thread
-      name.
+    - `troubles`: function that returns why a thread waits, such as a store error, by thread name.
     """
 
     screen: Console

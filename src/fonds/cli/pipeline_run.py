@@ -95,6 +95,7 @@ class RunResult:
     - `process_count`: number of processes that worked, including this one.
     - `is_interrupted`: whether a signal stopped the run.
     - `is_complete`: whether all workers finished; False if one is still reading a file in a thread.
+    - `newer_steps`: names of the steps whose messages wait for a newer version of Fonds.
     - `later_read_count`: number of failures of earlier runs that ended because an input that could
       not be read then was read this time.
     """
@@ -105,6 +106,7 @@ class RunResult:
     process_count: int = 1
     is_interrupted: bool = False
     is_complete: bool = True
+    newer_steps: Sequence[str] = ()
     later_read_count: int = 0
 
 
@@ -153,6 +155,7 @@ def run_to_end(
                 ticks = partial(_refresh_progress, progress, processes, threads)
                 _enter_in_thread(threads, lambda: feed(intake, counts), ticks)
                 result.pending_count = threads.drain(delayed_wait_s, ticks)
+                result.newer_steps = sorted(threads.newer_messages.describe_waits())
         finally:
             result.is_complete = _stop_work(processes, threads, readers, stores)
     if (failure := threads.get_failure()) is not None:
@@ -219,6 +222,8 @@ def run_and_report(
         print_summary(app, open_console(), tally, counts, seconds, *end_state, retried_count=count)
         print_retries(open_console(), retries)
         report_read_later(result.later_read_count)
+    if result.pending_count and result.newer_steps:
+        _report_newer_messages(result.newer_steps)
     if not result.is_complete:
         exit_immediately()
     if not result.is_interrupted:
@@ -227,6 +232,13 @@ def run_and_report(
     if result.is_interrupted:
         return EXIT_INTERRUPTED
     return int(bool(tally.quarantined or result.pending_count))
+
+
+def _report_newer_messages(steps: Sequence[str]) -> None:
+    print_note(
+        f"Messages of {', '.join(steps)} were made by a newer version of Fonds. They wait for a "
+        "worker of that version: upgrade Fonds here, or run the newer version elsewhere."
+    )
 
 
 def report_read_later(count: int) -> None:

@@ -176,7 +176,7 @@ def _open_view(
         [(loop.stage.name, loop.subscription) for loop in threads.stages],
         settings.pipeline if takes_links else "",
         hosts if takes_links else tuple,
-        threads.get_troubles,
+        threads.get_waits,
     )
 
 

@@ -119,7 +119,7 @@ def _print_waiting(screen: Console, depths: Mapping[str, Depth]) -> None:
 
 def _print_workers(screen: Console, workers: Sequence[WorkerRow]) -> None:
     """Print one line per worker process, with its pipeline steps and the time of its last
-    heartbeat.
+    heartbeat. Steps that wait for something have a further line with the cause.
     """
     by_process: dict[str, list[WorkerRow]] = {}
     for row in workers:
@@ -134,3 +134,6 @@ def _print_workers(screen: Console, workers: Sequence[WorkerRow]) -> None:
                 f" {first_row.pipeline}: {steps}"
             )
         )
+        for row in rows:
+            if row.trouble:
+                screen.print(escape(f"  {row.step} waits: {row.trouble}"))

@@ -36,7 +36,7 @@ from fonds.pipelines.runtime.binding import parse_subscription_name
 from fonds.pipelines.runtime.quarantine import BATCH_MAX, build_decided_row, requeue
 from fonds.pipelines.runtime.result_messages import RUN
 from fonds.ports import Ledger, Queue, Records, Table
-from fonds.queues.messages.envelope import decode, encode
+from fonds.queues.messages.envelope import build_format_header, decode, encode
 from fonds.stores.journal_table.cells import FILE_META, read_file
 from fonds.stores.journal_table.keys import build_row_key
 
@@ -325,7 +325,8 @@ class CatchUp:
         pipeline, step = parse_subscription_name(self.reader)
         entry = previous.entry_id if previous else row.entry_id
         name = previous.message_id if previous else f"{entry}.{step}"
-        headers = {PIPELINE: pipeline, RUN: f"{self.clock():%Y%m%d%H%M%S}"}
+        run_number = f"{self.clock():%Y%m%d%H%M%S}"
+        headers = {PIPELINE: pipeline, RUN: run_number, **build_format_header()}
         if name != entry:
             headers[ENTRY] = entry
         return Message(name, encode(work), work.about, headers=headers)

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 ENTRY, PARENT, ABOUT, PIPELINE = "entry", "parent", "about", "pipeline"
+FORMAT, DEFERRALS = "format", "deferrals"
 """Message headers that Fonds sets.
 
 - `entry`: id of the entry from which the message was made.
 - `parent`: step and message that emitted the message.
 - `about`: subject of the message, such as the SHA-1 of a file.
 - `pipeline`: name of the pipeline, on a public topic.
+- `format`: version of the body's format, between steps.
+- `deferrals`: how often workers put the message back on the queue without counting an attempt.
 """
 OTHERS_ONLY_PREFIX = "-"
 """Prefix of the `pipeline` header on a message that is only for programs other than Fonds.

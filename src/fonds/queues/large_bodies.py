@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from fonds.model.archive import Blob
 from fonds.model.message import (
+    DEFERRALS,
     NO_TOPICS,
     Delivery,
     Depth,
@@ -272,7 +273,11 @@ class LargeBodies:
         close(self._queue)
 
     def _store_body(self, message: Message, reader: str) -> Message:
-        digest = hashlib.sha1(f"{message.id}\n{message.attempt}\n".encode(), usedforsecurity=False)
+        # A message that is put back has a higher number of attempts or deferrals. Its blob must not
+        # be the one that is deleted when the received message is settled.
+        deferrals = message.headers.get(DEFERRALS, "")
+        name_parts = f"{message.id}\n{message.attempt}\n{deferrals}\n"
+        digest = hashlib.sha1(name_parts.encode(), usedforsecurity=False)
         digest.update(message.body)
         name = digest.hexdigest()
         key = f"{FOLDER}/{reader}/{name[:2]}/{name[2:4]}/{name}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import parse_qsl
 
@@ -76,8 +76,8 @@ class FormRoute(Generic[P, A]):
 class JsonRoute:
     """Route that performs an action when a program sends JSON.
 
-    `path_aliases`: further paths of the same route.
-    `name`: first part of the operation's id in the OpenAPI description; '' means the name of the
+    `path_aliases`: further paths of the same route, each with the id of its operation.
+    `operation_id`: id of the operation in the OpenAPI description; '' means the name of the
         action's function.
     `answer`: type of the response; None means the return type of the action's function.
     `request_body`: OpenAPI description of the body, for a function that parses the body itself.
@@ -86,8 +86,8 @@ class JsonRoute:
     path: str
     summary: str
     method: str = "POST"
-    path_aliases: Sequence[str] = ()
-    name: str = ""
+    path_aliases: Mapping[str, str] = field(default_factory=dict)
+    operation_id: str = ""
     example: object = None
     schema_extra: dict[str, Any] | None = None
     status: int = 200
@@ -206,12 +206,13 @@ def _add_json_routes(
     answer = route.answer or annotation
     # FastAPI accepts no model for a response without a body, only its class.
     model = {"response_class": Response} if answer is Response else {"response_model": answer}
-    for path in (*route.path_aliases, route.path):
+    operation_id = route.operation_id or action.perform.__name__
+    for path, path_operation_id in (*route.path_aliases.items(), (route.path, operation_id)):
         router.add_api_route(
             path,
             endpoint,
             methods=[route.method],
-            name=route.name or action.perform.__name__,
+            operation_id=path_operation_id,
             status_code=route.status,
             summary=route.summary,
             openapi_extra=_describe_body(action, route),

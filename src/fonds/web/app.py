@@ -35,6 +35,7 @@ from fonds.web.access.roles import (
     describe_api,
 )
 from fonds.web.access.security import SECURITY_HEADERS, SecurityMiddleware
+from fonds.web.api import bodies
 from fonds.web.api.paths import EncodedPathMiddleware, is_rest_path
 from fonds.web.html.rendering import (
     NO_REPLAY,
@@ -46,6 +47,7 @@ from fonds.web.html.rendering import (
 from fonds.web.html.tombstones import refuse_hidden
 from fonds.web.pages import search
 from fonds.web.routers import ROUTERS
+from fonds.web.serving import problems
 from fonds.web.serving.concurrency import ReadWriteLimits
 from fonds.web.serving.parameters import (
     reject_unknown_parameters,
@@ -166,10 +168,18 @@ def describe(app: FastAPI) -> None:
     """Add all routes to the application, and an OpenAPI description that states how access keys are
     sent.
     """
-    app.openapi = partial(describe_api, app)  # type: ignore[method-assign]
+    schemas = {**problems.SCHEMAS, **bodies.SCHEMAS}
+    app.openapi = partial(describe_api, app, schemas)  # type: ignore[method-assign]
     for router in ROUTERS:
         app.include_router(router)
-    app.add_api_route("/healthz", check_health, summary="Check the stores", dependencies=[OPEN])
+    app.add_api_route(
+        "/healthz",
+        check_health,
+        summary="Check the stores",
+        operation_id="check_health",
+        tags=["service"],
+        dependencies=[OPEN],
+    )
     app.add_api_route("/openapi.json", show_schema, include_in_schema=False, dependencies=[READS])
     app.add_api_route("/docs", show_docs, include_in_schema=False, dependencies=[READS])
     app.add_api_route("/robots.txt", show_robots, include_in_schema=False, dependencies=[OPEN])

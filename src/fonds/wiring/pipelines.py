@@ -42,6 +42,7 @@ from fonds.pipelines.runtime.intake import (
     wait_for_room,
 )
 from fonds.pipelines.runtime.loops import BatchLoop, ConcurrentLoop, Observer, ignore_batch
+from fonds.pipelines.runtime.newer_messages import NewerMessages
 from fonds.pipelines.runtime.stage_io import StageIO
 from fonds.pipelines.runtime.worker import RetryPolicy
 from fonds.pipelines.runtime.worker_threads import WorkerThreads
@@ -86,6 +87,7 @@ def create_threads(
     heartbeat = Heartbeat(
         stores.records, create_worker_name(), settings.pipeline, steps, get_utc_now
     )
+    newer_messages = NewerMessages()
     work = settings.work
     retry = RetryPolicy(work.retries_max, work.retry_first_s, work.retry_longest_s)
 
@@ -94,7 +96,9 @@ def create_threads(
         observe(step, rows, seconds)
 
     def make_loop(bound_stage: BoundStage) -> BatchLoop | ConcurrentLoop:
-        io = StageIO(bound_stage, stores.queue, stores.ledger, handover, get_utc_now)
+        io = StageIO(
+            bound_stage, stores.queue, stores.ledger, handover, get_utc_now, newer_messages
+        )
         return (ConcurrentLoop if bound_stage.stage.is_concurrent else BatchLoop)(
             io, retry, observe_step
         )
@@ -109,6 +113,7 @@ def create_threads(
         threads,
         patient,
         heartbeat,
+        newer_messages,
     )
 
 

@@ -13,10 +13,10 @@ from fonds.ingest.catch_up import CatchUp, CatchUpCount, CatchUpSelection
 from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import UnparsedPage
-from fonds.model.message import DEFAULT_TRAITS, Subscription
+from fonds.model.message import DEFAULT_TRAITS, FORMAT, Subscription
 from fonds.model.rows import DispositionRow, FileMetaRow, StoryMetaRow
 from fonds.model.story import Story
-from fonds.queues.messages.envelope import decode
+from fonds.queues.messages.envelope import FORMAT_VERSION, decode
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.journal_table.cells import build_file_cells
 from fonds.stores.journal_table.keys import build_row_key
@@ -72,6 +72,7 @@ def send(
     )  # fmt: skip
     sent = cdx_free.run(lambda sent, entries: None)
     deliveries = queue.receive(READER.incoming, 100, 0.0)
+    assert all(delivery.message.headers[FORMAT] == str(FORMAT_VERSION) for delivery in deliveries)
     return sent, [decode(delivery.message, UnparsedPage) for delivery in deliveries]
 
 

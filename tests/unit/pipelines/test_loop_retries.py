@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,12 @@ from fonds.pipelines.runtime.binding import bind
 from fonds.pipelines.runtime.handoff import Handover
 from fonds.pipelines.runtime.stage_io import StageIO
 from fonds.pipelines.runtime.worker import RetryPolicy
+from fonds.ports import Queue
+from fonds.queues.large_bodies import BodyLimits, LargeBodies
+from fonds.stores.blobs import FolderBlobs
 from small_pipeline import AT_ONCE, RETRY, SUMS, Double, Number, Spy, Workplace, double, keep
+
+LARGE_NOTE = "x" * 200
 
 
 def raise_transient(item: Number) -> Result:
@@ -122,6 +129,31 @@ def test_a_deferred_message_waits_without_counting_an_attempt(
         place.clock.pass_s(1.0)
     assert place.outcomes() == {"id-001": "pending"}
     assert place.loop().run_once(0.0) == 1
+    assert place.list_endings() == {"id-001": ("done", None)}
+
+
+def test_a_deferred_message_with_a_large_body_keeps_its_body(
+    tmp_path: Path, place: Workplace
+) -> None:
+    queue: Queue = LargeBodies(
+        place.queue, FolderBlobs(tmp_path / "bodies"), BodyLimits(100, 16_000_000)
+    )
+    queue.declare(place.subscriptions)  # type: ignore[attr-defined]
+    place.enter(1, note=LARGE_NOTE)
+    for message in place.take_all("sums.double-in"):
+        queue.put("sums.double-in", [message])
+    values: list[str] = []
+
+    def defer_twice(item: Number) -> Result:
+        values.append(item.note)
+        later = defer(Reason.STORE_UNAVAILABLE, "not its turn", 30.0)
+        return Result(later) if len(values) < 3 else double(item)
+
+    loop = place.loop(defer_twice, queue=queue)
+    for _ in range(3):
+        assert loop.run_once(0.0) == 1
+        place.clock.pass_s(31.0)
+    assert values == [LARGE_NOTE] * 3
     assert place.list_endings() == {"id-001": ("done", None)}
 
 

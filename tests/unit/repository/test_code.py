@@ -12,6 +12,7 @@ from unit.repository.tree import PACKAGE, Module, iter_public, list_modules
 SHAPES = frozenset({"Protocol", "Generic", "Exception", "StrEnum", "IntEnum", "Enum", "NamedTuple"})
 LIBRARY_BASES = {
     "BaseModel": "pydantic: a form of the pages",
+    "RootModel": "pydantic: a response schema with a name",
     "Struct": "msgspec: the settings",
     "msgspec.Struct": "msgspec: a message between two processes",
     "ValueError": "Python: an error message about input, with its position",

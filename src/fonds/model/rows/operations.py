@@ -65,7 +65,8 @@ class WorkerRow:
       seconds.
     - `ended`: number of messages that the process settled at this step.
     - `last_ended`: time of the last of them; None if there is none.
-    - `trouble`: what the step waits for, such as a server that does not answer; None for nothing.
+    - `trouble`: what the step waits for, such as a server that does not answer or a worker of a
+      newer version; None for nothing.
     """
 
     TABLE: ClassVar[str] = "workers"

@@ -71,8 +71,8 @@ class Heartbeat:
     def start(self, troubles: Callable[[], Mapping[str, str]]) -> None:
         """Start the thread that writes the heartbeat rows.
 
-        `troubles` returns, for each thread that waits for an unavailable store or server, the error
-        text by thread name (`STEP-NUMBER`).
+        `troubles` returns why a thread waits, such as the error text of an unavailable store, by
+        thread name (`STEP-NUMBER`).
         """
         self._thread = threading.Thread(
             target=self._write_regularly, args=(troubles,), name="heartbeat", daemon=True

@@ -31,7 +31,7 @@ from fonds.model.rows import EntryRow, InputRow
 from fonds.pipelines.runtime.binding import parse_subscription_name
 from fonds.pipelines.runtime.quarantine import build_decided_row, take_messages
 from fonds.ports import Ledger, Queue, Records, Source
-from fonds.queues.messages.envelope import encode
+from fonds.queues.messages.envelope import build_format_header, encode
 
 BATCH_MAX = 200
 POLL_S = 0.1
@@ -485,7 +485,7 @@ class Intake:
     def _build_message(self, entry: Entry) -> Message:
         item: Any = entry.item
         key = str(getattr(item, "order_key", item.about))
-        headers = {PIPELINE: self.gate.pipeline} if self.gate.is_public else {}
+        headers = {PIPELINE: self.gate.pipeline} if self.gate.is_public else build_format_header()
         return Message(entry.id, encode(item), key, headers=headers)
 
 

@@ -21,7 +21,9 @@ from fonds.model.disposition import (
 )
 from fonds.model.message import (
     ABOUT,
+    DEFERRALS,
     ENTRY,
+    FORMAT,
     PIPELINE,
     Delivery,
     Message,
@@ -30,15 +32,16 @@ from fonds.model.message import (
 from fonds.model.rows import DispositionRow
 from fonds.model.step import Item, Result
 from fonds.pipelines.runtime.binding import BoundStage, Route, parse_subscription_name
-from fonds.queues.messages.envelope import encode
+from fonds.queues.messages.envelope import build_format_header, encode
 
 DETAIL_MAX_CHARS = 2_000
 ID_MAX_CHARS = 200
+NUMBER_MAX_CHARS = 9
 RUN = "run"
 """Header with the number of the run of a message: it increases each time the message is
 sent again.
 """
-OWN_HEADERS = (ENTRY, ABOUT, PIPELINE)
+OWN_HEADERS = (ENTRY, ABOUT, PIPELINE, FORMAT)
 
 
 def restart_message(message: Message) -> Message:
@@ -50,6 +53,25 @@ def restart_message(message: Message) -> Message:
     previous_run = message.headers.get(RUN, "1")
     run_number = str(int(previous_run) + 1) if previous_run.isdigit() else "2"
     return replace(message, attempt=0, headers={**own_headers, RUN: run_number})
+
+
+def defer_message(message: Message) -> Message:
+    """Return the message to put back on the queue without a new attempt, with one more deferral.
+
+    The number of deferrals distinguishes the copy from the received message. A large body of each
+    is stored as a blob of its own, so the body of the copy stays when the received message is
+    settled.
+    """
+    return replace(
+        message, headers={**message.headers, DEFERRALS: str(count_deferrals(message) + 1)}
+    )
+
+
+def count_deferrals(message: Message) -> int:
+    """Return how often workers put the message back on the queue without counting an attempt."""
+    text = message.headers.get(DEFERRALS, "")
+    is_number = text.isascii() and text.isdigit() and len(text) <= NUMBER_MAX_CHARS
+    return int(text) if is_number else 0
 
 
 @dataclass(slots=True)
@@ -112,11 +134,13 @@ class PackedMessage:
     def build_returned_message(self) -> Message:
         """Return the message that is put back on the queue, to be processed again.
 
-        Its attempt number is one higher after a retry, and unchanged after a deferral.
+        After a retry its number of attempts is one higher, after a deferral its number of
+        deferrals.
         """
         message = self.delivery.message
-        is_retry = self.disposition.verdict is Verdict.RETRIED
-        return replace(message, attempt=message.attempt + is_retry)
+        if self.disposition.verdict is Verdict.RETRIED:
+            return replace(message, attempt=message.attempt + 1)
+        return defer_message(message)
 
 
 def promise(
@@ -222,6 +246,8 @@ def _build_message(
         headers[ABOUT] = subject
     if route.is_public:
         headers[PIPELINE] = bound_stage.pipeline
+    else:
+        headers |= build_format_header()
     return Message(name, encode(item), key, headers=headers)
 
 

@@ -27,10 +27,11 @@ from fonds.model.secrets import redact_secrets
 from fonds.model.step import Result
 from fonds.pipelines.runtime.binding import BoundStage
 from fonds.pipelines.runtime.handoff import Handover
-from fonds.pipelines.runtime.result_messages import PackedMessage, pack
+from fonds.pipelines.runtime.newer_messages import NewerMessages, compute_newer_delay_s
+from fonds.pipelines.runtime.result_messages import PackedMessage, defer_message, pack
 from fonds.pipelines.runtime.worker import handle_bug
 from fonds.ports import Ledger, Queue
-from fonds.queues.messages.envelope import build_foreign_entry
+from fonds.queues.messages.envelope import build_foreign_entry, get_format_version, is_newer
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ class StageIO:
 
     - `handover`: queue in memory between the stages of this process.
     - `clock`: returns the current time (aware UTC).
+    - `newer_messages`: record of the messages that only a newer version of Fonds can read.
     """
 
     stage: BoundStage
@@ -50,15 +52,18 @@ class StageIO:
     ledger: Ledger
     handover: Handover
     clock: Callable[[], datetime]
+    newer_messages: NewerMessages = field(default_factory=NewerMessages)
 
     def take(self, count_max: int, wait_s: float) -> list[Delivery]:
         """Receive up to `count_max` messages for the stage; wait at most `wait_s` seconds for the
         first.
 
-        Messages that other programs put on a public topic are recorded in the ledger first.
+        Messages that other programs put on a public topic are recorded in the ledger first. A
+        message that only a newer version of Fonds can read is put back on the queue unread, with a
+        delay, because workers of two versions can share a queue during an upgrade.
         """
         incoming = self.stage.subscription.incoming
-        deliveries = self.handover.receive(incoming, count_max, wait_s)
+        deliveries = self._return_newer(self.handover.receive(incoming, count_max, wait_s))
         foreign = self._build_foreign_entries([delivery.message for delivery in deliveries])
         if foreign:
             try:
@@ -163,6 +168,33 @@ class StageIO:
         for after_s, messages in outgoing.delayed.items():
             self.queue.put(self.stage.subscription.incoming, messages, delay_s=after_s)
         return outgoing.local
+
+    def _return_newer(self, deliveries: list[Delivery]) -> list[Delivery]:
+        """Put the messages that only a newer version of Fonds can read back on the queue, with a
+        delay. Return the other messages.
+
+        These messages are not decoded, and their rows in the ledger stay as they are.
+        """
+        if self.stage.stage.reads.public:
+            return deliveries
+        newer = [delivery for delivery in deliveries if is_newer(delivery.message)]
+        if not newer:
+            return deliveries
+        copies: dict[float, list[Message]] = defaultdict(list)
+        for delivery in newer:
+            message = delivery.message
+            self.newer_messages.record(self.stage.stage.name, get_format_version(message))
+            copies[compute_newer_delay_s(message)].append(defer_message(message))
+        try:
+            # If the process is killed before the received message is settled, the message is
+            # delivered twice, with the same id.
+            for delay_s, messages in copies.items():
+                self.queue.put(self.stage.subscription.incoming, messages, delay_s=delay_s)
+        except BaseException:
+            self.handover.release(deliveries)
+            raise
+        self.handover.complete([(delivery, []) for delivery in newer], [])
+        return [delivery for delivery in deliveries if not is_newer(delivery.message)]
 
     def _build_foreign_entries(self, messages: Sequence[Message]) -> list[Entry]:
         """Build an entry for each message that another program put on a public topic."""

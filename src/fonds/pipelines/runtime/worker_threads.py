@@ -21,6 +21,7 @@ from fonds.pipelines.runtime.binding import BoundStage
 from fonds.pipelines.runtime.handoff import Handover
 from fonds.pipelines.runtime.heartbeat import Heartbeat
 from fonds.pipelines.runtime.loops import BatchLoop, ConcurrentLoop
+from fonds.pipelines.runtime.newer_messages import NewerMessages
 from fonds.ports import Queue
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class WorkerThreads:
       always wait for an unavailable store.
     - `heartbeat`: writer of the rows that show other processes that this process works; None for no
       heartbeat.
+    - `newer_messages`: record of the messages that only a newer version of Fonds can read.
     """
 
     queue: Queue
@@ -58,6 +60,7 @@ class WorkerThreads:
     threads: int | None = None
     is_patient: bool = False
     heartbeat: Heartbeat | None = None
+    newer_messages: NewerMessages = field(default_factory=NewerMessages)
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _failure: list[BaseException] = field(default_factory=list)
@@ -79,7 +82,7 @@ class WorkerThreads:
         keeper = threading.Thread(target=self._renew_leases, name="keeper", daemon=True)
         keeper.start()
         if self.heartbeat is not None:
-            self.heartbeat.start(self.get_troubles)
+            self.heartbeat.start(self.get_waits)
 
     def _count_threads(self, bound_stage: BoundStage) -> int:
         """Return the number of threads that run a stage."""
@@ -111,6 +114,16 @@ class WorkerThreads:
         name.
         """
         return dict(self._troubles)
+
+    def get_waits(self) -> dict[str, str]:
+        """Return what the process waits for: the error text of each thread that waits for an
+        unavailable store, and a sentence for each step whose messages wait for a newer version of
+        Fonds.
+
+        The keys are names of threads, which begin with the name of the step.
+        """
+        newer = self.newer_messages.describe_waits()
+        return {f"{step}-0": sentence for step, sentence in newer.items()} | self.get_troubles()
 
     def count_ready(self, stages: Collection[str]) -> int:
         """Return the number of messages that are ready to be received by the stages with these

@@ -13,9 +13,34 @@ from fonds.model.disposition import Reason
 from fonds.model.encoding import prepare_type
 from fonds.model.entry import MESSAGE, Entry
 from fonds.model.errors import DamagedInputError
-from fonds.model.message import PIPELINE, Message
+from fonds.model.message import FORMAT, PIPELINE, Message
 from fonds.model.task import Task
 from fonds.queues.messages.contracts import CONTRACTS
+
+FORMAT_VERSION = 1
+"""Version of the format of messages between steps.
+
+Increase it with each change after which an older version of Fonds would read such a message wrongly
+or not at all. Messages on public topics have a contract instead, and no version.
+"""
+VERSION_MAX_CHARS = 9
+
+
+def build_format_header() -> dict[str, str]:
+    """Return the header of a message between steps, with the version of its format."""
+    return {FORMAT: str(FORMAT_VERSION)}
+
+
+def is_newer(message: Message) -> bool:
+    """Return whether only a newer version of Fonds can read the message."""
+    return get_format_version(message) > FORMAT_VERSION
+
+
+def get_format_version(message: Message) -> int:
+    """Return the version of a message's format; 1 if the message states none."""
+    text = message.headers.get(FORMAT, "")
+    is_number = text.isascii() and text.isdigit() and len(text) <= VERSION_MAX_CHARS
+    return int(text) if is_number else 1
 
 
 def encode(payload: object) -> bytes:

@@ -11,7 +11,7 @@ Security Requirement Object: an empty one in the list makes the key optional.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,16 +166,19 @@ _EXPLAINED = (
 )
 
 
-def describe_api(app: FastAPI) -> dict[str, Any]:
+def describe_api(app: FastAPI, schemas: Mapping[str, Any]) -> dict[str, Any]:
     """Build the OpenAPI description of the application once and cache it.
 
     Each operation that requires a role states the role under `x-least-role`, and that an access key
-    is sent as a bearer token.
+    is sent as a bearer token. `schemas`: schemas by name that the operations reference, in addition
+    to those of the response types.
     """
     if app.openapi_schema is None:
         schema = get_openapi(title=app.title, version=app.version, routes=app.routes)
         scheme = {"type": "http", "scheme": "bearer", "description": _EXPLAINED}
-        schema.setdefault("components", {})["securitySchemes"] = {SCHEME: scheme}
+        components = schema.setdefault("components", {})
+        components["securitySchemes"] = {SCHEME: scheme}
+        components.setdefault("schemas", {}).update(schemas)
         for path, method, role in _iter_roles(app):
             operation = schema["paths"].get(path, {}).get(method)
             if operation is not None:

@@ -7,6 +7,8 @@ nesting. The whole body is validated before any document is stored.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import msgspec
@@ -27,7 +29,7 @@ from fonds.grouping.stored.dense_vectors import NUMBERS_MAX
 from fonds.model.encoding import EXACT_MAX, prepare_type
 from fonds.model.errors import LimitError
 from fonds.web.serving.concurrency import LINES, get_media_type
-from fonds.web.serving.json_requests import decode_body, takes
+from fonds.web.serving.json_requests import decode_body, refer_to_schema, takes
 from fonds.web.serving.problems import RefusedError
 
 DOCUMENTS_MAX = 10_000
@@ -187,21 +189,38 @@ _DOCUMENT_SCHEMA["properties"]["id"] = {
 }
 _DOCUMENT_LIST_SCHEMA = {
     "type": "array",
-    "items": _DOCUMENT_SCHEMA,
+    "items": refer_to_schema("DocumentIn"),
     "description": f"At most {DOCUMENTS_MAX:,}, otherwise 413",
 }
-_BULK = {
+_BULK_SCHEMA = {
     "type": "object",
     "properties": {"bulk": _DOCUMENT_LIST_SCHEMA},
     "required": ["bulk"],
     "additionalProperties": False,
 }
-DOCUMENTS = takes(
-    {"anyOf": [_DOCUMENT_SCHEMA, _BULK, _DOCUMENT_LIST_SCHEMA]},
-    {"id": "17", "text": "The river floods the old town"},
-    lines=True,
+SCHEMAS: Mapping[str, dict[str, Any]] = MappingProxyType(
+    {
+        "DocumentIn": _DOCUMENT_SCHEMA,
+        "DocumentBulkIn": _BULK_SCHEMA,
+        "DocumentAtIdIn": _build_schema(DocumentAtIdIn),
+    }
 )
-DOCUMENT = takes(_build_schema(DocumentAtIdIn), {"text": "The river floods the old town"})
+"""Schemas of bodies that the OpenAPI description lists among its components."""
+DOCUMENTS = takes(
+    {
+        "anyOf": [
+            refer_to_schema("DocumentIn"),
+            refer_to_schema("DocumentBulkIn"),
+            _DOCUMENT_LIST_SCHEMA,
+        ]
+    },
+    {"id": "17", "text": "The river floods the old town"},
+    description=(
+        "Also accepted: one document per line, with the media type `application/x-ndjson`. It is not"
+        " listed as a media type, because generators of clients support only JSON."
+    ),
+)
+DOCUMENT = takes(refer_to_schema("DocumentAtIdIn"), {"text": "The river floods the old town"})
 PARAMETERS = _build_schema(Configuration)
 _CLUSTERS_SCHEMA = {"minimum": 1, "maximum": CLUSTERS_MAX}
 _BOUNDS: dict[str, dict[str, Any]] = {

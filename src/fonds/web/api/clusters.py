@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 import msgspec
 from fastapi import APIRouter, Query, Request
+from pydantic import RootModel
 from starlette.responses import Response, StreamingResponse
 
 from fonds.grouping.clustering import filter_ready, list_stored_clusterings
@@ -183,13 +184,27 @@ Form = Annotated[
 ]
 
 
-Plain = dict[str, list[str]]
+class DocumentIdsByLabel(RootModel[dict[str, list[str]]]):
+    """Ids of the documents of each cluster by label: the form `plain`."""
+
+
+class DocumentIds(RootModel[list[str]]):
+    """Ids of all documents of a cluster: the form `plain`."""
+
+
+class ClustersAnswer(RootModel[ClustersOut | ClusteringChanges | DocumentIdsByLabel]):
+    """Clusters in the form `full` or `plain`, or the changes since an earlier clustering."""
+
+
+class ClusterAnswer(RootModel[ClusterMembersOut | DocumentIds]):
+    """Documents of a cluster in the form `full` or `plain`."""
 
 
 @router.get(
     "/clusters/{ns}/{key}",
-    response_model=ClustersOut | ClusteringChanges | Plain,
+    response_model=ClustersAnswer,
     summary="Clusters of a collection",
+    operation_id="list_clusters",
 )
 def clusters(
     service: TheService,
@@ -240,8 +255,9 @@ def clusters(
 
 @router.get(
     "/clusters/{ns}/{key}/{label}",
-    response_model=ClusterMembersOut | list[str],
+    response_model=ClusterAnswer,
     summary="Cluster and its documents",
+    operation_id="get_cluster",
 )
 def cluster(
     service: TheService,

@@ -119,7 +119,12 @@ After = Annotated[str | None, Query(description="Start after this collection", m
 Count = Annotated[int, Query(ge=1, le=LISTED_MAX, description="Maximum number of collections")]
 
 
-@router.get("/collections", response_model=Collections, summary="All collections")
+@router.get(
+    "/collections",
+    response_model=Collections,
+    summary="All collections",
+    operation_id="list_collections",
+)
 def list_collections(service: TheService, after: After = None, count: Count = 100) -> Response:
     """List collections by namespace and key. `after` is NAMESPACE/KEY."""
     after_name = _parse_after(after) if after else None
@@ -137,7 +142,12 @@ def _parse_after(after: str) -> CollectionName:
     return parse_name(name.namespace, name.key)
 
 
-@router.get("/collections/{ns}", response_model=Collections, summary="Collections of a namespace")
+@router.get(
+    "/collections/{ns}",
+    response_model=Collections,
+    summary="Collections of a namespace",
+    operation_id="list_namespace_collections",
+)
 def list_namespace_collections(
     service: TheService, ns: Namespace, after: After = None, count: Count = 100
 ) -> Response:
@@ -151,7 +161,12 @@ def list_namespace_collections(
     )
 
 
-@router.get("/collections/{ns}/{key}", response_model=CollectionDetailOut, summary="One collection")
+@router.get(
+    "/collections/{ns}/{key}",
+    response_model=CollectionDetailOut,
+    summary="One collection",
+    operation_id="get_collection",
+)
 def get_collection(service: TheService, ns: Namespace, key: Key) -> Response:
     """Return the size and times of a collection, its clusterings, and the rebuilds in progress."""
     collection = service.collection(parse_name(ns, key))
@@ -206,8 +221,18 @@ def delete_collection(service: TheService, ns: Namespace, key: Key) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/docs/{ns}/{key}/{id}", response_model=DocumentOut, summary="One document")
-@router.get("/collections/{ns}/{key}/{id}", response_model=DocumentOut, summary="One document")
+@router.get(
+    "/docs/{ns}/{key}/{id}",
+    response_model=DocumentOut,
+    summary="One document",
+    operation_id="get_document",
+)
+@router.get(
+    "/collections/{ns}/{key}/{id}",
+    response_model=DocumentOut,
+    summary="One document",
+    operation_id="get_collection_document",
+)
 def get_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Response:  # noqa: A002
     """Return the document and its clusters."""
     return json_response(load_document(service, ns, key, id))
@@ -272,6 +297,7 @@ add_actions(
         json=JsonRoute(
             "/collections/{ns}/{key}",
             "Add documents to a collection",
+            operation_id="add_documents",
             status=201,
             answer=PutOut,
             request_body=bodies.DOCUMENTS,
@@ -291,7 +317,7 @@ add_actions(
             "/docs/{ns}/{key}/{id}",
             "Remove a document",
             "DELETE",
-            path_aliases=("/collections/{ns}/{key}/{id}",),
+            path_aliases={"/collections/{ns}/{key}/{id}": "delete_collection_document"},
             status=204,
         ),
     ),

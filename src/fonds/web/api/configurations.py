@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter
+from pydantic import RootModel
 from starlette.responses import Response
 
 from fonds.grouping import configuration as configurations
@@ -33,8 +34,19 @@ router = APIRouter(responses=RESPONSES, tags=["configurations"], dependencies=[R
 Parameters = dict[str, Any]
 
 
+class ConfigurationParameters(RootModel[Parameters]):
+    """Parameters of a configuration by name."""
+
+
+class ConfigurationsByName(RootModel[dict[str, ConfigurationParameters]]):
+    """Configurations of a namespace by name."""
+
+
 @router.get(
-    "/configurations/{ns}", response_model=dict[str, Parameters], summary="All configurations"
+    "/configurations/{ns}",
+    response_model=ConfigurationsByName,
+    summary="All configurations",
+    operation_id="list_configurations",
 )
 def list_configurations(service: TheService, ns: Namespace) -> Response:
     """List the configurations of a namespace by name. `DEFAULT` always exists."""
@@ -47,7 +59,12 @@ def list_configurations(service: TheService, ns: Namespace) -> Response:
     )
 
 
-@router.get("/configurations/{ns}/{conf}", response_model=Parameters, summary="One configuration")
+@router.get(
+    "/configurations/{ns}/{conf}",
+    response_model=ConfigurationParameters,
+    summary="One configuration",
+    operation_id="get_configuration",
+)
 def get(service: TheService, ns: Namespace, conf: Conf) -> Response:
     """Return the parameters of a configuration, including defaults."""
     return json_response(build_values(service.configuration(parse_namespace(ns), parse_conf(conf))))
@@ -111,8 +128,9 @@ add_actions(
             "/configurations/{ns}/{conf}",
             "Save a configuration",
             "PUT",
+            operation_id="put_configuration",
             status=201,
-            answer=Parameters,
+            answer=ConfigurationParameters,
             request_body=bodies.CONFIGURATION,
         ),
     ),
@@ -121,7 +139,11 @@ add_actions(
         Role.CURATOR,
         delete,
         json=JsonRoute(
-            "/configurations/{ns}/{conf}", "Delete a configuration", "DELETE", status=204
+            "/configurations/{ns}/{conf}",
+            "Delete a configuration",
+            "DELETE",
+            operation_id="delete_configuration",
+            status=204,
         ),
     ),
 )

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Query, Request
+from pydantic import RootModel
 from starlette.responses import Response
 
 from fonds.grouping.changes.lifecycle import (
@@ -69,7 +70,11 @@ router = APIRouter(responses=RESPONSES, dependencies=[READS])
 
 
 @router.get(
-    "/documents/{ns}/{id}", response_model=DocumentOut, summary="One document", tags=["documents"]
+    "/documents/{ns}/{id}",
+    response_model=DocumentOut,
+    summary="One document",
+    tags=["documents"],
+    operation_id="get_namespace_document",
 )
 def get_document(service: TheService, ns: Namespace, id: Id) -> Response:  # noqa: A002
     """Return a document of the namespace's collection `documents`."""
@@ -109,6 +114,10 @@ class QueryOut:
     collection: str
 
 
+class QueriesByName(RootModel[dict[str, QueryOut]]):
+    """Queries of a namespace by name."""
+
+
 _QUERY = takes(
     {
         "type": "object",
@@ -121,7 +130,11 @@ _QUERY = takes(
 
 
 @router.get(
-    "/queries/{ns}", response_model=dict[str, QueryOut], summary="All queries", tags=["queries"]
+    "/queries/{ns}",
+    response_model=QueriesByName,
+    summary="All queries",
+    tags=["queries"],
+    operation_id="list_queries",
 )
 def list_queries(service: TheService, ns: Namespace) -> Response:
     """List the queries of a namespace by name. 413 if there are more than 10,000."""
@@ -145,8 +158,8 @@ def list_queries(service: TheService, ns: Namespace) -> Response:
     "/queries/{ns}/{name}",
     response_model=QueryOut,
     summary="One query",
-    name="get",
     tags=["queries"],
+    operation_id="get_query",
 )
 def get_query(service: TheService, ns: Namespace, name: QueryName) -> Response:
     """Return the query of a collection. 404 if it has none."""
@@ -237,6 +250,7 @@ _TRANSFORM = takes(
     response_model=Transform,
     summary="One configuration in the format of v0.1",
     tags=["configurations"],
+    operation_id="get_transform",
 )
 def get_transform(service: TheService, ns: Namespace, conf: Conf) -> Response:
     """Return the algorithm as `transform` and everything else as `parameters`."""
@@ -341,6 +355,7 @@ class Results:
     response_model=Results,
     summary="Latest result of a collection",
     tags=["results"],
+    operation_id="get_results",
 )
 def get_results(
     service: TheService,
@@ -428,6 +443,7 @@ add_actions(
             "/documents/{ns}/{id}",
             "Add a document to a namespace",
             "PUT",
+            operation_id="put_namespace_document",
             status=201,
             answer=PutOut,
             request_body=bodies.DOCUMENT,
@@ -439,7 +455,12 @@ add_actions(
         Role.CURATOR,
         delete_document,
         json=JsonRoute(
-            "/documents/{ns}/{id}", "Remove a document", "DELETE", status=204, tags=["documents"]
+            "/documents/{ns}/{id}",
+            "Remove a document",
+            "DELETE",
+            operation_id="delete_namespace_document",
+            status=204,
+            tags=["documents"],
         ),
     ),
     Action(
@@ -450,7 +471,7 @@ add_actions(
             "/queries/{ns}/{name}",
             "Save a query",
             "PUT",
-            name="put",
+            operation_id="put_query",
             status=201,
             answer=QueryOut,
             request_body=_QUERY,
@@ -465,7 +486,7 @@ add_actions(
             "/queries/{ns}/{name}",
             "Delete a query",
             "DELETE",
-            name="delete",
+            operation_id="delete_query",
             status=204,
             tags=["queries"],
         ),
@@ -492,7 +513,7 @@ add_actions(
             "/configurations/{ns}/transforms/{conf}",
             "Delete a configuration",
             "DELETE",
-            name="delete",
+            operation_id="delete_transform",
             status=204,
             tags=["configurations"],
         ),

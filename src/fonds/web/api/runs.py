@@ -104,21 +104,36 @@ def run_by(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> R
     return _render_runs(service, [(collection.name, conf)], build_path("run", ns, conf, name))
 
 
-@router.get("/run/{ns}", response_model=Runs, summary="Runs of a namespace")
+@router.get(
+    "/run/{ns}",
+    response_model=Runs,
+    summary="Runs of a namespace",
+    operation_id="list_runs",
+)
 def list_runs(service: TheService, ns: Namespace) -> Response:
     """List the latest runs of each collection. 413 for over 1,000 collections."""
     names = [collection.name for collection in _list_collections(service, ns)]
     return json_response(Runs([run for name in names for run in _iter_runs(service, name)]))
 
 
-@router.get("/run/{ns}/{name}", response_model=Runs, summary="Runs of a collection")
+@router.get(
+    "/run/{ns}/{name}",
+    response_model=Runs,
+    summary="Runs of a collection",
+    operation_id="list_collection_runs",
+)
 def get_runs(service: TheService, ns: Namespace, name: QueryName) -> Response:
     """List the latest run of each configuration."""
     collection = service.collection(parse_name(ns, name))
     return json_response(Runs(list(_iter_runs(service, collection.name))))
 
 
-@router.get("/run/{ns}/{conf}/{name}", response_model=Run, summary="One run")
+@router.get(
+    "/run/{ns}/{conf}/{name}",
+    response_model=Run,
+    summary="One run",
+    operation_id="get_run",
+)
 def run_of(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> Response:
     """Return the latest run of a collection by a configuration. 404 if none was requested."""
     service.configuration(parse_namespace(ns), parse_conf(conf))
@@ -205,14 +220,24 @@ add_actions(
         Role.CURATOR,
         run_all,
         json=JsonRoute(
-            "/run/{ns}", "Group all collections of a namespace", status=202, answer=Runs
+            "/run/{ns}",
+            "Group all collections of a namespace",
+            operation_id="run_namespace",
+            status=202,
+            answer=Runs,
         ),
     ),
     Action(
         "group one collection",
         Role.CURATOR,
         run_one,
-        json=JsonRoute("/run/{ns}/{name}", "Group one collection", status=202, answer=Runs),
+        json=JsonRoute(
+            "/run/{ns}/{name}",
+            "Group one collection",
+            operation_id="run_collection",
+            status=202,
+            answer=Runs,
+        ),
     ),
     Action(
         "group one collection by one configuration",
@@ -221,6 +246,7 @@ add_actions(
         json=JsonRoute(
             "/run/{ns}/{conf}/{name}",
             "Group one collection by one configuration",
+            operation_id="run_configuration",
             status=202,
             answer=Runs,
         ),

@@ -23,7 +23,7 @@ from fonds.web.html.rendering import capitalize, render_page
 
 ACTS_MAX = 200
 
-router = APIRouter(dependencies=[ADMINISTERS])
+router = APIRouter(tags=["access"], dependencies=[ADMINISTERS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def admin_html(request: Request) -> HTMLResponse:
 
 
 @router.get("/admin.json", include_in_schema=False)
-@router.get("/api/admin", summary="Access keys and change log")
+@router.get("/api/admin", summary="Access keys and change log", operation_id="get_access_keys")
 def admin_json(request: Request) -> AdminPage:
     """Return all keys with role, last use and expiry, and the newest 200 changes. For admins."""
     return load_admin(request.app.state.gate)

@@ -49,7 +49,7 @@ TERMS_MAX = 15
 PLACES_MAX = 50
 BEGINNING_CHARS = 600
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["themes"], dependencies=[READS])
 
 
 class AssignmentForm(BaseModel):
@@ -312,7 +312,11 @@ def assignment_html(
     )
 
 
-@router.get("/api/themes/{namespace}/{key}/document", summary="Theme of a document, with reasons")
+@router.get(
+    "/api/themes/{namespace}/{key}/document",
+    summary="Theme of a document, with reasons",
+    operation_id="get_theme_of_document",
+)
 def assignment_json(
     stores: OpenStores,
     collections: TheService,

@@ -30,7 +30,7 @@ from fonds.web.html.rendering import OpenStores, build_url
 
 URL_MAX_CHARS = 8_192
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["captures"], dependencies=[READS])
 ValueT = TypeVar("ValueT")
 
 
@@ -124,7 +124,12 @@ class CdxForm(BaseModel):
         )
 
 
-@router.get("/cdx", response_class=Response, summary="Captures by URL (CDX server API)")
+@router.get(
+    "/cdx",
+    response_class=Response,
+    summary="Captures by URL (CDX server API)",
+    operation_id="list_captures",
+)
 def cdx(stores: OpenStores, form: Annotated[CdxForm, Query()]) -> Response:
     """List captures in order of address and time.
 

@@ -33,7 +33,7 @@ from fonds.web.pages.file import (
 from fonds.web.pages.pdf_page import PAGE_MAX
 from fonds.web.serving.problems import RefusedError
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["files"], dependencies=[READS])
 
 CitedPage = Annotated[
     int | None, Query(alias="page", ge=1, le=PAGE_MAX, description="Cited page of a PDF")
@@ -66,7 +66,11 @@ def _find_quotation(
 
 
 @router.get("/file/{sha1hex}/cite.json", include_in_schema=False)
-@router.get("/api/files/{sha1hex}/cite", summary="Citation of a file, a page or a quote")
+@router.get(
+    "/api/files/{sha1hex}/cite",
+    summary="Citation of a file, a page or a quote",
+    operation_id="get_citation",
+)
 def cite_json(
     stores: OpenStores, sha1hex: str, number: CitedPage = None, quote: Quote = ""
 ) -> CitationText:

@@ -298,7 +298,7 @@ PAGE_SIZE = 20
 PAGES_MAX = 1_000
 TITLES_MAX = 3
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["themes"], dependencies=[READS])
 
 
 class CollectionForm(BaseModel):
@@ -622,7 +622,9 @@ def _build_spots(selection: Selection, read: _CollectionData) -> list[MapSpot]:
 
 
 @add_csv_route(router, "/themes/{namespace}/{key}", lambda page: page.themes)
-@router.get("/api/themes/{namespace}/{key}", summary="Themes of a collection")
+@router.get(
+    "/api/themes/{namespace}/{key}", summary="Themes of a collection", operation_id="list_themes"
+)
 def collection_json(
     collections: TheService, namespace: str, key: str, form: Annotated[CollectionForm, Query()]
 ) -> CollectionPage:

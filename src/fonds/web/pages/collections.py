@@ -38,7 +38,7 @@ LABELLED_MAX = 200
 clusters.
 """
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["themes"], dependencies=[READS])
 PageNumber = Annotated[
     int,
     Query(
@@ -179,7 +179,9 @@ def collections_html(
 
 
 @add_csv_route(router, "/themes", lambda page: page.collections)
-@router.get("/api/themes", summary="Collections and their groupings")
+@router.get(
+    "/api/themes", summary="Collections and their groupings", operation_id="list_theme_collections"
+)
 def collections_json(
     collections: TheService, number: Annotated[PageNumber, Query(alias="page")] = 1
 ) -> CollectionsPage:

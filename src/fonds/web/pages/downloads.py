@@ -32,7 +32,7 @@ ARCHIVED_HEADERS = {
     "Cache-Control": "private, no-cache",
 }
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["files"], dependencies=[READS])
 
 
 def _check_known(sha1hex: str) -> str:
@@ -42,7 +42,12 @@ def _check_known(sha1hex: str) -> str:
     return raw.hex()
 
 
-@router.get("/file/{sha1hex}/body", response_class=Response, summary="Download the archived file")
+@router.get(
+    "/file/{sha1hex}/body",
+    response_class=Response,
+    summary="Download the archived file",
+    operation_id="download_file",
+)
 def body(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     """Return the archived bytes, always as a download. Web pages are sent as plain bytes, never as
     HTML.
@@ -56,7 +61,12 @@ def body(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     return _send_bytes(request, stores, description, "attachment", "application/octet-stream", name)
 
 
-@router.get("/file/{sha1hex}/pdf", response_class=Response, summary="Open a PDF")
+@router.get(
+    "/file/{sha1hex}/pdf",
+    response_class=Response,
+    summary="Open a PDF",
+    operation_id="download_pdf",
+)
 def pdf(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     """Return a PDF for the browser's own reader, under a policy without rights. Answer 404 for
     other files.
@@ -94,7 +104,12 @@ def _send_bytes(
     return build_response(request.headers, content, media_type, description.sha1hex, headers)
 
 
-@router.get("/file/{sha1hex}/text", response_class=Response, summary="Full text of a file")
+@router.get(
+    "/file/{sha1hex}/text",
+    response_class=Response,
+    summary="Full text of a file",
+    operation_id="download_text",
+)
 def text(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     """Return the text as extracted, with form feeds between pages."""
     hex_digest = _check_known(sha1hex)
@@ -113,6 +128,7 @@ def text(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     "/file/{sha1hex}/thumbnail",
     response_class=Response,
     summary="Thumbnail of the first page of a PDF",
+    operation_id="download_thumbnail",
 )
 def thumbnail(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     """Return the thumbnail, a JPEG within 180 × 300 pixels."""

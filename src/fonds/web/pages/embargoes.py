@@ -35,7 +35,7 @@ from fonds.wiring.stores import get_utc_now
 LISTED_MAX = 200
 KEY_MAX_CHARS = 100
 
-router = APIRouter(dependencies=[CURATES])
+router = APIRouter(tags=["embargoes"], dependencies=[CURATES])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def embargoes_html(
 
 
 @router.get("/embargoes.json", include_in_schema=False)
-@router.get("/api/embargoes", summary="Files under embargo")
+@router.get("/api/embargoes", summary="Files under embargo", operation_id="list_embargoes")
 def embargoes_json(request: Request) -> EmbargoesPage:
     """Return the 200 files whose embargoes end first, and the number of hidden files.
 
@@ -189,7 +189,7 @@ def _open_hiding(request: Request, settings: Settings) -> Iterator[EmbargoServic
         yield EmbargoService(stores, find_collection_writer(stores, settings), get_utc_now)
 
 
-action_router = APIRouter()
+action_router = APIRouter(tags=["embargoes"])
 add_actions(
     action_router,
     Action(

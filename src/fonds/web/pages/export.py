@@ -54,7 +54,7 @@ Name = Annotated[
     ),
 ]
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["search"], dependencies=[READS])
 
 
 @router.get("/search/export/{name}", include_in_schema=False, response_class=StreamingResponse)
@@ -62,6 +62,7 @@ router = APIRouter(dependencies=[READS])
     "/api/search/export/{name}",
     response_class=StreamingResponse,
     summary="Export a search, up to 100,000 documents",
+    operation_id="export_search",
 )
 def export(
     stores: OpenStores, name: Name, form: Annotated[SearchRequest, take_search(*FILTERS)]
@@ -167,6 +168,7 @@ ENTRIES = 50
     "/api/search.atom",
     response_class=Response,
     summary="Atom feed of a search: the 50 documents added last",
+    operation_id="get_search_feed",
 )
 def feed(
     request: Request, stores: OpenStores, form: Annotated[SearchRequest, take_search(*FILTERS)]

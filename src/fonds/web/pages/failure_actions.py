@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import msgspec
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 from starlette.responses import HTMLResponse
 
 from fonds.config import Settings
@@ -199,6 +199,10 @@ def decide(stores: OpenStores, settings: CurrentSettings, act: FailureAct, sent:
     return sent.key
 
 
+class SavedFailureNote(RootModel[FailureNoteRow | None]):
+    """Note on a failure group; null if the note was removed."""
+
+
 def save_note(stores: OpenStores, viewer: TheViewer, sent: NoteIn) -> FailureNoteRow | None:
     """Set the note on a group of failures, as `fonds failures note` does.
 
@@ -220,7 +224,7 @@ def _link_to_group(result: FormResult[NoteIn, FailureNoteRow | None]) -> str:
     return build_url("/failures", pipeline=parameters.pipeline, group=parameters.group)
 
 
-action_router = APIRouter()
+action_router = APIRouter(tags=["failures"])
 # The path of a note must come before the one that takes any name.
 add_actions(
     action_router,
@@ -234,7 +238,8 @@ add_actions(
             "/api/failures/note",
             "Set the note on a failure group",
             "PUT",
-            name="note_json",
+            operation_id="save_failure_note",
+            answer=SavedFailureNote,
             example={
                 "pipeline": "library",
                 "group": "0123456789abcdef",

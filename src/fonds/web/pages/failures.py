@@ -110,7 +110,7 @@ def _build_line(group: FailureGroup) -> NewGroupLine:
 PAGE_SIZE = 25
 GROUPS = CursorList("count", TallyRow.KEY)
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["failures"], dependencies=[READS])
 
 
 class FailuresForm(BaseModel):
@@ -414,7 +414,7 @@ def failures_html(
 
 @add_csv_route(router, "/failures", lambda page: page.groups)
 @router.get("/failures.json", include_in_schema=False)
-@router.get("/api/failures", summary="Failures in groups")
+@router.get("/api/failures", summary="Failures in groups", operation_id="list_failures")
 def failures_json(
     stores: OpenStores, all_records: AllRecords, form: Annotated[FailuresForm, Query()]
 ) -> FailuresPage:

@@ -161,7 +161,7 @@ KEY_MAX_CHARS = 4_096
 FACTS_MAX, FACT_MAX_CHARS = 200, 2_000
 
 LineT = TypeVar("LineT")
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["files"], dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -491,7 +491,7 @@ def _split_pages(page: FilePage, text: str) -> list[list[Markup]]:
 
 # Declared before the HTML route, whose parameter would otherwise match the `.json` suffix.
 @router.get("/file/{sha1hex}.json", include_in_schema=False)
-@router.get("/api/files/{sha1hex}", summary="Details of a file")
+@router.get("/api/files/{sha1hex}", summary="Details of a file", operation_id="get_file")
 def file_json(
     stores: OpenStores, collections: TheService, sha1hex: str, find: Find = ""
 ) -> FilePage:

@@ -28,7 +28,7 @@ from fonds.web.serving.csv_tables import add_csv_route
 PAGE_SIZE, TYPES_OFFERED = 50, 12
 FILES = CursorList("row_created", FileMetaRow.KEY)
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["files"], dependencies=[READS])
 
 AfterFile = Annotated[str, AfterValidator(FILES.validate)]
 
@@ -177,7 +177,7 @@ def files_html(
 
 @add_csv_route(router, "/files", lambda page: page.rows)
 @router.get("/files.json", include_in_schema=False)
-@router.get("/api/files", summary="Files by type")
+@router.get("/api/files", summary="Files by type", operation_id="list_files")
 def files_json(stores: OpenStores, form: Annotated[FilesForm, Query()]) -> FilesPage:
     """List the files of one media type, or all, 50 per page, newest first."""
     return build_files_page(stores, form, count_files_by_type(stores.records))

@@ -28,7 +28,7 @@ from fonds.web.serving.parameters import shorten
 
 LISTED_MAX = 50
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["files"], dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def _render_page(
 
 
 @router.get("/show.json", include_in_schema=False)
-@router.get("/api/show", summary="Look up a SHA-1, URL or story id")
+@router.get("/api/show", summary="Look up a SHA-1, URL or story id", operation_id="look_up_file")
 def show_json(stores: OpenStores, key: Key) -> LookupPage:
     """Return the files that match this key, and all records with this URL."""
     page = look_up_key(stores, key.strip())

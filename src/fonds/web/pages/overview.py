@@ -102,7 +102,7 @@ START_COMMANDS = (
     ("Search the texts", "fonds search WORDS"),
 )
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["records"], dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,9 @@ def overview_html(
 
 
 @router.get("/.json", include_in_schema=False)
-@router.get("/api/overview", summary="Received records and their outcomes")
+@router.get(
+    "/api/overview", summary="Received records and their outcomes", operation_id="get_overview"
+)
 def overview_json(stores: OpenStores, form: Annotated[DaysForm, Query()]) -> Overview:
     """Return received = stored + skipped + rejected + failed + in progress, with the reasons of
     each, and arrivals per day.

@@ -42,7 +42,7 @@ IMAGE_HEADERS: Mapping[str, str] = {
     "Cache-Control": f"private, max-age={DAY_S}",
 }
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["files"], dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,11 @@ def find_in_file(
 
 
 @router.get("/file/{sha1hex}/pages/{number}.json", include_in_schema=False)
-@router.get("/api/files/{sha1hex}/pages/{number}", summary="Page of a PDF: text and matches")
+@router.get(
+    "/api/files/{sha1hex}/pages/{number}",
+    summary="Page of a PDF: text and matches",
+    operation_id="get_pdf_page",
+)
 def page_json(
     request: Request, stores: OpenStores, sha1hex: str, number: Number, q: Words = ""
 ) -> PdfPage:
@@ -205,6 +209,7 @@ def page_html(
     "/file/{sha1hex}/pages/{number}/image",
     response_class=Response,
     summary="Picture of a page of a PDF",
+    operation_id="download_pdf_page_image",
 )
 def page_image(request: Request, stores: OpenStores, sha1hex: str, number: Number) -> Response:
     """Return a WebP within 1,200 × 1,800 pixels; 404 if the page cannot be drawn, 503 if too many

@@ -34,7 +34,7 @@ from fonds.web.serving.csv_tables import add_csv_route
 from fonds.wiring.flavours import get_pipeline
 from fonds.wiring.pipeline_names import list_used_readers
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["pipelines"], dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,9 @@ def pipelines_html(
     lambda page: [step for pipeline in page.pipelines for step in pipeline.steps],
 )
 @router.get("/pipeline.json", include_in_schema=False)
-@router.get("/api/pipeline", summary="Backlog of each step of each pipeline")
+@router.get(
+    "/api/pipeline", summary="Backlog of each step of each pipeline", operation_id="list_pipelines"
+)
 def pipelines_json(stores: OpenStores, settings: CurrentSettings) -> PipelinesPage:
     """List the used pipelines with their steps: ready, delayed and in hand from the queue; open,
     ended and quarantined from the ledger.

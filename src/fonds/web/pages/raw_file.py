@@ -36,7 +36,7 @@ from fonds.web.pages.file import (
 
 FROM_MAX = 2**40
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["files"], dependencies=[READS])
 
 From = Annotated[
     int,
@@ -118,7 +118,11 @@ def _build_raw(
 
 
 @router.get("/file/{sha1hex}/raw.json", include_in_schema=False)
-@router.get("/api/files/{sha1hex}/raw", summary="Bytes of a file in hex, and its headers")
+@router.get(
+    "/api/files/{sha1hex}/raw",
+    summary="Bytes of a file in hex, and its headers",
+    operation_id="get_raw_file",
+)
 def raw_json(stores: OpenStores, sha1hex: str, first: From = 0) -> RawFilePage:
     """Return 4,096 bytes from the requested one, the head of the server's response, and the record
     header.

@@ -45,7 +45,7 @@ ENTERED = CursorList("entered_at", EntryRow.KEY)
 OUTCOMES = ("done", "dropped", "quarantined", "pending")
 _SHA1HEX = re.compile(r"[0-9a-f]{40}")
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["records"], dependencies=[READS])
 
 
 AfterEntry = Annotated[str, AfterValidator(ENTRIES.validate)]
@@ -312,7 +312,7 @@ def _build_chips(form: RecordsForm) -> list[tuple[str, str, str]]:
 
 @add_csv_route(router, "/records", lambda page: page.rows)
 @router.get("/records.json", include_in_schema=False)
-@router.get("/api/records", summary="Records by outcome")
+@router.get("/api/records", summary="Records by outcome", operation_id="list_records")
 def records_json(stores: OpenStores, form: Annotated[RecordsForm, Query()]) -> RecordsPage:
     """List records by outcome, reason, step, pipeline or day, 50 per page, newest first."""
     return build_records_page(stores.records, form)
@@ -330,6 +330,7 @@ Name = Annotated[str, Path(max_length=40, description="jsonl, csv or parquet")]
     "/api/ledger/{name}",
     response_class=StreamingResponse,
     summary="Download the ledger",
+    operation_id="download_ledger",
 )
 def ledger(stores: OpenStores, name: Name) -> StreamingResponse:
     """Return a row for each record, and one for each input and reason that was only counted.

@@ -101,7 +101,7 @@ EMPTY_INDEX_HEADING = "No searchable documents yet"
 RELAXED_FILTERS_MAX = 6
 FILTERS_MAX = 20
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["search"], dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +417,7 @@ def _list_exports(form: SearchRequest) -> list[tuple[str, str, str]]:
 
 
 @router.get("/search.json", include_in_schema=False)
-@router.get("/api/search", summary="Full-text search")
+@router.get("/api/search", summary="Full-text search", operation_id="search")
 def search_json(
     stores: OpenStores,
     collections: TheService,

@@ -48,14 +48,14 @@ from fonds.wiring.index import match_documents
 PATH = "/search/as-of"
 PAGE_SIZE = 50
 PAGES_MAX = 1_000
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["search"], dependencies=[READS])
 
 
 AsOfRequest = Annotated[SearchRequest, take_search(*FILTERS, *AS_OF_PARAMETERS)]
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeLine:
+class DocumentChangeCount:
     """Number of documents of a search to which the same change happened since a past day.
 
     `words`: the change as text.
@@ -97,7 +97,7 @@ class AsOfPage:
     is_all_found: bool
     is_all_changed: bool
     generation: str | None
-    sorts: Sequence[ChangeLine]
+    sorts: Sequence[DocumentChangeCount]
     change: str
     listed_total: int
     page: int
@@ -141,8 +141,8 @@ def _is_listed(result: AsOfResult, change: str) -> bool:
     return any(sort_count.name == change for sort_count in result.sort_counts)
 
 
-def _build_line(sort_count: ChangeSortCount, form: SearchRequest) -> ChangeLine:
-    return ChangeLine(
+def _build_line(sort_count: ChangeSortCount, form: SearchRequest) -> DocumentChangeCount:
+    return DocumentChangeCount(
         sort_count.name,
         sort_count.words,
         sort_count.count,
@@ -210,7 +210,11 @@ def as_of_html(
 
 @add_csv_route(router, PATH, lambda page: page.listed)
 @router.get(f"{PATH}.json", include_in_schema=False)
-@router.get("/api/search/as-of", summary="Results of a search at the end of a day")
+@router.get(
+    "/api/search/as-of",
+    summary="Results of a search at the end of a day",
+    operation_id="get_search_as_of",
+)
 def as_of_json(
     request: Request,
     stores: OpenStores,

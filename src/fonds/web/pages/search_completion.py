@@ -23,7 +23,7 @@ from fonds.web.serving.problems import RefusedError
 from fonds.wiring.collections import CollectionService
 from fonds.wiring.index import create_completer
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["search"], dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,11 @@ class OfferedValues:
     example: str | None
 
 
-@router.get("/api/complete", summary="Completions of a search: fields, and values with counts")
+@router.get(
+    "/api/complete",
+    summary="Completions of a search: fields, and values with counts",
+    operation_id="list_completions",
+)
 def completions(
     stores: OpenStores,
     collections: TheService,

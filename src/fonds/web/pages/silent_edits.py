@@ -41,7 +41,7 @@ CHANGE_WORDS = {
     EditKind.UNKNOWN: "text missing, not compared",
 }
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["edits"], dependencies=[READS])
 
 
 def _validate_site(text: str) -> str:
@@ -131,7 +131,9 @@ def _build_next_mark(mark: PageCursor | None, window: VersionWindow) -> str | No
 
 @add_csv_route(router, "/changes", lambda page: page.rows)
 @router.get("/changes.json", include_in_schema=False)
-@router.get("/api/changes", summary="Stories that changed after publication")
+@router.get(
+    "/api/changes", summary="Stories that changed after publication", operation_id="list_edits"
+)
 def edits_json(stores: OpenStores, form: Annotated[EditsForm, Query()]) -> EditsPage:
     """List edits of stories, the version captured last first.
 
@@ -171,6 +173,7 @@ def edits_html(
     "/api/changes.atom",
     response_class=Response,
     summary="Atom feed of the 50 latest edits",
+    operation_id="get_edits_feed",
 )
 def edits_feed(request: Request, stores: OpenStores, site: Site = "") -> Response:
     """Return the newest edits of stories as an Atom feed: at most 50, from the first five pages of

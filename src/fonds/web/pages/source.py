@@ -295,7 +295,7 @@ def _draw_mark(day: SourceDay, place: int) -> Markup:
 
 SourceId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$", description="Id of the source")]
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["sources"], dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +349,7 @@ def _build_heading(details: SourceDetails) -> str:
 
 @add_csv_route(router, "/sources/{source_id}", lambda page: page.last_polls)
 @router.get("/sources/{source_id}.json", include_in_schema=False)
-@router.get("/api/sources/{source_id}", summary="Details of a source")
+@router.get("/api/sources/{source_id}", summary="Details of a source", operation_id="get_source")
 def source_json(stores: OpenStores, source_id: SourceId) -> SourcePage:
     """Return what its polls found, and the outcomes of its links by outcome, reason and step."""
     return build_source_page(stores.records, source_id, datetime.now(UTC))

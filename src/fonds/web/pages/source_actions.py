@@ -36,7 +36,7 @@ PATH, API = "/sources/{source_id}", "/api/sources/{source_id}"
 _Word = Annotated[str, msgspec.Meta(max_length=TEXT_MAX_CHARS)]
 _Name = Annotated[str, msgspec.Meta(max_length=TEXT_MAX_CHARS, pattern=r"\S")]
 
-router = APIRouter()
+router = APIRouter(tags=["sources"])
 
 
 class SourceStateAct(StrEnum):
@@ -187,7 +187,7 @@ add_actions(
         JsonRoute(
             f"{API}/mute",
             "Mute a source",
-            name="mute_json",
+            operation_id="mute_source",
             example={"until": "2027-01-31", "note": "redesign in progress"},
         ),
     ),
@@ -200,7 +200,7 @@ add_actions(
         JsonRoute(
             f"{API}/backfill",
             "Backfill a source",
-            name="backfill_json",
+            operation_id="backfill_source",
             example={"from": "2025-01-01", "to": "2025-06-30"},
         ),
     ),
@@ -214,7 +214,7 @@ add_actions(
             API,
             "Edit a source",
             "PATCH",
-            name="edit_json",
+            operation_id="edit_source",
             example={"title": "The Example", "folder": "news/europe"},
             schema_extra={"minProperties": 1},
         ),
@@ -228,7 +228,7 @@ add_actions(
         JsonRoute(
             f"{API}/{{act}}",
             "Poll, pause, resume or unmute a source, or stop its backfill",
-            name="act_json",
+            operation_id="change_source_state",
         ),
     ),
 )

@@ -37,7 +37,7 @@ from fonds.wiring.pipeline_names import check_names
 PAGE_SIZE = 50
 LINKS = CursorList("settled_at", EntryRow.KEY)
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["sources"], dependencies=[READS])
 
 
 class LinksForm(BaseModel):
@@ -179,7 +179,9 @@ def links_html(
 
 @add_csv_route(router, "/sources/{source_id}/links", lambda page: page.rows)
 @router.get("/sources/{source_id}/links.json", include_in_schema=False)
-@router.get("/api/sources/{source_id}/links", summary="Links of a source")
+@router.get(
+    "/api/sources/{source_id}/links", summary="Links of a source", operation_id="list_source_links"
+)
 def links_json(
     stores: OpenStores, source_id: SourceId, form: Annotated[LinksForm, Query()]
 ) -> LinksPage:

@@ -38,7 +38,7 @@ from fonds.web.serving.csv_tables import add_csv_route
 PAGE_SIZE, PAGES_MAX = 50, 2_000
 CHART_DAYS = 90
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["sources"], dependencies=[READS])
 
 
 class SourcesForm(BaseModel):
@@ -234,7 +234,7 @@ def _drop_filter(params: dict[str, Any], name: str) -> dict[str, Any]:
 
 @add_csv_route(router, "/sources", lambda page: page.rows)
 @router.get("/sources.json", include_in_schema=False)
-@router.get("/api/sources", summary="Followed sources")
+@router.get("/api/sources", summary="Followed sources", operation_id="list_sources")
 def sources_json(stores: OpenStores, form: Annotated[SourcesForm, Query()]) -> SourcesPage:
     """List feeds, sitemaps and pages of links, 50 per page, those that failed most often first,
     muted ones last.

@@ -115,7 +115,7 @@ def _link_to_versions(result: FormResult[VersionIn, tuple[str, str]]) -> str:
     return build_url(f"/file/{sha1hex}/changes", since=since)
 
 
-action_router = APIRouter()
+action_router = APIRouter(tags=["edits"])
 add_actions(
     action_router,
     Action(
@@ -131,7 +131,7 @@ add_actions(
 PART_NAMES = {"title": "Headline", "byline": "Byline", "published": "Day", "text": "Text"}
 SINCE_MAX_CHARS = 100
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["edits"], dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,11 @@ def _choose_other_version(
 
 
 @router.get("/file/{sha1hex}/changes.json", include_in_schema=False)
-@router.get("/api/files/{sha1hex}/changes", summary="Changes between two versions of a story")
+@router.get(
+    "/api/files/{sha1hex}/changes",
+    summary="Changes between two versions of a story",
+    operation_id="get_story_changes",
+)
 def changes_json(stores: OpenStores, sha1hex: str, since: Since = "") -> StoryChangesPage:
     """Return the unchanged, added and removed passages of each part of a story."""
     file = load_file(stores, sha1hex)

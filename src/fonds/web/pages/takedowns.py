@@ -44,7 +44,7 @@ LISTED_MAX = 200
 FILES_MAX = 20
 """Maximum number of files shown for a looked-up key; each file needs queries to every store."""
 
-router = APIRouter(dependencies=[CURATES])
+router = APIRouter(tags=["takedowns"], dependencies=[CURATES])
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,11 @@ def takedowns_html(
 
 @add_csv_route(router, "/takedowns", lambda page: page.files)
 @router.get("/takedowns.json", include_in_schema=False)
-@router.get("/api/takedowns", summary="Takedowns, and what a takedown would delete")
+@router.get(
+    "/api/takedowns",
+    summary="Takedowns, and what a takedown would delete",
+    operation_id="list_takedowns",
+)
 def takedowns_json(
     request: Request, settings: CurrentSettings, viewer: TheViewer, key: Key = ""
 ) -> TakedownsPage:
@@ -341,7 +345,7 @@ def _check(all_stores: Stores, sha1hex: str, parameters: TakedownIn) -> ReasonCl
     return parameters.reason
 
 
-action_router = APIRouter()
+action_router = APIRouter(tags=["takedowns"])
 add_actions(
     action_router,
     Action(

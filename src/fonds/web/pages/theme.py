@@ -33,7 +33,12 @@ from fonds.web.html.paging import AFTER, refuse_invalid_cursor
 from fonds.web.html.periods import build_periods
 from fonds.web.html.rendering import OpenStores, build_url, capitalize, render_page, to_datetime
 from fonds.web.pages.document_lines import DocumentLine, build_document_lines
-from fonds.web.pages.theme_changes import ChangeLine, link_change, load_previous_sizes, mark_changes
+from fonds.web.pages.theme_changes import (
+    ThemeChangeLine,
+    link_change,
+    load_previous_sizes,
+    mark_changes,
+)
 from fonds.web.pages.theme_links import API, link_to_collection, link_to_theme, unquote_part
 from fonds.web.pages.theme_selection import (
     CONF,
@@ -91,7 +96,7 @@ class ThemeTurn:
     """
 
     change: str
-    what: ChangeLine
+    what: ThemeChangeLine
 
 
 def count_months(tables: Tables, selection: Selection, theme: str) -> MonthCounts:
@@ -171,7 +176,7 @@ def load_splits_and_mergers(tables: Tables, selection: Selection, theme_id: str)
 PAGE_SIZE = 20
 TERMS_MAX = 20
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["themes"], dependencies=[READS])
 
 
 class ThemeForm(BaseModel):
@@ -427,7 +432,11 @@ def theme_html(
 
 
 @add_csv_route(router, "/themes/{namespace}/{key}/{theme}", lambda page: page.documents)
-@router.get("/api/themes/{namespace}/{key}/{theme}", summary="Theme and its documents")
+@router.get(
+    "/api/themes/{namespace}/{key}/{theme}",
+    summary="Theme and its documents",
+    operation_id="get_theme",
+)
 def theme_json(
     stores: OpenStores,
     collections: TheService,

@@ -25,7 +25,7 @@ KINDS = ("new", "grown", "split", "merged", "gone", "kept")
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeLine:
+class ThemeChangeLine:
     """One change of themes between two clusterings, such as a merger: the themes before and after
     the change.
     """
@@ -42,7 +42,7 @@ class ChangesOfKind:
 
     change: str
     total: int
-    listed: Sequence[ChangeLine]
+    listed: Sequence[ThemeChangeLine]
 
 
 def load_previous_sizes(tables: Tables, selection: Selection) -> Mapping[str, int] | None:
@@ -133,13 +133,13 @@ def _build_kind(selection: Selection, kind: str, changes: Sequence[ClusterChange
     )
 
 
-def link_change(selection: Selection, change: ClusterChange) -> ChangeLine:
+def link_change(selection: Selection, change: ClusterChange) -> ThemeChangeLine:
     """Build one change of themes for a page, with links to the themes.
 
     Themes before the change link to the previous clustering, themes after it to the current one.
     """
     previous_timestamp = selection.previous.timestamp if selection.previous else None
-    return ChangeLine(
+    return ThemeChangeLine(
         [_link_side(selection, side, previous_timestamp) for side in change.before[:LISTED_MAX]],
         [_link_side(selection, side, None) for side in change.after[:LISTED_MAX]],
     )

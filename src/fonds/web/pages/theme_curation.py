@@ -60,7 +60,7 @@ PAGE_SIZE = 20
 HEADING, NO_EXCLUSIONS = "documents removed from themes", "no documents removed from themes"
 PATH = "/themes/{namespace}/{key}/excluded"
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["themes"], dependencies=[READS])
 
 
 class ExclusionsForm(BaseModel):
@@ -225,7 +225,7 @@ def exclusions_html(
 
 
 @add_csv_route(router, PATH, lambda page: page.excluded)
-@router.get(f"/api{PATH}", summary="Documents removed from themes")
+@router.get(f"/api{PATH}", summary="Documents removed from themes", operation_id="list_exclusions")
 def exclusions_json(
     stores: OpenStores,
     collections: TheService,
@@ -359,7 +359,7 @@ def _choose_address(result: FormResult[ThemeActIn, ActResult]) -> str:
     return link_to_collection(name, conf=conf)
 
 
-action_router = APIRouter()
+action_router = APIRouter(tags=["themes"])
 add_actions(
     action_router,
     Action(
@@ -371,7 +371,7 @@ add_actions(
         JsonRoute(
             "/api/themes/{namespace}/{key}/{act}",
             "Name or pin a theme, or exclude documents from it",
-            name="act_json",
+            operation_id="curate_theme",
             example={"theme": "river, dam, rain", "name": "Floods"},
         ),
         _describe,

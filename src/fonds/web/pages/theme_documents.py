@@ -45,7 +45,7 @@ PAGES_MAX = 1_000
 THEME_DOCUMENTS_PATH = "/themes/{namespace}/{key}/{theme}/documents"
 UNCLUSTERED_DOCUMENTS_PATH = "/themes/{namespace}/{key}/unclustered/{reason}/documents"
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["themes"], dependencies=[READS])
 
 
 class ThemeDocumentsForm(BaseModel):
@@ -272,7 +272,11 @@ def unclustered_documents_html(
     )
 
 
-@router.get(f"/api{UNCLUSTERED_DOCUMENTS_PATH}", summary="Documents without a theme, by day")
+@router.get(
+    f"/api{UNCLUSTERED_DOCUMENTS_PATH}",
+    summary="Documents without a theme, by day",
+    operation_id="list_unclustered_documents",
+)
 def unclustered_documents_json(
     stores: OpenStores,
     collections: TheService,
@@ -303,7 +307,11 @@ def theme_documents_html(
     return _html(request, stores, collections, selection, DocumentGroup(unquote_part(theme)), form)
 
 
-@router.get(f"/api{THEME_DOCUMENTS_PATH}", summary="Documents of a theme, by day")
+@router.get(
+    f"/api{THEME_DOCUMENTS_PATH}",
+    summary="Documents of a theme, by day",
+    operation_id="list_theme_documents",
+)
 def theme_documents_json(
     stores: OpenStores,
     collections: TheService,

@@ -239,7 +239,7 @@ def _draw_bar(name: str, x: int, step: int, bar: ChartBar, maximum: float) -> Ma
     )
 
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["themes"], dependencies=[READS])
 
 
 class TimelinesForm(BaseModel):
@@ -506,7 +506,11 @@ def _build_choices(
     ]
 
 
-@router.get("/api/themes/{namespace}/{key}/over-time", summary="Themes over time")
+@router.get(
+    "/api/themes/{namespace}/{key}/over-time",
+    summary="Themes over time",
+    operation_id="get_theme_timelines",
+)
 def timelines_json(
     collections: TheService, namespace: str, key: str, form: Annotated[TimelinesForm, Query()]
 ) -> TimelinesPage:

@@ -97,7 +97,7 @@ def build_heading(reason: str, size: int) -> str:
 PAGE_SIZE = 20
 PATH = "/themes/{namespace}/{key}/unclustered"
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["themes"], dependencies=[READS])
 
 
 class UnclusteredForm(BaseModel):
@@ -243,7 +243,7 @@ def unclustered_html(
 
 
 @add_csv_route(router, PATH, lambda page: page.documents)
-@router.get(f"/api{PATH}", summary="Documents without a theme")
+@router.get(f"/api{PATH}", summary="Documents without a theme", operation_id="get_unclustered")
 def every_json(
     stores: OpenStores,
     collections: TheService,
@@ -257,7 +257,11 @@ def every_json(
 
 
 @add_csv_route(router, f"{PATH}/{{reason}}", lambda page: page.documents)
-@router.get(f"/api{PATH}/{{reason}}", summary="Documents without a theme, by reason")
+@router.get(
+    f"/api{PATH}/{{reason}}",
+    summary="Documents without a theme, by reason",
+    operation_id="get_unclustered_by_reason",
+)
 def unclustered_json(
     stores: OpenStores,
     collections: TheService,

@@ -109,7 +109,7 @@ API = "/api/verify"
 REASON_CHARS = 300
 EMPTY_FORM_MESSAGE = "Choose the manifest of an export, or paste it."
 
-router = APIRouter(dependencies=[READS])
+router = APIRouter(tags=["search"], dependencies=[READS])
 
 
 @router.get("/verify", include_in_schema=False)
@@ -146,6 +146,7 @@ def verified_html(
             "description": f"Unchanged manifest of an export, at most {MANIFEST_MAX_BYTES:,} bytes",
         }
     },
+    operation_id="verify_export",
 )
 def verify_json(
     request: Request, stores: OpenStores, viewer: TheViewer, sent: UploadBody

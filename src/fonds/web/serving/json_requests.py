@@ -57,16 +57,20 @@ def decode_body(body: bytes, kind: type[T], line: int | None = None) -> T:
         ) from error
 
 
-def takes(schema: dict[str, Any], example: object, *, lines: bool = False) -> dict[str, Any]:
+def refer_to_schema(name: str) -> dict[str, str]:
+    """Return a reference to the schema `name` among the components of the OpenAPI description."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def takes(schema: dict[str, Any], example: object, *, description: str = "") -> dict[str, Any]:
     """Return the part of an OpenAPI operation that describes its request body as JSON with this
     schema.
 
-    `lines`: whether the body may also have one JSON value of this schema per line.
+    `description`: what the schema does not say about the body; '' for nothing.
     """
-    content: dict[str, Any] = {"application/json": {"schema": schema, "example": example}}
-    if lines:
-        content["application/x-ndjson"] = {"schema": {"type": "string"}}
-    return {"requestBody": {"required": True, "content": content}}
+    content = {"application/json": {"schema": schema, "example": example}}
+    body: dict[str, Any] = {"required": True, "content": content}
+    return {"requestBody": body | ({"description": description} if description else {})}
 
 
 @contextmanager

@@ -6,7 +6,9 @@ Source: RFC 9457 (problem details), RFC 6901 (JSON pointers).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -14,8 +16,8 @@ from fastapi import HTTPException
 from starlette.responses import Response
 
 MEDIA_TYPE = "application/problem+json"
-SCHEMA: dict[str, Any] = {
-    "title": "Problem",
+_SCHEMA: dict[str, Any] = {
+    "title": "ProblemDetails",
     "type": "object",
     "required": ["type", "title", "status", "detail"],
     "properties": {
@@ -32,7 +34,9 @@ SCHEMA: dict[str, Any] = {
         "nearest": {"type": "string", "description": "the closest valid name"},
     },
 }
-_CONTENT = {MEDIA_TYPE: {"schema": SCHEMA}}
+SCHEMAS: Mapping[str, dict[str, Any]] = MappingProxyType({"ProblemDetails": _SCHEMA})
+"""Schemas of error responses that the OpenAPI description lists among its components."""
+_CONTENT = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
 RESPONSES: dict[int | str, dict[str, Any]] = {
     "4XX": {"description": "Invalid request", "content": _CONTENT},
     "5XX": {"description": "Server error", "content": _CONTENT},
