@@ -140,6 +140,13 @@ DAMAGES = (
         lost="of its records are referred to",
     ),
     Damage(
+        "warc-path",
+        sql("update warc_files set path = path || 'X' where path = ?", lambda w: str(w.source)),
+        "of its records are referred to",
+        lost="another program changed warc_files",
+        adds_nothing=True,
+    ),
+    Damage(
         "input-kind",
         sql("update inputs set kind = 'file' where path = ?", lambda w: str(w.source)),
         "but came from",

@@ -1,15 +1,17 @@
-"""SIGKILL ingest, retry, catch-up, reindex and repair at random; compare with an undisturbed home.
+"""SIGKILL every long command that writes, at random; compare with an undisturbed home.
 
     PYTHONPATH=tests:scripts python tests/torture.py --kills 300
 
 Every command is killed repeatedly at random times within its usual duration, and restarted until it
-finishes. Then each home is compared with an undisturbed one: every row, cell, blob, document, capture and
-outcome. A deep audit follows. The exit code is 1 if anything differs.
+finishes. Then each home is compared with an undisturbed one: every row, cell, blob, document, capture,
+outcome, match, embargo and takedown. A deep audit follows, which also checks the grouped collection. The
+exit code is 1 if anything differs.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -18,18 +20,21 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
 from damaged_world import World
 from damages import DAMAGES
-from e2e.crawls import write_crawl
-from e2e.states import state
+from e2e.crawls import THEMES, page, write_crawl
+from e2e.states import TIME_FIELDS, state
 from fonds.audit.audit import run_audit
 from fonds.audit.bodies import DeepAudit
 from fonds.config import load_settings
+from fonds.model.rows import CitationRow, EmbargoRow, MatchRow, TakedownRow
+from fonds.wiring.collections import find_collection_writer
 from fonds.wiring.pipeline_names import list_used_readers
 from fonds.wiring.stores import close_stores, open_stores
 
@@ -39,11 +44,17 @@ STARTS_MAX = 400
 SUCCESS_CODES = (0, 1)
 KILLS_MIN = 6
 """Minimum kills of each command of a home, unless it finishes sooner."""
+KINDS: tuple[type[Any], ...] = (MatchRow, CitationRow, EmbargoRow, TakedownRow)
 PARTS = (
     *("outcomes", "files", "pdfs", "stories", "captures", "documents", "indexed"),
     *("table", "blobs", "strays", "left"),
+    *(kind.TABLE for kind in KINDS),
 )
 """Parts of a state that do not depend on repetitions; the number of dispositions does."""
+COLLECTION = "test/story"
+WORKS, WORKS_FILE = 3_000, "works.jsonl"
+HIDDEN = [sha1(page(number)).hexdigest() for number in (1, 2, 3)]
+REMOVED = [sha1(page(number)).hexdigest() for number in (4, 5, 6)]
 REPAIRABLE_DAMAGES = (
     "cdxj-gone",
     "warc-truncated",
@@ -89,6 +100,20 @@ class Life:
             if damage.name in REPAIRABLE_DAMAGES:
                 damage.act(self.world)
         self._run_until_finished("repair")
+        self._run_until_finished("catalog load")
+        self._run_until_finished("match")
+        self._run_to_end(["collection", "create", COLLECTION, "--query", "kind:story"])
+        self._run_until_finished("group")
+        self._run_until_finished("group again")
+        self._run_until_finished("embargo")
+        self._run_until_finished("takedown")
+
+    def _run_to_end(self, words: list[str]) -> None:
+        """Run a command once, undisturbed."""
+        subprocess.run([*self._build_command(), *words], check=True, stdout=subprocess.DEVNULL)
+
+    def _build_command(self) -> list[str]:
+        return [sys.executable, "-m", "fonds", "--home", str(self.world.home)]
 
     def _run_until_finished(self, name: str, *paths: Path) -> None:
         kills_before = self.count.kills.total()
@@ -108,8 +133,14 @@ class Life:
             "catchup story": ["catchup", "story", "--reextract", "--json"],
             "reindex": ["reindex", "--json"],
             "repair": ["repair", "--yes", "--json"],
+            "catalog load": ["catalog", "load", str(self.world.root / WORKS_FILE)],
+            "match": ["match"],
+            "group": ["group", COLLECTION],
+            "group again": ["group", COLLECTION],
+            "embargo": ["embargo", *HIDDEN, "--until", "2099-01-01", "--reason", "review"],
+            "takedown": ["takedown", *REMOVED, "--reason", "privacy", "--yes"],
         }[name]
-        command = [sys.executable, "-m", "fonds", "--home", str(self.world.home), *args]
+        command = [*self._build_command(), *args]
         clean_environment = {
             key: value for key, value in os.environ.items() if not key.startswith("FONDS_")
         }
@@ -154,9 +185,41 @@ def find_faults(home: Path) -> list[str]:
         deep = DeepAudit(stores, lambda: datetime.now(UTC), lambda: False)
         deep.run(None, lambda _: None)
         pipelines = list_used_readers(stores.records, stores.queue, settings)
-        return run_audit(stores, pipelines).fault_texts
+        writer = find_collection_writer(stores, settings)
+        return run_audit(stores, pipelines, collection_writer=writer).fault_texts
     finally:
         close_stores(stores)
+
+
+def read_state(home: Path) -> dict[str, Any]:
+    """Return the state of a home, with its matches and what is hidden or removed from it."""
+    stores = open_stores(home, load_settings(home, {}))
+    try:
+        rows = {
+            kind.TABLE: sorted(
+                str({name: value for name, value in asdict(row).items() if name not in TIME_FIELDS})
+                for row in stores.records.find(kind)
+            )
+            for kind in KINDS
+        }
+    finally:
+        close_stores(stores)
+    return {**state(home), **rows}
+
+
+def write_works(path: Path) -> None:
+    """Write a catalogue, in which the papers of the crawl may be found."""
+    works = (
+        {
+            "DOI": f"10.5555/work.{number}",
+            "type": "journal-article",
+            "title": [f"The {THEMES[number % len(THEMES)]} report, part {number}"],
+            "author": [{"family": f"Stroom{number % 700}", "given": "Ada"}],
+            "issued": {"date-parts": [[1950 + number % 60]]},
+        }
+        for number in range(WORKS)
+    )
+    path.write_text("".join(f"{json.dumps(work)}\n" for work in works))
 
 
 def find_differences(actual: dict[str, Any], expected: dict[str, Any]) -> list[str]:
@@ -177,11 +240,12 @@ def main() -> int:
     world = World(folder / "world")
     world.root.mkdir(parents=True)
     write_crawl(world.crawl)
+    write_works(world.root / WORKS_FILE)
     shutil.copytree(world.crawl, folder / "crawl")
     started_s = time.monotonic()
     undisturbed = Life(world, Count(), chance, 0, None)
     undisturbed.lead()
-    expected, audit_faults = state(world.home), find_faults(world.home)
+    expected, audit_faults = read_state(world.home), find_faults(world.home)
     if audit_faults:
         print("undisturbed:", *audit_faults, sep="\n  ")
         return 1
@@ -194,7 +258,7 @@ def main() -> int:
         Life(world, count, chance, arguments.kills, undisturbed.took_s).lead()
         count.compared += 1
         different_parts, audit_faults = (
-            find_differences(state(world.home), expected),
+            find_differences(read_state(world.home), expected),
             find_faults(world.home),
         )
         verdict = (

@@ -241,8 +241,8 @@ def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Setting
     """Load the settings of the library in the folder `home`. `flags` are settings from the command
     line.
 
-    Raises ConfigurationError for an unknown setting, with the nearest existing name, and for an
-    invalid value.
+    Raises ConfigurationError for an unknown setting, with the nearest existing name, for an invalid
+    value, and for a list of takedowns inside the library.
     """
     layers: list[tuple[str, Mapping[str, Any]]] = [
         (str(home / SETTINGS_FILE), _load_file(home / SETTINGS_FILE)),
@@ -254,7 +254,20 @@ def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Setting
         named_values = {_resolve_name(name, origin): value for name, value in layer.items()}
         _check_secrets(named_values, origin, may_hold=origin != COMMAND_LINE)
         values |= named_values
-    return build_settings(values)
+    settings = build_settings(values)
+    _check_takedown_list(home, settings.takedown_list)
+    return settings
+
+
+def _check_takedown_list(home: Path, path: str) -> None:
+    """Raise ConfigurationError if the list of takedowns is inside the library. A backup that is
+    restored would replace it.
+    """
+    if path and Path(path).expanduser().resolve().is_relative_to(home.resolve()):
+        raise ConfigurationError(
+            f"setting 'takedown_list': {path} is inside the library {home}, so a restored backup "
+            "would replace it. Name a file outside the library."
+        )
 
 
 def build_settings(values: Mapping[str, Any]) -> Settings:

@@ -166,6 +166,21 @@ def test_a_server_applies_todays_takedowns_before_it_serves(tmp_path: Path) -> N
         serving.terminate()
 
 
+def test_a_list_inside_the_library_is_refused(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (tmp_path / "page.html").write_text("<p>A page.")
+    (tmp_path / "link").symlink_to(home)
+    for path in (
+        home / "list.jsonl",
+        tmp_path / "x" / ".." / "home" / "l",
+        tmp_path / "link" / "l",
+    ):
+        refused = fonds(home, "ingest", tmp_path / "page.html", FONDS_TAKEDOWN_LIST=str(path))
+        assert refused.code == 2
+        assert "is inside the library" in refused.err
+    assert not home.exists()
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -24,19 +24,30 @@ from fonds.ingest.steps.persist_file import (
 from fonds.model.archive import ArchiveEntry, OriginalCapture, Payload, WarcFileState
 from fonds.model.capture import REVISIT_MIME, Capture, Place, parse_datetime14
 from fonds.model.record_offset import format_record_place
-from fonds.model.rows import CdxRow, FileMetaRow
+from fonds.model.rows import CdxRow, FileMetaRow, WarcFileRow
 from fonds.ports.scan import iter_chunks
 from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
 
 BATCH_SIZE = 20
+WRONG_PATHS = (
+    "It was not repaired, because another program changed warc_files, which says where WARCs are: "
+    "correct or accept this table first"
+)
 
 
 def restore_bodies(context: RepairContext) -> None:
     """Write each missing or damaged WARC record of the repair plan again, if its bytes can be
     found.
+
+    Nothing is written if another program changed the table of the WARCs' paths. The records may be
+    intact at another path.
     """
+    has_wrong_paths = WarcFileRow.TABLE in context.plan.changed_tables
     for items in context.plan.iter_items(RepairAct.BODY):
         for item in items:
+            if has_wrong_paths:
+                context.give_up(item.subject, f"{item.message}. {WRONG_PATHS}")
+                continue
             for row in _iter_broken_rows(context, item.subject):
                 _restore_body(context, row)
     context.stores.archive.finish()

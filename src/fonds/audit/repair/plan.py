@@ -14,7 +14,7 @@ from types import TracebackType
 
 import msgspec
 
-from fonds.audit.fault import AuditFault, RepairAct
+from fonds.audit.fault import AuditCheck, AuditFault, RepairAct
 from fonds.model.encoding import prepare_type
 from fonds.ports.scan import CHUNK, iter_chunks
 
@@ -45,6 +45,7 @@ class RepairPlan:
         then deleted.
     `counts`: number of faults by repair action.
     `samples`: messages of the first three faults, by repair action.
+    `changed_tables`: names of the sealed tables that another program changed.
     """
 
     def __init__(self, folder: Path, *, is_exclusive: bool = False) -> None:
@@ -54,6 +55,7 @@ class RepairPlan:
         self._folder = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=folder)
         self.counts: Counter[RepairAct | None] = Counter()
         self.samples: dict[RepairAct | None, list[str]] = {}
+        self.changed_tables: set[str] = set()
 
     def __enter__(self) -> RepairPlan:
         return self
@@ -75,6 +77,8 @@ class RepairPlan:
         samples = self.samples.setdefault(act, [])
         if len(samples) < SAMPLES:
             samples.append(fault.message if act else f"{fault.message}; {fault.remedy}")
+        if fault.check is AuditCheck.SEAL:
+            self.changed_tables.add(fault.subject)
         if act is not None:
             self.add_item(act, fault.subject, fault.pipeline, fault.step, fault.message)
 
