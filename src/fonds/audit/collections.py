@@ -17,9 +17,15 @@ def check_collections(collection_writer: CollectionWriter) -> Iterator[AuditFaul
     from fonds.grouping.checks.check import find_damages
 
     for collection in every(collection_writer.tables):
-        for damage in find_damages(collection_writer, collection.name):
+        try:
+            messages = [
+                damage.message for damage in find_damages(collection_writer, collection.name)
+            ]
+        except ValueError as error:
+            messages = [f"a stored value cannot be read: {error}"]
+        for message in messages:
             yield AuditFault(
                 AuditCheck.COLLECTION,
                 str(collection.name),
-                f"collection {collection.name}: {damage.message}",
+                f"collection {collection.name}: {message}",
             )
