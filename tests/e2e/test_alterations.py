@@ -63,6 +63,9 @@ UNNOTICED_COLUMNS: Mapping[str, Mapping[str, str]] = {
         " redirects status tls tls_check url"
     },
     "records file_meta": {CLOCK: "row_created"},
+    "records host_captures": {
+        UNCOMPARED: "(row) capture_id captured_at crawler is_fetched origin sha1hex target"
+    },
     "records inputs": {
         CLOCK: "updated",
         ONE_COPY: "error fingerprint finished kind position tally tally_count",
