@@ -20,6 +20,7 @@ from fonds.audit.fault import AuditFault
 from fonds.config import load_settings
 from fonds.model.errors import FondsError
 from fonds.ports import Stores
+from fonds.wiring.catalog import find_catalog
 from fonds.wiring.collections import find_collection_writer
 from fonds.wiring.pipeline_names import list_used_readers
 
@@ -79,41 +80,18 @@ UNNOTICED_COLUMNS: Mapping[str, Mapping[str, str]] = {
     "records sessions": {OPERATION: "(row) key_name row_created session_id sha256hex until"},
     "records takedowns": {OPERATION: "rest"},
     "records tdmrep_answers": {OPERATION: "(row) answer capture_id origin requested_at"},
-    "table assignments": {UNCOMPARED: "main:copy:* main:score"},
-    "table catalog": {ONE_COPY: "(row) work:at work:crossref work:mark"},
     "table changes": {OPERATION: "(row) main:ids"},
-    "table clusterings": {
-        CLOCK: "main:begun main:ended main:moved",
-        OPERATION: "main:done main:stage main:total",
-        UNCOMPARED: "main:clusters main:collection_key main:conf main:documents main:events"
-        " main:levels main:namespace main:outliers main:terms main:timestamp main:unknown"
-        " processing:model",
-    },
-    "table clusters": {
-        UNCOMPARED: "documents:* main:collection_key main:conf main:id main:label main:level"
-        " main:namespace main:terms main:timestamp main:x main:y"
-    },
+    "table clusterings": {OPERATION: "main:done main:moved main:stage main:total"},
     "table collections": {
-        CLOCK: "main:collected main:modified",
-        ONE_COPY: "(row) main:query main:template",
+        CLOCK: "main:collected",
         OPERATION: "main:configuration:*:building main:configuration:*:processed"
         " main:configuration:*:settled main:sequence",
-        UNCOMPARED: "main:collection_key main:indexed main:namespace processing:index_ids",
     },
-    "table configurations": {ONE_COPY: "(row) main:configuration main:name main:namespace"},
-    "table documents": {
-        OPERATION: "main:sequence",
-        UNCOMPARED: "main:collection_key main:id main:language main:namespace main:text main:time"
-        " main:title main:url processing:id processing:vector_dense",
-    },
-    "table exclusions": {ONE_COPY: "(row) main:from:*:*"},
     "table journal-extract": {
         UNCOMPARED: "bib0:bib_json bib0:bib_metadata bib0:bib_quality bib0:bib_status file:cdx"
         " grobid0:metadata grobid0:quality grobid0:status grobid0:status_code grobid0:tei_json"
         " grobid0:tei_xml match0:minfo match0:mstatus"
     },
-    "table members": {UNCOMPARED: "main:id main:score"},
-    "table themes": {ONE_COPY: "(row) main:id main:label main:name main:named main:pinned"},
 }
 """Columns whose alteration no audit notices, by table and by reason. `docs/audit.md` lists the tables."""
 UNNOTICED = {
@@ -150,7 +128,8 @@ def find_fault(world: World, stores: Stores) -> str | None:
     try:
         pipelines = list_used_readers(stores.records, stores.queue, settings)
         collections = find_collection_writer(stores, settings)
-        run_audit(stores, pipelines, raise_noticed, collections)
+        catalog = find_catalog(stores, settings)
+        run_audit(stores, pipelines, raise_noticed, collections, catalog)
         DeepAudit(stores, lambda: datetime.now(UTC), lambda: False).run(None, lambda _: None)
     except (Noticed, FondsError) as error:
         return str(error)
