@@ -14,6 +14,7 @@ from typing import TextIO
 from depth import kills as number_of_kills
 from e2e.running import ForkedProcess, start
 from fonds.grouping.changes.curation import exclude
+from fonds.grouping.checks.check import find_damages
 from fonds.grouping.names import DEFAULT
 from fonds.grouping.rebuild.maintenance import maintain
 from fonds.grouping.views.clusterings import find_served_timestamp
@@ -143,6 +144,7 @@ def test_a_killed_rebuild_keeps_the_served_clustering(tmp_path: Path) -> None:
         assert _find_returned(store, theme_by_document) == []
     maintain(store.writer, NEWS)
     assert find_faults(store.tables, NEWS) == []
+    assert find_damages(store.writer, NEWS) == []
     store.close()
 
 
@@ -169,6 +171,7 @@ def test_documents_of_killed_writers_are_stored_and_counted(tmp_path: Path) -> N
         assert rebuilding.wait(RUN_MAX_S) == 0
     maintain(store.writer, NEWS)
     assert find_faults(store.tables, NEWS) == []
+    assert find_damages(store.writer, NEWS) == []
     stored_ids = {
         member.id
         for cluster in _iter_member_pages(store)

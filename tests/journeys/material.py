@@ -50,24 +50,27 @@ def write_material(folder: Path) -> Material:
         shutil.copy(path, folder / "papers" / path.name)
     (folder / "paper.pdf").write_bytes(PAPER)
     (folder / "papers" / "rivers.pdf").write_bytes(PAPER)
-    for name in ("warcs", "crawls", "indexes", "crossref"):
+    for name in ("warcs", "crawls", "indexes"):
         (folder / name).mkdir()
     shutil.copy(sample / "indexed" / "archive.warc.gz", folder / "warcs" / "archive.warc.gz")
     shutil.copy(sample / "indexed" / "captures.cdx", folder / "index.cdx")
     shutil.copy(sample / "indexed" / "captures.cdx", folder / "indexes" / "captures.cdx")
     shutil.copy(sample / "loose" / "planet-detection.pdf", folder / "crawls" / "planets.pdf")
     (folder / "work.jsonl").write_text(json.dumps({"path": "planets.pdf"}) + "\n")
-    (folder / "crossref" / "0.json.gz").write_bytes(gzip.compress(_works()))
+    write_catalogue(folder / "crossref")
     line = (folder / "index.cdx").read_text().splitlines()[1]
     return Material(folder, line.split()[2])
 
 
-def _works() -> bytes:
+def write_catalogue(folder: Path) -> None:
+    """Write a catalogue of two works to a new folder: the paper, and a work that it cites."""
     works = [
         _work("rivers", TITLE, "Stroom", 2011, "12", "101-120"),
         _work("tides", CITED, "Brook", 1999, "7", "1-9"),
     ]
-    return json.dumps({"items": works}).encode()
+    folder.mkdir()
+    content = json.dumps({"items": works}).encode()
+    (folder / "0.json.gz").write_bytes(gzip.compress(content))
 
 
 def _work(

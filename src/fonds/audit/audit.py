@@ -35,6 +35,8 @@ from fonds.grouping.changes.writer import CollectionWriter
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Subscription
 from fonds.model.rows import FileMetaRow
+from fonds.papers.catalog.check import iter_catalog_faults
+from fonds.papers.catalog.store import Catalog
 from fonds.pipelines.runtime.binding import parse_subscription_name
 from fonds.ports import Stores
 from fonds.stores.journal_table.cells import FILE_CDX, FILE_SIZE
@@ -122,13 +124,15 @@ def run_audit(
     pipelines: Mapping[str, Sequence[Subscription]],
     report_fault: Callable[[AuditFault], None] = lambda fault: None,
     collection_writer: CollectionWriter | None = None,
+    catalog: Catalog | None = None,
 ) -> AuditResult:
     """Run the complete audit: message accounting, then the contents of the stores, then
-    collections.
+    collections and the catalogue.
 
     `pipelines`: the subscriptions to check, by pipeline name.
     `report_fault`: called with every fault, without a limit.
     `collection_writer`: writer of the collections; None if the library has no collections.
+    `catalog`: catalogue to read completely, for a deep audit; None to skip it.
 
     Returns the counts and the first hundred faults. The audit reads rows but no bodies. Workers may
     keep running: messages that they are processing count as pending.
@@ -143,6 +147,11 @@ def run_audit(
     for fault in check_collections(collection_writer) if collection_writer is not None else ():
         result.add_fault(fault)
         report_fault(fault)
+    if catalog is not None:
+        for message in iter_catalog_faults(catalog):
+            fault = AuditFault(AuditCheck.CATALOG, catalog.name, message)
+            result.add_fault(fault)
+            report_fault(fault)
     return result
 
 

@@ -94,6 +94,15 @@ ACCEPT = (
 )
 
 
+ACCEPT_COLLECTIONS = (
+    "check the named rows. If they are right, `fonds repair --accept collections --yes` accepts "
+    "them; otherwise restore the table from a backup, or put the documents again"
+)
+
+
+LOAD_CATALOG = "`fonds catalog load --again PATH` loads the files of the catalogue again"
+
+
 class AuditCheck(StrEnum):
     """One check of the audit.
 
@@ -119,6 +128,9 @@ class AuditCheck(StrEnum):
     - `BODY`: the WARC of each capture exists, and its bytes can be read.
     - `CDXJ`: the CDXJ index of each WARC written by Fonds is complete.
     - `COLLECTION`: each collection is consistent.
+    - `COLLECTION_ROW`: documents, rules, configurations and the decisions of curators were only
+      changed by Fonds.
+    - `CATALOG`: the records and lookup keys of the catalogue were only changed by Fonds.
     - `TAKEN_DOWN`: no CDXJ index lists a file that was taken down.
     """
 
@@ -153,6 +165,8 @@ class AuditCheck(StrEnum):
     BODY = "body", RepairAct.BODY
     CDXJ = "cdxj", RepairAct.CDXJ
     COLLECTION = "collection", RepairAct.COLLECTION
+    COLLECTION_ROW = "collection-row"
+    CATALOG = "catalog"
     TAKEN_DOWN = "taken-down"
 
     @property
@@ -162,6 +176,10 @@ class AuditCheck(StrEnum):
             return PURGE
         if self is AuditCheck.SEAL:
             return ACCEPT
+        if self is AuditCheck.CATALOG:
+            return LOAD_CATALOG
+        if self is AuditCheck.COLLECTION_ROW:
+            return ACCEPT_COLLECTIONS
         return NO_REMEDY if self.act is None else _REMEDIES[self.act]
 
 

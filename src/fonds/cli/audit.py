@@ -28,6 +28,7 @@ from fonds.model.encoding import pluralize
 from fonds.model.rows import DeepAuditRow
 from fonds.ports import Stores
 from fonds.wiring.audit_notes import store_audit_notes_separately
+from fonds.wiring.catalog import find_catalog
 from fonds.wiring.collections import find_collection_writer
 from fonds.wiring.pipeline_names import list_used_readers
 from fonds.wiring.stores import get_utc_now
@@ -85,7 +86,10 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
             return EXIT_INTERRUPTED
     pipelines = list_used_readers(stores.records, stores.queue, settings, flags["pipeline"])
     result = auditing.run_audit(
-        stores, pipelines, collection_writer=find_collection_writer(stores, settings)
+        stores,
+        pipelines,
+        collection_writer=find_collection_writer(stores, settings),
+        catalog=find_catalog(stores, settings) if deep else None,
     )
     if app.is_json:
         report = auditing.build_report(result)

@@ -113,7 +113,8 @@ class WorksAnswer(msgspec.Struct, frozen=True):
 
 @command("load", answers={"one": LoadAnswer})
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-def load_files(app: App, paths: tuple[str, ...]) -> int:
+@click.option("--again", is_flag=True, help="Load files from the start that were loaded before.")
+def load_files(app: App, paths: tuple[str, ...], again: bool) -> int:
     """Load records of works from files and folders.
 
     Files may be compressed. Formats: Crossref (REST API and public data file), fatcat release
@@ -141,15 +142,18 @@ def load_files(app: App, paths: tuple[str, ...]) -> int:
     for file in files:
         try:
             progress_of_file = load(
-                target, file.path, f"{file.size_bytes}:{file.modified_ns}", progress.tick
+                target,
+                file.path,
+                f"{file.size_bytes}:{file.modified_ns}",
+                progress.tick,
+                loads_again=again,
             )
         except OSError as error:
             failure_messages.append(f"{file.path}: {cause_of(error)}")
             continue
         results.append(progress_of_file)
-    results += _load_remote(
-        app, target, [file for file in names if is_remote(file)], progress, failure_messages
-    )
+    urls = [file for file in names if is_remote(file)]
+    results += _load_remote(app, target, urls, progress, failure_messages, loads_again=again)
     for message in failure_messages:
         print_note(message)
     _print_result(app, results, failure_messages, time.monotonic() - started_s)
@@ -241,6 +245,8 @@ def _load_remote(
     urls: Sequence[str],
     progress: _ProgressReporter,
     failed_paths: list[str],
+    *,
+    loads_again: bool,
 ) -> Iterator[LoadProgress]:
     """Load the catalogue files at URLs. Yield the progress of each file that could be read.
 
@@ -258,9 +264,16 @@ def _load_remote(
             continue
         position = load_progress(target, row.path, row.fingerprint)
         try:
-            if row.error is None and not position.finished:
+            if row.error is None and (loads_again or not position.finished):
                 with open_input(source, row) as path:
-                    position = load(target, path, row.fingerprint, progress.tick, row.path)
+                    position = load(
+                        target,
+                        path,
+                        row.fingerprint,
+                        progress.tick,
+                        row.path,
+                        loads_again=loads_again,
+                    )
         except ConfigurationError as error:
             failed_paths.append(str(error))
         except OSError as error:

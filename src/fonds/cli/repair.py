@@ -39,6 +39,7 @@ from fonds.config import Settings
 from fonds.derivatives.kind import DerivativeKind
 from fonds.derivatives.kinds import KINDS
 from fonds.extract.mime import describe
+from fonds.grouping.tables import COLLECTIONS
 from fonds.ingest.catch_up import CatchUpSelection
 from fonds.model.encoding import pluralize
 from fonds.model.message import Subscription
@@ -48,7 +49,8 @@ from fonds.pipelines.runtime.intake import Intake, IntakeCounts
 from fonds.ports import Source, Stores
 from fonds.stores.home_lock import HomeLock
 from fonds.stores.records.seals import SEALED
-from fonds.wiring.collections import find_collection_writer
+from fonds.wiring.catalog import find_catalog
+from fonds.wiring.collections import find_collection_writer, open_collection_writer
 from fonds.wiring.flavours import list_readers
 from fonds.wiring.pipeline_names import list_used_readers
 from fonds.wiring.stores import close_stores, get_utc_now
@@ -126,7 +128,7 @@ def repair(app: App, yes: bool, deep: bool, accepted_table: str | None, **flags:
     settings = app.load_settings(**flags)
     stores = app.open_stores(settings)
     if accepted_table is not None:
-        return _accept_table(app, stores, accepted_table, is_confirmed=yes)
+        return _accept_table(app, settings, stores, accepted_table, is_confirmed=yes)
     if not yes:
         return _plan_repair(app, settings, stores, flags["pipeline"], deep)
 
@@ -152,14 +154,18 @@ def repair(app: App, yes: bool, deep: bool, accepted_table: str | None, **flags:
     return 0 if result.is_balanced else 1
 
 
-def _accept_table(app: App, stores: Stores, table: str, *, is_confirmed: bool) -> int:
+def _accept_table(
+    app: App, settings: Settings, stores: Stores, table: str, *, is_confirmed: bool
+) -> int:
     """Accept the rows of a table as they are now, if confirmed. Return the exit code.
 
     Raises click.UsageError for a table without a seal.
     """
     kinds = {kind.TABLE: kind for kind in SEALED}
+    if table == COLLECTIONS:
+        return _accept_collections(app, settings, stores, is_confirmed=is_confirmed)
     if table not in kinds:
-        message = format_unknown_name("sealed table", table, sorted(kinds))
+        message = format_unknown_name("sealed table", table, sorted([*kinds, COLLECTIONS]))
         raise click.UsageError(message)
     count = pluralize(stores.records.count(kinds[table]).get((), 0), "row")
     if not is_confirmed:
@@ -171,6 +177,26 @@ def _accept_table(app: App, stores: Stores, table: str, *, is_confirmed: bool) -
     with HomeLock(app.home), record_act(stores.records, f"fonds repair --accept {table}"):
         stores.ledger.accept_rows(kinds[table])
     print_note(f"{table}: accepted {count}")
+    return 0
+
+
+def _accept_collections(app: App, settings: Settings, stores: Stores, *, is_confirmed: bool) -> int:
+    """Accept the rows of all collections and configurations as they are now, if confirmed. Return
+    the exit code.
+    """
+    # Imported here because the numerical libraries load slowly.
+    from fonds.grouping.checks.unconfirmed_rows import accept_rows
+
+    if not is_confirmed:
+        print_note(
+            "Check the collections that `fonds audit` names, then run "
+            f"{app.format_command(f'repair --accept {COLLECTIONS} --yes')}"
+        )
+        return 1
+    writer = open_collection_writer(stores, settings)
+    with HomeLock(app.home), record_act(stores.records, f"fonds repair --accept {COLLECTIONS}"):
+        count = accept_rows(writer)
+    print_note(f"{COLLECTIONS}: accepted {pluralize(count, 'changed row')}")
     return 0
 
 
@@ -190,7 +216,13 @@ def _plan_repair(
     # Not in the home, which may be on a read-only disk.
     with RepairPlan(Path(tempfile.gettempdir())) as plan:
         pipelines = list_used_readers(stores.records, stores.queue, settings, pipeline)
-        result = run_audit(stores, pipelines, plan.add, find_collection_writer(stores, settings))
+        result = run_audit(
+            stores,
+            pipelines,
+            plan.add,
+            find_collection_writer(stores, settings),
+            find_catalog(stores, settings) if deep else None,
+        )
         if app.is_json:
             acts = {str(act) if act else "none": count for act, count in plan.counts.items()}
             echo_json(build_answer(RepairPlanAnswer, build_report(result), repairs=acts))

@@ -34,6 +34,7 @@ COLUMNS = (
     Column.LATER_UNKNOWN,
     Column.TERMS,
     Column.UNKNOWN,
+    Column.CHECKSUM,
     Column.DROPPED,
 )
 

@@ -25,6 +25,8 @@ class Column:
     CONF = "main:conf"
     TIMESTAMP = "main:timestamp"
     CONFIGURATION = "main:configuration"
+    CHECKSUM = "main:checksum"
+    """Checksum of the cells of a row that no other row has (`checksums.py`)."""
 
     # Documents
     TEXT = "main:text"
@@ -66,6 +68,8 @@ class Column:
     QUERY = "main:query"
     TEMPLATE = "main:template"
     TEMPLATE_OF = "main:template_of"
+    CURATION = "main:curation"
+    """Sum of the hashes of a collection's rows of the tables `themes` and `exclusions`."""
     COLLECTED = "main:collected"
     REMOVED = "main:removed"
     """Set before the rows of a collection are deleted. Once it is set, the collection is invisible

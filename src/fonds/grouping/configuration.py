@@ -12,11 +12,20 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from fonds.grouping.checksums import build_checksum_cell
 from fonds.grouping.columns import Column
 from fonds.grouping.names import DEFAULT, CollectionName, validate_conf, validate_name
+from fonds.grouping.register import build_register_cells, build_register_row
 from fonds.grouping.stored.dense_vectors import NUMBERS_MAX
 from fonds.grouping.stored.keys import build_collection_row, build_namespace_prefix
-from fonds.grouping.tables import CONFIGURATIONS, Cells, Tables, decode_text, encode_json
+from fonds.grouping.tables import (
+    CONFIGURATIONS,
+    REGISTER,
+    Cells,
+    Tables,
+    decode_text,
+    encode_json,
+)
 from fonds.model.encoding import EXACT_MAX, prepare_type
 from fonds.model.suggestions import UnknownNameError, format_unknown_name
 
@@ -202,11 +211,14 @@ def save_configuration(
     """
     validate_name(CollectionName(namespace, "-"))
     row = build_collection_row(namespace, validate_conf(conf))
-    cells = {Column.NAMESPACE: namespace.encode(), Column.NAME: conf.encode()}
-    tables.put(
-        CONFIGURATIONS,
-        [(row, {**cells, Column.CONFIGURATION: encode_json(_validate(configuration))})],
-    )
+    cells = {
+        Column.NAMESPACE: namespace.encode(),
+        Column.NAME: conf.encode(),
+        Column.CONFIGURATION: encode_json(_validate(configuration)),
+    }
+    tables.put(CONFIGURATIONS, [(row, cells | build_checksum_cell(CONFIGURATIONS, row, cells))])
+    register_row = build_register_row(CONFIGURATIONS, row)
+    tables.put(REGISTER, [(register_row, build_register_cells(CollectionName(namespace, conf)))])
 
 
 def remove(tables: Tables, namespace: str, conf: str) -> bool:
@@ -216,6 +228,7 @@ def remove(tables: Tables, namespace: str, conf: str) -> bool:
     """
     row = build_collection_row(namespace, conf)
     was_there = tables.get_row(CONFIGURATIONS, row, [Column.CONFIGURATION]) is not None
+    tables.delete(REGISTER, [build_register_row(CONFIGURATIONS, row)])
     tables.delete(CONFIGURATIONS, [row])
     return was_there
 

@@ -109,7 +109,7 @@ def is_vector(numbers: Sequence[float]) -> bool:
 
 
 def build_cells(name: CollectionName, document: Document, sequence: int) -> dict[str, bytes]:
-    """Return the cells of a document's row, except its clusters and computed vectors.
+    """Return the cells of a document's row, except its clusters, computed vectors and checksum.
 
     Empty values are written too, so nothing of a replaced document remains.
     `sequence`: number of the collection change that writes the document.

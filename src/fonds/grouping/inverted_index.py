@@ -8,7 +8,7 @@ three belong together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 import numpy as np
@@ -22,11 +22,12 @@ from fonds.grouping.clustering import StoredClustering
 from fonds.grouping.clustering_model import get_chunks, write_chunks
 from fonds.grouping.columns import Column
 from fonds.grouping.names import CollectionName
-from fonds.grouping.redo_log import IndexState, build_index_cells
+from fonds.grouping.redo_log import IndexState, build_index_cells, parse_index_state
 from fonds.grouping.stored.chunks import join_chunks, split
 from fonds.grouping.stored.dictionary import decode_dictionary
 from fonds.grouping.stored.inverted_index import decode_postings, encode_postings
-from fonds.grouping.tables import CLUSTERINGS, COLLECTIONS, Tables
+from fonds.grouping.tables import CLUSTERINGS, COLLECTIONS, Cells, Tables
+from fonds.model.checksums import format_checksum, hash_cells
 from fonds.model.vectors import Postings
 
 
@@ -61,10 +62,33 @@ def write_index(
     dictionary = get_chunks(tables, CLUSTERINGS, clustering.row, Column.DICTIONARY)
     write_chunks(tables, COLLECTIONS, row, Column.DICTIONARY, dictionary)
     write_chunks(tables, COLLECTIONS, row, Column.INDEX, encode_postings(index))
-    write_chunks(
-        tables, COLLECTIONS, row, Column.INDEX_IDS, split(msgspec.msgpack.encode(list(ids)))
-    )
-    tables.put(COLLECTIONS, [(row, build_index_cells(index_state))])
+    packed_ids = msgspec.msgpack.encode(list(ids))
+    write_chunks(tables, COLLECTIONS, row, Column.INDEX_IDS, split(packed_ids))
+    checksum = _compute_checksum(row, index_state, packed_ids)
+    tables.put(COLLECTIONS, [(row, build_index_cells(replace(index_state, checksum=checksum)))])
+
+
+def is_index_state_intact(row: bytes, cells: Cells, packed_ids: bytes) -> bool:
+    """Return whether the state of a collection's inverted index agrees with its checksum.
+
+    `row`, `cells`: row key and cells of the collection.
+    `packed_ids`: ids of the indexed documents as msgpack.
+    """
+    try:
+        state = parse_index_state(cells)
+    except msgspec.MsgspecError:
+        return False
+    return state is None or state.checksum == _compute_checksum(row, state, packed_ids)
+
+
+def _compute_checksum(row: bytes, index_state: IndexState, packed_ids: bytes) -> str:
+    """Return the checksum of an index state and of the ids of the indexed documents.
+
+    `row`: row key of the collection.
+    """
+    state_cells = build_index_cells(replace(index_state, checksum=""))
+    cells = {**state_cells, Column.INDEX_IDS: packed_ids}
+    return format_checksum(hash_cells(row, cells)).decode()
 
 
 def read_index(tables: Tables, name: CollectionName, timestamp: int) -> IndexedDocuments | None:

@@ -18,11 +18,14 @@ from typing import TypeVar
 
 import msgspec
 
-from fonds.grouping.columns import Column
+from fonds.grouping.checksums import build_changed_checksum_cell, sum_rows
+from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.names import CollectionName
 from fonds.grouping.tables import (
     CHANGES,
     COLLECTIONS,
+    EXCLUSIONS,
+    THEMES,
     Cells,
     Tables,
     decode_int,
@@ -30,6 +33,7 @@ from fonds.grouping.tables import (
 )
 from fonds.leases.lease import Lease
 from fonds.leases.leases import Leases
+from fonds.model.checksums import format_checksum, parse_checksum
 from fonds.model.disposition import Reason
 from fonds.model.encoding import prepare_type
 from fonds.model.errors import LimitError
@@ -49,11 +53,13 @@ class IndexState:
     - `timestamp`: timestamp of the clustering to which the index belongs.
     - `last_change`: number of the last collection change that the index certainly includes.
     - `language`: two-letter language assumed for texts that state none.
+    - `checksum`: checksum of these values and of the ids of the indexed documents.
     """
 
     timestamp: int
     last_change: int
     language: str
+    checksum: str = ""
 
 
 def parse_index_state(cells: Cells) -> IndexState | None:
@@ -145,6 +151,7 @@ def perform(
     Raises LimitError for a change over 9 MB. Raises LeaseConflictError if the lease may have
     expired.
     """
+    _add_checksums(tables, name, cells, writes)
     sequence = decode_int(cells, Column.SEQUENCE) + 1
     redo = _encode_writes(writes)
     leases.check(lease)
@@ -245,6 +252,42 @@ def build_change_row(name: CollectionName, sequence: int) -> bytes:
     It is the collection's row key (f3) and the change number in eight bytes, big-endian.
     """
     return name.row + sequence.to_bytes(_SEQUENCE_BYTES, "big")
+
+
+def _add_checksums(
+    tables: Tables, name: CollectionName, cells: Cells, writes: PendingWrites
+) -> None:
+    """Add to `writes` the checksum of the collection's row, and the sum over its curation.
+
+    Both are final values like all others of a change, so that a change can be applied twice.
+    `cells`: cells of the collection's row before the change.
+    """
+    if Column.NAMESPACE not in cells:
+        cells = {}
+    if difference := sum(_sum_difference(tables, table, writes) for table in (EXCLUSIONS, THEMES)):
+        total = parse_checksum(cells.get(Column.CURATION)) + difference
+        writes.put(COLLECTIONS, name.row, {Column.CURATION: format_checksum(total)})
+    changed_cells = writes.puts.get(COLLECTIONS, {}).get(name.row, {})
+    checksum_cell = build_changed_checksum_cell(COLLECTIONS, name.row, cells, changed_cells)
+    if checksum_cell:
+        writes.put(COLLECTIONS, name.row, checksum_cell)
+
+
+def _sum_difference(tables: Tables, table: str, writes: PendingWrites) -> int:
+    """Return by how much the planned writes change the sum of the hashes of a table's rows."""
+    removed, puts = writes.removed.get(table, {}), writes.puts.get(table, {})
+    rows = tables.get_rows(table, [*{**removed, **puts}], [MAIN_FAMILY])
+    difference = -sum_rows(rows.items())
+    for row, columns in removed.items():
+        kept_cells = rows.pop(row, {})
+        rows[row] = (
+            {}
+            if columns is None
+            else {column: value for column, value in kept_cells.items() if column not in columns}
+        )
+    for row, cells in puts.items():
+        rows[row] = rows.get(row, {}) | cells
+    return difference + sum_rows(rows.items())
 
 
 def _finish(

@@ -29,6 +29,7 @@ CONFIGURATIONS = "configurations"
 READINGS = "readings"
 EXCLUSIONS = "exclusions"
 THEMES = "themes"
+REGISTER = "register"
 FAMILIES = {
     DOCUMENTS: ("main", "processing"),
     CLUSTERS: ("main", "documents"),
@@ -41,6 +42,7 @@ FAMILIES = {
     READINGS: ("main",),
     EXCLUSIONS: ("main",),
     THEMES: ("main",),
+    REGISTER: ("main",),
 }
 
 RANK_BYTES = 4
@@ -83,7 +85,7 @@ class Tables:
         A library folder (home) from an older version may lack some of them.
         """
         try:
-            self.get_page(THEMES, b"", [Column.ID], count_max=1)
+            self.get_page(REGISTER, b"", [Column.NAME], count_max=1)
         except ConfigurationError:
             return False
         return self.exist()
@@ -282,9 +284,14 @@ def build_member_row(
     by document id. The key consists of the cluster's row key, four bytes that decrease with the
     score, and the id in UTF-8.
     """
-    rank = round((1.0 - min(max(float(score), 0.0), 1.0)) * _RANK_MAX)
     cluster_row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
-    return cluster_row + rank.to_bytes(RANK_BYTES, "big") + id_.encode("utf-8")
+    return cluster_row + build_member_suffix(float(score), id_)
+
+
+def build_member_suffix(score: float, id_: str) -> bytes:
+    """Return the end of a row key in the table `members`, which follows the cluster's row key."""
+    rank = round((1.0 - min(max(score, 0.0), 1.0)) * _RANK_MAX)
+    return rank.to_bytes(RANK_BYTES, "big") + id_.encode("utf-8")
 
 
 def build_assignment_row(name: CollectionName, conf: str, timestamp: int, id_: str) -> bytes:

@@ -16,7 +16,10 @@ from fonds.grouping.changes.curation import (
     include,
     rename,
 )
-from fonds.grouping.changes.lifecycle import remove
+from fonds.grouping.changes.lifecycle import create, remove
+from fonds.grouping.checks.check import find_damages
+from fonds.grouping.checks.damage import Remedy
+from fonds.grouping.checks.unconfirmed_rows import iter_namespace_faults
 from fonds.grouping.document import Document
 from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild.maintenance import maintain
@@ -48,7 +51,7 @@ NAMES = (
     CollectionName("n\x00a", ""),
 )[:3]
 ROUNDS = 50
-ACTS = ("put", "delete", "rebuild", "remove", "exclude", "include", "rename")
+ACTS = ("put", "delete", "rebuild", "remove", "exclude", "include", "rename", "create")
 
 
 class ProcessKilledError(BaseException):
@@ -107,7 +110,7 @@ def test_random_operations_and_crashes_leave_the_state_of_a_model(
             name = draw.choice(NAMES)
             if draw.random() < 0.4:
                 mortal.writes_left = draw.randrange(30)
-            act = draw.choices(ACTS, (6, 3, 3, 0.3, 4, 1, 1))[0]
+            act = draw.choices(ACTS, (6, 3, 3, 0.3, 4, 1, 1, 1))[0]
             operation = Operation(store, name, act, draw, texts)
             try:
                 operation()
@@ -115,7 +118,9 @@ def test_random_operations_and_crashes_leave_the_state_of_a_model(
             except ProcessKilledError:
                 adopt_recovered_state(store, mortal, model, name, act, operation.documents)
             mortal.writes_left = -1
+            assert list(iter_namespace_faults(store.tables)) == []
             check_exclusions(store, name, model[name], exclusions, operation)
+            assert list_unconfirmed(store, name) == []
             store.close()
             store, mortal = open_stores(folder, draw, clock)
         for name in NAMES:
@@ -123,6 +128,7 @@ def test_random_operations_and_crashes_leave_the_state_of_a_model(
             with store.writer.lease(name):
                 pass
             assert find_faults(store.tables, name) == []
+            assert find_damages(store.writer, name) == []
             assert list_exclusions(store, name) == exclusions[name]
             for id_, text in model[name].items():
                 document = find_document(store.tables, name, id_)
@@ -132,6 +138,12 @@ def test_random_operations_and_crashes_leave_the_state_of_a_model(
             assert {decode_text(cells, "main:id") for cells in prefix} == model[name].keys()
             assert {decode_text(cells, "main:collection_key") for cells in prefix} <= {name.key}
         store.close()
+
+
+def list_unconfirmed(store: CollectionStore, name: CollectionName) -> list[str]:
+    """Return the messages about rows of a collection whose checksums are wrong."""
+    damages = find_damages(store.writer, name)
+    return [damage.message for damage in damages if damage.remedy is Remedy.ACCEPT]
 
 
 class Operation:
@@ -174,6 +186,8 @@ class Operation:
             writer.put(self.name, [Document(i, text) for i, text in self.documents.items()])
         elif self.act == "delete":
             writer.delete(self.name, list(self.documents))
+        elif self.act == "create":
+            create(writer, self.name, self.title)
         elif self.act == "remove":
             remove(writer, self.name)
         elif self.act in ("exclude", "include", "rename"):

@@ -9,6 +9,7 @@ import pytest
 
 from fonds.grouping.checks.check import find_damages, repair_collection
 from fonds.grouping.checks.damage import Remedy
+from fonds.grouping.checks.unconfirmed_rows import accept_rows
 from fonds.grouping.clustering import building_column, served_column
 from fonds.grouping.columns import Column
 from fonds.grouping.configuration import build_configuration, save_configuration
@@ -56,6 +57,29 @@ def get_first_row(
 def change_cluster_size(store: CollectionStore, timestamp: int) -> None:
     row, cells = get_first_row(store, CLUSTERS, build_prefix(timestamp))
     store.tables.put(CLUSTERS, [(row, {"main:size": str(int(cells["main:size"]) + 1).encode()})])
+
+
+def change_first_cell(
+    table: str, name: str, value: bytes
+) -> Callable[[CollectionStore, int], None]:
+    def change(store: CollectionStore, timestamp: int) -> None:
+        row, cells = get_first_row(store, table, build_prefix(timestamp))
+        assert cells[name] != value
+        store.tables.put(table, [(row, {name: value})])
+
+    return change
+
+
+def change_score_in_cluster(store: CollectionStore, timestamp: int) -> None:
+    row, cells = get_first_row(store, CLUSTERS, build_prefix(timestamp))
+    column = next(name for name in cells if name.startswith("documents:"))
+    store.tables.put(CLUSTERS, [(row, {column: b"0.1234"})])
+
+
+def change_index_ids(store: CollectionStore, timestamp: int) -> None:
+    cells = store.tables.get_row(COLLECTIONS, NEWS.row, [Column.INDEX_IDS]) or {}
+    value = cells[Column.INDEX_IDS].replace(b"d5", b"x5")
+    store.tables.put(COLLECTIONS, [(NEWS.row, {Column.INDEX_IDS: value})])
 
 
 def delete_member(store: CollectionStore, timestamp: int) -> None:
@@ -127,6 +151,27 @@ DAMAGES = {
         "served clustering 1790000099 by DEFAULT does not exist",
         Remedy.BUILD,
     ),
+    "score-of-member": Damage(
+        change_first_cell(MEMBERS, "main:score", b"0.1234"), "members have another", Remedy.BUILD
+    ),
+    "id-of-member": Damage(
+        change_first_cell(MEMBERS, "main:id", b"d0x"), "members have another", Remedy.BUILD
+    ),
+    "score-of-assignment": Damage(
+        change_first_cell(ASSIGNMENTS, "main:score", b"0.1234"),
+        "the assignments of its documents differ",
+        Remedy.BUILD,
+    ),
+    "score-in-cluster": Damage(
+        change_score_in_cluster, "the assignments of its documents differ", Remedy.BUILD
+    ),
+    "terms-of-cluster": Damage(
+        change_first_cell(CLUSTERS, "main:terms", b"[]"), "its row was changed", Remedy.BUILD
+    ),
+    "later-documents": Damage(
+        change_first_cell(CLUSTERINGS, "main:later", b"9"), "its row was changed", Remedy.BUILD
+    ),
+    "ids-of-index": Damage(change_index_ids, "does not agree with its document ids", Remedy.SETTLE),
     "size-of-cluster": Damage(change_cluster_size, "its size is", Remedy.BUILD),
     "member-gone": Damage(delete_member, "members", Remedy.BUILD),
     "unassigned": Damage(
@@ -189,6 +234,8 @@ DAMAGES = {
         Remedy.SETTLE,
     ),
 }
+UNCONFIRMED = ("excluded-gone", "excluded-in", "text")
+"""Damages of values that nothing else confirms. A person must accept the repaired rows too."""
 
 
 @pytest.fixture
@@ -218,6 +265,9 @@ def test_a_damage_is_reported_and_repaired(
     assert any(damage.message in found.message for found in damages), damages
     assert damage.remedy in {found.remedy for found in damages}
     assert list(repair_collection(store.writer, NEWS, threads=1)) != []
+    if name in UNCONFIRMED:
+        assert {found.remedy for found in find_damages(store.writer, NEWS)} == {Remedy.ACCEPT}
+        accept_rows(store.writer)
     assert find_damages(store.writer, NEWS) == []
     assert find_faults(store.tables, NEWS) == []
 

@@ -26,6 +26,8 @@ from fonds.grouping.tables import (
     encode_utf8,
 )
 
+COPY_CELL = b"1"
+"""Value of the cell that names a near-duplicate in the assignment row of its original."""
 _PLACEMENT_COLUMNS = (Column.LABEL, Column.SCORE, Column.ORIGINAL)
 
 
@@ -127,7 +129,7 @@ def _build_copy_row(
     row = build_assignment_row(
         clustering.name, clustering.conf, clustering.timestamp, placement.original
     )
-    return ASSIGNMENTS, row, {f"{Column.COPY_PREFIX}{id_}": b"1"}
+    return ASSIGNMENTS, row, {f"{Column.COPY_PREFIX}{id_}": COPY_CELL}
 
 
 def build_document_column(id_: str) -> str:

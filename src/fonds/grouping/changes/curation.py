@@ -17,6 +17,7 @@ from msgspec import Meta
 from fonds.grouping.changes.cells import add_moves, build_cluster_key, load_placements
 from fonds.grouping.changes.duplicate_links import PlacementsById, relink_duplicates
 from fonds.grouping.changes.writer import DOCUMENT_BATCH, CollectionWriter, LeasedCollection
+from fonds.grouping.checksums import build_checksum_cell
 from fonds.grouping.clustering import (
     EXCLUDED,
     Placement,
@@ -377,9 +378,9 @@ def _build_reason_row(clustering: StoredClustering) -> tuple[bytes, dict[str, by
         Column.TIMESTAMP: encode_utf8(clustering.timestamp),
         Column.LABEL: encode_utf8(EXCLUDED),
     }
-    return build_cluster_key(
-        clustering.name, build_unclustered_conf(clustering.conf), clustering.timestamp, EXCLUDED
-    ), cells
+    conf = build_unclustered_conf(clustering.conf)
+    row = build_cluster_key(clustering.name, conf, clustering.timestamp, EXCLUDED)
+    return row, cells | build_checksum_cell(CLUSTERS, row, cells)
 
 
 def _restore_placements(

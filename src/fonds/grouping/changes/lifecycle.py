@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from fonds.grouping.changes.writer import CollectionWriter, clear_collection
 from fonds.grouping.columns import Column
 from fonds.grouping.names import CollectionName, validate_name
+from fonds.grouping.redo_log import PendingWrites, perform
+from fonds.grouping.register import build_register_cells, build_register_row
 from fonds.grouping.stored.keys import parse_collection_row
-from fonds.grouping.tables import COLLECTIONS, encode_utf8, is_collection_row
+from fonds.grouping.tables import COLLECTIONS, REGISTER, encode_utf8, is_collection_row
 from fonds.model.document import IndexDocument
 from fonds.model.search import QUERY_MAX_CHARS, SearchQuery
 from fonds.model.suggestions import format_unknown_name
@@ -34,6 +36,8 @@ def create(
         is_new = not is_collection_row(collection.cells)
         if is_new:
             clear_collection(writer.tables, name)
+        writes = PendingWrites()
+        writes.put(REGISTER, build_register_row(COLLECTIONS, name.row), build_register_cells(name))
         cells = {
             Column.NAMESPACE: encode_utf8(name.namespace),
             Column.COLLECTION_KEY: encode_utf8(name.key),
@@ -42,8 +46,9 @@ def create(
         }
         if is_new:
             cells[Column.SIZE] = b"0"
-        writer.leases.check(collection.lease)
-        writer.tables.put(COLLECTIONS, [(name.row, cells)])
+        writes.put(COLLECTIONS, name.row, cells)
+        cells_before = {} if is_new else collection.cells
+        perform(writer.tables, name, cells_before, [], writes, writer.leases, collection.lease)
     return is_new
 
 

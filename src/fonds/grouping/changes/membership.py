@@ -18,6 +18,7 @@ from fonds.derivatives.documents import decode_blob_text
 from fonds.derivatives.kinds import KINDS
 from fonds.grouping.changes.lifecycle import CollectionRule
 from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.checksums import build_changed_checksum_cell
 from fonds.grouping.columns import Column
 from fonds.grouping.document import TEXT_MAX_BYTES, Document
 from fonds.grouping.names import CollectionName
@@ -28,6 +29,7 @@ from fonds.grouping.tables import (
     Tables,
     decode_text,
     encode_utf8,
+    is_collection_row,
     iter_collection_rows,
 )
 from fonds.model.document import IndexDocument
@@ -145,9 +147,17 @@ class RuleCollector:
         return [decode_text(cells, Column.ID) for cells in rows.values()]
 
     def _record_template(self, rule: CollectionRule, name: CollectionName) -> None:
-        if rule.is_template:
-            cells = {Column.TEMPLATE_OF: encode_utf8(rule.name.key)}
-            self.writer.tables.put(COLLECTIONS, [(name.row, cells)])
+        """Record in a collection's row that a template fills it."""
+        if not rule.is_template:
+            return
+        cells = {Column.TEMPLATE_OF: encode_utf8(rule.name.key)}
+        if self.writer.tables.get_row(COLLECTIONS, name.row, list(cells)) == cells:
+            return
+        with self.writer.lease(name) as collection:
+            if is_collection_row(collection.cells):
+                cells |= build_changed_checksum_cell(COLLECTIONS, name.row, collection.cells, cells)
+                self.writer.leases.check(collection.lease)
+                self.writer.tables.put(COLLECTIONS, [(name.row, cells)])
 
     def _build_document(self, document: IndexDocument) -> Document:
         title = document.article_title or ""

@@ -19,6 +19,11 @@ from fonds.grouping.changes.batcher import PutBatcher, PutOutcome
 from fonds.grouping.changes.cells import add_moves
 from fonds.grouping.changes.duplicate_finders import DuplicateFinders
 from fonds.grouping.changes.duplicate_links import relink_duplicates
+from fonds.grouping.checksums import (
+    build_changed_checksum_cell,
+    build_checksum_cell,
+    has_valid_checksum,
+)
 from fonds.grouping.clustering import (
     OUTLIER,
     ModelCache,
@@ -43,6 +48,7 @@ from fonds.grouping.document import (
 )
 from fonds.grouping.names import CollectionName, name_collection_lease, validate_name
 from fonds.grouping.redo_log import PendingWrites, perform, recover
+from fonds.grouping.register import build_register_cells, build_register_row
 from fonds.grouping.tables import (
     ASSIGNMENTS,
     CHANGES,
@@ -53,6 +59,7 @@ from fonds.grouping.tables import (
     EXCLUSIONS,
     MEMBERS,
     READINGS,
+    REGISTER,
     THEMES,
     Cells,
     Tables,
@@ -72,6 +79,7 @@ WAIT_S = 120.0
 
 def clear_collection(tables: Tables, name: CollectionName) -> None:
     """Remove all rows of a collection from every table; the collection's own row last."""
+    tables.delete(REGISTER, [build_register_row(COLLECTIONS, name.row)])
     for table in (CHANGES, READINGS, MEMBERS, ASSIGNMENTS, CLUSTERS, CLUSTERINGS):
         tables.delete_prefix(table, name.row)
     for table in (EXCLUSIONS, THEMES, DOCUMENTS):
@@ -195,15 +203,19 @@ class CollectionWriter:
             clear_collection(self.tables, name)
         rows = {name.build_document_row(document.id): document for document in batch}
         stored_rows = self.tables.get_rows(
-            DOCUMENTS, list(rows), [MAIN_FAMILY, Column.VECTOR_DENSE, *ENCODED]
+            DOCUMENTS,
+            list(rows),
+            [MAIN_FAMILY, Column.DOCUMENT_ID, Column.VECTOR_DENSE, *ENCODED],
         )
         encoded_cells = collect_encoded_cells(stored_rows)
         writes, changed_documents = PendingWrites(), []
         outcomes = {}
         for row, document in rows.items():
             new_cells = build_cells(name, document, sequence)
-            if row in stored_rows and is_same(
-                stored_rows[row] | {Column.DOCUMENT_ID: encode_utf8(document.id)}, new_cells
+            if (
+                row in stored_rows
+                and is_same(stored_rows[row], new_cells)
+                and has_valid_checksum(DOCUMENTS, row, stored_rows[row])
             ):
                 outcomes[document.id] = PutOutcome.UNCHANGED
                 continue
@@ -211,7 +223,9 @@ class CollectionWriter:
             writes.put(
                 DOCUMENTS,
                 row,
-                new_cells | build_outdated_cells(stored_rows.get(row, {}), new_cells),
+                new_cells
+                | build_checksum_cell(DOCUMENTS, row, new_cells)
+                | build_outdated_cells(stored_rows.get(row, {}), new_cells),
             )
             changed_documents.append(document)
         new = {id_ for id_, outcome in outcomes.items() if outcome is PutOutcome.ADDED}
@@ -276,7 +290,11 @@ class CollectionWriter:
             Column.LATER_TERMS: placement_batch.term_count,
             Column.LATER_UNKNOWN: placement_batch.unknown_term_count,
         }
-        writes.put(CLUSTERINGS, clustering.row, _add_counts(clustering.cells, later_counts))
+        count_cells = _add_counts(clustering.cells, later_counts)
+        checksum_cell = build_changed_checksum_cell(
+            CLUSTERINGS, clustering.row, clustering.cells, count_cells
+        )
+        writes.put(CLUSTERINGS, clustering.row, {**count_cells, **checksum_cell})
 
     def _delete_leased(self, collection: LeasedCollection, ids: Sequence[str]) -> int:
         name = collection.name
@@ -312,6 +330,10 @@ class CollectionWriter:
         writes: PendingWrites,
     ) -> None:
         name = collection.name
+        if Column.NAMESPACE not in collection.cells:
+            writes.put(
+                REGISTER, build_register_row(COLLECTIONS, name.row), build_register_cells(name)
+            )
         cells = {
             Column.NAMESPACE: encode_utf8(name.namespace),
             Column.COLLECTION_KEY: encode_utf8(name.key),

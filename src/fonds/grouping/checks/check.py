@@ -10,6 +10,7 @@ from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.checks.clusterings import check_clusterings
 from fonds.grouping.checks.damage import Damage, Remedy
 from fonds.grouping.checks.documents import check_documents, remove_wrong
+from fonds.grouping.checks.unconfirmed_rows import check_head
 from fonds.grouping.clustering import (
     is_served,
     list_all_stored_clusterings,
@@ -75,8 +76,11 @@ def release(writer: CollectionWriter, name: CollectionName) -> int:
     for rows in list(_iter_orphans(tables, name)):
         with writer.lease(name) as collection:
             existing_rows = tables.get_rows(DOCUMENTS, rows, [Column.ID])
-            writer.leases.check(collection.lease)
-            tables.delete(EXCLUSIONS, [row for row in rows if row not in existing_rows])
+            writes = PendingWrites()
+            for row in rows:
+                if row not in existing_rows:
+                    writes.remove(EXCLUSIONS, row)
+            perform(tables, name, collection.cells, [], writes, writer.leases, collection.lease)
         count += len(rows)
     for clustering in list_stored_clusterings(tables, name):
         for ids in list(iter_misplaced_ids(tables, clustering)):
@@ -167,6 +171,7 @@ def _iter_damages(writer: CollectionWriter, name: CollectionName, cells: Cells) 
     yield from check_clusterings(writer, name, cells)
     yield from check_documents(writer, name, cells)
     yield from check_exclusions(writer, name, cells)
+    yield from check_head(writer.tables, name, cells)
 
 
 def _load_cells(tables: Tables, name: CollectionName) -> Cells:

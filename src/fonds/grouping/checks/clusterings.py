@@ -5,12 +5,14 @@ Each check yields damage or messages, and changes nothing.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
+from fonds.grouping.changes.cells import COPY_CELL
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.checks.damage import Damage, Remedy
+from fonds.grouping.checksums import COVERED, has_valid_checksum
 from fonds.grouping.clustering import (
     StoredClustering,
     is_served,
@@ -25,12 +27,15 @@ from fonds.grouping.redo_log import iter_chunks
 from fonds.grouping.stored.keys import build_clustering_prefix, parse_cluster_row
 from fonds.grouping.tables import (
     ASSIGNMENTS,
+    CLUSTERINGS,
     CLUSTERS,
     MEMBERS,
     READINGS,
     Cells,
     Tables,
     build_assignment_row,
+    build_member_suffix,
+    decode_float,
     decode_int,
     decode_text,
 )
@@ -137,7 +142,8 @@ def _check_copies(
     links = []
     for id_, (_, cells) in zip(ids, page, strict=True):
         original = decode_text(cells, Column.ORIGINAL)
-        if original and f"{Column.COPY_PREFIX}{id_}" not in other_cells.get(original, {}):
+        copy_column = f"{Column.COPY_PREFIX}{id_}"
+        if original and other_cells.get(original, {}).get(copy_column) != COPY_CELL:
             yield COPIES
         links += [
             (id_, name.removeprefix(Column.COPY_PREFIX))
@@ -204,7 +210,9 @@ def check_clusterings(
             continue
         remedy = Remedy.BUILD if is_served(clustering, cells) else Remedy.DROP
         for message in chain(
-            _check_sizes(writer.tables, clustering), check_duplicates(writer.tables, clustering)
+            _check_values(writer.tables, clustering),
+            _check_sizes(writer.tables, clustering),
+            check_duplicates(writer.tables, clustering),
         ):
             yield Damage(remedy, message, clustering.conf, clustering.timestamp)
         if is_served(clustering, cells) and (message := _check_model(writer, clustering)):
@@ -212,36 +220,83 @@ def check_clusterings(
     yield from _find_orphan_pages(writer, name, rows)
 
 
+def _check_values(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
+    """Check the checksum of a clustering's row. Yield a message if a cell was changed."""
+    columns = [*sorted(COVERED[CLUSTERINGS]), Column.CHECKSUM]
+    cells = tables.get_row(CLUSTERINGS, clustering.row, columns) or {}
+    if not has_valid_checksum(CLUSTERINGS, clustering.row, cells):
+        yield f"{clustering.conf} {clustering.timestamp}: its row was changed by another program"
+
+
+class _ScoreSum:
+    """Number of documents in a cluster, and the sum of the hashes of their ids and scores."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total = 0
+
+    def add(self, id_: str, score: bytes) -> None:
+        self.count += 1
+        self.total += hash((id_, score))
+
+
 def _check_sizes(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
     """Check that the stored size of each cluster equals the number of its documents.
 
     All levels (granularities) of a clustering are checked. Yield a message for each cluster whose
-    size, members, scores and assignments differ, and for assignments to missing clusters.
+    size, members, scores and assignments differ, or whose values were changed, and for assignments
+    to missing clusters.
     """
     for conf in clustering.iter_level_confs():
         prefix = build_clustering_prefix(
             clustering.name.namespace, clustering.name.key, conf, clustering.timestamp
         )
-        assigned_counts = Counter(
-            decode_text(row_cells, Column.LABEL)
-            for _, row_cells in tables.iter_rows(ASSIGNMENTS, prefix, [Column.LABEL])
-        )
-        for row, row_cells in tables.iter_rows(CLUSTERS, prefix, [Column.SIZE]):
-            label, size = parse_cluster_row(row)[4], decode_int(row_cells, Column.SIZE, -1)
-            members = sum(1 for _ in tables.iter_rows(MEMBERS, row, [Column.SCORE]))
-            cells = len(tables.get_row(CLUSTERS, row, [Column.DOCUMENT_PREFIX]) or {})
-            if not size == members == cells == assigned_counts[label]:
-                yield (
-                    f"{conf} {clustering.timestamp}, cluster {label!r}: its size is "
-                    f"{size:,}, but it has {members:,} members, {cells:,} scores and "
-                    f"{assigned_counts[label]:,} documents"
-                )
-            del assigned_counts[label]
-        for label, count in assigned_counts.items():
+        assignments: defaultdict[str, _ScoreSum] = defaultdict(_ScoreSum)
+        for row, row_cells in tables.iter_rows(ASSIGNMENTS, prefix, [Column.LABEL, Column.SCORE]):
+            assignments[decode_text(row_cells, Column.LABEL)].add(
+                parse_cluster_row(row)[4], row_cells.get(Column.SCORE, b"")
+            )
+        for row, row_cells in tables.iter_rows(CLUSTERS, prefix, [MAIN_FAMILY]):
+            label = parse_cluster_row(row)[4]
+            assigned = assignments.pop(label, _ScoreSum())
+            for message in _check_cluster(tables, row, row_cells, assigned):
+                yield f"{conf} {clustering.timestamp}, cluster {label!r}: {message}"
+        for label, assigned in assignments.items():
             yield (
-                f"{conf} {clustering.timestamp}: {count:,} documents are in {label!r}, "
+                f"{conf} {clustering.timestamp}: {assigned.count:,} documents are in {label!r}, "
                 "which does not exist"
             )
+
+
+def _check_cluster(
+    tables: Tables, row: bytes, row_cells: Cells, assigned: _ScoreSum
+) -> Iterator[str]:
+    """Check one cluster against its members, its scores and the assignments of its documents.
+
+    `row_cells`: cells of the cluster's row in the family `main`.
+    `assigned`: documents that are assigned to the cluster.
+    """
+    members, scored, n_misplaced = _ScoreSum(), _ScoreSum(), 0
+    for member_row, cells in tables.iter_rows(MEMBERS, row, [Column.ID, Column.SCORE]):
+        id_, score = decode_text(cells, Column.ID), cells.get(Column.SCORE, b"")
+        members.add(id_, score)
+        n_misplaced += member_row != row + build_member_suffix(
+            decode_float(cells, Column.SCORE), id_
+        )
+    for column, score in (tables.get_row(CLUSTERS, row, [Column.DOCUMENT_PREFIX]) or {}).items():
+        scored.add(column.removeprefix(Column.DOCUMENT_PREFIX), score)
+    size = decode_int(row_cells, Column.SIZE, -1)
+    if not size == members.count == scored.count == assigned.count:
+        yield (
+            f"its size is {size:,}, but it has {members.count:,} members, {scored.count:,} scores "
+            f"and {assigned.count:,} documents"
+        )
+    elif not members.total == scored.total == assigned.total:
+        yield "its members, its scores and the assignments of its documents differ"
+    if n_misplaced:
+        yield f"{n_misplaced:,} members have another id or score than their row key"
+    if not has_valid_checksum(CLUSTERS, row, row_cells):
+        yield "its row was changed by another program"
 
 
 def _check_model(writer: CollectionWriter, clustering: StoredClustering) -> str:

@@ -10,6 +10,7 @@ class Remedy(StrEnum):
     """Remedy for damage in a collection.
 
     Remedies are executed in this order: count, forget, sweep, build, drop, release, settle.
+    Only a person can accept rows.
     """
 
     COUNT = "count"
@@ -26,6 +27,8 @@ class Remedy(StrEnum):
     """Remove exclusions of missing documents, and move others out of themes that exclude them."""
     SETTLE = "settle"
     """Rewrite documents' clusters and vectors, and their collection's dictionary and index."""
+    ACCEPT = "accept"
+    """A person checks rows that nothing else confirms, and accepts or corrects them."""
 
 
 @dataclass(frozen=True, slots=True)

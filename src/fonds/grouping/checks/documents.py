@@ -10,6 +10,8 @@ import numpy as np
 from fonds.grouping.changes.placement_rules import build_vectors
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.checks.damage import Damage, Remedy
+from fonds.grouping.checks.unconfirmed_rows import build_document_damage
+from fonds.grouping.checksums import COVERED, has_valid_checksum
 from fonds.grouping.clustering import (
     StoredClustering,
     is_served,
@@ -20,9 +22,12 @@ from fonds.grouping.clustering_model import ClusteringModel, get_chunks
 from fonds.grouping.columns import Column
 from fonds.grouping.dense_vectors import is_valid_cell
 from fonds.grouping.document import COLUMNS, ENCODED, Document, build_member_column, parse_document
+from fonds.grouping.inverted_index import is_index_state_intact
 from fonds.grouping.names import CollectionName, build_unclustered_conf
+from fonds.grouping.stored.chunks import join_chunks
 from fonds.grouping.stored.dictionary import decode_dictionary
 from fonds.grouping.stored.inverted_index import decode_postings
+from fonds.grouping.stored.keys import parse_document_row
 from fonds.grouping.stored.vectors import decode_idf_vector, decode_tfidf_vector
 from fonds.grouping.tables import (
     ASSIGNMENTS,
@@ -114,10 +119,18 @@ def check_documents(
         Column.VECTOR_IDF,
         Column.VECTOR_TFIDF,
         *(build_member_column(item.conf) for item, _ in served_models),
+        *sorted(COVERED[DOCUMENTS] - {*COLUMNS}),
+        Column.CHECKSUM,
     ]
+    changed_ids: list[str] = []
     for page in tables.iter_pages(DOCUMENTS, name.row, columns, page_rows=BATCH_SIZE):
         document_cells = [row_cells for _, row_cells in page if Column.ID in row_cells]
         total += len(document_cells)
+        changed_ids += [
+            parse_document_row(row)[2]
+            for row, row_cells in page
+            if not has_valid_checksum(DOCUMENTS, row, row_cells)
+        ]
         for item, _ in served_models:
             counts.update(_check_placements(tables, item, document_cells))
         counts.update(_check_vectors(served_models, document_cells))
@@ -128,9 +141,11 @@ def check_documents(
         )
     for (remedy, message, conf, timestamp), count in counts.items():
         yield Damage(remedy, f"{count:,} documents {message}", conf, timestamp)
+    if changed_ids:
+        yield build_document_damage(changed_ids)
     if total != (size := decode_int(cells, Column.SIZE)):
         yield Damage(Remedy.COUNT, f"its size is {size:,}, but it has {total:,} documents")
-    yield from _check_shared(tables, name, [item for item, _ in served_models])
+    yield from _check_shared(tables, name, cells, [item for item, _ in served_models])
 
 
 def _load_models(
@@ -237,6 +252,8 @@ def _is_same(pair: VectorPair, vector_pair: VectorPair) -> bool:
 
     Weights may differ by rounding. A damaged vector in `pair` gives False.
     """
+    if pair == vector_pair:
+        return True
     try:
         idf, tfidf = decode_idf_vector(pair[0]), decode_tfidf_vector(pair[1])
     except DamagedInputError:
@@ -255,11 +272,13 @@ def _is_same(pair: VectorPair, vector_pair: VectorPair) -> bool:
 
 
 def _check_shared(
-    tables: Tables, name: CollectionName, clusterings: Sequence[StoredClustering]
+    tables: Tables, name: CollectionName, cells: Cells, clusterings: Sequence[StoredClustering]
 ) -> Iterator[Damage]:
     """Yield the damage of a collection's dictionary and inverted index.
 
-    Both must be readable and belong to one of the served clusterings.
+    Both must be readable and belong to one of the served clusterings. The state of the index must
+    agree with its document ids.
+    `cells`: cells of the collection's row.
     `clusterings`: the served clusterings.
     """
     if not clusterings:
@@ -273,6 +292,8 @@ def _check_shared(
         }
         index = decode_postings(get_chunks(tables, COLLECTIONS, name.row, Column.INDEX))
         versions |= {posting_run.version for posting_run in index}
+        packed_ids = join_chunks(get_chunks(tables, COLLECTIONS, name.row, Column.INDEX_IDS))
+        is_intact = is_index_state_intact(name.row, cells, packed_ids)
     except DamagedInputError as error:
         yield Damage(
             Remedy.SETTLE, f"cannot read the dictionary or index: {error}", *clustering_key
@@ -280,4 +301,7 @@ def _check_shared(
         return
     if not versions <= times:
         message = f"the dictionary or index is of {sorted(versions - times)}, which is not served"
+        yield Damage(Remedy.SETTLE, message, *clustering_key)
+    elif not is_intact:
+        message = "the state of the index does not agree with its document ids"
         yield Damage(Remedy.SETTLE, message, *clustering_key)

@@ -21,6 +21,7 @@ from fonds.grouping.changes.cells import add_moves
 from fonds.grouping.changes.duplicate_links import relink_duplicates
 from fonds.grouping.changes.placement_rules import count_known_terms, place_documents
 from fonds.grouping.changes.writer import CollectionWriter, LeasedCollection
+from fonds.grouping.checksums import COVERED, build_checksum_cell
 from fonds.grouping.clustering import (
     StoredClustering,
     building_column,
@@ -363,7 +364,7 @@ class _Rebuild:
                 model, ids, lambda new_cells: store_cells(self.tables, self.name, new_cells)
             )
             time_cell = encode_utf8(self.writer.clock())
-            self.tables.put(CLUSTERINGS, [(self.stored_clustering.row, {Column.ENDED: time_cell})])
+            self._write_end(time_cell)
             self.writer.leases.check(collection.lease)
             if decode_int(collection.cells, building_column(self.conf), -1) != self.timestamp:
                 raise LeaseConflictError(f"{self.name} was removed during the rebuild")
@@ -375,6 +376,14 @@ class _Rebuild:
             self.tables.put(COLLECTIONS, [(self.name.row, cells)])
             _remove_followed_changes(self.writer, collection, self.conf, last)
         return count
+
+    def _write_end(self, time_cell: bytes) -> None:
+        """Write the time of the end, and the checksum of the finished row of the clustering."""
+        row = self.stored_clustering.row
+        stored_cells = self.tables.get_row(CLUSTERINGS, row, sorted(COVERED[CLUSTERINGS])) or {}
+        cells = {**stored_cells, Column.ENDED: time_cell}
+        checksum_cell = build_checksum_cell(CLUSTERINGS, row, cells)
+        self.tables.put(CLUSTERINGS, [(row, {Column.ENDED: time_cell, **checksum_cell})])
 
     def _apply_changes(
         self, model: ClusteringModel, ids: Sequence[str], store_encoded: StoreEncoded

@@ -15,6 +15,7 @@ from fonds.grouping.algorithms.clustering import Cluster, Clustering, Level, Unc
 from fonds.grouping.algorithms.duplicates import EMPTY
 from fonds.grouping.algorithms.partition import NO_CLUSTER
 from fonds.grouping.changes.cells import build_cluster_key, join_cells
+from fonds.grouping.checksums import build_checksum_cell
 from fonds.grouping.clustering import REASONS, Placement, StoredClustering
 from fonds.grouping.columns import Column
 from fonds.grouping.names import build_level_conf, build_unclustered_conf
@@ -172,14 +173,10 @@ def _write_clusters(
             cells[Column.X], cells[Column.Y] = (
                 f"{value:.4f}".encode() for value in positions[position]
             )
-        rows.append(
-            (
-                build_cluster_key(
-                    clustering.name, conf, clustering.timestamp, labels[number][position]
-                ),
-                cells,
-            )
+        row = build_cluster_key(
+            clustering.name, conf, clustering.timestamp, labels[number][position]
         )
+        rows.append((row, cells | build_checksum_cell(CLUSTERS, row, cells)))
     tables.put(CLUSTERS, rows)
 
 
@@ -210,18 +207,11 @@ def _write_unclustered(
     tables: Tables, clustering: StoredClustering, unclustered_reasons: Mapping[str, str]
 ) -> None:
     reasons = list(unclustered_reasons.values())
-    rows = [
-        (
-            build_cluster_key(
-                clustering.name,
-                build_unclustered_conf(clustering.conf),
-                clustering.timestamp,
-                reason,
-            ),
-            _build_head_cells(clustering, reason, reasons.count(reason)),
-        )
-        for reason in REASONS
-    ]
+    conf, rows = build_unclustered_conf(clustering.conf), []
+    for reason in REASONS:
+        row = build_cluster_key(clustering.name, conf, clustering.timestamp, reason)
+        cells = _build_head_cells(clustering, reason, reasons.count(reason))
+        rows.append((row, cells | build_checksum_cell(CLUSTERS, row, cells)))
     tables.put(CLUSTERS, rows)
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from fonds.model.encoding import prepare_type
 from fonds.papers.catalog.records import RefusedRecord, iter_file_records, parse_work
-from fonds.papers.catalog.store import LOADED, MARK, Catalog, build_mark_key
+from fonds.papers.catalog.store import LOADED, MARK, Catalog, build_checksum_cells, build_mark_key
 from fonds.papers.catalog.work import Work
 from fonds.ports.scan import iter_rows
 
@@ -43,7 +43,7 @@ def load_progress(catalog: Catalog, name: str, fingerprint: str) -> LoadProgress
     If none is stored, or the file's fingerprint has changed, the progress is zero.
     """
     key = build_mark_key(name)
-    progress = _decode_mark(catalog.table.get(catalog.name, [key], [MARK]).get(key, {}).get(MARK))
+    progress = decode_mark(catalog.table.get(catalog.name, [key], [MARK]).get(key, {}).get(MARK))
     if progress is None or progress.fingerprint != fingerprint:
         return LoadProgress(path=_shorten_name(name), fingerprint=fingerprint)
     return progress
@@ -55,6 +55,8 @@ def load(
     fingerprint: str,
     tick: Callable[[LoadProgress], None],
     name: str | None = None,
+    *,
+    loads_again: bool = False,
 ) -> LoadProgress:
     """Load a file into the catalogue from its last position, unless it is loaded completely
     already.
@@ -62,28 +64,36 @@ def load(
     - `tick`: function that is called with the progress after each batch.
     - `name`: name under which the progress of the file is stored, such as the URL it was fetched
       from; None to use its path.
+    - `loads_again`: whether to load it from the start, even if it is loaded completely.
 
     Each batch is written before the progress. If the process is killed in between, the batch is
     written again, which changes nothing. Raises OSError if the file cannot be read.
     """
     name = name or str(path)
     key, progress = build_mark_key(name), load_progress(catalog, name, fingerprint)
+    if loads_again:
+        progress = LoadProgress(path=_shorten_name(name), fingerprint=fingerprint)
     if progress.finished:
         return progress
     records = islice(iter_file_records(path), progress.position, None)
     while batch := list(islice(records, BATCH)):
         progress = _load_batch(catalog, progress, batch)
-        catalog.table.put(catalog.name, [(key, {MARK: msgspec.json.encode(progress)})])
+        _write_mark(catalog, key, progress)
         tick(progress)
     progress = msgspec.structs.replace(progress, finished=True)
-    catalog.table.put(catalog.name, [(key, {MARK: msgspec.json.encode(progress)})])
+    _write_mark(catalog, key, progress)
     return progress
+
+
+def _write_mark(catalog: Catalog, key: bytes, progress: LoadProgress) -> None:
+    cells = build_checksum_cells(key, {MARK: msgspec.json.encode(progress)})
+    catalog.table.put(catalog.name, [(key, cells)])
 
 
 def iter_loaded_files(catalog: Catalog) -> Iterator[LoadProgress]:
     """Yield the progress of each file that was loaded, fully or in part."""
     for _, cells in iter_rows(catalog.table, catalog.name, LOADED, columns=[MARK]):
-        if (progress := _decode_mark(cells.get(MARK))) is not None:
+        if (progress := decode_mark(cells.get(MARK))) is not None:
             yield progress
 
 
@@ -113,7 +123,7 @@ def _load_batch(
     return msgspec.structs.replace(progress, position=position, counts=counts, examples=examples)
 
 
-def _decode_mark(cell: bytes | None) -> LoadProgress | None:
+def decode_mark(cell: bytes | None) -> LoadProgress | None:
     """Decode the progress of a file from a table cell.
 
     Returns None without a cell, and for a cell that cannot be decoded, so that the file is loaded

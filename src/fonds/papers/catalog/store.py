@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from fonds.model.checksums import format_checksum, hash_cells
 from fonds.model.errors import ConfigurationError
 from fonds.papers.catalog.slugs import (
     SLUG_LETTERS_MAX,
@@ -50,6 +51,18 @@ def name_catalog_table(group: str, env: str) -> str:
 def build_column(source: str) -> str:
     """Return the table column for the records of works from a source, such as Crossref."""
     return f"{FAMILY}:{source}"
+
+
+def build_checksum_cells(key: bytes, cells: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return cells of a row, each followed by a cell with its checksum.
+
+    The records of a work have checksums of their own, because each source replaces only its record.
+    """
+    checksums = {
+        f"{column}:checksum": format_checksum(hash_cells(key, {column: value}))
+        for column, value in cells.items()
+    }
+    return {**cells, **checksums}
 
 
 def build_work_key(work_id: str) -> bytes:
@@ -184,8 +197,8 @@ class Catalog:
         stale: set[bytes] = set()
         for id_, records in new_records.items():
             former_records = former.get(id_, {})
-            pointers |= _collect_pointers(former_records | records)
-            stale |= _collect_pointers(former_records)
+            pointers |= collect_pointers(former_records | records)
+            stale |= collect_pointers(former_records)
         self.table.put(self.name, [(key, {POINTER: b""}) for key in sorted(pointers)])
         # Before the records: after a kill, the repeated call still finds the replaced records, and so
         # their keys.
@@ -194,10 +207,13 @@ class Catalog:
         rows = [
             (
                 build_work_key(id_),
-                {
-                    build_column(source): encode_work(source_record)
-                    for source, source_record in records.items()
-                },
+                build_checksum_cells(
+                    build_work_key(id_),
+                    {
+                        build_column(source): encode_work(source_record)
+                        for source, source_record in records.items()
+                    },
+                ),
             )
             for id_, records in sorted(new_records.items())
         ]
@@ -264,10 +280,10 @@ class Catalog:
     def _load_records(self, ids: Sequence[str]) -> dict[str, dict[str, Work]]:
         keys = {build_work_key(id_): id_ for id_ in ids}
         rows = self.table.get(self.name, list(keys), _COLUMNS) if keys else {}
-        return {keys[key]: _read(cells) for key, cells in rows.items()}
+        return {keys[key]: read_records(cells) for key, cells in rows.items()}
 
 
-def _read(cells: Mapping[str, bytes]) -> dict[str, Work]:
+def read_records(cells: Mapping[str, bytes]) -> dict[str, Work]:
     """Decode the records of one work from the cells of its row, by source.
 
     A record that cannot be decoded is skipped; the next load replaces it.
@@ -282,7 +298,7 @@ def _read(cells: Mapping[str, bytes]) -> dict[str, Work]:
     return records
 
 
-def _collect_pointers(records: Mapping[str, Work]) -> set[bytes]:
+def collect_pointers(records: Mapping[str, Work]) -> set[bytes]:
     """Return all lookup keys of one work, given its records by source.
 
     They are the keys of each record, and those of the record merged from all.

@@ -66,9 +66,17 @@ def find_newest_revision() -> str:
 
 
 def read_revision(connection: Connection) -> str | None:
-    """Return the schema revision of an SQL database; None if no migration has run."""
+    """Return the schema revision of an SQL database; None if no migration has run.
+
+    Raises ConfigurationError if another program removed the revision.
+    """
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     table = sa.table(VERSION_TABLE, sa.column("version_num"))
     revision = connection.execute(sa.select(table.c.version_num)).scalar()
-    return None if revision is None else str(revision)
+    if revision is None:
+        raise ConfigurationError(
+            f"{connection.engine.url!r} has no schema revision: the table {VERSION_TABLE} is empty. "
+            "Restore the database from a backup."
+        )
+    return str(revision)

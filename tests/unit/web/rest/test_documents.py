@@ -163,3 +163,21 @@ def test_an_empty_home_lists_nothing_but_the_default_configuration(
     assert empty_client.get("/run/n").json() == {"runs": []}
     assert list(empty_client.get("/configurations/n").json()) == ["DEFAULT"]
     assert empty_client.delete("/documents/n/1").status_code == 204
+
+
+def test_answers_do_not_contain_checksums(rest_client: TestClient) -> None:
+    rest_client.post("/collections/sums/k", json={"id": "x", "text": "here"})
+    rest_client.put("/configurations/sums/few", json={"clusters": 3})
+    paths = (
+        "/collections",
+        "/collections/sums",
+        "/collections/sums/k",
+        "/docs/sums/k/x",
+        "/documents/sums/x",
+        "/configurations/sums",
+        "/configurations/sums/few",
+    )
+    answers = [rest_client.get(path) for path in paths]
+    texts = [answer.text for answer in answers if answer.status_code == 200]
+    assert len(texts) >= 6
+    assert [text for text in texts if "checksum" in text or "curation" in text] == []
