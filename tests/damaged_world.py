@@ -167,6 +167,11 @@ def remove_cdxj_line(world: World) -> None:
     index.write_text("".join(index.read_text().splitlines(keepends=True)[1:]))
 
 
+def change_cdxj_status(world: World) -> None:
+    index = get_cdxj_path(world)
+    index.write_text(index.read_text().replace('"mime"', '"status":"404","mime"', 1))
+
+
 def get_cdxj_path(world: World) -> Path:
     return world.warc.with_name(world.warc.name.replace(".warc.gz", ".cdxj"))
 

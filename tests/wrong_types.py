@@ -50,7 +50,8 @@ def _iter_columns(path: Path, store: str, is_structural: bool) -> Iterator[Alter
         for table in list_tables(connection):
             info = connection.execute(f'PRAGMA table_info("{table}")').fetchall()
             for _, column, declared_type, *_ in info:
-                order = f'ORDER BY "{column}" IS NULL, 1'
+                # The last text is one of a document. Others are compared with nothing.
+                order = f'ORDER BY "{column}" IS NULL, 1 {"DESC" if store == "texts" else ""}'
                 row = connection.execute(f'SELECT * FROM "{table}" {order} LIMIT 1').fetchone()
                 if row is not None and not (declared_type == "INTEGER" and len(info) == 1):
                     names = [name for _, name, *_ in info]

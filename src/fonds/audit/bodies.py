@@ -12,10 +12,10 @@ from datetime import datetime
 from hashlib import md5, sha256
 
 from fonds.archive.table_places import find_recorded_id, is_indexed
+from fonds.audit.captures import correct_row, describe_differences, is_own_warc
 from fonds.audit.derivatives import has_different_text, load_fixity
 from fonds.audit.entries import find_open_files
 from fonds.audit.fault import AuditCheck, AuditFault
-from fonds.audit.places import is_own_warc
 from fonds.audit.rights import find_changed_rights, lacks_host_text
 from fonds.derivatives.document_rows import IndexedKind
 from fonds.derivatives.fixity import TEXT, build_fixity, get_blob_key
@@ -226,6 +226,9 @@ class DeepAudit:
                 f"file {row.sha1hex}: the response at {place} states other rights than the records"
             )
             yield AuditFault(AuditCheck.FILE, row.sha1hex, message)
+        if differences := describe_differences(cdx, correct_row(cdx, row, None, payload)):
+            message = f"file {row.sha1hex}: the capture at {place} has in cdx {differences}"
+            yield AuditFault(AuditCheck.CAPTURE, row.sha1hex, message)
         if is_own_warc(cdx.warc_path) and (
             record_id := _find_wrong_record_id(first_seen, cdx, place, payload)
         ):

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from fonds.stores.records.column_types import (
     BigNumber,
     CleanText,
+    Flag,
     RealNumber,
     StoredJson,
     UtcTime,
@@ -56,7 +57,7 @@ def test_a_table_has_the_columns_of_its_row() -> None:
         "sha1hex": CleanText,
         "number": BigNumber,
         "share": RealNumber,
-        "is_new": sa.Boolean,
+        "is_new": Flag,
         "at": UtcTime,
         "details": StoredJson,
     }

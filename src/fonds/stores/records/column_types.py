@@ -121,11 +121,15 @@ class WholeNumber(TypeDecorator[int]):
         return check_number if dialect.name == "sqlite" else None
 
 
-class BigNumber(WholeNumber):
-    """Column of whole numbers with 8 bytes on PostgreSQL."""
+class BigNumber(TypeDecorator[int]):
+    """Column of whole numbers with 8 bytes on PostgreSQL, otherwise as `WholeNumber`."""
 
     impl = sa.BigInteger
     cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """Return the function that checks stored values on SQLite."""
+        return check_number if dialect.name == "sqlite" else None
 
 
 class RealNumber(TypeDecorator[float]):
@@ -139,6 +143,29 @@ class RealNumber(TypeDecorator[float]):
     def result_processor(self, dialect: Dialect, coltype: object) -> Any:
         """Return the function that checks stored values on SQLite."""
         return check_real if dialect.name == "sqlite" else None
+
+
+class Flag(TypeDecorator[bool]):
+    """Column of booleans. SQLite stores any value in any column, so that values are checked when
+    they are read.
+    """
+
+    impl = sa.Boolean
+    cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """Return the function that converts the numbers that SQLite stores."""
+        return _decode_flag if dialect.name == "sqlite" else None
+
+
+def _decode_flag(value: Any) -> bool | None:
+    try:
+        return _FLAGS[value]
+    except KeyError:
+        raise DamagedRowError(f"{describe_stored(value)} is neither 0 nor 1") from None
+
+
+_FLAGS = {0: False, 1: True, None: None}
 
 
 class CleanText(TypeDecorator[str]):

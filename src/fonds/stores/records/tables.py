@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_type_hints
 
 import sqlalchemy as sa
-from sqlalchemy import Boolean, CheckConstraint, Column, Index, Table
+from sqlalchemy import CheckConstraint, Column, Index, Table
 
 from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rights import StatedRights
@@ -26,6 +26,7 @@ from fonds.stores.records.column_types import (
     BigNumber,
     ByteLength,
     CleanText,
+    Flag,
     HexBytes,
     RealNumber,
     StoredJson,
@@ -82,7 +83,7 @@ _TYPES: Mapping[type, Any] = {
     str: CleanText,
     int: BigNumber,
     float: RealNumber,
-    bool: Boolean,
+    bool: Flag,
     datetime: UtcTime,
 }
 
@@ -209,7 +210,7 @@ Table(
     Column(
         "status", CleanText, CheckConstraint(ByteLength(sa.text("status")) >= 1), nullable=False
     ),
-    Column("has_page0_thumbnail", Boolean, nullable=False),
+    Column("has_page0_thumbnail", Flag, nullable=False),
     Column("page_count", WholeNumber, CheckConstraint("page_count >= 0")),
     Column("word_count", WholeNumber, CheckConstraint("word_count >= 0")),
     Column("page0_height", RealNumber, CheckConstraint("page0_height >= 0")),
@@ -327,7 +328,7 @@ Table(
     Column("tls", CleanText),
     Column("tls_check", CleanText, nullable=False),
     Column("redirects", WholeNumber, nullable=False),
-    Column("in_spool", Boolean, nullable=False),
+    Column("in_spool", Flag, nullable=False),
     Column("etag", CleanText),
     Column("last_modified", CleanText),
     Index("fetched_url", "url", "fetched"),
@@ -362,7 +363,7 @@ Table(
     Column("entries", BigNumber, nullable=False),
     Column("tally", StoredJson(Mapping[str, int]), nullable=False),
     Column("tally_count", BigNumber, nullable=False),
-    Column("finished", Boolean, nullable=False),
+    Column("finished", Flag, nullable=False),
     Column("error", CleanText),
     Column("updated", UtcTime, nullable=False),
     Column("pipeline", CleanText, primary_key=True),
@@ -423,7 +424,7 @@ Table(
     Column("parent_id", CleanText),
     Column("parent_step", CleanText),
     Column("verdict", CleanText, nullable=False),
-    Column("is_open", Boolean, nullable=False),
+    Column("is_open", Flag, nullable=False),
     Column("reason", CleanText),
     Column("detail", CleanText, nullable=False),
     Column("about", CleanText),
@@ -527,7 +528,7 @@ Table(
     Column("sha1hex", CleanText, CheckConstraint("length(sha1hex) = 40"), nullable=False),
     Column("target", CleanText, nullable=False),
     Column("crawler", CleanText, nullable=False),
-    Column("is_fetched", Boolean, nullable=False),
+    Column("is_fetched", Flag, nullable=False),
     Index("host_captures_sha1hex", "sha1hex"),
     # Clustered by key, which is most of the row.
     sqlite_with_rowid=False,
