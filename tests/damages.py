@@ -13,6 +13,7 @@ from damaged_world import (
     change_cell,
     change_dispositions,
     change_document,
+    change_paper_cell,
     damage_index_store,
     fill_with_zeros,
     flip_record_bit,
@@ -472,6 +473,7 @@ DAMAGES = (
     Damage(
         "meta-cell", change_cell(lambda meta: {**meta, "size": 1}, "file:meta"), "differ in size"
     ),
+    Damage("paper-cell", change_paper_cell, "cells of bib0", deep=True),
     # Blobs.
     Damage(
         "text-gone", lambda w: change_text(w.home, build_text_blob_key(w.pdf), None), "is missing"

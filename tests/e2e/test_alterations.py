@@ -108,11 +108,6 @@ UNNOTICED_COLUMNS: Mapping[str, Mapping[str, str]] = {
         " main:title main:url processing:id processing:vector_dense",
     },
     "table exclusions": {ONE_COPY: "(row) main:from:*:*"},
-    "table journal-extract": {
-        UNCOMPARED: "bib0:bib_json bib0:bib_metadata bib0:bib_quality bib0:bib_status"
-        " grobid0:metadata grobid0:quality grobid0:status grobid0:status_code grobid0:tei_json"
-        " grobid0:tei_xml match0:minfo match0:mstatus"
-    },
     "table members": {UNCOMPARED: "main:id main:score"},
     "table themes": {ONE_COPY: "(row) main:id main:label main:name main:named main:pinned"},
 }
