@@ -134,6 +134,16 @@ DAMAGES = (
         sql("update inputs set path = path || 'X' where path = ?", lambda w: str(w.source)),
         "but came from",
     ),
+    Damage(
+        "input-fingerprint",
+        sql("update inputs set fingerprint = '1:1' where path = ?", lambda w: str(w.source)),
+        "has another path, size or time in its row",
+    ),
+    Damage(
+        "input-tally-count",
+        sql("update inputs set tally_count = 7 where path = ?", lambda w: str(w.source)),
+        "7 items were counted",
+    ),
     Damage("all-input-paths", sql("update inputs set path = path || 'X'"), "but came from"),
     Damage(
         "input-path-and-file-gone",

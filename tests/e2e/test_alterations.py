@@ -69,15 +69,11 @@ UNNOTICED_COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
     "records inputs": {
         CLOCK: "updated",
-        ONE_COPY: "error fingerprint finished kind position tally tally_count",
+        ONE_COPY: "error finished kind position",
     },
     "records paces": {
         OPERATION: "(row) domain lease_holder lease_version paces requested_at requested_by updated"
     },
-    "records refused_links": {
-        ONE_COPY: "(row) detail input_id pipeline reason refused_at source_id source_url url url_sha1"
-    },
-    "records sessions": {OPERATION: "(row) key_name row_created session_id sha256hex until"},
     "records takedowns": {OPERATION: "rest"},
     "records tdmrep_answers": {OPERATION: "(row) answer capture_id origin requested_at"},
     "table assignments": {UNCOMPARED: "main:copy:* main:score"},

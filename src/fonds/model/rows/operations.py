@@ -128,6 +128,7 @@ class SessionRow:
 
     TABLE: ClassVar[str] = "sessions"
     KEY: ClassVar[tuple[str, ...]] = ("session_id",)
+    SEALED: ClassVar[bool] = True
     session_id: str
     sha256hex: str
     key_name: str
