@@ -129,6 +129,7 @@ EMPTY: Mapping[str, str] = {
 
 
 UNREAD: Mapping[str, str] = {
+    "records dispositions.detail": "free text, which is read only of failures",
     "records fonds_schema_revision.version_num": "read only when the home is opened",
     "records fetched.capture_id": "the fetch of a robots.txt, which no entry names",
     "table cells.number": "the cell is then part of no table, as after its removal",
