@@ -73,15 +73,15 @@ def list_empty_tables(home: Path) -> set[str]:
     """Return the names of all tables without rows, as in the names of alterations."""
     empty = set()
     for name in ("records", "table", "queue"):
-        with _connect(home / f"{name}.sqlite") as connection:
+        with connect(home / f"{name}.sqlite") as connection:
             empty |= {
                 f"{name} {table}"
-                for table in _list_tables(connection)
+                for table in list_tables(connection)
                 if not connection.execute(f'SELECT 1 FROM "{table}" LIMIT 1').fetchone()
             }
-    with _connect(home / "table.sqlite") as connection:
+    with connect(home / "table.sqlite") as connection:
         query = "SELECT name FROM tables WHERE number NOT IN (SELECT number FROM cells)"
-        return empty | {f"table {_shorten(name)}" for (name,) in connection.execute(query)}
+        return empty | {f"table {shorten(name)}" for (name,) in connection.execute(query)}
 
 
 def iter_other_values(
@@ -162,7 +162,8 @@ def _is_float(text: str) -> bool:
 
 
 @contextmanager
-def _connect(path: Path) -> Iterator[sqlite3.Connection]:
+def connect(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a SQLite file, commit at the end, and close it."""
     connection = sqlite3.connect(path, timeout=30)
     try:
         with connection:
@@ -171,7 +172,8 @@ def _connect(path: Path) -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
-def _list_tables(connection: sqlite3.Connection) -> list[str]:
+def list_tables(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of the tables of a SQLite file."""
     query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
     return sorted(name for (name,) in connection.execute(query))
 
@@ -242,21 +244,26 @@ def _match(table: sa.Table, kind: type[Row], row: Mapping[str, Any]) -> list[Any
     return [table.c[name] == row[name] for name in kind.KEY]
 
 
-def _shorten(table: str) -> str:
+def shorten(table: str) -> str:
     """Return the name of a wide table without the group, version and environment."""
     return re.sub(r"^[a-z]+-([a-z-]+)-0-[a-z]+$", r"\1", table)
 
 
+def replace_ids(column: str) -> str:
+    """Return the name of a column of a wide table with its ids replaced by asterisks."""
+    return _ID.sub("*", column)
+
+
 def _iter_cell_alterations(path: Path) -> Iterator[Alteration]:
     """Yield alterations of each column of each wide table, and one removed row of each table."""
-    with _connect(path) as connection:
+    with connect(path) as connection:
         numbers = connection.execute("SELECT number, name FROM tables ORDER BY name").fetchall()
         for number, table in numbers:
             query = "SELECT key, name, value FROM cells WHERE number = ? ORDER BY name, key"
             cells = connection.execute(query, (number,)).fetchall()
             seen = set()
             for key, column, value in cells:
-                name = f"table {_shorten(table)}.{_ID.sub('*', column)}"
+                name = f"table {shorten(table)}.{replace_ids(column)}"
                 if name not in seen:
                     seen.add(name)
                     yield Alteration(
@@ -267,7 +274,7 @@ def _iter_cell_alterations(path: Path) -> Iterator[Alteration]:
                     )
             if cells:
                 yield Alteration(
-                    f"table {_shorten(table)}.{ROW}",
+                    f"table {shorten(table)}.{ROW}",
                     partial(_remove_cells, path, number, cells[0][0]),
                 )
 
@@ -292,19 +299,19 @@ def _alter_cell(
     path: Path, cell: tuple[int, bytes, str], value: bytes, other: bytes
 ) -> Iterator[None]:
     statement = "UPDATE cells SET value = ? WHERE number = ? AND key = ? AND name = ?"
-    with _connect(path) as connection:
+    with connect(path) as connection:
         assert connection.execute(statement, (other, *cell)).rowcount == 1
     try:
         yield
     finally:
-        with _connect(path) as connection:
+        with connect(path) as connection:
             connection.execute(statement, (value, *cell))
 
 
 @contextmanager
 def _remove_cells(path: Path, number: int, key: bytes) -> Iterator[None]:
     where = "FROM cells WHERE number = ? AND key = ?"
-    with _connect(path) as connection:
+    with connect(path) as connection:
         cells = connection.execute(
             f"SELECT number, key, name, value {where}", (number, key)
         ).fetchall()
@@ -312,14 +319,14 @@ def _remove_cells(path: Path, number: int, key: bytes) -> Iterator[None]:
     try:
         yield
     finally:
-        with _connect(path) as connection:
+        with connect(path) as connection:
             connection.executemany("INSERT INTO cells VALUES (?, ?, ?, ?)", cells)
 
 
 def _iter_sqlite_alterations(path: Path, store: str, left_out: set[str]) -> Iterator[Alteration]:
     """Yield alterations of the tables of a SQLite file as SQLite describes them."""
-    with _connect(path) as connection:
-        for table in _list_tables(connection):
+    with connect(path) as connection:
+        for table in list_tables(connection):
             if table in left_out:
                 continue
             row = connection.execute(f'SELECT * FROM "{table}" ORDER BY 1 LIMIT 1')
@@ -338,19 +345,26 @@ def _alter_file(
     path: Path, table: str, name: str, names: Sequence[str], values: Sequence[Any]
 ) -> Iterator[None]:
     """Alter a row of a SQLite file that no program has open, and put the file back at the end."""
+    where = " AND ".join(f'"{column}" IS ?' for column in names)
+    with keep_file(path):
+        with connect(path) as connection:
+            if name == ROW:
+                connection.execute(f'DELETE FROM "{table}" WHERE {where}', values)
+            else:
+                value = values[names.index(name)]
+                other = _alter_plain(value)
+                statement = f'UPDATE "{table}" SET "{name}" = ? WHERE {where}'
+                connection.execute(statement, (other, *values))
+        yield
+
+
+@contextmanager
+def keep_file(path: Path) -> Iterator[None]:
+    """Copy a SQLite file that no program has open, and put the copy in its place at the end."""
     copy = path.with_name(f"{path.name}.copy")
-    with _connect(path) as connection:
+    with connect(path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     shutil.copy2(path, copy)
-    where = " AND ".join(f'"{column}" IS ?' for column in names)
-    with _connect(path) as connection:
-        if name == ROW:
-            connection.execute(f'DELETE FROM "{table}" WHERE {where}', values)
-        else:
-            value = values[names.index(name)]
-            other = _alter_plain(value)
-            statement = f'UPDATE "{table}" SET "{name}" = ? WHERE {where}'
-            connection.execute(statement, (other, *values))
     try:
         yield
     finally:
@@ -368,7 +382,7 @@ def _alter_plain(value: Any) -> Any:
 
 
 def _iter_blob_alterations(folder: Path, stores: Stores) -> Iterator[Alteration]:
-    with _connect(folder / FILE_NAME) as connection:
+    with connect(folder / FILE_NAME) as connection:
         keys = [key for (key,) in connection.execute("SELECT key FROM blobs")]
     texts = set(keys)
     files = [path.relative_to(folder).as_posix() for path in folder.rglob("*.*") if path.is_file()]
@@ -402,7 +416,7 @@ def _alter_blob(stores: Stores, blob: Blob, other: bytes | None) -> Iterator[Non
 
 def _iter_document_alterations(home: Path, stores: Stores) -> Iterator[Alteration]:
     hints = get_type_hints(IndexDocument)
-    with _connect(home / "records.sqlite") as connection:
+    with connect(home / "records.sqlite") as connection:
         ids = [
             id_
             for query in ("SELECT story_id FROM story_meta", "SELECT sha1hex FROM pdf_meta")

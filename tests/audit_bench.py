@@ -193,7 +193,7 @@ def build_finished_input(entries: int) -> InputRow:
 
 
 def build_input(input_id: str, path: str, entries: int, *, finished: bool) -> InputRow:
-    facts = ("warc", "1:1", 0, entries, {}, 0, finished, None, MOMENT, SUMS.name)
+    facts = ("links", "1:1", 0, entries, {}, 0, finished, None, MOMENT, SUMS.name)
     return InputRow(input_id, path, *facts)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from fonds.config import load_settings
 from fonds.ports import Stores
-from fonds.stores.journal_table.cells import F_C, FILE_CDX
+from fonds.stores.journal_table.cells import BIB_QUALITY, F_C, FILE_CDX
 from fonds.wiring.stores import close_stores, open_stores
 from home_texts import flip_bit_of
 
@@ -167,6 +167,11 @@ def remove_cdxj_line(world: World) -> None:
     index.write_text("".join(index.read_text().splitlines(keepends=True)[1:]))
 
 
+def change_cdxj_status(world: World) -> None:
+    index = get_cdxj_path(world)
+    index.write_text(index.read_text().replace('"mime"', '"status":"404","mime"', 1))
+
+
 def get_cdxj_path(world: World) -> Path:
     return world.warc.with_name(world.warc.name.replace(".warc.gz", ".cdxj"))
 
@@ -245,6 +250,12 @@ def change_cell(
             stores.table.put(stores.journal, [(key, {column: json.dumps(value).encode()})])
 
     return act
+
+
+def change_paper_cell(world: World) -> None:
+    with world.stores() as stores:
+        key = bytes.fromhex(world.pdf)
+        stores.table.put(stores.journal, [(key, {BIB_QUALITY: b"altered"})])
 
 
 def remove_cdx_cell(world: World) -> None:

@@ -9,9 +9,11 @@ from damaged_world import (
     add_entry,
     add_stray_document,
     change_capture_ids,
+    change_cdxj_status,
     change_cell,
     change_dispositions,
     change_document,
+    change_paper_cell,
     damage_index_store,
     fill_with_zeros,
     flip_record_bit,
@@ -132,6 +134,16 @@ DAMAGES = (
         sql("update inputs set path = path || 'X' where path = ?", lambda w: str(w.source)),
         "but came from",
     ),
+    Damage(
+        "input-fingerprint",
+        sql("update inputs set fingerprint = '1:1' where path = ?", lambda w: str(w.source)),
+        "has another path, size or time in its row",
+    ),
+    Damage(
+        "input-tally-count",
+        sql("update inputs set tally_count = 7 where path = ?", lambda w: str(w.source)),
+        "7 items were counted",
+    ),
     Damage("all-input-paths", sql("update inputs set path = path || 'X'"), "but came from"),
     Damage(
         "input-path-and-file-gone",
@@ -229,6 +241,60 @@ DAMAGES = (
             "update cdx set warc_csize = warc_csize + 9"
             f" where rowid = (select min(rowid) from cdx where {_ARCHIVED_RECORD})"
         ),
+        "the table has",
+    ),
+    Damage(
+        "cdx-status",
+        sql("update cdx set status = 404 where sha1hex = ?", lambda w: w.story),
+        "status 404 instead of 200",
+        deep=True,
+    ),
+    Damage(
+        "cdx-status-of-ours",
+        sql(
+            "update cdx set status = 404"
+            f" where rowid = (select min(rowid) from cdx where {_ARCHIVED_RECORD})"
+        ),
+        "has in cdx status 404",
+    ),
+    Damage("cdxj-status", change_cdxj_status, "says the CDXJ"),
+    Damage(
+        "cdx-type",
+        sql("update cdx set mimetype = 'text/x' where sha1hex = ?", lambda w: w.story),
+        "has in cdx the type text/x",
+    ),
+    Damage(
+        "cdx-revisit-of-ours",
+        sql(
+            "update cdx set mimetype = 'warc/revisit'"
+            f" where rowid = (select min(rowid) from cdx where {_ARCHIVED_RECORD})"
+        ),
+        "for a record that is no revisit",
+    ),
+    Damage(
+        "cdx-type-of-a-repeat",
+        sql(
+            "update cdx set mimetype = 'text/x' where rowid = (select min(rowid) from cdx"
+            " where mimetype != 'warc/revisit' and capture_id not like 'cdx-%'"
+            " and capture_id not in (select capture_id from file_meta))"
+        ),
+        "mimetype 'text/x' instead of",
+        deep=True,
+    ),
+    Damage(
+        "cdx-surt",
+        sql("update cdx set surt = surt || 'x' where sha1hex = ?", lambda w: w.story),
+        "the table has",
+    ),
+    Damage(
+        "cdx-surt-key",
+        sql("update cdx set surt_key = surt_key || 'x' where sha1hex = ?", lambda w: w.story),
+        "surt_key",
+        deep=True,
+    ),
+    Damage(
+        "cell-surt",
+        change_cell(lambda place: {**place, "surt": "com,x)/"}, "file:cdx"),
         "the table has",
     ),
     Damage(
@@ -424,6 +490,7 @@ DAMAGES = (
     Damage(
         "meta-cell", change_cell(lambda meta: {**meta, "size": 1}, "file:meta"), "differ in size"
     ),
+    Damage("paper-cell", change_paper_cell, "cells of bib0", deep=True),
     # Blobs.
     Damage(
         "text-gone", lambda w: change_text(w.home, build_text_blob_key(w.pdf), None), "is missing"

@@ -6,6 +6,7 @@ quarantined and pending ones. Every result that the ledger records as done must 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -42,6 +43,7 @@ from fonds.ports import Stores
 from fonds.stores.journal_table.cells import FILE_CDX, FILE_SIZE
 
 FAULTS_MAX = 100
+"""Faults of one check that a result lists, unless all are asked for."""
 TABLE_ROWS_MAX = 500
 """Maximum rows of the wide-column table that are searched for an ingested file."""
 
@@ -51,14 +53,19 @@ class AuditResult:
     """Result of an audit: message counts and faults.
 
     `steps`: message counts by pipeline name, then by step name.
-    `faults`: the first hundred faults.
+    `faults`: the first faults of each check.
     `fault_count`: number of all faults, listed or not. Each message that is missing from its queue
         or from the quarantine counts as one.
+    `check_counts`: number of faults of each check, listed or not. Messages that are missing from
+        one queue are one fault.
+    `faults_max`: maximum number of listed faults of one check; None for all.
     """
 
     steps: dict[str, dict[str, StepAccount]] = field(default_factory=dict)
     faults: list[AuditFault] = field(default_factory=list)
     fault_count: int = 0
+    check_counts: Counter[AuditCheck] = field(default_factory=Counter)
+    faults_max: int | None = FAULTS_MAX
 
     @property
     def is_balanced(self) -> bool:
@@ -67,18 +74,26 @@ class AuditResult:
 
     @property
     def fault_texts(self) -> list[str]:
-        """Sentences that describe the first hundred faults of the audit."""
+        """Sentences that describe the listed faults of the audit."""
         return [fault.message for fault in self.faults]
 
     def add_fault(self, fault: AuditFault, count: int = 1) -> None:
-        """Add a fault to the result of the audit. Only the first hundred faults are stored.
+        """Add a fault to the result of the audit. Only the first faults of each check are stored.
 
         `count` is the number of faults that this fault counts as, such as the number of missing
         messages.
         """
         self.fault_count += count
-        if len(self.faults) < FAULTS_MAX:
+        self.check_counts[fault.check] += 1
+        if self.faults_max is None or self.check_counts[fault.check] <= self.faults_max:
             self.faults.append(fault)
+
+    def group_faults(self) -> dict[AuditCheck, list[AuditFault]]:
+        """Return the listed faults by check, in the order in which the checks failed first."""
+        groups: dict[AuditCheck, list[AuditFault]] = {}
+        for fault in self.faults:
+            groups.setdefault(fault.check, []).append(fault)
+        return groups
 
 
 class FaultReport(msgspec.Struct, frozen=True):
@@ -104,7 +119,7 @@ class AuditReport(msgspec.Struct, frozen=True):
     balanced: Annotated[
         bool, Meta(description="whether everything is accounted for and still present")
     ]
-    missing: Annotated[Sequence[str], Meta(description="the first hundred faults, as text")]
+    missing: Annotated[Sequence[str], Meta(description="the faults listed in `faults`, as text")]
     fault_count: Annotated[
         int,
         Meta(
@@ -112,7 +127,17 @@ class AuditReport(msgspec.Struct, frozen=True):
             "quarantine is one"
         ),
     ]
-    faults: Annotated[Sequence[FaultReport], Meta(description="the first hundred faults")]
+    faults: Annotated[
+        Sequence[FaultReport],
+        Meta(description="the first hundred faults of each check; with --all, all faults"),
+    ]
+    check_counts: Annotated[
+        Mapping[str, int],
+        Meta(
+            description="number of faults by check, listed or not; messages that are missing from "
+            "one queue are one fault"
+        ),
+    ]
     steps: Annotated[
         Mapping[str, Mapping[str, StepReport]],
         Meta(description="number of messages by pipeline, step and outcome"),
@@ -125,6 +150,8 @@ def run_audit(
     report_fault: Callable[[AuditFault], None] = lambda fault: None,
     collection_writer: CollectionWriter | None = None,
     catalog: Catalog | None = None,
+    *,
+    faults_max: int | None = FAULTS_MAX,
 ) -> AuditResult:
     """Run the complete audit: message accounting, then the contents of the stores, then
     collections and the catalogue.
@@ -133,12 +160,13 @@ def run_audit(
     `report_fault`: called with every fault, without a limit.
     `collection_writer`: writer of the collections; None if the library has no collections.
     `catalog`: catalogue to read completely, for a deep audit; None to skip it.
+    `faults_max`: maximum number of faults of one check in the result; None for all.
 
-    Returns the counts and the first hundred faults. The audit reads rows but no bodies. Workers may
-    keep running: messages that they are processing count as pending.
+    Returns the counts and the first faults of each check. The audit reads rows but no bodies.
+    Workers may keep running: messages that they are processing count as pending.
     """
     started_at = datetime.now(UTC)
-    result = audit_accounts(stores, pipelines, report_fault)
+    result = audit_accounts(stores, pipelines, report_fault, faults_max=faults_max)
     for fault in _check_stores(
         stores, list(pipelines), started_at, _find_archiving_pipelines(result)
     ):
@@ -159,16 +187,19 @@ def audit_accounts(
     stores: Stores,
     pipelines: Mapping[str, Sequence[Subscription]],
     report_fault: Callable[[AuditFault], None] = lambda fault: None,
+    *,
+    faults_max: int | None = FAULTS_MAX,
 ) -> AuditResult:
     """Compare the ledger with the queues, the quarantine and the inputs, and check the ledger
     itself. No other store is checked.
 
     `pipelines`: the subscriptions whose messages are checked, by pipeline name.
     `report_fault`: called with every fault, without a limit.
+    `faults_max`: maximum number of faults of one check in the result; None for all.
 
-    Returns the message counts by pipeline and step, and the first hundred faults.
+    Returns the message counts by pipeline and step, and the first faults of each check.
     """
-    result = AuditResult()
+    result = AuditResult(faults_max=faults_max)
 
     def add_fault(fault: AuditFault, count: int = 1) -> None:
         result.add_fault(fault, count)
@@ -295,6 +326,7 @@ def build_report(result: AuditResult) -> AuditReport:
             FaultReport(str(fault.check), fault.subject, fault.message, fault.remedy)
             for fault in result.faults
         ],
+        check_counts={str(check): count for check, count in result.check_counts.items()},
         steps={
             pipeline: {step: account.build_report() for step, account in steps.items()}
             for pipeline, steps in result.steps.items()

@@ -12,13 +12,19 @@ from datetime import datetime
 from hashlib import md5, sha256
 
 from fonds.archive.table_places import find_recorded_id, is_indexed
+from fonds.audit.captures import correct_row, describe_differences, is_own_warc
 from fonds.audit.derivatives import has_different_text, load_fixity
 from fonds.audit.entries import find_open_files
 from fonds.audit.fault import AuditCheck, AuditFault
-from fonds.audit.places import is_own_warc
 from fonds.audit.rights import find_changed_rights, lacks_host_text
 from fonds.derivatives.document_rows import IndexedKind
-from fonds.derivatives.fixity import TEXT, build_fixity, get_blob_key
+from fonds.derivatives.fixity import (
+    CELL_FAMILIES,
+    TEXT,
+    build_cells_fixity,
+    build_fixity,
+    get_blob_key,
+)
 from fonds.derivatives.kind import DerivativeKind
 from fonds.derivatives.kinds import iter_kinds_with_rows
 from fonds.model.archive import Payload
@@ -226,6 +232,9 @@ class DeepAudit:
                 f"file {row.sha1hex}: the response at {place} states other rights than the records"
             )
             yield AuditFault(AuditCheck.FILE, row.sha1hex, message)
+        if differences := describe_differences(cdx, correct_row(cdx, row, None, payload)):
+            message = f"file {row.sha1hex}: the capture at {place} has in cdx {differences}"
+            yield AuditFault(AuditCheck.CAPTURE, row.sha1hex, message)
         if is_own_warc(cdx.warc_path) and (
             record_id := _find_wrong_record_id(first_seen, cdx, place, payload)
         ):
@@ -264,7 +273,9 @@ class DeepAudit:
         reported by the normal audit.
         """
         texts: dict[str, FixityRow] = {}
-        for sha1hex, parts in load_fixity(self.stores.records, sha1hexes).items():
+        fixities = load_fixity(self.stores.records, sha1hexes)
+        yield from self._check_cells(fixities)
+        for sha1hex, parts in fixities.items():
             for fixity in parts.values():
                 key = get_blob_key(fixity)
                 if key is not None and self._is_changed(key, fixity):
@@ -275,6 +286,33 @@ class DeepAudit:
         for kind in iter_kinds_with_rows():
             if kind.indexed is not None and texts:
                 yield from self._check_documents(kind, kind.indexed, texts)
+
+    def _check_cells(self, fixities: Mapping[str, Mapping[str, FixityRow]]) -> Iterator[AuditFault]:
+        """Compare the cells of derivatives in the wide table with their fixity.
+
+        `fixities`: fixity by SHA-1 of the file, then by part. The quick audit reports missing
+        cells.
+        """
+        keys = {
+            sha1hex: build_row_key(sha1hex)
+            for sha1hex, parts in fixities.items()
+            if not parts.keys().isdisjoint(CELL_FAMILIES)
+        }
+        table, journal = self.stores.table, self.stores.journal
+        families = [f"{family}:" for family in CELL_FAMILIES]
+        rows = table.get(journal, list(keys.values()), families) if keys else {}
+        for sha1hex, key in keys.items():
+            for family in CELL_FAMILIES:
+                fixity = fixities[sha1hex].get(family)
+                cells = {
+                    column: value
+                    for column, value in rows.get(key, {}).items()
+                    if column.startswith(f"{family}:")
+                }
+                if fixity and cells and build_cells_fixity(sha1hex, cells) != fixity:
+                    message = f"the cells of {family} in the table differ from those of {sha1hex}"
+                    message += " when they were written"
+                    yield AuditFault(AuditCheck.ROW, sha1hex, message)
 
     def _is_changed(self, key: str, fixity: FixityRow) -> bool:
         """Return whether a blob exists but has other bytes than its fixity records.

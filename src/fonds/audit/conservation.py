@@ -18,7 +18,9 @@ from fonds.audit.fault import AuditCheck, AuditFault
 from fonds.derivatives.kind import DerivativeKind
 from fonds.derivatives.kinds import KINDS
 from fonds.model.disposition import Verdict
+from fonds.model.entry import compute_input_id
 from fonds.model.message import Depth, Subscription
+from fonds.model.restrictions import REDACTED
 from fonds.model.rows import DispositionRow, EntryRow, InputRow
 from fonds.model.rows.row import TimeRange
 from fonds.pipelines.runtime.binding import parse_subscription_name
@@ -258,12 +260,37 @@ def check_inputs(
         if row.finished and count != row.entries:
             message = f"{row.path}: {row.entries} entries were read, but {count} are in the ledger"
             report_fault(AuditFault(AuditCheck.INPUT_COUNT, row.input_id, message, row.pipeline))
+        if message := _compare_columns(row):
+            report_fault(AuditFault(AuditCheck.INPUT_COUNT, row.input_id, message, row.pipeline))
     for pipeline, input_id in sorted(counts.keys() - known_inputs):
         if input_id:
             _check_missing_input(
                 records, pipeline, input_id, counts[pipeline, input_id], report_fault
             )
     return dict(entering)
+
+
+def _compare_columns(row: InputRow) -> str:
+    """Return a sentence if columns of the row of an input contradict each other, else ""."""
+    if row.tally_count != sum(row.tally.values()):
+        return (
+            f"{row.path}: {row.tally_count} items were counted, but its tally has "
+            f"{sum(row.tally.values())}"
+        )
+    # A row that repair inferred from entries has no fingerprint.
+    has_path = row.fingerprint and row.path != REDACTED
+    if row.kind in FILE_KINDS and has_path and not is_path_of(row.path, row):
+        return f"{row.path}: the input {row.input_id} has another path, size or time in its row"
+    return ""
+
+
+FILE_KINDS = frozenset({"file", "index", "tasks", "warc", "zip", "zipnum"})
+"""Kinds of inputs whose id is a hash of their path, size and modification time."""
+
+
+def is_path_of(path: str, row: InputRow) -> bool:
+    """Whether the id of an input was made from this path and the fingerprint of its row."""
+    return compute_input_id(path.encode("utf-8", "replace"), row.fingerprint) == row.input_id
 
 
 def _check_missing_input(

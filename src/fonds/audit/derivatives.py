@@ -19,7 +19,13 @@ from fonds.audit.entries import find_open_files
 from fonds.audit.fault import AuditCheck, AuditFault
 from fonds.derivatives.document_rows import CurrentRow, IndexedKind
 from fonds.derivatives.documents import DocumentOrigin, encode_text
-from fonds.derivatives.fixity import build_fixity, build_row_fixity, get_blob_key, has_fixity
+from fonds.derivatives.fixity import (
+    CELL_FAMILIES,
+    build_fixity,
+    build_row_fixity,
+    get_blob_key,
+    has_fixity,
+)
 from fonds.derivatives.kind import DerivativeKind, RereadPlan
 from fonds.derivatives.kinds import KINDS, iter_kinds_with_rows
 from fonds.model.disposition import Verdict
@@ -121,6 +127,15 @@ def _check_cells(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[A
                 f"{', '.join(missing_columns)}"
             )
             yield AuditFault(AuditCheck.ROW, key, message)
+    parts = {
+        (key, family)
+        for key, columns in required_columns.items()
+        for column in columns
+        if (family := column.partition(":")[0]) in CELL_FAMILIES
+    }
+    for key, family in stores.records.find_missing(FixityRow, sorted(parts)):  # type: ignore[misc]
+        message = f"the cells of {family} in the row of {key} have no fixity record"
+        yield AuditFault(AuditCheck.ROW, key, message)
 
 
 def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:

@@ -93,6 +93,10 @@ ACCEPT = (
     "changes it"
 )
 
+DESCRIBE = (
+    "`fonds repair` takes the values from the WARC record, or from the index next to the WARC"
+)
+
 
 ACCEPT_COLLECTIONS = (
     "check the named rows. If they are right, `fonds repair --accept collections --yes` accepts "
@@ -125,6 +129,7 @@ class AuditCheck(StrEnum):
     - `CAPTURE_TWICE`: each capture has only one `cdx` row (SQL).
     - `CELLS`: the cells of the wide-column table agree with the records.
     - `PLACE`: the WARC location of each capture is recorded.
+    - `CAPTURE`: status, media type and SURT of each capture agree with its record and URL.
     - `BODY`: the WARC of each capture exists, and its bytes can be read.
     - `CDXJ`: the CDXJ index of each WARC written by Fonds is complete.
     - `COLLECTION`: each collection is consistent.
@@ -162,6 +167,7 @@ class AuditCheck(StrEnum):
     CAPTURE_TWICE = "capture-twice", RepairAct.MERGE
     CELLS = "cells", RepairAct.TABLE
     PLACE = "place", RepairAct.PLACE
+    CAPTURE = "capture", RepairAct.PLACE
     BODY = "body", RepairAct.BODY
     CDXJ = "cdxj", RepairAct.CDXJ
     COLLECTION = "collection", RepairAct.COLLECTION
@@ -180,6 +186,8 @@ class AuditCheck(StrEnum):
             return LOAD_CATALOG
         if self is AuditCheck.COLLECTION_ROW:
             return ACCEPT_COLLECTIONS
+        if self is AuditCheck.CAPTURE:
+            return DESCRIBE
         return NO_REMEDY if self.act is None else _REMEDIES[self.act]
 
 

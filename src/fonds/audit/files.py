@@ -310,10 +310,11 @@ def is_same_place(row: CdxRow, location: Location) -> bool:
     The SQL table `cdx` has one row per capture in a WARC. The table cell `file:cdx` has the WARC
     location of a capture.
     """
-    return (row.warc_path, row.warc_offset, row.warc_csize, row.url, row.datetime) == (
+    return (row.warc_path, row.warc_offset, row.warc_csize, row.url, row.datetime, row.surt) == (
         location.warc,
         location.offset,
         location.size_bytes,
         location.url,
         location.datetime14,
+        location.surt,
     )

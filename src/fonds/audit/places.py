@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from fonds.archive.table_places import find_end_offset, is_indexed
 from fonds.archive.warc_names import CaptureKey, build_capture_key
+from fonds.audit.captures import compare_line, has_wrong_mimetype, is_own_warc
 from fonds.audit.entries import (
     build_unaccounted_condition,
     check_captures_without_entry,
@@ -43,11 +44,6 @@ ARCHIVE_BODY = "archive_body"
 NAMES_MAX = 3
 
 
-def is_own_warc(path: str) -> bool:
-    """Whether the WARC was written by Fonds. Its path is then a name without folders."""
-    return "/" not in path
-
-
 @dataclass(slots=True)
 class _WarcRows:
     """Summary of the `cdx` rows of one WARC.
@@ -55,8 +51,8 @@ class _WarcRows:
     `path`: path of the WARC.
     `end`: largest end offset of a record, in bytes.
     `count`: number of rows.
-    `offsets`: start offsets of the records; only for WARCs of Fonds, which have some thousand
-        records.
+    `rows`: the rows by start offset of their record; only for WARCs of Fonds, which have some
+        thousand records.
 
     The SQL table `cdx` has one row per capture in a WARC.
     """
@@ -64,7 +60,7 @@ class _WarcRows:
     path: str
     end: int = 0
     count: int = 0
-    offsets: set[int] = field(default_factory=set)
+    rows: dict[int, CdxRow] = field(default_factory=dict)
 
     def add_row(self, row: CdxRow) -> None:
         """Add one `cdx` row of the WARC to the summary.
@@ -74,7 +70,7 @@ class _WarcRows:
         self.count += 1
         self.end = max(self.end, find_end_offset(row))
         if is_own_warc(self.path):
-            self.offsets.add(row.warc_offset)
+            self.rows[row.warc_offset] = row
 
 
 def check_places(stores: Stores) -> Iterator[AuditFault]:
@@ -123,9 +119,9 @@ def _check_table_places(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Audi
     location of a capture.
     """
     sha1hexes = sorted({row.sha1hex for row in rows})
-    primary_captures = {
-        row.sha1hex: row.capture_id for row in stores.records.get(FileMetaRow, sha1hexes)
-    }
+    files = {row.sha1hex: row for row in stores.records.get(FileMetaRow, sha1hexes)}
+    primary_captures = {sha1hex: file.capture_id for sha1hex, file in files.items()}
+    yield from _check_mimetypes(rows, files)
     checked_rows = [
         row for row in rows if row.mimetype != REVISIT_MIME or is_own_warc(row.warc_path)
     ]
@@ -162,6 +158,19 @@ def _check_table_places(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Audi
             yield AuditFault(
                 AuditCheck.CELLS, row.sha1hex, f"file {row.sha1hex} at {place}: {message}"
             )
+
+
+def _check_mimetypes(
+    rows: Sequence[CdxRow], files: Mapping[str, FileMetaRow]
+) -> Iterator[AuditFault]:
+    for row in rows:
+        if has_wrong_mimetype(row, files):
+            place = format_record_place(row.warc_path, row.warc_offset)
+            message = (
+                f"the capture at {place} has in cdx the type {row.mimetype}, its file in file_meta "
+                f"{files[row.sha1hex].mimetype}"
+            )
+            yield AuditFault(AuditCheck.CAPTURE, row.sha1hex, message)
 
 
 def _is_in_note(row: CdxRow, owners: Mapping[str, str], crawlers: Collection[str]) -> bool:
@@ -389,14 +398,20 @@ def _check_warc(stores: Stores, warc: _WarcRows) -> Iterator[AuditFault]:
         yield AuditFault(AuditCheck.CDXJ, warc.path, (f"{warc.path} has no CDXJ index next to it"))
         return
     indexed_offsets = {record.offset for record in state.records}
-    if missing_offsets := sorted(warc.offsets - indexed_offsets):
+    if missing_offsets := sorted(warc.rows.keys() - indexed_offsets):
         examples = ", ".join(map(format_offset, missing_offsets[:NAMES_MAX]))
         message = (
             f"the CDXJ of {warc.path} has no line for {len(missing_offsets)} of its "
             f"records (at {examples})"
         )
         yield AuditFault(AuditCheck.CDXJ, warc.path, message)
-    unreferenced_records = [record for record in state.records if record.offset not in warc.offsets]
+    for record in state.records:
+        row = warc.rows.get(record.offset)
+        if row is not None and (differences := compare_line(row, record)):
+            place = format_record_place(warc.path, record.offset)
+            message = f"the capture at {place} has in cdx {differences}, says the CDXJ"
+            yield AuditFault(AuditCheck.CAPTURE, row.sha1hex, message)
+    unreferenced_records = [record for record in state.records if record.offset not in warc.rows]
     for record in iter_unrecorded(stores.records, warc.path, unreferenced_records):
         place = format_record_place(warc.path, record.offset)
         message = f"{record.url} of {record.datetime14} is at {place} but has no row in cdx"

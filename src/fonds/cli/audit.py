@@ -35,6 +35,8 @@ from fonds.wiring.stores import get_utc_now
 
 REPORT_EVERY_S = 10.0
 EXIT_INTERRUPTED = 130
+PRINTED_MAX = 5
+"""Faults of one check that are printed, unless all are asked for."""
 
 
 AuditAnswer = define_answer(
@@ -57,14 +59,16 @@ AuditAnswer = define_answer(
     metavar="FILES",
     help="With --deep: check at most this many files; the next run continues.",
 )
-def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
+@click.option("--all", "lists_all", is_flag=True, help="List all faults, not the first of a kind.")
+def audit(app: App, deep: bool, share: int | None, lists_all: bool, **flags: Any) -> int:
     """Check that all input is accounted for and still present.
 
     Each fault is shown with its remedy, usually `fonds repair`. Rows, sizes and indexes are
     compared every time. With --deep, every body, blob and document is also read and hashed. An
     interrupted deep audit resumes where it stopped, and its faults are shown until they are
-    repaired. `fonds run` does a share of it every day. The exit code is 0 if everything adds up and
-    1 if something is missing.
+    repaired. `fonds run` does a share of it every day. Of many faults of one kind, the first five
+    are shown with their number; --all shows all. The exit code is 0 if everything adds up and 1 if
+    something is missing.
 
     \b
     fonds audit
@@ -90,6 +94,7 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
         pipelines,
         collection_writer=find_collection_writer(stores, settings),
         catalog=find_catalog(stores, settings) if deep else None,
+        faults_max=None if lists_all else auditing.FAULTS_MAX,
     )
     if app.is_json:
         report = auditing.build_report(result)
@@ -98,13 +103,15 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
     screen = open_console()
     if round_ is not None:
         _print_round(screen, round_)
-    print_audit(screen, result)
+    print_audit(screen, result, lists_all=lists_all)
     return 0 if result.is_balanced else 1
 
 
-def print_audit(screen: Console, result: auditing.AuditResult) -> None:
+def print_audit(screen: Console, result: auditing.AuditResult, *, lists_all: bool = False) -> None:
     """Print the result of an audit: message counts per step as a table, the faults with their
     remedies, and whether anything is wrong.
+
+    Of the faults of one check, the first five are printed, unless `lists_all`.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("step")
@@ -119,14 +126,14 @@ def print_audit(screen: Console, result: auditing.AuditResult) -> None:
             label = f"{pipeline}.{name}" if len(result.steps) > 1 else name
             table.add_row(label, *(f"{cell:,}" for cell in cells))
     screen.print(table)
-    last_remedy = ""
-    for fault in result.faults:
-        screen.print(f"[red]fault[/red] {escape(fault.message)}")
-        if fault.remedy != last_remedy:
-            screen.print(f"      [dim]{escape(fault.remedy)}[/dim]")
-        last_remedy = fault.remedy
-    if result.fault_count > len(result.faults):
-        screen.print(f"… and {result.fault_count - len(result.faults):,} more")
+    for check, faults in result.group_faults().items():
+        printed_faults = faults if lists_all else faults[:PRINTED_MAX]
+        for fault in printed_faults:
+            screen.print(f"[red]fault[/red] {escape(fault.message)}")
+        remaining_count = result.check_counts[check] - len(printed_faults)
+        if remaining_count:
+            screen.print(f"      and {remaining_count:,} more like it")
+        screen.print(f"      [dim]{escape(check.remedy)}[/dim]")
     noun = "fault" if result.fault_count == 1 else "faults"
     verdict = "Everything adds up." if result.is_balanced else f"{result.fault_count:,} {noun}."
     screen.print(f"[bold]{verdict}[/bold]")

@@ -28,6 +28,10 @@ NUL = "\x00"
 TEXT = "text"
 TEI = "tei"
 THUMBNAIL = "thumbnail "
+CELL_FAMILIES = ("bib0", "grobid0", "match0")
+"""Column families of the wide table whose cells have a fixity. They contain more than the rows of
+their derivatives.
+"""
 
 
 def name_thumbnail_part(form: str) -> str:
@@ -57,6 +61,16 @@ def build_fixity(sha1hex: str, part: str, data: bytes) -> FixityRow:
     - `data`: content of the row or blob.
     """
     return FixityRow(sha1hex, part, len(data), sha256(data).hexdigest())
+
+
+def build_cells_fixity(sha1hex: str, cells: Mapping[str, bytes]) -> FixityRow:
+    """Compute the fixity (size and SHA-256) of all cells of one column family in the row of a file
+    in the wide table.
+
+    The name of its part is that of the family, such as `grobid0`.
+    """
+    (family,) = {column.partition(":")[0] for column in cells}
+    return build_fixity(sha1hex, family, msgspec.msgpack.encode(cells, order="deterministic"))
 
 
 def has_fixity(kind: type[DerivativeRow]) -> bool:

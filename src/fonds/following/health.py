@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, DamagedRowError
 from fonds.model.rows import SourceRow
 from fonds.model.rows.row import TimeRange
 from fonds.ports import Records
@@ -60,9 +60,16 @@ def compute_health_from_columns(
     - `state`: active, paused or gone.
     - `poll_state`: health that was stored after the last poll.
     - `muted_until`: end of the mute; None if it is not muted.
+
+    Raises DamagedRowError for another health.
     """
     if state in ("paused", "gone"):
         return SourceHealth(state)
+    if poll_state not in set(SourceHealth):
+        raise DamagedRowError(
+            f"{poll_state!r} is not the health of a source. Another program or a broken disk changed "
+            "the table sources. Restore the records from a backup."
+        )
     poll_health = SourceHealth(poll_state)
     is_muted_now = muted_until is not None and muted_until > now
     return SourceHealth.MUTED if poll_health in NEEDS_ATTENTION and is_muted_now else poll_health

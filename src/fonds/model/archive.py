@@ -94,6 +94,7 @@ class IndexedRecord:
     - `size_bytes`: compressed size of the record; None if the index does not state it.
     - `datetime14`: capture time, YYYYMMDDhhmmss in UTC.
     - `sha1hex`: SHA-1 of the record's body in hex; "" if the index does not state it.
+    - `status`: HTTP status; None without one.
     """
 
     offset: int
@@ -102,6 +103,7 @@ class IndexedRecord:
     datetime14: str
     sha1hex: str
     is_revisit: bool
+    status: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

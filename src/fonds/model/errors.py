@@ -89,6 +89,16 @@ class ConfigurationError(FondsError):
     """Error that lasts until a person changes a setting, a file or the machine."""
 
 
+class DamagedRowError(ConfigurationError):
+    """Error for a value in a database that has another type or format than Fonds writes.
+
+    Another program or a broken disk has changed it. `is_located` tells whether the message names
+    its table, row and column.
+    """
+
+    is_located = False
+
+
 class StorageFullError(ConfigurationError):
     """Error for a full disk or quota.
 

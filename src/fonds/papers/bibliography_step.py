@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 
 from fonds.derivatives.bibliography import NOT_READ, NOTHING_FOUND_STATUS, SUCCESS
-from fonds.derivatives.fixity import build_row_fixity
+from fonds.derivatives.fixity import build_cells_fixity, build_row_fixity
 from fonds.model.bibliography import Paper
 from fonds.model.encoding import prepare_type
 from fonds.model.paper import GrobidStatus, UnmatchedPaper
@@ -17,6 +17,7 @@ from fonds.model.pdf import PdfText, StatusClass
 from fonds.model.rows import BibliographyRow, GrobidRow
 from fonds.model.step import Output, Result
 from fonds.papers.bibliography.paper import VERSION, assess_quality, encode_paper, summarize_paper
+from fonds.papers.paper_cells import put_family
 from fonds.ports import Records, Table
 from fonds.stores.journal_table.cells import (
     GROBID_METADATA,
@@ -70,15 +71,18 @@ class PersistBibliographyStep:
         grobid_statuses = {
             row.sha1hex: row.status for row in self.records.get(GrobidRow, list(stored_papers))
         }
-        cells = [
-            (build_row_key(row.sha1hex), _build_cells(row, paper))
+        cells = {
+            row.sha1hex: _build_cells(row, paper)
             for row, paper in stored_papers.values()
             if paper is not None
-        ]
-        remove_own_reading_from_grobid0(self.table, self.journal, [key for key, _ in cells])
-        self.table.put(self.journal, cells)
+        }
+        remove_own_reading_from_grobid0(self.table, self.journal, list(map(build_row_key, cells)))
+        put_family(
+            self.table, self.journal, [(build_row_key(key), value) for key, value in cells.items()]
+        )
         rows = [row for row, _ in stored_papers.values()]
-        self.records.put([*rows, *map(build_row_fixity, rows)])
+        parts = [build_cells_fixity(key, value) for key, value in cells.items()]
+        self.records.put([*rows, *map(build_row_fixity, rows), *parts])
         unmatched_sha1hexes = {
             key
             for key, (_, paper) in stored_papers.items()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fonds.derivatives.fixity import TEI, build_fixity, build_row_fixity
+from fonds.derivatives.fixity import TEI, build_cells_fixity, build_fixity, build_row_fixity
 from fonds.model.archive import Blob
 from fonds.model.disposition import DONE, Disposition, Reason, defer, quarantine
 from fonds.model.errors import ChildError, PermanentError, PostponedError
@@ -25,6 +25,7 @@ from fonds.model.story import UnarchivedBody
 from fonds.model.task import Task
 from fonds.papers.bibliography.tei import BibliographyReading
 from fonds.papers.bibliography_step import remove_own_reading_from_grobid0
+from fonds.papers.paper_cells import put_family
 from fonds.pipelines.runtime.task_results import (
     MissingPdfReason,
     build_lost_capture,
@@ -233,15 +234,13 @@ class PersistGrobidStep:
         self.blobs.put([Blob(build_tei_blob_key(key), tei, "application/xml") for key, tei in teis])
         keys = [build_row_key(row.sha1hex) for row, _, _ in items]
         remove_own_reading_from_grobid0(self.table, self.journal, keys)
-        self.table.put(
-            self.journal,
-            [
-                (build_row_key(row.sha1hex), _build_cells(row, tei, reading))
-                for row, tei, reading in items
-            ],
-        )
         rows = [row for row, _, _ in items]
+        cells = [_build_cells(row, tei, reading) for row, tei, reading in items]
+        put_family(self.table, self.journal, list(zip(keys, cells, strict=True)))
         parts = [build_fixity(key, TEI, tei) for key, tei in teis]
+        parts += [
+            build_cells_fixity(row.sha1hex, of_row) for row, of_row in zip(rows, cells, strict=True)
+        ]
         self.records.put([*rows, *map(build_row_fixity, rows), *parts])
 
 

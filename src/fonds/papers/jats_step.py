@@ -15,7 +15,7 @@ from fonds.derivatives.documents import (
     encode_text,
     index_until_stable,
 )
-from fonds.derivatives.fixity import TEXT, build_fixity, build_row_fixity
+from fonds.derivatives.fixity import TEXT, build_cells_fixity, build_fixity, build_row_fixity
 from fonds.derivatives.jats import (
     SUCCESS,
     UNREADABLE,
@@ -33,6 +33,7 @@ from fonds.model.step import Output, Result
 from fonds.papers.article_result import ArticleResult
 from fonds.papers.bibliography.jats import JatsReading
 from fonds.papers.bibliography.tei import BibliographyReading
+from fonds.papers.paper_cells import put_family
 from fonds.ports import Archive, Blobs, Index, Records, Table
 from fonds.rights.file_rights import remove_stale_rights
 from fonds.stores.journal_table.cells import build_bibliography_cells
@@ -76,11 +77,11 @@ class ImportJatsStep:
         row, text = _build_row(item, article, now), encode_text(article.text)
         if article.text:
             self.blobs.put([build_text_blob(row.sha1hex, text)])
-        if row.status == SUCCESS:
-            self.table.put(
-                self.journal, [(build_row_key(row.sha1hex), _build_cells(article.reading))]
-            )
         parts = [build_fixity(row.sha1hex, TEXT, text)] if article.text else []
+        if row.status == SUCCESS:
+            cells = _build_cells(article.reading)
+            put_family(self.table, self.journal, [(build_row_key(row.sha1hex), cells)])
+            parts.append(build_cells_fixity(row.sha1hex, cells))
         url = item.capture.url
         datetime14 = format_datetime14(item.capture.captured_at)
         sketch = build_file_sketch(row, datetime14, url, article.text or "")

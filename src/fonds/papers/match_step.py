@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from fonds.derivatives.fixity import build_row_fixity
+from fonds.derivatives.fixity import build_cells_fixity, build_row_fixity
 from fonds.model.bibliography import Citation, Paper
 from fonds.model.paper import MATCH_VERSION, MatchStatus, UnmatchedPaper
 from fonds.model.rows import CitationRow, MatchRow
@@ -18,6 +18,7 @@ from fonds.papers.catalog.lookup import find
 from fonds.papers.catalog.match import Match, MatchReason, format_evidence
 from fonds.papers.catalog.match_query import build_citation_query, build_paper_query
 from fonds.papers.catalog.store import Catalog
+from fonds.papers.paper_cells import put_family
 from fonds.ports import Records, Table
 from fonds.stores.journal_table.cells import (
     BIB_JSON,
@@ -164,18 +165,15 @@ def save_matches(
     A DOI from an earlier match is deleted if a paper no longer matches a work with a DOI. Rows of
     references that a paper no longer has are deleted too.
     """
-    table.put(
-        journal, [(build_row_key(paper.sha1hex), _build_cells(paper.match)) for paper in papers]
-    )
-    unmatched_keys = [build_row_key(paper.sha1hex) for paper in papers if paper.match.doi is None]
-    if unmatched_keys:
-        table.delete(journal, unmatched_keys, [MATCH_DOI])
+    cells = {paper.sha1hex: _build_cells(paper.match) for paper in papers}
+    put_family(table, journal, [(build_row_key(key), value) for key, value in cells.items()])
     for paper in papers:
         citation_rows = records.find(CitationRow, {"sha1hex": paper.sha1hex})
         stale = [row.number for row in citation_rows if row.number >= paper.reference_count]
         records.delete(CitationRow, [(paper.sha1hex, number) for number in stale])
     rows = [_build_row(paper, now) for paper in papers]
-    records.put([*rows, *map(build_row_fixity, rows)])
+    parts = [build_cells_fixity(key, value) for key, value in cells.items()]
+    records.put([*rows, *map(build_row_fixity, rows), *parts])
 
 
 def _build_cells(match: Match) -> dict[str, bytes]:

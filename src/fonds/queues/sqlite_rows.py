@@ -15,8 +15,9 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, DamagedRowError
 from fonds.model.message import Message, Subscription
 from fonds.stores.sqlite_file import FileLayout
 
@@ -303,9 +304,30 @@ def lease_messages(
             (lease_ends_at, owner, address, rows[-1][0]),
         )
     return [
-        (seq, redelivery_count, Message(id_, body, key, attempt, json.loads(headers or "{}")))
-        for seq, redelivery_count, id_, key, attempt, headers, body in rows
+        (seq, redelivery_count, _build_message(seq, *columns))
+        for seq, redelivery_count, *columns in rows
     ]
+
+
+def _build_message(
+    seq: int, id_: str, key: str, attempt: int, headers: Any, body: bytes
+) -> Message:
+    """Return a message from its row. Raises DamagedRowError if a column has another type."""
+    try:
+        decoded_headers = json.loads(headers or "{}")
+    except (ValueError, TypeError):
+        decoded_headers = None
+    message = Message(id_, body, key, attempt, decoded_headers)
+    if all(type(getattr(message, name)) is kind for name, kind in _MESSAGE_TYPES.items()):
+        return message
+    raise DamagedRowError(
+        f"Message {seq} in queue.sqlite cannot be read: a column has another type than Fonds writes. "
+        "Another program or a broken disk changed it. Restore queue.sqlite from a backup, or delete "
+        f"the message from its table `contents`; `fonds repair` then sends it again."
+    )
+
+
+_MESSAGE_TYPES = {"id": str, "key": str, "attempt": int, "body": bytes, "headers": dict}
 
 
 def release(connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]]) -> None:

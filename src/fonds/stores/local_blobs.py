@@ -134,6 +134,6 @@ def _unpack(packed: bytes) -> bytes | None:
     unpacker = zlib.decompressobj()
     try:
         text = unpacker.decompress(packed, TEXT_MAX_BYTES)
-    except zlib.error:
+    except (zlib.error, TypeError):
         return None
     return text if unpacker.eof else None

@@ -311,6 +311,11 @@ def explain(error: BaseException, path: Path) -> FondsError | None:
         return ConfigurationError(f"{path} is damaged ({error}). Restore it from a backup.")
     if code == sqlite3.SQLITE_READONLY:
         return build_read_only_error(path)
+    if not code and "decode to UTF-8" in str(error):
+        return ConfigurationError(
+            f"{path} has a text that is not UTF-8 ({error}). Another program or a broken disk "
+            "changed it. Restore the file from a backup."
+        )
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return ConfigurationError(
             f"Cannot open {path} for writing ({error}). Check the path and its permissions."

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from io import StringIO
 from typing import Any, cast
 
 import msgspec
 import pytest
+from rich.console import Console
 
 from audit_bench import (
     build_disposition,
@@ -16,8 +18,10 @@ from audit_bench import (
     enter_and_process,
     run_sums_audit,
 )
-from fonds.audit.audit import FAULTS_MAX, build_report, run_audit
+from fonds.audit.audit import FAULTS_MAX, AuditResult, build_report, run_audit
 from fonds.audit.conservation import build_accounts
+from fonds.audit.fault import AuditCheck, AuditFault
+from fonds.cli.audit import print_audit
 from fonds.model.disposition import Reason, defer, quarantine, retry
 from fonds.model.rows import EntryRow
 from fonds.model.step import Pipeline, Result
@@ -39,6 +43,7 @@ def test_waiting_and_finished_messages_add_up(place: Workplace, stores: Stores) 
     assert audit.is_balanced, audit.fault_texts
     assert msgspec.to_builtins(build_report(audit)) == {
         "balanced": True,
+        "check_counts": {},
         "faults": [],
         "missing": [],
         "fault_count": 0,
@@ -209,6 +214,22 @@ def test_all_faults_are_counted_and_some_are_listed(place: Workplace, stores: St
     )
     audit = run_sums_audit(place, stores)
     assert (audit.fault_count, len(audit.fault_texts)) == (count, FAULTS_MAX)
+    assert audit.check_counts == {AuditCheck.INPUT_COUNT: count}
+    full_audit = run_audit(stores, {SUMS.name: place.subscriptions}, faults_max=None)
+    assert len(full_audit.faults) == count
+
+
+def test_many_faults_of_one_check_do_not_hide_another() -> None:
+    result = AuditResult()
+    for number in range(50_000):
+        result.add_fault(AuditFault(AuditCheck.BLOB, f"{number}", f"blob {number} is missing"))
+    result.add_fault(AuditFault(AuditCheck.BODY, "w", "w is missing"))
+    assert (result.fault_count, len(result.faults)) == (50_001, FAULTS_MAX + 1)
+    output = StringIO()
+    print_audit(Console(file=output, width=200), result)
+    assert output.getvalue().count("is missing") == 6
+    assert "and 49,995 more like it" in output.getvalue()
+    assert "fault w is missing" in output.getvalue()
 
 
 def test_more_dispositions_than_one_page_are_read(place: Workplace, stores: Stores) -> None:

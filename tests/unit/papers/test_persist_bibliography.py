@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from fixtures.pdfs import text_pdf
-from fonds.derivatives.fixity import build_row_fixity
+from fonds.derivatives.fixity import build_cells_fixity, build_row_fixity
 from fonds.extract.pdf.extraction import extract_pdf_bytes
 from fonds.extract.pdf.limits import PdfLimits
 from fonds.model.bibliography import Paper
@@ -75,8 +75,11 @@ def test_row_cells_and_fixity_are_written(bench: Bench) -> None:
     assert documents["bib_json"] == documents["bib_metadata"] == PAPER
     assert documents["bib_status"] == {"status": "success", "extractor": VERSION}
     assert get_cells(bench)["bib0:bib_quality"] == b"marginal"
-    (fixity,) = bench.records.find(FixityRow)
-    assert fixity == build_row_fixity(row)
+    fixity = {row_fixity.part: row_fixity for row_fixity in bench.records.find(FixityRow)}
+    assert fixity == {
+        "bibliography": build_row_fixity(row),
+        "bib0": build_cells_fixity(row.sha1hex, get_cells(bench)),
+    }
 
 
 def test_a_missing_bibliography_is_not_stored(bench: Bench) -> None:

@@ -10,7 +10,14 @@ from typing import Any, ClassVar
 import pytest
 import sqlalchemy as sa
 
-from fonds.stores.records.column_types import CleanText, StoredJson, UtcTime
+from fonds.stores.records.column_types import (
+    BigNumber,
+    CleanText,
+    Flag,
+    RealNumber,
+    StoredJson,
+    UtcTime,
+)
 from fonds.stores.records.tables import derive
 
 
@@ -48,9 +55,9 @@ def test_a_table_has_the_columns_of_its_row() -> None:
     types = {column.name: type(column.type) for column in table.c}
     assert types == {
         "sha1hex": CleanText,
-        "number": sa.BigInteger,
-        "share": sa.REAL,
-        "is_new": sa.Boolean,
+        "number": BigNumber,
+        "share": RealNumber,
+        "is_new": Flag,
         "at": UtcTime,
         "details": StoredJson,
     }

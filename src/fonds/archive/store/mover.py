@@ -322,6 +322,7 @@ def _iter_records(lines: Iterable[str]) -> Iterator[IndexedRecord]:
                 datetime14=line.datetime14,
                 sha1hex=(parse_sha1(line.digest or "") or b"").hex(),
                 is_revisit=line.mime == REVISIT_MIME,
+                status=line.status,
             )
 
 

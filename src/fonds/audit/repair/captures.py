@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from fonds.archive.table_places import build_later_cells, is_indexed
 from fonds.archive.warc_names import CaptureKey, WarcNames, build_capture_key, rank_name
+from fonds.audit.captures import is_own_warc
 from fonds.audit.fault import REPAIR, RepairAct
 from fonds.audit.files import format_place_name
-from fonds.audit.places import are_duplicates, build_cell_key, is_own_warc
+from fonds.audit.places import are_duplicates, build_cell_key
 from fonds.audit.repair.context import PLACES_MAX, RepairContext, build_place, parse_table_key
 from fonds.ingest.steps.persist_file import (
     update_capture_counts,

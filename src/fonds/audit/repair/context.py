@@ -12,13 +12,14 @@ from itertools import islice
 from pathlib import Path
 
 from fonds.archive.warc_names import list_paths
+from fonds.audit.conservation import is_path_of
 from fonds.audit.fault import REPAIR, RepairAct, build_act_prefix
 from fonds.audit.repair.plan import RepairPlan
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.model.archive import Payload
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
 from fonds.model.disposition import Verdict
-from fonds.model.entry import Entry, compute_input_id
+from fonds.model.entry import Entry
 from fonds.model.errors import (
     PermanentError,
     StoreUnavailableError,
@@ -307,11 +308,6 @@ class RepairContext:
                 row.input_id: row.path for row in islice(inputs, INPUTS_SEARCHED_MAX)
             }
         return self._folder_paths[folder]
-
-
-def is_path_of(path: str, row: InputRow) -> bool:
-    """Whether the id of an input was made from this path and the fingerprint of its row."""
-    return compute_input_id(path.encode("utf-8", "replace"), row.fingerprint) == row.input_id
 
 
 def strip_member(place: str) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 
 from fonds.archive.table_places import build_first_cells, build_later_cells, find_recorded_id
+from fonds.audit.captures import is_own_warc
 from fonds.audit.fault import RepairAct
 from fonds.audit.files import compare_file_cells
-from fonds.audit.places import build_cell_key, is_own_warc
+from fonds.audit.places import build_cell_key
 from fonds.audit.repair.context import PLACES_MAX, RepairContext, build_place
 from fonds.audit.repair.places import build_file_meta
 from fonds.audit.rights import find_changed_rights

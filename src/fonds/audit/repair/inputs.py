@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from fonds.audit.conservation import is_path_of
 from fonds.audit.entries import is_within_input
 from fonds.audit.fault import RepairAct
 from fonds.audit.repair.context import (
     ENTRIES_SAMPLED_MAX,
     RepairContext,
-    is_path_of,
     strip_member,
 )
 from fonds.audit.repair.plan import RepairItem

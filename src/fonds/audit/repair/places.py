@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from fonds.archive.table_places import build_cdx_row, get_status
+from fonds.audit.captures import compare_line, correct_row, is_own_warc
 from fonds.audit.fault import RepairAct
-from fonds.audit.places import is_own_warc
 from fonds.audit.repair.context import PLACES_MAX, RepairContext, build_place, parse_table_key
 from fonds.derivatives.visibility import find_takedowns
+from fonds.model.archive import IndexedRecord
 from fonds.model.capture import (
     REVISIT_MIME,
     Capture,
@@ -84,6 +85,47 @@ def _correct_file_captures(context: RepairContext, sha1hex: str) -> None:
         location = format_record_place(row.warc_path, row.warc_offset)
         message = f"the capture at {location} has its URL, time and size again in cdx"
         context.record_act(RepairAct.PLACE, row.capture_id, sha1hex, message)
+
+
+def correct_descriptions(context: RepairContext) -> None:
+    """Correct HTTP status, media type and SURT in the `cdx` rows of the files in the repair plan,
+    and rebuild CDXJ indexes that state another status than the records.
+
+    Call it once the rows of `file_meta` are right. The SQL table `cdx` has one row per capture in a
+    WARC.
+    """
+    for act in (RepairAct.PLACE, RepairAct.TABLE):
+        for items in context.plan.iter_items(act):
+            for sha1hex in sorted({item.subject for item in items}):
+                _correct_descriptions(context, sha1hex)
+
+
+def _correct_descriptions(context: RepairContext, sha1hex: str) -> None:
+    records = context.stores.records
+    for file in records.get(FileMetaRow, [sha1hex]):
+        for row in list(records.find(CdxRow, {"sha1hex": sha1hex}, count_max=PLACES_MAX)):
+            line = _find_index_line(context, row)
+            is_revisit = line.is_revisit if line else row.mimetype == REVISIT_MIME
+            payload = context.read_if_intact(build_place(row), None if is_revisit else sha1hex)
+            correct = correct_row(row, file, line, payload)
+            location = format_record_place(row.warc_path, row.warc_offset)
+            if correct != row:
+                records.put([correct])
+                message = f"the capture at {location} has its status, type and SURT again in cdx"
+                context.record_act(RepairAct.PLACE, row.capture_id, sha1hex, message)
+            if line is not None and compare_line(correct, line):
+                context.stores.archive.inspect(row.warc_path, repair=True)
+                message = f"rebuilt the CDXJ of {row.warc_path}, whose line of {location} was wrong"
+                context.record_act(RepairAct.CDXJ, row.capture_id, sha1hex, message)
+
+
+def _find_index_line(context: RepairContext, row: CdxRow) -> IndexedRecord | None:
+    """Return the line of a record in the CDXJ index next to its WARC; None without one."""
+    if not is_own_warc(row.warc_path):
+        return None
+    state = context.stores.archive.inspect(row.warc_path)
+    lines = (state.records if state else None) or ()
+    return next((line for line in lines if line.offset == row.warc_offset), None)
 
 
 _Description = tuple[str, str, int | None]

@@ -13,7 +13,7 @@ from fonds.audit.repair.derivatives import reindex_documents, rewrite_endings
 from fonds.audit.repair.entries import reenter_entries
 from fonds.audit.repair.files import describe_files, write_cells
 from fonds.audit.repair.inputs import count_inputs
-from fonds.audit.repair.places import correct_captures, repair_places
+from fonds.audit.repair.places import correct_captures, correct_descriptions, repair_places
 from fonds.grouping.names import parse
 from fonds.model.errors import PermanentError, TransientError
 from fonds.model.rows import CdxRow
@@ -42,6 +42,7 @@ class RepairRound:
         repair_places(self.context)
         restore_bodies(self.context)
         describe_files(self.context)
+        correct_descriptions(self.context)
         reenter_entries(self.context)
         count_inputs(self.context)
         rewrite_endings(self.context)

@@ -129,6 +129,7 @@ class SessionRow:
 
     TABLE: ClassVar[str] = "sessions"
     KEY: ClassVar[tuple[str, ...]] = ("session_id",)
+    SEALED: ClassVar[bool] = True
     session_id: str
     sha256hex: str
     key_name: str
@@ -173,8 +174,8 @@ class FixityRow:
     The row is written in one transaction with the data.
 
     - `sha1hex`: SHA-1 of the file from which the data was derived.
-    - `part`: which data it is: name of the table that has the derived row, or name of a blob
-      (`derivatives/fixity.py`).
+    - `part`: which data it is: name of the table that has the derived row, name of a blob, or
+      column family of the wide table (`derivatives/fixity.py`).
     - `size_bytes`, `sha256hex`: size and SHA-256 of the data.
     """
 

@@ -121,6 +121,7 @@ class RefusedLinkRow:
 
     TABLE: ClassVar[str] = "refused_links"
     KEY: ClassVar[tuple[str, ...]] = ("url_sha1", "source_id")
+    SEALED: ClassVar[bool] = True
     url_sha1: Annotated[str, Meta(description="SHA-1 of the URL that would have been fetched")]
     source_id: Annotated[str, Meta(description="id of the source")]
     url: Annotated[str, Meta(description="URL of the link, cut to 2,000 characters")]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from types import NoneType
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,7 +17,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from fonds.model.disposition import Reason
-from fonds.model.errors import LimitError
+from fonds.model.errors import DamagedRowError, LimitError
 from fonds.model.stored_json import clean_text, decode_stored, encode_stored
 
 JSON_DEPTH_MAX = 64
@@ -61,9 +62,115 @@ def clean_json(value: object, depth: int = 0) -> Any:
     return value
 
 
+def check_text(value: Any) -> str | None:
+    """Return a value that SQLite stores in a text column. Raises DamagedRowError if it is no
+    text.
+    """
+    if value is None or type(value) is str:
+        return value
+    raise DamagedRowError(f"{describe_stored(value)} is no text")
+
+
+def check_number(value: Any) -> int | None:
+    """Return a value that SQLite stores in a column of whole numbers. Raises DamagedRowError if it
+    is no such number.
+    """
+    if value is None or type(value) is int:
+        return value
+    raise DamagedRowError(f"{describe_stored(value)} is no whole number")
+
+
+def check_real(value: Any) -> float | None:
+    """Return a value that SQLite stores in a column of numbers. Raises DamagedRowError if it is no
+    number.
+    """
+    if value is None or type(value) is float or type(value) is int:
+        return value
+    raise DamagedRowError(f"{describe_stored(value)} is no number")
+
+
+STORED_TYPES: Mapping[Any, frozenset[type]] = {
+    check_text: frozenset({str, NoneType}),
+    check_number: frozenset({int, NoneType}),
+    check_real: frozenset({float, int, NoneType}),
+}
+"""Types of the values that a function accepts which only checks values."""
+
+
+NO_TYPES: frozenset[type] = frozenset()
+
+
+def describe_stored(value: object) -> str:
+    """Return a stored value for an error message, shortened."""
+    return repr(value)[:STORED_CHARS]
+
+
+STORED_CHARS = 40
+
+
+class WholeNumber(TypeDecorator[int]):
+    """Column of whole numbers with 4 bytes on PostgreSQL. SQLite stores any value in any column, so
+    that values are checked when they are read.
+    """
+
+    impl = sa.Integer
+    cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """Return the function that checks stored values on SQLite."""
+        return check_number if dialect.name == "sqlite" else None
+
+
+class BigNumber(TypeDecorator[int]):
+    """Column of whole numbers with 8 bytes on PostgreSQL, otherwise as `WholeNumber`."""
+
+    impl = sa.BigInteger
+    cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """Return the function that checks stored values on SQLite."""
+        return check_number if dialect.name == "sqlite" else None
+
+
+class RealNumber(TypeDecorator[float]):
+    """Column of numbers with a fraction, of single precision on PostgreSQL. SQLite stores any value
+    in any column, so that values are checked when they are read.
+    """
+
+    impl = sa.REAL
+    cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """Return the function that checks stored values on SQLite."""
+        return check_real if dialect.name == "sqlite" else None
+
+
+class Flag(TypeDecorator[bool]):
+    """Column of booleans. SQLite stores any value in any column, so that values are checked when
+    they are read.
+    """
+
+    impl = sa.Boolean
+    cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """Return the function that converts the numbers that SQLite stores."""
+        return _decode_flag if dialect.name == "sqlite" else None
+
+
+def _decode_flag(value: Any) -> bool | None:
+    try:
+        return _FLAGS[value]
+    except KeyError:
+        raise DamagedRowError(f"{describe_stored(value)} is neither 0 nor 1") from None
+
+
+_FLAGS = {0: False, 1: True, None: None}
+
+
 class CleanText(TypeDecorator[str]):
     """Text column. NUL characters and lone surrogates are removed when a value is written or
-    compared.
+    compared. SQLite stores any value in any column, so that values are checked when they are read.
     """
 
     impl = TEXT
@@ -80,6 +187,10 @@ class CleanText(TypeDecorator[str]):
         SQLAlchemy would put around `process_bind_param`.
         """
         return clean_value
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """Return the function that checks stored values on SQLite."""
+        return check_text if dialect.name == "sqlite" else None
 
 
 def clean_value(value: str | None) -> str | None:
@@ -110,7 +221,14 @@ class HexBytes(TypeDecorator[str]):
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
         """Return the function that converts stored bytes to hexadecimal text."""
-        return bytes.hex
+        return _decode_hex
+
+
+def _decode_hex(value: Any) -> str:
+    try:
+        return bytes.hex(value)
+    except TypeError:
+        raise DamagedRowError(f"{describe_stored(value)} is no sequence of bytes") from None
 
 
 class HexText(FunctionElement[str]):
@@ -191,7 +309,10 @@ def _format_utc(value: datetime | None) -> str | None:
 
 
 def _parse_utc(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(f"{text}+00:00")
+    try:
+        return None if text is None else datetime.fromisoformat(f"{text}+00:00")
+    except ValueError:
+        raise DamagedRowError(f"{describe_stored(text)} is no time") from None
 
 
 _TIME_CHARS = len("2026-11-27 16:40:00.000000")
@@ -203,7 +324,10 @@ def _count_microseconds(value: datetime | None) -> int | None:
 
 
 def _parse_microseconds(count: int | None) -> datetime | None:
-    return None if count is None else _EPOCH + count * _MICROSECOND
+    try:
+        return None if count is None else _EPOCH + count * _MICROSECOND
+    except (TypeError, OverflowError, ValueError):
+        raise DamagedRowError(f"{describe_stored(count)} is no time") from None
 
 
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
@@ -247,6 +371,26 @@ class StoredJson(TypeDecorator[Any]):
         field is missing.
         """
         return None if value is None else decode_stored(self.kind, value)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """Return the function that converts stored JSON to the typed value. It raises
+        DamagedRowError if that is impossible.
+        """
+        return read_damaged(super().result_processor(dialect, coltype))
+
+
+def read_damaged(convert: Any) -> Callable[[Any], Any]:
+    """Return a function that converts a stored value with `convert`, and raises DamagedRowError if
+    the value has a wrong type or format.
+    """
+
+    def convert_or_explain(value: Any) -> Any:
+        try:
+            return convert(value)
+        except (ValueError, TypeError, OverflowError):
+            raise DamagedRowError(f"{describe_stored(value)} has a wrong format") from None
+
+    return convert_or_explain
 
 
 class ByteLength(FunctionElement[int]):

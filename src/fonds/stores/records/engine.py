@@ -18,11 +18,14 @@ from sqlalchemy import URL, Connection, Engine, event
 from fonds.model.encoding import decode_json
 from fonds.model.errors import (
     ConfigurationError,
+    DamagedRowError,
     FondsError,
     StorageFullError,
     StoreUnavailableError,
 )
 from fonds.model.optional_libraries import build_missing_extra_error
+from fonds.model.rows import ROWS
+from fonds.stores.records.row_statements import locate_damage
 from fonds.stores.sqlite_file import (
     BUSY_TIMEOUT_S,
     WAL_LIMIT_BYTES,
@@ -193,10 +196,15 @@ def translate_errors(engine: Engine) -> Iterator[None]:
 
     Raises StoreUnavailableError if the database does not answer or is busy, StorageFullError if no
     space is left, and ConfigurationError if the database cannot be used as configured. Other errors
-    are raised as they are.
+    are raised as they are. A damaged value is searched, so that the message names its row.
     """
     try:
         yield
+    except DamagedRowError as error:
+        if not error.is_located:
+            with engine.connect() as connection:
+                locate_damage(connection, ROWS)
+        raise
     except sa.exc.DBAPIError as error:
         translated_error = _explain(error, engine)
         if translated_error is None:

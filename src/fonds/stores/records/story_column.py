@@ -17,7 +17,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 from fonds.model.encoding import decode_json
 from fonds.model.story import Story
 from fonds.model.story_json import encode_story
-from fonds.stores.records.column_types import JSON, StoredJson, clean_json
+from fonds.stores.records.column_types import JSON, StoredJson, clean_json, read_damaged
 
 DICTIONARY = (
     b'"rights":[{"subject":"license","value":"","raw":"","stated_in":"meta element","name":'
@@ -85,7 +85,9 @@ class StoryColumn(TypeDecorator[Story]):
         JSON.
         """
         if dialect.name == "sqlite":
-            return lambda data: self.process_result_value(decompress_json(data), dialect)
+            return read_damaged(
+                lambda data: self.process_result_value(decompress_json(data), dialect)
+            )
         return super().result_processor(dialect, coltype)
 
 

@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_type_hints
 
 import sqlalchemy as sa
-from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, Table
+from sqlalchemy import CheckConstraint, Column, Index, Table
 
 from fonds.model.pdf_metadata import PdfMetadata
 from fonds.model.rights import StatedRights
@@ -23,11 +23,15 @@ from fonds.model.rows import ROWS, Row
 from fonds.model.source import StoredPace
 from fonds.model.stored_json import is_stored_type
 from fonds.stores.records.column_types import (
+    BigNumber,
     ByteLength,
     CleanText,
+    Flag,
     HexBytes,
+    RealNumber,
     StoredJson,
     UtcTime,
+    WholeNumber,
 )
 from fonds.stores.records.story_column import StoryColumn
 
@@ -69,7 +73,7 @@ def add_access_tables(metadata: sa.MetaData) -> None:
         Column("at", UtcTime, nullable=False),
         Column("who", CleanText, nullable=False),
         Column("what", CleanText, nullable=False),
-        Column("outcome", BigInteger),
+        Column("outcome", BigNumber),
         Index("acts_at", "at", "act_id"),
     )
 
@@ -77,9 +81,9 @@ def add_access_tables(metadata: sa.MetaData) -> None:
 SHA1HEX = "sha1hex"
 _TYPES: Mapping[type, Any] = {
     str: CleanText,
-    int: BigInteger,
-    float: sa.REAL,
-    bool: Boolean,
+    int: BigNumber,
+    float: RealNumber,
+    bool: Flag,
     datetime: UtcTime,
 }
 
@@ -149,7 +153,7 @@ Table(
     _build_sha1hex(key=True),
     Column("sha256hex", CleanText, CheckConstraint("length(sha256hex) = 64"), nullable=False),
     Column("md5hex", CleanText, CheckConstraint("length(md5hex) = 32"), nullable=False),
-    Column("size_bytes", BigInteger, CheckConstraint("size_bytes >= 0"), nullable=False),
+    Column("size_bytes", BigNumber, CheckConstraint("size_bytes >= 0"), nullable=False),
     Column("mimetype", CleanText, CheckConstraint("length(mimetype) >= 1"), nullable=False),
     Column("capture_id", CleanText, nullable=False),
     Column("row_created", UtcTime, nullable=False),
@@ -169,10 +173,10 @@ Table(
     Column("surt_key", CleanText, nullable=False, server_default=""),
     Column("datetime", CleanText, CheckConstraint("length(datetime) = 14"), nullable=False),
     Column("mimetype", CleanText, nullable=False),
-    Column("status", Integer),
+    Column("status", WholeNumber),
     Column("warc_path", CleanText, CheckConstraint("length(warc_path) >= 1"), primary_key=True),
-    Column("warc_csize", BigInteger),
-    Column("warc_offset", BigInteger, primary_key=True, autoincrement=False),
+    Column("warc_csize", BigNumber),
+    Column("warc_offset", BigNumber, primary_key=True, autoincrement=False),
     Column("row_created", UtcTime, nullable=False),
     Index("cdx_sha1hex", "sha1hex"),
     Index("cdx_surt_key", "surt_key", "datetime"),
@@ -206,11 +210,11 @@ Table(
     Column(
         "status", CleanText, CheckConstraint(ByteLength(sa.text("status")) >= 1), nullable=False
     ),
-    Column("has_page0_thumbnail", Boolean, nullable=False),
-    Column("page_count", Integer, CheckConstraint("page_count >= 0")),
-    Column("word_count", Integer, CheckConstraint("word_count >= 0")),
-    Column("page0_height", sa.REAL, CheckConstraint("page0_height >= 0")),
-    Column("page0_width", sa.REAL, CheckConstraint("page0_width >= 0")),
+    Column("has_page0_thumbnail", Flag, nullable=False),
+    Column("page_count", WholeNumber, CheckConstraint("page_count >= 0")),
+    Column("word_count", WholeNumber, CheckConstraint("word_count >= 0")),
+    Column("page0_height", RealNumber, CheckConstraint("page0_height >= 0")),
+    Column("page0_width", RealNumber, CheckConstraint("page0_width >= 0")),
     Column("permanent_id", CleanText, CheckConstraint(ByteLength(sa.text("permanent_id")) >= 1)),
     Column("pdf_created", UtcTime),
     Column("pdf_version", CleanText, CheckConstraint(ByteLength(sa.text("pdf_version")) >= 1)),
@@ -224,7 +228,7 @@ Table(
     "citations",
     metadata,
     _build_sha1hex(key=True),
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", BigNumber, primary_key=True, autoincrement=False),
     Column("updated", UtcTime, nullable=False),
     Column("reference", CleanText, nullable=False),
     Column("status", CleanText, nullable=False),
@@ -232,7 +236,7 @@ Table(
     Column("work", CleanText),
     Column("doi", CleanText),
     Column("printed_doi", CleanText),
-    Column("score", sa.REAL),
+    Column("score", RealNumber),
     Index("citations_work", "work", "sha1hex", "number"),
     Index("citations_doi", "doi", "sha1hex", "number"),
 )
@@ -253,16 +257,16 @@ Table(
     metadata,
     Column("name", CleanText, primary_key=True),
     Column("pipeline", CleanText, nullable=False),
-    Column("every_s", BigInteger, CheckConstraint("every_s >= 1"), nullable=False),
+    Column("every_s", BigNumber, CheckConstraint("every_s >= 1"), nullable=False),
     Column("daily_at", CleanText, nullable=False),
     Column("next_due", UtcTime, nullable=False),
     Column("lease_holder", CleanText),
-    Column("lease_version", BigInteger, nullable=False),
+    Column("lease_version", BigNumber, nullable=False),
     Column("last_started", UtcTime),
     Column("last_finished", UtcTime),
     Column("last_error", CleanText),
-    Column("failures", BigInteger, nullable=False),
-    Column("runs", BigInteger, nullable=False),
+    Column("failures", BigNumber, nullable=False),
+    Column("runs", BigNumber, nullable=False),
 )
 
 Table(
@@ -278,7 +282,7 @@ Table(
     Column("publication_date", CleanText),
     Column("language", CleanText),
     Column("article_title", CleanText),
-    Column("word_count", Integer, CheckConstraint("word_count >= 0"), nullable=False),
+    Column("word_count", WholeNumber, CheckConstraint("word_count >= 0"), nullable=False),
     Column("story", StoryColumn(), nullable=False),
     Column("extractor", CleanText, nullable=False),
     Index("story_meta_story_id", "story_id", "captured", "sha1hex"),
@@ -305,7 +309,7 @@ Table(
 Table(
     "text_band",
     metadata,
-    Column("band", Integer, primary_key=True, autoincrement=False),
+    Column("band", WholeNumber, primary_key=True, autoincrement=False),
     _build_sha1_bytes(),
     # Clustered by key; it is queried by nothing else.
     sqlite_with_rowid=False,
@@ -318,13 +322,13 @@ Table(
     Column("url", CleanText, nullable=False),
     Column("final_url", CleanText, nullable=False),
     Column("fetched", UtcTime, nullable=False),
-    Column("status", Integer, nullable=False),
+    Column("status", WholeNumber, nullable=False),
     Column("mime", CleanText),
     Column("address", CleanText, nullable=False),
     Column("tls", CleanText),
     Column("tls_check", CleanText, nullable=False),
-    Column("redirects", Integer, nullable=False),
-    Column("in_spool", Boolean, nullable=False),
+    Column("redirects", WholeNumber, nullable=False),
+    Column("in_spool", Flag, nullable=False),
     Column("etag", CleanText),
     Column("last_modified", CleanText),
     Index("fetched_url", "url", "fetched"),
@@ -341,7 +345,7 @@ Table(
     metadata,
     Column("domain", CleanText, primary_key=True),
     Column("lease_holder", CleanText),
-    Column("lease_version", BigInteger, nullable=False),
+    Column("lease_version", BigNumber, nullable=False),
     Column("paces", StoredJson(Mapping[str, StoredPace]), nullable=False),
     Column("updated", UtcTime, nullable=False),
     Column("requested_by", CleanText),
@@ -355,11 +359,11 @@ Table(
     Column("path", CleanText, nullable=False),
     Column("kind", CleanText, nullable=False),
     Column("fingerprint", CleanText, nullable=False),
-    Column("position", BigInteger, nullable=False),
-    Column("entries", BigInteger, nullable=False),
+    Column("position", BigNumber, nullable=False),
+    Column("entries", BigNumber, nullable=False),
     Column("tally", StoredJson(Mapping[str, int]), nullable=False),
-    Column("tally_count", BigInteger, nullable=False),
-    Column("finished", Boolean, nullable=False),
+    Column("tally_count", BigNumber, nullable=False),
+    Column("finished", Flag, nullable=False),
     Column("error", CleanText),
     Column("updated", UtcTime, nullable=False),
     Column("pipeline", CleanText, primary_key=True),
@@ -381,8 +385,8 @@ Table(
     Column("collection", CleanText, nullable=False),
     Column("entered_at", UtcTime(is_short=True), nullable=False),
     Column("outcome", CleanText, nullable=False),
-    Column("open_count", BigInteger, CheckConstraint("open_count >= 0"), nullable=False),
-    Column("weight", Integer, nullable=False),
+    Column("open_count", BigNumber, CheckConstraint("open_count >= 0"), nullable=False),
+    Column("weight", WholeNumber, nullable=False),
     Column("reason", CleanText),
     Column("step", CleanText),
     Column("message_id", CleanText),
@@ -420,11 +424,11 @@ Table(
     Column("parent_id", CleanText),
     Column("parent_step", CleanText),
     Column("verdict", CleanText, nullable=False),
-    Column("is_open", Boolean, nullable=False),
+    Column("is_open", Flag, nullable=False),
     Column("reason", CleanText),
     Column("detail", CleanText, nullable=False),
     Column("about", CleanText),
-    Column("attempt", Integer, nullable=False),
+    Column("attempt", WholeNumber, nullable=False),
     Column("promised_at", UtcTime(is_short=True), nullable=False),
     Column("settled_at", UtcTime(is_short=True)),
     Column("next_attempt_at", UtcTime(is_short=True)),
@@ -461,7 +465,7 @@ Table(
     Column("first", CleanText, primary_key=True),
     Column("second", CleanText, primary_key=True),
     Column("third", CleanText, primary_key=True),
-    Column("count", BigInteger, nullable=False),
+    Column("count", BigNumber, nullable=False),
     Index("tallies_second", "counted", "second"),
     sqlite_with_rowid=False,
 )
@@ -509,7 +513,7 @@ Table(
     metadata,
     _build_sha1_bytes(),
     Column("part", CleanText, primary_key=True),
-    Column("size_bytes", BigInteger, nullable=False),
+    Column("size_bytes", BigNumber, nullable=False),
     Column("sha256hex", HexBytes, nullable=False),
     # Clustered by key; an index would repeat the key of a short row.
     sqlite_with_rowid=False,
@@ -524,7 +528,7 @@ Table(
     Column("sha1hex", CleanText, CheckConstraint("length(sha1hex) = 40"), nullable=False),
     Column("target", CleanText, nullable=False),
     Column("crawler", CleanText, nullable=False),
-    Column("is_fetched", Boolean, nullable=False),
+    Column("is_fetched", Flag, nullable=False),
     Index("host_captures_sha1hex", "sha1hex"),
     # Clustered by key, which is most of the row.
     sqlite_with_rowid=False,

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, DamagedRowError
 from fonds.ports.scan import iter_chunks
 from fonds.stores.sqlite_file import FileLayout, SqliteFile
 from fonds.stores.table.rows import (
@@ -28,6 +29,12 @@ from fonds.stores.table.rows import (
 )
 
 _AFTER_COLON = ";"
+_VALUE = "CAST(value AS BLOB)"
+_CELL = f"CAST(name AS TEXT), {_VALUE}"
+"""SQL of the name and value of a cell. Another program may have stored a text or a number instead
+of bytes: SQLite allows any type in any column. Fonds then reads the bytes of its text, so that the
+audit compares them like other bytes.
+"""
 
 _LAYOUT = FileLayout(
     noun="table store",
@@ -95,7 +102,7 @@ class SqliteTable:
         """Return the column families of all tables in the file, by table name."""
         with self._file.read_connection() as connection:
             rows = connection.execute("SELECT name, families FROM tables ORDER BY name").fetchall()
-        return {name: frozenset(json.loads(families)) for name, families in rows}
+        return {name: frozenset(_decode_families(name, families)) for name, families in rows}
 
     def put(
         self,
@@ -123,7 +130,7 @@ class SqliteTable:
                 )
             else:
                 connection.executemany(
-                    "UPDATE cells SET value = ? WHERE number = ? AND key = ? AND name = ? AND value = ?",
+                    f"UPDATE cells SET value = ? WHERE number = ? AND key = ? AND name = ? AND {_VALUE} = ?",  # noqa: S608
                     [
                         (value, table_number, key, column, where_equal[key])
                         for table_number, key, column, value in cells
@@ -142,7 +149,7 @@ class SqliteTable:
             rows: dict[bytes, dict[str, bytes]] = {key: {} for key in keys}
             for chunk in iter_chunks(iter(rows)):
                 marks = ", ".join("?" * len(chunk))
-                query = f"SELECT key, name, value FROM cells WHERE number = ? AND key IN ({marks}){condition}"  # noqa: S608
+                query = f"SELECT key, {_CELL} FROM cells WHERE number = ? AND key IN ({marks}){condition}"  # noqa: S608
                 for key, name, value in connection.execute(query, (number, *chunk, *names)):
                     rows[key][name] = value
         return {key: cells for key, cells in rows.items() if cells}
@@ -210,7 +217,17 @@ def _find_table(connection: sqlite3.Connection, table: str) -> tuple[int, set[st
     ).fetchone()
     if row is None:
         raise ConfigurationError(f"No table {table!r}; declare it first.")
-    return row[0], set(json.loads(row[1]))
+    return row[0], _decode_families(table, row[1])
+
+
+def _decode_families(table: str, families: Any) -> set[str]:
+    try:
+        return set(json.loads(families))
+    except (ValueError, TypeError):
+        raise DamagedRowError(
+            f"The column families of the table {table} cannot be read: {families!r}. Another "
+            "program or a broken disk changed them. Restore table.sqlite from a backup."
+        ) from None
 
 
 def _build_scan(
@@ -225,7 +242,7 @@ def _build_scan(
     bounds = () if end is None else (end,)
     if columns is None:
         bound = "" if end is None else " AND key < ?"
-        query = f"SELECT key, name, value FROM cells WHERE number = ? AND key >= ?{bound} ORDER BY key, name"  # noqa: S608
+        query = f"SELECT key, {_CELL} FROM cells WHERE number = ? AND key >= ?{bound} ORDER BY key, name"  # noqa: S608
         return query, (number, start, *bounds)
     end_condition = "steps.key IS NOT NULL" if end is None else "steps.key < ?"
     condition, names = _build_columns_condition(columns)
@@ -234,7 +251,7 @@ def _build_scan(
         "SELECT min(key) FROM cells WHERE number = ? AND key >= ? UNION ALL"
         " SELECT (SELECT min(key) FROM cells WHERE number = ? AND key > steps.key)"
         f" FROM steps WHERE {end_condition})"
-        " SELECT cells.key, name, value FROM steps CROSS JOIN cells"
+        f" SELECT cells.key, {_CELL} FROM steps CROSS JOIN cells"
         f" ON cells.number = ? AND cells.key = steps.key WHERE {end_condition}{condition}"
     )
     return stepping_query, (number, start, number, *bounds, number, *bounds, *names)
