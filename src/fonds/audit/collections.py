@@ -8,6 +8,7 @@ from fonds.audit.fault import AuditCheck, AuditFault
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.checks.damage import Damage, Remedy
 from fonds.grouping.views.clusterings import iter_collections as every
+from fonds.model.errors import DamagedRowError
 
 
 def check_collections(collection_writer: CollectionWriter) -> Iterator[AuditFault]:
@@ -21,7 +22,7 @@ def check_collections(collection_writer: CollectionWriter) -> Iterator[AuditFaul
     for collection in every(collection_writer.tables):
         try:
             damages = find_damages(collection_writer, collection.name)
-        except ValueError as error:
+        except (ValueError, DamagedRowError) as error:
             message = f"a stored value cannot be read: {error}"
             damages = [Damage(Remedy.BUILD, message)]
         for damage in damages:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +18,9 @@ from fonds.grouping.stored.chunks import CHUNKS_MAX, build_chunk_column
 from fonds.grouping.stored.dictionary import decode_dictionary, encode_dictionary
 from fonds.grouping.stored.keys import build_clustering_prefix
 from fonds.grouping.stored.matrices import decode_matrix, encode_matrix
-from fonds.grouping.tables import CLUSTERINGS, Tables, encode_json
-from fonds.model.encoding import prepare_type
+from fonds.grouping.stored.packing import build_damaged_error
+from fonds.grouping.tables import CLUSTERINGS, Cells, Tables, decode_cell, encode_json
+from fonds.model.errors import DamagedRowError
 
 _CHUNK_BATCH = 8
 _HEAD = slice(4, 8)
@@ -126,7 +126,7 @@ def read_model(
     cells = tables.get_row(CLUSTERINGS, row, [Column.MODEL, Column.CONFIGURATION])
     if cells is None or Column.MODEL not in cells:
         return None
-    numbers = msgspec.json.decode(cells[Column.MODEL], type=prepare_type(_ModelNumbers))
+    numbers = _parse_numbers(cells)
 
     def load_chunks(first: str) -> list[bytes]:
         return get_chunks(tables, CLUSTERINGS, row, first)
@@ -189,7 +189,7 @@ def read_centroids(
     cells = tables.get_row(CLUSTERINGS, row, [Column.MODEL])
     if cells is None:
         return None
-    numbers = msgspec.json.decode(cells[Column.MODEL], type=prepare_type(_ModelNumbers))
+    numbers = _parse_numbers(cells)
     finer = {number: labels for number, labels, _ in numbers.finer}
     labels = (
         finer.get(level) if level else tuple(cluster_path[0][1] for cluster_path in numbers.places)
@@ -240,6 +240,14 @@ def write_chunks(
         for number in range(len(chunks), len(chunks) + _CHUNK_BATCH)
     ]
     tables.delete(table, [row], leftover_columns)
+
+
+def _parse_numbers(cells: Cells) -> _ModelNumbers:
+    try:
+        numbers: _ModelNumbers = decode_cell(cells[Column.MODEL], Column.MODEL, _ModelNumbers)
+    except DamagedRowError as error:
+        raise build_damaged_error(str(error)) from None
+    return numbers
 
 
 def get_chunks(tables: Tables, table: str, row: bytes, first: str) -> list[bytes]:

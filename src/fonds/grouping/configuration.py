@@ -23,10 +23,11 @@ from fonds.grouping.tables import (
     REGISTER,
     Cells,
     Tables,
-    decode_text,
+    decode_cell,
     encode_json,
 )
 from fonds.model.encoding import EXACT_MAX, prepare_type
+from fonds.model.errors import DamagedRowError
 from fonds.model.suggestions import UnknownNameError, format_unknown_name
 
 ALGORITHMS = ("topics", "stories", "factors", "density")
@@ -197,9 +198,14 @@ def parse_configuration(cells: Cells) -> Configuration:
 
     The row is in the table `configurations`, or it is the row of a clustering, which stores the
     configuration that the clustering was built with.
-    Raises ValueError if a stored parameter is not valid.
+    Raises DamagedRowError if a stored parameter is not valid.
     """
-    return build_configuration(msgspec.json.decode(decode_text(cells, Column.CONFIGURATION, "{}")))
+    text = cells.get(Column.CONFIGURATION, b"{}")
+    parameters = decode_cell(text, Column.CONFIGURATION, dict[str, Any])
+    try:
+        return build_configuration(parameters)
+    except ValueError as error:
+        raise DamagedRowError(f"A stored configuration has an invalid parameter: {error}") from None
 
 
 def save_configuration(

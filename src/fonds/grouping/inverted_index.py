@@ -26,8 +26,10 @@ from fonds.grouping.redo_log import IndexState, build_index_cells, parse_index_s
 from fonds.grouping.stored.chunks import join_chunks, split
 from fonds.grouping.stored.dictionary import decode_dictionary
 from fonds.grouping.stored.inverted_index import decode_postings, encode_postings
-from fonds.grouping.tables import CLUSTERINGS, COLLECTIONS, Cells, Tables
+from fonds.grouping.stored.packing import build_damaged_error
+from fonds.grouping.tables import CLUSTERINGS, COLLECTIONS, Cells, Tables, decode_cell
 from fonds.model.checksums import format_checksum, hash_cells
+from fonds.model.errors import DamagedRowError
 from fonds.model.vectors import Postings
 
 
@@ -76,7 +78,7 @@ def is_index_state_intact(row: bytes, cells: Cells, packed_ids: bytes) -> bool:
     """
     try:
         state = parse_index_state(cells)
-    except msgspec.MsgspecError:
+    except DamagedRowError:
         return False
     return state is None or state.checksum == _compute_checksum(row, state, packed_ids)
 
@@ -109,7 +111,10 @@ def read_index(tables: Tables, name: CollectionName, timestamp: int) -> IndexedD
         )
     documents = [posting_run.documents.astype(np.int32) for posting_run in runs]
     starts = np.concatenate(([0], np.cumsum(counts)))
-    document_ids = msgspec.msgpack.decode(ids, type=list[str])
+    try:
+        document_ids = decode_cell(ids, Column.INDEX_IDS, list[str], is_packed=True)
+    except DamagedRowError as error:
+        raise build_damaged_error(str(error)) from None
     hashes = np.array([hash_term(term) for term in dictionary.terms], np.uint64)
     order = np.argsort(hashes)
     all_documents = np.concatenate([np.zeros(0, np.int32), *documents])

@@ -28,6 +28,7 @@ from fonds.grouping.tables import (
     THEMES,
     Cells,
     Tables,
+    decode_cell,
     decode_int,
     encode_utf8,
 )
@@ -35,7 +36,6 @@ from fonds.leases.lease import Lease
 from fonds.leases.leases import Leases
 from fonds.model.checksums import format_checksum, parse_checksum
 from fonds.model.disposition import Reason
-from fonds.model.encoding import prepare_type
 from fonds.model.errors import LimitError
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ def parse_index_state(cells: Cells) -> IndexState | None:
     Return None if the collection has no complete index.
     """
     state_json = cells.get(Column.INDEXED)
-    return msgspec.json.decode(state_json, type=prepare_type(IndexState)) if state_json else None
+    return decode_cell(state_json, Column.INDEXED, IndexState) if state_json else None
 
 
 def build_index_cells(state: IndexState) -> dict[str, bytes]:
@@ -205,7 +205,9 @@ def list_changed_ids(
         if last_change is not None and number_ > last_change:
             break
         last = number_
-        ids.update(dict.fromkeys(msgspec.msgpack.decode(cells[Column.IDS], type=list[str])))
+        ids.update(
+            dict.fromkeys(decode_cell(cells[Column.IDS], Column.IDS, list[str], is_packed=True))
+        )
     return list(ids), last
 
 
@@ -321,7 +323,7 @@ def _encode_writes(writes: PendingWrites) -> bytes:
 
 
 def _decode_writes(redo: bytes) -> PendingWrites:
-    record = msgspec.msgpack.decode(redo, type=prepare_type(_RedoRecord))
+    record = decode_cell(redo, Column.REDO, _RedoRecord, is_packed=True)
     return PendingWrites(
         {table: dict(rows) for table, rows in record.removed.items()},
         {table: dict(rows) for table, rows in record.puts.items()},

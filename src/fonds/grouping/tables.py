@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.names import CollectionName
 from fonds.grouping.stored.keys import build_cluster_row, parse_collection_row
-from fonds.model.errors import ConfigurationError
+from fonds.model.encoding import prepare_type
+from fonds.model.errors import ConfigurationError, DamagedRowError
 from fonds.ports import Table
 from fonds.ports.scan import PAGE_ROWS, Page, iter_pages, iter_rows
 
@@ -258,6 +260,21 @@ def decode_float(cells: Cells | None, column: str, default: float = 0.0) -> floa
         return default if value is None else float(value)
     except ValueError:
         return default
+
+
+def decode_cell(value: bytes, column: str, kind: Any, *, is_packed: bool = False) -> Any:
+    """Return a cell with JSON, or with msgpack if `is_packed`, as a value of the type `kind`.
+
+    Raises DamagedRowError, which names the column, if the cell has another format.
+    """
+    decoder = msgspec.msgpack if is_packed else msgspec.json
+    try:
+        return decoder.decode(value, type=prepare_type(kind))
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise DamagedRowError(
+            f"A cell in the column {column} of a collection cannot be read: {error}. Another program "
+            "or a broken disk changed it. `fonds audit` names the collection."
+        ) from None
 
 
 def encode_utf8(value: object) -> bytes:

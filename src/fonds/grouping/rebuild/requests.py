@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.clustering import (
     build_column,
@@ -29,8 +27,8 @@ from fonds.grouping.tables import (
     COLLECTIONS,
     Cells,
     Tables,
+    decode_cell,
     decode_int,
-    decode_text,
     encode_json,
     encode_utf8,
     is_collection_row,
@@ -39,7 +37,6 @@ from fonds.grouping.tables import (
 from fonds.grouping.views.clusterings import list_progress as rebuilds
 from fonds.leases.lease import LeaseConflictError
 from fonds.leases.leases import Leases
-from fonds.model.encoding import prepare_type
 from fonds.model.errors import ConfigurationError, FondsError, TransientError
 
 if TYPE_CHECKING:
@@ -326,7 +323,6 @@ def _find_failure(cells: Cells, conf: str, requested_at: int) -> str | None:
 
     `cells`: cells of the collection's row.
     """
-    failure = msgspec.json.decode(
-        decode_text(cells, _failure_column(conf), "{}"), type=prepare_type(RebuildFailure)
-    )
+    column = _failure_column(conf)
+    failure: RebuildFailure = decode_cell(cells.get(column, b"{}"), column, RebuildFailure)
     return failure.error if failure.requested_at == requested_at else None

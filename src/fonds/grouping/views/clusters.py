@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
-import msgspec
 from msgspec import Meta
 
 from fonds.grouping.columns import MAIN_FAMILY, Column
@@ -18,6 +17,7 @@ from fonds.grouping.tables import (
     MEMBERS,
     Cells,
     Tables,
+    decode_cell,
     decode_float,
     decode_int,
     decode_text,
@@ -453,9 +453,7 @@ def _load_curation(
 def _build_cluster(
     cells: Cells, top: Sequence[ClusterMember], curated_themes: Mapping[str, CuratedTheme]
 ) -> ClusterView:
-    terms = msgspec.json.decode(
-        decode_text(cells, Column.TERMS, "[]"), type=list[tuple[str, float]]
-    )
+    terms = decode_cell(cells.get(Column.TERMS, b"[]"), Column.TERMS, list[tuple[str, float]])
     has_parent = Column.PARENT in cells
     id_ = decode_text(cells, Column.ID)
     curation = curated_themes.get(id_)

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from fonds.grouping.clustering import StoredClustering
 from fonds.grouping.columns import MAIN_FAMILY, Column
 from fonds.grouping.names import CollectionName
@@ -28,10 +26,10 @@ from fonds.grouping.tables import (
     Cells,
     Tables,
     build_assignment_row,
+    decode_cell,
     decode_int,
     decode_text,
 )
-from fonds.model.encoding import prepare_type
 from fonds.model.errors import ConfigurationError
 
 CURATED_MAX = 1_000
@@ -133,7 +131,7 @@ def parse_exclusions(cells: Cells) -> dict[tuple[str, str], Exclusion]:
     for column, value in cells.items():
         if column.startswith(Column.EXCLUDED_FROM_PREFIX):
             conf, _, theme_id = column.removeprefix(Column.EXCLUDED_FROM_PREFIX).partition(":")
-            exclusions[conf, theme_id] = msgspec.json.decode(value, type=prepare_type(Exclusion))
+            exclusions[conf, theme_id] = decode_cell(value, column, Exclusion)
     return exclusions
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from fonds.grouping.columns import Column
@@ -17,6 +16,7 @@ from fonds.grouping.tables import (
     CLUSTERINGS,
     CLUSTERS,
     Tables,
+    decode_cell,
     decode_int,
     decode_text,
 )
@@ -171,10 +171,11 @@ def _load_events(
     tables: Tables, name: CollectionName, conf: str, timestamp: int
 ) -> list[tuple[str, list[str], list[str]]]:
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
-    events_json = decode_text(
-        tables.get_row(CLUSTERINGS, row, [Column.EVENTS]), Column.EVENTS, "[]"
+    cells = tables.get_row(CLUSTERINGS, row, [Column.EVENTS]) or {}
+    events: list[tuple[str, list[str], list[str]]] = decode_cell(
+        cells.get(Column.EVENTS, b"[]"), Column.EVENTS, list[tuple[str, list[str], list[str]]]
     )
-    return msgspec.json.decode(events_json, type=list[tuple[str, list[str], list[str]]])
+    return events
 
 
 def _load_sides(
