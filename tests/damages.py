@@ -164,6 +164,16 @@ DAMAGES = (
         "but came from",
     ),
     Damage(
+        "input-position",
+        sql("update inputs set position = 7 where path = ?", lambda w: str(w.source)),
+        "another program changed the row of the input",
+    ),
+    Damage(
+        "input-finished",
+        sql("update inputs set finished = 0 where path = ?", lambda w: str(w.source)),
+        "another program changed the row of the input",
+    ),
+    Damage(
         "entry-input",
         sql(f"update entries set input_id = 'another' where entry_id = {select_page_entry()}"),
         "is missing from the ledger but has",

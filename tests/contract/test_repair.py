@@ -30,10 +30,13 @@ from fonds.grouping.tables import COLLECTIONS
 from fonds.model.archive import Blob
 from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from fonds.model.rows import CdxRow
+from fonds.papers.catalog.store import TITLE
 from fonds.ports import Stores
+from fonds.wiring.catalog import find_catalog
 from fonds.wiring.collections import find_collection_writer
 from fonds.wiring.pipeline_names import list_used_readers
 from fonds.wiring.stores import close_stores, get_utc_now, open_stores
+from journeys.material import write_catalogue
 from made_warcs import page
 from sample import write_sample
 
@@ -179,7 +182,8 @@ class Home:
                 DeepAudit(stores, get_utc_now, lambda: False).run(None, lambda _: None)
             readers = list_used_readers(stores.records, stores.queue, self.settings)
             writer = find_collection_writer(stores, self.settings)
-            return list(run_audit(stores, readers, collection_writer=writer).faults)
+            catalog = find_catalog(stores, self.settings) if deep else None
+            return run_audit(stores, readers, collection_writer=writer, catalog=catalog).faults
 
 
 @dataclass(frozen=True)
@@ -343,6 +347,14 @@ LEDGER = (
         "differ in sha256",
     ),
     Harm(
+        "type of a capture",
+        lambda home: home.sql(
+            f"update cdx set mimetype = 'text/plain' where sha1hex = '{home.get_page(6)}'"
+        ),
+        AuditCheck.CAPTURE,
+        "text/plain",
+    ),
+    Harm(
         "quarantine",
         Home.lose_quarantined_messages,
         AuditCheck.QUARANTINE,
@@ -432,6 +444,33 @@ def test_a_changed_row_of_a_sealed_table_can_be_accepted(home: Home) -> None:
     assert home.find_faults(deep=False) == []
 
 
+def test_a_changed_rule_of_a_collection_can_be_accepted(home: Home) -> None:
+    with home.open() as stores:
+        writer = find_collection_writer(stores, home.settings)
+        assert writer is not None
+        writer.tables.put(COLLECTIONS, [(parse(COLLECTION).row, {Column.QUERY: b"kind:pdf"})])
+    (fault,) = home.find_faults(deep=False)
+    assert (fault.check, fault.subject) == (AuditCheck.COLLECTION_ROW, COLLECTION)
+    assert home.run("repair", "--yes").code == 1
+    assert home.run("repair", "--accept", "collections", "--yes").code == 0
+    assert home.find_faults(deep=False) == []
+
+
+def test_an_altered_catalogue_is_loaded_again(home: Home, tmp_path: Path) -> None:
+    write_catalogue(tmp_path / "works")
+    assert home.run("catalog", "load", tmp_path / "works").code == 0
+    with home.open() as stores:
+        catalog = find_catalog(stores, home.settings)
+        assert catalog is not None
+        stores.table.delete(
+            catalog.name, [stores.table.scan(catalog.name, TITLE, count_max=1)[0][0]]
+        )
+    (fault,) = home.find_faults(deep=True)
+    assert fault.check is AuditCheck.CATALOG
+    assert home.run("catalog", "load", "--again", tmp_path / "works").code == 0
+    assert home.find_faults(deep=True) == []
+
+
 def test_the_record_of_a_removed_page_is_purged_from_a_restored_archive(home: Home) -> None:
     backup = home.read_archive()
     removed = sha1(REMOVED_PAGE).hexdigest()
@@ -449,4 +488,10 @@ def test_the_record_of_a_removed_page_is_purged_from_a_restored_archive(home: Ho
 
 def test_each_check_with_a_remedy_is_tested() -> None:
     tested = {harm.check for harms in ROUNDS.values() for harm in harms}
-    assert {*AuditCheck} - tested - {AuditCheck.SEAL, AuditCheck.TAKEN_DOWN} == {*TESTED_ELSEWHERE}
+    tested |= {
+        AuditCheck.SEAL,
+        AuditCheck.COLLECTION_ROW,
+        AuditCheck.CATALOG,
+        AuditCheck.TAKEN_DOWN,
+    }
+    assert {*AuditCheck} - tested == {*TESTED_ELSEWHERE}

@@ -68,10 +68,6 @@ UNNOTICED_COLUMNS: Mapping[str, Mapping[str, str]] = {
     "records host_captures": {
         UNCOMPARED: "(row) capture_id captured_at crawler is_fetched origin sha1hex target"
     },
-    "records inputs": {
-        CLOCK: "updated",
-        ONE_COPY: "error finished kind position",
-    },
     "records paces": {
         OPERATION: "(row) domain lease_holder lease_version paces requested_at requested_by updated"
     },

@@ -17,6 +17,7 @@ import msgspec
 from fonds.audit.fault import AuditCheck, AuditFault
 from fonds.derivatives.kind import DerivativeKind
 from fonds.derivatives.kinds import KINDS
+from fonds.model.checksums import hash_row
 from fonds.model.disposition import Verdict
 from fonds.model.entry import compute_input_id
 from fonds.model.message import Depth, Subscription
@@ -271,7 +272,7 @@ def check_inputs(
 
 
 def _compare_columns(row: InputRow) -> str:
-    """Return a sentence if columns of the row of an input contradict each other, else ""."""
+    """Return a sentence if another program changed the row of an input, else ""."""
     if row.tally_count != sum(row.tally.values()):
         return (
             f"{row.path}: {row.tally_count} items were counted, but its tally has "
@@ -281,6 +282,8 @@ def _compare_columns(row: InputRow) -> str:
     has_path = row.fingerprint and row.path != REDACTED
     if row.kind in FILE_KINDS and has_path and not is_path_of(row.path, row):
         return f"{row.path}: the input {row.input_id} has another path, size or time in its row"
+    if row.checksum != hash_row(row):
+        return f"{row.path}: another program changed the row of the input {row.input_id}"
     return ""
 
 

@@ -69,7 +69,10 @@ _REMEDIES = {
     RepairAct.ENTRY: (
         "`fonds repair` restores the entry from its input, or from the rows that refer to it"
     ),
-    RepairAct.INPUT: "`fonds repair` or `fonds ingest` of the same path recounts the input",
+    RepairAct.INPUT: (
+        "`fonds repair` reads the input again. If its file is gone, check its row: `fonds repair "
+        "--accept inputs --yes` accepts it"
+    ),
     RepairAct.SEND: "`fonds repair` sends the entry through the pipeline again",
     RepairAct.READ: "`fonds repair` reads the file again, or restores the text from the index",
     RepairAct.END: "`fonds repair` records the state that the stores show",

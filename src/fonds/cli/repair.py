@@ -43,6 +43,7 @@ from fonds.grouping.tables import COLLECTIONS
 from fonds.ingest.catch_up import CatchUpSelection
 from fonds.model.encoding import pluralize
 from fonds.model.message import Subscription
+from fonds.model.rows import InputRow, Row
 from fonds.model.suggestions import format_unknown_name
 from fonds.pipelines.runtime.binding import parse_subscription_name
 from fonds.pipelines.runtime.intake import Intake, IntakeCounts
@@ -161,7 +162,8 @@ def _accept_table(
 
     Raises click.UsageError for a table without a seal.
     """
-    kinds = {kind.TABLE: kind for kind in SEALED}
+    kinds: dict[str, type[Row]] = {kind.TABLE: kind for kind in SEALED}
+    kinds[InputRow.TABLE] = InputRow
     if table == COLLECTIONS:
         return _accept_collections(app, settings, stores, is_confirmed=is_confirmed)
     if table not in kinds:

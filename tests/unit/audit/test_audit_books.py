@@ -248,7 +248,7 @@ def test_a_lost_message_that_waits_for_a_retry_is_reported(
 ) -> None:
     """It has not ended. If it were counted as settled, its loss would balance."""
     place.enter(1)
-    place.records.put([build_finished_input(1)])
+    place.ledger.enter([build_finished_input(1)], [], ())
     postponed = Result(verdict(Reason.STORE_UNAVAILABLE, "not now", 30.0))
     place.loop(lambda item: postponed).run_once(0.0)
     assert run_sums_audit(place, stores).is_balanced

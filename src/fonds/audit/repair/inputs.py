@@ -19,6 +19,7 @@ from fonds.audit.repair.context import (
     strip_member,
 )
 from fonds.audit.repair.plan import RepairItem
+from fonds.model.checksums import hash_row
 from fonds.model.encoding import pluralize
 from fonds.model.entry import Entry
 from fonds.model.rows import EntryRow, InputRow
@@ -44,8 +45,10 @@ def _count_input(context: RepairContext, item: RepairItem) -> None:
     sample = next(records.find(EntryRow, input_filters, count_max=1), None)
     row = _read_input(context, item)
     if row is not None:
-        if input_row is not None and input_row == replace(
-            row, updated=input_row.updated, position=input_row.position
+        if (
+            input_row is not None
+            and input_row.checksum == hash_row(input_row)
+            and input_row == replace(row, updated=input_row.updated, position=input_row.position)
         ):
             extra_count = count - row.entries
             if extra_count > 0:
@@ -78,6 +81,8 @@ def _count_input(context: RepairContext, item: RepairItem) -> None:
             context.give_up(item.subject, message)
             return
         message = f"input {item.subject} has its path {row.path} again"
+    # The new row gets a right checksum only if there is no other with a wrong one.
+    records.delete(InputRow, [(row.input_id, row.pipeline)])
     context.stores.ledger.enter([row], [], ())
     context.record_act(RepairAct.INPUT, sample.entry_id if sample else "", None, message)
 

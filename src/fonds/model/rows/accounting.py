@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
@@ -25,6 +25,8 @@ class InputRow:
     - `tally_count`: sum of `tally`.
     - `error`: why reading ended early; None if it did not.
     - `pipeline`: name of the pipeline.
+    - `checksum`: hash of the other columns, which the ledger computes. After a change by another
+      program it stays wrong, until a repair reads the input again.
     """
 
     TABLE: ClassVar[str] = "inputs"
@@ -41,6 +43,7 @@ class InputRow:
     error: str | None
     updated: dt.datetime
     pipeline: str = ""
+    checksum: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

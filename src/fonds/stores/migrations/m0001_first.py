@@ -356,6 +356,7 @@ def _create_accounting() -> None:
         sa.Column("error", TEXT),
         sa.Column("updated", TIME, nullable=False),
         sa.Column("pipeline", TEXT, primary_key=True),
+        sa.Column("checksum", sa.BigInteger, nullable=False),
     )
     op.create_index("inputs_error", "inputs", ["error"])
     op.create_index("inputs_tally_count", "inputs", ["tally_count"])

@@ -24,6 +24,7 @@ from fonds.model.ledger_difference import LedgerDifference
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, Row
 from fonds.stores.records import counters, outcomes, tallies
 from fonds.stores.records.engine import connect_to_write, translate_errors
+from fonds.stores.records.input_checksums import accept_inputs, add_checksum
 from fonds.stores.records.outcomes import (
     apply_ending,
     choose_heaviest,
@@ -94,9 +95,15 @@ class SqlLedger:
             return outcomes.recount(connection, repair=repair)
 
     def accept_rows(self, kind: type[Row]) -> None:
-        """Seal a table with the rows that it has now, although another program changed them."""
+        """Seal a table with the rows that it has now, although another program changed them.
+
+        Rows of `inputs` have a checksum each instead of a seal.
+        """
         with self._open_transaction() as connection:
-            renew_seal(connection, kind)
+            if kind is InputRow:
+                accept_inputs(connection)
+            else:
+                renew_seal(connection, kind)
 
     @contextmanager
     def _open_transaction(self) -> Iterator[Connection]:
@@ -272,5 +279,6 @@ def _write_inputs(connection: Connection, inputs: Sequence[InputRow]) -> None:
         deltas.update(counters.count_input_groups(row))
         if key in current_rows:
             deltas.subtract(counters.count_input_groups(current_rows[key]))
+        newest[key] = add_checksum(row, current_rows.get(key))
     upsert(connection, InputRow, newest.values())
     tallies.add(connection, deltas)

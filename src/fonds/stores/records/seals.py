@@ -12,16 +12,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
-from functools import cache
-from hashlib import sha256
-from operator import attrgetter
-from typing import Any
 
-import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from fonds.model.checksums import hash_row
 from fonds.model.rows import ROWS, Row
 from fonds.model.tallies import SEAL
 from fonds.stores.records.counters import Group, build_group
@@ -31,8 +26,6 @@ from fonds.stores.records.tallies import add, load_tallies, lock_tallies
 
 SEALED = frozenset(row for row in ROWS if getattr(row, "SEALED", False))
 """Types of the rows in sealed tables."""
-HASH_BYTES = 5
-"""Length of the hash of a row. The sum of the hashes of eight million rows fits into a tally."""
 
 
 def build_seal_group(kind: type[Row]) -> Group:
@@ -71,17 +64,6 @@ def renew_seal(connection: Connection, kind: type[Row]) -> None:
     group = build_seal_group(kind)
     stored = load_tallies(connection).get(group, 0)
     add(connection, {group: compute_seals(connection, [kind])[group] - stored})
-
-
-def hash_row(row: Row) -> int:
-    """Return the hash of a row: a number of 40 bits."""
-    data = msgspec.msgpack.encode(_get_reader(type(row))(row), order="deterministic")
-    return int.from_bytes(sha256(data).digest()[:HASH_BYTES], "big")
-
-
-@cache
-def _get_reader(kind: type[Row]) -> Any:
-    return attrgetter(*(column.name for column in fields(kind)))  # type: ignore[arg-type]
 
 
 def _sum_hashes(rows: Iterable[Row]) -> int:

@@ -36,6 +36,7 @@ from fonds.stores.records.engine import (
     reading,
     translate_errors,
 )
+from fonds.stores.records.input_checksums import update_checksums
 from fonds.stores.records.ledger import SqlLedger
 from fonds.stores.records.revision import (
     NEWEST,
@@ -369,7 +370,11 @@ class SqlRecords:
         ):
             for chunk in iter_chunks(iter(sorted(set(keys))), KEYS_PER_STATEMENT):  # type: ignore[type-var]
                 key_condition = match_keys(list_key_columns(kind), chunk)
-                with update_seal(connection, kind, _to_tuples(kind, chunk)):
+                tuples = _to_tuples(kind, chunk)
+                with (
+                    update_seal(connection, kind, tuples),
+                    update_checksums(connection, kind, tuples),
+                ):
                     result = connection.execute(
                         sa.update(table).where(key_condition, *conditions).values(new_values)
                     )
@@ -395,7 +400,10 @@ class SqlRecords:
             connection.begin(),
         ):
             old_groups = load_groups(connection, kind, removed_keys)
-            with update_seal(connection, kind, changed_keys):
+            with (
+                update_seal(connection, kind, changed_keys),
+                update_checksums(connection, kind, changed_keys),
+            ):
                 for index in order:
                     change = changes[index]
                     conditions = (

@@ -367,6 +367,7 @@ Table(
     Column("error", CleanText),
     Column("updated", UtcTime, nullable=False),
     Column("pipeline", CleanText, primary_key=True),
+    Column("checksum", BigNumber, nullable=False),
     Index("inputs_updated", "updated"),
     Index("inputs_tally_count", "tally_count"),
     Index("inputs_error", "error"),
