@@ -38,9 +38,11 @@ def correct_row(
     row = replace(row, surt=surt, surt_key=build_lookup_key(surt))
     if is_indexed(row.capture_id):
         return row
-    if payload is not None:
+    # A record without an HTTP head has no status. Its row can have one, from the metadata of the
+    # program that fetched the body.
+    if payload is not None and payload.http is not None:
         row = _correct_status(row, get_status(payload.http))
-    elif line is not None:
+    elif payload is None and line is not None:
         row = replace(row, status=line.status)
     if line is not None and line.is_revisit != (row.mimetype == REVISIT_MIME):
         return replace(row, mimetype=REVISIT_MIME if line.is_revisit else file.mimetype)
