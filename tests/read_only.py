@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import subprocess
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+
+from fonds.isolation.privileges import drop_capabilities
 
 T = TypeVar("T")
 
@@ -54,34 +55,7 @@ def _remove_write_modes(folder: Path) -> Iterator[None]:
             path.chmod(mode)
 
 
-CAPABILITY_VERSION = 0x20080522
-DAC_OVERRIDE, DAC_READ_SEARCH = 1, 2
-"""Capabilities of Linux with which root ignores file modes."""
-
-
-class _Header(ctypes.Structure):
-    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
-
-
-class _Sets(ctypes.Structure):
-    _fields_ = (
-        ("effective", ctypes.c_uint32),
-        ("permitted", ctypes.c_uint32),
-        ("inheritable", ctypes.c_uint32),
-    )
-
-
 def obey_file_modes(function: Callable[[], T]) -> T:
     """Call a function in a thread that obeys file modes, also if it belongs to root."""
-    with ThreadPoolExecutor(1, initializer=_drop_capabilities) as threads:
+    with ThreadPoolExecutor(1, initializer=drop_capabilities) as threads:
         return threads.submit(function).result()
-
-
-def _drop_capabilities() -> None:
-    """Remove from this thread, for ever, the capabilities with which root ignores file modes."""
-    libc, header, sets = ctypes.CDLL(None), _Header(CAPABILITY_VERSION, 0), (_Sets * 2)()
-    assert libc.capget(ctypes.byref(header), sets) == 0
-    kept = ~(1 << DAC_OVERRIDE | 1 << DAC_READ_SEARCH)
-    sets[0].effective &= kept
-    sets[0].permitted &= kept
-    assert libc.capset(ctypes.byref(header), sets) == 0

@@ -44,7 +44,6 @@ REPAIR_MAX_S = 300.0
 """Longest time that one repair may take. It takes seconds; only one that hangs takes so long."""
 PARTS = ("outcomes", "files", "pdfs", "stories", "captures", "documents", "indexed", "table")
 RESTORED_PARTS = (*PARTS, "blobs")
-COLLECTION = "test/story"
 REMOVED_PAGE = page(4_000)
 TESTED_ELSEWHERE = {
     AuditCheck.RECORDS_EMPTIED: "tests/e2e/test_damages.py: nothing restores the records",
@@ -58,6 +57,11 @@ class Home:
 
     path: Path
     servers: dict[str, str]
+
+    @property
+    def collection(self) -> str:
+        """Name of its collection. Homes on servers share the tables of collections."""
+        return f"{self.servers.get('env', 'test')}/story"
 
     def run(self, *words: str | Path) -> CommandResult:
         return fonds(self.path, *words, wait_s=REPAIR_MAX_S, **variables(self.servers))
@@ -174,7 +178,7 @@ class Home:
         with self.open() as stores:
             writer = find_collection_writer(stores, self.settings)
             assert writer is not None
-            writer.tables.put(COLLECTIONS, [(parse(COLLECTION).row, {Column.SIZE: b"7"})])
+            writer.tables.put(COLLECTIONS, [(parse(self.collection).row, {Column.SIZE: b"7"})])
 
     def find_faults(self, *, deep: bool) -> list[AuditFault]:
         with self.open() as stores:
@@ -389,8 +393,8 @@ def home(
         result = home.run("ingest", "--json", "--workers=1", root / "crawl")
         assert result.last["pending"] == 0, result.err
         for words in (
-            ["collection", "create", COLLECTION, "--query", "kind:story"],
-            ["group", COLLECTION],
+            ["collection", "create", home.collection, "--query", "kind:story"],
+            ["group", home.collection],
             ["keys", "create", "anne", "--role", "reader"],
         ):
             assert home.run(*words).code == 0
@@ -448,9 +452,9 @@ def test_a_changed_rule_of_a_collection_can_be_accepted(home: Home) -> None:
     with home.open() as stores:
         writer = find_collection_writer(stores, home.settings)
         assert writer is not None
-        writer.tables.put(COLLECTIONS, [(parse(COLLECTION).row, {Column.QUERY: b"kind:pdf"})])
+        writer.tables.put(COLLECTIONS, [(parse(home.collection).row, {Column.QUERY: b"kind:pdf"})])
     (fault,) = home.find_faults(deep=False)
-    assert (fault.check, fault.subject) == (AuditCheck.COLLECTION_ROW, COLLECTION)
+    assert (fault.check, fault.subject) == (AuditCheck.COLLECTION_ROW, home.collection)
     assert home.run("repair", "--yes").code == 1
     assert home.run("repair", "--accept", "collections", "--yes").code == 0
     assert home.find_faults(deep=False) == []

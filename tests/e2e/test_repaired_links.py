@@ -11,20 +11,15 @@ from typing import Any
 import pytest
 
 from e2e.states import state
-from fixtures.web_of_hosts import LOCALHOST, Web, is_allowed, serve_hosts
+from fixtures.web_of_hosts import Web, serve_sites
 from fonds.cli.main import cli, run
-from fonds.fetching import addresses
 
 LINKS = 3
 
 
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    with serve_hosts() as hosts:
-        monkeypatch.setattr(addresses, "resolve", hosts.resolve)
-        monkeypatch.setattr(addresses, "is_public", is_allowed)
-        for number in range(LINKS):
-            hosts.addresses[f"site{number}.example"] = [LOCALHOST]
+    with serve_sites(monkeypatch, LINKS) as hosts:
         yield hosts
 
 

@@ -14,10 +14,9 @@ import pytest
 
 from deployments import variables
 from e2e.states import state
-from fixtures.web_of_hosts import LOCALHOST, Web, is_allowed, serve_hosts
+from fixtures.web_of_hosts import Web, serve_sites
 from fonds.cli.main import cli, run
 from fonds.config import load_settings
-from fonds.fetching import addresses
 from fonds.ports import Queue
 from fonds.wiring.pipeline_names import list_used_readers
 from fonds.wiring.stores import close_stores, open_stores
@@ -32,11 +31,7 @@ REPAIR_MAX_S = 300.0
 
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    with serve_hosts() as hosts:
-        monkeypatch.setattr(addresses, "resolve", hosts.resolve)
-        monkeypatch.setattr(addresses, "is_public", is_allowed)
-        for number in range(LINKS):
-            hosts.addresses[f"site{number}.example"] = [LOCALHOST]
+    with serve_sites(monkeypatch, LINKS) as hosts:
         yield hosts
 
 

@@ -43,7 +43,7 @@ from fonds.ports import Stores
 from fonds.stores.journal_table.cells import FILE_CDX, FILE_SIZE
 
 FAULTS_MAX = 100
-"""Faults of one check that a result lists, unless all are asked for."""
+"""Maximum number of faults of one check in a result, by default."""
 TABLE_ROWS_MAX = 500
 """Maximum rows of the wide-column table that are searched for an ingested file."""
 

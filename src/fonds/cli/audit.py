@@ -36,7 +36,7 @@ from fonds.wiring.stores import get_utc_now
 REPORT_EVERY_S = 10.0
 EXIT_INTERRUPTED = 130
 PRINTED_MAX = 5
-"""Faults of one check that are printed, unless all are asked for."""
+"""Maximum number of faults of one check that are printed, without `--all`."""
 
 
 AuditAnswer = define_answer(

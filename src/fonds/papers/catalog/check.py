@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from fonds.papers.catalog.loader import decode_mark
 from fonds.papers.catalog.store import (
@@ -11,17 +11,16 @@ from fonds.papers.catalog.store import (
     LOADED,
     MARK,
     POINTER,
+    RECORD_COLUMNS,
     TITLE,
     WORK,
     Catalog,
     build_checksum_cells,
-    build_column,
     build_work_key,
     collect_pointers,
-    decode_work_ids,
+    decode_work_id,
     read_records,
 )
-from fonds.papers.catalog.work import SOURCES
 from fonds.ports.scan import Page, iter_pages
 
 
@@ -48,8 +47,7 @@ def _check_works(catalog: Catalog, page: Page) -> Iterator[str]:
     pointers_by_id: dict[str, set[bytes]] = {}
     for key, cells in page:
         id_ = key.removeprefix(WORK).decode("utf-8", "replace")
-        columns = map(build_column, SOURCES)
-        records = {column: cells[column] for column in columns if column in cells}
+        records = {column: cells[column] for column in RECORD_COLUMNS if column in cells}
         if cells != build_checksum_cells(key, records):
             yield f"the work {id_} was changed by another program"
         else:
@@ -63,16 +61,12 @@ def _check_works(catalog: Catalog, page: Page) -> Iterator[str]:
 
 
 def _check_pointers(catalog: Catalog, page: Page) -> Iterator[str]:
-    keys = {pointer: build_work_key(decode_work_ids([pointer])[0]) for pointer, _ in page}
-    rows = catalog.table.get(catalog.name, sorted(set(keys.values())), _list_columns())
+    ids = [decode_work_id(pointer) for pointer, _ in page]
+    keys = list(map(build_work_key, ids))
+    rows = catalog.table.get(catalog.name, sorted(set(keys)), RECORD_COLUMNS)
     pointers_by_key = {key: collect_pointers(read_records(cells)) for key, cells in rows.items()}
-    for pointer, cells in page:
-        if pointer not in pointers_by_key.get(keys[pointer], ()):
-            id_ = decode_work_ids([pointer])[0]
+    for (pointer, cells), id_, key in zip(page, ids, keys, strict=True):
+        if pointer not in pointers_by_key.get(key, ()):
             yield f"a lookup key of the work {id_} has no record"
         elif cells != {POINTER: b""}:
-            yield f"a lookup key of the work {decode_work_ids([pointer])[0]} was changed"
-
-
-def _list_columns() -> Sequence[str]:
-    return [build_column(source) for source in SOURCES]
+            yield f"a lookup key of the work {id_} was changed"

@@ -143,17 +143,22 @@ def build_pointer_keys(work: Work) -> set[bytes]:
     return keys
 
 
+def decode_work_id(key: bytes) -> str:
+    """Return the id of the work at the end of a lookup key."""
+    return key.split(b"\0", _PARTS[key[:1]])[-1].decode("utf-8", "replace")
+
+
 def decode_work_ids(keys: Iterable[bytes]) -> list[str]:
     """Return the ids of works at the end of the given lookup keys, each id once."""
-    ids = (key.split(b"\0", _PARTS[key[:1]])[-1].decode("utf-8", "replace") for key in keys)
-    return list(dict.fromkeys(ids))
+    return list(dict.fromkeys(map(decode_work_id, keys)))
 
 
 LISTED_MAX = 50
 """Maximum number of works with the same title, or the same author and year, that are compared."""
 PREFIX_MIN_LETTERS = 12
 """Minimum number of letters of a title to search for titles that begin with it."""
-_COLUMNS = tuple(build_column(source) for source in SOURCES)
+RECORD_COLUMNS = tuple(build_column(source) for source in SOURCES)
+"""Columns of the row of a work that have its records, one per source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +284,7 @@ class Catalog:
 
     def _load_records(self, ids: Sequence[str]) -> dict[str, dict[str, Work]]:
         keys = {build_work_key(id_): id_ for id_ in ids}
-        rows = self.table.get(self.name, list(keys), _COLUMNS) if keys else {}
+        rows = self.table.get(self.name, list(keys), RECORD_COLUMNS) if keys else {}
         return {keys[key]: read_records(cells) for key, cells in rows.items()}
 
 
